@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <heed/ad/elementwise.hpp>
+#include <heed/ad/grad_check.hpp>
+#include <heed/ad/lift.hpp>
+#include <heed/ad/products.hpp>
+#include <heed/ad/shape.hpp>
+#include <heed/ad/softmax.hpp>
+#include <heed/ad/tape.hpp>

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstddef>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <vector>
+
+namespace heed::ad {
+
+/// Memory that is handed out piece by piece and taken back all at once.
+///
+/// A training step needs the same temporaries every time. The arena keeps its blocks from step to step, so that after
+/// the first steps nothing is allocated and no page is touched for the first time.
+class arena {
+public:
+    static constexpr std::size_t alignment = 64;  // a cache line, and the widest vector register
+
+    arena() = default;
+    arena(arena&&) = default;
+    arena& operator=(arena&&) = default;
+
+    void* allocate(std::size_t bytes)
+    {
+        bytes = (bytes + alignment - 1) / alignment * alignment;
+        while (current_ < blocks_.size() && used_ + bytes > blocks_[current_].size) {
+            ++current_;
+            used_ = 0;
+        }
+        if (current_ == blocks_.size()) {
+            const std::size_t least = std::size_t{1} << 20;
+            std::size_t size = blocks_.empty() ? least : 2 * blocks_.back().size;
+            if (size < bytes) size = bytes;
+            blocks_.emplace_back(size);
+            used_ = 0;
+        }
+        std::byte* piece = blocks_[current_].memory.get() + used_;
+        used_ += bytes;
+        return piece;
+    }
+
+    template <class T>
+    T* array_of(std::size_t count)
+    {
+        return static_cast<T*>(allocate(count * sizeof(T)));
+    }
+
+    /// A place to come back to: what is allocated after mark() is free again after release().
+    struct position {
+        std::size_t block, used;
+    };
+    position mark() const { return {current_, used_}; }
+    void release(position to)
+    {
+        current_ = to.block;
+        used_ = to.used;
+    }
+
+    /// Everything is free again; the memory stays. Several blocks become one, so that large pieces find room.
+    void clear()
+    {
+        if (blocks_.size() > 1) {
+            const std::size_t total = capacity();
+            blocks_.clear();
+            blocks_.emplace_back(total);
+        }
+        current_ = used_ = 0;
+    }
+
+    std::size_t capacity() const
+    {
+        std::size_t total = 0;
+        for (const block& b : blocks_) total += b.size;
+        return total;
+    }
+
+private:
+    struct free_memory {
+        void operator()(std::byte* memory) const { ::operator delete (memory, std::align_val_t{alignment}); }
+    };
+    struct block {
+        explicit block(std::size_t bytes)
+            : memory(static_cast<std::byte*>(::operator new (bytes, std::align_val_t{alignment}))), size(bytes)
+        {}
+        std::unique_ptr<std::byte, free_memory> memory;
+        std::size_t size;
+    };
+
+    std::vector<block> blocks_;
+    std::size_t current_ = 0, used_ = 0;
+};
+
+}  // namespace heed::ad

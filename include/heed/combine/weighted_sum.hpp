@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <heed/concepts.hpp>
+#include <heed/ops/products.hpp>
+
+namespace heed::combine {
+
+/// The context is the expected annotation.
+///
+///     c = Σ_j α_j h_j                         Bahdanau et al. 2015, eq. 5 · SPEC C1
+struct weighted_sum {
+    static constexpr weight_kind weights = weight_kind::per_position;
+
+    auto operator()(const tensor auto& weights_of_positions,
+                    const tensor auto& values) const  // [B,T], [B,T,D] -> [B,D]
+    {
+        return ops::weighted_sum(weights_of_positions, values);
+    }
+
+    static auto parameters(auto&, auto&&) { return combine::weighted_sum{}; }
+};
+
+}  // namespace heed::combine

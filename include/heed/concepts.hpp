@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <concepts>
+
+#include <heed/core/parameters.hpp>
+#include <heed/core/tensor.hpp>
+
+/// What a score, a normalizer and a combiner must have. The concepts are short; the sentences that explain what is
+/// missing are in check_score_policy and its siblings, one for each requirement.
+namespace heed {
+
+/// What a score gives a weight to. A score and a combiner that disagree cannot be put together.
+enum class weight_kind {
+    per_position,   // one number for each source position: scores and weights [B,T]
+    per_dimension,  // one for each dimension of each position: scores and weights [B,T,D]
+};
+
+namespace detail {
+
+template <class P>
+concept declares_weights = requires
+{
+    {
+        P::weights
+        } -> std::convertible_to<weight_kind>;
+};
+
+// An operator() or match that is a template cannot be asked for without arguments; that it exists by name can.
+struct call_probe {
+    void operator()() const;
+};
+template <class P>
+struct with_call_probe : P, call_probe {};
+template <class P>
+concept has_call = std::is_class_v<P> && !std::is_final_v<P> && !requires
+{
+    &with_call_probe<P>::operator();
+};
+
+template <class P>
+inline constexpr bool placeholder = std::same_as<P, visited>;  // parameters() while somebody only looks
+
+}  // namespace detail
+
+/// e = score(query, keys): how well does this query match that source position?
+template <class P>
+concept scorer = detail::declares_weights<P> && detail::has_call<P> && parameterised<P>;
+
+/// α = normalize(e, at): how do scores become weights?
+template <class P>
+concept normalizer = detail::has_call<P> && parameterised<P>;
+
+/// c = combine(α, values): how do weights and values become one context?
+template <class P>
+concept combiner = detail::declares_weights<P> && detail::has_call<P> && parameterised<P>;
+
+/// Says, one sentence a requirement, what P lacks to be a score.
+template <class P>
+consteval bool check_score_policy()
+{
+    static_assert(
+        detail::declares_weights<P>,
+        "heed: a score policy must say what it gives scores to: add `static constexpr heed::weight_kind weights "
+        "= heed::weight_kind::per_position;` (or per_dimension)");
+    static_assert(detail::has_call<P>,
+                  "heed: a score policy must be callable: add `auto operator()(const heed::tensor auto& query, const "
+                  "heed::tensor auto& keys) const`, from [B,Q] and [B,T,A] to scores [B,T] (or [B,T,D])");
+    static_assert(
+        parameterised<P>,
+        "heed: a score policy must show its parameters: add `static auto parameters(auto& self, auto&& visit)` "
+        "that returns the policy rebuilt from visit(\"name\", self.name) for each parameter");
+    return scorer<P>;
+}
+
+/// Says, one sentence a requirement, what P lacks to be a normalizer.
+template <class P>
+consteval bool check_normalize_policy()
+{
+    static_assert(
+        detail::has_call<P>,
+        "heed: a normalize policy must be callable: add `auto operator()(const heed::tensor auto& scores, const "
+        "auto& at) const` (with state: scores, state, at), from scores to weights of the same shape");
+    static_assert(parameterised<P>,
+                  "heed: a normalize policy must show its parameters: add `static auto parameters(auto& self, auto&& "
+                  "visit)` that returns the policy rebuilt from visit(\"name\", self.name) for each parameter");
+    return normalizer<P>;
+}
+
+/// Says, one sentence a requirement, what P lacks to be a combiner.
+template <class P>
+consteval bool check_combine_policy()
+{
+    static_assert(
+        detail::declares_weights<P>,
+        "heed: a combine policy must say which weights it takes: add `static constexpr heed::weight_kind weights "
+        "= heed::weight_kind::per_position;` (or per_dimension)");
+    static_assert(
+        detail::has_call<P>,
+        "heed: a combine policy must be callable: add `auto operator()(const heed::tensor auto& weights, const "
+        "heed::tensor auto& values) const`, from weights and values [B,T,D] to contexts [B,D]");
+    static_assert(
+        parameterised<P>,
+        "heed: a combine policy must show its parameters: add `static auto parameters(auto& self, auto&& visit)` "
+        "that returns the policy rebuilt from visit(\"name\", self.name) for each parameter");
+    return combiner<P>;
+}
+
+}  // namespace heed

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+/// One small pool of threads, heed's own, for work that is worth sharing out.
+///
+/// Work is cut into one contiguous shard a thread, always the same way for a given thread count: two runs agree bit for
+/// bit. With one thread no pool exists. A call inside a shard, or from a second user thread while the pool is
+/// busy, runs where it is.
+namespace heed {
+
+namespace detail {
+
+class thread_pool {
+public:
+    explicit thread_pool(std::size_t threads)
+    {
+        errors_.resize(threads);
+        for (std::size_t shard = 1; shard < threads; ++shard) {
+            workers_.emplace_back([this, shard] { work(shard); });
+        }
+    }
+
+    thread_pool(const thread_pool&) = delete;
+    thread_pool& operator=(const thread_pool&) = delete;
+
+    ~thread_pool()
+    {
+        stopping_.store(true);
+        announce();
+        for (std::thread& worker : workers_) worker.join();
+    }
+
+    std::size_t size() const { return workers_.size() + 1; }
+
+    /// Runs call(context, shard) for every shard; shard 0 on the calling thread. False if the pool is busy.
+    bool run(void (*call)(void*, std::size_t), void* context)
+    {
+        std::unique_lock<std::mutex> lock(one_user_, std::try_to_lock);
+        if (!lock) return false;
+        call_ = call;
+        context_ = context;
+        pending_.store(workers_.size(), std::memory_order_relaxed);
+        announce();
+        invoke(0);
+        for (int spin = 0; pending_.load(std::memory_order_acquire) != 0; ++spin) {
+            if (spin < spins) {
+                pause();
+            } else {
+                std::this_thread::yield();
+            }
+        }
+        for (std::exception_ptr& error : errors_) {
+            if (error) std::rethrow_exception(std::exchange(error, nullptr));
+        }
+        return true;
+    }
+
+private:
+    // A pause is 40 to 140 cycles: a worker looks for new work for some 50 us before it sleeps.
+    static constexpr int spins = 2000;
+
+    static void pause()
+    {
+#if defined(__x86_64__) || defined(__i386__)
+        __builtin_ia32_pause();
+#endif
+    }
+
+    void announce()
+    {
+        {
+            const std::lock_guard<std::mutex> lock(sleep_);
+            generation_.fetch_add(1, std::memory_order_release);
+        }
+        wake_.notify_all();
+    }
+
+    void invoke(std::size_t shard)
+    {
+        try {
+            call_(context_, shard);
+        } catch (...) {
+            errors_[shard] = std::current_exception();
+        }
+    }
+
+    void work(std::size_t shard)
+    {
+        std::size_t seen = 0;
+        for (;;) {
+            for (int spin = 0; spin < spins && generation_.load(std::memory_order_acquire) == seen; ++spin) pause();
+            if (generation_.load(std::memory_order_acquire) == seen) {
+                std::unique_lock<std::mutex> lock(sleep_);
+                wake_.wait(lock, [&] { return generation_.load(std::memory_order_acquire) != seen; });
+            }
+            seen = generation_.load(std::memory_order_acquire);
+            if (stopping_.load()) return;
+            invoke(shard);
+            pending_.fetch_sub(1, std::memory_order_release);
+        }
+    }
+
+    std::vector<std::thread> workers_;
+    std::vector<std::exception_ptr> errors_;
+    std::mutex one_user_, sleep_;
+    std::condition_variable wake_;
+    std::atomic<std::size_t> generation_{0}, pending_{0};
+    std::atomic<bool> stopping_{false};
+    void (*call_)(void*, std::size_t) = nullptr;
+    void* context_ = nullptr;
+};
+
+struct parallel_settings {
+    std::size_t threads = 1;
+    thread_pool* pool = nullptr;
+    ~parallel_settings() { delete pool; }
+};
+
+inline parallel_settings& parallel()
+{
+    static parallel_settings settings;
+    return settings;
+}
+
+inline thread_local bool inside_shard = false;
+
+}  // namespace detail
+
+/// How many threads heed uses: 1 unless set_threads said otherwise.
+inline std::size_t threads() { return detail::parallel().threads; }
+
+/// Use this many threads from now on (0: as many as the machine has). Not while another thread is inside heed.
+inline void set_threads(std::size_t count)
+{
+    detail::parallel_settings& settings = detail::parallel();
+    if (count == 0) count = std::thread::hardware_concurrency() == 0 ? 1 : std::thread::hardware_concurrency();
+    if (count == settings.threads) return;
+    delete settings.pool;
+    settings.pool = nullptr;
+    settings.threads = count;
+    if (count > 1) settings.pool = new detail::thread_pool(count);
+}
+
+/// body(begin, end, shard) over contiguous shards of [0, count); at most threads() shards, each of at least `grain`
+/// elements. Shards begin at multiples of `align`.
+template <class Body>
+void parallel_for(std::size_t count, std::size_t grain, Body&& body, std::size_t align = 1)
+{
+    if (count == 0) return;
+    const std::size_t most = grain == 0 ? count : (count + grain - 1) / grain;
+    const std::size_t shards = threads() < most ? threads() : most;
+    if (shards <= 1 || detail::inside_shard) return body(std::size_t{0}, count, std::size_t{0});
+
+    struct job {
+        std::remove_reference_t<Body>* body;
+        std::size_t count, shards, align;
+
+        static void run(void* self, std::size_t shard)
+        {
+            const job& that = *static_cast<job*>(self);
+            if (shard >= that.shards) return;
+            const std::size_t units = (that.count + that.align - 1) / that.align;
+            const std::size_t begin = units * shard / that.shards * that.align;
+            std::size_t end = units * (shard + 1) / that.shards * that.align;
+            if (end > that.count) end = that.count;
+            if (begin >= end) return;
+            struct inside {
+                inside() { detail::inside_shard = true; }
+                ~inside() { detail::inside_shard = false; }
+            } const scope;
+            (*that.body)(begin, end, shard);
+        }
+    } work{&body, count, shards, align};
+    if (!detail::parallel().pool->run(&job::run, &work)) {
+        for (std::size_t shard = 0; shard < shards; ++shard) job::run(&work, shard);
+    }
+}
+
+}  // namespace heed

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+// The only file that includes xtensor. xtensor >= 0.26 moved its headers into folders.
+#if __has_include(<xtensor/containers/xtensor.hpp>)
+#include <xtensor/containers/xtensor.hpp>
+#elif __has_include(<xtensor/xtensor.hpp>)
+#include <xtensor/xtensor.hpp>
+#else
+#error "heed needs xtensor >= 0.24: install libxtensor-dev, or add its include folder"
+#endif
+
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <type_traits>
+
+#include <heed/core/errors.hpp>
+
+/// Tensors. heed's data lives in xtensor's owning row-major containers; its kernels walk plain memory through `view`.
+///
+/// Two families of tensors run through the same policies: plain ones (this file) and taped ones (`ad::var`).
+/// An operation looks only at `tensor_traits`, so that nothing in core names the tape.
+namespace heed {
+
+static_assert(XTENSOR_DEFAULT_LAYOUT == xt::layout_type::row_major,
+              "heed: tensors are row-major; do not change XTENSOR_DEFAULT_LAYOUT");
+
+/// An owning row-major tensor with elements T and N axes.
+template <class T, std::size_t N>
+using array = xt::xtensor<T, N>;
+
+template <std::size_t N>
+using shape_of_rank = std::array<std::size_t, N>;
+
+/// Plain contiguous row-major memory with a shape; owns nothing.
+template <class T, std::size_t N>
+struct view {
+    T* data = nullptr;
+    shape_of_rank<N> shape{};
+
+    std::size_t size() const
+    {
+        std::size_t count = 1;
+        for (const std::size_t extent : shape) count *= extent;
+        return count;
+    }
+
+    /// The i-th block along the first axis.
+    view<T, N - 1> operator[](std::size_t i) const requires(N > 1)
+    {
+        view<T, N - 1> block;
+        for (std::size_t axis = 1; axis < N; ++axis) block.shape[axis - 1] = shape[axis];
+        block.data = data + i * block.size();
+        return block;
+    }
+
+    operator view<const T, N>() const requires(!std::is_const_v<T>) { return {data, shape}; }
+};
+
+/// What an operation may know of a tensor type: its element, its rank, and the family that computes with it.
+template <class X>
+struct tensor_traits;
+
+/// Values in memory: an operation computes and returns, nothing is recorded.
+struct plain_family {
+    template <class T, std::size_t N>
+    using tensor_type = array<T, N>;
+};
+
+template <class T, std::size_t N>
+struct tensor_traits<array<T, N>> {
+    using element = T;
+    using family = plain_family;
+    static constexpr std::size_t rank = N;
+};
+
+template <class T, std::size_t N>
+struct tensor_traits<view<T, N>> {
+    using element = std::remove_const_t<T>;
+    using family = plain_family;
+    static constexpr std::size_t rank = N;
+};
+
+/// A tensor of either family: xt::xtensor, heed::view or ad::var.
+template <class X>
+concept tensor = requires
+{
+    tensor_traits<std::remove_cvref_t<X>>::rank;
+};
+
+template <class X>
+using element_of = typename tensor_traits<std::remove_cvref_t<X>>::element;
+
+template <class X>
+using family_of = typename tensor_traits<std::remove_cvref_t<X>>::family;
+
+template <class X>
+inline constexpr std::size_t rank_of = tensor_traits<std::remove_cvref_t<X>>::rank;
+
+/// A tensor whose values are simply in memory.
+template <class X>
+concept plain_tensor = tensor<X> && std::same_as<family_of<X>, plain_family>;
+
+/// The family that computes when these tensors meet: taped as soon as one of them is.
+template <class First, class... Rest>
+struct common_family {
+    using type = family_of<First>;
+};
+template <class First, class Second, class... Rest>
+struct common_family<First, Second, Rest...> {
+    using type =
+        std::conditional_t<plain_tensor<First>, typename common_family<Second, Rest...>::type, family_of<First>>;
+};
+template <class... X>
+using common_family_of = typename common_family<X...>::type;
+
+template <class T, std::size_t N>
+shape_of_rank<N> shape_of(const array<T, N>& x)
+{
+    return x.shape();
+}
+template <class T, std::size_t N>
+shape_of_rank<N> shape_of(const view<T, N>& x)
+{
+    return x.shape;
+}
+
+template <class T, std::size_t N>
+view<const T, N> view_of(const array<T, N>& x)
+{
+    return {x.data(), x.shape()};
+}
+template <class T, std::size_t N>
+view<T, N> view_of(array<T, N>& x)
+{
+    return {x.data(), x.shape()};
+}
+template <class T, std::size_t N>
+view<T, N> view_of(const view<T, N>& x)
+{
+    return x;
+}
+
+/// A new tensor whose elements are not set yet.
+template <class T, std::size_t N>
+array<T, N> uninitialised(const shape_of_rank<N>& shape)
+{
+    return array<T, N>(shape);
+}
+
+/// A new tensor with every element equal to value.
+template <class T, std::size_t N>
+array<T, N> filled(const shape_of_rank<N>& shape, T value)
+{
+    return array<T, N>(shape, value);
+}
+
+/// An owning copy of a plain tensor.
+template <class T, std::size_t N>
+array<std::remove_const_t<T>, N> copy_of(const view<T, N>& x)
+{
+    array<std::remove_const_t<T>, N> copy(x.shape);
+    for (std::size_t i = 0, n = x.size(); i < n; ++i) copy.data()[i] = x.data[i];
+    return copy;
+}
+
+/// Give `storage` this shape; allocates only when the shape changes.
+template <class T, std::size_t N>
+void fit(array<T, N>& storage, const shape_of_rank<N>& shape)
+{
+    if (storage.shape() != shape) storage.resize(shape);
+}
+
+}  // namespace heed

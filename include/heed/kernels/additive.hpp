@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstddef>
+#include <limits>
+#include <type_traits>
+
+#include <heed/core/parallel.hpp>
+#include <heed/kernels/simd.hpp>
+#include <heed/kernels/softmax.hpp>
+#include <heed/kernels/weighted_sum.hpp>
+
+/// One step of additive attention, with or without temporal modulation, for a batch of sentences.
+///
+///     e_j = vᵀ tanh(q + k_j)                     q = W s and k_j = U h_j come projected      SPEC SC2
+///     u_j = e_j - L_j, or e_j where L_j = -inf   temporal; else u = e                        SPEC N3, §12
+///     α   = softmax(u),  c = Σ_j α_j h_j                                                     SPEC N1, C1
+///     L'_j = log(exp L_j + exp e_j)              temporal: the history that the next step gets
+///
+/// tanh(q + k) [B,T,A] is never stored: the backward computes it again, since that costs less than memory does.
+/// Every sentence's result depends on its own positions alone, bit for bit, whatever batch and threads it runs in.
+namespace heed::kernels {
+
+template <class T>
+struct additive_step {
+    std::size_t batch, positions, alignment, width;  // B, T, A, D
+    const std::size_t* lengths;                      // [B], or nullptr: all T positions of every row
+    const T* query;                                  // [B,A], already projected
+    const T* keys;                                   // [B,T,A]
+    const T* v;                                      // [A]
+    const T* values;                                 // [B,T,D]
+    const T* history = nullptr;                      // [B,T] L, log domain; nullptr: nothing yet, L = -inf
+    bool temporal = false;
+};
+
+namespace detail {
+
+/// e_j for the positions [j0, j1) of one sentence.
+template <class T>
+inline void additive_scores_row(std::size_t j0, std::size_t j1, std::size_t width, const T* query, const T* keys,
+                                const T* v, T* scores)
+{
+    using namespace simd;
+    for (std::size_t j = j0; j < j1; ++j) {
+        const T* k = keys + j * width;
+        vec<T> e{};
+        std::size_t a = 0;
+        for (; a + lanes<T> <= width; a += lanes<T>) {
+            e = fma(load(v + a), tanh(load(query + a) + load(k + a)), e);
+        }
+        if (a < width) {
+            const std::size_t count = width - a;  // v = 0 behind the end, tanh(0 + 0) = 0: adds nothing
+            e = fma(load(v + a, count), tanh(load(query + a, count) + load(k + a, count)), e);
+        }
+        scores[j] = sum(e);
+    }
+}
+
+/// The columns [a0, a1) of the gradients of e_j = vᵀ tanh(q + k_j), of all positions of one sentence:
+/// dk_j += de_j v (1 - tanh²), dq += Σ_j dk_j, dv += Σ_j de_j tanh.
+template <std::size_t rows, class T>
+inline void additive_scores_rows_backward(std::size_t a0, std::size_t a1, const T* query, const T* keys,
+                                          std::size_t stride, const T* v, const T* d_scores, T* d_query, T* d_keys,
+                                          std::size_t d_stride, T* d_v)
+{
+    using namespace simd;
+    vec<T> de[rows];
+    for (std::size_t r = 0; r < rows; ++r) de[r] = splat(d_scores[r]);
+    each_column<T>(a0, a1, [&](std::size_t a, auto get, auto put) {
+        const vec<T> q = get(query + a), w = get(v + a);
+        vec<T> dq = get(d_query + a), dv = get(d_v + a);
+        for (std::size_t r = 0; r < rows; ++r) {
+            const vec<T> t = tanh(q + get(keys + r * stride + a));
+            const vec<T> g = de[r] * w;
+            const vec<T> d = fma(-(g * t), t, g);
+            dv = fma(de[r], t, dv);
+            dq = dq + d;
+            put(d_keys + r * d_stride + a, get(d_keys + r * d_stride + a) + d);
+        }
+        put(d_query + a, dq);
+        put(d_v + a, dv);
+    });
+}
+
+}  // namespace detail
+
+/// e_bj = vᵀ tanh(q_b + k_bj), and 0 behind the length.
+template <class T>
+void additive_scores(std::size_t batch, std::size_t positions, std::size_t alignment, const std::size_t* lengths,
+                     const T* query, const T* keys, const T* v, T* scores)
+{
+    detail::each_position(batch, positions, lengths, alignment, [=](std::size_t b, std::size_t j0, std::size_t j1) {
+        detail::additive_scores_row(j0, j1, alignment, query + b * alignment, keys + b * positions * alignment, v,
+                                    scores + b * positions);
+    });
+    for (std::size_t b = 0; b < batch; ++b) {
+        const std::size_t n = detail::length_of(lengths, b, positions);
+        detail::zero(scores + b * positions + n, positions - n);
+    }
+}
+
+/// Elements of `workspace` that additive_scores_backward needs.
+inline std::size_t additive_scores_backward_scratch(std::size_t alignment) { return 3 * alignment; }
+
+/// Backward of e_j = vᵀ tanh(q + k_j), with t_j = tanh(q + k_j) computed again:
+/// dk_j += de_j v ⊙ (1 - t_j²),  dq += Σ_j de_j v ⊙ (1 - t_j²),  dv += Σ_bj de_j t_j.
+template <class T>
+void additive_scores_backward(std::size_t batch, std::size_t positions, std::size_t alignment,
+                              const std::size_t* lengths, const T* query, const T* keys, const T* v, const T* d_scores,
+                              T* d_query, T* d_keys, T* d_v, T* workspace)
+{
+    if (d_scores == nullptr || (d_query == nullptr && d_keys == nullptr && d_v == nullptr)) return;
+    // A gradient that is not wanted goes to a row that nobody reads.
+    detail::zero(workspace, 3 * alignment);
+    T* const no_query = workspace;
+    T* const no_v = workspace + alignment;
+    T* const no_keys = workspace + 2 * alignment;
+    // Columns are shared out, not sentences: then no two threads add to the same dv, and the sum has one order only.
+    parallel_for(
+        alignment, detail::rows_a_shard(batch * positions),
+        [=](std::size_t a0, std::size_t a1, std::size_t) {
+            for (std::size_t b = 0; b < batch; ++b) {
+                const std::size_t n = detail::length_of(lengths, b, positions), at = b * positions;
+                const auto rows = [&](auto count, std::size_t j) {
+                    detail::additive_scores_rows_backward<decltype(count)::value>(
+                        a0, a1, query + b * alignment, keys + (at + j) * alignment, alignment, v, d_scores + at + j,
+                        d_query == nullptr ? no_query : d_query + b * alignment,
+                        d_keys == nullptr ? no_keys : d_keys + (at + j) * alignment,
+                        d_keys == nullptr ? std::size_t{0} : alignment, d_v == nullptr ? no_v : d_v);
+                };
+                std::size_t j = 0;
+                for (; j + 4 <= n; j += 4) rows(std::integral_constant<std::size_t, 4>{}, j);
+                for (; j < n; ++j) rows(std::integral_constant<std::size_t, 1>{}, j);
+            }
+        },
+        simd::lanes<T>);
+}
+
+namespace detail {
+
+/// α = softmax(u) of one sentence, and L' = log(exp L + exp e).
+template <class T>
+inline void additive_weights_row(const additive_step<T>& step, std::size_t b, T* scores, T* weights, T* next_history)
+{
+    using namespace simd;
+    constexpr T none = -std::numeric_limits<T>::infinity();
+    const std::size_t n = length_of(step.lengths, b, step.positions), at = b * step.positions;
+    const T* e = scores + at;
+    T* w = weights + at;
+    zero(scores + at + n, step.positions - n);
+    zero(w + n, step.positions - n);
+    if (!step.temporal) return softmax_row(n, e, w);
+    const T* L = step.history == nullptr ? nullptr : step.history + at;
+    if (next_history != nullptr) {
+        T* next = next_history + at;
+        if (L == nullptr) {
+            transform(n, next, [](vec<T> x) { return x; }, e);
+        } else {
+            // The greater one is taken out, so that no exponent is above 0.
+            transform(
+                n, next,
+                [](vec<T> l, vec<T> x) {
+                    const vec<T> low = min(l, x), high = max(l, x);
+                    return select(l == splat(none), x, high + log1p(exp(low - high)));
+                },
+                L, e);
+        }
+        for (std::size_t j = n; j < step.positions; ++j) next[j] = none;
+    }
+    if (L == nullptr) return softmax_row(n, e, w);
+    transform(n, w, [](vec<T> l, vec<T> x) { return select(l == splat(none), x, x - l); }, L, e);
+    softmax_row(n, w, w);
+}
+
+}  // namespace detail
+
+/// The forward step: see the head of this file. Writes scores e [B,T] and weights α [B,T] (0 behind the length),
+/// context c [B,D], and next_history L' [B,T] (-inf behind the length; temporal only, may be nullptr).
+template <class T>
+void additive_forward(const additive_step<T>& step, T* scores, T* weights, T* context, T* next_history)
+{
+    const std::size_t T_ = step.positions, A = step.alignment, D = step.width;
+    if (step.batch >= 4 * threads()) {
+        return parallel_for(step.batch, detail::rows_a_shard(T_ * (A + D)),
+                            [&](std::size_t begin, std::size_t end, std::size_t) {
+                                for (std::size_t b = begin; b < end; ++b) {
+                                    const std::size_t n = detail::length_of(step.lengths, b, T_);
+                                    detail::additive_scores_row(0, n, A, step.query + b * A, step.keys + b * T_ * A,
+                                                                step.v, scores + b * T_);
+                                    detail::additive_weights_row(step, b, scores, weights, next_history);
+                                    detail::weighted_sum_row(n, D, weights + b * T_, step.values + b * T_ * D,
+                                                             context + b * D, 0, D);
+                                }
+                            });
+    }
+    // Few sentences: their positions are shared out, then the columns of their values.
+    detail::each_position(step.batch, T_, step.lengths, A, [&](std::size_t b, std::size_t j0, std::size_t j1) {
+        detail::additive_scores_row(j0, j1, A, step.query + b * A, step.keys + b * T_ * A, step.v, scores + b * T_);
+    });
+    for (std::size_t b = 0; b < step.batch; ++b) detail::additive_weights_row(step, b, scores, weights, next_history);
+    weighted_sum(step.batch, T_, D, step.lengths, static_cast<const T*>(weights), step.values, context);
+}
+
+/// Elements of `workspace` that additive_backward needs.
+template <class T>
+std::size_t additive_backward_scratch(const additive_step<T>& step)
+{
+    return step.batch * step.positions + additive_scores_backward_scratch(step.alignment);
+}
+
+/// Backward of the step in the head of this file, from its scores e and weights α:
+///
+///     dα_j += dcᵀ h_j,  dh_j += α_j dc                     of c = Σ_j α_j h_j
+///     du_j  = α_j (dα_j - Σ_k α_k dα_k)                    of α = softmax(u)
+///     de_j  = du_j + exp(e_j - L'_j) dL'_j                 of u = e - L and L' = log(exp L + exp e);
+///     dL_j += exp(L_j - L'_j) dL'_j - du_j                 where L_j = -inf: nothing, u does not contain it
+///     dq, dk, dv                                           of e: see additive_scores_backward
+///
+/// d_context [B,D], d_weights [B,T], d_next_history [B,T] come in (each may be nullptr); d_query [B,A], d_keys [B,T,A],
+/// d_v [A], d_values [B,T,D], d_history [B,T] are added to (each may be nullptr).
+template <class T>
+void additive_backward(const additive_step<T>& step, const T* scores, const T* weights, const T* d_context,
+                       const T* d_weights, const T* d_next_history, T* d_query, T* d_keys, T* d_v, T* d_values,
+                       T* d_history, T* workspace)
+{
+    using namespace simd;
+    constexpr T none = -std::numeric_limits<T>::infinity();
+    const std::size_t T_ = step.positions, D = step.width;
+    T* const d_scores = workspace;
+    detail::each_position(step.batch, T_, step.lengths, 2 * D, [&](std::size_t b, std::size_t j0, std::size_t j1) {
+        const std::size_t at = b * T_;
+        detail::weighted_sum_row_backward(j0, j1, D, weights + at, step.values + at * D,
+                                          d_context == nullptr ? nullptr : d_context + b * D,
+                                          d_weights == nullptr ? nullptr : d_weights + at, d_scores + at,
+                                          d_values == nullptr ? nullptr : d_values + at * D);
+    });
+    for (std::size_t b = 0; b < step.batch; ++b) {
+        const std::size_t n = detail::length_of(step.lengths, b, T_), at = b * T_;
+        const T *e = scores + at, *w = weights + at;
+        T* du = d_scores + at;
+        // In place: dα is not needed any more.
+        detail::long_sum<T> products;
+        detail::each_column<T>(0, n, [&](std::size_t j, auto get, auto) { products.add(get(w + j) * get(du + j)); });
+        const vec<T> mean = splat(products.get());
+        transform(n, du, [mean](vec<T> a, vec<T> g) { return a * (g - mean); }, w, du);
+        if (!step.temporal) continue;
+        const T* L = step.history == nullptr ? nullptr : step.history + at;
+        const T* dn = d_next_history == nullptr ? nullptr : d_next_history + at;
+        if (L == nullptr) {  // L' = e
+            if (dn != nullptr) transform(n, du, [](vec<T> g, vec<T> d) { return g + d; }, du, dn);
+            continue;
+        }
+        detail::each_column<T>(0, n, [&](std::size_t j, auto get, auto put) {
+            const vec<T> l = get(L + j), x = get(e + j), g = get(du + j);
+            const vec<T> d = dn == nullptr ? vec<T>{} : get(dn + j);
+            const vec<T> low = min(l, x), high = max(l, x);
+            // exp(L - L') and exp(e - L') as shares of the two: no difference of large numbers is formed twice.
+            const vec<T> small = exp(low - high), share = splat(T(1)) / (small + T(1));
+            const auto first = l == splat(none);
+            const auto history_is_greater = l > x;
+            const vec<T> of_history = select(first, vec<T>{}, select(history_is_greater, share, small * share));
+            const vec<T> of_score = select(first, splat(T(1)), select(history_is_greater, small * share, share));
+            put(du + j, fma(of_score, d, g));
+            if (d_history != nullptr) {
+                T* dl = d_history + at + j;
+                put(dl, get(dl) + select(first, vec<T>{}, fma(of_history, d, -g)));
+            }
+        });
+    }
+    additive_scores_backward(step.batch, T_, step.alignment, step.lengths, step.query, step.keys, step.v,
+                             static_cast<const T*>(d_scores), d_query, d_keys, d_v, workspace + step.batch * T_);
+}
+
+}  // namespace heed::kernels

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <limits>
+
+#include <heed/core/parallel.hpp>
+#include <heed/kernels/simd.hpp>
+#include <heed/kernels/softmax.hpp>
+
+/// Cross-entropy of a softmax over the vocabulary against one target word a row, and its gradient in the same call.
+///
+///     loss = log Σ_i exp(x_i) - Σ_i q_i x_i,    dx = (softmax(x) - q) · weight       SPEC T1
+///     q = (1 - ε) onehot(target) + ε / V                                             ε = 0 unless smoothing is asked for
+///
+/// Rows of weight 0 (padding) are never read, cost nothing and have gradient 0.
+namespace heed::kernels {
+
+namespace detail {
+
+/// The loss of one row; with a gradient (which may be x) also dx.
+template <class T>
+inline T cross_entropy_row(std::size_t n, const T* x, std::size_t target, T weight, T smoothing, T* gradient)
+{
+    using namespace simd;
+    const T top = max_of(n, x);
+    const T at_target = x[target] - top;
+    const vec<T> shift = splat(top);
+    long_sum<T> exps, logits;
+    each_column<T>(0, n, [&](std::size_t i, auto get, auto put) {
+        const std::size_t count = n - i < lanes<T> ? n - i : lanes<T>;
+        const vec<T> shifted = get(x + i) - shift;
+        vec<T> e = exp(shifted);
+        if (count < lanes<T>) e = fill_behind<T>(e, count, T(0));
+        exps.add(e);
+        if (smoothing != T(0)) logits.add(count < lanes<T> ? fill_behind<T>(shifted, count, T(0)) : shifted);
+        if (gradient != nullptr) put(gradient + i, e);
+    });
+    const T sum = exps.get(), share = smoothing / static_cast<T>(n);
+    if (gradient != nullptr) {
+        const vec<T> scale = splat(weight / sum), uniform = splat(weight * share);
+        transform(n, gradient, [=](vec<T> e) { return fma(e, scale, -uniform); }, static_cast<const T*>(gradient));
+        gradient[target] -= weight * (T(1) - smoothing);
+    }
+    T expected = at_target;
+    if (smoothing != T(0)) expected = (T(1) - smoothing) * at_target + share * logits.get();
+    return std::log(sum) - expected;
+}
+
+template <class T, class Index>
+inline double cross_entropy(std::size_t rows, std::size_t vocabulary, const T* logits, const Index* targets,
+                            const T* weights, T smoothing, T* losses, T* gradient)
+{
+    parallel_for(rows, rows_a_shard(vocabulary), [=](std::size_t begin, std::size_t end, std::size_t) {
+        for (std::size_t r = begin; r < end; ++r) {
+            const T weight = weights == nullptr ? T(1) : weights[r];
+            T* const dx = gradient == nullptr ? nullptr : gradient + r * vocabulary;
+            if (weight == T(0)) {
+                losses[r] = T(0);
+                if (dx != nullptr) zero(dx, vocabulary);
+                continue;
+            }
+            losses[r] = cross_entropy_row(vocabulary, logits + r * vocabulary, static_cast<std::size_t>(targets[r]),
+                                          weight, smoothing, dx);
+        }
+    });
+    double total = 0;
+    for (std::size_t r = 0; r < rows; ++r) {
+        total += static_cast<double>(losses[r]) * (weights == nullptr ? 1.0 : static_cast<double>(weights[r]));
+    }
+    return total;
+}
+
+}  // namespace detail
+
+/// Writes each row's loss in nats (losses [R], not weighted; 0 where the weight is 0); returns Σ_r weight_r loss_r.
+///
+/// logits [R,V], biases included; targets [R], each below V; weights [R], or nullptr: 1 for every row.
+template <class T, class Index>
+double cross_entropy(std::size_t rows, std::size_t vocabulary, const T* logits, const Index* targets, const T* weights,
+                     T smoothing, T* losses)
+{
+    return detail::cross_entropy(rows, vocabulary, logits, targets, weights, smoothing, losses,
+                                 static_cast<T*>(nullptr));
+}
+
+/// The same, and the logits are replaced by the gradient of Σ_r weight_r loss_r.
+template <class T, class Index>
+double cross_entropy_in_place(std::size_t rows, std::size_t vocabulary, T* logits, const Index* targets,
+                              const T* weights, T smoothing, T* losses)
+{
+    return detail::cross_entropy(rows, vocabulary, static_cast<const T*>(logits), targets, weights, smoothing, losses,
+                                 logits);
+}
+
+}  // namespace heed::kernels

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstddef>
+
+#include <heed/kernels/simd.hpp>
+
+/// Sums over one row of memory.
+namespace heed::kernels {
+
+/// Σ_i a_i b_i, in four partial sums of registers.
+template <class T>
+T dot(std::size_t n, const T* a, const T* b)
+{
+    constexpr std::size_t L = simd::lanes<T>;
+    simd::vec<T> s0{}, s1{}, s2{}, s3{};
+    std::size_t i = 0;
+    for (; i + 4 * L <= n; i += 4 * L) {
+        s0 = simd::fma(simd::load(a + i), simd::load(b + i), s0);
+        s1 = simd::fma(simd::load(a + i + L), simd::load(b + i + L), s1);
+        s2 = simd::fma(simd::load(a + i + 2 * L), simd::load(b + i + 2 * L), s2);
+        s3 = simd::fma(simd::load(a + i + 3 * L), simd::load(b + i + 3 * L), s3);
+    }
+    for (; i + L <= n; i += L) s0 = simd::fma(simd::load(a + i), simd::load(b + i), s0);
+    if (i < n) s1 = simd::fma(simd::load(a + i, n - i), simd::load(b + i, n - i), s1);
+    return simd::sum((s0 + s1) + (s2 + s3));
+}
+
+/// y += factor · x.
+template <class T>
+void add_scaled(std::size_t n, T* y, T factor, const T* x)
+{
+    const simd::vec<T> f = simd::splat<T>(factor);
+    simd::transform(
+        n, y, [f](auto sum, auto v) { return simd::fma(f, v, sum); }, static_cast<const T*>(y), x);
+}
+
+/// y += x.
+template <class T>
+void add(std::size_t n, T* y, const T* x)
+{
+    simd::transform(
+        n, y, [](auto sum, auto v) { return sum + v; }, static_cast<const T*>(y), x);
+}
+
+/// y[j] += Σ_i x[i,j]: x [rows,n].
+template <class T>
+void add_columns(std::size_t rows, std::size_t n, T* y, const T* x)
+{
+    for (std::size_t i = 0; i < rows; ++i) add(n, y, x + i * n);
+}
+
+}  // namespace heed::kernels

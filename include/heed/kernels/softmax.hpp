@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstddef>
+#include <limits>
+
+#include <heed/core/parallel.hpp>
+#include <heed/kernels/simd.hpp>
+
+/// Softmax over the positions of each sentence of a batch, one weight a position [B,T] or one a dimension [B,T,D].
+///
+/// `lengths` [B] counts the real positions of each row (nullptr: all T). What lies behind them is never read and gets
+/// weight 0. A row with no position, or with nothing but scores of -inf, gets weights 0 everywhere.
+namespace heed::kernels {
+
+namespace detail {
+
+/// Rows that are worth a thread of their own, for rows of this many elements.
+inline std::size_t rows_a_shard(std::size_t elements, std::size_t worth = std::size_t{1} << 15)
+{
+    return elements == 0 ? worth : (worth + elements - 1) / elements;
+}
+
+inline std::size_t length_of(const std::size_t* lengths, std::size_t row, std::size_t positions)
+{
+    return lengths == nullptr ? positions : lengths[row];
+}
+
+template <class T>
+inline void zero(T* y, std::size_t n)
+{
+    for (std::size_t i = 0; i < n; ++i) y[i] = T(0);
+}
+
+template <class T>
+inline T max_of(std::size_t n, const T* x)
+{
+    using namespace simd;
+    constexpr T lowest = -std::numeric_limits<T>::infinity();
+    vec<T> top = splat(lowest);
+    std::size_t i = 0;
+    for (; i + lanes<T> <= n; i += lanes<T>) top = max(top, load(x + i));
+    if (i < n) top = max(top, fill_behind<T>(load(x + i, n - i), n - i, lowest));
+    return max(top);
+}
+
+/// Sums registers in two levels, so that a sum of very many small numbers loses nothing.
+template <class T>
+class long_sum {
+public:
+    HEED_SIMD_INLINE void add(simd::vec<T> x)
+    {
+        block_ += x;
+        if (++count_ == 64) {
+            total_ += block_;
+            block_ = simd::vec<T>{};
+            count_ = 0;
+        }
+    }
+    HEED_SIMD_INLINE T get() const { return simd::sum(total_ + block_); }
+
+private:
+    simd::vec<T> block_{}, total_{};
+    std::size_t count_ = 0;
+};
+
+/// One row: y_j = exp(x_j - max x) / Σ_k exp(x_k - max x). y may be x.
+template <class T>
+inline void softmax_row(std::size_t n, const T* x, T* y)
+{
+    using namespace simd;
+    const T top = max_of(n, x);
+    if (top == -std::numeric_limits<T>::infinity()) return zero(y, n);
+    const vec<T> shift = splat(top);
+    long_sum<T> sum;
+    std::size_t i = 0;
+    for (; i + lanes<T> <= n; i += lanes<T>) {
+        const vec<T> e = exp(load(x + i) - shift);
+        store(y + i, e);
+        sum.add(e);
+    }
+    if (i < n) {
+        const vec<T> e = fill_behind<T>(exp(load(x + i, n - i) - shift), n - i, T(0));
+        store(y + i, e, n - i);
+        sum.add(e);
+    }
+    const vec<T> scale = splat(T(1) / sum.get());
+    transform(n, y, [scale](vec<T> e) { return e * scale; }, y);
+}
+
+/// One row: dx_j += y_j (dy_j - Σ_k y_k dy_k).
+template <class T>
+inline void softmax_row_backward(std::size_t n, const T* y, const T* dy, T* dx)
+{
+    using namespace simd;
+    long_sum<T> sum;
+    std::size_t i = 0;
+    for (; i + lanes<T> <= n; i += lanes<T>) sum.add(load(y + i) * load(dy + i));
+    if (i < n) sum.add(load(y + i, n - i) * load(dy + i, n - i));
+    const vec<T> mean = splat(sum.get());
+    transform(n, dx, [mean](vec<T> d, vec<T> w, vec<T> g) { return fma(w, g - mean, d); }, dx, y, dy);
+}
+
+}  // namespace detail
+
+/// α_bj = exp(e_bj) / Σ_k exp(e_bk) over the positions of row b.                      SPEC N1
+///
+/// scores, weights [B,T]; weights may be scores.
+template <class T>
+void softmax(std::size_t batch, std::size_t positions, const std::size_t* lengths, const T* scores, T* weights)
+{
+    parallel_for(batch, detail::rows_a_shard(positions), [=](std::size_t begin, std::size_t end, std::size_t) {
+        for (std::size_t b = begin; b < end; ++b) {
+            const std::size_t n = detail::length_of(lengths, b, positions);
+            detail::softmax_row(n, scores + b * positions, weights + b * positions);
+            detail::zero(weights + b * positions + n, positions - n);
+        }
+    });
+}
+
+/// Backward of α = softmax(e), α_j = exp(e_j) / Σ_k exp(e_k):   de_j += α_j (dα_j - Σ_k α_k dα_k).
+template <class T>
+void softmax_backward(std::size_t batch, std::size_t positions, const std::size_t* lengths, const T* weights,
+                      const T* d_weights, T* d_scores)
+{
+    if (d_weights == nullptr || d_scores == nullptr) return;
+    parallel_for(batch, detail::rows_a_shard(positions), [=](std::size_t begin, std::size_t end, std::size_t) {
+        for (std::size_t b = begin; b < end; ++b) {
+            const std::size_t at = b * positions;
+            detail::softmax_row_backward(detail::length_of(lengths, b, positions), weights + at, d_weights + at,
+                                         d_scores + at);
+        }
+    });
+}
+
+namespace detail {
+
+/// Walks the columns [begin, end) of a row-major block register by register: f(column, count).
+template <class T, class F>
+HEED_SIMD_INLINE void each_column(std::size_t begin, std::size_t end, F&& f)
+{
+    std::size_t d = begin;
+    for (; d + simd::lanes<T> <= end; d += simd::lanes<T>) {
+        f(d, [](const T* x) { return simd::load(x); }, [](T* y, simd::vec<T> v) { simd::store(y, v); });
+    }
+    if (d < end) {
+        const std::size_t count = end - d;
+        f(
+            d, [count](const T* x) { return simd::load(x, count); },
+            [count](T* y, simd::vec<T> v) { simd::store(y, v, count); });
+    }
+}
+
+/// max_t x_t and Σ_t exp(x_t - max) down one register of columns, in one pass: rows of eight share one correction
+/// of what was summed before.
+template <class T>
+struct column_sums {
+    simd::vec<T> top = simd::splat(-std::numeric_limits<T>::infinity()), sum{};
+
+    template <class Load>
+    HEED_SIMD_INLINE void add(std::size_t n, const T* x, std::size_t stride, Load&& load)
+    {
+        using namespace simd;
+        constexpr std::size_t rows = 8;
+        const vec<T> lowest = splat(-std::numeric_limits<T>::infinity());
+        for (std::size_t t = 0; t < n; t += rows) {
+            const std::size_t count = n - t < rows ? n - t : rows;
+            vec<T> next = top;
+            for (std::size_t r = 0; r < count; ++r) next = max(next, load(x + (t + r) * stride));
+            // A column of nothing but -inf so far: exp(-inf - 0), not exp(-inf - -inf).
+            const vec<T> shift = select(next == lowest, vec<T>{}, next);
+            vec<T> part = sum * exp(top - shift);
+            for (std::size_t r = 0; r < count; ++r) part += exp(load(x + (t + r) * stride) - shift);
+            sum = part;
+            top = next;
+        }
+    }
+    HEED_SIMD_INLINE simd::vec<T> shift() const
+    {
+        return simd::select(top == simd::splat(-std::numeric_limits<T>::infinity()), simd::vec<T>{}, top);
+    }
+    /// 1 / Σ, and 0 for a column that has nothing.
+    HEED_SIMD_INLINE simd::vec<T> scale() const
+    {
+        return simd::select(sum == T(0), simd::vec<T>{}, simd::splat(T(1)) / sum);
+    }
+};
+
+}  // namespace detail
+
+/// α_btd = exp(e_btd) / Σ_k exp(e_bkd): one softmax over the positions for every dimension.      SPEC N2
+///
+/// scores, weights [B,T,D]; weights may be scores.
+template <class T>
+void softmax_per_dimension(std::size_t batch, std::size_t positions, std::size_t width, const std::size_t* lengths,
+                           const T* scores, T* weights)
+{
+    using namespace simd;
+    parallel_for(batch, detail::rows_a_shard(positions * width), [=](std::size_t begin, std::size_t end, std::size_t) {
+        for (std::size_t b = begin; b < end; ++b) {
+            const std::size_t n = detail::length_of(lengths, b, positions);
+            const T* x = scores + b * positions * width;
+            T* y = weights + b * positions * width;
+            detail::each_column<T>(0, width, [&](std::size_t d, auto load, auto store) {
+                detail::column_sums<T> sums;
+                sums.add(n, x + d, width, load);
+                const vec<T> shift = sums.shift(), scale = sums.scale();
+                for (std::size_t t = 0; t < n; ++t) store(y + t * width + d, exp(load(x + t * width + d) - shift) * scale);
+            });
+            detail::zero(y + n * width, (positions - n) * width);
+        }
+    });
+}
+
+/// Backward of α_td = exp(e_td) / Σ_k exp(e_kd):   de_td += α_td (dα_td - Σ_k α_kd dα_kd).
+template <class T>
+void softmax_per_dimension_backward(std::size_t batch, std::size_t positions, std::size_t width,
+                                    const std::size_t* lengths, const T* weights, const T* d_weights, T* d_scores)
+{
+    using namespace simd;
+    if (d_weights == nullptr || d_scores == nullptr) return;
+    parallel_for(batch, detail::rows_a_shard(positions * width), [=](std::size_t begin, std::size_t end, std::size_t) {
+        for (std::size_t b = begin; b < end; ++b) {
+            const std::size_t n = detail::length_of(lengths, b, positions), at = b * positions * width;
+            const T *y = weights + at, *dy = d_weights + at;
+            T* dx = d_scores + at;
+            detail::each_column<T>(0, width, [&](std::size_t d, auto load, auto store) {
+                vec<T> mean{};
+                for (std::size_t i = d; i < n * width; i += width) mean = fma(load(y + i), load(dy + i), mean);
+                for (std::size_t i = d; i < n * width; i += width) {
+                    store(dx + i, fma(load(y + i), load(dy + i) - mean, load(dx + i)));
+                }
+            });
+        }
+    });
+}
+
+}  // namespace heed::kernels

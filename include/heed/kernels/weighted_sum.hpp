@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstddef>
+
+#include <heed/core/parallel.hpp>
+#include <heed/kernels/simd.hpp>
+#include <heed/kernels/softmax.hpp>
+
+/// One context a row: the sum of the values, each times its weight.
+///
+/// weights [B,T], values [B,T,D], context [B,D]; `lengths` as in softmax.hpp. Values behind the length are never read.
+/// Rows of values are read side by side, each from its beginning to its end, since that is what memory gives fastest.
+namespace heed::kernels {
+
+namespace detail {
+
+/// c[d0..d1) = Σ_j α_j h_j of one sentence, summed in the order of the positions.
+template <class T>
+inline void weighted_sum_row(std::size_t n, std::size_t width, const T* weights, const T* values, T* context,
+                             std::size_t d0, std::size_t d1)
+{
+    using namespace simd;
+    zero(context + d0, d1 - d0);
+    std::size_t j = 0;
+    for (; j + 4 <= n; j += 4) {
+        const T* h = values + j * width + d0;
+        const vec<T> a0 = splat(weights[j]), a1 = splat(weights[j + 1]), a2 = splat(weights[j + 2]),
+                     a3 = splat(weights[j + 3]);
+        transform(
+            d1 - d0, context + d0,
+            [=](vec<T> c, vec<T> h0, vec<T> h1, vec<T> h2, vec<T> h3) {
+                return fma(a3, h3, fma(a2, h2, fma(a1, h1, fma(a0, h0, c))));
+            },
+            context + d0, h, h + width, h + 2 * width, h + 3 * width);
+    }
+    for (; j < n; ++j) {
+        const vec<T> a = splat(weights[j]);
+        transform(
+            d1 - d0, context + d0, [=](vec<T> c, vec<T> h) { return fma(a, h, c); }, context + d0,
+            values + j * width + d0);
+    }
+}
+
+/// dα_j = g_j + dcᵀ h_j (written) and dh_j += α_j dc, for `rows` positions at once.
+template <std::size_t rows, class T>
+inline void weighted_sum_rows_backward(std::size_t width, const T* weights, const T* values, const T* d_context,
+                                       const T* g, T* d_weights, T* d_values)
+{
+    using namespace simd;
+    vec<T> dot[rows] = {};
+    vec<T> a[rows];
+    for (std::size_t r = 0; r < rows; ++r) a[r] = splat(weights[r]);
+    const auto column = [&](std::size_t d, auto get, auto put) {
+        const vec<T> dc = get(d_context + d);
+        for (std::size_t r = 0; r < rows; ++r) {
+            dot[r] = fma(dc, get(values + r * width + d), dot[r]);
+            if (d_values != nullptr) put(d_values + r * width + d, fma(a[r], dc, get(d_values + r * width + d)));
+        }
+    };
+    each_column<T>(0, width, column);
+    for (std::size_t r = 0; r < rows; ++r) d_weights[r] = (g == nullptr ? T(0) : g[r]) + sum(dot[r]);
+}
+
+/// The same for the positions [j0, j1) of one sentence.
+template <class T>
+inline void weighted_sum_row_backward(std::size_t j0, std::size_t j1, std::size_t width, const T* weights,
+                                      const T* values, const T* d_context, const T* g, T* d_weights, T* d_values)
+{
+    if (d_context == nullptr) {
+        for (std::size_t j = j0; j < j1; ++j) d_weights[j] = g == nullptr ? T(0) : g[j];
+        return;
+    }
+    const auto step = [&](auto rows, std::size_t j) {
+        weighted_sum_rows_backward<decltype(rows)::value>(width, weights + j, values + j * width, d_context,
+                                                          g == nullptr ? nullptr : g + j, d_weights + j,
+                                                          d_values == nullptr ? nullptr : d_values + j * width);
+    };
+    std::size_t j = j0;
+    for (; j + 4 <= j1; j += 4) step(std::integral_constant<std::size_t, 4>{}, j);
+    for (; j < j1; ++j) step(std::integral_constant<std::size_t, 1>{}, j);
+}
+
+/// f(row, begin, end) over the positions of all sentences, shared out evenly even if there is but one sentence.
+template <class F>
+inline void each_position(std::size_t batch, std::size_t positions, const std::size_t* lengths, std::size_t cost, F&& f)
+{
+    parallel_for(batch * positions, rows_a_shard(cost), [&](std::size_t begin, std::size_t end, std::size_t) {
+        for (std::size_t b = begin / positions; b * positions < end; ++b) {
+            const std::size_t n = length_of(lengths, b, positions), first = b * positions;
+            const std::size_t j0 = begin > first ? begin - first : 0;
+            const std::size_t j1 = end - first < n ? end - first : n;
+            if (j0 < j1) f(b, j0, j1);
+        }
+    });
+}
+
+/// f(row, d0, d1) over the columns of all sentences: whole rows where there are enough of them for all threads.
+template <class T, class F>
+inline void each_row_or_column(std::size_t batch, std::size_t width, std::size_t cost, F&& f)
+{
+    if (batch >= 4 * threads()) {
+        return parallel_for(batch, rows_a_shard(width * cost), [&](std::size_t begin, std::size_t end, std::size_t) {
+            for (std::size_t b = begin; b < end; ++b) f(b, std::size_t{0}, width);
+        });
+    }
+    parallel_for(
+        width, rows_a_shard(batch * cost),
+        [&](std::size_t d0, std::size_t d1, std::size_t) {
+            for (std::size_t b = 0; b < batch; ++b) f(b, d0, d1);
+        },
+        simd::lanes<T>);
+}
+
+}  // namespace detail
+
+/// c_b = Σ_j α_bj h_bj                                                                SPEC C1
+template <class T>
+void weighted_sum(std::size_t batch, std::size_t positions, std::size_t width, const std::size_t* lengths,
+                  const T* weights, const T* values, T* context)
+{
+    detail::each_row_or_column<T>(batch, width, positions, [=](std::size_t b, std::size_t d0, std::size_t d1) {
+        detail::weighted_sum_row(detail::length_of(lengths, b, positions), width, weights + b * positions,
+                                 values + b * positions * width, context + b * width, d0, d1);
+    });
+}
+
+/// Backward of c = Σ_j α_j h_j:   dα_j += dcᵀ h_j,  dh_j += α_j dc.
+template <class T>
+void weighted_sum_backward(std::size_t batch, std::size_t positions, std::size_t width, const std::size_t* lengths,
+                           const T* weights, const T* values, const T* d_context, T* d_weights, T* d_values)
+{
+    if (d_context == nullptr) return;
+    detail::each_position(batch, positions, lengths, 2 * width, [=](std::size_t b, std::size_t j0, std::size_t j1) {
+        const std::size_t at = b * positions;
+        T* dh = d_values == nullptr ? nullptr : d_values + at * width;
+        if (d_weights != nullptr) {
+            detail::weighted_sum_row_backward(j0, j1, width, weights + at, values + at * width, d_context + b * width,
+                                              static_cast<const T*>(d_weights + at), d_weights + at, dh);
+        } else if (dh != nullptr) {
+            for (std::size_t j = j0; j < j1; ++j) {
+                const simd::vec<T> a = simd::splat(weights[at + j]);
+                simd::transform(
+                    width, dh + j * width, [a](simd::vec<T> d, simd::vec<T> dc) { return simd::fma(a, dc, d); },
+                    dh + j * width, d_context + b * width);
+            }
+        }
+    });
+}
+
+}  // namespace heed::kernels

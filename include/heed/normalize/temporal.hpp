@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <limits>
+
+#include <heed/concepts.hpp>
+#include <heed/ops/elementwise.hpp>
+#include <heed/ops/softmax.hpp>
+
+namespace heed::normalize {
+
+/// Attention modulated by its own past: what was attended to before counts for less.
+///
+///     b_{1,j} = exp(e_{1,j})
+///     b_{t,j} = exp(e_{t,j}) / Σ_{k<t} exp(e_{k,j})
+///     α_{t,j} = b_{t,j} / Σ_i b_{t,i}         Sankaran et al. 2016, eq. 6-8 · SPEC N3
+///
+/// Computed with logarithms, where nothing overflows (SPEC §12):
+///
+///     L_1 = -∞,  L_t = logaddexp(L_{t-1}, e_{t-1})
+///     α_t = softmax(u_t),  u_1 = e_1,  u_t = e_t - L_t
+///
+/// The memory L of a sentence is one number a position (a position and dimension for scores per dimension), starts anew
+/// with each sentence and has no parameters. Gradients flow through it. No deviation.
+///
+/// A term that is added to position j's score at every step cancels from the second step on.
+struct temporal {
+    template <class History>
+    struct state {
+        History history;  // L, the shape of the scores
+
+        /// The same with f applied to every tensor: how a beam selects hypotheses.
+        auto map(auto&& f) const { return temporal::make(f(history)); }
+    };
+
+    auto start(auto&& blank) const { return make(blank(-std::numeric_limits<double>::infinity())); }
+
+    auto operator()(const tensor auto& scores, const auto& memory, const auto& at) const
+    {
+        return ops::softmax(ops::discount(scores, memory.history), at.real);
+    }
+
+    auto advance(const tensor auto& scores, const tensor auto&, const auto& memory, const auto&) const
+    {
+        return make(ops::logaddexp(memory.history, scores));
+    }
+
+    static auto parameters(auto&, auto&&) { return normalize::temporal{}; }
+
+    template <class History>
+    static state<History> make(History history)
+    {
+        return {std::move(history)};
+    }
+};
+
+}  // namespace heed::normalize

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <heed/concepts.hpp>
+#include <heed/ops/elementwise.hpp>
+#include <heed/ops/products.hpp>
+
+namespace heed::score {
+
+/// How well query s matches annotation h_j, judged by a network with one hidden layer.
+///
+///     e_j = vᵀ tanh(W s + U h_j)              Bahdanau et al. 2015, appendix A.1.2 · SPEC SC2
+///
+/// U h_j does not depend on the query, so `prepare` computes it once per batch.
+/// Luong's concat score is this one with W and U cut from a single matrix.
+/// No deviation from the paper; like it, no bias.
+template <class Matrix, class Vector>
+struct additive {
+    Matrix W;  // [Q,A]
+    Matrix U;  // [D,A]
+    Vector v;  // [A]
+
+    static constexpr weight_kind weights = weight_kind::per_position;
+
+    auto prepare(const tensor auto& annotations) const  // [B,T,D] -> [B,T,A]
+    {
+        return ops::linear(annotations, U);
+    }
+
+    auto project(const tensor auto& query) const  // [B,Q] -> [B,A]
+    {
+        return ops::linear(query, W);
+    }
+
+    auto match(const tensor auto& projected, const tensor auto& keys) const  // [B,A], [B,T,A] -> [B,T]
+    {
+        return ops::matvec(ops::tanh(ops::add_each(keys, projected)), v);
+    }
+
+    auto operator()(const tensor auto& query, const tensor auto& keys) const  // [B,Q], [B,T,A] -> [B,T]
+    {
+        return match(project(query), keys);
+    }
+
+    static auto parameters(auto& self, auto&& visit)
+    {
+        return score::additive{visit("W", self.W), visit("U", self.U), visit("v", self.v)};
+    }
+};
+
+template <class Matrix, class Vector>
+additive(Matrix, Matrix, Vector) -> additive<Matrix, Vector>;
+
+}  // namespace heed::score

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <heed/concepts.hpp>
+#include <heed/ops/elementwise.hpp>
+#include <heed/ops/products.hpp>
+
+namespace heed::score {
+
+/// Fine-grained (2D) attention: one score for each dimension d of annotation h_j.
+///
+///     e_j^d = V_dᵀ tanh(W s + U h_j)          Choi, Cho, Bengio 2018, eq. 7 · SPEC SC8 (AttY2D without its y)
+///
+/// The hidden layer is shared and the last one has dim(h_j) outputs, V = (V_1 … V_D). With V of one column this is
+/// `additive`. The paper's score also reads the previous target word: `with_word{additive_per_dimension{W, U, V}, Y}`.
+/// No deviation; no bias. A score costs A·D multiplications where `additive` costs A.
+template <class Matrix>
+struct additive_per_dimension {
+    Matrix W;  // [Q,A]
+    Matrix U;  // [D,A]
+    Matrix V;  // [A,D]
+
+    static constexpr weight_kind weights = weight_kind::per_dimension;
+
+    auto prepare(const tensor auto& annotations) const  // [B,T,D] -> [B,T,A]
+    {
+        return ops::linear(annotations, U);
+    }
+
+    auto project(const tensor auto& query) const  // [B,Q] -> [B,A]
+    {
+        return ops::linear(query, W);
+    }
+
+    auto match(const tensor auto& projected, const tensor auto& keys) const  // [B,A], [B,T,A] -> [B,T,D]
+    {
+        return ops::linear(ops::tanh(ops::add_each(keys, projected)), V);
+    }
+
+    auto operator()(const tensor auto& query, const tensor auto& keys) const  // [B,Q], [B,T,A] -> [B,T,D]
+    {
+        return match(project(query), keys);
+    }
+
+    static auto parameters(auto& self, auto&& visit)
+    {
+        return score::additive_per_dimension{visit("W", self.W), visit("U", self.U), visit("V", self.V)};
+    }
+};
+
+template <class Matrix>
+additive_per_dimension(Matrix, Matrix, Matrix) -> additive_per_dimension<Matrix>;
+
+}  // namespace heed::score

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <heed/concepts.hpp>
+#include <heed/ops/products.hpp>
+
+namespace heed::score {
+
+/// How well query h matches annotation h_j, by their inner product.
+///
+///     e_j = hᵀ h_j                            Luong et al. 2015, eq. 8 · SPEC SC3
+///
+/// Query and annotations have the same size, Q = D. Not scaled, as in the paper. No parameters.
+struct dot {
+    static constexpr weight_kind weights = weight_kind::per_position;
+
+    auto operator()(const tensor auto& query, const tensor auto& keys) const  // [B,D], [B,T,D] -> [B,T]
+    {
+        return ops::dot_each(query, keys);
+    }
+
+    static auto parameters(auto&, auto&&) { return score::dot{}; }
+};
+
+}  // namespace heed::score

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <heed/core/errors.hpp>
+#include <heed/text/sentence.hpp>
+#include <heed/text/utf8.hpp>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <istream>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace heed::text {
+
+/// What to do with a line that has no token. Training text refuses it: in parallel text it is nearly always a sign of
+/// lines that have slipped. A translator that reads from a pipe keeps it, and answers each line with a line.
+enum class empty_lines { refuse, keep };
+
+/// Reads tokenised text: UTF-8, one sentence a line, tokens separated by spaces or tabs. A byte order mark, CRLF line
+/// ends and a missing last line end are tolerated. `name` is what errors call the stream, as in "name:12:5: …" (line,
+/// and column in bytes, both from 1).
+class sentence_reader {
+public:
+    sentence_reader(std::istream& stream, std::string name, empty_lines empty = empty_lines::refuse)
+        : stream_(stream), name_(std::move(name)), empty_(empty)
+    {}
+
+    /// Reads the next sentence; false at the end. Throws heed::error for a line that is not text, a line without a
+    /// token (unless kept), and a stream that fails.
+    bool next(sentence& words)
+    {
+        errno = 0;
+        if (!std::getline(stream_, line_)) {
+            if (stream_.bad())
+                throw error(name_ + ": cannot be read to its end" +
+                            (errno != 0 ? std::string(": ") + std::strerror(errno) : std::string()));
+            return false;
+        }
+        ++number_;
+        std::string_view rest = line_;
+        if (const auto bad = find_invalid_utf8(rest)) refuse_byte(*bad, "is not valid UTF-8; save the text as UTF-8");
+        if (const auto nul = rest.find('\0'); nul != std::string_view::npos)
+            refuse_byte(nul, "does not belong in text; is this a binary or UTF-16 file?");
+        if (number_ == 1 && rest.starts_with(byte_order_mark)) rest.remove_prefix(byte_order_mark.size());
+
+        words = split(rest);
+        if (words.empty() && empty_ == empty_lines::refuse) {
+            if (number_ == 1 && rest.empty() && stream_.eof())
+                throw error(name_ + ": is empty (a byte order mark only)");
+            throw error(where() + ": a sentence with no token; every line needs at least one");
+        }
+        return true;
+    }
+
+    /// Lines read so far.
+    std::size_t line() const { return number_; }
+
+    /// "name:12": where the last sentence stood, for a caller's own messages.
+    std::string where() const { return name_ + ":" + std::to_string(number_); }
+
+private:
+    [[noreturn]] void refuse_byte(std::size_t position, const char* why) const
+    {
+        constexpr std::string_view digits = "0123456789abcdef";
+        const unsigned byte = static_cast<unsigned char>(line_[position]);
+        throw error(where() + ":" + std::to_string(position + 1) + ": byte 0x" + digits[byte / 16] + digits[byte % 16] +
+                    " " + why);
+    }
+
+    std::istream& stream_;
+    std::string name_;
+    empty_lines empty_;
+    std::string line_;
+    std::size_t number_ = 0;
+};
+
+/// Every sentence of a stream. Throws as sentence_reader does, and where there is no sentence at all (unless empty
+/// lines are kept: then no line is an answer, too).
+inline std::vector<sentence> read_corpus(std::istream& stream, const std::string& name,
+                                         empty_lines empty = empty_lines::refuse)
+{
+    sentence_reader reader(stream, name, empty);
+    std::vector<sentence> sentences;
+    for (sentence words; reader.next(words);) sentences.push_back(std::move(words));
+    if (sentences.empty() && empty == empty_lines::refuse)
+        throw error(name + ": is empty; it must hold one sentence a line");
+    return sentences;
+}
+
+/// Every sentence of a file. Throws heed::error "file:line:column: …"; also for a missing file, and for a directory.
+inline std::vector<sentence> read_corpus(const std::filesystem::path& path, empty_lines empty = empty_lines::refuse)
+{
+    const std::string name = path.string();
+    std::error_code ignored;
+    if (std::filesystem::is_directory(path, ignored)) throw error(name + ": is a directory; a text file is needed");
+    errno = 0;
+    std::ifstream stream(path, std::ios::binary);
+    if (!stream)
+        throw error(name + ": cannot be opened" +
+                    (errno != 0 ? std::string(": ") + std::strerror(errno) : std::string()));
+    return read_corpus(stream, name, empty);
+}
+
+/// Sentences and their translations: target[i] translates source[i].
+struct parallel_corpus {
+    std::vector<sentence> source;
+    std::vector<sentence> target;
+
+    std::size_t size() const { return source.size(); }
+};
+
+/// Two files that belong together line by line. Throws as read_corpus does, and where their line counts differ.
+inline parallel_corpus read_parallel(const std::filesystem::path& source, const std::filesystem::path& target)
+{
+    parallel_corpus both{read_corpus(source), read_corpus(target)};
+    if (both.source.size() != both.target.size())
+        throw error(source.string() + " has " + std::to_string(both.source.size()) + " lines, " + target.string() +
+                    " has " + std::to_string(both.target.size()) +
+                    "; parallel files need as many, since line n of one translates line n of the other");
+    return both;
+}
+
+}  // namespace heed::text

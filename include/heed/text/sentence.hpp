@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace heed::text {
+
+/// A tokenised sentence: its words, in order.
+using sentence = std::vector<std::string>;
+
+/// The bytes that separate tokens. ASCII only: a no-break space (U+00A0) belongs to its token.
+constexpr bool is_separator(char byte) { return byte == ' ' || (byte >= '\t' && byte <= '\r'); }
+
+/// "a  b\tc" -> {"a", "b", "c"}. Any run of ASCII white space separates; no token is empty.
+inline sentence split(std::string_view line)
+{
+    sentence words;
+    std::size_t position = 0;
+    while (position < line.size()) {
+        if (is_separator(line[position])) {
+            ++position;
+            continue;
+        }
+        const std::size_t begin = position;
+        while (position < line.size() && !is_separator(line[position])) ++position;
+        words.emplace_back(line.substr(begin, position - begin));
+    }
+    return words;
+}
+
+/// {"a", "b"} -> "a b".
+inline std::string join(std::span<const std::string> words, std::string_view between = " ")
+{
+    std::string line;
+    for (const std::string& word : words) {
+        if (&word != words.data()) line += between;
+        line += word;
+    }
+    return line;
+}
+
+}  // namespace heed::text
