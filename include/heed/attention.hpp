@@ -149,13 +149,13 @@ struct attention {
         const auto projected = project(queries);
         static_assert(rank_of<decltype(projected)> == 3, "heed: attention of many queries takes queries [B,S,Q]");
         auto now = start(memory);
-        auto first = answer<false>(memory, ops::step(projected, std::size_t{0}), now);
+        auto first = answer<false>(memory, ops::step_of(projected, std::size_t{0}), now);
         std::vector<decltype(first.context)> contexts;
         contexts.reserve(shape_of(projected)[1]);
         contexts.push_back(std::move(first.context));
         now = std::move(first.state);
         for (std::size_t s = 1; s < shape_of(projected)[1]; ++s) {
-            auto next = answer<false>(memory, ops::step(projected, s), now);
+            auto next = answer<false>(memory, ops::step_of(projected, s), now);
             contexts.push_back(std::move(next.context));
             now = std::move(next.state);
         }

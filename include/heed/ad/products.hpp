@@ -8,8 +8,24 @@
 /// The taped twins of ops/products.hpp.
 namespace heed::ad {
 
+/// ∂W += xᵀ ∂y for y = x W, with x [rows,K] and ∂y [rows,N] in rows of d_y_stride elements.
+/// For a parameter W this waits until all its uses are known, see waiting_product; d_y must stay as it is until then.
+template <class T>
+void weight_back(tape<T>& on, std::size_t rows, std::size_t K, std::size_t N, const T* x, slot<T>& W, const T* d_y,
+                 std::size_t d_y_stride)
+{
+    if (!W.wanted) return;
+    if (W.leaf) {
+        auto* use = on.memory().template array_of<waiting_product<T>>(1);
+        *use = {x, d_y, rows, d_y_stride, W.products};
+        W.products = use;
+    } else {
+        const auto into = on.accumulate(W);
+        blas::gemm(blas::op::transposed, blas::op::plain, K, N, rows, x, K, d_y, d_y_stride, into.beta, into.data, N);
+    }
+}
+
 /// Going back through y = x W for rows of x:  ∂x += ∂y Wᵀ,  ∂W += xᵀ ∂y.
-/// The second waits until all uses of a parameter W are known, see waiting_product.
 template <class T>
 void product_back(tape<T>& on, std::size_t rows, std::size_t K, std::size_t N, slot<T>& x, slot<T>& W, const T* d_y)
 {
@@ -17,15 +33,7 @@ void product_back(tape<T>& on, std::size_t rows, std::size_t K, std::size_t N, s
         const auto into = on.accumulate(x);
         blas::gemm(blas::op::plain, blas::op::transposed, rows, K, N, d_y, W.value, into.beta, into.data);
     }
-    if (!W.wanted) return;
-    if (W.leaf) {
-        auto* use = on.memory().template array_of<waiting_product<T>>(1);
-        *use = {x.value, d_y, rows, W.products};
-        W.products = use;
-    } else {
-        const auto into = on.accumulate(W);
-        blas::gemm(blas::op::transposed, blas::op::plain, K, N, rows, x.value, d_y, into.beta, into.data);
-    }
+    weight_back(on, rows, K, N, x.value, W, d_y, N);
 }
 
 /// y = x W (+ b)  ->  ∂x += ∂y Wᵀ,  ∂W += xᵀ ∂y,  ∂b += Σ_rows ∂y

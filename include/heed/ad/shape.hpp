@@ -41,7 +41,7 @@ auto twin(const ops::concat_op& operation, const A& a_, const B& b_)
 
 /// y = x[:, s, :]  ->  ∂x[:, s, :] += ∂y
 template <class T>
-var<T, 2> twin(const ops::step_op& operation, const var<T, 3>& x, std::size_t s)
+var<T, 2> twin(const ops::step_of_op& operation, const var<T, 3>& x, std::size_t s)
 {
     tape<T>& on = x.tape();
     auto [y, out] = on.template make<2>(operation.result_shape(x.shape(), s), x.wanted());

@@ -34,6 +34,7 @@ struct waiting_product {
     const T* x;    // [rows,K]
     const T* d_y;  // [rows,N]
     std::size_t rows;
+    std::size_t d_y_stride;  // from a row of d_y to the next: N, or more where d_y is a part of wider rows
     waiting_product* next;
 };
 
@@ -288,15 +289,17 @@ private:
 
     void flush_products(slot<T>& s)
     {
+        if (s.size == 0) return;  // no column to divide by, and nothing to add to
         const std::size_t N = s.last_extent, K = s.size / N;
         const target into = accumulate(s);
         const arena::position before = memory_.mark();
         std::size_t rows = 0;
-        bool joined = true;  // the uses are listed last first; in memory they may follow each other either way
+        bool joined = true;  // the uses are listed last first; in memory they may follow each other
         for (const waiting_product<T>* p = s.products; p != nullptr; p = p->next) {
             rows += p->rows;
-            joined = joined && (p->next == nullptr ||
-                                (p->next->x + p->next->rows * K == p->x && p->next->d_y + p->next->rows * N == p->d_y));
+            joined = joined && p->d_y_stride == N &&
+                     (p->next == nullptr ||
+                      (p->next->x + p->next->rows * K == p->x && p->next->d_y + p->next->rows * N == p->d_y));
         }
         const T* x = s.products->x;
         const T* d_y = s.products->d_y;
@@ -309,7 +312,9 @@ private:
             d_y = all_d_y;
             for (const waiting_product<T>* p = s.products; p != nullptr; p = p->next) {
                 all_x = std::copy_n(p->x, p->rows * K, all_x);
-                all_d_y = std::copy_n(p->d_y, p->rows * N, all_d_y);
+                for (std::size_t r = 0; r < p->rows; ++r) {
+                    all_d_y = std::copy_n(p->d_y + r * p->d_y_stride, N, all_d_y);
+                }
             }
         }
         blas::gemm(blas::op::transposed, blas::op::plain, K, N, rows, x, d_y, into.beta, into.data);

@@ -42,11 +42,11 @@ struct concat_op : operation<concat_op> {
 inline constexpr concat_op concat{};
 
 /// The s-th step of every row: x [B,S,N] -> [B,N].
-struct step_op : operation<step_op> {
+struct step_of_op : operation<step_of_op> {
     static shape_of_rank<2> result_shape(const shape_of_rank<3>& x, std::size_t s)
     {
         if (s >= x[1]) {
-            throw shape_error("step: step " + std::to_string(s) + " of " + shape_text(x) + ", which has only " +
+            throw shape_error("step_of: step " + std::to_string(s) + " of " + shape_text(x) + ", which has only " +
                               std::to_string(x[1]) + " steps");
         }
         return {x[0], x[2]};
@@ -62,7 +62,7 @@ struct step_op : operation<step_op> {
         return y;
     }
 };
-inline constexpr step_op step{};
+inline constexpr step_of_op step_of{};
 
 /// The i-th block along the first axis: x [S,B,N] -> [B,N]. On the tape a view, not a copy.
 struct block_op : operation<block_op> {

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include <heed/ad/tape.hpp>
+#include <heed/core/parameters.hpp>
+#include <heed/kernels/adam.hpp>
+
+namespace heed::nn {
+
+/// Adam (Kingma and Ba 2015) with the gradient clipped by its norm.                    SPEC T2
+///
+///     g ← g · min(1, clip / ‖g‖)             Pascanu et al. 2013, ‖g‖ over all parameters
+///     m ← β₁ m + (1 − β₁) g,  v ← β₂ v + (1 − β₂) g²
+///     θ ← θ − rate · m̂ / (√v̂ + ε)
+///
+/// Deviation: a table that is only looked up is updated lazily. Rows that the batch does not touch wait: neither they
+/// nor their moments change.
+template <class T>
+class adam {
+public:
+    struct moments {
+        std::string name;
+        std::vector<T> first, second;
+    };
+
+    kernels::adam_settings settings;
+
+    explicit adam(const kernels::adam_settings& with = {}) : settings(with) {}
+
+    /// One step from the gradients that are on the tape; `lifted` is the model as it was lifted for this recording.
+    /// Gives the norm of the gradient before clipping; if that is not finite, nothing is changed.
+    template <parameterised M, parameterised L>
+    double step(M& model, const L& lifted, ad::tape<T>& on, double clip = INFINITY)
+    {
+        collect(model, lifted, on);
+        double squares = 0;
+        for (const use& u : uses_) {
+            squares += u.rows.rows != nullptr ? kernels::squared_norm(u.rows.ids.size() * u.rows.width, u.rows.rows)
+                                              : kernels::squared_norm(u.size, u.gradient);
+        }
+        const double norm = std::sqrt(squares);
+        if (!std::isfinite(norm)) return norm;
+        const T scale = norm > clip ? static_cast<T>(clip / norm) : T(1);
+        ++steps_;
+        for (std::size_t i = 0; i < uses_.size(); ++i) {
+            const use& u = uses_[i];
+            moments& m = moments_[i];
+            if (u.rows.rows != nullptr) {
+                kernels::adam_rows(u.rows.ids.size(), u.rows.ids.data(), u.rows.width, settings, steps_, scale,
+                                   u.rows.rows, kernels::gradient_rows::packed, m.first.data(), m.second.data(),
+                                   u.values);
+            } else {
+                kernels::adam(u.size, settings, steps_, scale, u.gradient, m.first.data(), m.second.data(), u.values);
+            }
+        }
+        return norm;
+    }
+
+    std::size_t steps() const { return steps_; }
+
+    /// What a checkpoint must keep, in the order of the model's parameters; empty before the first step.
+    const std::vector<moments>& state() const { return moments_; }
+
+    /// Goes on from a checkpoint.
+    void restore(std::size_t steps, std::vector<moments> state)
+    {
+        steps_ = steps;
+        moments_ = std::move(state);
+    }
+
+private:
+    struct use {
+        T* values = nullptr;
+        std::size_t size = 0;
+        const T* gradient = nullptr;
+        ad::sparse_gradient<T> rows;
+    };
+
+    template <class M, class L>
+    void collect(M& model, const L& lifted, ad::tape<T>& on)
+    {
+        uses_.clear();
+        std::size_t known = 0;
+        for_each_parameter(model, [&](const std::string& name, auto& x) {
+            const auto values = view_of(x);
+            uses_.push_back({values.data, values.size(), nullptr, {}});
+            if (known == moments_.size()) {
+                moments_.push_back({name, std::vector<T>(values.size()), std::vector<T>(values.size())});
+            }
+            const moments& m = moments_[known++];
+            if (m.name != name || m.first.size() != values.size()) {
+                throw error("adam: parameter " + name + " with " + std::to_string(values.size()) +
+                            " numbers does not fit the optimiser's state, which has " + m.name + " with " +
+                            std::to_string(m.first.size()) + " there; one adam serves one model");
+            }
+        });
+        std::size_t i = 0;
+        for_each_parameter(lifted, [&](const std::string&, const auto& x) {
+            uses_[i].rows = on.gradient_rows(x);
+            if (uses_[i].rows.rows == nullptr) uses_[i].gradient = on.gradient(x).data;
+            ++i;
+        });
+    }
+
+    std::vector<moments> moments_;
+    std::vector<use> uses_;
+    std::size_t steps_ = 0;
+};
+
+}  // namespace heed::nn

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include <heed/core/family.hpp>
+#include <heed/core/parameters.hpp>
+#include <heed/nn/init.hpp>
+#include <heed/ops/products.hpp>
+#include <heed/ops/recurrent.hpp>
+#include <heed/ops/shape.hpp>
+
+namespace heed::nn {
+
+/// Gated recurrent unit.
+///
+///     z  = σ(W_z x + U_z h + b_z),  r = σ(W_r x + U_r h + b_r)
+///     h̃  = tanh(W_h x + U_h (r ⊙ h) + b_h)
+///     h' = (1 − z) ⊙ h + z ⊙ h̃               Cho et al. 2014; Bahdanau et al. 2015, appendix A.1.1 · SPEC E4
+///
+/// The reset gate acts on the state before the product, as in the papers (cuDNN's variant acts after it).
+/// What the input contributes does not depend on the step before: `project` computes it for all steps in one product.
+/// Deviation: biases, which the papers leave out of their formulas.
+template <class Matrix, class Vector>
+struct gru {
+    Matrix W;    // [X,3H], for z|r|h
+    Vector b;    // [3H]
+    Matrix U;    // [H,2H], for z|r
+    Matrix U_h;  // [H,H]
+
+    auto project(const tensor auto& x) const { return ops::linear(x, W, b); }  // [...,X] -> [...,3H]
+
+    /// projected [B,3H], h [B,H] -> [B,H]. A sentence that is over keeps its state.
+    auto step(const tensor auto& projected, const tensor auto& h, const ops::sentence_ends& ends = {}) const
+    {
+        return ops::gru(projected, h, U, U_h, ends);
+    }
+
+    static auto parameters(auto& self, auto&& visit)
+    {
+        return nn::gru{visit("W", self.W), visit("b", self.b), visit("U", self.U), visit("U_h", self.U_h)};
+    }
+};
+
+template <class Matrix, class Vector>
+gru(Matrix, Vector, Matrix, Matrix) -> gru<Matrix, Vector>;
+
+/// A new unit from inputs of size `input` to states of size `hidden`.
+template <class T>
+auto make_gru(random_source& random, std::size_t input, std::size_t hidden)
+{
+    return gru{glorot<T>(random, input, 3 * hidden), zeros<T>(3 * hidden), glorot<T>(random, hidden, 2 * hidden),
+               glorot<T>(random, hidden, hidden)};
+}
+
+/// The state before the first word, learned.                                          SPEC E3
+template <class Vector>
+struct trained_start {
+    Vector value;  // [H]
+
+    auto state(std::size_t batch, const tensor auto&) const { return ops::repeat(value, batch); }
+
+    static auto parameters(auto& self, auto&& visit) { return nn::trained_start{visit("value", self.value)}; }
+};
+
+template <class Vector>
+trained_start(Vector) -> trained_start<Vector>;
+
+/// The state before the first word, zero.                                             SPEC E3
+struct zero_start {
+    std::size_t hidden = 0;
+
+    auto state(std::size_t batch, const tensor auto& beside) const
+    {
+        return constant_like(beside, shape_of_rank<2>{batch, hidden}, 0.0);
+    }
+
+    static auto parameters(auto& self, auto&&) { return nn::zero_start{self.hidden}; }
+};
+
+}  // namespace heed::nn

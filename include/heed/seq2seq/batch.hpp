@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <heed/core/mask.hpp>
+#include <heed/core/random.hpp>
+#include <heed/ops/training.hpp>
+
+/// Sentences of different lengths, put together so that a model can work on many at once.
+namespace heed::seq2seq {
+
+using id_sentence = std::vector<std::uint32_t>;
+
+/// The words with which every target sentence begins and ends, and what stands in the padding (it is never looked at).
+struct special_ids {
+    std::uint32_t padding = 0, begin = 2, end = 3;
+};
+
+/// Source sentences side by side: [T,B] with the number of real words of each.
+struct source_batch {
+    word_ids words;
+    lengths real;
+};
+
+/// Source sentences with their translations.
+template <class T>
+struct training_batch {
+    source_batch source;
+    word_ids previous;               // [S,B] the target word before each step: <s> y_1 … y_n
+    ops::expected_words<T> targets;  // [S,B] the word expected there: y_1 … y_n </s>, weight 1, padding 0
+    std::size_t target_words = 0;    // how many weights are 1
+};
+
+/// A source batch; every sentence also gets the end word, so that it has a position to attend to when nothing is left.
+inline source_batch make_source(std::span<const id_sentence* const> sentences, const special_ids& special = {})
+{
+    std::size_t longest = 0;
+    for (const id_sentence* sentence : sentences) longest = std::max(longest, sentence->size() + 1);
+    source_batch batch{word_ids(longest, sentences.size(), special.padding), {}};
+    std::vector<std::size_t> real(sentences.size());
+    for (std::size_t b = 0; b < sentences.size(); ++b) {
+        const id_sentence& words = *sentences[b];
+        for (std::size_t t = 0; t < words.size(); ++t) batch.words(t, b) = words[t];
+        batch.words(words.size(), b) = special.end;
+        real[b] = words.size() + 1;
+    }
+    batch.real = lengths(std::move(real));
+    return batch;
+}
+
+template <class T>
+training_batch<T> make_training_batch(std::span<const id_sentence* const> sources,
+                                      std::span<const id_sentence* const> targets, const special_ids& special = {})
+{
+    std::size_t longest = 0;
+    for (const id_sentence* sentence : targets) longest = std::max(longest, sentence->size() + 1);
+    const std::size_t B = targets.size();
+    training_batch<T> batch{make_source(sources, special),
+                            word_ids(longest, B, special.padding),
+                            {word_ids(longest, B, special.padding), std::vector<T>(longest * B, T(0))},
+                            0};
+    for (std::size_t b = 0; b < B; ++b) {
+        const id_sentence& words = *targets[b];
+        for (std::size_t s = 0; s <= words.size(); ++s) {
+            batch.previous(s, b) = s == 0 ? special.begin : words[s - 1];
+            batch.targets.words(s, b) = s == words.size() ? special.end : words[s];
+            batch.targets.weights[s * B + b] = T(1);
+        }
+        batch.target_words += words.size() + 1;
+    }
+    return batch;
+}
+
+/// The order of an epoch: sentence pairs in random order, but pairs of like length together so that little is padding.
+/// Depends on the stream alone. Each element lists the pairs of one batch.
+inline std::vector<std::vector<std::size_t>> shuffled_batches(const std::vector<id_sentence>& sources,
+                                                              const std::vector<id_sentence>& targets,
+                                                              std::size_t batch_size, std::uint64_t stream)
+{
+    std::vector<std::size_t> order(targets.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    const auto shuffle = [stream](auto& items, std::uint64_t round) {
+        for (std::size_t i = items.size(); i > 1; --i) std::swap(items[i - 1], items[below(i, mix(stream + round), i)]);
+    };
+    shuffle(order, 0);
+    // Sorting the whole epoch would always put the same sentences together; a pool keeps most of the saving.
+    const std::size_t pool = 64 * batch_size;
+    std::vector<std::vector<std::size_t>> batches;
+    for (std::size_t first = 0; first < order.size(); first += pool) {
+        const std::size_t last = std::min(order.size(), first + pool);
+        std::stable_sort(order.begin() + static_cast<std::ptrdiff_t>(first),
+                         order.begin() + static_cast<std::ptrdiff_t>(last), [&](std::size_t a, std::size_t b) {
+                             return std::pair(targets[a].size(), sources[a].size()) <
+                                    std::pair(targets[b].size(), sources[b].size());
+                         });
+        for (std::size_t i = first; i < last; i += batch_size) {
+            batches.emplace_back(order.begin() + static_cast<std::ptrdiff_t>(i),
+                                 order.begin() + static_cast<std::ptrdiff_t>(std::min(last, i + batch_size)));
+        }
+    }
+    shuffle(batches, 1);
+    return batches;
+}
+
+}  // namespace heed::seq2seq

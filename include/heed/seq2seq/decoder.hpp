@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include <heed/attention.hpp>
+#include <heed/nn/dropout.hpp>
+#include <heed/nn/gru.hpp>
+#include <heed/ops/training.hpp>
+#include <heed/score/with_word.hpp>
+#include <heed/seq2seq/encoder.hpp>
+#include <heed/seq2seq/fixed_context.hpp>
+
+namespace heed::seq2seq {
+
+/// The decoder of RNNsearch: it looks at the source again before every word.
+///
+///     s_0 = tanh(W_s ←h_1 + b_s)
+///     c_i = attention(s_{i-1}, h)             queried with the state before the word · SPEC D1
+///     s_i = GRU(s_{i-1}, [E y_{i-1}; c_i])
+///     t_i = maxout(U_o s_i + V_o E y_{i-1} + C_o c_i + b_o)
+///     p(y_i) = softmax(W_o t_i + b)           Bahdanau et al. 2015, §3.1 and appendix A.2.2
+///
+/// Any attention fits, `fixed_context` (none at all) included. A score that reads the previous word gets E y_{i-1}.
+/// Deviations: t_i reads s_i where the appendix prints s_{i-1}, as the authors' code does; biases.
+template <class Attention, class Matrix, class Vector, class Gru>
+struct decoder {
+    Attention attention;
+    Matrix embedding;  // [V,E]
+    Gru cell;          // from E y
+    Matrix C;          // [D,3H] from the context to the cell
+    Matrix W_s;        // [H,H]
+    Vector b_s;        // [H]
+    Matrix U_o;        // [H,2L]
+    Matrix V_o;        // [E,2L]
+    Matrix C_o;        // [D,2L]
+    Vector b_o;        // [2L]
+    Matrix W_o;        // [L,V]
+    Vector b;          // [V]
+
+    /// What stays the same while a batch is decoded.
+    template <class Memory, class State>
+    struct opening {
+        Memory memory;
+        State state;  // [B,H] s_0
+    };
+
+    auto open(const auto& source, const lengths& real) const
+    {
+        auto memory = [&] {
+            if constexpr (requires { attention.on(source, real); }) {
+                return attention.on(source, real);
+            } else {
+                return attention.on(source.annotations, real);
+            }
+        }();
+        auto state = ops::tanh(ops::linear(source.backward, W_s, b_s));
+        return opening<decltype(memory), decltype(state)>{std::move(memory), std::move(state)};
+    }
+
+    /// Σ −log p(y_i) over the batch, with the true previous word at every step (teacher forcing, SPEC D8).
+    template <class T>
+    auto loss(const auto& source, const training_batch<T>& batch, T smoothing = 0, const nn::dropout& drop = {}) const
+    {
+        const auto start = open(source, batch.source.real);
+        const auto y = drop(ops::lookup(embedding, batch.previous));  // [S,B,E]
+        const auto inputs = cell.project(y);                          // [S,B,3H]
+        const auto words = project_words(y);                          // [S,B,A] where the score reads them
+        auto s = start.state;
+        auto memory_of_past = attention.start(start.memory);
+        std::vector<decltype(s)> states, contexts;
+        for (std::size_t i = 0; i < batch.previous.steps; ++i) {
+            auto seen = attention.read(start.memory, query(s, words, i), memory_of_past);
+            s = cell.step(ops::linear_onto(ops::block(inputs, i), seen.context, C), s);
+            memory_of_past = std::move(seen.state);
+            states.push_back(s);
+            contexts.push_back(std::move(seen.context));
+        }
+        const auto t = drop(readout(ops::stack(states), y, ops::stack(contexts)));  // [S,B,L]
+        return ops::cross_entropy(t, W_o, b, batch.targets, smoothing);
+    }
+
+    /// One step of decoding: the scores of every word, the new state, and what the attention did.
+    template <class Logits, class State, class Seen>
+    struct stepped {
+        Logits logits;  // [1,B,V]
+        State state;    // [B,H]
+        Seen seen;      // context, weights where there are any, and the attention's state
+    };
+
+    auto step(const auto& memory, const tensor auto& s, const auto& memory_of_past, const word_ids& previous) const
+    {
+        const auto y = ops::lookup(embedding, previous);  // [1,B,E]
+        auto seen = [&] {
+            if constexpr (requires { attention.step(memory, s, memory_of_past); }) {
+                return attention.step(memory, query(s, project_words(y), 0), memory_of_past);
+            } else {
+                return attention.read(memory, s, memory_of_past);
+            }
+        }();
+        auto next = cell.step(ops::linear_onto(ops::block(cell.project(y), std::size_t{0}), seen.context, C), s);
+        using state = decltype(next);
+        const auto t = readout(ops::stack(std::vector<state>{next}), y, ops::stack(std::vector<state>{seen.context}));
+        auto logits = ops::linear(t, W_o, b);
+        return stepped<decltype(logits), state, decltype(seen)>{std::move(logits), std::move(next), std::move(seen)};
+    }
+
+    static auto parameters(auto& self, auto&& visit)
+    {
+        return seq2seq::decoder{visit("attention", self.attention),
+                                visit("embedding", self.embedding),
+                                visit("cell", self.cell),
+                                visit("C", self.C),
+                                visit("W_s", self.W_s),
+                                visit("b_s", self.b_s),
+                                visit("U_o", self.U_o),
+                                visit("V_o", self.V_o),
+                                visit("C_o", self.C_o),
+                                visit("b_o", self.b_o),
+                                visit("W_o", self.W_o),
+                                visit("b", self.b)};
+    }
+
+private:
+    struct no_words {};
+
+    auto project_words(const tensor auto& y) const
+    {
+        if constexpr (requires { attention.score.project_words(y); }) {
+            return attention.score.project_words(y);
+        } else {
+            return no_words{};
+        }
+    }
+
+    auto query(const tensor auto& s, const auto& words, std::size_t i) const
+    {
+        if constexpr (std::is_same_v<std::remove_cvref_t<decltype(words)>, no_words>) {
+            return s;
+        } else {
+            return state_and_projected_word{s, ops::block(words, i)};
+        }
+    }
+
+    auto readout(const tensor auto& states, const tensor auto& y, const tensor auto& contexts) const
+    {
+        return ops::maxout(ops::linear_onto(ops::linear_onto(ops::linear(y, V_o, b_o), states, U_o), contexts, C_o));
+    }
+};
+
+template <class Attention, class Matrix, class Vector, class Gru>
+decoder(Attention, Matrix, Gru, Matrix, Matrix, Vector, Matrix, Matrix, Matrix, Vector, Matrix, Vector)
+    -> decoder<Attention, Matrix, Vector, Gru>;
+
+/// A new decoder around an attention whose contexts have `context` dimensions.
+template <class T, class Attention>
+auto make_decoder(random_source& random, Attention attention, std::size_t vocabulary, std::size_t embedding,
+                  std::size_t hidden, std::size_t context)
+{
+    return decoder{std::move(attention),
+                   nn::gaussian<T>(random, vocabulary, embedding, 0.1),
+                   nn::make_gru<T>(random, embedding, hidden),
+                   nn::glorot<T>(random, context, 3 * hidden),
+                   nn::glorot<T>(random, hidden, hidden),
+                   nn::zeros<T>(hidden),
+                   nn::glorot<T>(random, hidden, 2 * embedding),
+                   nn::glorot<T>(random, embedding, 2 * embedding),
+                   nn::glorot<T>(random, context, 2 * embedding),
+                   nn::zeros<T>(2 * embedding),
+                   nn::glorot<T>(random, embedding, vocabulary),
+                   nn::zeros<T>(vocabulary)};
+}
+
+}  // namespace heed::seq2seq

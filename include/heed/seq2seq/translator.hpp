@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <heed/combine/elementwise_sum.hpp>
+#include <heed/combine/weighted_sum.hpp>
+#include <heed/normalize/softmax.hpp>
+#include <heed/normalize/temporal.hpp>
+#include <heed/score/additive.hpp>
+#include <heed/score/additive_per_dimension.hpp>
+#include <heed/seq2seq/decoder.hpp>
+#include <heed/seq2seq/encoder.hpp>
+
+namespace heed::seq2seq {
+
+/// An encoder and a decoder that learn together.                                      SPEC M1, M2
+template <class Encoder, class Decoder>
+struct translator {
+    Encoder encoder;
+    Decoder decoder;
+
+    /// Σ −log p(target | source) of a batch, in nats.
+    template <class T>
+    auto loss(const training_batch<T>& batch, T smoothing = 0, const nn::dropout& drop = {}) const
+    {
+        return decoder.loss(encoder.encode(batch.source, drop), batch, smoothing, drop);
+    }
+
+    static auto parameters(auto& self, auto&& visit)
+    {
+        return seq2seq::translator{visit("encoder", self.encoder), visit("decoder", self.decoder)};
+    }
+};
+
+template <class Encoder, class Decoder>
+translator(Encoder, Decoder) -> translator<Encoder, Decoder>;
+
+/// The sizes of a translator.
+struct sizes {
+    std::size_t source_vocabulary = 0, target_vocabulary = 0;
+    std::size_t embedding = 256;
+    std::size_t hidden = 256;     // of each direction of the encoder, and of the decoder
+    std::size_t alignment = 256;  // the hidden layer of the score
+};
+
+/// A new RNNsearch around the attention that make_attention(random, sizes) gives.
+template <class T, class MakeAttention>
+auto make_translator(std::uint64_t seed, const sizes& n, MakeAttention&& make_attention)
+{
+    random_source random{seed, 0};
+    auto encoder = make_bidirectional_encoder<T>(random, n.source_vocabulary, n.embedding, n.hidden);
+    auto attention = make_attention(random, n);
+    auto decoder =
+        make_decoder<T>(random, std::move(attention), n.target_vocabulary, n.embedding, n.hidden, 2 * n.hidden);
+    return translator{std::move(encoder), std::move(decoder)};
+}
+
+/// New attentions for a translator: the decoder's state [H] looks at annotations [2H].
+namespace attentions {
+
+template <class T>
+struct additive {
+    auto operator()(random_source& random, const sizes& n) const
+    {
+        return attention{score(random, n), normalize::softmax{}, combine::weighted_sum{}};
+    }
+    static auto score(random_source& random, const sizes& n)
+    {
+        return score::additive{nn::glorot<T>(random, n.hidden, n.alignment),
+                               nn::glorot<T>(random, 2 * n.hidden, n.alignment),
+                               nn::small_vector<T>(random, n.alignment)};
+    }
+};
+
+template <class T>
+struct additive_with_word {
+    auto operator()(random_source& random, const sizes& n) const
+    {
+        auto base = additive<T>::score(random, n);
+        return attention{score::with_word{std::move(base), nn::glorot<T>(random, n.embedding, n.alignment)},
+                         normalize::softmax{}, combine::weighted_sum{}};
+    }
+};
+
+template <class T>
+struct per_dimension {
+    auto operator()(random_source& random, const sizes& n) const
+    {
+        auto base = score::additive_per_dimension{nn::glorot<T>(random, n.hidden, n.alignment),
+                                                  nn::glorot<T>(random, 2 * n.hidden, n.alignment),
+                                                  nn::glorot<T>(random, n.alignment, 2 * n.hidden)};
+        return attention{score::with_word{std::move(base), nn::glorot<T>(random, n.embedding, n.alignment)},
+                         normalize::softmax{}, combine::elementwise_sum{}};
+    }
+};
+
+template <class T>
+struct temporal {
+    auto operator()(random_source& random, const sizes& n) const
+    {
+        return attention{additive<T>::score(random, n), normalize::temporal{}, combine::weighted_sum{}};
+    }
+};
+
+template <class T>
+struct none {
+    auto operator()(random_source&, const sizes&) const { return fixed_context{}; }
+};
+
+}  // namespace attentions
+
+}  // namespace heed::seq2seq

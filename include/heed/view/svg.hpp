@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <heed/text/utf8.hpp>
+#include <heed/view/alignment.hpp>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace heed::view {
+
+namespace detail {
+
+// Measures in pixels. The widths of words are estimates, on the generous side: no font is at hand to ask.
+inline constexpr double cell = 26, gap = 2, corner = 3, font = 13, column_width = 7.9, margin = 24;
+inline constexpr double slope = 0.70710678;  // labels rise at 45 degrees
+
+/// A number with at most one decimal, whatever the user's locale thinks of decimal points.
+inline std::string number(double value, int digits = 1)
+{
+    std::array<char, 64> buffer{};
+    const auto end =
+        std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, std::chars_format::fixed, digits);
+    std::string text(buffer.data(), end.ptr);
+    if (digits == 1 && text.ends_with(".0")) text.resize(text.size() - 2);
+    return text;
+}
+
+inline std::string escaped(std::string_view raw)
+{
+    std::string result;
+    for (const char c : text::printable(raw)) {
+        if (c == '&')
+            result += "&amp;";
+        else if (c == '<')
+            result += "&lt;";
+        else if (c == '>')
+            result += "&gt;";
+        else if (c == '"')
+            result += "&quot;";
+        else
+            result += c;
+    }
+    return result;
+}
+
+/// From the paper of an empty cell (0) to ink (1).
+inline std::string grey(double weight)
+{
+    constexpr std::array<double, 3> paper{241, 243, 245}, ink{20, 24, 31};
+    const double amount = std::clamp(weight, 0.0, 1.0);
+    std::string colour = "#";
+    for (std::size_t i = 0; i < 3; ++i) {
+        const auto value = static_cast<unsigned>(std::lround(paper[i] + amount * (ink[i] - paper[i])));
+        colour += "0123456789abcdef"[value / 16];
+        colour += "0123456789abcdef"[value % 16];
+    }
+    return colour;
+}
+
+inline double width_of(std::string_view word) { return column_width * static_cast<double>(text::display_width(word)); }
+
+/// One picture's place: where its cells begin, relative to its upper left corner, and how much room it needs.
+struct layout {
+    double left = 0, top = 0, width = 0, height = 0;
+
+    explicit layout(const alignment& picture)
+    {
+        double highest = 0;
+        for (const std::string& word : picture.target) left = std::max(left, width_of(word));
+        left = std::ceil(left + 12);
+        for (std::size_t column = 0; column < picture.source.size(); ++column) {
+            const double reach = slope * (width_of(picture.source[column]) + font);
+            highest = std::max(highest, reach);
+            width = std::max(width, left + cell * (static_cast<double>(column) + 0.5) + reach);
+        }
+        width = std::ceil(std::max(width, picture.title.empty() ? 0 : 1.1 * width_of(picture.title)));
+        top = std::ceil(highest + 8 + (picture.title.empty() ? 0 : 26));
+        height = top + cell * static_cast<double>(picture.target.size());
+    }
+};
+
+/// A word that ends (or, with `rising`, begins) at x, y. For a word read from right to left, its start is on the right.
+inline std::string word(std::string_view text, double x, double y, bool rising)
+{
+    const bool from_right = text::is_right_to_left(text);
+    return "<text " +
+           (rising ? "transform=\"translate(" + number(x) + " " + number(y) + ") rotate(-45)\""
+                   : "x=\"" + number(x) + "\" y=\"" + number(y) + "\"") +
+           (rising == from_right ? " text-anchor=\"end\"" : "") +
+           (from_right ? " direction=\"rtl\" unicode-bidi=\"embed\"" : "") + ">" + escaped(text) + "</text>\n";
+}
+
+/// "drei ← three: 0.93". Words of mixed direction are isolated from each other, or the arrow would point anywhere.
+inline std::string tooltip(std::string_view target, std::string_view source, float weight)
+{
+    const bool mixed = text::is_right_to_left(target) || text::is_right_to_left(source);
+    const auto isolated = [mixed](std::string_view word) {
+        return mixed ? "\xE2\x81\xA8" + escaped(word) + "\xE2\x81\xA9" : escaped(word);  // U+2068, U+2069
+    };
+    return "<title>" + isolated(target) + " ← " + isolated(source) + ": " +
+           (std::isfinite(weight) ? number(weight, 2) : "not a number") + "</title>";
+}
+
+/// The attributes of a cell's square.
+inline std::string square(std::size_t row, std::size_t column)
+{
+    const std::string side = number(cell - gap);
+    return "x=\"" + number(cell * static_cast<double>(column) + gap / 2) + "\" y=\"" +
+           number(cell * static_cast<double>(row) + gap / 2) + "\" width=\"" + side + "\" height=\"" + side +
+           "\" rx=\"" + number(corner) + "\"";
+}
+
+inline constexpr std::string_view style = R"(<style>
+text { font: 13px 'DejaVu Sans', 'Noto Sans', system-ui, sans-serif; fill: #343a40; }
+text.title { font-weight: 600; fill: #14181f; }
+.legend text { font-size: 11px; fill: #868e96; }
+.cell:hover { stroke: #4dabf7; stroke-width: 2; }
+.gold { fill: none; stroke: #f76707; stroke-width: 2; pointer-events: none; }
+</style>
+)";
+
+/// What an empty cell looks like, and the legend's scale.
+inline std::string definitions()
+{
+    return "<defs>\n<pattern id=\"cells\" width=\"" + number(cell) + "\" height=\"" + number(cell) +
+           "\" patternUnits=\"userSpaceOnUse\"><rect " + square(0, 0) + " fill=\"" + grey(0) +
+           "\"/></pattern>\n<linearGradient id=\"scale\"><stop offset=\"0\" stop-color=\"" + grey(0) +
+           "\"/><stop offset=\"1\" stop-color=\"" + grey(1) + "\"/></linearGradient>\n</defs>\n";
+}
+
+inline std::string draw(const alignment& picture, const layout& place)
+{
+    std::string result;
+    if (!picture.title.empty())
+        result += "<text class=\"title\" x=\"0\" y=\"14\"" +
+                  std::string(text::is_right_to_left(picture.title)
+                                  ? " direction=\"rtl\" unicode-bidi=\"embed\" text-anchor=\"end\""
+                                  : "") +
+                  ">" + escaped(picture.title) + "</text>\n";
+
+    const auto rows = static_cast<double>(picture.target.size());
+    const auto columns = static_cast<double>(picture.source.size());
+    result += "<g transform=\"translate(" + number(place.left) + " " + number(place.top) + ")\">\n";
+    for (std::size_t column = 0; column < picture.source.size(); ++column)
+        result += word(picture.source[column], cell * (static_cast<double>(column) + 0.5) + 2, -7, true);
+    for (std::size_t row = 0; row < picture.target.size(); ++row)
+        result += word(picture.target[row], -9, cell * (static_cast<double>(row) + 0.5) + 3.5, false);
+
+    // All cells as paper, in one element; ink where it would be seen.
+    result += "<rect width=\"" + number(columns * cell) + "\" height=\"" + number(rows * cell) +
+              "\" fill=\"url(#cells)\"/>\n";
+    for (std::size_t row = 0; row < picture.target.size(); ++row)
+        for (std::size_t column = 0; column < picture.source.size(); ++column) {
+            const float weight = picture.weight(row, column);
+            if (weight < 0.005f) continue;  // "0.00"
+            result += "<rect class=\"cell\" " + square(row, column) + " fill=\"" +
+                      (std::isfinite(weight) ? grey(static_cast<double>(weight)) : "#ffa8a8") + "\">" +
+                      tooltip(picture.target[row], picture.source[column], weight) + "</rect>\n";
+        }
+    for (std::size_t row = 0; row < picture.target.size(); ++row)
+        for (std::size_t column = 0; column < picture.source.size(); ++column)
+            if (picture.is_gold(row, column)) result += "<rect class=\"gold\" " + square(row, column) + "/>\n";
+    return result + "</g>\n";
+}
+
+inline std::string legend(bool gold)
+{
+    std::string result = "<text x=\"0\" y=\"10\">0</text>\n"
+                         "<rect x=\"12\" width=\"96\" height=\"12\" rx=\"3\" fill=\"url(#scale)\"/>\n"
+                         "<text x=\"113\" y=\"10\">1</text>\n"
+                         "<text x=\"132\" y=\"10\">attention weight</text>\n";
+    if (gold)
+        result += "<rect class=\"gold\" x=\"248\" y=\"0\" width=\"12\" height=\"12\" rx=\"2\"/>\n"
+                  "<text x=\"267\" y=\"10\">gold link</text>\n";
+    return result;
+}
+
+}  // namespace detail
+
+/// Alignments as one self-contained SVG file, one below the other: source words along the top, target words at the
+/// left, the darker the greater the weight; gold links as outlined squares. A cell's tooltip says what it shows
+/// ("drei ← three: 0.93"). It brings its own white background, so it reads the same on a dark page.
+/// Throws shape_error if the parts of an alignment do not fit, before anything is drawn.
+inline std::string svg(std::span<const alignment> pictures)
+{
+    using detail::number;
+    constexpr double between = 40, legend_height = 34;
+    double width = 0, height = 0;
+    bool gold = false;
+    for (const alignment& picture : pictures) {
+        require_fit("view::svg", picture);
+        const detail::layout place(picture);
+        width = std::max(width, place.width);
+        height += place.height + between;
+        gold = gold || !picture.gold.empty();
+    }
+    width = std::max(width, gold ? 325.0 : 235.0);
+    height = std::max(0.0, height - between) + legend_height;
+
+    const std::string size_x = number(width + 2 * detail::margin), size_y = number(height + 2 * detail::margin);
+    std::string result = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + size_x + "\" height=\"" + size_y +
+                         "\" viewBox=\"0 0 " + size_x + " " + size_y +
+                         "\" role=\"img\" aria-label=\"Attention weights\">\n" + std::string(detail::style) +
+                         detail::definitions() + "<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n";
+    double y = detail::margin;
+    const auto place_at = [&result, &y](const std::string& what, const char* more = "") {
+        result += std::string("<g") + more + " transform=\"translate(" + number(detail::margin) + " " + number(y) +
+                  ")\">\n" + what + "</g>\n";
+    };
+    for (const alignment& picture : pictures) {
+        const detail::layout place(picture);
+        place_at(detail::draw(picture, place));
+        y += place.height + between;
+    }
+    y = height + detail::margin - 12;
+    place_at(detail::legend(gold), " class=\"legend\"");
+    return result + "</svg>\n";
+}
+
+/// One alignment as an SVG file.
+inline std::string svg(const alignment& picture) { return svg(std::span(&picture, 1)); }
+
+}  // namespace heed::view
