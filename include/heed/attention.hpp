@@ -75,9 +75,9 @@ struct attention {
     Normalize normalize;
     Combine combine;
 
-    static_assert(detail::placeholder<Score> || check_score_policy<Score>());
-    static_assert(detail::placeholder<Normalize> || check_normalize_policy<Normalize>());
-    static_assert(detail::placeholder<Combine> || check_combine_policy<Combine>());
+    static_assert(check_score_policy<Score>());
+    static_assert(check_normalize_policy<Normalize>());
+    static_assert(check_combine_policy<Combine>());
     static_assert(
         [] {
             if constexpr (detail::declares_weights<Score> && detail::declares_weights<Combine>) {

@@ -59,51 +59,65 @@ concept combiner = detail::declares_weights<P> && detail::has_call<P> && paramet
 template <class P>
 consteval bool check_score_policy()
 {
-    static_assert(
-        detail::declares_weights<P>,
-        "heed: a score policy must say what it gives scores to: add `static constexpr heed::weight_kind weights "
-        "= heed::weight_kind::per_position;` (or per_dimension)");
-    static_assert(detail::has_call<P>,
-                  "heed: a score policy must be callable: add `auto operator()(const heed::tensor auto& query, const "
-                  "heed::tensor auto& keys) const`, from [B,Q] and [B,T,A] to scores [B,T] (or [B,T,D])");
-    static_assert(
-        parameterised<P>,
-        "heed: a score policy must show its parameters: add `static auto parameters(auto& self, auto&& visit)` "
-        "that returns the policy rebuilt from visit(\"name\", self.name) for each parameter");
-    return scorer<P>;
+    if constexpr (detail::placeholder<P>) {
+        return true;
+    } else {
+        static_assert(
+            detail::declares_weights<P>,
+            "heed: a score policy must say what it gives scores to: add `static constexpr heed::weight_kind weights "
+            "= heed::weight_kind::per_position;` (or per_dimension)");
+        static_assert(
+            detail::has_call<P>,
+            "heed: a score policy must be callable: add `auto operator()(const heed::tensor auto& query, const "
+            "heed::tensor auto& keys) const`, from [B,Q] and [B,T,A] to scores [B,T] (or [B,T,D])");
+        static_assert(
+            parameterised<P>,
+            "heed: a score policy must show its parameters: add `static auto parameters(auto& self, auto&& visit)` "
+            "that returns the policy rebuilt from visit(\"name\", self.name) for each parameter");
+        return scorer<P>;
+    }
 }
 
 /// Says, one sentence a requirement, what P lacks to be a normalizer.
 template <class P>
 consteval bool check_normalize_policy()
 {
-    static_assert(
-        detail::has_call<P>,
-        "heed: a normalize policy must be callable: add `auto operator()(const heed::tensor auto& scores, const "
-        "auto& at) const` (with state: scores, state, at), from scores to weights of the same shape");
-    static_assert(parameterised<P>,
-                  "heed: a normalize policy must show its parameters: add `static auto parameters(auto& self, auto&& "
-                  "visit)` that returns the policy rebuilt from visit(\"name\", self.name) for each parameter");
-    return normalizer<P>;
+    if constexpr (detail::placeholder<P>) {
+        return true;
+    } else {
+        static_assert(
+            detail::has_call<P>,
+            "heed: a normalize policy must be callable: add `auto operator()(const heed::tensor auto& scores, const "
+            "auto& at) const` (with state: scores, state, at), from scores to weights of the same shape");
+        static_assert(
+            parameterised<P>,
+            "heed: a normalize policy must show its parameters: add `static auto parameters(auto& self, auto&& "
+            "visit)` that returns the policy rebuilt from visit(\"name\", self.name) for each parameter");
+        return normalizer<P>;
+    }
 }
 
 /// Says, one sentence a requirement, what P lacks to be a combiner.
 template <class P>
 consteval bool check_combine_policy()
 {
-    static_assert(
-        detail::declares_weights<P>,
-        "heed: a combine policy must say which weights it takes: add `static constexpr heed::weight_kind weights "
-        "= heed::weight_kind::per_position;` (or per_dimension)");
-    static_assert(
-        detail::has_call<P>,
-        "heed: a combine policy must be callable: add `auto operator()(const heed::tensor auto& weights, const "
-        "heed::tensor auto& values) const`, from weights and values [B,T,D] to contexts [B,D]");
-    static_assert(
-        parameterised<P>,
-        "heed: a combine policy must show its parameters: add `static auto parameters(auto& self, auto&& visit)` "
-        "that returns the policy rebuilt from visit(\"name\", self.name) for each parameter");
-    return combiner<P>;
+    if constexpr (detail::placeholder<P>) {
+        return true;
+    } else {
+        static_assert(
+            detail::declares_weights<P>,
+            "heed: a combine policy must say which weights it takes: add `static constexpr heed::weight_kind weights "
+            "= heed::weight_kind::per_position;` (or per_dimension)");
+        static_assert(
+            detail::has_call<P>,
+            "heed: a combine policy must be callable: add `auto operator()(const heed::tensor auto& weights, const "
+            "heed::tensor auto& values) const`, from weights and values [B,T,D] to contexts [B,D]");
+        static_assert(
+            parameterised<P>,
+            "heed: a combine policy must show its parameters: add `static auto parameters(auto& self, auto&& visit)` "
+            "that returns the policy rebuilt from visit(\"name\", self.name) for each parameter");
+        return combiner<P>;
+    }
 }
 
 }  // namespace heed

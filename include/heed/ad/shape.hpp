@@ -64,7 +64,7 @@ template <class T, std::size_t R>
 var<T, R - 1> twin(const ops::block_op& operation, const var<T, R>& x, std::size_t i)
 {
     const auto shape = operation.result_shape(x.shape(), i);
-    return x.tape().piece(x, i * view<const T, R - 1>{nullptr, shape}.size(), shape);
+    return x.tape().piece(x, i * tensor_view<const T, R - 1>{nullptr, shape}.size(), shape);
 }
 
 /// y = (x_0, x_1, …)  ->  ∂x_i += ∂y[i]

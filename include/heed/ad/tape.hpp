@@ -82,7 +82,7 @@ public:
     ad::tape<T>& tape() const { return *tape_; }
     ad::slot<T>& slot() const { return *slot_; }
     const shape_of_rank<N>& shape() const { return shape_; }
-    view<const T, N> value() const { return {slot_->value, shape_}; }
+    tensor_view<const T, N> value() const { return {slot_->value, shape_}; }
     const T* data() const { return slot_->value; }
     std::size_t size() const { return slot_->size; }
     bool wanted() const { return slot_->wanted; }
@@ -102,7 +102,7 @@ public:
 
     /// A parameter: refers to the caller's memory, which must outlive the tape's use of it. No copy.
     template <std::size_t N>
-    var<T, N> parameter(view<const T, N> values)
+    var<T, N> parameter(tensor_view<const T, N> values)
     {
         slot<T>& s = new_slot(values.data, values.size());
         s.wanted = s.leaf = true;
@@ -121,7 +121,7 @@ public:
 
     /// A value that needs no gradient; copied, so that it cannot dangle.
     template <std::size_t N>
-    var<T, N> constant(view<const T, N> values)
+    var<T, N> constant(tensor_view<const T, N> values)
     {
         T* copy = memory_.template array_of<T>(values.size());
         std::copy_n(values.data, values.size(), copy);
@@ -142,7 +142,7 @@ public:
     template <std::size_t N>
     fresh<N> make(const shape_of_rank<N>& shape, bool wanted)
     {
-        const std::size_t size = view<const T, N>{nullptr, shape}.size();
+        const std::size_t size = tensor_view<const T, N>{nullptr, shape}.size();
         T* data = memory_.template array_of<T>(size);
         slot<T>& s = new_slot(data, size);
         s.wanted = wanted;
@@ -153,7 +153,7 @@ public:
     template <std::size_t N, std::size_t M>
     var<T, N> piece(const var<T, M>& whole, std::size_t offset, const shape_of_rank<N>& shape)
     {
-        const std::size_t size = view<const T, N>{nullptr, shape}.size();
+        const std::size_t size = tensor_view<const T, N>{nullptr, shape}.size();
         slot<T>& s = new_slot(whole.data() + offset, size);
         s.wanted = whole.wanted();
         s.whole = &whole.slot();
@@ -232,7 +232,7 @@ public:
 
     /// ∂loss/∂x after backward. Zeros where the loss does not depend on x.
     template <std::size_t N>
-    view<const T, N> gradient(const var<T, N>& x)
+    tensor_view<const T, N> gradient(const var<T, N>& x)
     {
         slot<T>& s = x.slot();
         if (s.adjoint == nullptr && s.sparse.rows != nullptr) scatter_sparse(s);
@@ -377,7 +377,7 @@ shape_of_rank<N> shape_of(const var<T, N>& x)
     return x.shape();
 }
 template <class T, std::size_t N>
-view<const T, N> view_of(const var<T, N>& x)
+tensor_view<const T, N> view_of(const var<T, N>& x)
 {
     return x.value();
 }
@@ -433,7 +433,7 @@ const var<T, N>& on_tape(tape<T>&, const var<T, N>& x)
 template <class T, plain_tensor X>
 var<T, rank_of<X>> on_tape(tape<T>& to, const X& x)
 {
-    return to.constant(view<const T, rank_of<X>>(view_of(x)));
+    return to.constant(tensor_view<const T, rank_of<X>>(view_of(x)));
 }
 
 }  // namespace heed::ad

@@ -17,7 +17,8 @@
 
 #include <heed/core/errors.hpp>
 
-/// Tensors. heed's data lives in xtensor's owning row-major containers; its kernels walk plain memory through `view`.
+/// Tensors. heed's data lives in xtensor's owning row-major containers; its kernels walk plain memory through
+/// `tensor_view`.
 ///
 /// Two families of tensors run through the same policies: plain ones (this file) and taped ones (`ad::var`).
 /// An operation looks only at `tensor_traits`, so that nothing in core names the tape.
@@ -35,7 +36,7 @@ using shape_of_rank = std::array<std::size_t, N>;
 
 /// Plain contiguous row-major memory with a shape; owns nothing.
 template <class T, std::size_t N>
-struct view {
+struct tensor_view {
     T* data = nullptr;
     shape_of_rank<N> shape{};
 
@@ -47,15 +48,15 @@ struct view {
     }
 
     /// The i-th block along the first axis.
-    view<T, N - 1> operator[](std::size_t i) const requires(N > 1)
+    tensor_view<T, N - 1> operator[](std::size_t i) const requires(N > 1)
     {
-        view<T, N - 1> block;
+        tensor_view<T, N - 1> block;
         for (std::size_t axis = 1; axis < N; ++axis) block.shape[axis - 1] = shape[axis];
         block.data = data + i * block.size();
         return block;
     }
 
-    operator view<const T, N>() const requires(!std::is_const_v<T>) { return {data, shape}; }
+    operator tensor_view<const T, N>() const requires(!std::is_const_v<T>) { return {data, shape}; }
 };
 
 /// What an operation may know of a tensor type: its element, its rank, and the family that computes with it.
@@ -76,13 +77,13 @@ struct tensor_traits<array<T, N>> {
 };
 
 template <class T, std::size_t N>
-struct tensor_traits<view<T, N>> {
+struct tensor_traits<tensor_view<T, N>> {
     using element = std::remove_const_t<T>;
     using family = plain_family;
     static constexpr std::size_t rank = N;
 };
 
-/// A tensor of either family: xt::xtensor, heed::view or ad::var.
+/// A tensor of either family: xt::xtensor, heed::tensor_view or ad::var.
 template <class X>
 concept tensor = requires
 {
@@ -121,23 +122,23 @@ shape_of_rank<N> shape_of(const array<T, N>& x)
     return x.shape();
 }
 template <class T, std::size_t N>
-shape_of_rank<N> shape_of(const view<T, N>& x)
+shape_of_rank<N> shape_of(const tensor_view<T, N>& x)
 {
     return x.shape;
 }
 
 template <class T, std::size_t N>
-view<const T, N> view_of(const array<T, N>& x)
+tensor_view<const T, N> view_of(const array<T, N>& x)
 {
     return {x.data(), x.shape()};
 }
 template <class T, std::size_t N>
-view<T, N> view_of(array<T, N>& x)
+tensor_view<T, N> view_of(array<T, N>& x)
 {
     return {x.data(), x.shape()};
 }
 template <class T, std::size_t N>
-view<T, N> view_of(const view<T, N>& x)
+tensor_view<T, N> view_of(const tensor_view<T, N>& x)
 {
     return x;
 }
@@ -158,7 +159,7 @@ array<T, N> filled(const shape_of_rank<N>& shape, T value)
 
 /// An owning copy of a plain tensor.
 template <class T, std::size_t N>
-array<std::remove_const_t<T>, N> copy_of(const view<T, N>& x)
+array<std::remove_const_t<T>, N> copy_of(const tensor_view<T, N>& x)
 {
     array<std::remove_const_t<T>, N> copy(x.shape);
     for (std::size_t i = 0, n = x.size(); i < n; ++i) copy.data()[i] = x.data[i];

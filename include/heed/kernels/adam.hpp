@@ -27,13 +27,15 @@ struct adam_update {
     T beta1, fresh1, beta2, fresh2, rate, unbias2, epsilon, scale;
 
     adam_update(const adam_settings& settings, std::size_t t, T gradient_scale)
-        : beta1(static_cast<T>(settings.beta1)), fresh1(static_cast<T>(1 - settings.beta1)),
-          beta2(static_cast<T>(settings.beta2)), fresh2(static_cast<T>(1 - settings.beta2)),
+        : beta1(static_cast<T>(settings.beta1)),
+          fresh1(static_cast<T>(1 - settings.beta1)),
+          beta2(static_cast<T>(settings.beta2)),
+          fresh2(static_cast<T>(1 - settings.beta2)),
           rate(static_cast<T>(settings.rate / (1 - std::pow(settings.beta1, static_cast<double>(t))))),
           unbias2(static_cast<T>(1 / std::sqrt(1 - std::pow(settings.beta2, static_cast<double>(t))))),
-          epsilon(static_cast<T>(settings.epsilon)), scale(gradient_scale)
-    {
-    }
+          epsilon(static_cast<T>(settings.epsilon)),
+          scale(gradient_scale)
+    {}
 
     void operator()(std::size_t n, const T* gradient, T* m, T* v, T* parameters) const
     {
@@ -49,7 +51,8 @@ struct adam_update {
         };
         std::size_t i = 0;
         for (; i + lanes<T> <= n; i += lanes<T>) {
-            at(i, [](const T* x) { return load(x); }, [](T* y, vec<T> x) { store(y, x); });
+            at(
+                i, [](const T* x) { return load(x); }, [](T* y, vec<T> x) { store(y, x); });
         }
         if (i < n) {
             const std::size_t count = n - i;

@@ -45,9 +45,7 @@ inline void additive_scores_row(std::size_t j0, std::size_t j1, std::size_t widt
         const T* k = keys + j * width;
         vec<T> e{};
         std::size_t a = 0;
-        for (; a + lanes<T> <= width; a += lanes<T>) {
-            e = fma(load(v + a), tanh(load(query + a) + load(k + a)), e);
-        }
+        for (; a + lanes<T> <= width; a += lanes<T>) { e = fma(load(v + a), tanh(load(query + a) + load(k + a)), e); }
         if (a < width) {
             const std::size_t count = width - a;  // v = 0 behind the end, tanh(0 + 0) = 0: adds nothing
             e = fma(load(v + a, count), tanh(load(query + a, count) + load(k + a, count)), e);
@@ -154,7 +152,8 @@ inline void additive_weights_row(const additive_step<T>& step, std::size_t b, T*
     if (next_history != nullptr) {
         T* next = next_history + at;
         if (L == nullptr) {
-            transform(n, next, [](vec<T> x) { return x; }, e);
+            transform(
+                n, next, [](vec<T> x) { return x; }, e);
         } else {
             // The greater one is taken out, so that no exponent is above 0.
             transform(
@@ -168,7 +167,8 @@ inline void additive_weights_row(const additive_step<T>& step, std::size_t b, T*
         for (std::size_t j = n; j < step.positions; ++j) next[j] = none;
     }
     if (L == nullptr) return softmax_row(n, e, w);
-    transform(n, w, [](vec<T> l, vec<T> x) { return select(l == splat(none), x, x - l); }, L, e);
+    transform(
+        n, w, [](vec<T> l, vec<T> x) { return select(l == splat(none), x, x - l); }, L, e);
     softmax_row(n, w, w);
 }
 
@@ -181,17 +181,16 @@ void additive_forward(const additive_step<T>& step, T* scores, T* weights, T* co
 {
     const std::size_t T_ = step.positions, A = step.alignment, D = step.width;
     if (step.batch >= 4 * threads()) {
-        return parallel_for(step.batch, detail::rows_a_shard(T_ * (A + D)),
-                            [&](std::size_t begin, std::size_t end, std::size_t) {
-                                for (std::size_t b = begin; b < end; ++b) {
-                                    const std::size_t n = detail::length_of(step.lengths, b, T_);
-                                    detail::additive_scores_row(0, n, A, step.query + b * A, step.keys + b * T_ * A,
-                                                                step.v, scores + b * T_);
-                                    detail::additive_weights_row(step, b, scores, weights, next_history);
-                                    detail::weighted_sum_row(n, D, weights + b * T_, step.values + b * T_ * D,
-                                                             context + b * D, 0, D);
-                                }
-                            });
+        return parallel_for(
+            step.batch, detail::rows_a_shard(T_ * (A + D)), [&](std::size_t begin, std::size_t end, std::size_t) {
+                for (std::size_t b = begin; b < end; ++b) {
+                    const std::size_t n = detail::length_of(step.lengths, b, T_);
+                    detail::additive_scores_row(0, n, A, step.query + b * A, step.keys + b * T_ * A, step.v,
+                                                scores + b * T_);
+                    detail::additive_weights_row(step, b, scores, weights, next_history);
+                    detail::weighted_sum_row(n, D, weights + b * T_, step.values + b * T_ * D, context + b * D, 0, D);
+                }
+            });
     }
     // Few sentences: their positions are shared out, then the columns of their values.
     detail::each_position(step.batch, T_, step.lengths, A, [&](std::size_t b, std::size_t j0, std::size_t j1) {
@@ -242,12 +241,15 @@ void additive_backward(const additive_step<T>& step, const T* scores, const T* w
         detail::long_sum<T> products;
         detail::each_column<T>(0, n, [&](std::size_t j, auto get, auto) { products.add(get(w + j) * get(du + j)); });
         const vec<T> mean = splat(products.get());
-        transform(n, du, [mean](vec<T> a, vec<T> g) { return a * (g - mean); }, w, du);
+        transform(
+            n, du, [mean](vec<T> a, vec<T> g) { return a * (g - mean); }, w, du);
         if (!step.temporal) continue;
         const T* L = step.history == nullptr ? nullptr : step.history + at;
         const T* dn = d_next_history == nullptr ? nullptr : d_next_history + at;
         if (L == nullptr) {  // L' = e
-            if (dn != nullptr) transform(n, du, [](vec<T> g, vec<T> d) { return g + d; }, du, dn);
+            if (dn != nullptr)
+                transform(
+                    n, du, [](vec<T> g, vec<T> d) { return g + d; }, du, dn);
             continue;
         }
         detail::each_column<T>(0, n, [&](std::size_t j, auto get, auto put) {

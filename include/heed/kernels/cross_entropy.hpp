@@ -12,7 +12,8 @@
 /// Cross-entropy of a softmax over the vocabulary against one target word a row, and its gradient in the same call.
 ///
 ///     loss = log Σ_i exp(x_i) - Σ_i q_i x_i,    dx = (softmax(x) - q) · weight       SPEC T1
-///     q = (1 - ε) onehot(target) + ε / V                                             ε = 0 unless smoothing is asked for
+///     q = (1 - ε) onehot(target) + ε / V                                             ε = 0 unless smoothing is asked
+///     for
 ///
 /// Rows of weight 0 (padding) are never read, cost nothing and have gradient 0.
 namespace heed::kernels {
@@ -40,7 +41,8 @@ inline T cross_entropy_row(std::size_t n, const T* x, std::size_t target, T weig
     const T sum = exps.get(), share = smoothing / static_cast<T>(n);
     if (gradient != nullptr) {
         const vec<T> scale = splat(weight / sum), uniform = splat(weight * share);
-        transform(n, gradient, [=](vec<T> e) { return fma(e, scale, -uniform); }, static_cast<const T*>(gradient));
+        transform(
+            n, gradient, [=](vec<T> e) { return fma(e, scale, -uniform); }, static_cast<const T*>(gradient));
         gradient[target] -= weight * (T(1) - smoothing);
     }
     T expected = at_target;

@@ -20,12 +20,12 @@ namespace heed::kernels {
 
 template <class T>
 struct gru_step {
-    std::size_t batch, width;                // B, H
-    const T* inputs;                         // [B,3H] x_z|x_r|x_h, biases included
-    std::size_t input_stride;                // elements from one row of inputs to the next: 3H, or more in a slice
-    const T* hidden;                         // [B,H] h
-    const std::size_t* lengths = nullptr;    // [B] or nullptr: no sentence ends
-    std::size_t step = 0;                    // a row is over when step >= its length
+    std::size_t batch, width;              // B, H
+    const T* inputs;                       // [B,3H] x_z|x_r|x_h, biases included
+    std::size_t input_stride;              // elements from one row of inputs to the next: 3H, or more in a slice
+    const T* hidden;                       // [B,H] h
+    const std::size_t* lengths = nullptr;  // [B] or nullptr: no sentence ends
+    std::size_t step = 0;                  // a row is over when step >= its length
 };
 
 namespace detail {
@@ -55,8 +55,10 @@ void gru_gates(const gru_step<T>& step, const T* recurrent, T* saved, T* reset_h
         if (over) return detail::zero(rh, H);
         const T *x = step.inputs + b * step.input_stride, *u = recurrent + b * 2 * H;
         T* const z = saved + b * 3 * H;
-        transform(2 * H, z, [](vec<T> in, vec<T> back) { return sigmoid(in + back); }, x, u);
-        transform(H, rh, [](vec<T> r, vec<T> h) { return r * h; }, static_cast<const T*>(z + H), step.hidden + b * H);
+        transform(
+            2 * H, z, [](vec<T> in, vec<T> back) { return sigmoid(in + back); }, x, u);
+        transform(
+            H, rh, [](vec<T> r, vec<T> h) { return r * h; }, static_cast<const T*>(z + H), step.hidden + b * H);
     });
 }
 
@@ -69,11 +71,14 @@ void gru_blend(const gru_step<T>& step, const T* recurrent, T* saved, T* next)
     detail::each_gru_row(step, [&](std::size_t b, bool over) {
         const T* h = step.hidden + b * H;
         T* const y = next + b * H;
-        if (over) return transform(H, y, [](vec<T> v) { return v; }, h);
+        if (over)
+            return transform(
+                H, y, [](vec<T> v) { return v; }, h);
         const T *x = step.inputs + b * step.input_stride + 2 * H, *u = recurrent + b * H;
         T* const z = saved + b * 3 * H;
         T* const candidate = z + 2 * H;
-        transform(H, candidate, [](vec<T> in, vec<T> back) { return tanh(in + back); }, x, u);
+        transform(
+            H, candidate, [](vec<T> in, vec<T> back) { return tanh(in + back); }, x, u);
         transform(
             H, y, [](vec<T> gate, vec<T> old, vec<T> fresh) { return fma(gate, fresh - old, old); },
             static_cast<const T*>(z), h, static_cast<const T*>(candidate));
@@ -98,14 +103,16 @@ void gru_blend_backward(const gru_step<T>& step, const T* saved, const T* d_next
             detail::zero(dz, H);
             detail::zero(dc, H);
             if (dh != nullptr && d_next != nullptr) {
-                transform(H, dh, [](vec<T> d, vec<T> g) { return d + g; }, dh, d_next + b * H);
+                transform(
+                    H, dh, [](vec<T> d, vec<T> g) { return d + g; }, dh, d_next + b * H);
             }
             return;
         }
         const T *z = saved + b * 3 * H, *candidate = z + 2 * H, *h = step.hidden + b * H, *g = d_next + b * H;
         const vec<T> one = splat(T(1));
         if (dh != nullptr) {
-            transform(H, dh, [one](vec<T> d, vec<T> gate, vec<T> dy) { return fma(dy, one - gate, d); }, dh, z, g);
+            transform(
+                H, dh, [one](vec<T> d, vec<T> gate, vec<T> dy) { return fma(dy, one - gate, d); }, dh, z, g);
         }
         transform(
             H, dz,
@@ -137,7 +144,8 @@ void gru_gates_backward(const gru_step<T>& step, const T* saved, const T* d_rese
             H, dr, [one](vec<T> gate, vec<T> old, vec<T> dy) { return dy * old * (gate * (one - gate)); }, r, h, g);
         if (d_hidden != nullptr) {
             T* const dh = d_hidden + b * H;
-            transform(H, dh, [](vec<T> d, vec<T> gate, vec<T> dy) { return fma(dy, gate, d); }, dh, r, g);
+            transform(
+                H, dh, [](vec<T> d, vec<T> gate, vec<T> dy) { return fma(dy, gate, d); }, dh, r, g);
         }
     });
 }

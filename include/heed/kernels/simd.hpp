@@ -13,10 +13,11 @@
 
 #include <heed/core/parallel.hpp>
 
-/// One register of floats or doubles, as wide as the compiler's target has them, and the functions that kernels need of it.
+/// One register of floats or doubles, as wide as the compiler's target has them, and the functions that kernels need of
+/// it.
 ///
-/// Built on the vector extensions that g++ and clang share, so `+ - * /` and comparisons are simply written; a comparison
-/// gives a mask for `select`. Intrinsics appear only where the extensions have no word for an instruction.
+/// Built on the vector extensions that g++ and clang share, so `+ - * /` and comparisons are simply written; a
+/// comparison gives a mask for `select`. Intrinsics appear only where the extensions have no word for an instruction.
 /// The results of one element never depend on its place in the register. Needs IEEE arithmetic: not for -ffast-math.
 namespace heed::simd {
 
@@ -121,7 +122,8 @@ HEED_SIMD_INLINE mask<float> bits_of(vec<float> x) { return reinterpret_cast<mas
 HEED_SIMD_INLINE mask<double> bits_of(vec<double> x) { return reinterpret_cast<mask<double>>(x); }
 
 #if defined(__AVX512F__)
-// The plain forms of these intrinsics start from an undefined register, which g++ 12 warns about: hence maskz with all lanes.
+// The plain forms of these intrinsics start from an undefined register, which g++ 12 warns about: hence maskz with all
+// lanes.
 #define HEED_SIMD_ALL16 static_cast<__mmask16>(0xFFFF)
 #define HEED_SIMD_ALL8 static_cast<__mmask8>(0xFF)
 /// a > b ? a : b, so b where one of them is NaN.
@@ -396,9 +398,8 @@ template <class T, class F, class... X>
 inline void parallel_transform(std::size_t n, T* y, F&& f, const X*... x)
 {
     parallel_for(
-        n, std::size_t{1} << 15, [&](std::size_t begin, std::size_t end, std::size_t) {
-            transform(end - begin, y + begin, f, (x + begin)...);
-        },
+        n, std::size_t{1} << 15,
+        [&](std::size_t begin, std::size_t end, std::size_t) { transform(end - begin, y + begin, f, (x + begin)...); },
         lanes<T>);
 }
 

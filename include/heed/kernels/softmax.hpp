@@ -85,7 +85,8 @@ inline void softmax_row(std::size_t n, const T* x, T* y)
         sum.add(e);
     }
     const vec<T> scale = splat(T(1) / sum.get());
-    transform(n, y, [scale](vec<T> e) { return e * scale; }, y);
+    transform(
+        n, y, [scale](vec<T> e) { return e * scale; }, y);
 }
 
 /// One row: dx_j += y_j (dy_j - Σ_k y_k dy_k).
@@ -98,7 +99,8 @@ inline void softmax_row_backward(std::size_t n, const T* y, const T* dy, T* dx)
     for (; i + lanes<T> <= n; i += lanes<T>) sum.add(load(y + i) * load(dy + i));
     if (i < n) sum.add(load(y + i, n - i) * load(dy + i, n - i));
     const vec<T> mean = splat(sum.get());
-    transform(n, dx, [mean](vec<T> d, vec<T> w, vec<T> g) { return fma(w, g - mean, d); }, dx, y, dy);
+    transform(
+        n, dx, [mean](vec<T> d, vec<T> w, vec<T> g) { return fma(w, g - mean, d); }, dx, y, dy);
 }
 
 }  // namespace detail
@@ -141,7 +143,8 @@ HEED_SIMD_INLINE void each_column(std::size_t begin, std::size_t end, F&& f)
 {
     std::size_t d = begin;
     for (; d + simd::lanes<T> <= end; d += simd::lanes<T>) {
-        f(d, [](const T* x) { return simd::load(x); }, [](T* y, simd::vec<T> v) { simd::store(y, v); });
+        f(
+            d, [](const T* x) { return simd::load(x); }, [](T* y, simd::vec<T> v) { simd::store(y, v); });
     }
     if (d < end) {
         const std::size_t count = end - d;
@@ -205,7 +208,8 @@ void softmax_per_dimension(std::size_t batch, std::size_t positions, std::size_t
                 detail::column_sums<T> sums;
                 sums.add(n, x + d, width, load);
                 const vec<T> shift = sums.shift(), scale = sums.scale();
-                for (std::size_t t = 0; t < n; ++t) store(y + t * width + d, exp(load(x + t * width + d) - shift) * scale);
+                for (std::size_t t = 0; t < n; ++t)
+                    store(y + t * width + d, exp(load(x + t * width + d) - shift) * scale);
             });
             detail::zero(y + n * width, (positions - n) * width);
         }

@@ -52,7 +52,7 @@ struct linear_op : operation<linear_op> {
 
 private:
     template <class T, std::size_t R>
-    static array<T, R> of(view<const T, R> x, view<const T, 2> W, const T* b)
+    static array<T, R> of(tensor_view<const T, R> x, tensor_view<const T, 2> W, const T* b)
     {
         array<T, R> y(result_shape(x.shape, W.shape));
         compute<T>(W.shape[0] == 0 ? rows_of(x.shape) : x.size() / W.shape[0], W.shape[0], W.shape[1], x.data, W.data,

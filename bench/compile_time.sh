@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# What a user pays for heed at compile time. Three files:
+#
+#   xtensor   includes xtensor's container, and nothing else
+#   heed      includes heed/attention.hpp and one mechanism                   (the bar: at most 1.5 s more)
+#   step      the same, and one step of that mechanism compiled               (what a first program pays)
+#
+# Prints compiler, options, file and the median processor time of the interleaved rounds in seconds, separated by tabs.
+# ROUNDS (5) and COMPILERS ("g++ clang++") may be set.
+set -euo pipefail
+export LC_ALL=C
+
+rounds=${ROUNDS:-5}
+compilers=${COMPILERS:-"g++ clang++"}
+include=$(cd "$(dirname "${BASH_SOURCE[0]}")/../include" && pwd)
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+
+echo '#include <xtensor/xtensor.hpp>' >"$folder/xtensor.cpp"
+cat >"$folder/heed.cpp" <<'END'
+#include <heed/attention.hpp>
+#include <heed/combine/weighted_sum.hpp>
+#include <heed/normalize/softmax.hpp>
+#include <heed/score/additive.hpp>
+END
+cat "$folder/heed.cpp" - >"$folder/step.cpp" <<'END'
+using matrix = xt::xtensor<float, 2>;
+using vector = xt::xtensor<float, 1>;
+matrix step(const matrix& W, const matrix& U, const vector& v, const xt::xtensor<float, 3>& annotations, const matrix& query)
+{
+    const heed::attention attend{heed::score::additive{W, U, v}, heed::normalize::softmax{}, heed::combine::weighted_sum{}};
+    const auto memory = attend.on(annotations);
+    return attend.step(memory, query, attend.start(memory)).context;
+}
+END
+
+TIMEFORMAT='%U %S'
+for _ in $(seq "$rounds"); do
+    for compiler in $compilers; do
+        command -v "$compiler" >/dev/null || continue
+        for options in -fsyntax-only -O2; do
+            for file in xtensor heed step; do
+                seconds=$({ time "$compiler" -std=c++20 "$options" -c -I "$include" "$folder/$file.cpp" -o "$folder/$file.o" >&2; } 2>&1 | tail -n 1)
+                printf '%s\t%s\t%s\t%s\n' "$compiler" "$options" "$file" "$seconds"
+            done
+        done
+    done
+done | awk -F '[\t ]' '{ printf "%s\t%s\t%s\t%.3f\n", $1, $2, $3, $4 + $5 }' | sort -t "$(printf '\t')" -k1,3 -k4,4g |
+    awk -F '\t' '
+    function flush() { if (n) printf "%s\t%.3f\n", last, n % 2 ? v[(n + 1) / 2] : (v[n / 2] + v[n / 2 + 1]) / 2 }
+    { group = $1 "\t" $2 "\t" $3; if (group != last) { flush(); n = 0; last = group } v[++n] = $4 }
+    END { flush() }'

@@ -1,0 +1,130 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Measures heed, the floor and the peer in turn, several rounds, and prints the table of ratios of medians.
+# See README.md for what is measured and what was done to be fair.
+set -euo pipefail
+
+usage() {
+    cat <<'END'
+bench/run.sh [--build DIR] [--out DIR] [--rounds N] [--threads "1 2"] [--works REGEX] [--no-peer] [--no-compile-time]
+
+  --build DIR        a build with HEED_BUILD_BENCHMARKS (and HEED_BUILD_PEERS, for libtorch); made here if it is missing
+                     (default: build-bench beside this folder)
+  --out DIR          where the raw JSON of every round and table.md go (default: <build>/bench-results)
+  --rounds N         rounds; the table shows medians over them (default 5)
+  --threads LIST     thread counts (default "1 2")
+  --works REGEX      only the groups of works whose name matches: additive, per_dimension, training, by_hand, allocations
+  --no-peer          heed and the floor only
+  --no-compile-time  leave out the compile times
+END
+}
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+root=$(dirname "$here")
+build="$root/build-bench"
+out=""
+rounds=5
+thread_counts="1 2"
+works=.
+peer=yes
+compile_time=yes
+while [ $# -gt 0 ]; do
+    case $1 in
+        --build) build=$2; shift ;;
+        --out) out=$2; shift ;;
+        --rounds) rounds=$2; shift ;;
+        --threads) thread_counts=$2; shift ;;
+        --works) works=$2; shift ;;
+        --no-peer) peer=no ;;
+        --no-compile-time) compile_time=no ;;
+        -h | --help) usage; exit 0 ;;
+        *) echo "run.sh: unknown argument $1" >&2; usage >&2; exit 2 ;;
+    esac
+    shift
+done
+[ -n "$out" ] || out="$build/bench-results"
+
+if [ ! -d "$build" ]; then
+    peers=OFF
+    if [ $peer = yes ]; then peers=ON; fi
+    cmake -S "$root" -B "$build" -DCMAKE_BUILD_TYPE=Release -DHEED_BUILD_TESTS=OFF -DHEED_BUILD_EXAMPLES=OFF \
+        -DHEED_BUILD_BENCHMARKS=ON -DHEED_BUILD_PEERS=$peers
+    cmake --build "$build"
+fi
+
+mkdir -p "$out"
+rm -f "$out"/round-*.json "$out"/*.err
+
+# Debian's OpenBLAS 0.3.21 does not know CPUs younger than itself and gives them half of what they can do.
+if [ -z "${OPENBLAS_CORETYPE:-}" ] && grep -qw avx512f /proc/cpuinfo 2>/dev/null; then export OPENBLAS_CORETYPE=SkylakeX; fi
+openmp_blas=$(ls -d /usr/lib/*/openblas-openmp 2>/dev/null | head -n 1 || true)
+
+# measure <side> <threads> <round> <group> <program> <regex> [more arguments]
+measure() {
+    local side=$1 threads=$2 round=$3 group=$4 program="$build/bench/$5" regex=$6
+    shift 6
+    local file="$out/round-$side-$threads-$round-$group.json"
+    [ -x "$program" ] || { echo "run.sh: $program is missing; build it first" >&2; return 1; }
+    local settings=(HEED_BENCH_THREADS="$threads")
+    if [ "$side" = peer ]; then
+        # libtorch's best set-up: AVX-512 kernels, and OpenBLAS on the same threads as libtorch, which sleep between uses
+        settings+=(ATEN_CPU_CAPABILITY="${ATEN_CPU_CAPABILITY:-avx512}" OMP_NUM_THREADS="$threads" OMP_WAIT_POLICY=PASSIVE)
+        if [ -n "$openmp_blas" ]; then settings+=(LD_LIBRARY_PATH="$openmp_blas${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"); fi
+    fi
+    if ! env "${settings[@]}" "$program" --benchmark_filter="$regex" --benchmark_out="$file" --benchmark_out_format=json \
+        "$@" >/dev/null 2>"$out/$side-$5.err"; then
+        echo "run.sh: $program failed: $(tail -n 3 "$out/$side-$5.err")" >&2
+        return 1
+    fi
+}
+
+wanted() { [[ $1 =~ $works ]]; }
+
+for threads in $thread_counts; do
+    measure_peer=$peer
+    if [ $peer = yes ] && [ ! -x "$build/bench/peer_libtorch" ]; then
+        echo "run.sh: no libtorch in this build (HEED_BUILD_PEERS): heed and the floor only" >&2
+        measure_peer=no
+    elif [ $peer = yes ] && [ "$threads" -gt 1 ] && [ -z "$openmp_blas" ]; then
+        # with Debian's default, OpenBLAS's threads and libtorch's fight for the cores: beating that would be no merit
+        echo "run.sh: libtorch with $threads threads needs libopenblas0-openmp to be measured fairly: left out" >&2
+        measure_peer=no
+    fi
+    for round in $(seq "$rounds"); do
+        printf '%s thread(s), round %s of %s\n' "$threads" "$round" "$rounds" >&2
+        for size in 256 1000; do
+            if wanted additive; then
+                measure heed "$threads" "$round" "additive-$size" attention "^additive/.*/$size-" --benchmark_min_time=0.03
+                if [ $measure_peer = yes ]; then
+                    measure peer "$threads" "$round" "additive-$size" peer_libtorch "^additive/.*/$size-" --benchmark_min_time=0.03
+                fi
+            fi
+            if wanted per_dimension; then
+                measure heed "$threads" "$round" "per_dimension-$size" attention "^per_dimension/forward/$size-" --benchmark_min_time=0.03
+                # by itself: threads of OpenBLAS's own, once awake, would disturb heed's
+                measure heed "$threads" "$round" "products-$size" attention "^per_dimension/products/$size-" --benchmark_min_time=0.03
+                if [ $measure_peer = yes ]; then
+                    measure peer "$threads" "$round" "per_dimension-$size" peer_libtorch "^per_dimension/forward/$size-" --benchmark_min_time=0.03
+                fi
+            fi
+        done
+        if wanted training; then
+            measure heed "$threads" "$round" training training '^training/step' --benchmark_min_time=1
+            measure heed "$threads" "$round" training-products training '^training/products' --benchmark_min_time=1
+            if [ $measure_peer = yes ]; then
+                measure peer "$threads" "$round" training peer_libtorch_training '^training/' --benchmark_min_time=1
+            fi
+        fi
+        if wanted by_hand && [ "$threads" = 1 ]; then
+            measure heed "$threads" "$round" by_hand attention '^(policies|by_hand)/' --benchmark_min_time=0.02 \
+                --benchmark_repetitions=9 --benchmark_enable_random_interleaving=true
+        fi
+        if wanted allocations && [ "$round" = 1 ]; then
+            measure heed "$threads" "$round" allocations allocations . --benchmark_min_time=0.001
+        fi
+    done
+done
+
+if [ $compile_time = yes ]; then "$here/compile_time.sh" >"$out/compile_time.tsv"; fi
+"$here/table.sh" "$out" | tee "$out/table.md"

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# What heed's headers need, as heed::xtensor and heed::blas, whatever the packages on this machine call it; and
+# Threads::Threads and, where it is installed, nlohmann_json::nlohmann_json. Used by heed's own CMakeLists.txt and,
+# after an install, by heedConfig.cmake: both must come to the same targets.
+#
+# heed_targets_global: packages found here are made visible in the whole project. Needed when heed is a subdirectory:
+# an imported target is otherwise unknown to the directory above, which would then try to link -lxtensor.
+
+# The imported targets that a package brings, made visible everywhere (CMake 3.24 has a variable for it; 3.22 has not).
+function(heed_share_targets)
+  if(heed_targets_global)
+    get_directory_property(found_here IMPORTED_TARGETS)
+    foreach(target IN LISTS ARGN)
+      if(target IN_LIST found_here)
+        set_target_properties(${target} PROPERTIES IMPORTED_GLOBAL TRUE)
+      endif()
+    endforeach()
+  endif()
+endfunction()
+
+function(heed_add_dependency name)
+  if(heed_targets_global)
+    add_library(${name} INTERFACE IMPORTED GLOBAL)
+  else()
+    add_library(${name} INTERFACE IMPORTED)
+  endif()
+endfunction()
+
+# While heed itself is configured, something missing is an error; inside find_package(heed) it means: not found.
+macro(heed_missing)
+  if(heed_targets_global)
+    message(FATAL_ERROR ${ARGN})
+  endif()
+  string(CONCAT heed_NOT_FOUND_MESSAGE ${ARGN})
+  set(heed_FOUND FALSE)
+  return()
+endmacro()
+
+if(NOT TARGET Threads::Threads)
+  find_package(Threads REQUIRED)
+  heed_share_targets(Threads::Threads)
+endif()
+
+# ---- xtensor: Debian and conda call the target xtensor, others xtensor::xtensor. ---------------------------------------
+
+if(NOT TARGET xtensor AND NOT TARGET xtensor::xtensor)
+  if(NOT TARGET xtl)
+    find_package(xtl QUIET)
+    heed_share_targets(xtl)
+  endif()
+  find_package(xtensor QUIET)
+  if(NOT xtensor_FOUND)
+    heed_missing("heed needs xtensor 0.24 or later (Debian: libxtensor-dev). "
+                 "If it is installed in a place of its own, add that place to CMAKE_PREFIX_PATH.")
+  endif()
+  if(xtensor_VERSION VERSION_LESS 0.24)
+    heed_missing("heed needs xtensor 0.24 or later; found ${xtensor_VERSION} in ${xtensor_DIR}")
+  endif()
+  # The helper targets that xtensor's package defines beside itself are shared with it, so that all have one visibility.
+  heed_share_targets(xtensor xtensor::xtensor xtensor::optimize xtensor::use_xsimd xtensor::use_TBB xsimd)
+endif()
+
+if(NOT TARGET heed::xtensor)
+  heed_add_dependency(heed::xtensor)
+  if(TARGET xtensor::xtensor)
+    set(heed_xtensor_target xtensor::xtensor)
+  else()
+    set(heed_xtensor_target xtensor)
+  endif()
+  target_link_libraries(heed::xtensor INTERFACE ${heed_xtensor_target})
+  # Where xtensor is itself built as part of the project, its headers are still not ours to warn about.
+  target_include_directories(heed::xtensor SYSTEM
+                             INTERFACE "$<TARGET_PROPERTY:${heed_xtensor_target},INTERFACE_INCLUDE_DIRECTORIES>")
+  unset(heed_xtensor_target)
+endif()
+
+# ---- BLAS: a BLAS::BLAS of the project wins, then BLA_VENDOR if set, then OpenBLAS, then whatever there is. ------------
+
+if(NOT TARGET BLAS::BLAS)
+  if(NOT DEFINED BLA_SIZEOF_INTEGER)
+    set(BLA_SIZEOF_INTEGER 4)  # heed passes int: a BLAS with 64-bit integers would read past its arguments
+    set(heed_chose_integer ON)
+  endif()
+  if(DEFINED BLA_VENDOR OR DEFINED ENV{BLA_VENDOR})
+    find_package(BLAS QUIET)
+  else()
+    set(BLA_VENDOR OpenBLAS)
+    find_package(BLAS QUIET)
+    unset(BLA_VENDOR)
+    if(NOT BLAS_FOUND)
+      find_package(BLAS QUIET)
+    endif()
+  endif()
+  if(heed_chose_integer)
+    unset(BLA_SIZEOF_INTEGER)
+    unset(heed_chose_integer)
+  endif()
+  if(NOT BLAS_FOUND)
+    heed_missing("heed needs a BLAS with the C interface (Debian: libopenblas-dev). "
+                 "BLA_VENDOR chooses between several; CMAKE_PREFIX_PATH says where to look.")
+  endif()
+  heed_share_targets(BLAS::BLAS)
+endif()
+
+if(NOT TARGET heed::blas)
+  heed_add_dependency(heed::blas)
+  target_link_libraries(heed::blas INTERFACE BLAS::BLAS)
+
+  # heed calls cblas_sgemm and its kin. Some builds of the reference BLAS keep these in a library of their own.
+  include(CheckCXXSourceCompiles)
+  set(heed_cblas_probe "extern \"C\" float cblas_sdot(int, const float*, int, const float*, int);
+    int main() { float x = 2; return cblas_sdot(1, &x, 1, &x, 1) == 4.0f ? 0 : 1; }")
+  set(heed_saved_libraries "${CMAKE_REQUIRED_LIBRARIES}")
+  set(heed_saved_quiet "${CMAKE_REQUIRED_QUIET}")
+  set(CMAKE_REQUIRED_QUIET ON)
+  set(CMAKE_REQUIRED_LIBRARIES BLAS::BLAS)
+  check_cxx_source_compiles("${heed_cblas_probe}" HEED_BLAS_HAS_CBLAS)
+  if(NOT HEED_BLAS_HAS_CBLAS)
+    find_library(HEED_CBLAS_LIBRARY cblas)
+    mark_as_advanced(HEED_CBLAS_LIBRARY)
+    set(heed_has_cblas OFF)
+    if(HEED_CBLAS_LIBRARY)
+      set(CMAKE_REQUIRED_LIBRARIES "${HEED_CBLAS_LIBRARY}" BLAS::BLAS)
+      check_cxx_source_compiles("${heed_cblas_probe}" HEED_CBLAS_LIBRARY_WORKS)
+      set(heed_has_cblas ${HEED_CBLAS_LIBRARY_WORKS})
+    endif()
+    if(NOT heed_has_cblas)
+      heed_missing("The BLAS found, ${BLAS_LIBRARIES}, has no C interface (cblas_sgemm). "
+                   "OpenBLAS has one (Debian: libopenblas-dev).")
+    endif()
+    target_link_libraries(heed::blas INTERFACE "${HEED_CBLAS_LIBRARY}")
+    unset(heed_has_cblas)
+  endif()
+  set(CMAKE_REQUIRED_LIBRARIES "${heed_saved_libraries}")
+  set(CMAKE_REQUIRED_QUIET "${heed_saved_quiet}")
+  unset(heed_saved_libraries)
+  unset(heed_saved_quiet)
+  unset(heed_cblas_probe)
+endif()
+
+# ---- JSON: for io/ and text/ only; without it heed::io has nothing to link, and heed::heed is whole. -------------------
+
+if(NOT TARGET nlohmann_json::nlohmann_json)
+  find_package(nlohmann_json QUIET)
+  heed_share_targets(nlohmann_json::nlohmann_json)
+endif()

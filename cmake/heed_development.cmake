@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# heed_development: how heed's own tests, examples and benchmarks are compiled. Linked PRIVATE by those and by nothing
+# else, never installed: a project that uses heed chooses its own flags.
+
+include(CheckCXXCompilerFlag)
+include(CheckCXXSourceCompiles)
+
+add_library(heed_development INTERFACE)
+
+target_compile_options(heed_development INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wshadow)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # g++ 12 sees uninitialised reads in its own avx512fintrin.h and in xtl, which SYSTEM does not silence after inlining.
+  target_compile_options(heed_development INTERFACE -Wno-maybe-uninitialized)
+  if(CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+    # g++ 12 warns of any `"text" + std::string` at -O2 (its bug 105651).
+    target_compile_options(heed_development INTERFACE -Wno-restrict)
+  endif()
+endif()
+if(HEED_WARNINGS_AS_ERRORS)
+  target_compile_options(heed_development INTERFACE -Werror)
+endif()
+
+if(HEED_NATIVE)
+  check_cxx_compiler_flag(-march=native HEED_HAS_MARCH_NATIVE)
+  if(HEED_HAS_MARCH_NATIVE)
+    set(heed_native_flags -march=native)
+    # Compilers hold back to 256 bits on most CPUs that have 512: a caution for the first AVX-512 generation.
+    set(CMAKE_REQUIRED_FLAGS -march=native)
+    check_cxx_source_compiles("
+      #ifndef __AVX512F__
+      #error
+      #endif
+      int main() {}" HEED_HAS_AVX512)
+    unset(CMAKE_REQUIRED_FLAGS)
+    if(HEED_HAS_AVX512)
+      list(APPEND heed_native_flags -mprefer-vector-width=512)
+    endif()
+    target_compile_options(heed_development INTERFACE ${heed_native_flags})
+  endif()
+endif()
+
+if(HEED_SANITIZE)
+  target_compile_options(heed_development INTERFACE "-fsanitize=${HEED_SANITIZE}" -fno-sanitize-recover=all
+                                                    -fno-omit-frame-pointer)
+  target_compile_definitions(heed_development INTERFACE _GLIBCXX_ASSERTIONS)
+  target_link_options(heed_development INTERFACE "-fsanitize=${HEED_SANITIZE}")
+endif()
+
+if(HEED_XTENSOR_ASSERT)
+  target_compile_definitions(heed_development INTERFACE XTENSOR_ENABLE_ASSERT XTENSOR_ENABLE_CHECK_DIMENSION)
+endif()

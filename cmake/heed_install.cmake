@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# cmake --install: headers, the CMake package `heed` (targets heed::heed and heed::io), and heed.pc.
+
+include(CMakePackageConfigHelpers)
+
+# Nothing here depends on the architecture, so the package lives in share/, not lib/.
+set(heed_package_dir "${CMAKE_INSTALL_DATADIR}/cmake/heed")
+
+install(DIRECTORY include/heed DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.hpp")
+install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+
+install(TARGETS heed EXPORT heed_targets)
+install(EXPORT heed_targets NAMESPACE heed:: FILE heedTargets.cmake DESTINATION "${heed_package_dir}")
+
+# heed::io is loaded only where nlohmann-json is there, so it has an export file of its own.
+install(TARGETS heed_io EXPORT heed_io_targets)
+install(EXPORT heed_io_targets NAMESPACE heed:: FILE heedIoTargets.cmake DESTINATION "${heed_package_dir}")
+
+configure_package_config_file(cmake/heedConfig.cmake.in "${CMAKE_CURRENT_BINARY_DIR}/heedConfig.cmake"
+                              INSTALL_DESTINATION "${heed_package_dir}" NO_SET_AND_CHECK_MACRO)
+write_basic_package_version_file("${CMAKE_CURRENT_BINARY_DIR}/heedConfigVersion.cmake"
+                                 COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
+install(FILES "${CMAKE_CURRENT_BINARY_DIR}/heedConfig.cmake" "${CMAKE_CURRENT_BINARY_DIR}/heedConfigVersion.cmake"
+              cmake/heed_dependencies.cmake DESTINATION "${heed_package_dir}")
+
+# pkg-config is handed library names, not paths: libopenblas.so becomes -lopenblas. The paths of an unusual BLAS stay.
+set(heed_pc_libs "")
+foreach(library IN LISTS BLAS_LIBRARIES HEED_CBLAS_LIBRARY)
+  get_filename_component(name "${library}" NAME)
+  get_filename_component(directory "${library}" DIRECTORY)
+  if(name MATCHES "^lib(.+)\\.(so|a|dylib)$" AND directory IN_LIST CMAKE_CXX_IMPLICIT_LINK_DIRECTORIES)
+    string(APPEND heed_pc_libs " -l${CMAKE_MATCH_1}")
+  elseif(library)
+    string(APPEND heed_pc_libs " ${library}")
+  endif()
+endforeach()
+# The prefix follows the file, so that `cmake --install --prefix` and a moved tree stay right.
+set(heed_pc_dir "${CMAKE_INSTALL_DATADIR}/pkgconfig")
+file(RELATIVE_PATH heed_pc_prefix "${CMAKE_INSTALL_PREFIX}/${heed_pc_dir}" "${CMAKE_INSTALL_PREFIX}")
+configure_file(cmake/heed.pc.in "${CMAKE_CURRENT_BINARY_DIR}/heed.pc" @ONLY)
+install(FILES "${CMAKE_CURRENT_BINARY_DIR}/heed.pc" DESTINATION "${heed_pc_dir}")

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstddef>
+#include <limits>
+#include <type_traits>
+
+#include <heed/core/blas.hpp>
+#include <heed/core/parallel.hpp>
+#include <heed/kernels/simd.hpp>
+#include <heed/kernels/softmax.hpp>
+#include <heed/kernels/weighted_sum.hpp>
+
+/// One step of attention with a weight for every dimension of every annotation.
+///
+///     e_t = tanh(q + k_t) V,   α^d = softmax over t of e^d,   c = Σ_t α_t ⊙ h_t         SPEC SC8, N2, C2
+///                                                              Choi, Cho, Bengio 2018, eq. 7 to 9
+///
+/// q = W s and k_t = U h_t come projected. The product with V is nearly all of the work: the real positions of whole
+/// sentences are packed into blocks of some two thousand rows, below which BLAS loses its speed, and softmax and sum go
+/// over a block's scores while they are in cache. Nothing of size [B,T,D] is kept for the backward, which computes tanh
+/// and scores again, block by block: memory does not grow with the number of decoder steps.
+///
+/// Padding is neither read nor multiplied. Which kernel BLAS takes may depend on the number of rows: a sentence alone
+/// and in a batch agree to rounding, while everything but the products is the same bit for bit.
+namespace heed::kernels {
+
+template <class T>
+struct per_dimension_step {
+    std::size_t batch, positions, alignment, width;  // B, T, A, D
+    const std::size_t* lengths;                      // [B], or nullptr: all T positions of every row
+    const T* query;                                  // [B,A], already projected
+    const T* keys;                                   // [B,T,A]
+    const T* V;                                      // [A,D]
+    const T* values;                                 // [B,T,D]
+};
+
+namespace detail {
+
+/// Below this many rows a product runs far under the speed of BLAS; above, rows only push each other out of the cache.
+inline constexpr std::size_t block_rows = 2000;
+
+/// f(b0, b1, rows) over blocks of whole sentences, of nearly equal numbers of real positions.
+template <class T, class F>
+inline void each_block(const per_dimension_step<T>& step, F&& f)
+{
+    std::size_t total = 0;
+    for (std::size_t b = 0; b < step.batch; ++b) total += length_of(step.lengths, b, step.positions);
+    const std::size_t blocks = total < 2 * block_rows ? 1 : total / block_rows;
+    const std::size_t enough = (total + blocks - 1) / blocks;
+    std::size_t begin = 0, rows = 0;
+    for (std::size_t b = 0; b < step.batch; ++b) {
+        rows += length_of(step.lengths, b, step.positions);
+        if (rows < enough && b + 1 < step.batch) continue;
+        f(begin, b + 1, rows);
+        begin = b + 1;
+        rows = 0;
+    }
+}
+
+template <class T>
+inline std::size_t largest_block(const per_dimension_step<T>& step)
+{
+    std::size_t most = 0;
+    each_block(step, [&](std::size_t, std::size_t, std::size_t rows) { most = rows > most ? rows : most; });
+    return most;
+}
+
+/// The first packed row of sentence b in a block that begins with sentence b0.
+template <class T>
+inline std::size_t packed_row(const per_dimension_step<T>& step, std::size_t b0, std::size_t b)
+{
+    std::size_t row = 0;
+    for (; b0 < b; ++b0) row += length_of(step.lengths, b0, step.positions);
+    return row;
+}
+
+/// t = tanh(q + k), the real positions of sentences [b0, b1) one behind the other.   [rows,A]
+template <class T>
+inline void pack_tanh(const per_dimension_step<T>& step, std::size_t b0, std::size_t b1, std::size_t rows, T* t)
+{
+    using namespace simd;
+    const std::size_t A = step.alignment;
+    parallel_for(rows, rows_a_shard(A), [&](std::size_t begin, std::size_t end, std::size_t) {
+        std::size_t first = 0;
+        for (std::size_t b = b0; b < b1 && first < end; ++b) {
+            const std::size_t n = length_of(step.lengths, b, step.positions);
+            for (std::size_t j = begin > first ? begin - first : 0; j < n && first + j < end; ++j) {
+                transform(
+                    A, t + (first + j) * A, [](vec<T> q, vec<T> k) { return tanh(q + k); }, step.query + b * A,
+                    step.keys + (b * step.positions + j) * A);
+            }
+            first += n;
+        }
+    });
+}
+
+/// f(b, first packed row, length, d0, d1) over the sentences of a block and pieces of their columns: so many columns
+/// that `streams` pieces of all positions stay in the second-level cache from one pass to the next.
+template <class T, class F>
+inline void each_piece(const per_dimension_step<T>& step, std::size_t b0, std::size_t b1, std::size_t streams, F&& f)
+{
+    constexpr std::size_t cache = 384 * 1024, least = 64;
+    const std::size_t D = step.width;
+    std::size_t columns = cache / (sizeof(T) * streams * (step.positions + 1));
+    const std::size_t share = D * (b1 - b0) / (4 * threads());  // small batches: still some pieces for every thread
+    if (threads() > 1 && columns > share) columns = share;
+    columns = columns < least ? least : columns - columns % least;
+    const std::size_t pieces = (D + columns - 1) / columns;
+    const std::size_t cost = step.positions * (columns < D ? columns : D) * streams;
+    parallel_for((b1 - b0) * pieces, rows_a_shard(cost), [&](std::size_t begin, std::size_t end, std::size_t) {
+        std::size_t b = b0 + begin / pieces, row = packed_row(step, b0, b);
+        for (std::size_t i = begin; i < end; ++i) {
+            if (b != b0 + i / pieces) row += length_of(step.lengths, b++, step.positions);
+            const std::size_t d0 = i % pieces * columns, d1 = d0 + columns < D ? d0 + columns : D;
+            f(b, row, length_of(step.lengths, b, step.positions), d0, d1);
+        }
+    });
+}
+
+/// Columns [d0, d1) of one sentence: max, 1 / Σ exp and context, and the weights if they are wanted.
+template <class T>
+inline void per_dimension_piece(std::size_t n, std::size_t width, const T* scores, const T* values, std::size_t d0,
+                                std::size_t d1, T* top, T* scale, T* context, T* weights)
+{
+    using namespace simd;
+    constexpr T lowest = -std::numeric_limits<T>::infinity();
+    each_column<T>(d0, d1, [&](std::size_t d, auto, auto put) {
+        put(top + d, splat(lowest));
+        put(scale + d, vec<T>{});
+        put(context + d, vec<T>{});
+    });
+    const auto highest = [&](auto count, std::size_t t) {
+        constexpr std::size_t rows = decltype(count)::value;
+        each_column<T>(d0, d1, [&](std::size_t d, auto get, auto put) {
+            vec<T> m = get(top + d);
+            for (std::size_t r = 0; r < rows; ++r) m = max(m, get(scores + (t + r) * width + d));
+            put(top + d, m);
+        });
+        for (std::size_t r = 0; r < rows; ++r) {  // the values are wanted next, and come from far away
+            for (std::size_t d = d0; d < d1; d += 64 / sizeof(T)) __builtin_prefetch(values + (t + r) * width + d, 0, 2);
+        }
+    };
+    const auto summed = [&](auto count, std::size_t t) {
+        constexpr std::size_t rows = decltype(count)::value;
+        each_column<T>(d0, d1, [&](std::size_t d, auto get, auto put) {
+            const vec<T> m = get(top + d);
+            vec<T> c = get(context + d), part[rows];
+            for (std::size_t r = 0; r < rows; ++r) {
+                part[r] = exp(get(scores + (t + r) * width + d) - m);
+                c = fma(part[r], get(values + (t + r) * width + d), c);
+            }
+            if constexpr (rows == 4) part[0] = (part[0] + part[1]) + (part[2] + part[3]);
+            put(scale + d, get(scale + d) + part[0]);
+            put(context + d, c);
+        });
+    };
+    using four = std::integral_constant<std::size_t, 4>;
+    using single = std::integral_constant<std::size_t, 1>;
+    const auto all = [n](auto&& pass) {
+        std::size_t t = 0;
+        for (; t + 4 <= n; t += 4) pass(four{}, t);
+        for (; t < n; ++t) pass(single{}, t);
+    };
+    all(highest);
+    // A column of nothing but -inf: exp(-inf - 0) and not exp(-inf - -inf).
+    each_column<T>(d0, d1, [&](std::size_t d, auto get, auto put) {
+        const vec<T> m = get(top + d);
+        put(top + d, select(m == splat(lowest), vec<T>{}, m));
+    });
+    all(summed);
+    each_column<T>(d0, d1, [&](std::size_t d, auto get, auto put) {
+        const vec<T> sum = get(scale + d);
+        const vec<T> factor = select(sum == splat(T(0)), vec<T>{}, splat(T(1)) / sum);
+        put(scale + d, factor);
+        put(context + d, get(context + d) * factor);
+    });
+    if (weights == nullptr) return;
+    for (std::size_t t = 0; t < n; ++t) {
+        each_column<T>(d0, d1, [&](std::size_t d, auto get, auto put) {
+            put(weights + t * width + d, exp(get(scores + t * width + d) - get(top + d)) * get(scale + d));
+        });
+    }
+}
+
+/// Columns [d0, d1) of one sentence, in place: from scores e to their gradient; dh += α ⊙ dc on the way.
+template <class T>
+inline void per_dimension_piece_backward(std::size_t n, std::size_t width, T* scores, const T* values, std::size_t d0,
+                                         std::size_t d1, const T* top, const T* scale, const T* d_context,
+                                         const T* d_weights, T* d_values, T* mean)
+{
+    using namespace simd;
+    // dα = dc ⊙ h + what comes in for the weights themselves
+    const auto of_weight = [=](std::size_t at, std::size_t d, auto get) {
+        vec<T> g = d_weights == nullptr ? vec<T>{} : get(d_weights + at);
+        if (d_context != nullptr) g = fma(get(d_context + d), get(values + at), g);
+        return g;
+    };
+    each_column<T>(d0, d1, [&](std::size_t d, auto, auto put) { put(mean + d, vec<T>{}); });
+    for (std::size_t t = 0; t < n; ++t) {
+        each_column<T>(d0, d1, [&](std::size_t d, auto get, auto put) {
+            const std::size_t at = t * width + d;
+            const vec<T> weight = exp(get(scores + at) - get(top + d)) * get(scale + d);
+            put(scores + at, weight);
+            put(mean + d, fma(weight, of_weight(at, d, get), get(mean + d)));
+        });
+    }
+    for (std::size_t t = 0; t < n; ++t) {
+        each_column<T>(d0, d1, [&](std::size_t d, auto get, auto put) {
+            const std::size_t at = t * width + d;
+            const vec<T> weight = get(scores + at);
+            put(scores + at, weight * (of_weight(at, d, get) - get(mean + d)));
+            if (d_values != nullptr && d_context != nullptr) {
+                put(d_values + at, fma(weight, get(d_context + d), get(d_values + at)));
+            }
+        });
+    }
+}
+
+}  // namespace detail
+
+/// Elements of `workspace` that per_dimension_forward needs. Depends on the lengths, not on the number of steps.
+template <class T>
+std::size_t per_dimension_scratch(const per_dimension_step<T>& step)
+{
+    return detail::largest_block(step) * (step.alignment + step.width);
+}
+
+/// The forward step: see the head of this file.
+///
+/// Writes context c [B,D]; weights α [B,T,D] (0 behind the length), unless nullptr; and normalizer [B,2,D], which the
+/// backward needs: max_t e_t and 1 / Σ_t exp(e_t - max). One number, max + log Σ, would not do: beside a score of 1e4
+/// a float has no room for the logarithm. A sentence without positions gets context, weights and normalizer 0.
+template <class T>
+void per_dimension_forward(const per_dimension_step<T>& step, T* weights, T* context, T* normalizer, T* workspace)
+{
+    const std::size_t A = step.alignment, D = step.width, P = step.positions;
+    detail::each_block(step, [&](std::size_t b0, std::size_t b1, std::size_t rows) {
+        T *const t = workspace, *const scores = t + rows * A;
+        detail::pack_tanh(step, b0, b1, rows, t);
+        blas::gemm(blas::op::plain, blas::op::plain, rows, D, A, static_cast<const T*>(t), step.V, T(0), scores);
+        detail::each_piece(
+            step, b0, b1, 2, [&](std::size_t b, std::size_t row, std::size_t n, std::size_t d0, std::size_t d1) {
+                T* const w = weights == nullptr ? nullptr : weights + b * P * D;
+                detail::per_dimension_piece(n, D, static_cast<const T*>(scores + row * D), step.values + b * P * D, d0,
+                                            d1, normalizer + 2 * b * D, normalizer + (2 * b + 1) * D, context + b * D,
+                                            w);
+                for (std::size_t j = n; w != nullptr && j < P; ++j) detail::zero(w + j * D + d0, d1 - d0);
+            });
+    });
+}
+
+/// Elements of `workspace` that per_dimension_backward needs.
+template <class T>
+std::size_t per_dimension_backward_scratch(const per_dimension_step<T>& step)
+{
+    return detail::largest_block(step) * (2 * step.alignment + step.width) + step.batch * step.width;
+}
+
+/// Backward of the step in the head of this file, from its normalizer; with t = tanh(q + k) and e computed again:
+///
+///     dα_t += dc ⊙ h_t,   dh_t += α_t ⊙ dc               of c = Σ_t α_t ⊙ h_t
+///     de_t  = α_t ⊙ (dα_t - Σ_k α_k ⊙ dα_k)              of α^d = softmax over t of e^d
+///     dV   += Σ_t tᵀ de_t,   dt = de_t Vᵀ                of e = t V
+///     dk_t += dt ⊙ (1 - t²),   dq += Σ_t dk_t            of t = tanh(q + k_t)
+///
+/// d_context [B,D] and d_weights [B,T,D] come in (each may be nullptr); d_query [B,A], d_keys [B,T,A], d_V [A,D],
+/// d_values [B,T,D] are added to (each may be nullptr).
+template <class T>
+void per_dimension_backward(const per_dimension_step<T>& step, const T* normalizer, const T* d_context,
+                            const T* d_weights, T* d_query, T* d_keys, T* d_V, T* d_values, T* workspace)
+{
+    using namespace simd;
+    if (d_context == nullptr && d_weights == nullptr) return;
+    const std::size_t A = step.alignment, D = step.width, P = step.positions;
+    T* const means = workspace;
+    detail::each_block(step, [&](std::size_t b0, std::size_t b1, std::size_t rows) {
+        T *const t = means + step.batch * D, *const d_t = t + rows * A, *const scores = d_t + rows * A;
+        detail::pack_tanh(step, b0, b1, rows, t);
+        blas::gemm(blas::op::plain, blas::op::plain, rows, D, A, static_cast<const T*>(t), step.V, T(0), scores);
+        detail::each_piece(
+            step, b0, b1, 4, [&](std::size_t b, std::size_t row, std::size_t n, std::size_t d0, std::size_t d1) {
+                const std::size_t at = b * P * D;
+                detail::per_dimension_piece_backward(
+                    n, D, scores + row * D, step.values + at, d0, d1, normalizer + 2 * b * D,
+                    normalizer + (2 * b + 1) * D, d_context == nullptr ? nullptr : d_context + b * D,
+                    d_weights == nullptr ? nullptr : d_weights + at, d_values == nullptr ? nullptr : d_values + at,
+                    means + b * D);
+            });
+        if (d_V != nullptr) {
+            blas::gemm(blas::op::transposed, blas::op::plain, A, D, rows, static_cast<const T*>(t),
+                       static_cast<const T*>(scores), T(1), d_V);
+        }
+        if (d_query == nullptr && d_keys == nullptr) return;
+        blas::gemm(blas::op::plain, blas::op::transposed, rows, A, D, static_cast<const T*>(scores), step.V, T(0), d_t);
+        detail::each_row_or_column<T>(b1 - b0, A, P, [&](std::size_t i, std::size_t a0, std::size_t a1) {
+            const std::size_t b = b0 + i, n = detail::length_of(step.lengths, b, P);
+            const std::size_t first = detail::packed_row(step, b0, b) * A;
+            for (std::size_t j = 0; j < n; ++j) {
+                detail::each_column<T>(a0, a1, [&](std::size_t a, auto get, auto put) {
+                    const vec<T> y = get(t + first + j * A + a), g = get(d_t + first + j * A + a);
+                    const vec<T> d = fma(-(g * y), y, g);
+                    if (d_keys != nullptr) {
+                        T* const dk = d_keys + (b * P + j) * A + a;
+                        put(dk, get(dk) + d);
+                    }
+                    if (d_query != nullptr) put(d_query + b * A + a, get(d_query + b * A + a) + d);
+                });
+            }
+        });
+    });
+}
+
+}  // namespace heed::kernels

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
+#
+# What demo.sh and test.sh share; sourced, not run. Nothing is installed that is already there, and nothing at all with
+# HEED_SETUP=off (for who has xtensor and OpenBLAS from elsewhere: CMAKE_PREFIX_PATH then says where).
+
+heed_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+heed_builds=${HEED_BUILD_DIR:-$heed_root/build}
+
+heed_say() { printf '\033[1m==\033[0m %s\n' "$*" | { if [[ -t 1 ]]; then cat; else sed 's/\x1b\[[0-9]*m//g'; fi; }; }
+
+heed_fail()
+{
+    printf '%s\n' "$@" >&2
+    exit 1
+}
+
+# ---- packages ----------------------------------------------------------------------------------------------------------
+
+# shellcheck disable=SC2034  # used by who sources this
+heed_packages_build=(g++ cmake ninja-build libxtensor-dev libxsimd-dev libopenblas-dev nlohmann-json3-dev)
+# shellcheck disable=SC2034
+heed_packages_examples=(libcli11-dev libfmt-dev)
+# shellcheck disable=SC2034
+heed_packages_tests=(doctest-dev libxtensor-blas-dev libbenchmark-dev)
+
+heed_installed() { [[ $(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null) == installed ]]; }
+
+# A tool counts wherever it came from; a library counts as Debian's package, since only CMake could tell otherwise.
+heed_has()
+{
+    case $1 in
+    g++) command -v "${CXX:-g++}" >/dev/null ;;
+    cmake | clang-format-14) command -v "$1" >/dev/null ;;
+    clang) command -v clang++ >/dev/null ;;
+    ninja-build) command -v ninja >/dev/null || command -v make >/dev/null ;;
+    # Not the serial build of OpenBLAS: it gives wrong results when called from several threads.
+    libopenblas-dev) heed_installed libopenblas-pthread-dev || heed_installed libopenblas-openmp-dev ;;
+    *) heed_installed "$1" ;;
+    esac
+}
+
+# heed_setup <package>...: sees to it that these are there, or says what to do and ends the script.
+heed_setup()
+{
+    [[ ${HEED_SETUP:-on} != off ]] || return 0
+    if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
+        heed_say "This is not a Debian system: nothing is installed. heed needs what Debian calls: $*"
+        return
+    fi
+
+    local package missing=() as_root=()
+    for package in "$@"; do
+        heed_has "$package" || missing+=("$package")
+    done
+    ((${#missing[@]})) || return 0
+
+    if ((EUID != 0)); then
+        if command -v sudo >/dev/null && { [[ -t 0 ]] || sudo -n true 2>/dev/null; }; then
+            as_root=(sudo)
+        else
+            heed_fail "These Debian packages are missing, and this user may not install them:" \
+                "    ${missing[*]}" "Let somebody with the rights run, and then start this script again:" \
+                "    apt-get update && apt-get install -y --no-install-recommends ${missing[*]}"
+        fi
+    fi
+
+    heed_say "Installing ${missing[*]}"
+    local log
+    log=$(mktemp)
+    if ! "${as_root[@]}" apt-get -q update >"$log" 2>&1 ||
+        ! "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends \
+            "${missing[@]}" >>"$log" 2>&1; then
+        tail -n 20 "$log" >&2
+        rm -f "$log"
+        heed_fail "" "apt-get could not install: ${missing[*]}"
+    fi
+    rm -f "$log"
+}
+
+# ---- building ----------------------------------------------------------------------------------------------------------
+
+# As many compilers as there are cores, and as memory holds: each wants up to 1.5 GB.
+heed_jobs()
+{
+    local cores memory
+    cores=$(nproc 2>/dev/null || echo 1)
+    memory=$(awk '/^MemAvailable:/ { print int($2 / 1500000) }' /proc/meminfo 2>/dev/null || true)
+    if [[ -n $memory ]] && ((memory < cores)); then cores=$((memory > 0 ? memory : 1)); fi
+    echo "$cores"
+}
+
+# heed_build <preset> <target> [<cmake option>...]: configures build/<preset> as CMakePresets.json says and builds it.
+heed_build()
+{
+    local preset=$1 target=$2 generator=() start=$SECONDS
+    shift 2
+    local directory=$heed_builds/$preset
+    if [[ ! -e $directory/CMakeCache.txt ]] && command -v ninja >/dev/null; then generator=(-G Ninja); fi
+    heed_say "Building $target ($preset), $(heed_jobs) at a time"
+    (cd "$heed_root" && cmake --log-level=WARNING --preset "$preset" -B "$directory" "${generator[@]}" "$@") >/dev/null
+    cmake --build "$directory" --target "$target" --parallel "$(heed_jobs)"
+    heed_say "Built in $((SECONDS - start)) s"
+}
+
+# ---- running -----------------------------------------------------------------------------------------------------------
+
+heed_openblas_version()
+{
+    local header
+    for header in /usr/include/*/openblas*/openblas_config.h /usr/include{,/*}/openblas_config.h; do
+        if [[ -r $header ]]; then
+            sed -n 's/.*OPENBLAS_VERSION " *OpenBLAS \([0-9.]*\).*/\1/p' "$header"
+            return
+        fi
+    done
+}
+
+heed_environment()
+{
+    # heed shards its own work over threads: BLAS threads beside them would fight for the same cores.
+    export OPENBLAS_NUM_THREADS=${OPENBLAS_NUM_THREADS:-1}
+
+    # An OpenBLAS older than 0.3.25 may not recognise a CPU younger than itself, and then falls back to AVX2 kernels, at
+    # half the speed where there is AVX-512. Where it does recognise the CPU, naming these kernels changes nothing that
+    # could be measured. A choice that the user has made stays.
+    local version flags flag
+    [[ -z ${OPENBLAS_CORETYPE:-} ]] || return 0
+    version=$(heed_openblas_version)
+    [[ -n $version && $(printf '%s\n0.3.25\n' "$version" | sort -V | head -n 1) != 0.3.25 ]] || return 0
+    [[ -r /proc/cpuinfo ]] || return 0
+    flags=" $(sed -n 's/^flags[^:]*://p;T;q' /proc/cpuinfo) "
+    for flag in avx512f avx512bw avx512vl avx512dq; do
+        [[ $flags == *" $flag "* ]] || return 0
+    done
+    export OPENBLAS_CORETYPE=SkylakeX
+}

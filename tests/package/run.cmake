@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# HOW is add_subdirectory, find_package or fetch_content; BESIDE a header that one translation unit includes before heed
+# and the other after it.
+
+cmake_minimum_required(VERSION 3.22)
+
+function(run what)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(NOT result EQUAL 0)
+    message(FATAL_ERROR "${what} failed (${result}):\n${output}")
+  endif()
+  set(output "${output}" PARENT_SCOPE)
+endfunction()
+
+# The flags seen below must be heed's, not the environment's.
+foreach(variable IN ITEMS CXXFLAGS CPPFLAGS LDFLAGS)
+  unset(ENV{${variable}})
+endforeach()
+set(ENV{OPENBLAS_NUM_THREADS} 1)
+
+file(REMOVE_RECURSE "${SCRATCH}")
+set(prefix "${SCRATCH}/moved")
+if(HOW STREQUAL "find_package")
+  if(NOT EXISTS "${HEED_BINARY}/heedConfig.cmake")
+    message(FATAL_ERROR "heed was configured with HEED_INSTALL=OFF")
+  endif()
+  run("install" "${CMAKE_COMMAND}" --install "${HEED_BINARY}" --prefix "${SCRATCH}/installed")
+  file(RENAME "${SCRATCH}/installed" "${prefix}")  # an installed tree can be moved
+  file(GLOB_RECURSE texts "${prefix}/*.cmake" "${prefix}/*.pc")
+  if(NOT texts)
+    message(FATAL_ERROR "nothing was installed")
+  endif()
+  foreach(text IN LISTS texts)
+    file(READ "${text}" content)
+    foreach(place IN ITEMS "${HEED_SOURCE}/" "${HEED_BINARY}/" "${SCRATCH}/")
+      string(FIND "${content}" "${place}" at)
+      if(NOT at EQUAL -1)
+        message(FATAL_ERROR "${text} names ${place}")
+      endif()
+    endforeach()
+  endforeach()
+  list(PREPEND PREFIX_PATH "${prefix}")
+endif()
+
+run("configure"
+    "${CMAKE_COMMAND}" -S "${CMAKE_CURRENT_LIST_DIR}/consumer" -B "${SCRATCH}/build" -G "${GENERATOR}"
+    "-DCMAKE_CXX_COMPILER=${COMPILER}" -DCMAKE_EXPORT_COMPILE_COMMANDS=ON "-DCMAKE_PREFIX_PATH=${PREFIX_PATH}"
+    -DCMAKE_FIND_USE_PACKAGE_REGISTRY=OFF "-DHOW=${HOW}" "-DBESIDE=${BESIDE}" "-DHEED_SOURCE=${HEED_SOURCE}"
+    "-DHEED_VERSION=${HEED_VERSION}")
+run("build" "${CMAKE_COMMAND}" --build "${SCRATCH}/build")
+run("run" "${SCRATCH}/build/consumer")
+if(NOT output MATCHES "heed ${HEED_VERSION}")
+  message(FATAL_ERROR "the consumer should greet with heed ${HEED_VERSION}, and said:\n${output}")
+endif()
+
+# The consumer asks for no flag at all: whatever is there beyond the language and the include directories came from heed.
+file(READ "${SCRATCH}/build/compile_commands.json" commands)
+string(JSON count LENGTH "${commands}")
+if(count LESS 2)
+  message(FATAL_ERROR "compile_commands.json has ${count} entries, should have two")
+endif()
+math(EXPR last "${count} - 1")
+foreach(i RANGE ${last})
+  string(JSON command GET "${commands}" ${i} command)
+  string(REGEX MATCHALL " -[mWfOgDU][^ ]*" flags "${command}")
+  list(FILTER flags EXCLUDE REGEX "^ -D(BEFORE|AFTER)=")
+  if(flags)
+    message(FATAL_ERROR "heed leaks${flags} into its users' compile commands:\n${command}")
+  endif()
+  if(NOT command MATCHES " -std=(c|gnu)\\+\\+2")
+    message(FATAL_ERROR "heed::heed does not ask for C++20:\n${command}")
+  endif()
+endforeach()
+
+if(HOW STREQUAL "find_package" AND PKG_CONFIG)
+  set(ENV{PKG_CONFIG_PATH} "${prefix}/share/pkgconfig:${prefix}/lib/pkgconfig:$ENV{PKG_CONFIG_PATH}")
+  run("pkg-config --modversion" "${PKG_CONFIG}" --modversion heed)
+  string(STRIP "${output}" version)
+  if(NOT version STREQUAL HEED_VERSION)
+    message(FATAL_ERROR "heed.pc says version ${version}, should be ${HEED_VERSION}")
+  endif()
+  run("pkg-config --cflags --libs" "${PKG_CONFIG}" --cflags --libs heed)
+  separate_arguments(flags UNIX_COMMAND "${output}")
+  run("build with pkg-config" "${COMPILER}" -std=c++20 "${CMAKE_CURRENT_LIST_DIR}/consumer/pkg_config.cpp" ${flags}
+      -o "${SCRATCH}/with_pkg_config")
+  run("run of the pkg-config program" "${SCRATCH}/with_pkg_config")
+endif()

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include <heed/ad/ad.hpp>
+#include <support/tensors.hpp>
+
+/// The gradient of one operation in one line.
+namespace support {
+
+/// Some tensors as a module, so that they can be lifted, walked through and checked together.
+template <class... X>
+struct inputs {
+    std::tuple<X...> at;
+
+    static auto parameters(auto& self, auto&& visit)
+    {
+        return [&]<std::size_t... i>(std::index_sequence<i...>) {
+            return of(std::tuple{visit("input " + std::to_string(i), std::get<i>(self.at))...});
+        }(std::index_sequence_for<X...>{});
+    }
+
+    template <class... Y>
+    static inputs<Y...> of(std::tuple<Y...> y)
+    {
+        return {std::move(y)};
+    }
+};
+
+namespace detail {
+
+/// Argument i: lifted where bit i of `mask` is set, else the plain array.
+template <unsigned mask, class Lifted, class Plain, class F, std::size_t... i>
+auto call_with(const Lifted& lifted, const Plain& plain, F&& f, std::index_sequence<i...>)
+{
+    return f([&]() -> const auto& {
+        if constexpr ((mask >> i & 1u) != 0) {
+            return std::get<i>(lifted);
+        } else {
+            return std::get<i>(plain);
+        }
+    }()...);
+}
+
+}  // namespace detail
+
+/// The worst entry of the gradient of Σ uneven · f(x...) by all of x... with the arguments of `mask` on the tape and the
+/// others plain; f gives a variable of any rank.
+template <unsigned mask, class F, class... X>
+heed::ad::grad_check_result gradient_of(F&& f, const X&... x)
+{
+    // Only the lifted arguments take part in the check: the others are constants.
+    inputs<X...> module{{x...}};
+    const auto loss = [&](auto&, const auto& lifted) {
+        const auto y = detail::call_with<mask>(lifted.at, module.at, f, std::index_sequence_for<X...>{});
+        return heed::ops::inner(y, uneven(y.shape()));
+    };
+    if constexpr (mask == (1u << sizeof...(X)) - 1) {
+        return heed::ad::grad_check(module, loss);
+    } else {
+        // The plain arguments' own gradient is zero on the tape, while differences would see them: check the rest.
+        heed::ad::tape<double> on;
+        const auto gradients = [&] {
+            on.clear();
+            const auto lifted = heed::ad::lift(on, module);
+            on.backward(loss(on, lifted));
+            return std::apply([&](const auto&... v) { return std::tuple{heed::copy_of(on.gradient(v))...}; }, lifted.at);
+        };
+        const auto some = gradients();
+        const auto all = [&] {
+            on.clear();
+            const auto lifted = heed::ad::lift(on, module);
+            const auto y = std::apply(f, lifted.at);
+            on.backward(heed::ops::inner(y, uneven(y.shape())));
+            return std::apply([&](const auto&... v) { return std::tuple{heed::copy_of(on.gradient(v))...}; }, lifted.at);
+        }();
+        heed::ad::grad_check_result result;
+        [&]<std::size_t... i>(std::index_sequence<i...>) {
+            const auto compare = [&]<std::size_t k>(std::integral_constant<std::size_t, k>) {
+                if constexpr ((mask >> k & 1u) != 0) {
+                    result.entries += std::get<k>(some).size();
+                    const double off = distance(std::get<k>(some), std::get<k>(all));
+                    if (!(off <= result.worst)) {
+                        result.worst = off;
+                        result.where = "input " + std::to_string(k) + " with mask " + std::to_string(mask);
+                    }
+                }
+            };
+            (compare(std::integral_constant<std::size_t, i>{}), ...);
+        }(std::index_sequence_for<X...>{});
+        return result;
+    }
+}
+
+/// The same for every choice of arguments on the tape; the worst of all.
+template <class F, class... X>
+heed::ad::grad_check_result gradient_of(F&& f, const X&... x)
+{
+    heed::ad::grad_check_result worst;
+    std::size_t entries = 0;
+    [&]<unsigned... mask>(std::integer_sequence<unsigned, mask...>) {
+        const auto keep = [&](const heed::ad::grad_check_result& result) {
+            entries += result.entries;
+            if (!(result.worst <= worst.worst)) worst = result;
+        };
+        (keep(gradient_of<mask + 1>(f, x...)), ...);
+    }(std::make_integer_sequence<unsigned, (1u << sizeof...(X)) - 1>{});
+    worst.entries = entries;
+    return worst;
+}
+
+}  // namespace support
+
+/// A loss of uneven constants through f(x...) has the gradient that differences find.
+#define CHECK_GRADIENT(...)                                              \
+    do {                                                                 \
+        const auto found_gradient = support::gradient_of(__VA_ARGS__);   \
+        CHECK_MESSAGE(bool(found_gradient), found_gradient.text());      \
+    } while (false)

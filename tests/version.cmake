@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# version.hpp is the source; its four macros, the project's version, CHANGELOG.md and CITATION.cff must all say the same.
+
+cmake_minimum_required(VERSION 3.22)
+
+set(problems "")
+
+file(READ "${SOURCE_DIR}/include/heed/version.hpp" header)
+string(REGEX MATCH "#define HEED_VERSION_STRING \"([0-9.]+)\"" _ "${header}")
+set(version "${CMAKE_MATCH_1}")
+foreach(part IN ITEMS MAJOR MINOR PATCH)
+  string(REGEX MATCH "#define HEED_VERSION_${part} ([0-9]+)" _ "${header}")
+  list(APPEND parts "${CMAKE_MATCH_1}")
+endforeach()
+list(JOIN parts "." joined)
+if(NOT version OR NOT joined STREQUAL version)
+  list(APPEND problems "version.hpp: HEED_VERSION_STRING is '${version}', the numbers say '${joined}'")
+endif()
+
+if(NOT CMAKE_VERSION_READ STREQUAL version)
+  list(APPEND problems "CMake read '${CMAKE_VERSION_READ}' from version.hpp, which says '${version}'")
+endif()
+
+# The first released heading; one called Unreleased may stand above it.
+if(EXISTS "${SOURCE_DIR}/CHANGELOG.md")
+  file(READ "${SOURCE_DIR}/CHANGELOG.md" changelog)
+  string(REGEX MATCH "\n## \\[?v?([0-9]+\\.[0-9]+\\.[0-9]+)" _ "\n${changelog}")
+  if(NOT CMAKE_MATCH_1 STREQUAL version)
+    list(APPEND problems "CHANGELOG.md: the newest heading is '${CMAKE_MATCH_1}', should be '## [${version}] - <date>'")
+  endif()
+else()
+  list(APPEND problems "CHANGELOG.md is missing")
+endif()
+
+file(READ "${SOURCE_DIR}/CITATION.cff" citation)
+string(REGEX MATCH "\nversion: *\"?([0-9.]+)" _ "${citation}")
+if(NOT CMAKE_MATCH_1 STREQUAL version)
+  list(APPEND problems "CITATION.cff: version is '${CMAKE_MATCH_1}', should be '${version}'")
+endif()
+
+if(problems)
+  list(JOIN problems "\n" problems)
+  message(FATAL_ERROR "${problems}")
+endif()
+message(STATUS "${version} everywhere")
