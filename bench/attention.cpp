@@ -93,10 +93,11 @@ bench::work forward(const attention_size& z, Make make_attention)
     auto result = attend.step(source, given.query, state);
     const auto s = std::make_shared<storage>(
         storage{std::move(attend), std::move(given), std::move(source), std::move(state), std::move(result)});
-    return [s] {
-        s->attend.step_into(s->result, s->source, s->given.query, s->state);
-        benchmark::DoNotOptimize(s->result.context.data());
-    };
+    return {[s] {
+                s->attend.step_into(s->result, s->source, s->given.query, s->state);
+                benchmark::DoNotOptimize(s->result.context.data());
+            },
+            [s] { return bench::sum_of_absolutes(s->result.context.data(), s->result.context.size()); }};
 }
 
 // As many steps are recorded before going back as a decoder makes for a short sentence: the gradients of keys and
@@ -110,24 +111,31 @@ bench::work forward_backward(const attention_size& z, Make make_attention)
         decltype(make_attention(z)) attend;
         inputs given;
         ad::tape<float> tape;
+        tensor_view<const float, 3> keys_gradient, values_gradient;
         storage(const attention_size& size, Make& make) : attend{make(size)}, given{size} {}
     };
     const auto s = std::make_shared<storage>(z, make_attention);
-    return [s] {
-        auto& tape = s->tape;
-        tape.clear();
-        const attention attend{ad::lift(tape, s->attend.score), s->attend.normalize, s->attend.combine};
-        const memory source{tape.parameter(s->given.values), tape.parameter(s->given.keys), s->given.real};
-        auto state = attend.start(source);
-        auto cost = tape.constant(filled<float, 0>({}, 0.0F));
-        for (int i = 0; i < recorded_steps; ++i) {
-            auto seen = attend.read(source, tape.parameter(s->given.query), state);
-            cost = ops::add(cost, ops::inner(seen.context, s->given.context_gradient));
-            state = std::move(seen.state);
-        }
-        tape.backward(cost);
-        benchmark::DoNotOptimize(tape.gradient(source.values).data);
-    };
+    return {[s] {
+                auto& tape = s->tape;
+                tape.clear();
+                const attention attend{ad::lift(tape, s->attend.score), s->attend.normalize, s->attend.combine};
+                const memory source{tape.parameter(s->given.values), tape.parameter(s->given.keys), s->given.real};
+                auto state = attend.start(source);
+                auto cost = tape.constant(filled<float, 0>({}, 0.0F));
+                for (int i = 0; i < recorded_steps; ++i) {
+                    auto seen = attend.read(source, tape.parameter(s->given.query), state);
+                    cost = ops::add(cost, ops::inner(seen.context, s->given.context_gradient));
+                    state = std::move(seen.state);
+                }
+                tape.backward(cost);
+                s->keys_gradient = tape.gradient(source.keys);
+                s->values_gradient = tape.gradient(source.values);
+            },
+            [s] {
+                return (bench::sum_of_absolutes(s->keys_gradient.data, s->keys_gradient.size()) +
+                        bench::sum_of_absolutes(s->values_gradient.data, s->values_gradient.size())) /
+                       recorded_steps;
+            }};
 }
 
 bench::work by_hand(const attention_size& z)
@@ -143,13 +151,14 @@ bench::work by_hand(const attention_size& z)
     const auto s =
         std::make_shared<storage>(storage{model.score.W, model.score.v, inputs{z}, matrix(shape(z.batch, z.alignment)),
                                           matrix(shape(z.batch, z.positions)), matrix(shape(z.batch, z.value))});
-    return [s, z] {
-        bench::additive_by_hand(size_of(z.batch), size_of(z.positions), size_of(z.query), size_of(z.alignment),
-                                size_of(z.value), s->given.real.data(), s->given.query.data(), s->W.data(), s->v.data(),
-                                s->given.keys.data(), s->given.values.data(), s->projected.data(), s->weights.data(),
-                                s->context.data());
-        benchmark::DoNotOptimize(s->context.data());
-    };
+    return {[s, z] {
+                bench::additive_by_hand(size_of(z.batch), size_of(z.positions), size_of(z.query), size_of(z.alignment),
+                                        size_of(z.value), s->given.real.data(), s->given.query.data(), s->W.data(),
+                                        s->v.data(), s->given.keys.data(), s->given.values.data(), s->projected.data(),
+                                        s->weights.data(), s->context.data());
+                benchmark::DoNotOptimize(s->context.data());
+            },
+            [s] { return bench::sum_of_absolutes(s->context.data(), s->context.size()); }};
 }
 
 }  // namespace

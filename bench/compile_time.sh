@@ -42,7 +42,12 @@ for _ in $(seq "$rounds"); do
         command -v "$compiler" >/dev/null || continue
         for options in -fsyntax-only -O2; do
             for file in xtensor heed step; do
-                seconds=$({ time "$compiler" -std=c++20 "$options" -c -I "$include" "$folder/$file.cpp" -o "$folder/$file.o" >&2; } 2>&1 | tail -n 1)
+                if ! seconds=$({ time "$compiler" -std=c++20 "$options" -c -I "$include" "$folder/$file.cpp" \
+                    -o "$folder/$file.o" 2>"$folder/errors"; } 2>&1); then
+                    echo "compile_time.sh: $compiler $options does not compile $file.cpp:" >&2
+                    head -n 5 "$folder/errors" >&2
+                    continue
+                fi
                 printf '%s\t%s\t%s\t%s\n' "$compiler" "$options" "$file" "$seconds"
             done
         done

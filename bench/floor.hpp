@@ -270,7 +270,7 @@ inline void register_training(const options& chosen)
 {
     add(std::string{training_products}, chosen, [](const gemm& multiply) -> work {
         const auto products = std::make_shared<training>(training_size{});
-        return [products, multiply] { products->run(multiply); };
+        return {[products, multiply] { products->run(multiply); }};
     });
 }
 
@@ -281,7 +281,7 @@ inline void register_per_dimension(const options& chosen)
             add(name_of("per_dimension", with_backward ? "products_backward" : "products", size), chosen,
                 [=](const gemm& multiply) -> work {
                     const auto products = std::make_shared<per_dimension>(size);
-                    return [=] { products->run(multiply, with_backward); };
+                    return {[=] { products->run(multiply, with_backward); }};
                 });
         }
     }

@@ -3,6 +3,8 @@
 
 #include <benchmark/benchmark.h>
 
+#include <cmath>
+#include <cstddef>
 #include <cstdlib>
 #include <functional>
 #include <memory>
@@ -38,7 +40,19 @@ inline options take_options(int& argc, char** argv)
     return result;
 }
 
-using work = std::function<void()>;
+/// What is timed, and the sum of the absolute results of its first call (0 where there is nothing to compare): heed's
+/// and the peer's must agree, or they did not do the same work.
+struct work {
+    std::function<void()> call;
+    std::function<double()> digest = nullptr;
+};
+
+inline double sum_of_absolutes(const float* first, std::size_t count)
+{
+    double sum = 0;
+    for (std::size_t i = 0; i < count; ++i) sum += std::abs(static_cast<double>(first[i]));
+    return sum;
+}
 
 /// Registers one work. `make` allocates everything and returns the call to be timed; it runs only when the work is
 /// selected, and the call runs twice before the clock starts, so that no page is touched for the first time under it.
@@ -48,22 +62,23 @@ inline void add(const std::string& name, std::function<work()> make, int steps =
 {
     struct current_work {
         std::string name;
-        work call;
+        bench::work work;
+        double digest = 0;
     };
     static const auto current = std::make_shared<current_work>();
-    benchmark::RegisterBenchmark(name.c_str(),
-                                 [name, steps, make = std::move(make)](benchmark::State& state) {
-                                     if (current->name != name) {
-                                         current->call = nullptr;
-                                         current->call = make();
-                                         current->name = name;
-                                         current->call();
-                                         current->call();
-                                     }
-                                     while (state.KeepRunningBatch(steps)) current->call();
-                                 })
-        ->UseRealTime()
-        ->Unit(benchmark::kMicrosecond);
+    const auto timed = [name, steps, make = std::move(make)](benchmark::State& state) {
+        if (current->name != name) {
+            current->work = {};
+            current->work = make();
+            current->name = name;
+            current->work.call();
+            current->digest = current->work.digest ? current->work.digest() : 0;
+            current->work.call();
+        }
+        while (state.KeepRunningBatch(steps)) current->work.call();
+        if (current->digest != 0) state.counters["digest"] = current->digest;
+    };
+    benchmark::RegisterBenchmark(name.c_str(), timed)->UseRealTime()->Unit(benchmark::kMicrosecond);
 }
 
 inline int run(int argc, char** argv, const options& chosen)

@@ -39,6 +39,11 @@ Tensor random_tensor(at::IntArrayRef shape, unsigned seed, float scale)
     return result;
 }
 
+double digest(const Tensor& x)
+{
+    return bench::sum_of_absolutes(x.data_ptr<float>(), static_cast<std::size_t>(x.numel()));
+}
+
 float uniform_scale(long inputs) { return std::sqrt(3.0F / static_cast<float>(inputs)); }
 
 constexpr float minus_infinity = -std::numeric_limits<float>::infinity();
@@ -122,37 +127,38 @@ bench::work additive_forward(const attention_size& size, long block, bool across
         }
         s->parts.push_back(std::move(p));
     }
-    return [s, across, by_row, share, threads] {
-        const c10::InferenceMode guard;
-        project_out(s->projected, s->c.query, s->c.W);
-        const auto run = [&](long first, long last) {
-            const c10::InferenceMode inner;  // it is a matter of the thread
-            for (long i = first; i < last; ++i) {
-                part& p = s->parts[static_cast<std::size_t>(i)];
-                at::add_out(p.hidden, p.keys, p.projected);
-                p.hidden.tanh_();
-                at::mv_out(p.scores_flat, p.hidden_rows, s->c.v);
-                p.scores.masked_fill_(p.padding, minus_infinity);
-                at::_softmax_out(p.weights, p.scores, 1, false);
-                if (by_row) {
-                    for (std::size_t row = 0; row < p.row_weights.size(); ++row) {
-                        at::mv_out(p.row_contexts[row], p.row_values[row], p.row_weights[row]);
+    return {[s, across, by_row, share, threads] {
+                const c10::InferenceMode guard;
+                project_out(s->projected, s->c.query, s->c.W);
+                const auto run = [&](long first, long last) {
+                    const c10::InferenceMode inner;  // it is a matter of the thread
+                    for (long i = first; i < last; ++i) {
+                        part& p = s->parts[static_cast<std::size_t>(i)];
+                        at::add_out(p.hidden, p.keys, p.projected);
+                        p.hidden.tanh_();
+                        at::mv_out(p.scores_flat, p.hidden_rows, s->c.v);
+                        p.scores.masked_fill_(p.padding, minus_infinity);
+                        at::_softmax_out(p.weights, p.scores, 1, false);
+                        if (by_row) {
+                            for (std::size_t row = 0; row < p.row_weights.size(); ++row) {
+                                at::mv_out(p.row_contexts[row], p.row_values[row], p.row_weights[row]);
+                            }
+                        } else {
+                            at::bmm_out(p.context, p.weights_row, p.values);
+                        }
                     }
+                };
+                const long count = static_cast<long>(s->parts.size());
+                if (across) {
+                    at::parallel_for(0, threads, 1, [&](long begin, long end) {
+                        run(std::min(count, begin * share), std::min(count, end * share));
+                    });
                 } else {
-                    at::bmm_out(p.context, p.weights_row, p.values);
+                    run(0, count);
                 }
-            }
-        };
-        const long count = static_cast<long>(s->parts.size());
-        if (across) {
-            at::parallel_for(0, threads, 1, [&](long begin, long end) {
-                run(std::min(count, begin * share), std::min(count, end * share));
-            });
-        } else {
-            run(0, count);
-        }
-        benchmark::DoNotOptimize(s->context.data_ptr<float>());
-    };
+                benchmark::DoNotOptimize(s->context.data_ptr<float>());
+            },
+            [s] { return digest(s->context); }};
 }
 
 /// Forward and backward through autograd. Keys and values are leaves in blocks of `block` rows, whose gradients are
@@ -198,41 +204,42 @@ bench::work additive_autograd(const attention_size& size, long block, bool acros
         }
         s->shares.push_back(std::move(mine));
     }
-    return [s, block] {
-        const auto run = [&](const share_of_batch& mine) {
-            const auto projected = at::mm(mine.query, mine.W);
-            const auto projected_parts = projected.split(block);
-            std::vector<Tensor> contexts;
-            contexts.reserve(mine.parts.size());
-            for (std::size_t i = 0; i < mine.parts.size(); ++i) {
-                const part& p = mine.parts[i];
-                const long rows = p.keys.size(0);
-                const long positions = p.keys.size(1);
-                // add keeps nothing for its backward, so tanh may overwrite its result
-                const auto hidden = at::add(p.keys, projected_parts[i].unsqueeze(1)).tanh_();
-                const auto scores = at::mv(hidden.view({rows * positions, -1}), mine.v).view({rows, positions});
-                const auto weights = at::softmax(scores.masked_fill(p.padding, minus_infinity), 1);
-                contexts.push_back(at::bmm(weights.unsqueeze(1), p.values).squeeze(1));
-            }
-            const auto context = contexts.size() == 1 ? contexts[0] : at::cat(contexts);
-            context.backward(mine.context_gradient);
-        };
-        if (s->shares.size() == 1) {
-            run(s->shares[0]);
-        } else {
-            at::parallel_for(0, static_cast<long>(s->shares.size()), 1, [&](long begin, long end) {
-                for (long i = begin; i < end; ++i) run(s->shares[static_cast<std::size_t>(i)]);
-            });
-            // the others' gradients of the shared parameters go to the first
-            for (std::size_t i = 1; i < s->shares.size(); ++i) {
-                s->shares[0].W.mutable_grad().add_(s->shares[i].W.grad());
-                s->shares[0].v.mutable_grad().add_(s->shares[i].v.grad());
-                s->shares[i].W.mutable_grad().zero_();
-                s->shares[i].v.mutable_grad().zero_();
-            }
-        }
-        benchmark::DoNotOptimize(s->values_gradient.data_ptr<float>());
-    };
+    return {[s, block] {
+                const auto run = [&](const share_of_batch& mine) {
+                    const auto projected = at::mm(mine.query, mine.W);
+                    const auto projected_parts = projected.split(block);
+                    std::vector<Tensor> contexts;
+                    contexts.reserve(mine.parts.size());
+                    for (std::size_t i = 0; i < mine.parts.size(); ++i) {
+                        const part& p = mine.parts[i];
+                        const long rows = p.keys.size(0);
+                        const long positions = p.keys.size(1);
+                        // add keeps nothing for its backward, so tanh may overwrite its result
+                        const auto hidden = at::add(p.keys, projected_parts[i].unsqueeze(1)).tanh_();
+                        const auto scores = at::mv(hidden.view({rows * positions, -1}), mine.v).view({rows, positions});
+                        const auto weights = at::softmax(scores.masked_fill(p.padding, minus_infinity), 1);
+                        contexts.push_back(at::bmm(weights.unsqueeze(1), p.values).squeeze(1));
+                    }
+                    const auto context = contexts.size() == 1 ? contexts[0] : at::cat(contexts);
+                    context.backward(mine.context_gradient);
+                };
+                if (s->shares.size() == 1) {
+                    run(s->shares[0]);
+                } else {
+                    at::parallel_for(0, static_cast<long>(s->shares.size()), 1, [&](long begin, long end) {
+                        for (long i = begin; i < end; ++i) run(s->shares[static_cast<std::size_t>(i)]);
+                    });
+                    // the others' gradients of the shared parameters go to the first
+                    for (std::size_t i = 1; i < s->shares.size(); ++i) {
+                        s->shares[0].W.mutable_grad().add_(s->shares[i].W.grad());
+                        s->shares[0].v.mutable_grad().add_(s->shares[i].v.grad());
+                        s->shares[i].W.mutable_grad().zero_();
+                        s->shares[i].v.mutable_grad().zero_();
+                    }
+                }
+                benchmark::DoNotOptimize(s->values_gradient.data_ptr<float>());
+            },
+            [s] { return digest(s->keys_gradient) + digest(s->values_gradient); }};
 }
 
 /// Forward and backward with the backward written by hand from libtorch's operations, all of them in place or into
@@ -303,44 +310,46 @@ bench::work additive_by_hand(const attention_size& size, long block, bool across
         p.projected_gradient = s->projected_gradient.narrow(0, first, rows);
         s->parts.push_back(std::move(p));
     }
-    return [s, across, share, threads] {
-        const c10::InferenceMode guard;
-        project_out(s->projected, s->c.query, s->c.W);
-        const auto run = [&](long first, long last, std::size_t thread) {
-            const c10::InferenceMode inner;
-            for (long i = first; i < last; ++i) {
-                part& p = s->parts[static_cast<std::size_t>(i)];
-                at::add_out(p.hidden, p.keys, p.projected);
-                p.hidden.tanh_();
-                at::mv_out(p.scores_flat, p.hidden_rows, s->c.v);
-                p.scores.masked_fill_(p.padding, minus_infinity);
-                at::_softmax_out(p.weights, p.scores, 1, false);
-                at::bmm_out(p.context, p.weights_row, p.values);
+    return {[s, across, share, threads] {
+                const c10::InferenceMode guard;
+                project_out(s->projected, s->c.query, s->c.W);
+                const auto run = [&](long first, long last, std::size_t thread) {
+                    const c10::InferenceMode inner;
+                    for (long i = first; i < last; ++i) {
+                        part& p = s->parts[static_cast<std::size_t>(i)];
+                        at::add_out(p.hidden, p.keys, p.projected);
+                        p.hidden.tanh_();
+                        at::mv_out(p.scores_flat, p.hidden_rows, s->c.v);
+                        p.scores.masked_fill_(p.padding, minus_infinity);
+                        at::_softmax_out(p.weights, p.scores, 1, false);
+                        at::bmm_out(p.context, p.weights_row, p.values);
 
-                at::bmm_out(p.weights_gradient_column, p.values, p.context_gradient_column);
-                p.values_gradient.baddbmm_(p.weights_column, p.context_gradient);
-                at::_softmax_backward_data_out(p.scores_gradient, p.weights_gradient, p.weights, 1, at::kFloat);
-                s->v_gradients[thread].addmv_(p.hidden_rows.t(), p.scores_gradient_flat);
-                at::mul_out(p.slope, p.scores_gradient_column, s->c.v);
-                at::tanh_backward_out(p.slope, p.slope, p.hidden);
-                p.keys_gradient.add_(p.slope);
-                at::sum_out(p.projected_gradient, p.slope, 1);
-            }
-        };
-        const long count = static_cast<long>(s->parts.size());
-        if (across) {
-            at::parallel_for(0, threads, 1, [&](long begin, long end) {
-                for (long t = begin; t < end; ++t) {
-                    run(std::min(count, t * share), std::min(count, (t + 1) * share), static_cast<std::size_t>(t));
+                        at::bmm_out(p.weights_gradient_column, p.values, p.context_gradient_column);
+                        p.values_gradient.baddbmm_(p.weights_column, p.context_gradient);
+                        at::_softmax_backward_data_out(p.scores_gradient, p.weights_gradient, p.weights, 1, at::kFloat);
+                        s->v_gradients[thread].addmv_(p.hidden_rows.t(), p.scores_gradient_flat);
+                        at::mul_out(p.slope, p.scores_gradient_column, s->c.v);
+                        at::tanh_backward_out(p.slope, p.slope, p.hidden);
+                        p.keys_gradient.add_(p.slope);
+                        at::sum_out(p.projected_gradient, p.slope, 1);
+                    }
+                };
+                const long count = static_cast<long>(s->parts.size());
+                if (across) {
+                    at::parallel_for(0, threads, 1, [&](long begin, long end) {
+                        for (long t = begin; t < end; ++t) {
+                            run(std::min(count, t * share), std::min(count, (t + 1) * share),
+                                static_cast<std::size_t>(t));
+                        }
+                    });
+                } else {
+                    run(0, count, 0);
                 }
-            });
-        } else {
-            run(0, count, 0);
-        }
-        s->W_gradient.addmm_(s->c.query.t(), s->projected_gradient);
-        at::mm_out(s->query_gradient, s->projected_gradient, s->c.W.t());
-        benchmark::DoNotOptimize(s->values_gradient.data_ptr<float>());
-    };
+                s->W_gradient.addmm_(s->c.query.t(), s->projected_gradient);
+                at::mm_out(s->query_gradient, s->projected_gradient, s->c.W.t());
+                benchmark::DoNotOptimize(s->values_gradient.data_ptr<float>());
+            },
+            [s] { return digest(s->keys_gradient) + digest(s->values_gradient); }};
 }
 
 /// The per-dimension step: scores [rows,T,D] = tanh(q + k) V, softmax over T for each dimension, sum over T.
@@ -381,32 +390,33 @@ bench::work per_dimension_forward(const attention_size& size, long block, bool a
             s->parts.push_back(std::move(p));
         }
     }
-    return [s, across, share, threads] {
-        const c10::InferenceMode guard;
-        project_out(s->projected, s->c.query, s->c.W);
-        const auto run = [&](long first, long last) {
-            const c10::InferenceMode inner;
-            for (long i = first; i < last; ++i) {
-                part& p = s->parts[static_cast<std::size_t>(i)];
-                at::add_out(p.hidden, p.keys, p.projected);
-                p.hidden.tanh_();
-                at::mm_out(p.scores_rows, p.hidden_rows, s->V);
-                p.scores.masked_fill_(p.padding, minus_infinity);
-                at::_softmax_out(p.weights, p.scores, 1, false);
-                p.weights.mul_(p.values);
-                at::sum_out(p.context, p.weights, 1);
-            }
-        };
-        const long count = static_cast<long>(s->parts.size());
-        if (across) {
-            at::parallel_for(0, threads, 1, [&](long begin, long end) {
-                run(std::min(count, begin * share), std::min(count, end * share));
-            });
-        } else {
-            run(0, count);
-        }
-        benchmark::DoNotOptimize(s->context.data_ptr<float>());
-    };
+    return {[s, across, share, threads] {
+                const c10::InferenceMode guard;
+                project_out(s->projected, s->c.query, s->c.W);
+                const auto run = [&](long first, long last) {
+                    const c10::InferenceMode inner;
+                    for (long i = first; i < last; ++i) {
+                        part& p = s->parts[static_cast<std::size_t>(i)];
+                        at::add_out(p.hidden, p.keys, p.projected);
+                        p.hidden.tanh_();
+                        at::mm_out(p.scores_rows, p.hidden_rows, s->V);
+                        p.scores.masked_fill_(p.padding, minus_infinity);
+                        at::_softmax_out(p.weights, p.scores, 1, false);
+                        p.weights.mul_(p.values);
+                        at::sum_out(p.context, p.weights, 1);
+                    }
+                };
+                const long count = static_cast<long>(s->parts.size());
+                if (across) {
+                    at::parallel_for(0, threads, 1, [&](long begin, long end) {
+                        run(std::min(count, begin * share), std::min(count, end * share));
+                    });
+                } else {
+                    run(0, count);
+                }
+                benchmark::DoNotOptimize(s->context.data_ptr<float>());
+            },
+            [s] { return digest(s->context); }};
 }
 
 // ---------------------------------------------------------------------------------------------------------------------

@@ -422,7 +422,7 @@ void add(const std::string& way, const bench::options& chosen, const ways& how)
     bench::add(std::string{bench::training_step} + way, [chosen, how]() -> bench::work {
         at::set_num_threads(chosen.threads);
         const auto model = std::make_shared<rnnsearch>(how);
-        return [model] { benchmark::DoNotOptimize(model->step()); };
+        return {[model] { benchmark::DoNotOptimize(model->step()); }};
     });
 }
 

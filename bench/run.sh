@@ -62,9 +62,9 @@ openmp_blas=$(ls -d /usr/lib/*/openblas-openmp 2>/dev/null | head -n 1 || true)
 
 # measure <side> <threads> <round> <group> <program> <regex> [more arguments]
 measure() {
-    local side=$1 threads=$2 round=$3 group=$4 program="$build/bench/$5" regex=$6
+    local side=$1 threads=$2 round=$3 group=$4 name=$5 regex=$6
     shift 6
-    local file="$out/round-$side-$threads-$round-$group.json"
+    local program="$build/bench/$name" file="$out/round-$side-$threads-$round-$group.json"
     [ -x "$program" ] || { echo "run.sh: $program is missing; build it first" >&2; return 1; }
     local settings=(HEED_BENCH_THREADS="$threads")
     if [ "$side" = peer ]; then
@@ -73,8 +73,8 @@ measure() {
         if [ -n "$openmp_blas" ]; then settings+=(LD_LIBRARY_PATH="$openmp_blas${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"); fi
     fi
     if ! env "${settings[@]}" "$program" --benchmark_filter="$regex" --benchmark_out="$file" --benchmark_out_format=json \
-        "$@" >/dev/null 2>"$out/$side-$5.err"; then
-        echo "run.sh: $program failed: $(tail -n 3 "$out/$side-$5.err")" >&2
+        "$@" >/dev/null 2>"$out/$name.err"; then
+        echo "run.sh: $program failed: $(tail -n 3 "$out/$name.err")" >&2
         return 1
     fi
 }

@@ -21,10 +21,16 @@ awk '
     key == "real_time" { time = value }
     key == "time_unit" { scale = value == "ns" ? 0.001 : value == "ms" ? 1000 : value == "s" ? 1000000 : 1 }
     key == "allocations" { count = value }
+    key == "digest" && kind == "iteration" {
+        work = name; sub(/#.*/, "", work); sub(/^(policies|by_hand)/, "additive", work)
+        if (!(work in digest)) digest[work] = value
+        else if ((value - digest[work]) ^ 2 > (1e-3 * value) ^ 2) differ[name] = value " and " digest[work]
+    }
     /^ *}/ && name != "" {
         if (kind == "iteration") printf "%d\t%s\t%s\t%.6g\n", threads, side, name, count != "" ? count : time * scale
         name = ""
     }
+    END { for (work in differ) print "table.sh: the results of " work " differ: " differ[work] > "/dev/stderr" }
 ' "${files[@]}" | sort -t "$(printf '\t')" -k1,1n -k2,2 -k3,3 -k4,4g |
     awk -F '\t' '
         function flush() { if (n) printf "%s\t%.6g\t%d\n", last, n % 2 ? v[(n + 1) / 2] : (v[n / 2] + v[n / 2 + 1]) / 2, n }
@@ -57,7 +63,7 @@ awk -F '\t' '
         return count ? exp(sum / count) : 0
     }
     FILENAME ~ /compile_time/ { compile[$1, $2, $3] = $4; compilers[$1] = 1; next }
-    { m[$1, $2, $3] = $4; threads_seen[$1] = 1; if ($5 > rounds) rounds = $5 }
+    { m[$1, $2, $3] = $4; threads_seen[$1] = 1; if ($3 !~ /^(policies|by_hand)/ && $5 > rounds) rounds = $5 }
     END {
         split("1 12 80", B, " "); split("20 50 200", T, " ")
         classes[1] = "1000-2000-1000"; classes[2] = "256-512-256"
@@ -68,7 +74,8 @@ awk -F '\t' '
 
         for (threads = 1; threads <= 64; ++threads) {
             if (!(threads in threads_seen)) continue
-            printf "## %d thread%s\n\n", threads, threads > 1 ? "s" : ""
+            plural = threads == 1 ? "" : "s"
+            printf "## %d thread%s\n\n", threads, plural
             print "| work | measured | bar | reached |"; print "|---|---|---|---|"
             for (c = 1; c <= 2; ++c) for (p = 1; p <= 2; ++p) {
                 g = against(threads, passes[p], classes[c], "")
@@ -120,7 +127,7 @@ awk -F '\t' '
             if (known) printf "| allocations in a steady-state step | %g | 0 | %s |\n", most, verdict(1, most == 0)
             print ""
 
-            printf "Additive step, medians of %d rounds in µs, %d thread%s:\n\n", rounds, threads, threads > 1 ? "s" : ""
+            printf "Additive step, medians of %d rounds in µs, %d thread%s:\n\n", rounds, threads, plural
             print "| Q-D-A | B | T | forward: heed | libtorch | ratio | forward + backward: heed | libtorch | ratio | by hand | ratio |"
             print "|---|---|---|---|---|---|---|---|---|---|---|"
             for (c = 1; c <= 2; ++c) for (b = 1; b <= 3; ++b) for (t = 1; t <= 3; ++t) {
@@ -134,7 +141,7 @@ awk -F '\t' '
                 printf "| %s | %s |\n", shown(other, 1), shown(ratio(other, mine), 2)
             }
             print ""
-            printf "Per-dimension step, forward, µs, %d thread%s:\n\n", threads, threads > 1 ? "s" : ""
+            printf "Per-dimension step, forward, µs, %d thread%s:\n\n", threads, plural
             print "| Q-D-A | B | T | heed | products alone | heed / products | libtorch | libtorch / heed |"; print "|---|---|---|---|---|---|---|---|"
             for (c = 1; c <= 2; ++c) for (b = 1; b <= 3; ++b) for (t = 1; t <= 3; ++t) {
                 tail = "/" classes[c] "/B" B[b] "/T" T[t]
@@ -142,7 +149,7 @@ awk -F '\t' '
                 other = median(threads, "peer", "per_dimension/forward" tail)
                 printf "| %s | %d | %d | %s | %s | %s | %s | %s |\n", classes[c], B[b], T[t], shown(mine, 1), shown(low, 1), shown(ratio(mine, low), 2), shown(other, 1), shown(ratio(other, mine), 2)
             }
-            printf "\nTraining step, ms, %d thread%s: heed %s, products alone %s, libtorch %s\n\n", threads, threads > 1 ? "s" : "", \
+            printf "\nTraining step, ms, %d thread%s: heed %s, products alone %s, libtorch %s\n\n", threads, plural, \
                 shown(step / 1000, 1), shown(floor_of(threads, "training/products") / 1000, 1), shown(median(threads, "peer", "training/step") / 1000, 1)
         }
         for (c in compilers) {
@@ -150,7 +157,7 @@ awk -F '\t' '
             split("-fsyntax-only -O2", ways, " ")
             for (w = 1; w <= 2; ++w) {
                 a = compile[c, ways[w], "xtensor"]; h = compile[c, ways[w], "heed"]
-                if (a) printf "| %s | %s | %s | %s | +%s | +1.5 | %s | %s |\n", c, ways[w], shown(a, 2), shown(h, 2), shown(h - a, 2), verdict(1, h - a <= 1.5), shown(compile[c, ways[w], "step"], 2)
+                if (a) printf "| %s | %s | %s | %s | %s | +1.5 | %s | %s |\n", c, ways[w], shown(a, 2), shown(h, 2), h ? sprintf("+%.2f", h - a) : dash, verdict(h, h - a <= 1.5), shown(compile[c, ways[w], "step"], 2)
             }
         }
     }

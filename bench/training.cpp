@@ -59,13 +59,13 @@ bench::work training_step()
         ad::tape<float> tape;
     };
     const auto s = std::make_shared<training>();
-    return [s] {
+    return {[s] {
         s->tape.clear();
         const auto lifted = ad::lift(s->tape, s->model);
         const auto cost = ops::scale(lifted.loss(s->batch), 1.0F / static_cast<float>(s->batch.target_words));
         s->tape.backward(cost);
         benchmark::DoNotOptimize(s->adam.step(s->model, lifted, s->tape, bench::clip_norm));
-    };
+    }};
 }
 
 }  // namespace

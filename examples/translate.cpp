@@ -81,7 +81,7 @@ struct train_command {
         app.add_option("--min-count", how.min_count, "rarer words become <unk>")
             ->check(positive)
             ->capture_default_str();
-        app.add_option("--dropout", how.dropout, "rate, on embeddings and before the output")
+        app.add_option("--dropout", how.dropout, "rate, on embeddings, annotations and before the output")
             ->check(CLI::Range(0.0, 0.95))
             ->capture_default_str();
         app.add_option("--label-smoothing", how.label_smoothing, "share of probability spread over all words")

@@ -35,13 +35,6 @@ struct memory {
     std::size_t width() const { return shape_of(values)[2]; }
 };
 
-/// What a mechanism remembers between steps; an ordinary value.
-template <class History>
-struct attention_state {
-    [[no_unique_address]] History normalize;  // the normalizer's own state; an empty struct where there is none
-    std::size_t step = 0;                     // how many queries were answered
-};
-
 /// What one query gets.
 template <class Context, class Weights, class State>
 struct attended {
@@ -63,10 +56,6 @@ struct moment {
     const lengths& real;  // real positions of each row
     const Query& query;   // as the score projected it, where it projects
     std::size_t step;     // 0 for the first query
-};
-
-struct no_state {
-    no_state map(auto&&) const { return {}; }
 };
 
 template <class Score, class Normalize, class Combine>

@@ -1,16 +1,244 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <algorithm>
+#include <utility>
+
+#include <heed/core/tensor.hpp>
+#include <heed/ops/fused.hpp>
+#include <heed/ops/products.hpp>
+
+/// Which combinations of policies have fused kernels.
+///
+/// Where `fused_form<attention>::exists`, attention::step uses the kernels for both families; the composed form stays
+/// the specification that they are tested against. Policies are only declared here: who includes attention.hpp and one
+/// mechanism includes no other.
 namespace heed {
+
+/// What a mechanism without memory remembers.
+struct no_state {
+    no_state map(auto&&) const { return {}; }
+};
+
+/// What a mechanism remembers between steps; an ordinary value.
+template <class History>
+struct attention_state {
+    [[no_unique_address]] History normalize;  // the normalizer's own state; an empty struct where there is none
+    std::size_t step = 0;                     // how many queries were answered
+};
 
 template <class Score, class Normalize, class Combine>
 struct attention;
+template <class Context, class Weights, class State>
+struct attended;
+template <class Context, class State>
+struct read_out;
+template <class State, class Word>
+struct state_and_word;
+template <class State, class Word>
+struct state_and_projected_word;
 
-/// Which combinations of policies have a fused kernel. Where `exists`, attention::step uses it for both families; the
-/// composed form stays the specification that it is tested against.
+namespace score {
+template <class Matrix, class Vector>
+struct additive;
+template <class Matrix>
+struct additive_per_dimension;
+template <class Base, class Matrix>
+struct with_word;
+}  // namespace score
+namespace normalize {
+struct softmax;
+struct temporal;
+}  // namespace normalize
+namespace combine {
+struct weighted_sum;
+struct elementwise_sum;
+}  // namespace combine
+
 template <class Attention>
 struct fused_form {
     static constexpr bool exists = false;
 };
+
+namespace detail {
+
+/// A score's projected query, into storage that is there.
+template <class T, class Matrix, class Query>
+void project_into(const Matrix& W, const Query& query, T beta, T* out)
+{
+    const auto shape = ops::linear_op::result_shape(shape_of(query), shape_of(W));
+    blas::gemm(blas::op::plain, blas::op::plain, shape[0], shape[1], shape_of(W)[0], view_of(query).data,
+               view_of(W).data, beta, out);
+}
+template <class T, class Score, class Query>
+void project_into(const Score& score, const Query& query, T* out) requires requires
+{
+    score.W;
+}
+{
+    project_into(score.W, query, T(0), out);
+}
+template <class T, class Base, class Matrix, class State, class Word>
+void project_into(const score::with_word<Base, Matrix>& score, const state_and_word<State, Word>& query, T* out)
+{
+    project_into(score.base, query.state, out);
+    project_into(score.Y, query.word, T(1), out);
+}
+template <class T, class Base, class Matrix, class State, class Word>
+void project_into(const score::with_word<Base, Matrix>& score, const state_and_projected_word<State, Word>& query,
+                  T* out)
+{
+    const auto word = view_of(query.word);
+    require_shape("with_word", "the projected word", word.shape, {shape_of(query.state)[0], shape_of(score.Y)[1]},
+                  "one row for each row of the state");
+    std::copy_n(word.data, word.size(), out);
+    project_into(score.base.W, query.state, T(1), out);
+}
+
+template <class Score>
+const auto& base_of(const Score& score)
+{
+    if constexpr (requires { score.base; }) {
+        return score.base;
+    } else {
+        return score;
+    }
+}
+
+/// How many rows a query has.
+template <class Query>
+std::size_t rows_of_query(const Query& query)
+{
+    if constexpr (requires { query.state; }) {
+        return shape_of(query.state)[0];
+    } else {
+        return shape_of(query)[0];
+    }
+}
+
+template <bool temporal>
+struct fused_additive {
+    static constexpr bool exists = true;
+
+    template <bool with_weights>
+    static auto step(const auto& attention, const auto& memory, const auto& projected, const auto& state)
+    {
+        auto seen = [&] {
+            const auto& v = base_of(attention.score).v;
+            if constexpr (temporal) {
+                return ops::additive_step<true>(projected, memory.keys, v, memory.values, memory.real,
+                                                state.normalize.history);
+            } else {
+                return ops::additive_step<false>(projected, memory.keys, v, memory.values, memory.real);
+            }
+        }();
+        auto next = [&] {
+            if constexpr (temporal) {
+                auto history = attention.normalize.make(std::move(seen.history));
+                return attention_state<decltype(history)>{std::move(history), state.step + 1};
+            } else {
+                return attention_state<no_state>{{}, state.step + 1};
+            }
+        }();
+        if constexpr (with_weights) {
+            return attended<decltype(seen.context), decltype(seen.weights), decltype(next)>{
+                std::move(seen.context), std::move(seen.weights), std::move(next)};
+        } else {
+            return read_out<decltype(seen.context), decltype(next)>{std::move(seen.context), std::move(next)};
+        }
+    }
+
+    static void step_into(const auto& attention, auto& result, const auto& memory, const auto& query, const auto& state)
+    {
+        using T = element_of<decltype(memory.keys)>;
+        const auto keys = shape_of(memory.keys), values = shape_of(memory.values);
+        const auto& v = base_of(attention.score).v;
+        using operation = ops::additive_step_op<temporal>;
+        operation::check({rows_of_query(query), keys[2]}, keys, shape_of(v), values, memory.real);
+        scratch here;
+        T* projected = here.take<T>(keys[0] * keys[2]);
+        T* scores = here.take<T>(keys[0] * keys[1]);
+        const T* past = nullptr;
+        T* next = nullptr;
+        if constexpr (temporal) {
+            operation::check_history(shape_of(state.normalize.history), keys);
+            past = view_of(state.normalize.history).data;
+            next = here.take<T>(keys[0] * keys[1]);  // not in place: `state` may be `result.state`
+        }
+        project_into(attention.score, query, projected);
+        fit(result.context, {values[0], values[2]});
+        fit(result.weights, {keys[0], keys[1]});
+        kernels::additive_forward(operation::template kernel<T>(keys, values, memory.real.data(), projected,
+                                                                view_of(memory.keys).data, view_of(v).data,
+                                                                view_of(memory.values).data, past),
+                                  scores, result.weights.data(), result.context.data(), next);
+        if constexpr (temporal) {
+            fit(result.state.normalize.history, {keys[0], keys[1]});
+            std::copy_n(next, keys[0] * keys[1], result.state.normalize.history.data());
+        }
+        result.state.step = state.step + 1;
+    }
+};
+
+struct fused_per_dimension {
+    static constexpr bool exists = true;
+
+    template <bool with_weights>
+    static auto step(const auto& attention, const auto& memory, const auto& projected, const auto& state)
+    {
+        auto seen = ops::per_dimension_step(projected, memory.keys, base_of(attention.score).V, memory.values,
+                                            memory.real, with_weights);
+        attention_state<no_state> next{{}, state.step + 1};
+        if constexpr (with_weights) {
+            return attended<decltype(seen.context), decltype(seen.weights), decltype(next)>{
+                std::move(seen.context), std::move(seen.weights), next};
+        } else {
+            return read_out<decltype(seen.context), decltype(next)>{std::move(seen.context), next};
+        }
+    }
+
+    static void step_into(const auto& attention, auto& result, const auto& memory, const auto& query, const auto& state)
+    {
+        using T = element_of<decltype(memory.keys)>;
+        const auto keys = shape_of(memory.keys), values = shape_of(memory.values);
+        const auto& V = base_of(attention.score).V;
+        ops::per_dimension_step_op::check({rows_of_query(query), keys[2]}, keys, shape_of(V), values, memory.real);
+        scratch here;
+        T* projected = here.take<T>(keys[0] * keys[2]);
+        project_into(attention.score, query, projected);
+        fit(result.context, {values[0], values[2]});
+        T* weights = nullptr;
+        if constexpr (requires { result.weights; }) {
+            fit(result.weights, values);
+            weights = result.weights.data();
+        }
+        ops::per_dimension_step_op::compute<T>(keys, values, memory.real, projected, view_of(memory.keys).data,
+                                               view_of(V).data, view_of(memory.values).data, weights,
+                                               result.context.data());
+        result.state.step = state.step + 1;
+    }
+};
+
+}  // namespace detail
+
+template <class M, class V>
+struct fused_form<attention<score::additive<M, V>, normalize::softmax, combine::weighted_sum>>
+    : detail::fused_additive<false> {};
+template <class M, class V>
+struct fused_form<attention<score::additive<M, V>, normalize::temporal, combine::weighted_sum>>
+    : detail::fused_additive<true> {};
+template <class M, class V, class Y>
+struct fused_form<attention<score::with_word<score::additive<M, V>, Y>, normalize::softmax, combine::weighted_sum>>
+    : detail::fused_additive<false> {};
+template <class M, class V, class Y>
+struct fused_form<attention<score::with_word<score::additive<M, V>, Y>, normalize::temporal, combine::weighted_sum>>
+    : detail::fused_additive<true> {};
+template <class M>
+struct fused_form<attention<score::additive_per_dimension<M>, normalize::softmax, combine::elementwise_sum>>
+    : detail::fused_per_dimension {};
+template <class M, class Y>
+struct fused_form<
+    attention<score::with_word<score::additive_per_dimension<M>, Y>, normalize::softmax, combine::elementwise_sum>>
+    : detail::fused_per_dimension {};
 
 }  // namespace heed

@@ -61,7 +61,8 @@ const auto sigmoid_ = [](auto x) { return simd::sigmoid(x); };
 TEST_CASE_TEMPLATE("exp is exact to 2 ulp, and at the ends of its range", T, float, double)
 {
     const auto exact = [](long double x) { return std::exp(x); };
-    const T largest = std::log(std::numeric_limits<T>::max()), smallest = std::log(std::numeric_limits<T>::denorm_min());
+    const T largest = std::log(std::numeric_limits<T>::max()),
+            smallest = std::log(std::numeric_limits<T>::denorm_min());
     CHECK(worst<T>(smallest + 1, largest - T(0.001), exp_, exact) <= 2);
     CHECK(worst<T>(-1, 1, exp_, exact) <= 2);
     const T infinity = std::numeric_limits<T>::infinity();
@@ -99,9 +100,11 @@ TEST_CASE_TEMPLATE("tanh is exact to 5 ulp, odd, and reaches 1", T, float, doubl
 
 TEST_CASE_TEMPLATE("log and log1p", T, float, double)
 {
-    CHECK(worst<T>(-80, 80, log_, [](long double x) { return std::log(x); }, true) <= 3);
+    CHECK(worst<T>(
+              -80, 80, log_, [](long double x) { return std::log(x); }, true) <= 3);
     CHECK(worst<T>(T(0.5), 2, log_, [](long double x) { return std::log(x); }) <= 3);
-    CHECK(worst<T>(-30, 3, log1p_, [](long double x) { return std::log1p(x); }, true) <= 4);
+    CHECK(worst<T>(
+              -30, 3, log1p_, [](long double x) { return std::log1p(x); }, true) <= 4);
     const T infinity = std::numeric_limits<T>::infinity(), tiny = std::numeric_limits<T>::denorm_min();
     CHECK(one(log_, T(1)) == 0);
     CHECK(one(log_, T(0)) == -infinity);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <heed/ad/elementwise.hpp>
+#include <heed/ad/fused.hpp>
 #include <heed/ad/grad_check.hpp>
 #include <heed/ad/lift.hpp>
 #include <heed/ad/products.hpp>

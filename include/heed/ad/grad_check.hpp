@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cmath>
+#include <cstdio>
 #include <string>
 #include <vector>
 
@@ -20,8 +21,9 @@ struct grad_check_result {
     explicit operator bool() const { return entries > 0 && worst < 1e-6; }
     std::string text() const
     {
-        return "worst of " + std::to_string(entries) + " entries: " + where + " analytic " + std::to_string(analytic) +
-               " numeric " + std::to_string(numeric) + " (relative " + std::to_string(worst) + ")";
+        char numbers[128];
+        std::snprintf(numbers, sizeof numbers, " analytic %.9g numeric %.9g (relative %.1e)", analytic, numeric, worst);
+        return "worst of " + std::to_string(entries) + " entries: " + where + numbers;
     }
 };
 

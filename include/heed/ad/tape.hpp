@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <vector>
 
-#include <heed/ad/arena.hpp>
+#include <heed/core/arena.hpp>
 #include <heed/core/blas.hpp>
 #include <heed/core/errors.hpp>
 #include <heed/core/tensor.hpp>

@@ -17,7 +17,7 @@
 ///                                                              Choi, Cho, Bengio 2018, eq. 7 to 9
 ///
 /// q = W s and k_t = U h_t come projected. The product with V is nearly all of the work: the real positions of whole
-/// sentences are packed into blocks of some two thousand rows, below which BLAS loses its speed, and softmax and sum go
+/// sentences are packed into blocks of some thousand rows, so that BLAS runs at its full speed, and softmax and sum go
 /// over a block's scores while they are in cache. Nothing of size [B,T,D] is kept for the backward, which computes tanh
 /// and scores again, block by block: memory does not grow with the number of decoder steps.
 ///
@@ -37,8 +37,9 @@ struct per_dimension_step {
 
 namespace detail {
 
-/// Below this many rows a product runs far under the speed of BLAS; above, rows only push each other out of the cache.
-inline constexpr std::size_t block_rows = 2000;
+/// Far fewer rows, and the product runs under the speed of BLAS, which packs V anew for every block; more rows only
+/// push each other out of the cache. (600 to 2000 measure the same on Zen 5.)
+inline constexpr std::size_t block_rows = 1000;
 
 /// f(b0, b1, rows) over blocks of whole sentences, of nearly equal numbers of real positions.
 template <class T, class F>
@@ -96,11 +97,11 @@ inline void pack_tanh(const per_dimension_step<T>& step, std::size_t b0, std::si
 }
 
 /// f(b, first packed row, length, d0, d1) over the sentences of a block and pieces of their columns: so many columns
-/// that `streams` pieces of all positions stay in the second-level cache from one pass to the next.
+/// that `streams` arrays of them stay in the second-level cache from one pass to the next.
 template <class T, class F>
 inline void each_piece(const per_dimension_step<T>& step, std::size_t b0, std::size_t b1, std::size_t streams, F&& f)
 {
-    constexpr std::size_t cache = 384 * 1024, least = 64;
+    constexpr std::size_t cache = 512 * 1024, least = 64;
     const std::size_t D = step.width;
     std::size_t columns = cache / (sizeof(T) * streams * (step.positions + 1));
     const std::size_t share = D * (b1 - b0) / (4 * threads());  // small batches: still some pieces for every thread
@@ -137,16 +138,15 @@ inline void per_dimension_piece(std::size_t n, std::size_t width, const T* score
             for (std::size_t r = 0; r < rows; ++r) m = max(m, get(scores + (t + r) * width + d));
             put(top + d, m);
         });
-        for (std::size_t r = 0; r < rows; ++r) {  // the values are wanted next, and come from far away
-            for (std::size_t d = d0; d < d1; d += 64 / sizeof(T)) __builtin_prefetch(values + (t + r) * width + d, 0, 2);
-        }
     };
     const auto summed = [&](auto count, std::size_t t) {
         constexpr std::size_t rows = decltype(count)::value;
+        const bool more = t + 2 * rows <= n;  // these values come from far away: ask for the next ones early
         each_column<T>(d0, d1, [&](std::size_t d, auto get, auto put) {
             const vec<T> m = get(top + d);
             vec<T> c = get(context + d), part[rows];
             for (std::size_t r = 0; r < rows; ++r) {
+                if (more) __builtin_prefetch(values + (t + rows + r) * width + d);
                 part[r] = exp(get(scores + (t + r) * width + d) - m);
                 c = fma(part[r], get(values + (t + r) * width + d), c);
             }
@@ -239,14 +239,15 @@ void per_dimension_forward(const per_dimension_step<T>& step, T* weights, T* con
         T *const t = workspace, *const scores = t + rows * A;
         detail::pack_tanh(step, b0, b1, rows, t);
         blas::gemm(blas::op::plain, blas::op::plain, rows, D, A, static_cast<const T*>(t), step.V, T(0), scores);
-        detail::each_piece(
-            step, b0, b1, 2, [&](std::size_t b, std::size_t row, std::size_t n, std::size_t d0, std::size_t d1) {
-                T* const w = weights == nullptr ? nullptr : weights + b * P * D;
-                detail::per_dimension_piece(n, D, static_cast<const T*>(scores + row * D), step.values + b * P * D, d0,
-                                            d1, normalizer + 2 * b * D, normalizer + (2 * b + 1) * D, context + b * D,
-                                            w);
-                for (std::size_t j = n; w != nullptr && j < P; ++j) detail::zero(w + j * D + d0, d1 - d0);
-            });
+        detail::each_piece(step, b0, b1, 1,
+                           [&](std::size_t b, std::size_t row, std::size_t n, std::size_t d0, std::size_t d1) {
+                               T* const w = weights == nullptr ? nullptr : weights + b * P * D;
+                               detail::per_dimension_piece(n, D, static_cast<const T*>(scores + row * D),
+                                                           step.values + b * P * D, d0, d1, normalizer + 2 * b * D,
+                                                           normalizer + (2 * b + 1) * D, context + b * D, w);
+                               for (std::size_t j = n; w != nullptr && j < P; ++j)
+                                   detail::zero(w + j * D + d0, d1 - d0);
+                           });
     });
 }
 
@@ -279,13 +280,13 @@ void per_dimension_backward(const per_dimension_step<T>& step, const T* normaliz
         detail::pack_tanh(step, b0, b1, rows, t);
         blas::gemm(blas::op::plain, blas::op::plain, rows, D, A, static_cast<const T*>(t), step.V, T(0), scores);
         detail::each_piece(
-            step, b0, b1, 4, [&](std::size_t b, std::size_t row, std::size_t n, std::size_t d0, std::size_t d1) {
+            step, b0, b1, 2, [&](std::size_t b, std::size_t row, std::size_t n, std::size_t d0, std::size_t d1) {
                 const std::size_t at = b * P * D;
-                detail::per_dimension_piece_backward(
-                    n, D, scores + row * D, step.values + at, d0, d1, normalizer + 2 * b * D,
-                    normalizer + (2 * b + 1) * D, d_context == nullptr ? nullptr : d_context + b * D,
-                    d_weights == nullptr ? nullptr : d_weights + at, d_values == nullptr ? nullptr : d_values + at,
-                    means + b * D);
+                detail::per_dimension_piece_backward(n, D, scores + row * D, step.values + at, d0, d1,
+                                                     normalizer + 2 * b * D, normalizer + (2 * b + 1) * D,
+                                                     d_context == nullptr ? nullptr : d_context + b * D,
+                                                     d_weights == nullptr ? nullptr : d_weights + at,
+                                                     d_values == nullptr ? nullptr : d_values + at, means + b * D);
             });
         if (d_V != nullptr) {
             blas::gemm(blas::op::transposed, blas::op::plain, A, D, rows, static_cast<const T*>(t),

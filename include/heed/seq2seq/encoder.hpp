@@ -40,8 +40,8 @@ struct bidirectional_encoder {
         const auto x = drop(ops::lookup(embedding, source.words));  // [T,B,E]
         const auto forwards = run(forward, forward_start, x, source.real, false);
         const auto backwards = run(backward, backward_start, x, source.real, true);
-        auto both = ops::concat(ops::stack(forwards), ops::stack(backwards));  // [T,B,2H]
-        auto annotations = ops::swap_axes(both);                               // [B,T,2H]
+        const auto both = drop(ops::concat(ops::stack(forwards), ops::stack(backwards)));  // [T,B,2H]
+        auto annotations = ops::swap_axes(both);                                           // [B,T,2H]
         return encoded<decltype(annotations), std::remove_cvref_t<decltype(forwards[0])>>{
             std::move(annotations), forwards.back(), backwards[0]};
     }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdio>
 #include <limits>
 #include <set>
 #include <string>
@@ -198,7 +199,6 @@ std::string check_large_scores(const auto& p, const auto& at)
                 const double sign = (i * 7 + s * 3) % 5 < 3 ? 1 : -1;
                 e.data()[i] = static_cast<T>(sign * 1e4 + static_cast<double>((i * 5 + s) % 4) * 0.5);
             }
-            on.memory();
             scores.push_back(on.parameter(tensor_view<const T, R>{on.keep(e.data(), e.size()), score_shape}));
             return attention{given_scores{lifted.attend.score, scores.back()}, lifted.attend.normalize,
                              lifted.attend.combine};

@@ -7,12 +7,12 @@
 #include <new>
 #include <vector>
 
-namespace heed::ad {
+namespace heed {
 
 /// Memory that is handed out piece by piece and taken back all at once.
 ///
-/// A training step needs the same temporaries every time. The arena keeps its blocks from step to step, so that after
-/// the first steps nothing is allocated and no page is touched for the first time.
+/// Every step of a model needs the same temporaries. The arena keeps its blocks from step to step, so that after the
+/// first steps nothing is allocated and no page is touched for the first time.
 class arena {
 public:
     static constexpr std::size_t alignment = 64;  // a cache line, and the widest vector register
@@ -91,4 +91,28 @@ private:
     std::size_t current_ = 0, used_ = 0;
 };
 
-}  // namespace heed::ad
+/// Temporaries of one call: taken from an arena that this thread keeps, given back at the end of the scope.
+class scratch {
+public:
+    scratch() : before_(kept().mark()) {}
+    ~scratch() { kept().release(before_); }
+    scratch(const scratch&) = delete;
+    scratch& operator=(const scratch&) = delete;
+
+    template <class T>
+    T* take(std::size_t count)
+    {
+        return kept().array_of<T>(count);
+    }
+
+private:
+    static arena& kept()
+    {
+        static thread_local arena memory;
+        return memory;
+    }
+
+    arena::position before_;
+};
+
+}  // namespace heed

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <heed/heed.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <vector>
+
+#include <support/gradients.hpp>
+
+using namespace heed;
+using support::random;
+
+TEST_CASE("a value shared over and over is gone back through once a use: 2^60 paths, 62 entries")
+{
+    const array<double, 1> one{1.0};
+    ad::tape<double> on;
+    const auto x = on.parameter(one);
+    auto y = x;
+    std::vector<int> visits(60, 0);
+    int order = 60;
+    bool in_order = true;
+    for (int i = 0; i < 60; ++i) {
+        y = ops::add(y, y);
+        on.record([at = &visits[static_cast<std::size_t>(i)], i, next = &order, good = &in_order] {
+            ++*at;
+            *good = *good && i == *next - 1;
+            *next = i;
+        });
+    }
+    const auto loss = ops::inner(y, one);
+    CHECK(on.entries() == 1 + 60 + 60 + 1);  // the parameter, the sums, our counters, the loss
+    on.backward(loss);
+    CHECK(on.gradient(x).data[0] == std::ldexp(1.0, 60));
+    for (const int count : visits) CHECK(count == 1);
+    CHECK(in_order);
+}
+
+TEST_CASE("a chain of a million operations")
+{
+    // Whoever goes back by recursion runs out of stack here.
+    const array<float, 1> one{1.0f};
+    ad::tape<float> on;
+    const auto x = on.parameter(one);
+    auto y = x;
+    for (int i = 0; i < 1000000; ++i) y = ops::scale(y, i % 2 == 0 ? 2.0f : 0.5f);
+    CHECK(on.entries() == 1000001);
+    on.backward(ops::inner(y, one));
+    CHECK(on.gradient(x).data[0] == 1.0f);
+}
+
+TEST_CASE("entries grow by the same number with every step of attention")
+{
+    const attention attend{score::additive{random({3, 4}, 1), random({5, 4}, 2), random({4}, 3)}, normalize::temporal{},
+                           combine::weighted_sum{}};
+    const auto annotations = random({2, 6, 5}, 4);
+    const auto query = random({2, 3}, 5);
+    const auto entries = [&](std::size_t steps) {
+        ad::tape<double> on;
+        const auto lifted = ad::lift(on, attend);
+        const auto memory = lifted.on(on.parameter(annotations), lengths{6, 4});
+        auto state = lifted.start(memory);
+        const auto q = on.parameter(query);
+        for (std::size_t s = 0; s < steps; ++s) state = lifted.step(memory, q, state).state;
+        return on.entries();
+    };
+    const std::size_t ten = entries(10), twenty = entries(20), hundred = entries(100);
+    CHECK(twenty > ten);
+    CHECK(hundred - twenty == 8 * (twenty - ten));
+}
+
+TEST_CASE("what no gradient is wanted of is not recorded")
+{
+    ad::tape<double> on;
+    const auto c = on.constant(random({2, 3}, 1));
+    const auto y = ops::tanh(ops::add(c, ops::linear(c, random({3, 3}, 2))));
+    CHECK(on.entries() == 0);
+    CHECK_FALSE(y.wanted());
+    const auto w = random({3, 3}, 3);
+    const auto z = ops::linear(y, on.parameter(w));
+    CHECK(on.entries() == 2);
+    CHECK(z.wanted());
+}
+
+TEST_CASE("lifting copies no weight, a constant is a copy, a block shares its memory")
+{
+    const score::additive model{random({3, 4}, 1), random({5, 4}, 2), random({4}, 3)};
+    ad::tape<double> on;
+    const auto lifted = ad::lift(on, model);
+    CHECK(lifted.W.data() == model.W.data());
+    CHECK(lifted.U.data() == model.U.data());
+    CHECK(lifted.v.data() == model.v.data());
+    CHECK(on.entries() == 3);
+
+    array<double, 2> source{{1.0, 2.0}};
+    const auto constant = on.constant(source);
+    source(0, 1) = 7;
+    CHECK(constant.data()[1] == 2.0);
+
+    const auto whole = random({3, 2, 4}, 4);
+    const auto x = on.parameter(whole);
+    const auto piece = ops::block(x, std::size_t{2});
+    CHECK(piece.data() == whole.data() + 16);
+    CHECK(piece.shape() == shape_of_rank<2>{2, 4});
+}
+
+TEST_CASE("a parameter that the loss does not depend on has the gradient 0")
+{
+    const auto w = random({2, 2}, 1);
+    const auto unused = random({3}, 2);
+    ad::tape<double> on;
+    const auto x = on.parameter(w);
+    const auto z = on.parameter(unused);
+    (void)ops::tanh(z);  // recorded, but no part of the loss
+    on.backward(ops::inner(x, support::uneven(x.shape())));
+    for (std::size_t i = 0; i < 3; ++i) CHECK(on.gradient(z).data[i] == 0);
+    CHECK(support::same_bits(on.gradient(x), support::uneven(x.shape())));
+}
+
+TEST_CASE("the gradient of a weight used at many steps is the sum of the gradients of its uses")
+{
+    // In one product at the end, however the uses lie in memory: several rows or one, contiguous or not.
+    const auto W = random({3, 4}, 1), V = random({4, 3}, 2);
+    const auto b = random({4}, 3);
+    const auto start = random({2, 3}, 4), single = random({1, 3}, 5);
+    constexpr std::size_t steps = 7;
+
+    struct gradients {
+        array<double, 2> W, V;
+        array<double, 1> b;
+    };
+    // Recurrent: what goes in at a step came out of the step before. As one parameter, or as one for each step.
+    const auto run = [&](bool shared) {
+        std::vector<array<double, 2>> Ws(steps, W), Vs(steps, V);
+        std::vector<array<double, 1>> bs(steps, b);
+        ad::tape<double> on;
+        std::vector<ad::var<double, 2>> w, v;
+        std::vector<ad::var<double, 1>> bias;
+        for (std::size_t s = 0; s < steps; ++s) {
+            w.push_back(shared && s > 0 ? w[0] : on.parameter(Ws[s]));
+            v.push_back(shared && s > 0 ? v[0] : on.parameter(Vs[s]));
+            bias.push_back(shared && s > 0 ? bias[0] : on.parameter(bs[s]));
+        }
+        auto x = on.constant(start), one = on.constant(single);
+        for (std::size_t s = 0; s < steps; ++s) {
+            x = ops::linear(ops::tanh(ops::linear(x, w[s], bias[s])), v[s]);
+            if (s % 2 == 0) one = ops::linear(ops::sigmoid(ops::linear(one, w[s])), v[s]);
+        }
+        const auto weights = ops::square(w[2]);  // and a use that is no product
+        on.backward(ops::add(ops::add(ops::inner(x, support::uneven(x.shape())),
+                                      ops::inner(one, support::uneven(one.shape()))),
+                             ops::inner(weights, support::uneven(weights.shape()))));
+        gradients sum{array<double, 2>({3, 4}, 0.0), array<double, 2>({4, 3}, 0.0), array<double, 1>({4}, 0.0)};
+        const auto add = [&](auto& to, const auto& variable) {
+            const auto g = on.gradient(variable);
+            for (std::size_t i = 0; i < g.size(); ++i) to.data()[i] += g.data[i];
+        };
+        for (std::size_t s = 0; s < (shared ? 1 : steps); ++s) add(sum.W, w[s]), add(sum.V, v[s]), add(sum.b, bias[s]);
+        return sum;
+    };
+    const gradients one = run(true), many = run(false);
+    CHECK(support::distance(one.W, many.W) < 1e-14);
+    CHECK(support::distance(one.V, many.V) < 1e-14);
+    CHECK(support::distance(one.b, many.b) < 1e-14);
+    CHECK(one.W(0, 0) != 0);
+}
+
+TEST_CASE("uses of a weight that follow each other in memory")
+{
+    // Blocks of one tensor: xᵀ ∂y needs no gathering, forwards or backwards.
+    const auto x = random({5, 2, 3}, 1);
+    const auto W = random({3, 4}, 2);
+    const auto run = [&](bool backwards) {
+        ad::tape<double> on;
+        const auto whole = on.parameter(x);
+        const auto weight = on.parameter(W);
+        std::vector<ad::var<double, 2>> parts(5);
+        for (std::size_t i = 0; i < 5; ++i) {
+            const std::size_t s = backwards ? 4 - i : i;
+            parts[s] = ops::linear(ops::block(whole, s), weight);
+        }
+        const auto all = ops::stack(parts);
+        on.backward(ops::inner(all, support::uneven(all.shape())));
+        return std::pair{copy_of(on.gradient(weight)), copy_of(on.gradient(whole))};
+    };
+    ad::tape<double> on;
+    const auto whole = on.parameter(x);
+    const auto weight = on.parameter(W);
+    const auto all = ops::linear(whole, weight);
+    on.backward(ops::inner(all, support::uneven(all.shape())));
+    for (const bool backwards : {false, true}) {
+        const auto [of_weight, of_whole] = run(backwards);
+        CHECK(support::distance(of_weight, on.gradient(weight)) < 1e-15);
+        CHECK(support::distance(of_whole, on.gradient(whole)) < 1e-15);
+    }
+}
+
+TEST_CASE("a cleared tape gives the same again and asks for no more memory")
+{
+    attention attend{score::additive_per_dimension{random({3, 4}, 1), random({5, 4}, 2), random({4, 5}, 3)},
+                     normalize::temporal{}, combine::elementwise_sum{}};
+    const auto annotations = random({3, 40, 5}, 4), queries = random({3, 20, 3}, 5);
+    ad::tape<double> on;
+    const auto gradient = [&] {
+        const auto lifted = ad::lift(on, attend);
+        const auto memory = lifted.on(on.parameter(annotations), lengths{40, 7, 0});
+        const auto contexts = lifted(memory, on.constant(queries));
+        on.backward(ops::inner(contexts, support::uneven(contexts.shape())));
+        auto result = copy_of(on.gradient(lifted.score.U));
+        on.clear();
+        return result;
+    };
+    const auto first = gradient();
+    gradient();
+    const std::size_t enough = on.memory().capacity();
+    CHECK(enough > 0);
+    for (int again = 0; again < 5; ++again) {
+        CHECK(support::same_bits(gradient(), first));
+        CHECK(on.memory().capacity() == enough);
+        CHECK(on.entries() == 0);
+    }
+}
+
+TEST_CASE("the arena")
+{
+    ad::arena memory;
+    CHECK(memory.capacity() == 0);
+    double* a = memory.array_of<double>(3);
+    const auto before = memory.mark();
+    double* b = memory.array_of<double>(1);
+    CHECK(reinterpret_cast<std::uintptr_t>(a) % ad::arena::alignment == 0);
+    CHECK(reinterpret_cast<std::uintptr_t>(b) % ad::arena::alignment == 0);
+    CHECK(b != a);
+    memory.release(before);
+    CHECK(memory.array_of<double>(1) == b);  // free again
+    // Larger than any block so far, then much more; what was handed out stays where it is.
+    *a = 42;
+    char* large = memory.array_of<char>(std::size_t{5} << 20);
+    large[0] = large[(std::size_t{5} << 20) - 1] = 1;
+    for (int i = 0; i < 100; ++i) memory.array_of<char>(100000)[99999] = 1;
+    CHECK(*a == 42);
+    const std::size_t total = memory.capacity();
+    memory.clear();
+    CHECK(memory.capacity() == total);
+    memory.array_of<char>(total);
+    CHECK(memory.capacity() == total);  // one block by now: all of it in one piece
+    CHECK(memory.allocate(0) != nullptr);
+}
+
+TEST_CASE("grad_check finds a wrong gradient")
+{
+    // An operation whose way back lost a factor of 1 + 1e-4.
+    support::inputs<array<double, 1>> m{{array<double, 1>{0.3, -0.7, 2.0}}};
+    const auto wrong = [&](double factor) {
+        return ad::grad_check(m, [&](auto& on, const auto& lifted) {
+            const auto& x = std::get<0>(lifted.at);
+            auto [y, out] = on.template make<1>(x.shape(), true);
+            for (std::size_t i = 0; i < 3; ++i) out[i] = x.data()[i] * x.data()[i];
+            on.record([&on, x, y = y, factor] {
+                for (std::size_t i = 0; i < 3; ++i) on.adjoint(x)[i] += factor * 2 * x.data()[i] * on.adjoint(y)[i];
+            });
+            return ops::inner(y, support::uneven(x.shape()));
+        });
+    };
+    CHECK(bool(wrong(1)));
+    CHECK(wrong(1).entries == 3);
+    const auto found = wrong(1.0001);
+    CHECK_FALSE(bool(found));
+    CHECK(support::contains(found.text(), "input 0["));
+    const auto nan = wrong(std::numeric_limits<double>::quiet_NaN());
+    CHECK_FALSE(bool(nan));
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <heed/verify.hpp>
+#include <support/mechanisms.hpp>
+
+/// What is tested of every mechanism. It reuses the batches of heed::verify, and judges them by the scalar loops.
+namespace support {
+
+namespace running = heed::detail::verifying;
+
+/// A batch with these lengths, and its queries.
+template <class Attention, class Describe>
+auto made_up(const Attention& attend, const Describe& describe, const heed::lengths& real, std::size_t positions,
+             std::size_t steps, std::size_t width)
+{
+    const std::size_t batch = real.batch();
+    running::problem<Attention, array<double, 3>> p{attend, random({batch, positions, width}, 31), {}};
+    running::setting<Describe> at{describe, running::layout_of(describe), real, steps};
+    for (std::size_t i = 0; i < at.layout.size(); ++i) {
+        p.parts.push_back(random({batch, steps, at.layout[i].width}, 32 + i));
+    }
+    return std::pair{p, at};
+}
+
+/// What the scalar loops say, in the order of running::results<form::step>.
+inline running::outcome<double> expected(const scalar::score& equation, bool temporal, const auto& p, const auto& at)
+{
+    const auto [B, T, D] = heed::shape_of(p.annotations);
+    running::outcome<double> all;
+    for (std::size_t s = 0; s < at.steps; ++s) {
+        all.push_back({running::named("context", s), {}});
+        all.push_back({running::named("weights", s), {}});
+    }
+    for (std::size_t b = 0; b < B; ++b) {
+        scalar::matrix sentence(at.real[b]);
+        for (std::size_t j = 0; j < at.real[b]; ++j) {
+            for (std::size_t d = 0; d < D; ++d) sentence[j].push_back(p.annotations(b, j, d));
+        }
+        std::vector<std::vector<scalar::numbers>> queries(at.steps);
+        for (std::size_t s = 0; s < at.steps; ++s) {
+            for (const auto& part : p.parts) {
+                queries[s].emplace_back();
+                for (std::size_t k = 0; k < part.shape()[2]; ++k) queries[s].back().push_back(part(b, s, k));
+            }
+        }
+        const auto answers = scalar::attend(equation, temporal, sentence, queries, D);
+        const std::size_t kind = p.attend.score.weights == heed::weight_kind::per_position ? 1 : D;
+        for (std::size_t s = 0; s < at.steps; ++s) {
+            auto& contexts = all[2 * s].values;
+            auto& weights = all[2 * s + 1].values;
+            contexts.insert(contexts.end(), answers[s].context.begin(), answers[s].context.end());
+            for (const auto& row : answers[s].weights) weights.insert(weights.end(), row.begin(), row.end());
+            weights.insert(weights.end(), (T - at.real[b]) * kind, 0.0);
+        }
+    }
+    return all;
+}
+
+inline void check_close(const auto& is, const auto& must, double tolerance)
+{
+    const auto most = running::compare(is, must);
+    CHECK_MESSAGE(most.worst <= tolerance, most.where);
+}
+
+/// The contexts alone.
+inline running::outcome<double> contexts_of(running::outcome<double> all)
+{
+    std::erase_if(all, [](const auto& s) { return s.name.starts_with("weights"); });
+    return all;
+}
+
+/// Values of every form and both families against the scalar loops.
+inline void check_values(const auto& attend, const scalar::score& equation, bool temporal, const auto& describe,
+                         std::size_t width)
+{
+    using running::form;
+    const auto check = [&](const heed::lengths& real, std::size_t positions, std::size_t steps) {
+        const auto [p, at] = made_up(attend, describe, real, positions, steps, width);
+        const auto must = expected(equation, temporal, p, at);
+        check_close(running::results<form::step, double>(p, at), must, 1e-13);
+        check_close(running::results<form::compose, double>(p, at), must, 1e-13);
+        check_close(running::results<form::step_into, double>(p, at), must, 1e-13);
+        check_close(running::results<form::read, double>(p, at), contexts_of(must), 1e-13);
+        check_close(running::results<form::at_once, double>(p, at), contexts_of(must), 1e-13);
+        heed::ad::tape<double> on;
+        const auto lifted = heed::ad::lift(on, p);
+        check_close(running::results<form::step, double>(lifted, at), must, 1e-13);
+        check_close(running::results<form::compose, double>(lifted, at), must, 1e-13);
+        check_close(running::results<form::read, double>(lifted, at), contexts_of(must), 1e-13);
+        check_close(running::results<form::at_once, double>(lifted, at), contexts_of(must), 1e-13);
+    };
+    check({5, 2, 0, 1}, 5, 4);
+    check({1}, 1, 1);
+    check({0}, 0, 2);
+    check({0, 3}, 3, 1);
+    check({7, 6}, 7, 6);
+}
+
+/// Gradients of every form by finite differences: parameters, annotations, queries, through history.
+inline void check_gradients(const auto& attend, const auto& describe, std::size_t width)
+{
+    using running::form;
+    const auto check = [&](const heed::lengths& real, std::size_t positions, std::size_t steps) {
+        auto [p, at] = made_up(attend, describe, real, positions, steps, width);
+        const auto of = [&, &at = at](auto with) {
+            const auto found = heed::ad::grad_check(p, [&](auto&, const auto& lifted) { return with(lifted, at); });
+            CHECK_MESSAGE(bool(found), found.text());
+            CHECK(found.worst < 1e-8);
+        };
+        of([](const auto& x, const auto& s) { return running::loss<form::step, true, double>(x, s); });
+        of([](const auto& x, const auto& s) { return running::loss<form::compose, true, double>(x, s); });
+        of([](const auto& x, const auto& s) { return running::loss<form::read, false, double>(x, s); });
+        of([](const auto& x, const auto& s) { return running::loss<form::at_once, false, double>(x, s); });
+    };
+    check({5, 2, 0, 1}, 5, 4);
+    check({1}, 1, 1);
+    check({0, 3}, 3, 2);
+    // Nothing to attend to: no gradient, but no crash either.
+    const auto [p, at] = made_up(attend, describe, {0, 0}, 0, 2, width);
+    for (const auto& slope : running::gradients<form::step, true, double>(p, at)) {
+        for (const double x : slope.values) CHECK(x == 0);
+    }
+}
+
+}  // namespace support

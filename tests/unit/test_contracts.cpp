@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <doctest/doctest.h>
+
+#include <heed/heed.hpp>
+#include <heed/verify.hpp>
+#include <support/tensors.hpp>
+
+#include <stdexcept>
+
+// heed::verify must find what is broken: policies that each break a promise, and the promise that they must be told of.
+
+using namespace heed;
+using support::random;
+
+namespace broken {
+
+using heed::shape_of;
+using heed::view_of;
+
+/// An operation of one's own, with its twin for the tape. It breaks a rule: x is fitted to [B,N], silently.
+struct fit_op : ops::operation<fit_op> {
+    template <plain_tensor X>
+    auto plain(const X& x, const shape_of_rank<2>& shape) const
+    {
+        array<element_of<X>, 2> y(shape);
+        for (std::size_t i = 0; i < y.size(); ++i) y.data()[i] = view_of(x).data[i % view_of(x).size()];
+        return y;
+    }
+};
+inline constexpr fit_op fit{};
+
+template <class T>
+ad::var<T, 2> twin(const fit_op&, const ad::var<T, 2>& x, const shape_of_rank<2>& shape)
+{
+    ad::tape<T>& on = x.tape();
+    auto [y, out] = on.template make<2>(shape, x.wanted());
+    for (std::size_t i = 0; i < y.size(); ++i) out[i] = x.data()[i % x.size()];
+    if (x.wanted()) {
+        on.record([&on, x, y = y] {
+            if (on.reached(y) == nullptr) return;
+            for (std::size_t i = 0; i < y.size(); ++i) on.adjoint(x)[i % x.size()] += on.reached(y)[i];
+        });
+    }
+    return y;
+}
+
+/// A score without parameters from one expression.
+#define SCORE(name, ...)                                                           \
+    struct name {                                                                  \
+        static constexpr weight_kind weights = weight_kind::per_position;          \
+        auto operator()(const tensor auto& q, const tensor auto& k) const          \
+        {                                                                          \
+            return __VA_ARGS__;                                                    \
+        }                                                                          \
+        static auto parameters(auto&, auto&&) { return name{}; }                   \
+    }
+
+SCORE(sound, ops::dot_each(q, k));
+/// The gradient does not see the factor.
+SCORE(detached, ops::scale(ops::dot_each(q, k), 1 + 0.5 * static_cast<double>(view_of(q).data[0])));
+SCORE(of_batch, ops::scale(ops::dot_each(q, k), 1.0 / static_cast<double>(shape_of(k)[0])));
+SCORE(any_shape, ops::dot_each(fit(q, shape_of_rank<2>{shape_of(k)[0], shape_of(k)[2]}), k));
+SCORE(overflowing, ops::exp(ops::scale(ops::square(ops::dot_each(q, k)), 50.0)));
+
+struct counting {
+    mutable double count = 0;
+    static constexpr weight_kind weights = weight_kind::per_position;
+    auto operator()(const tensor auto& q, const tensor auto& k) const
+    {
+        return ops::scale(ops::dot_each(q, k), ++count);
+    }
+    static auto parameters(auto& self, auto&&) { return counting{self.count}; }
+};
+
+struct other_error {
+    static constexpr weight_kind weights = weight_kind::per_position;
+    auto operator()(const tensor auto& q, const tensor auto& k) const
+    {
+        if (shape_of(q)[0] != shape_of(k)[0]) throw std::invalid_argument("rows");
+        return ops::dot_each(q, k);
+    }
+    static auto parameters(auto&, auto&&) { return other_error{}; }
+};
+
+template <class Vector>
+struct same_names {
+    Vector a, b;
+    static constexpr weight_kind weights = weight_kind::per_position;
+    auto operator()(const tensor auto& q, const tensor auto& k) const
+    {
+        return ops::add(ops::dot_each(q, k), ops::add(ops::matvec(k, a), ops::matvec(k, b)));
+    }
+    static auto parameters(auto& self, auto&& visit)
+    {
+        return broken::same_names{visit("v", self.a), visit("v", self.b)};
+    }
+};
+template <class Vector>
+same_names(Vector, Vector) -> same_names<Vector>;
+
+/// Padding gets weights, too.
+struct maskless {
+    auto operator()(const tensor auto& e, const auto&) const
+    {
+        return ops::softmax(e, lengths::full(shape_of(e)[0], shape_of(e)[1]));
+    }
+    static auto parameters(auto&, auto&&) { return maskless{}; }
+};
+
+/// Temporal modulation that adds up exp(e) itself; with a 1 for the first step. `fitted`: of any shape.
+template <bool fitted>
+struct linear_history {
+    template <class History>
+    struct state {
+        History sum;
+    };
+    auto start(auto&& blank) const { return make(blank(1.0)); }
+    auto operator()(const tensor auto& e, const auto& memory, const auto& at) const
+    {
+        return ops::softmax(ops::subtract(e, ops::log(fitting(memory.sum, e))), at.real);
+    }
+    auto advance(const tensor auto& e, const tensor auto&, const auto& memory, const auto&) const
+    {
+        return make(ops::add(fitting(memory.sum, e), ops::exp(e)));
+    }
+    static auto parameters(auto&, auto&&) { return linear_history{}; }
+
+private:
+    template <class History>
+    static state<History> make(History sum)
+    {
+        return {std::move(sum)};
+    }
+    static auto fitting(const tensor auto& sum, const tensor auto& e)
+    {
+        if constexpr (fitted) {
+            return fit(sum, shape_of(e));
+        } else {
+            return sum;
+        }
+    }
+};
+
+struct tagged_sum : combine::weighted_sum {
+    static auto parameters(auto&, auto&&) { return tagged_sum{}; }
+};
+
+}  // namespace broken
+
+/// A fused form that lies where nobody looks at the weights, and a little where somebody does.
+template <>
+struct heed::fused_form<heed::attention<heed::score::dot, heed::normalize::softmax, broken::tagged_sum>> {
+    static constexpr bool exists = true;
+    static inline double error_of_step = 0, error_of_read = 0, error_of_step_into = 0;
+
+    template <bool with_weights>
+    static auto step(const auto& attend, const auto& memory, const auto& query, const auto& state)
+    {
+        auto all = attend.compose(memory, query, state);
+        auto context = ops::scale(all.context, 1 + (with_weights ? error_of_step : error_of_read));
+        if constexpr (with_weights) {
+            all.context = context;
+            return all;
+        } else {
+            return read_out<decltype(context), decltype(all.state)>{context, all.state};
+        }
+    }
+    static void step_into(const auto& attend, auto& result, const auto& memory, const auto& query, const auto& state)
+    {
+        result = attend.compose(memory, query, state);
+        result.context = ops::scale(result.context, 1 + error_of_step_into);
+    }
+};
+
+namespace {
+
+/// Whether the report says BROKEN of the contract whose name contains `part`, and why.
+bool finds(const verification& report, const std::string& part, const std::string& reason = "")
+{
+    if (report) return false;
+    for (const contract& c : report.contracts) {
+        if (support::contains(c.name, part)) return !c.kept && support::contains(c.detail, reason);
+    }
+    return false;
+}
+
+template <class Score = broken::sound, class Normalize = normalize::softmax, class Combine = combine::weighted_sum>
+verification verified(const Score& score = {}, const Normalize& normalize = {}, const Combine& combine = {})
+{
+    return verify(attention{score, normalize, combine});
+}
+
+}  // namespace
+
+TEST_CASE("sound policies of one's own keep all contracts")
+{
+    CHECK_MESSAGE(verified(), verified().text());
+    CHECK(verified().contracts.size() == 17);
+    CHECK(verify<attention<broken::sound, normalize::temporal, combine::weighted_sum>>());
+    CHECK(verify<attention<score::dot, normalize::softmax, combine::weighted_sum>>({.query = 3, .width = 3, .batch = 1}));
+    CHECK(verify<attention<score::dot, normalize::softmax, combine::weighted_sum>>(
+        {.query = 3, .width = 3, .batch = 5, .positions = 1, .steps = 1, .seed = 3}));
+}
+
+TEST_CASE("a report reads as one line a contract")
+{
+    const verification report{{{"first", true, "fine"}, {"second", false, "here"}}};
+    CHECK(report.text() == "kept    first (fine)\nBROKEN  second (here)\n");
+    CHECK_FALSE(report);
+    CHECK_FALSE(verification{});
+    CHECK(verification{{{"first", true, ""}}});
+}
+
+TEST_CASE("sizes that the parameters do not fit are said at once")
+{
+    const attention attend{score::general{random({3, 5}, 1)}, normalize::softmax{}, combine::weighted_sum{}};
+    CHECK(verify(attend, {.query = 3, .width = 5}));
+    const verification report = verify(attend, {.query = 4, .width = 5});
+    CHECK(report.contracts.size() == 1);
+    CHECK(finds(report, "runs with these sizes", "linear: x is [4,4] and W is [3,5]"));
+}
+
+TEST_CASE("a wrong gradient") { CHECK(finds(verified(broken::detached{}), "finite differences", "queries.0")); }
+
+TEST_CASE("a result that depends on the batch")
+{
+    const verification report = verified(broken::of_batch{});
+    CHECK(finds(report, "alone and in a batch", "row 0 alone against in the batch: context of step 0"));
+}
+
+TEST_CASE("state outside the state")
+{
+    const verification report = verified(broken::counting{});
+    CHECK(finds(report, "two runs agree", "the second run"));
+    CHECK(finds(report, "outside the state", "again from the first state"));
+}
+
+TEST_CASE("shapes that nobody checks")
+{
+    CHECK(finds(verified(broken::any_shape{}), "shapes that do not fit", "a query with a column too many is not refused"));
+    CHECK(finds(verified(broken::other_error{}), "shapes that do not fit", "something else than shape_error: rows"));
+    const broken::linear_history<true> careless;
+    CHECK(finds(verified(broken::sound{}, careless), "shapes that do not fit", "the state of another batch"));
+}
+
+TEST_CASE("two parameters of one name")
+{
+    const broken::same_names score{random({4}, 1), random({4}, 2)};
+    const verification report = verified(score);
+    CHECK(finds(report, "name of its own", "\"score.v\""));
+}
+
+TEST_CASE("padding that is attended to")
+{
+    const verification report = verified(broken::sound{}, broken::maskless{});
+    CHECK(finds(report, "row without positions", "has no position, but the weights of step 0"));
+    CHECK(finds(report, "padding", "behind the length, the weights of step 0"));
+    CHECK(finds(report, "alone and in a batch"));
+}
+
+TEST_CASE("numbers that overflow")
+{
+    const verification history = verified(broken::sound{}, broken::linear_history<false>{});
+    CHECK(finds(history, "+-1e4", "with scores of 1e4"));
+    CHECK_FALSE(finds(history, "finite differences"));
+    const verification report = verified(broken::overflowing{});
+    CHECK(finds(report, "runs with these sizes", "in a first run"));
+}
+
+TEST_CASE("a fused form that is not what compose specifies")
+{
+    using mechanism = attention<score::dot, normalize::softmax, broken::tagged_sum>;
+    using fused = fused_form<mechanism>;
+    CHECK(verify<mechanism>());
+    fused::error_of_step = fused::error_of_read = fused::error_of_step_into = 1e-9;
+    CHECK(finds(verify<mechanism>(), "compose specifies", "step against compose: context of step 0"));
+    fused::error_of_step = fused::error_of_step_into = 0;
+    CHECK(finds(verify<mechanism>(), "asking for the weights", "without the weights: context of step 0"));
+    fused::error_of_read = 0;
+    fused::error_of_step_into = 1e-15;
+    CHECK(finds(verify<mechanism>(), "step_into", "step_into against step: context of step 0"));
+    fused::error_of_step_into = 0;
+    CHECK(verify<mechanism>());
+}
