@@ -118,8 +118,9 @@ bench::work forward_backward(const attention_size& z, Make make_attention)
     return {[s] {
                 auto& tape = s->tape;
                 tape.clear();
-                const attention attend{ad::lift(tape, s->attend.score), s->attend.normalize, s->attend.combine};
-                const memory source{tape.parameter(s->given.values), tape.parameter(s->given.keys), s->given.real};
+                const auto attend = ad::lift(tape, s->attend);
+                const memory<ad::var<float, 3>, ad::var<float, 3>> source{tape.parameter(s->given.values),
+                                                                          tape.parameter(s->given.keys), s->given.real};
                 auto state = attend.start(source);
                 auto cost = tape.constant(filled<float, 0>({}, 0.0F));
                 for (int i = 0; i < recorded_steps; ++i) {

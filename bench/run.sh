@@ -47,14 +47,16 @@ done
 
 if [ ! -d "$build" ]; then
     peers=OFF
-    if [ $peer = yes ]; then peers=ON; fi
+    if [ $peer = yes ] && { [ -n "${Torch_DIR:-}" ] || compgen -G "/usr/lib/*/cmake/Torch/TorchConfig.cmake" >/dev/null; }; then
+        peers=ON
+    fi
     cmake -S "$root" -B "$build" -DCMAKE_BUILD_TYPE=Release -DHEED_BUILD_TESTS=OFF -DHEED_BUILD_EXAMPLES=OFF \
         -DHEED_BUILD_BENCHMARKS=ON -DHEED_BUILD_PEERS=$peers
     cmake --build "$build"
 fi
 
 mkdir -p "$out"
-rm -f "$out"/round-*.json "$out"/*.err
+rm -f "$out"/round-*.json "$out"/*.err "$out"/compile_time.tsv
 
 # Debian's OpenBLAS 0.3.21 does not know CPUs younger than itself and gives them half of what they can do.
 if [ -z "${OPENBLAS_CORETYPE:-}" ] && grep -qw avx512f /proc/cpuinfo 2>/dev/null; then export OPENBLAS_CORETYPE=SkylakeX; fi
@@ -70,6 +72,8 @@ measure() {
     if [ "$side" = peer ]; then
         # libtorch's best set-up: AVX-512 kernels, and OpenBLAS on the same threads as libtorch, which sleep between uses
         settings+=(ATEN_CPU_CAPABILITY="${ATEN_CPU_CAPABILITY:-avx512}" OMP_NUM_THREADS="$threads" OMP_WAIT_POLICY=PASSIVE)
+        # and its large temporaries kept by the allocator instead of given back and asked for again in each step
+        settings+=(GLIBC_TUNABLES=glibc.malloc.mmap_threshold=1073741824:glibc.malloc.trim_threshold=4294967296)
         if [ -n "$openmp_blas" ]; then settings+=(LD_LIBRARY_PATH="$openmp_blas${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"); fi
     fi
     if ! env "${settings[@]}" "$program" --benchmark_filter="$regex" --benchmark_out="$file" --benchmark_out_format=json \

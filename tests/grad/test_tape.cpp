@@ -221,32 +221,6 @@ TEST_CASE("a cleared tape gives the same again and asks for no more memory")
     }
 }
 
-TEST_CASE("the arena")
-{
-    ad::arena memory;
-    CHECK(memory.capacity() == 0);
-    double* a = memory.array_of<double>(3);
-    const auto before = memory.mark();
-    double* b = memory.array_of<double>(1);
-    CHECK(reinterpret_cast<std::uintptr_t>(a) % ad::arena::alignment == 0);
-    CHECK(reinterpret_cast<std::uintptr_t>(b) % ad::arena::alignment == 0);
-    CHECK(b != a);
-    memory.release(before);
-    CHECK(memory.array_of<double>(1) == b);  // free again
-    // Larger than any block so far, then much more; what was handed out stays where it is.
-    *a = 42;
-    char* large = memory.array_of<char>(std::size_t{5} << 20);
-    large[0] = large[(std::size_t{5} << 20) - 1] = 1;
-    for (int i = 0; i < 100; ++i) memory.array_of<char>(100000)[99999] = 1;
-    CHECK(*a == 42);
-    const std::size_t total = memory.capacity();
-    memory.clear();
-    CHECK(memory.capacity() == total);
-    memory.array_of<char>(total);
-    CHECK(memory.capacity() == total);  // one block by now: all of it in one piece
-    CHECK(memory.allocate(0) != nullptr);
-}
-
 TEST_CASE("grad_check finds a wrong gradient")
 {
     // An operation whose way back lost a factor of 1 + 1e-4.

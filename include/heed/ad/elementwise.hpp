@@ -118,9 +118,10 @@ auto twin(const ops::binary_each<F>& operation, const A& a_, const B& b_)
 
 /// y = factor · x  ->  ∂x += factor · ∂y
 template <class T, std::size_t N>
-var<T, N> twin(const ops::scale_op&, const var<T, N>& x, std::type_identity_t<T> factor)
+var<T, N> twin(const ops::scale_op&, const var<T, N>& x, double by)
 {
     tape<T>& on = x.tape();
+    const T factor = static_cast<T>(by);
     auto [y, out] = on.template make<N>(x.shape(), x.wanted());
     simd::parallel_transform(
         x.size(), out, [factor](auto v) { return v * factor; }, x.data());

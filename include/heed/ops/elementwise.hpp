@@ -285,15 +285,15 @@ inline constexpr binary_each<functions::add> add_each{"add_each"};
 inline constexpr binary_each<functions::subtract> subtract_each{"subtract_each"};
 inline constexpr binary_each<functions::multiply> multiply_each{"multiply_each"};
 
-/// y = factor · x.
+/// y = factor · x. The factor is a double for every element type: a policy's text does not depend on it.
 struct scale_op : operation<scale_op> {
     template <plain_tensor X>
-    auto plain(const X& x, element_of<X> factor) const
+    auto plain(const X& x, double factor) const
     {
         using T = element_of<X>;
         array<T, rank_of<X>> y(shape_of(x));
         simd::parallel_transform(
-            view_of(x).size(), y.data(), [factor](auto v) { return v * factor; },
+            view_of(x).size(), y.data(), [f = static_cast<T>(factor)](auto v) { return v * f; },
             static_cast<const T*>(view_of(x).data));
         return y;
     }

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <doctest/doctest.h>
+
+#include <heed/core/arena.hpp>
+
+#include <cstdint>
+#include <utility>
+
+using heed::arena;
+
+TEST_CASE("the arena")
+{
+    arena memory;
+    CHECK(memory.capacity() == 0);
+    double* a = memory.array_of<double>(3);
+    const auto before = memory.mark();
+    double* b = memory.array_of<double>(1);
+    CHECK(reinterpret_cast<std::uintptr_t>(a) % arena::alignment == 0);
+    CHECK(reinterpret_cast<std::uintptr_t>(b) % arena::alignment == 0);
+    CHECK(b != a);
+    memory.release(before);
+    CHECK(memory.array_of<double>(1) == b);  // free again
+    // Larger than any block so far, then much more; what was handed out stays where it is.
+    *a = 42;
+    char* large = memory.array_of<char>(std::size_t{5} << 20);
+    large[0] = large[(std::size_t{5} << 20) - 1] = 1;
+    for (int i = 0; i < 100; ++i) memory.array_of<char>(100000)[99999] = 1;
+    CHECK(*a == 42);
+    const std::size_t total = memory.capacity();
+    memory.clear();
+    CHECK(memory.capacity() == total);
+    memory.array_of<char>(total);
+    CHECK(memory.capacity() == total);  // one block by now: all of it in one piece
+    CHECK(memory.allocate(0) != nullptr);
+}
+

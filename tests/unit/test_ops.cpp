@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <doctest/doctest.h>
+
+#include <heed/ad/ad.hpp>
+#include <support/tensors.hpp>
+
+#include <cmath>
+#include <limits>
+
+using namespace heed;
+using support::random;
+
+// What the operations compute, against one number at a time with the C library, with a tape and without.
+
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+/// f(tensor) is one(number) everywhere, in float and in double, plain, through a view, and taped.
+template <class F, class One>
+void check_unary(F&& f, One&& one, double least = -infinity)
+{
+    const auto check = [&]<class T>(T tolerance) {
+        auto x = random<T>({3, 37}, 1, 3);
+        if (least > -infinity) {
+            for (T& v : x) v = static_cast<T>(least) + std::abs(v);
+        }
+        array<T, 2> must(x.shape());
+        for (std::size_t i = 0; i < x.size(); ++i) must.data()[i] = static_cast<T>(one(static_cast<double>(x.data()[i])));
+        CHECK(support::distance(f(x), must) <= static_cast<double>(tolerance));
+        CHECK(support::same_bits(f(view_of(x)), f(x)));
+        ad::tape<T> on;
+        CHECK(support::same_bits(f(on.parameter(x)), f(x)));
+    };
+    check(1e-6f);
+    check(2e-15);
+}
+
+template <class F, class One>
+void check_binary(F&& f, One&& one)
+{
+    const auto check = [&]<class T>(T tolerance) {
+        const auto a = random<T>({3, 37}, 1), b = random<T>({3, 37}, 2);
+        array<T, 2> must(a.shape());
+        for (std::size_t i = 0; i < a.size(); ++i) {
+            must.data()[i] = static_cast<T>(one(static_cast<double>(a.data()[i]), static_cast<double>(b.data()[i])));
+        }
+        CHECK(support::distance(f(a, b), must) <= static_cast<double>(tolerance));
+        ad::tape<T> on;
+        CHECK(support::same_bits(f(on.parameter(a), b), f(a, b)));
+        CHECK(support::same_bits(f(a, on.parameter(b)), f(a, b)));
+    };
+    check(1e-6f);
+    check(2e-15);
+}
+
+}  // namespace
+
+TEST_CASE("elementwise operations are the C library's functions")
+{
+    check_unary(ops::tanh, [](double x) { return std::tanh(x); });
+    check_unary(ops::sigmoid, [](double x) { return 1 / (1 + std::exp(-x)); });
+    check_unary(ops::exp, [](double x) { return std::exp(x); });
+    check_unary(ops::log, [](double x) { return std::log(x); }, 0.001);
+    check_unary(ops::relu, [](double x) { return x > 0 ? x : 0; });
+    check_unary(ops::square, [](double x) { return x * x; });
+    check_unary([](const auto& x) { return ops::scale(x, -2.5); }, [](double x) { return -2.5 * x; });
+    check_binary(ops::add, [](double a, double b) { return a + b; });
+    check_binary(ops::subtract, [](double a, double b) { return a - b; });
+    check_binary(ops::multiply, [](double a, double b) { return a * b; });
+    check_binary(ops::logaddexp, [](double a, double b) { return std::log(std::exp(a) + std::exp(b)); });
+    check_binary(ops::discount, [](double a, double b) { return a - b; });
+}
+
+TEST_CASE("the second argument meets every position")
+{
+    const auto h = random({2, 5, 19}, 1);
+    const auto s = random({2, 19}, 2);
+    const auto check = [&](const auto& operation, auto&& one) {
+        array<double, 3> must(h.shape());
+        for (std::size_t b = 0; b < 2; ++b) {
+            for (std::size_t t = 0; t < 5; ++t) {
+                for (std::size_t a = 0; a < 19; ++a) must(b, t, a) = one(h(b, t, a), s(b, a));
+            }
+        }
+        CHECK(support::same_bits(operation(h, s), must));
+        ad::tape<double> on;
+        CHECK(support::same_bits(operation(h, on.parameter(s)), must));
+    };
+    check(ops::add_each, [](double a, double b) { return a + b; });
+    check(ops::subtract_each, [](double a, double b) { return a - b; });
+    check(ops::multiply_each, [](double a, double b) { return a * b; });
+}
+
+TEST_CASE("scores of 1e4 and what is no number")
+{
+    const array<double, 1> x{-infinity, -1e4, 1e4, infinity, std::nan("")};
+    const auto t = ops::tanh(x), g = ops::sigmoid(x), e = ops::exp(x);
+    CHECK(t(0) == -1);
+    CHECK(t(1) == -1);
+    CHECK(t(2) == 1);
+    CHECK(t(3) == 1);
+    CHECK(std::isnan(t(4)));
+    CHECK(g(1) == 0);
+    CHECK(g(2) == 1);
+    CHECK(std::isnan(g(4)));
+    CHECK(e(0) == 0);
+    CHECK(e(3) == infinity);
+    CHECK(std::isnan(e(4)));
+
+    const array<float, 1> a{1e4f, -1e4f, 1e4f, 0.0f}, b{-1e4f, -1e4f, 1e4f, -1e4f};
+    const auto sum = ops::logaddexp(a, b);
+    CHECK(sum(0) == 1e4f);
+    CHECK(sum(1) == doctest::Approx(-1e4 + std::log(2.0)).epsilon(1e-7));
+    CHECK(sum(2) == doctest::Approx(1e4 + std::log(2.0)).epsilon(1e-7));
+    CHECK(sum(3) == 0.0f);
+}
+
+TEST_CASE("products are the sums that they say")
+{
+    const auto x = random({2, 3, 5}, 1), h = random({2, 3, 7}, 2), weights = random({2, 3, 7}, 3);
+    const auto W = random({5, 7}, 4), q = random({2, 7}, 5), alpha = random({2, 3}, 6);
+    const auto b = random({7}, 7), v = random({7}, 8);
+    array<double, 3> linear({2, 3, 7}, 0.0), with_bias({2, 3, 7}, 0.0);
+    array<double, 2> matvec({2, 3}, 0.0), dot_each({2, 3}, 0.0), weighted({2, 7}, 0.0), elementwise({2, 7}, 0.0);
+    for (std::size_t i = 0; i < 2; ++i) {
+        for (std::size_t t = 0; t < 3; ++t) {
+            for (std::size_t n = 0; n < 7; ++n) {
+                for (std::size_t k = 0; k < 5; ++k) linear(i, t, n) += x(i, t, k) * W(k, n);
+                with_bias(i, t, n) = linear(i, t, n) + b(n);
+                matvec(i, t) += h(i, t, n) * v(n);
+                dot_each(i, t) += q(i, n) * h(i, t, n);
+                weighted(i, n) += alpha(i, t) * h(i, t, n);
+                elementwise(i, n) += weights(i, t, n) * h(i, t, n);
+            }
+        }
+    }
+    CHECK(support::distance(ops::linear(x, W), linear) < 1e-14);
+    CHECK(support::distance(ops::linear(x, W, b), with_bias) < 1e-14);
+    CHECK(support::distance(ops::matvec(h, v), matvec) < 1e-14);
+    CHECK(support::distance(ops::dot_each(q, h), dot_each) < 1e-14);
+    CHECK(support::distance(ops::weighted_sum(alpha, h), weighted) < 1e-14);
+    CHECK(support::distance(ops::elementwise_sum(weights, h), elementwise) < 1e-14);
+}
+
+TEST_CASE("softmax: positive weights that sum to 1 over the real positions")
+{
+    const auto e = random({3, 5}, 1, 4);
+    const lengths real{5, 2, 0};
+    const auto weights = ops::softmax(e, real);
+    for (std::size_t b = 0; b < 3; ++b) {
+        double sum = 0;
+        for (std::size_t t = 0; t < real[b]; ++t) sum += std::exp(e(b, t));
+        for (std::size_t t = 0; t < 5; ++t) {
+            CHECK(weights(b, t) == doctest::Approx(t < real[b] ? std::exp(e(b, t)) / sum : 0.0).epsilon(1e-13));
+        }
+    }
+    for (std::size_t t = 2; t < 5; ++t) CHECK(weights(1, t) == 0);
+
+    // A shift of all scores changes nothing, however large: in float, with neighbours a half apart, bit for bit.
+    array<float, 2> low{{0.0f, 0.5f, -2.0f, 3.5f}}, high = low, negative = low;
+    for (float& s : high) s += 1e4f;
+    for (float& s : negative) s -= 1e4f;
+    CHECK(support::same_bits(ops::softmax(high, lengths{4}), ops::softmax(low, lengths{4})));
+    CHECK(support::same_bits(ops::softmax(negative, lengths{4}), ops::softmax(low, lengths{4})));
+    CHECK(support::same_bits(ops::softmax(array<float, 2>{{1e4f, -1e4f}}, lengths{2}), array<float, 2>{{1.0f, 0.0f}}));
+
+    // Per dimension: each column is a softmax of its own.
+    const auto columns = random({2, 6, 3}, 2, 4);
+    const auto each = ops::softmax(columns, lengths{6, 4});
+    for (std::size_t d = 0; d < 3; ++d) {
+        array<double, 2> column({2, 6});
+        for (std::size_t b = 0; b < 2; ++b) {
+            for (std::size_t t = 0; t < 6; ++t) column(b, t) = columns(b, t, d);
+        }
+        const auto must = ops::softmax(column, lengths{6, 4});
+        for (std::size_t b = 0; b < 2; ++b) {
+            for (std::size_t t = 0; t < 6; ++t) CHECK(each(b, t, d) == doctest::Approx(must(b, t)).epsilon(1e-13));
+        }
+    }
+
+    // A score that is no number is no padding: it must be seen.
+    array<double, 2> broken{{0.0, std::nan("")}};
+    CHECK(std::isnan(ops::softmax(broken, lengths{2})(0, 0)));
+    CHECK(ops::softmax(broken, lengths{1})(0, 0) == 1);
+}
+
+TEST_CASE("a sum of many small numbers in float")
+{
+    // exp(-3.3) many times: added up one after the other in float, the sum is off by a thousandth.
+    constexpr std::size_t n = 1 << 16;
+    auto scores = filled<float, 2>({1, n}, -3.3f);
+    scores(0, 17) = 0.0f;
+    const auto weights = ops::softmax(scores, lengths{n});
+    double sum = 0;
+    for (const float w : weights) sum += static_cast<double>(w);
+    CHECK(std::abs(sum - 1) < 1e-5);
+}
+
+TEST_CASE("moving numbers")
+{
+    const auto x = random({3, 2, 4}, 1);
+    CHECK(ops::step_of(x, std::size_t{1})(2, 3) == x(2, 1, 3));
+    CHECK(ops::block(x, std::size_t{2})(1, 3) == x(2, 1, 3));
+    CHECK(ops::swap_axes(x)(1, 2, 3) == x(2, 1, 3));
+    CHECK(support::same_bits(ops::swap_axes(ops::swap_axes(x)), x));
+    const auto joined = ops::concat(x, random({3, 2, 1}, 2));
+    CHECK(joined.shape() == shape_of_rank<3>{3, 2, 5});
+    CHECK(joined(2, 1, 3) == x(2, 1, 3));
+    CHECK(joined(2, 1, 4) == random({3, 2, 1}, 2)(2, 1, 0));
+    CHECK(support::same_bits(
+        ops::stack(std::vector{ops::block(x, std::size_t{0}), ops::block(x, std::size_t{1}), ops::block(x, std::size_t{2})}),
+        x));
+    CHECK(ops::sum_last(x)(2, 1) == doctest::Approx(x(2, 1, 0) + x(2, 1, 1) + x(2, 1, 2) + x(2, 1, 3)));
+    double sum = 0;
+    const auto c = support::uneven(x.shape());
+    for (std::size_t i = 0; i < x.size(); ++i) sum += x.data()[i] * c.data()[i];
+    CHECK(ops::inner(x, c)() == doctest::Approx(sum));
+    const auto cleared = ops::clear_padding(x, lengths{2, 0, 1});
+    CHECK(cleared(0, 1, 0) == x(0, 1, 0));
+    CHECK(cleared(1, 0, 0) == 0);
+    CHECK(cleared(2, 1, 0) == 0);
+}
+
+TEST_CASE("large tensors are shared out over threads, and the result is the same")
+{
+    const auto a = random<float>({300, 1000}, 1), b = random<float>({300, 1000}, 2);
+    const auto h = random<float>({8, 100, 300}, 3);
+    const auto s = random<float>({8, 300}, 4);
+    const auto run = [&] {
+        return std::tuple{ops::tanh(a), ops::logaddexp(a, b), ops::add_each(h, s), ops::softmax(a, lengths::full(300, 1000)),
+                          ops::softmax(h, lengths::full(8, 100))};
+    };
+    const auto one = run();
+    set_threads(2);
+    const auto two = run();
+    set_threads(1);
+    CHECK(support::same_bits(std::get<0>(one), std::get<0>(two)));
+    CHECK(support::same_bits(std::get<1>(one), std::get<1>(two)));
+    CHECK(support::same_bits(std::get<2>(one), std::get<2>(two)));
+    CHECK(support::same_bits(std::get<3>(one), std::get<3>(two)));
+    CHECK(support::same_bits(std::get<4>(one), std::get<4>(two)));
+}
