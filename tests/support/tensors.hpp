@@ -21,15 +21,20 @@ using heed::view_of;
 
 /// Normal numbers times `scale`; the same stream gives the same numbers.
 template <class T = double, std::size_t N>
-array<T, N> random(const std::size_t (&extents)[N], std::uint64_t stream, double scale = 1)
+array<T, N> random(const shape_of_rank<N>& shape, std::uint64_t stream, double scale = 1)
 {
-    shape_of_rank<N> shape;
-    for (std::size_t axis = 0; axis < N; ++axis) shape[axis] = extents[axis];
     array<T, N> x(shape);
     for (std::size_t i = 0; i < x.size(); ++i) {
         x.data()[i] = static_cast<T>(scale * heed::normal(heed::mix(stream), i));
     }
     return x;
+}
+template <class T = double, std::size_t N>
+array<T, N> random(const std::size_t (&extents)[N], std::uint64_t stream, double scale = 1)
+{
+    shape_of_rank<N> shape;
+    for (std::size_t axis = 0; axis < N; ++axis) shape[axis] = extents[axis];
+    return random<T>(shape, stream, scale);
 }
 
 /// Constants for a loss in which every entry counts differently: symmetric ones would hide errors.

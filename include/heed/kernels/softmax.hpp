@@ -44,23 +44,24 @@ inline T max_of(std::size_t n, const T* x)
     return max(top);
 }
 
-/// Sums registers in two levels, so that a sum of very many small numbers loses nothing.
+/// Sums registers in blocks, and the blocks in double, so that a sum of very many small numbers loses nothing.
 template <class T>
 class long_sum {
 public:
     HEED_SIMD_INLINE void add(simd::vec<T> x)
     {
         block_ += x;
-        if (++count_ == 64) {
-            total_ += block_;
+        if (++count_ == 32) {
+            total_ += static_cast<double>(simd::sum(block_));
             block_ = simd::vec<T>{};
             count_ = 0;
         }
     }
-    HEED_SIMD_INLINE T get() const { return simd::sum(total_ + block_); }
+    HEED_SIMD_INLINE T get() const { return static_cast<T>(total_ + static_cast<double>(simd::sum(block_))); }
 
 private:
-    simd::vec<T> block_{}, total_{};
+    simd::vec<T> block_{};
+    double total_ = 0;
     std::size_t count_ = 0;
 };
 

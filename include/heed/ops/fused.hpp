@@ -25,10 +25,15 @@ namespace detail {
 inline void check_fused(const char* name, const shape_of_rank<2>& query, const shape_of_rank<3>& keys,
                         const shape_of_rank<3>& values, const lengths& real)
 {
-    require_shape(name, "the projected query", query, {keys[0], keys[2]},
-                  "one row for each row of the keys " + shape_text(keys));
-    require_shape(name, "the values", values, {keys[0], keys[1], values[2]},
-                  "positions as the keys " + shape_text(keys));
+    // This runs at every step: a message is put together, and memory asked for, only where something does not fit.
+    if (query != shape_of_rank<2>{keys[0], keys[2]}) {
+        require_shape(name, "the projected query", query, {keys[0], keys[2]},
+                      "one row for each row of the keys " + shape_text(keys));
+    }
+    if (values[0] != keys[0] || values[1] != keys[1]) {
+        require_shape(name, "the values", values, {keys[0], keys[1], values[2]},
+                      "positions as the keys " + shape_text(keys));
+    }
     real.require(name, keys[0], keys[1]);
 }
 

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// step_into asks for no memory from the second call on. In a program of its own: it replaces operator new.
+
+#include <doctest/doctest.h>
+
+#include <heed/heed.hpp>
+#include <support/tensors.hpp>
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+namespace {
+std::atomic<std::size_t> allocations{0};
+
+void* counted(std::size_t bytes, std::size_t alignment)
+{
+    ++allocations;
+    void* memory = std::aligned_alloc(alignment, (bytes + alignment) / alignment * alignment);
+    if (memory == nullptr) throw std::bad_alloc();
+    return memory;
+}
+// Not inlined: g++ would see free() of what came from operator new, and not that both are ours.
+[[gnu::noinline]] void give_back(void* memory) { std::free(memory); }
+}  // namespace
+
+void* operator new(std::size_t bytes) { return counted(bytes, alignof(std::max_align_t)); }
+void* operator new[](std::size_t bytes) { return counted(bytes, alignof(std::max_align_t)); }
+void* operator new(std::size_t bytes, std::align_val_t to) { return counted(bytes, static_cast<std::size_t>(to)); }
+void* operator new[](std::size_t bytes, std::align_val_t to) { return counted(bytes, static_cast<std::size_t>(to)); }
+void operator delete(void* memory) noexcept { give_back(memory); }
+void operator delete[](void* memory) noexcept { give_back(memory); }
+void operator delete(void* memory, std::size_t) noexcept { give_back(memory); }
+void operator delete[](void* memory, std::size_t) noexcept { give_back(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { give_back(memory); }
+void operator delete[](void* memory, std::align_val_t) noexcept { give_back(memory); }
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { give_back(memory); }
+void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept { give_back(memory); }
+
+using namespace heed;
+using support::random;
+
+namespace {
+
+template <class T>
+void check(const auto& attend, const auto& query)
+{
+    const auto memory = attend.on(random<T>({3, 20, 33}, 4), lengths{20, 0, 7});
+    const auto start = attend.start(memory);
+    decltype(attend.step(memory, query, start)) result;
+    for (const std::size_t count : {1, 2}) {
+        set_threads(count);
+        attend.step_into(result, memory, query, start);
+        attend.step_into(result, memory, query, result.state);
+        const void* const context = result.context.data();
+        const std::size_t before = allocations;
+        for (int s = 0; s < 10; ++s) attend.step_into(result, memory, query, result.state);
+        CHECK(allocations - before == 0);
+        CHECK(result.context.data() == context);
+    }
+    set_threads(1);
+}
+
+template <class T>
+void check_all()
+{
+    const auto W = random<T>({12, 40}, 1), U = random<T>({33, 40}, 2), V = random<T>({40, 33}, 3), Y = random<T>({5, 40}, 4);
+    const auto v = random<T>({40}, 5);
+    const auto s = random<T>({3, 12}, 6);
+    const state_and_word with_word{s, random<T>({3, 5}, 7)};
+    const score::additive additive{W, U, v};
+    const score::additive_per_dimension per_dimension{W, U, V};
+    const normalize::softmax softmax;
+    const normalize::temporal temporal;
+    check<T>(attention{additive, softmax, combine::weighted_sum{}}, s);
+    check<T>(attention{additive, temporal, combine::weighted_sum{}}, s);
+    check<T>(attention{score::with_word{additive, Y}, softmax, combine::weighted_sum{}}, with_word);
+    check<T>(attention{score::with_word{additive, Y}, temporal, combine::weighted_sum{}}, with_word);
+    check<T>(attention{per_dimension, softmax, combine::elementwise_sum{}}, s);
+    check<T>(attention{score::with_word{per_dimension, Y}, softmax, combine::elementwise_sum{}}, with_word);
+}
+
+}  // namespace
+
+TEST_CASE("the count counts")
+{
+    const std::size_t before = allocations;
+    CHECK(random({3, 4}, 1).size() == 12);
+    CHECK(allocations > before);
+}
+
+TEST_CASE("a fused step into results that are there allocates nothing")
+{
+    check_all<float>();
+    check_all<double>();
+}
