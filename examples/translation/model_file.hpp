@@ -37,50 +37,59 @@ inline void save_model(const std::filesystem::path& path, const translator_file&
     heed::io::save(path, to_archive(model));
 }
 
-inline translator_file from_archive(const heed::io::archive& archive, const std::string& where)
+/// body(); what it finds wrong is said of this file.
+auto about(const std::filesystem::path& file, auto&& body)
 {
-    const auto entry = [&](const char* name) -> const std::string& {
-        const auto found = archive.metadata.find(name);
-        if (found == archive.metadata.end()) {
-            throw heed::error(where + ": a safetensors file, but not a model of `translate`: it has no \"" + name +
-                              "\"; give a file that `translate train` wrote");
-        }
-        return found->second;
-    };
-    if (entry("format") != format_name) {
-        throw heed::error(where + ": its format is \"" + entry("format") + "\" but this program reads \"" +
-                          format_name + "\"");
-    }
-    translator_file model;
-    model.how = options::read(archive.metadata, where);
-    model.source = heed::text::vocabulary::from_text(entry("vocabulary.source"));
-    model.target = heed::text::vocabulary::from_text(entry("vocabulary.target"));
-    // Sizes come from the file: the embedding tables must bear them out before anything of that size is made.
-    const auto rows = [&](const char* name, std::size_t words) {
-        const heed::io::tensor_entry& table = archive.at(name);
-        if (table.shape != std::vector<std::size_t>{words, model.how.embedding}) {
-            throw heed::error(where + ": \"" + name + "\" is " + heed::shape_text(table.shape) +
-                              " but the vocabulary has " + std::to_string(words) + " words and embeddings have " +
-                              std::to_string(model.how.embedding) + " dimensions: the file contradicts itself");
-        }
-    };
-    rows("encoder.embedding", model.source.size());
-    rows("decoder.embedding", model.target.size());
-    if (archive.at("decoder.W_s").shape != std::vector<std::size_t>{model.how.hidden, model.how.hidden}) {
-        throw heed::error(where + ": the options and the weights disagree about the hidden size");
-    }
-    model.system = make_system(model.how, model.source.size(), model.target.size());
     try {
-        model.system->take(archive);
+        return body();
     } catch (const heed::error& problem) {
-        throw heed::error(where + ": " + problem.what());
+        throw heed::error(file.string() + ": " + problem.what());
     }
+}
+
+/// The sizes that a file claims, against its tensors: each product of two sizes that a model allocates must be there.
+inline void check_sizes(const heed::io::archive& archive, const translator_file& model)
+{
+    const auto claim = [&](const std::string& name, std::size_t rows, std::size_t columns) {
+        const std::vector<std::size_t> expected{rows, columns};
+        const auto& shape = archive.at(name).shape;
+        if (shape != expected || rows == 0 || columns == 0) {
+            throw heed::error("the file contradicts itself: \"" + name + "\" is " + heed::shape_text(shape) +
+                              ", but by its options and vocabularies " + heed::shape_text(expected));
+        }
+    };
+    const std::size_t E = model.how.embedding, H = model.how.hidden, A = model.how.alignment;
+    claim("encoder.embedding", model.source.size(), E);
+    claim("decoder.embedding", model.target.size(), E);
+    claim("encoder.forward.W", E, 3 * H);
+    claim("decoder.W_s", H, H);
+    const std::string score = "decoder.attention.score.";
+    if (archive.find(score + "Y") != nullptr) {  // the attentions that read the previous word
+        claim(score + "Y", E, A);
+        claim(score + "base.W", H, A);
+    } else if (model.how.attention != "none") {
+        claim(score + "W", H, A);
+    }
+}
+
+inline translator_file from_archive(const heed::io::archive& archive)
+{
+    if (const std::string& format = entry(archive.metadata, "format"); format != format_name)
+        throw heed::error("its format is \"" + format + "\" but this program reads \"" + format_name + "\"");
+    translator_file model;
+    model.how = options::read(archive.metadata);
+    model.source = heed::text::vocabulary::from_text(entry(archive.metadata, "vocabulary.source"));
+    model.target = heed::text::vocabulary::from_text(entry(archive.metadata, "vocabulary.target"));
+    check_sizes(archive, model);
+    model.system = make_system(model.how, model.source.size(), model.target.size());
+    model.system->take(archive);
     return model;
 }
 
 inline translator_file load_model(const std::filesystem::path& path)
 {
-    return from_archive(heed::io::load(path), path.string());
+    const heed::io::archive archive = heed::io::load(path);
+    return about(path, [&] { return from_archive(archive); });
 }
 
 }  // namespace translation

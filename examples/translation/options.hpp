@@ -1,15 +1,47 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <charconv>
+#include <cmath>
 #include <cstdint>
-#include <cstdio>
 #include <map>
 #include <string>
+#include <system_error>
+#include <type_traits>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include <heed/core/errors.hpp>
 
 namespace translation {
+
+/// A file's metadata: names and texts.
+using metadata = std::map<std::string, std::string>;
+
+inline const std::string& entry(const metadata& from, const std::string& name)
+{
+    const auto found = from.find(name);
+    if (found == from.end()) throw heed::error("not what `translate train` writes: its metadata have no " + name);
+    return found->second;
+}
+
+inline std::string text_of(const std::string& value) { return value; }
+inline std::string text_of(std::uint64_t value) { return std::to_string(value); }
+inline std::string text_of(double value) { return fmt::format("{:.17g}", value); }
+
+/// The inverse of text_of; numbers must be finite and not negative. Throws heed::error for anything else.
+inline void read_entry(const metadata& from, const std::string& name, std::string& to) { to = entry(from, name); }
+template <class Number>
+void read_entry(const metadata& from, const std::string& name, Number& to)
+{
+    const std::string& text = entry(from, name);
+    const char* const end = text.data() + text.size();
+    const auto [stop, failure] = std::from_chars(text.data(), end, to);
+    bool good = failure == std::errc{} && stop == end;
+    if constexpr (std::is_floating_point_v<Number>) good = good && std::isfinite(to) && to >= 0;
+    if (!good) throw heed::error(name + " is \"" + text + "\" in its metadata, which is no such number");
+}
 
 /// Everything that decides what a run learns. A model file carries it all.
 struct options {
@@ -43,53 +75,16 @@ struct options {
         member("label-smoothing", self.label_smoothing);
     }
 
-    static std::string text(const std::string& value) { return value; }
-    static std::string text(std::uint64_t value) { return std::to_string(value); }
-    static std::string text(double value)
+    void write(metadata& to) const
     {
-        char digits[32];
-        std::snprintf(digits, sizeof digits, "%.17g", value);
-        return digits;
+        each(*this, [&](const char* name, const auto& value) { to["options." + std::string(name)] = text_of(value); });
     }
 
-    void write(std::map<std::string, std::string>& metadata) const
-    {
-        each(*this,
-             [&](const char* name, const auto& value) { metadata["options." + std::string(name)] = text(value); });
-    }
-
-    static options read(const std::map<std::string, std::string>& metadata, const std::string& where)
+    static options read(const metadata& from)
     {
         options result;
-        each(result, [&](const char* name, auto& value) {
-            const auto found = metadata.find("options." + std::string(name));
-            if (found == metadata.end()) {
-                throw heed::error(where + ": no option \"" + name +
-                                  "\" in the file; it is not a model of this program");
-            }
-            parse(found->second, value, where + ": option " + name);
-        });
+        each(result, [&](const char* name, auto& value) { read_entry(from, "options." + std::string(name), value); });
         return result;
-    }
-
-private:
-    static void parse(const std::string& from, std::string& to, const std::string&) { to = from; }
-    template <class Number>
-    static void parse(const std::string& from, Number& to, const std::string& where)
-    {
-        std::size_t used = 0;
-        try {
-            if constexpr (std::is_same_v<Number, double>) {
-                to = std::stod(from, &used);
-            } else {
-                to = std::stoull(from, &used);
-            }
-        } catch (const std::exception&) {
-            used = 0;
-        }
-        if (used != from.size() || from.empty() || from.front() == '-') {
-            throw heed::error(where + " is \"" + from + "\" but must be a number");
-        }
     }
 };
 

@@ -26,6 +26,9 @@ inline std::string duration_text(double seconds)
     return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
 }
 
+/// A line on standard error. A log that cannot be written is no reason to stop.
+inline void say(const std::string& text) { std::fputs((text + '\n').c_str(), stderr); }
+
 /// One line on standard error that is written over and over; nothing where standard error is no terminal, since a log
 /// should hold only what lasts.
 class live_line {

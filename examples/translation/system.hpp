@@ -87,15 +87,19 @@ public:
 
     void take_optimiser(const heed::io::archive& from) override
     {
-        const auto steps = from.metadata.find("adam.steps");
-        if (steps == from.metadata.end()) throw heed::error("the file has no optimiser's state");
+        std::size_t steps = 0;
+        read_entry(from.metadata, "adam.steps", steps);
         std::vector<heed::nn::adam<float>::moments> state;
-        heed::for_each_parameter(model_, [&](const std::string& name, const auto&) {
-            if (from.find("adam.first." + name) == nullptr) return;
-            state.push_back(
-                {name, from.at("adam.first." + name).values<float>(), from.at("adam.second." + name).values<float>()});
+        heed::for_each_parameter(model_, [&](const std::string& name, const auto& x) {
+            const auto moments = [&](const std::string& which) {
+                const heed::io::tensor_entry& stored = from.at("adam." + which + "." + name);
+                if (stored.size() != heed::view_of(x).size())
+                    throw heed::error("\"" + stored.name + "\" has not as many numbers as the parameter it belongs to");
+                return stored.template values<float>();
+            };
+            if (steps > 0) state.push_back({name, moments("first"), moments("second")});
         });
-        optimiser_.restore(std::stoull(steps->second), std::move(state));
+        optimiser_.restore(steps, std::move(state));
     }
 
 private:

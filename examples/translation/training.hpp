@@ -2,12 +2,9 @@
 #pragma once
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <csignal>
 #include <filesystem>
-#include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,16 +28,17 @@ struct examples {
     std::vector<id_sentence> source, target;
 };
 
-/// Set by Ctrl-C. A second Ctrl-C ends the program at once.
+/// The signal that asked for an end: Ctrl-C or SIGTERM. The second one ends the program at once.
 inline volatile std::sig_atomic_t interrupted = 0;
 
 inline void stop_politely()
 {
-    std::signal(SIGINT, [](int) {
-        interrupted = 1;
-        std::signal(SIGINT, SIG_DFL);
-    });
-    std::signal(SIGTERM, [](int) { interrupted = 1; });
+    for (const int each : {SIGINT, SIGTERM}) {
+        std::signal(each, [](int number) {
+            interrupted = number;
+            std::signal(number, SIG_DFL);
+        });
+    }
 }
 
 inline batch make_batch(const examples& from, const std::vector<std::size_t>& which)
@@ -75,6 +73,7 @@ translate_all(const system& with, const std::vector<id_sentence>& sources, std::
 {
     std::vector<heed::seq2seq::translation<float>> all(sources.size());
     for (const auto& which : batches_by_length(sources, batch_size)) {
+        if (interrupted != 0) break;
         std::vector<const id_sentence*> some;
         for (const std::size_t i : which) some.push_back(&sources[i]);
         auto done = with.translate(heed::seq2seq::make_source(some), with_weights);
@@ -89,11 +88,13 @@ struct quality {
 };
 
 /// Perplexity of the references and BLEU of the greedy translations, against the references as they were given.
+/// Once interrupted, it is over soon and means nothing.
 inline quality evaluate(const system& with, const examples& pairs, const std::vector<sentence>& references,
                         const heed::text::vocabulary& words, std::size_t batch_size)
 {
     double nats = 0, count = 0;
     for (const auto& which : batches_by_length(pairs.target, batch_size)) {
+        if (interrupted != 0) break;
         const batch some = make_batch(pairs, which);
         nats += with.loss(some);
         count += static_cast<double>(some.target_words);
@@ -111,8 +112,8 @@ struct standing {
     std::size_t streams = 0;                // random streams used by dropout
     double rate = 0;                        // learning rate
     double nats = 0, words = 0;             // of the epoch so far
-    double best = -1;                       // validation BLEU of the best model
-    std::size_t best_epoch = 0, worse = 0;  // epochs since then
+    double best = 0;                        // validation BLEU of the best model
+    std::size_t best_epoch = 0, worse = 0;  // its epoch, from 1, and how many since then
     double seconds = 0;                     // of training and validation so far
     std::size_t finished = 0;               // 1 when there was nothing more to do
 
@@ -134,11 +135,11 @@ struct standing {
 
 inline std::string checkpoint_path(const std::filesystem::path& model) { return model.string() + ".checkpoint"; }
 
-/// What the training text is, in one number: a run cannot be resumed on another text.
-inline std::string fingerprint(const examples& pairs)
+/// What the text is, in one number: a run cannot be resumed on another text.
+inline std::string fingerprint(const examples& training, const examples& validation)
 {
     std::uint64_t hash = 1;
-    for (const auto* side : {&pairs.source, &pairs.target}) {
+    for (const auto* side : {&training.source, &training.target, &validation.source, &validation.target}) {
         for (const id_sentence& words : *side) {
             for (const std::uint32_t word : words) hash = heed::mix(hash ^ word);
             hash = heed::mix(hash + 1);
@@ -155,53 +156,39 @@ inline void save_checkpoint(const std::filesystem::path& path, const translator_
     archive.metadata["training.text"] = text;
     archive.metadata["training.threads"] = std::to_string(heed::threads());
     standing::each(at, [&](const char* name, const auto& value) {
-        archive.metadata["training." + std::string(name)] = options::text(value);
+        archive.metadata["training." + std::string(name)] = text_of(value);
     });
     heed::io::save(path, archive);
 }
 
 /// Goes on from a checkpoint: fills the model and says where the run stands.
-inline standing load_checkpoint(const std::filesystem::path& path, translator_file& model, const std::string& text)
+inline standing load_checkpoint(const heed::io::archive& archive, translator_file& model, const std::string& text)
 {
-    const heed::io::archive archive = heed::io::load(path);
-    const std::string where = path.string();
-    const auto entry = [&](const std::string& name) -> const std::string& {
-        const auto found = archive.metadata.find("training." + name);
-        if (found == archive.metadata.end())
-            throw heed::error(where + ": not a checkpoint: it has no training." + name);
-        return found->second;
-    };
-    translator_file stored = from_archive(archive, where);
-    std::map<std::string, std::string> now, then;
-    model.how.write(now);
-    stored.how.write(then);
-    for (const auto& [name, value] : now) {
-        const std::string option = name.substr(name.find('.') + 1);
-        if (option != "epochs" && option != "patience" && then[name] != value) {
-            throw heed::error(where + ": this run was started with --" + option + " " + then[name] + ", not " + value +
+    standing at;
+    standing::each(at, [&](const char* name, auto& value) {
+        read_entry(archive.metadata, "training." + std::string(name), value);
+    });
+    metadata wanted;
+    model.how.write(wanted);
+    for (const auto& [name, value] : wanted) {
+        const std::string option = name.substr(name.find('.') + 1), &before = entry(archive.metadata, name);
+        if (option != "epochs" && option != "patience" && before != value) {
+            throw heed::error("this run was started with --" + option + " " + before + ", not " + value +
                               "; give the same options to resume it");
         }
     }
-    if (entry("text") != text || stored.source.words() != model.source.words() ||
-        stored.target.words() != model.target.words()) {
-        throw heed::error(where + ": this run was started on another training text; give the same files to resume it");
+    translator_file stored = from_archive(archive);
+    if (entry(archive.metadata, "training.text") != text || stored.source != model.source ||
+        stored.target != model.target) {
+        throw heed::error("this run was started on another text; give the same files to resume it");
     }
-    if (entry("threads") != std::to_string(heed::threads())) {
-        fmt::print(stderr,
-                   "note: started with {} threads, resumed with {}: the result will differ in its last digits\n",
-                   entry("threads"), heed::threads());
+    if (const std::string& threads = entry(archive.metadata, "training.threads");
+        threads != std::to_string(heed::threads())) {
+        say(fmt::format("note: started with --threads {}, resumed with {}: the result will differ in its last digits",
+                        threads, heed::threads()));
     }
     stored.system->take_optimiser(archive);
     model.system = std::move(stored.system);
-    standing at;
-    standing::each(at, [&](const char* name, auto& value) {
-        using number = std::remove_reference_t<decltype(value)>;
-        if constexpr (std::is_same_v<number, double>) {
-            value = std::stod(entry(name));
-        } else {
-            value = static_cast<number>(std::stoull(entry(name)));
-        }
-    });
     return at;
 }
 
@@ -215,36 +202,41 @@ struct outcome {
 /// halved unless BLEU improved. The best model is written to `path` as soon as it is known; `path`.checkpoint is where
 /// --resume goes on. With an empty path nothing is written.
 inline outcome train(translator_file& model, const examples& training, const examples& validation,
-                     const std::vector<sentence>& references, const std::filesystem::path& path, bool resume,
-                     const std::function<bool(const quality&)>& good_enough = {})
+                     const std::vector<sentence>& references, const std::filesystem::path& path, bool resume)
 {
     const options& how = model.how;
-    const std::string text = fingerprint(training);
+    const std::string text = fingerprint(training, validation);
     const std::string checkpoint = checkpoint_path(path);
     standing at;
     at.rate = how.learning_rate;
-    if (resume) at = load_checkpoint(checkpoint, model, text);
+    if (resume) {
+        const heed::io::archive archive = heed::io::load(checkpoint);
+        at = about(checkpoint, [&] { return load_checkpoint(archive, model, text); });
+        if (at.best_epoch > 0 && !std::filesystem::exists(path))
+            throw heed::error(path.string() + ": the best model so far is gone; put it back, or start anew");
+    }
     at.finished = 0;
     const double before = at.seconds;
     const clock::time_point start = clock::now();
+    live_line line;
+    heed::random_source random{heed::mix(how.seed + 1), at.streams};
     const auto keep = [&] {
+        at.streams = random.streams;
         at.seconds = before + seconds_since(start);
         if (!path.empty()) save_checkpoint(checkpoint, model, at, text);
     };
-    live_line line;
-    heed::random_source random{heed::mix(how.seed + 1), at.streams};
-    while (at.epoch < how.epochs && !(at.worse > how.patience)) {
+    const auto stop = [&] {
+        line.clear();
+        keep();
+        return outcome{at, true};
+    };
+    while (at.epoch < how.epochs && at.worse <= how.patience) {
         const auto batches = heed::seq2seq::shuffled_batches(training.source, training.target, how.batch,
                                                              heed::mix(how.seed ^ heed::mix(at.epoch)));
         const clock::time_point epoch_start = clock::now();
         double here = 0;  // words since then
         for (; at.batch < batches.size(); ++at.batch) {
-            if (interrupted != 0) {
-                line.clear();
-                at.streams = random.streams;
-                keep();
-                return {at, true};
-            }
+            if (interrupted != 0) return stop();
             batch some = make_batch(training, batches[at.batch]);
             const auto step = model.system->train(some, how, random, at.rate);
             if (!std::isfinite(step.loss)) {
@@ -256,37 +248,34 @@ inline outcome train(translator_file& model, const examples& training, const exa
             here += static_cast<double>(some.target_words);
             const double done = static_cast<double>(at.batch + 1) / static_cast<double>(batches.size());
             const double speed = here / seconds_since(epoch_start);
-            const double all_words = at.words / done;
-            line.show(fmt::format(
-                "epoch {}/{} {:3.0f} %  loss {:.3f}  {:.0f} tokens/s  left {} of this epoch, at most {} in all",
-                at.epoch + 1, how.epochs, 100 * done, at.nats / at.words, speed,
-                duration_text((1 - done) * all_words / speed),
-                duration_text((static_cast<double>(how.epochs - at.epoch) - done) * all_words / speed)));
+            const double epoch_seconds = at.words / done / speed;
+            line.show(fmt::format("epoch {}/{} {:3.0f} %  loss {:.3f}  {:.0f} tokens/s  left: {}, in all at most {}",
+                                  at.epoch + 1, how.epochs, 100 * done, at.nats / at.words, speed,
+                                  duration_text((1 - done) * epoch_seconds),
+                                  duration_text((static_cast<double>(how.epochs - at.epoch) - done) * epoch_seconds)));
         }
-        at.streams = random.streams;
         const double speed = here / seconds_since(epoch_start);
         line.show("validation …");
         const quality now = evaluate(*model.system, validation, references, model.target, how.batch);
+        if (interrupted != 0) return stop();  // resumed, the epoch is at its end and validated once more
         line.clear();
-        const bool better = now.bleu.score > at.best;
-        fmt::print(stderr,
-                   "epoch {:2}  loss {:.3f}  {:.0f} tokens/s  validation: perplexity {:.2f}, BLEU {:.2f}{}  {}\n",
-                   at.epoch + 1, at.nats / at.words, speed, now.perplexity, now.bleu.score, better ? " *" : "",
-                   duration_text(before + seconds_since(start)));
+        const bool better = at.best_epoch == 0 || now.bleu.score > at.best;
+        say(fmt::format("epoch {:2}  loss {:.3f}{}  validation: perplexity {:.2f}, BLEU {:.2f}{}  {}", at.epoch + 1,
+                        at.nats / at.words, here > 0 ? fmt::format("  {:.0f} tokens/s", speed) : "", now.perplexity,
+                        now.bleu.score, better ? " *" : "", duration_text(before + seconds_since(start))));
+        ++at.epoch;
+        at.batch = 0;
+        at.nats = at.words = 0;
         if (better) {
             at.best = now.bleu.score;
-            at.best_epoch = at.epoch + 1;
+            at.best_epoch = at.epoch;
             at.worse = 0;
             if (!path.empty()) save_model(path, model);
         } else {
             ++at.worse;
             at.rate /= 2;
         }
-        ++at.epoch;
-        at.batch = 0;
-        at.nats = at.words = 0;
         keep();
-        if (good_enough && good_enough(now)) break;
     }
     at.finished = 1;
     keep();

@@ -14,4 +14,8 @@ auto lift(tape<T>& on, const M& module)
     return transform_parameters(module, [&on](const std::string&, const auto& tensor) { return on.parameter(tensor); });
 }
 
+/// Not of a temporary: the variables would refer to weights that are gone.
+template <class T, parameterised M>
+auto lift(tape<T>& on, const M&& module) = delete;
+
 }  // namespace heed::ad

@@ -89,16 +89,17 @@ var<T, 0> twin(const ops::cross_entropy_op& operation, const var<T, 3>& x, const
     auto [loss, out] = on.template make<0>({}, x.wanted() || W.wanted() || b.wanted());
     const std::size_t rows = targets.words.ids.size(), N = W.shape()[0], V = W.shape()[1];
     T* logits = on.memory().template array_of<T>(rows * V);
-    ops::linear_op::compute(rows, N, V, x.data(), W.data(), b.data(), logits);
     T* losses = on.memory().template array_of<T>(rows);
     const T* weights = targets.weights.data();
     if (!loss.wanted()) {
+        ops::linear_op::compute(rows, N, V, x.data(), W.data(), b.data(), logits);
         *out = static_cast<T>(kernels::cross_entropy(rows, V, static_cast<const T*>(logits), targets.words.ids.data(),
                                                      weights, smoothing, losses));
         return loss;
     }
-    *out = static_cast<T>(
-        kernels::cross_entropy_in_place(rows, V, logits, targets.words.ids.data(), weights, smoothing, losses));
+    ops::linear_op::compute<T>(rows, N, V, x.data(), W.data(), nullptr, logits);
+    *out = static_cast<T>(kernels::cross_entropy_in_place(rows, V, logits, targets.words.ids.data(), weights, smoothing,
+                                                          losses, b.data()));
     on.record([&on, x, W, b, loss = loss, logits, rows, N, V] {
         const T* d_loss = on.reached(loss);
         if (d_loss == nullptr) return;

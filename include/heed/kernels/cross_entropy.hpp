@@ -52,7 +52,7 @@ inline T cross_entropy_row(std::size_t n, const T* x, std::size_t target, T weig
 
 template <class T, class Index>
 inline double cross_entropy(std::size_t rows, std::size_t vocabulary, const T* logits, const Index* targets,
-                            const T* weights, T smoothing, T* losses, T* gradient)
+                            const T* weights, T smoothing, T* losses, T* gradient, const T* bias = nullptr)
 {
     parallel_for(rows, rows_a_shard(vocabulary), [=](std::size_t begin, std::size_t end, std::size_t) {
         for (std::size_t r = begin; r < end; ++r) {
@@ -62,6 +62,11 @@ inline double cross_entropy(std::size_t rows, std::size_t vocabulary, const T* l
                 losses[r] = T(0);
                 if (dx != nullptr) zero(dx, vocabulary);
                 continue;
+            }
+            if (bias !=
+                nullptr) {  // here the row comes into the cache anyway; a pass of its own would cost one through memory
+                simd::transform(
+                    vocabulary, dx, [](auto x, auto b) { return x + b; }, logits + r * vocabulary, bias);
             }
             losses[r] = cross_entropy_row(vocabulary, logits + r * vocabulary, static_cast<std::size_t>(targets[r]),
                                           weight, smoothing, dx);
@@ -87,13 +92,14 @@ double cross_entropy(std::size_t rows, std::size_t vocabulary, const T* logits, 
                                  static_cast<T*>(nullptr));
 }
 
-/// The same, and the logits are replaced by the gradient of Σ_r weight_r loss_r.
+/// The same, and the logits are replaced by the gradient of Σ_r weight_r loss_r. With a bias [V] given, the logits are
+/// taken to be without it.
 template <class T, class Index>
 double cross_entropy_in_place(std::size_t rows, std::size_t vocabulary, T* logits, const Index* targets,
-                              const T* weights, T smoothing, T* losses)
+                              const T* weights, T smoothing, T* losses, const T* bias = nullptr)
 {
     return detail::cross_entropy(rows, vocabulary, static_cast<const T*>(logits), targets, weights, smoothing, losses,
-                                 logits);
+                                 logits, bias);
 }
 
 }  // namespace heed::kernels

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// expect: heed: a score policy must be callable: add `auto operator..\(const heed::tensor auto& query, const heed::tensor auto& keys\) const`
+#include <heed/heed.hpp>
+
+struct score {
+    static constexpr heed::weight_kind weights = heed::weight_kind::per_position;
+    static auto parameters(auto&, auto&&) { return score{}; }
+};
+
+const heed::attention attend{score{}, heed::normalize::softmax{}, heed::combine::weighted_sum{}};

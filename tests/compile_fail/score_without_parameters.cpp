@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// expect: heed: a score policy must show its parameters: add `static auto parameters.auto& self, auto&& visit.`
+#include <heed/heed.hpp>
+
+struct score {
+    static constexpr heed::weight_kind weights = heed::weight_kind::per_position;
+    auto operator()(const heed::tensor auto& query, const heed::tensor auto& keys) const
+    {
+        return heed::ops::dot_each(query, keys);
+    }
+};
+
+const heed::attention attend{score{}, heed::normalize::softmax{}, heed::combine::weighted_sum{}};

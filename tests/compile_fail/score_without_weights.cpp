@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// expect: heed: a score policy must say what it gives scores to: add `static constexpr heed::weight_kind weights = heed::weight_kind::per_position;` .or per_dimension.
+#include <heed/heed.hpp>
+
+struct score {
+    auto operator()(const heed::tensor auto& query, const heed::tensor auto& keys) const
+    {
+        return heed::ops::dot_each(query, keys);
+    }
+    static auto parameters(auto&, auto&&) { return score{}; }
+};
+
+const heed::attention attend{score{}, heed::normalize::softmax{}, heed::combine::weighted_sum{}};
