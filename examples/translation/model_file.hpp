@@ -63,13 +63,11 @@ inline void check_sizes(const heed::io::archive& archive, const translator_file&
     claim("decoder.embedding", model.target.size(), E);
     claim("encoder.forward.W", E, 3 * H);
     claim("decoder.W_s", H, H);
+    if (model.how.attention == "none") return;
+    const bool reads_word = model.how.attention == "additive-y" || model.how.attention == "per-dimension";
     const std::string score = "decoder.attention.score.";
-    if (archive.find(score + "Y") != nullptr) {  // the attentions that read the previous word
-        claim(score + "Y", E, A);
-        claim(score + "base.W", H, A);
-    } else if (model.how.attention != "none") {
-        claim(score + "W", H, A);
-    }
+    claim(score + (reads_word ? "base.W" : "W"), H, A);
+    if (reads_word) claim(score + "Y", E, A);
 }
 
 inline translator_file from_archive(const heed::io::archive& archive)

@@ -249,7 +249,7 @@ inline outcome train(translator_file& model, const examples& training, const exa
             const double done = static_cast<double>(at.batch + 1) / static_cast<double>(batches.size());
             const double speed = here / seconds_since(epoch_start);
             const double epoch_seconds = at.words / done / speed;
-            line.show(fmt::format("epoch {}/{} {:3.0f} %  loss {:.3f}  {:.0f} tokens/s  left: {}, in all at most {}",
+            line.show(fmt::format("epoch {}/{} {:3.0f} %  loss {:.3f}  {:.0f} tokens/s  left {}, all epochs {}",
                                   at.epoch + 1, how.epochs, 100 * done, at.nats / at.words, speed,
                                   duration_text((1 - done) * epoch_seconds),
                                   duration_text((static_cast<double>(how.epochs - at.epoch) - done) * epoch_seconds)));

@@ -72,9 +72,10 @@ consteval bool check_score_policy()
             "heed::tensor auto& keys) const`, from [B,Q] and [B,T,A] to scores [B,T] (or [B,T,D])");
         static_assert(
             parameterised<P>,
-            "heed: a score policy must show its parameters: add `static auto parameters(auto& self, auto&& visit)` "
-            "that returns the policy rebuilt from visit(\"name\", self.name) for each parameter");
-        return scorer<P>;
+            "heed: a score policy must show its parameters: make it a template of their types and add `static auto "
+            "parameters(auto& self, auto&& visit) { return mine::policy{visit(\"W\", self.W), ...}; }`, with the "
+            "namespace before its name (inside the class the bare name means this very type)");
+        return true;
     }
 }
 
@@ -91,9 +92,10 @@ consteval bool check_normalize_policy()
             "auto& at) const` (with state: scores, state, at), from scores to weights of the same shape");
         static_assert(
             parameterised<P>,
-            "heed: a normalize policy must show its parameters: add `static auto parameters(auto& self, auto&& "
-            "visit)` that returns the policy rebuilt from visit(\"name\", self.name) for each parameter");
-        return normalizer<P>;
+            "heed: a normalize policy must show its parameters: make it a template of their types and add `static auto "
+            "parameters(auto& self, auto&& visit) { return mine::policy{visit(\"W\", self.W), ...}; }`, with the "
+            "namespace before its name (inside the class the bare name means this very type)");
+        return true;
     }
 }
 
@@ -114,9 +116,10 @@ consteval bool check_combine_policy()
             "heed::tensor auto& values) const`, from weights and values [B,T,D] to contexts [B,D]");
         static_assert(
             parameterised<P>,
-            "heed: a combine policy must show its parameters: add `static auto parameters(auto& self, auto&& visit)` "
-            "that returns the policy rebuilt from visit(\"name\", self.name) for each parameter");
-        return combiner<P>;
+            "heed: a combine policy must show its parameters: make it a template of their types and add `static auto "
+            "parameters(auto& self, auto&& visit) { return mine::policy{visit(\"W\", self.W), ...}; }`, with the "
+            "namespace before its name (inside the class the bare name means this very type)");
+        return true;
     }
 }
 

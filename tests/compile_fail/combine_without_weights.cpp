@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// expect: heed: a combine policy must say which weights it takes: add `static constexpr heed::weight_kind weights
+// expect: heed: a combine policy must say which weights it takes: add `static constexpr heed::weight_kind
 #include <heed/heed.hpp>
 
 struct combine {

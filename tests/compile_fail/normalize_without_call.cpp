@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// expect: heed: a normalize policy must be callable: add `auto operator..\(const heed::tensor auto& scores, const auto& at\) const`
+// expect: heed: a normalize policy must be callable: add `auto operator..\(const heed::tensor auto& scores
 #include <heed/heed.hpp>
 
 struct normalize {

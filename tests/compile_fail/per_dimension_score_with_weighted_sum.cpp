@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// expect: heed: this score and this combiner do not fit: a score per position goes with combine::weighted_sum, a score per dimension with combine::elementwise_sum
+// expect: heed: this score and this combiner do not fit: a score per position goes with combine::weighted_sum
 #include <heed/heed.hpp>
 
 using namespace heed;

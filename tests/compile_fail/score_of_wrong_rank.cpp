@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// expect: heed: the score's result has the wrong rank: a score per position gives .B,T., a score per dimension gives .B,T,D.
+// expect: heed: the score's result has the wrong rank: a score per position gives .B,T.
 #include <heed/heed.hpp>
 
 using namespace heed;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// expect: heed: a score policy must be callable: add `auto operator..\(const heed::tensor auto& query, const heed::tensor auto& keys\) const`
+// expect: heed: a score policy must be callable: add `auto operator..\(const heed::tensor auto& query
 #include <heed/heed.hpp>
 
 struct score {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// expect: heed: a score policy must show its parameters: add `static auto parameters.auto& self, auto&& visit.`
+// expect: heed: a score policy must show its parameters: .* `static auto parameters.auto& self
 #include <heed/heed.hpp>
 
 struct score {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// expect: heed: a score policy must say what it gives scores to: add `static constexpr heed::weight_kind weights = heed::weight_kind::per_position;` .or per_dimension.
+// expect: heed: a score policy must say what it gives scores to: add `static constexpr heed::weight_kind weights
 #include <heed/heed.hpp>
 
 struct score {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// expect: deleted
+// expect: deleted [a-z ]*function.*parameter
 #include <heed/heed.hpp>
 
 // The tape refers to a parameter's memory. That of a temporary would be gone before the first operation.

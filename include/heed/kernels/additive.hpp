@@ -67,14 +67,14 @@ inline void additive_scores_rows_backward(std::size_t a0, std::size_t a1, const 
     each_column<T>(a0, a1, [&](std::size_t a, auto get, auto put) {
         const vec<T> q = get(query + a), w = get(v + a);
         vec<T> dq = get(d_query + a), dv = get(d_v + a);
-        for (std::size_t r = 0; r < rows; ++r) {
+        unrolled<rows>([&](auto r) {
             const vec<T> t = tanh(q + get(keys + r * stride + a));
             const vec<T> g = de[r] * w;
             const vec<T> d = fma(-(g * t), t, g);
             dv = fma(de[r], t, dv);
             dq = dq + d;
             put(d_keys + r * d_stride + a, get(d_keys + r * d_stride + a) + d);
-        }
+        });
         put(d_query + a, dq);
         put(d_v + a, dv);
     });

@@ -135,7 +135,7 @@ inline void per_dimension_piece(std::size_t n, std::size_t width, const T* score
         constexpr std::size_t rows = decltype(count)::value;
         each_column<T>(d0, d1, [&](std::size_t d, auto get, auto put) {
             vec<T> m = get(top + d);
-            for (std::size_t r = 0; r < rows; ++r) m = max(m, get(scores + (t + r) * width + d));
+            unrolled<rows>([&](auto r) { m = max(m, get(scores + (t + r) * width + d)); });
             put(top + d, m);
         });
     };
@@ -145,11 +145,11 @@ inline void per_dimension_piece(std::size_t n, std::size_t width, const T* score
         each_column<T>(d0, d1, [&](std::size_t d, auto get, auto put) {
             const vec<T> m = get(top + d);
             vec<T> c = get(context + d), part[rows];
-            for (std::size_t r = 0; r < rows; ++r) {
+            unrolled<rows>([&](auto r) {
                 if (more) __builtin_prefetch(values + (t + rows + r) * width + d);
                 part[r] = exp(get(scores + (t + r) * width + d) - m);
                 c = fma(part[r], get(values + (t + r) * width + d), c);
-            }
+            });
             if constexpr (rows == 4) part[0] = (part[0] + part[1]) + (part[2] + part[3]);
             put(scale + d, get(scale + d) + part[0]);
             put(context + d, c);

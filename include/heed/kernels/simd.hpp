@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 #include <type_traits>
+#include <utility>
 
 #if defined(__SSE2__)
 #include <immintrin.h>
@@ -382,6 +383,18 @@ HEED_SIMD_INLINE vec<T> fill_behind(std::type_identity_t<vec<T>> v, std::size_t 
     for (std::size_t i = 0; i < lanes<T>; ++i) lane[i] = static_cast<std::remove_cvref_t<decltype(lane[i])>>(i);
     const mask<T> limit = mask<T>{} + static_cast<std::remove_cvref_t<decltype(lane[0])>>(count);
     return select(lane < limit, static_cast<vec<T>>(v), splat(rest));
+}
+
+/// f(0), f(1), … f(count - 1), written out: a loop over rows inside a loop over columns would read all rows through one
+/// load instruction, and the hardware prefetches by instruction (measured from DRAM: half the speed).
+template <std::size_t count, class F>
+HEED_SIMD_INLINE void unrolled(F&& f)
+{
+    [&]<std::size_t... i>(std::index_sequence<i...>) __attribute__((always_inline))
+    {
+        (f(std::integral_constant<std::size_t, i>{}), ...);
+    }
+    (std::make_index_sequence<count>{});
 }
 
 /// y[i] = f(x[i]...) for i < n, where f maps registers to a register. y may be one of the x.

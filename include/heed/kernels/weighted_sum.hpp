@@ -53,10 +53,10 @@ inline void weighted_sum_rows_backward(std::size_t width, const T* weights, cons
     for (std::size_t r = 0; r < rows; ++r) a[r] = splat(weights[r]);
     const auto column = [&](std::size_t d, auto get, auto put) {
         const vec<T> dc = get(d_context + d);
-        for (std::size_t r = 0; r < rows; ++r) {
+        unrolled<rows>([&](auto r) {
             dot[r] = fma(dc, get(values + r * width + d), dot[r]);
             if (d_values != nullptr) put(d_values + r * width + d, fma(a[r], dc, get(d_values + r * width + d)));
-        }
+        });
     };
     each_column<T>(0, width, column);
     for (std::size_t r = 0; r < rows; ++r) d_weights[r] = (g == nullptr ? T(0) : g[r]) + sum(dot[r]);

@@ -55,7 +55,7 @@ struct decoder {
                 return attention.on(source.annotations, real);
             }
         }();
-        auto state = ops::tanh(ops::linear(source.backward, W_s, b_s));
+        auto state = ops::tanh(ops::linear(source.start, W_s, b_s));
         return opening<decltype(memory), decltype(state)>{std::move(memory), std::move(state)};
     }
 

@@ -12,12 +12,32 @@
 namespace heed::seq2seq {
 
 /// What an encoder says of a batch of source sentences.
-template <class Annotations, class Final>
+template <class Annotations, class Start, class Whole>
 struct encoded {
-    Annotations annotations;  // [B,T,2H]; anything in the padding
-    Final forward;            // [B,H] the forward state after the last word
-    Final backward;           // [B,H] the backward state after the first word
+    Annotations annotations;  // [B,T,D]; anything in the padding
+    Start start;              // [B,H] what the decoder's first state is made from
+    Whole whole;              // [B,D] the sentence in one vector
 };
+
+namespace detail {
+
+/// The states of a recurrent layer after each word, in the order of the words: T of [B,H].
+auto run_layer(const auto& cell, const auto& start, const tensor auto& x, const lengths& real, bool reversed)
+{
+    const auto inputs = cell.project(x);  // [T,B,3H]
+    const std::size_t T = shape_of(x)[0];
+    auto h = start.state(shape_of(x)[1], x);
+    using state = decltype(cell.step(ops::block(inputs, std::size_t{0}), h, ops::sentence_ends{}));
+    std::vector<state> states(T);
+    for (std::size_t i = 0; i < T; ++i) {
+        const std::size_t t = reversed ? T - 1 - i : i;
+        states[t] = i == 0 ? cell.step(ops::block(inputs, t), h, {&real, t})
+                           : cell.step(ops::block(inputs, t), states[reversed ? t + 1 : t - 1], {&real, t});
+    }
+    return states;
+}
+
+}  // namespace detail
 
 /// The bidirectional encoder of RNNsearch: an annotation tells of the word it stands at and of what surrounds it.
 ///
@@ -38,12 +58,14 @@ struct bidirectional_encoder {
         const std::size_t T = source.words.steps, B = source.words.batch;
         source.real.require("bidirectional_encoder::encode", B, T);
         const auto x = drop(ops::lookup(embedding, source.words));  // [T,B,E]
-        const auto forwards = run(forward, forward_start, x, source.real, false);
-        const auto backwards = run(backward, backward_start, x, source.real, true);
+        const auto forwards = detail::run_layer(forward, forward_start, x, source.real, false);
+        const auto backwards = detail::run_layer(backward, backward_start, x, source.real, true);
         const auto both = drop(ops::concat(ops::stack(forwards), ops::stack(backwards)));  // [T,B,2H]
         auto annotations = ops::swap_axes(both);                                           // [B,T,2H]
-        return encoded<decltype(annotations), std::remove_cvref_t<decltype(forwards[0])>>{
-            std::move(annotations), forwards.back(), backwards[0]};
+        auto whole = ops::concat(forwards.back(), backwards.front());                      // [B,2H]
+        using state = std::remove_cvref_t<decltype(backwards.front())>;
+        return encoded<decltype(annotations), state, decltype(whole)>{std::move(annotations), backwards.front(),
+                                                                      std::move(whole)};
     }
 
     static auto parameters(auto& self, auto&& visit)
@@ -52,27 +74,46 @@ struct bidirectional_encoder {
             visit("embedding", self.embedding), visit("forward", self.forward), visit("backward", self.backward),
             visit("forward_start", self.forward_start), visit("backward_start", self.backward_start)};
     }
-
-private:
-    /// The states after each word, in the order of the words: T of [B,H].
-    static auto run(const Gru& cell, const Start& start, const tensor auto& x, const lengths& real, bool reversed)
-    {
-        const auto inputs = cell.project(x);  // [T,B,3H]
-        const std::size_t T = shape_of(x)[0];
-        auto h = start.state(shape_of(x)[1], x);
-        using state = decltype(cell.step(ops::block(inputs, std::size_t{0}), h, ops::sentence_ends{}));
-        std::vector<state> states(T);
-        for (std::size_t i = 0; i < T; ++i) {
-            const std::size_t t = reversed ? T - 1 - i : i;
-            states[t] = i == 0 ? cell.step(ops::block(inputs, t), h, {&real, t})
-                               : cell.step(ops::block(inputs, t), states[reversed ? t + 1 : t - 1], {&real, t});
-        }
-        return states;
-    }
 };
 
 template <class Matrix, class Gru, class Start>
 bidirectional_encoder(Matrix, Gru, Gru, Start, Start) -> bidirectional_encoder<Matrix, Gru, Start>;
+
+/// The encoder of RNNencdec: it reads the sentence once, and its last state has to hold all of it.
+///
+///     h_t = GRU(h_{t-1}, E x_t),  the sentence is h_T           Cho et al. 2014, §2.2 · SPEC E11
+template <class Matrix, class Gru, class Start>
+struct forward_encoder {
+    Matrix embedding;  // [V,E]
+    Gru cell;
+    Start start;
+
+    auto encode(const source_batch& source, const nn::dropout& drop = {}) const
+    {
+        source.real.require("forward_encoder::encode", source.words.batch, source.words.steps);
+        const auto x = drop(ops::lookup(embedding, source.words));  // [T,B,E]
+        const auto states = detail::run_layer(cell, start, x, source.real, false);
+        auto annotations = ops::swap_axes(drop(ops::stack(states)));  // [B,T,H]
+        using state = std::remove_cvref_t<decltype(states.back())>;
+        return encoded<decltype(annotations), state, state>{std::move(annotations), states.back(), states.back()};
+    }
+
+    static auto parameters(auto& self, auto&& visit)
+    {
+        return seq2seq::forward_encoder{visit("embedding", self.embedding), visit("cell", self.cell),
+                                        visit("start", self.start)};
+    }
+};
+
+template <class Matrix, class Gru, class Start>
+forward_encoder(Matrix, Gru, Start) -> forward_encoder<Matrix, Gru, Start>;
+
+template <class T>
+auto make_forward_encoder(random_source& random, std::size_t vocabulary, std::size_t embedding, std::size_t hidden)
+{
+    return forward_encoder{nn::gaussian<T>(random, vocabulary, embedding, 0.1),
+                           nn::make_gru<T>(random, embedding, hidden), nn::trained_start{nn::zeros<T>(hidden)}};
+}
 
 /// A new encoder with trained initial states.
 template <class T>

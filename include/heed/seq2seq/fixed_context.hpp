@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include <utility>
+#include <type_traits>
 
 #include <heed/attention.hpp>
 
@@ -9,20 +9,20 @@ namespace heed::seq2seq {
 
 /// No attention: the whole source sentence in one vector, the same at every step.
 ///
-///     c = [→h_T; ←h_1]                        RNNencdec, Cho et al. 2014; Sutskever et al. 2014 · SPEC E11, M1
+///     c = h_T                                 RNNencdec, Cho et al. 2014 · SPEC E11, M1
 ///
-/// Stands where an attention stands, so that one decoder serves both. Deviation: both directions are read, as with
-/// attention, so that the two systems differ in nothing else.
+/// Stands where an attention stands, so that one decoder serves both. With `forward_encoder` the vector is h_T, as in
+/// the paper (which puts one more layer, tanh(V h_T), between; the decoder's own matrices take its place); with
+/// `bidirectional_encoder` it is [→h_T; ←h_1], which no paper here has and which does much better.
 struct fixed_context {
     template <class Summary>
     struct source_vector {
-        Summary summary;  // [B,2H]
+        Summary summary;  // [B,D]
     };
 
     auto on(const auto& source, const lengths&) const
     {
-        auto summary = ops::concat(source.forward, source.backward);
-        return source_vector<decltype(summary)>{std::move(summary)};
+        return source_vector<std::remove_cvref_t<decltype(source.whole)>>{source.whole};
     }
 
     attention_state<no_state> start(const auto&) const { return {}; }

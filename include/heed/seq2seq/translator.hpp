@@ -42,15 +42,23 @@ struct sizes {
     std::size_t alignment = 256;  // the hidden layer of the score
 };
 
-/// A new RNNsearch around the attention that make_attention(random, sizes) gives.
+/// A new translator around the attention that make_attention(random, sizes) gives: RNNsearch, or, around fixed_context,
+/// RNNencdec.
 template <class T, class MakeAttention>
 auto make_translator(std::uint64_t seed, const sizes& n, MakeAttention&& make_attention)
 {
     random_source random{seed, 0};
-    auto encoder = make_bidirectional_encoder<T>(random, n.source_vocabulary, n.embedding, n.hidden);
+    constexpr bool looks = !std::is_same_v<decltype(make_attention(random, n)), fixed_context>;
+    auto encoder = [&] {
+        if constexpr (looks) {
+            return make_bidirectional_encoder<T>(random, n.source_vocabulary, n.embedding, n.hidden);
+        } else {
+            return make_forward_encoder<T>(random, n.source_vocabulary, n.embedding, n.hidden);
+        }
+    }();
     auto attention = make_attention(random, n);
-    auto decoder =
-        make_decoder<T>(random, std::move(attention), n.target_vocabulary, n.embedding, n.hidden, 2 * n.hidden);
+    auto decoder = make_decoder<T>(random, std::move(attention), n.target_vocabulary, n.embedding, n.hidden,
+                                   looks ? 2 * n.hidden : n.hidden);
     return translator{std::move(encoder), std::move(decoder)};
 }
 

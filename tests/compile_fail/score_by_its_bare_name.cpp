@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// expect: must show its parameters: make it a template .* return mine::policy.visit
+#include <heed/heed.hpp>
+
+namespace mine {
+
+template <class Matrix>
+struct score {
+    Matrix W;
+    static constexpr heed::weight_kind weights = heed::weight_kind::per_position;
+    auto operator()(const heed::tensor auto& query, const heed::tensor auto& keys) const
+    {
+        return heed::ops::dot_each(heed::ops::linear(query, W), keys);
+    }
+    // `score` alone is score<Matrix> here, and cannot hold what a visitor gives back: mine::score can.
+    static auto parameters(auto& self, auto&& visit) { return score{visit("W", self.W)}; }
+};
+template <class Matrix>
+score(Matrix) -> score<Matrix>;
+
+}  // namespace mine
+
+auto use(heed::array<float, 2> W)
+{
+    return heed::attention{mine::score{W}, heed::normalize::softmax{}, heed::combine::weighted_sum{}};
+}

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Begins each test of the `translate` program, which is the script's first argument: a directory of its own with a small
+# language to learn, and what a test says. The language has three words; its sentences are translated word by word, from
+# the back.
+
+set -Eeu
+export LC_ALL=C OPENBLAS_NUM_THREADS=1
+# A sanitizer's complaint must not look like the program's own.
+export ASAN_OPTIONS=${ASAN_OPTIONS:-}:exitcode=99 UBSAN_OPTIONS=${UBSAN_OPTIONS:-}:exitcode=99
+translate=$(realpath -- "$1")
+directory=$(mktemp -d)
+trap 'rm -rf -- "$directory"' EXIT
+cd -- "$directory"
+
+fail()
+{
+    {
+        printf 'FAILED (line %s): %s\n' "${BASH_LINENO[*]: -2:1}" "$*"
+        [[ -s log ]] && echo "--- the program's messages:" && tail -n 12 log
+    } >&2
+    exit 1
+}
+
+# sentences COUNT SEED FILE: FILE.a in the one language, FILE.b in the other.
+sentences()
+{
+    local -a words=(one two three) meanings=(eins zwei drei)
+    local i j length word line back state=$2
+    for ((i = 0; i < $1; ++i)); do
+        line='' back=''
+        state=$(((state * 1103515245 + 12345) % 2147483648))
+        length=$((1 + state / 65536 % 4))
+        for ((j = 0; j < length; ++j)); do
+            state=$(((state * 1103515245 + 12345) % 2147483648))
+            word=$((state / 65536 % 3))
+            line+=" ${words[word]}" back=" ${meanings[word]}$back"
+        done
+        echo "${line# }" >&3
+        echo "${back# }" >&4
+    done 3>"$3.a" 4>"$3.b"
+}
+
+trap 'fail "$BASH_COMMAND"' ERR
+
+tiny=(--embedding 8 --hidden 8 --alignment 8 --batch 8 --threads 1)
+# train OPTION...: a small model from train.a to train.b; its messages are in `log`.
+train()
+{
+    "$translate" train --source train.a --target train.b --valid-source valid.a --valid-target valid.b \
+        --model model.safetensors "${tiny[@]}" "$@" 2>log
+}
+
+# refused TEXT COMMAND...: the command must end with 1 and one message, which contains TEXT.
+refused()
+{
+    local status=0
+    "${@:2}" >output 2>log || status=$?
+    ((status == 1)) || fail "ended with $status in place of 1: ${*:2}"
+    grep -v '^note: \|^      OPENBLAS' log >messages || true
+    grep -q '^translate: ' messages || fail "no message: ${*:2}"
+    [[ $(tail -n 1 messages) == *"$1"* ]] || fail "the message has no '$1': ${*:2}"
+}
+
+# misused TEXT ARGUMENT...: the arguments must be refused as such, with a message that contains TEXT.
+misused()
+{
+    local status=0
+    "$translate" "${@:2}" >output 2>log || status=$?
+    ((status >= 100 && status < 128)) || fail "ended with $status: ${*:2}"
+    grep -q -- "$1" log || fail "the message has no '$1': ${*:2}"
+}
+
+# metadata NAME FILE: a text in a safetensors file.
+metadata() { head -c 200000 "$2" | grep -a -o "\"$1\":\"[^\"]*\"" | head -n 1 | cut -d '"' -f 4; }
+
+# edited OLD NEW FILE: the safetensors file with another header, as regards this text.
+edited()
+{
+    local size header i
+    size=$(od -An -tu8 -N8 "$3")
+    header=$(tail -c +9 "$3" | head -c "$size")
+    [[ $header == *"$1"* ]] || fail "the header of $3 has no $1"
+    header=${header/"$1"/"$2"}
+    for ((i = 0; i < 8; ++i)); do
+        printf "\\x$(printf %02x $((${#header} >> 8 * i & 255)))"
+    done
+    printf %s "$header"
+    tail -c +$((9 + size)) "$3"
+}

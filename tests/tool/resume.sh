@@ -1,0 +1,95 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Ctrl-C at any moment saves and ends; --resume goes on to the same result, bit for bit.
+# shellcheck source=tests/tool/common.bash
+source "$(dirname "${BASH_SOURCE[0]}")/common.bash"
+sentences 1200 1 train
+sentences 30 2 valid
+how=(--attention temporal --batch 4 --epochs 6 --dropout 0.3)
+
+# interrupt SIGNAL LINES PAUSE OPTION...: ends training that long after so many lines of messages. Gives its status.
+interrupt()
+{
+    local process status=0 line i
+    mkfifo messages.pipe
+    "$translate" train --source train.a --target train.b --valid-source valid.a --valid-target valid.b \
+        --model model.safetensors "${tiny[@]}" "${how[@]}" "${@:4}" 2>messages.pipe &
+    process=$!
+    {
+        for ((i = 0; i < $2; ++i)); do
+            read -r line || break
+            echo "$line"
+            [[ $line == note:* ]] && { read -r line && --i; }
+        done
+        sleep "$3"
+        kill "-$1" $process 2>/dev/null
+        cat
+    } <messages.pipe >log
+    rm messages.pipe
+    wait $process || status=$?
+    return $status
+}
+
+middles=0
+for threads in 1 2; do
+    train "${how[@]}" --threads $threads || fail "uninterrupted"
+    mv model.safetensors uninterrupted.safetensors
+    rm model.safetensors.checkpoint
+
+    # Again and again in one run: in its first epoch, in the middle, by both signals.
+    resume=''
+    for moment in 'INT 1 0' 'INT 1 0.06' 'TERM 2 0.11' 'INT 2 0.03'; do
+        read -r signal lines pause <<<"$moment"
+        status=0
+        # shellcheck disable=SC2086  # no word at first
+        interrupt "$signal" "$lines" "$pause" --threads $threads $resume || status=$?
+        ((status == 128 + $(kill -l "$signal"))) || fail "$signal after $lines lines and $pause s: ended with $status"
+        grep -q '^stopped in epoch .*--resume' log || fail "it does not say what to do next"
+        [[ $(metadata training.finished model.safetensors.checkpoint) == 0 ]] || fail "no unfinished checkpoint"
+        (($(metadata training.batch model.safetensors.checkpoint))) && middles=$((middles + 1))
+        resume=--resume
+    done
+    refused 'add --resume to go on' train "${how[@]}" --threads $threads
+    train "${how[@]}" --threads $threads --resume || fail "resuming"
+    cmp model.safetensors uninterrupted.safetensors || fail "interrupted and resumed, the model is another ($threads threads)"
+    [[ $(metadata training.finished model.safetensors.checkpoint) == 1 ]] || fail "the checkpoint is not a finished one"
+
+    # Nothing to do; and then more epochs, which is what more epochs from the start would have been.
+    train "${how[@]}" --threads $threads --resume || fail "resuming a finished run"
+    cmp model.safetensors uninterrupted.safetensors || fail "resuming a finished run changes the model"
+    train "${how[@]}" --threads $threads --resume --epochs 8 --patience 9 || fail "resuming with more epochs"
+    (($(grep -c '^epoch ' log) == 2)) || fail "two more epochs should have two lines"
+    more=$("$translate" score --model model.safetensors --source valid.a --target valid.b --threads 1 2>/dev/null)
+    rm model.safetensors*
+    train "${how[@]}" --threads $threads --epochs 8 --patience 9 || fail "eight epochs"
+    all=$("$translate" score --model model.safetensors --source valid.a --target valid.b --threads 1 2>/dev/null)
+    [[ $more == "$all" ]] || fail "6 + 2 epochs: $more; 8 epochs: $all"
+    rm model.safetensors*
+done
+((middles >= 4)) || fail "only $middles of 8 interruptions were in the middle of an epoch"
+
+# What --resume refuses.
+refused 'model.safetensors.checkpoint: no such file' train "${how[@]}" --resume
+[[ -e model.safetensors ]] && fail "refused, but there is a model"
+interrupt INT 1 0.05 || (($? == 130)) || fail "ended with another status than 130"
+checkpoint=$(cksum <model.safetensors.checkpoint)
+for other in '--hidden 9' '--attention additive' '--dropout 0.2' '--seed 2' '--batch 5' '--learning-rate 0.002' \
+    '--clip 2' '--label-smoothing 0.1' '--min-count 2' '--embedding 9' '--alignment 9'; do
+    # shellcheck disable=SC2086  # option and value
+    refused "${other% *}" train "${how[@]}" $other --resume
+done
+cp train.b train.old
+sed '7s/.*/eins eins eins eins eins/' train.old >train.b
+refused 'another text' train "${how[@]}" --resume
+mv train.old train.b
+cp valid.a valid.old
+sed '1s/.*/three three/' valid.old >valid.a
+refused 'another text' train "${how[@]}" --resume
+mv valid.old valid.a
+[[ $(cksum <model.safetensors.checkpoint) == "$checkpoint" ]] || fail "a refusal changed the checkpoint"
+train "${how[@]}" --resume --threads 2 || fail "resuming with more threads"
+grep -q '^note: started with --threads 1, resumed with 2' log || fail "no word about the number of threads"
+rm model.safetensors
+refused 'best model so far is gone' train "${how[@]}" --resume
+[[ $(ls -A | grep -c '\.tmp$') == 0 ]] || fail "temporaries are left"

@@ -1,0 +1,92 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Train, translate and score; every attention; as many lines out as in.
+# shellcheck source=tests/tool/common.bash
+source "$(dirname "${BASH_SOURCE[0]}")/common.bash"
+sentences 600 1 train
+sentences 40 2 valid
+
+for attention in none additive-y per-dimension temporal additive; do
+    train --attention $attention --epochs 2 || fail "training with $attention"
+    grep -q "$attention attention" log || fail "$attention is not what it says"
+    [[ $(metadata options.attention model.safetensors) == "$attention" ]] || fail "$attention is not in the model"
+    (($(grep -c '^epoch .*loss .*tokens/s .*perplexity .*BLEU' log) == 2)) || fail "two epochs should have two lines"
+    "$translate" run --model model.safetensors --input valid.a >output 2>log || fail "translating with $attention"
+    (($(wc -l <output) == 40)) || fail "40 lines in, $(wc -l <output) out"
+    rm model.safetensors*
+done
+
+train --epochs 12 --learning-rate 0.01 || fail "training"
+grep -q '^best validation BLEU ' log || fail "no last line"
+"$translate" score --model model.safetensors --source valid.a --target valid.b >score 2>log || fail "scoring"
+grep -q '^BLEU = ' score || fail "no BLEU: $(cat score)"
+grep -q '^perplexity = [0-9]' score || fail "no perplexity: $(cat score)"
+bleu=$(sed 's/^BLEU = \([0-9]*\).*/\1/;q' score)
+((bleu >= 60)) || fail "it should have learnt this language: $(cat score)"
+
+# As many lines out as in, empty ones and one without a last line end included; alone or together, the same.
+printf 'one two\n\nthree unheard-of\n  \r\none' >some
+"$translate" run --model model.safetensors --input some >from_file 2>log || fail "translating a file"
+"$translate" run --model model.safetensors <some >from_standard 2>log || fail "translating standard input"
+"$translate" run --model model.safetensors --batch 1 <some >one_by_one 2>log || fail "translating one by one"
+cmp from_file from_standard || fail "a file and standard input differ"
+cmp from_file one_by_one || fail "the size of a batch changes translations"
+(($(wc -l <from_file) == 5)) || fail "5 lines in, $(wc -l <from_file) out"
+[[ -z $(sed -n '2p;4p' from_file) ]] || fail "an empty line has a translation"
+[[ $(sed -n 5p from_file) == eins ]] || fail "one is $(sed -n 5p from_file)"
+"$translate" run --model model.safetensors </dev/null >output 2>log || fail "nothing to translate"
+[[ ! -s output ]] || fail "a translation of nothing"
+
+# A sentence longer than any that was learnt.
+for ((i = 0; i < 3000; ++i)); do printf 'two '; done >long
+"$translate" run --model model.safetensors --input long >output 2>log || fail "a long sentence"
+(($(wc -l <output) == 1)) || fail "a long sentence must be one line"
+
+# Each answer at once, to somebody who waits for it.
+coproc "$translate" run --model model.safetensors --batch 1 2>log
+echo one >&"${COPROC[1]}"
+read -r -t 60 answer <&"${COPROC[0]}" || fail "no answer before the input ends"
+[[ $answer == eins ]] || fail "the answer to one is $answer"
+exec {COPROC[1]}>&-
+wait "$COPROC_PID" || fail "the end of standard input"
+
+# Pictures.
+"$translate" run --model model.safetensors --input some --alignments some.svg >output 2>log || fail "drawing"
+cmp output from_file || fail "drawing changes translations"
+[[ $(head -c 5 some.svg) == '<svg ' && $(tail -n 1 some.svg) == '</svg>' ]] || fail "no SVG"
+(($(grep -o '<g[ >]' some.svg | wc -l) == $(grep -o '</g>' some.svg | wc -l))) || fail "an SVG that is not well-formed"
+(($(grep -o '<text[ >]' some.svg | wc -l) == $(grep -o '</text>' some.svg | wc -l))) || fail "not well-formed"
+if command -v xmllint >/dev/null; then xmllint --noout some.svg || fail "xmllint on the SVG"; fi
+grep -q '>unheard-of<' some.svg || fail "the picture lacks a word"
+"$translate" run --model model.safetensors --input some --alignments one.svg --pictures 1 >output 2>log || fail "--pictures"
+grep -q '>unheard-of<' one.svg && fail "--pictures 1 draws two"
+
+# Tokens that would be markup, and one that would steer a terminal.
+printf '<b>&"one \033[2J\n' | "$translate" run --model model.safetensors --alignments odd.svg >output 2>log || fail "odd"
+grep -q '&lt;b&gt;&amp;&quot;one' odd.svg || fail "the SVG is not escaped"
+grep -q $'\033' odd.svg && fail "an escape sequence in the SVG"
+
+# The examples in --help.
+mkdir examples
+for side in en:a de:b; do
+    for set in train:train val:valid test:valid; do cp "${set#*:}.${side#*:}" "examples/${set%:*}.${side%:*}"; done
+done
+cd examples
+translate() { "$translate" "$@" 2>../log; }
+for command in train run score; do
+    translate $command --help >help
+    awk 'length > 100' help | grep . && fail "$command --help is wider than 100 columns"
+    example=$(sed '1,/^Example:$/d' help)
+    [[ $example == *"translate $command "* ]] || fail "$command --help has no example"
+    [[ $command == train ]] && example+=" --epochs 1 --embedding 8 --hidden 8 --alignment 8"
+    eval "$example" >output || fail "the example of $command: $example"
+done
+[[ -s en-de.safetensors && -s alignment.svg ]] || fail "the examples wrote no files"
+translate --help >help || fail "--help"
+grep -q '^  train ' help || fail "--help lacks the commands"
+version=$(translate --version) || fail "--version"
+[[ $version =~ [0-9]+\.[0-9]+\.[0-9]+ ]] || fail "the version is '$version'"
+translate --threads 1 score --model en-de.safetensors --source test.en --target test.de >before || fail "--threads before"
+translate score --threads 1 --model en-de.safetensors --source test.en --target test.de >after || fail "--threads after"
+cmp before after || fail "the place of --threads matters"

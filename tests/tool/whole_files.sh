@@ -1,0 +1,80 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Killed in the middle of a save, or out of room: what was there before is whole.
+# shellcheck source=tests/tool/common.bash
+source "$(dirname "${BASH_SOURCE[0]}")/common.bash"
+sentences 8 1 train
+sentences 2 2 valid
+# Files of some megabytes: most of the time goes into saving them.
+how=(--embedding 400 --epochs 1000 --patience 100000)
+
+train "${how[@]}" --epochs 1 || fail "training"
+whole=$(wc -c <model.safetensors)
+rm model.safetensors*
+
+torn=0
+resume=''
+for ((round = 0; round < 12; ++round)); do
+    # shellcheck disable=SC2086  # no word at first
+    train "${how[@]}" $resume &
+    process=$!
+    # Saved once at least; then at the sight of a half-written file, a little later each time.
+    until [[ -e model.safetensors.checkpoint ]]; do
+        kill -0 $process 2>/dev/null || fail "it ended by itself"
+        sleep 0.01
+    done
+    sleep 0.0$((round % 5))
+    while ! compgen -G '.model*.tmp' >/dev/null; do kill -0 $process 2>/dev/null || fail "it ended by itself"; done
+    kill -KILL $process
+    wait $process 2>/dev/null || true
+    if compgen -G '.model*.tmp' >/dev/null; then torn=$((torn + 1)); fi
+    rm -f .model*.tmp
+    for file in model.safetensors model.safetensors.checkpoint; do
+        "$translate" run --model $file --input valid.a >output 2>log || fail "$file after a kill"
+        (($(wc -l <output) == 2)) || fail "$file after a kill: no translations"
+    done
+    (($(wc -c <model.safetensors) == whole)) || fail "another size after a kill"
+    resume=--resume
+done
+((torn > 0)) || fail "no kill was in the middle of a save"
+
+# No room left, for the model and for its checkpoint. Not the kernel's signal, but a message.
+before=$(cksum model.safetensors model.safetensors.checkpoint)
+limited() { (ulimit -f "$1" && shift && "$@"); }
+for blocks in 1 $((whole / 1024 + 100)); do
+    # shellcheck disable=SC2016
+    refused 'cannot write: File too large; what was there before is unchanged' limited "$blocks" \
+        "$translate" train --source train.a --target train.b --valid-source valid.a --valid-target valid.b \
+        --model model.safetensors "${tiny[@]}" "${how[@]}" --resume
+    [[ $(ls -A | grep -c '\.tmp$') == 0 ]] || fail "a temporary is left"
+    [[ $(tail -n 1 <<<"$before") == $(cksum model.safetensors.checkpoint) ]] || fail "the checkpoint is another"
+done
+"$translate" run --model model.safetensors --input valid.a >output 2>log || fail "the model after a full disk"
+model=$(cksum <model.safetensors)
+refused 'picture.svg: cannot write: File too large' limited 1 "$translate" run --model model.safetensors \
+    --input valid.a --alignments picture.svg
+[[ ! -e picture.svg ]] || fail "half a picture"
+
+# Standard output is a file, too.
+for command in "run --input valid.a" "score --source valid.a --target valid.b"; do
+    # shellcheck disable=SC2086  # several words
+    {
+        refused 'standard output' bash -c '"$@" >/dev/full' - "$translate" $command --model model.safetensors
+        refused 'standard output' bash -c '"$@" >&-' - "$translate" $command --model model.safetensors
+    }
+done
+refused 'standard output' bash -c '"$@" >/dev/full' - "$translate" --help
+[[ $(cksum <model.safetensors) == "$model" ]] || fail "the model is another"
+
+# Messages that nobody can read end nothing.
+rm model.safetensors.checkpoint
+for nowhere in '2>/dev/full' '2>&-' '2>&- >&-'; do
+    bash -c '"$@" '"$nowhere" - "$translate" train --source train.a --target train.b --valid-source valid.a \
+        --valid-target valid.b --model silent.safetensors "${tiny[@]}" --epochs 2 || fail "training with $nowhere"
+    "$translate" run --model silent.safetensors --input valid.a >output 2>log || fail "the model trained with $nowhere"
+    rm silent.safetensors*
+done
+status=0
+bash -c '"$@" 2>/dev/full' - "$translate" run --model missing || status=$?
+((status == 1)) || fail "an error that cannot be told ends with $status"
