@@ -59,9 +59,8 @@ const CLI::Validator positive = CLI::Range(std::size_t{1}, std::size_t{1} << 20)
 const CLI::Validator whole = CLI::Range(std::size_t{0}, std::size_t{1} << 62).description("");
 const CLI::Validator rate = CLI::Range(0.0, 0.95).description("");
 const CLI::Validator above_zero = CLI::Validator(CLI::PositiveNumber).description("");
-/// The others let "nan" pass: it is neither too small nor too large.
-const CLI::Validator
-    number([](std::string& text) { return text.find_first_of("nN") == text.npos ? "" : "is no number"; }, "");
+/// The ranges let "nan" pass: it is neither too small nor too large.
+std::string number(const std::string& text) { return text.find_first_of("nN") == text.npos ? "" : "is no number"; }
 
 struct train_command {
     fs::path source, target, valid_source, valid_target, model;
@@ -158,10 +157,10 @@ struct train_command {
         file.system = make_system(how, file.source.size(), file.target.size());
         const examples train_ids{encode(file.source, training.source), encode(file.target, training.target)};
         const examples valid_ids{encode(file.source, validation.source), encode(file.target, validation.target)};
+        stop_politely();
         say(fmt::format("{} sentence pairs, vocabularies of {} and {} words, {} attention, {} parameters, {} thread{}",
                         training.size(), file.source.size(), file.target.size(), how.attention,
                         file.system->parameters(), heed::threads(), heed::threads() == 1 ? "" : "s"));
-        stop_politely();
         const outcome result = translation::train(file, train_ids, valid_ids, validation.target, model, resume);
         if (result.stopped) {
             say(fmt::format("stopped in epoch {}; saved. The same command with --resume goes on.",

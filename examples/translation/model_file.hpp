@@ -61,7 +61,7 @@ inline void check_sizes(const heed::io::archive& archive, const translator_file&
     const std::size_t E = model.how.embedding, H = model.how.hidden, A = model.how.alignment;
     claim("encoder.embedding", model.source.size(), E);
     claim("decoder.embedding", model.target.size(), E);
-    claim("encoder.forward.W", E, 3 * H);
+    claim("decoder.cell.W", E, 3 * H);
     claim("decoder.W_s", H, H);
     if (model.how.attention == "none") return;
     const bool reads_word = model.how.attention == "additive-y" || model.how.attention == "per-dimension";

@@ -230,7 +230,8 @@ TEST_CASE("softmax")
 
 TEST_CASE("moving numbers")
 {
-    CHECK_GRADIENT([](const auto& a, const auto& b) { return ops::concat(a, b); }, random({2, 3}, 1), random({2, 1}, 2));
+    CHECK_GRADIENT([](const auto& a, const auto& b) { return ops::concat(a, b); }, random({2, 3}, 1),
+                   random({2, 1}, 2));
     CHECK_GRADIENT([](const auto& a, const auto& b) { return ops::concat(a, b); }, random({2, 2, 3}, 1),
                    random({2, 2, 17}, 2));
     check_empty([](const auto& a, const auto& b) { return ops::concat(a, b); }, random({2, 0}, 1), random({2, 0}, 2));
@@ -243,20 +244,27 @@ TEST_CASE("moving numbers")
         [](const auto& x) {
             const auto y = ops::tanh(x);
             const auto piece = ops::block(y, std::size_t{1});
-            return ops::add(ops::multiply(piece, ops::step_of(y, std::size_t{0})),
-                            ops::scale(ops::block(ops::block(ops::stack(std::vector{y, y}), std::size_t{1}), std::size_t{0}), 3.0));
+            return ops::add(
+                ops::multiply(piece, ops::step_of(y, std::size_t{0})),
+                ops::scale(ops::block(ops::block(ops::stack(std::vector{y, y}), std::size_t{1}), std::size_t{0}), 3.0));
         },
         random({2, 2, 4}, 1));
 
-    CHECK_GRADIENT([](const auto& a, const auto& b) { return ops::stack(std::vector{ops::multiply(a, b), ops::add(a, b)}); },
-                   random({2, 3}, 1), random({2, 3}, 2));
+    CHECK_GRADIENT(
+        [](const auto& a, const auto& b) {
+            return ops::stack(std::vector{ops::multiply(a, b), ops::add(a, b)});
+        },
+        random({2, 3}, 1), random({2, 3}, 2));
     CHECK_GRADIENT([](const auto& x) { return ops::swap_axes(x); }, random({2, 3, 4}, 1));
     CHECK_GRADIENT([](const auto& x) { return ops::sum_last(x); }, random({2, 3, 4}, 1));
     CHECK_GRADIENT([](const auto& x) { return ops::sum_last(x); }, random({5}, 1));
     check_empty([](const auto& x) { return ops::sum_last(x); }, random({2, 0}, 1));
     check_empty([](const auto& x) { return ops::swap_axes(x); }, random({2, 0, 3}, 1));
-    CHECK_GRADIENT([](const auto& x) { return ops::inner(x, support::uneven(shape_of_rank<2>{2, 3})); },
-                   random({2, 3}, 1));
+    CHECK_GRADIENT(
+        [](const auto& x) {
+            return ops::inner(x, support::uneven(shape_of_rank<2>{2, 3}));
+        },
+        random({2, 3}, 1));
 }
 
 TEST_CASE("clear_padding: nothing comes back from behind the length")

@@ -147,9 +147,9 @@ TEST_CASE("the gradient of a weight used at many steps is the sum of the gradien
             if (s % 2 == 0) one = ops::linear(ops::sigmoid(ops::linear(one, w[s])), v[s]);
         }
         const auto weights = ops::square(w[2]);  // and a use that is no product
-        on.backward(ops::add(ops::add(ops::inner(x, support::uneven(x.shape())),
-                                      ops::inner(one, support::uneven(one.shape()))),
-                             ops::inner(weights, support::uneven(weights.shape()))));
+        on.backward(
+            ops::add(ops::add(ops::inner(x, support::uneven(x.shape())), ops::inner(one, support::uneven(one.shape()))),
+                     ops::inner(weights, support::uneven(weights.shape()))));
         gradients sum{array<double, 2>({3, 4}, 0.0), array<double, 2>({4, 3}, 0.0), array<double, 1>({4}, 0.0)};
         const auto add = [&](auto& to, const auto& variable) {
             const auto g = on.gradient(variable);

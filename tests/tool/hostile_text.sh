@@ -64,7 +64,7 @@ refused 'no alignment to draw' "$translate" run --model none.safetensors --input
 refused '--min-count 1000 leaves no word' train --min-count 1000
 refused 'lower --learning-rate' train --learning-rate 1e30 --epochs 3
 
-trains=(train --source train.a --target train.b --valid-source valid.a --valid-target valid.b --model model.safetensors)
+trains=("${training[@]:1}")
 misused '--attention: .*bogus not in {none,additive,additive-y,per-dimension,temporal}' "${trains[@]}" --attention bogus
 for option in embedding hidden alignment batch epochs min-count; do
     for value in 0 -1 1.5 many '' 99999999999999999999999; do misused "--$option" "${trains[@]}" --$option="$value"; done
@@ -78,8 +78,8 @@ done
 for option in learning-rate clip; do
     for value in 0 -1 nan inf much; do misused "--$option" "${trains[@]}" --$option="$value"; done
 done
-misused '--model' train --source train.a
-misused '--model' run
+misused '--target is required' train --source train.a
+misused '--model is required' run
 misused 'not expected' "${trains[@]}" --bogus
 misused 'not expected' "${trains[@]}" bogus
 misused '--alignments' run --model model.safetensors --pictures 3
@@ -87,5 +87,5 @@ misused '--batch' run --model model.safetensors --batch 0
 misused 'subcommand' --threads 1
 misused 'subcommand' bogus
 [[ $(cksum <model.safetensors) == "$model" ]] || fail "the model is another"
-[[ $(ls -A | grep -c '\.tmp$') == 0 ]] || fail "temporaries are left"
+no_temporaries
 chmod 600 locked

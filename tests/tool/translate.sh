@@ -19,11 +19,12 @@ done
 
 train --epochs 12 --learning-rate 0.01 || fail "training"
 grep -q '^best validation BLEU ' log || fail "no last line"
-"$translate" score --model model.safetensors --source valid.a --target valid.b >score 2>log || fail "scoring"
-grep -q '^BLEU = ' score || fail "no BLEU: $(cat score)"
-grep -q '^perplexity = [0-9]' score || fail "no perplexity: $(cat score)"
-bleu=$(sed 's/^BLEU = \([0-9]*\).*/\1/;q' score)
-((bleu >= 60)) || fail "it should have learnt this language: $(cat score)"
+# shellcheck disable=SC2094
+"$translate" score --model model.safetensors --source valid.a --target valid.b >scores 2>log || fail "scoring"
+grep -q '^BLEU = ' scores || fail "no BLEU: $(cat scores)"
+grep -q '^perplexity = [0-9]' scores || fail "no perplexity: $(cat scores)"
+bleu=$(sed 's/^BLEU = \([0-9]*\).*/\1/;q' scores)
+((bleu >= 60)) || fail "it should have learnt this language: $(cat scores)"
 
 # As many lines out as in, empty ones and one without a last line end included; alone or together, the same.
 printf 'one two\n\nthree unheard-of\n  \r\none' >some
@@ -45,11 +46,13 @@ for ((i = 0; i < 3000; ++i)); do printf 'two '; done >long
 
 # Each answer at once, to somebody who waits for it.
 coproc "$translate" run --model model.safetensors --batch 1 2>log
+process=$COPROC_PID  # the variable is gone when the process is
 echo one >&"${COPROC[1]}"
 read -r -t 60 answer <&"${COPROC[0]}" || fail "no answer before the input ends"
 [[ $answer == eins ]] || fail "the answer to one is $answer"
+# shellcheck disable=SC1083,SC2093  # the end of its input
 exec {COPROC[1]}>&-
-wait "$COPROC_PID" || fail "the end of standard input"
+wait "$process" || fail "the end of standard input"
 
 # Pictures.
 "$translate" run --model model.safetensors --input some --alignments some.svg >output 2>log || fail "drawing"

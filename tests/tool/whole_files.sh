@@ -17,7 +17,7 @@ torn=0
 resume=''
 for ((round = 0; round < 12; ++round)); do
     # shellcheck disable=SC2086  # no word at first
-    train "${how[@]}" $resume &
+    "${training[@]}" "${how[@]}" $resume 2>log &
     process=$!
     # Saved once at least; then at the sight of a half-written file, a little later each time.
     until [[ -e model.safetensors.checkpoint ]]; do
@@ -43,11 +43,9 @@ done
 before=$(cksum model.safetensors model.safetensors.checkpoint)
 limited() { (ulimit -f "$1" && shift && "$@"); }
 for blocks in 1 $((whole / 1024 + 100)); do
-    # shellcheck disable=SC2016
-    refused 'cannot write: File too large; what was there before is unchanged' limited "$blocks" \
-        "$translate" train --source train.a --target train.b --valid-source valid.a --valid-target valid.b \
-        --model model.safetensors "${tiny[@]}" "${how[@]}" --resume
-    [[ $(ls -A | grep -c '\.tmp$') == 0 ]] || fail "a temporary is left"
+    refused 'cannot write: File too large; what was there before is unchanged' \
+        limited "$blocks" "${training[@]}" "${how[@]}" --resume
+    no_temporaries
     [[ $(tail -n 1 <<<"$before") == $(cksum model.safetensors.checkpoint) ]] || fail "the checkpoint is another"
 done
 "$translate" run --model model.safetensors --input valid.a >output 2>log || fail "the model after a full disk"
@@ -70,8 +68,7 @@ refused 'standard output' bash -c '"$@" >/dev/full' - "$translate" --help
 # Messages that nobody can read end nothing.
 rm model.safetensors.checkpoint
 for nowhere in '2>/dev/full' '2>&-' '2>&- >&-'; do
-    bash -c '"$@" '"$nowhere" - "$translate" train --source train.a --target train.b --valid-source valid.a \
-        --valid-target valid.b --model silent.safetensors "${tiny[@]}" --epochs 2 || fail "training with $nowhere"
+    bash -c '"$@" '"$nowhere" - "${training[@]}" --model silent.safetensors --epochs 2 || fail "training with $nowhere"
     "$translate" run --model silent.safetensors --input valid.a >output 2>log || fail "the model trained with $nowhere"
     rm silent.safetensors*
 done

@@ -49,7 +49,7 @@ void check(const auto& attend, const auto& query)
     const auto memory = attend.on(random<T>({3, 20, 33}, 4), lengths{20, 0, 7});
     const auto start = attend.start(memory);
     decltype(attend.step(memory, query, start)) result;
-    for (const std::size_t count : {1, 2}) {
+    for (const std::size_t count : {1u, 2u}) {
         set_threads(count);
         attend.step_into(result, memory, query, start);
         attend.step_into(result, memory, query, result.state);
@@ -65,7 +65,8 @@ void check(const auto& attend, const auto& query)
 template <class T>
 void check_all()
 {
-    const auto W = random<T>({12, 40}, 1), U = random<T>({33, 40}, 2), V = random<T>({40, 33}, 3), Y = random<T>({5, 40}, 4);
+    const auto W = random<T>({12, 40}, 1), U = random<T>({33, 40}, 2), V = random<T>({40, 33}, 3),
+               Y = random<T>({5, 40}, 4);
     const auto v = random<T>({40}, 5);
     const auto s = random<T>({3, 12}, 6);
     const state_and_word with_word{s, random<T>({3, 5}, 7)};

@@ -33,4 +33,3 @@ TEST_CASE("the arena")
     CHECK(memory.capacity() == total);  // one block by now: all of it in one piece
     CHECK(memory.allocate(0) != nullptr);
 }
-

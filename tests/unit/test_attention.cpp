@@ -129,7 +129,8 @@ TEST_CASE("one taped tensor is enough: parameters, annotations or the query")
 
 TEST_CASE("the previous word: alone, or projected for all steps at once")
 {
-    const score::with_word score{score::additive{random({3, 4}, 1), random({5, 4}, 2), random({4}, 3)}, random({2, 4}, 4)};
+    const score::with_word score{score::additive{random({3, 4}, 1), random({5, 4}, 2), random({4}, 3)},
+                                 random({2, 4}, 4)};
     const attention attend{score, normalize::temporal{}, combine::weighted_sum{}};
     const auto memory = attend.on(annotations(), lengths{6, 2});
     const auto states = random({2, 3, 3}, 5), words = random({2, 3, 2}, 6);
@@ -137,7 +138,8 @@ TEST_CASE("the previous word: alone, or projected for all steps at once")
     auto one = attend.start(memory), two = one;
     for (std::size_t s = 0; s < 3; ++s) {
         const auto a = attend.step(memory, state_and_word{ops::step_of(states, s), ops::step_of(words, s)}, one);
-        const auto b = attend.step(memory, state_and_projected_word{ops::step_of(states, s), ops::step_of(projected, s)}, two);
+        const auto b =
+            attend.step(memory, state_and_projected_word{ops::step_of(states, s), ops::step_of(projected, s)}, two);
         CHECK(support::distance(a.context, b.context) < 1e-14);
         CHECK(support::distance(a.weights, b.weights) < 1e-14);
         one = a.state;
@@ -156,12 +158,13 @@ TEST_CASE("parameters by name, in order, and counted")
         names.push_back(name + " " + shape_text(shape_of(x)));
         x.data()[0] = 7;  // it is the model's own memory
     });
-    CHECK(names == std::vector<std::string>{"score.base.W [3,4]", "score.base.U [5,4]", "score.base.V [4,5]", "score.Y [2,4]"});
+    CHECK(names ==
+          std::vector<std::string>{"score.base.W [3,4]", "score.base.U [5,4]", "score.base.V [4,5]", "score.Y [2,4]"});
     CHECK(attend.score.Y(0, 0) == 7);
     CHECK(parameter_count(attend) == 12 + 20 + 20 + 8);
     CHECK(parameter_count(attention{score::dot{}, normalize::softmax{}, combine::weighted_sum{}}) == 0);
-    const auto single = transform_parameters(
-        attend, [](const std::string&, const auto& x) { return support::converted<float>(x); });
+    const auto single =
+        transform_parameters(attend, [](const std::string&, const auto& x) { return support::converted<float>(x); });
     static_assert(std::is_same_v<element_of<decltype(single.score.base.W)>, float>);
 }
 
@@ -186,8 +189,11 @@ TEST_CASE("what does not fit is refused by name")
     const auto other = temporal.start(temporal.on(random({2, 7, 5}, 1)));
     says([&] { temporal.step(temporal.on(annotations()), random({2, 3}, 1), other); }, "[2,7] but must be [2,6]");
     const attention dot{score::dot{}, normalize::softmax{}, combine::weighted_sum{}};
-    says([&] { dot.step(dot.on(annotations()), random({2, 4}, 1), dot.start(dot.on(annotations()))); },
-         "dot_each: the query is [2,4] but must be [2,5]");
+    says(
+        [&] {
+            dot.step(dot.on(annotations()), random({2, 4}, 1), dot.start(dot.on(annotations())));
+        },
+        "dot_each: the query is [2,4] but must be [2,5]");
 }
 
 TEST_CASE("training per-dimension attention keeps no [B,T,D] a step")
@@ -220,8 +226,8 @@ void check_large(const auto& attend, const auto& describe, std::size_t width, do
     using running::form;
     const auto model = running::converted<T>(attend);
     running::problem<std::remove_cvref_t<decltype(model)>, array<T, 3>> p{model, random<T>({9, 40, width}, 4), {}};
-    running::setting<std::remove_cvref_t<decltype(describe)>> at{
-        describe, running::layout_of(describe), lengths{40, 39, 0, 1, 17, 32, 40, 8, 5}, 3};
+    running::setting<std::remove_cvref_t<decltype(describe)>> at{describe, running::layout_of(describe),
+                                                                 lengths{40, 39, 0, 1, 17, 32, 40, 8, 5}, 3};
     for (const auto& part : at.layout) p.parts.push_back(random<T>({9, 3, part.width}, 5));
     const auto close = [&](const auto& is, const auto& must) {
         const auto most = running::compare(is, must);
@@ -230,7 +236,7 @@ void check_large(const auto& attend, const auto& describe, std::size_t width, do
     const auto values = running::results<form::compose, T>(p, at);
     const auto slopes = running::gradients<form::compose, true, T>(p, at);
     const auto read_slopes = running::gradients<form::compose, false, T>(p, at);
-    for (const std::size_t count : {1, 2, 3}) {
+    for (const std::size_t count : {1u, 2u, 3u}) {
         set_threads(count);
         const auto once = running::results<form::step, T>(p, at);
         const auto once_slopes = running::gradients<form::step, true, T>(p, at);
@@ -287,7 +293,8 @@ TEST_CASE("scores of 1e4 through a score of heed's own, in float")
             taped = then.state;
         }
         on.backward(loss);
-        for_each_parameter(lifted, [&](const std::string&, const auto& x) { CHECK(support::all_finite(on.gradient(x))); });
+        for_each_parameter(lifted,
+                           [&](const std::string&, const auto& x) { CHECK(support::all_finite(on.gradient(x))); });
         CHECK(support::all_finite(on.gradient(q)));
     };
     check(attention{score::additive{W, U, v}, normalize::softmax{}, combine::weighted_sum{}});

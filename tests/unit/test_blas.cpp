@@ -75,9 +75,9 @@ double worst_error(std::size_t M, std::size_t N, std::size_t K, const std::vecto
 TEST_CASE_TEMPLATE("gemm is the product, in every orientation and for odd sizes", T, float, double)
 {
     const double rounding = 8 * static_cast<double>(std::numeric_limits<T>::epsilon());
-    for (const std::size_t M : {0, 1, 2, 7, 33}) {
-        for (const std::size_t N : {0, 1, 3, 17}) {
-            for (const std::size_t K : {0, 1, 5, 31}) {
+    for (const std::size_t M : {0u, 1u, 2u, 7u, 33u}) {
+        for (const std::size_t N : {0u, 1u, 3u, 17u}) {
+            for (const std::size_t K : {0u, 1u, 5u, 31u}) {
                 CAPTURE(M);
                 CAPTURE(N);
                 CAPTURE(K);
@@ -90,13 +90,13 @@ TEST_CASE_TEMPLATE("gemm is the product, in every orientation and for odd sizes"
 TEST_CASE_TEMPLATE("and when it is shared out over threads", T, float, double)
 {
     const double rounding = 16 * static_cast<double>(std::numeric_limits<T>::epsilon());
-    for (const std::size_t count : {1, 2, 3}) {
+    for (const std::size_t count : {1u, 2u, 3u}) {
         set_threads(count);
         CAPTURE(count);
-        CHECK(worst_error<T>(301, 67, 131, {1}) <= rounding);    // over rows; the last shard is odd
-        CHECK(worst_error<T>(9, 1501, 131, {1}) <= rounding);    // over columns
-        CHECK(worst_error<T>(1, 1801, 1001, {0}) <= rounding);   // one row
-        CHECK(worst_error<T>(1201, 1, 1301, {0}) <= rounding);   // one column
+        CHECK(worst_error<T>(301, 67, 131, {1}) <= rounding);   // over rows; the last shard is odd
+        CHECK(worst_error<T>(9, 1501, 131, {1}) <= rounding);   // over columns
+        CHECK(worst_error<T>(1, 1801, 1001, {0}) <= rounding);  // one row
+        CHECK(worst_error<T>(1201, 1, 1301, {0}) <= rounding);  // one column
         CHECK(worst_error<T>(97, 113, 211, {2}) <= rounding);
     }
     set_threads(1);
@@ -105,7 +105,7 @@ TEST_CASE_TEMPLATE("and when it is shared out over threads", T, float, double)
 TEST_CASE("two runs agree bit for bit at a given number of threads")
 {
     const auto A = random<float>({301, 131}, 1), B = random<float>({131, 67}, 2);
-    for (const std::size_t count : {1, 2}) {
+    for (const std::size_t count : {1u, 2u}) {
         set_threads(count);
         array<float, 2> first(shape_of_rank<2>{301, 67}), second = first;
         blas::gemm(blas::op::plain, blas::op::plain, 301, 67, 131, A.data(), B.data(), 0.0f, first.data());

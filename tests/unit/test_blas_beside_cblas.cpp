@@ -19,7 +19,8 @@ TEST_CASE("heed's product is cblas_sgemm")
     const auto a = support::random<float>({6, 5}, 1), b = support::random<float>({5, 8}, 2);
     heed::array<float, 2> ours(heed::shape_of_rank<2>{6, 8}), theirs = ours;
     heed::blas::gemm(op::plain, op::plain, 6, 8, 5, a.data(), b.data(), 0.0f, ours.data());
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, 6, 8, 5, 1.0f, a.data(), 5, b.data(), 8, 0.0f, theirs.data(), 8);
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, 6, 8, 5, 1.0f, a.data(), 5, b.data(), 8, 0.0f, theirs.data(),
+                8);
     CHECK(support::same_bits(ours, theirs));
 }
 

@@ -16,7 +16,7 @@ using support::random;
 
 TEST_CASE("linear is xt::linalg::dot on plain two-dimensional containers")
 {
-    for (const std::size_t rows : {1, 2, 7, 32}) {
+    for (const std::size_t rows : {1u, 2u, 7u, 32u}) {
         const auto x = random({rows, 5}, 1), W = random({5, 9}, 2);
         const array<double, 2> must = xt::linalg::dot(x, W);
         CHECK(support::distance(ops::linear(x, W), must) < 1e-15);

@@ -45,14 +45,11 @@ ad::var<T, 2> twin(const fit_op&, const ad::var<T, 2>& x, const shape_of_rank<2>
 }
 
 /// A score without parameters from one expression.
-#define SCORE(name, ...)                                                           \
-    struct name {                                                                  \
-        static constexpr weight_kind weights = weight_kind::per_position;          \
-        auto operator()(const tensor auto& q, const tensor auto& k) const          \
-        {                                                                          \
-            return __VA_ARGS__;                                                    \
-        }                                                                          \
-        static auto parameters(auto&, auto&&) { return name{}; }                   \
+#define SCORE(name, ...)                                                                                               \
+    struct name {                                                                                                      \
+        static constexpr weight_kind weights = weight_kind::per_position;                                              \
+        auto operator()(const tensor auto& q, const tensor auto& k) const { return __VA_ARGS__; }                      \
+        static auto parameters(auto&, auto&&) { return name{}; }                                                       \
     }
 
 SCORE(sound, ops::dot_each(q, k));
@@ -197,7 +194,8 @@ TEST_CASE("sound policies of one's own keep all contracts")
     CHECK_MESSAGE(verified(), verified().text());
     CHECK(verified().contracts.size() == 17);
     CHECK(verify<attention<broken::sound, normalize::temporal, combine::weighted_sum>>());
-    CHECK(verify<attention<score::dot, normalize::softmax, combine::weighted_sum>>({.query = 3, .width = 3, .batch = 1}));
+    CHECK(
+        verify<attention<score::dot, normalize::softmax, combine::weighted_sum>>({.query = 3, .width = 3, .batch = 1}));
     CHECK(verify<attention<score::dot, normalize::softmax, combine::weighted_sum>>(
         {.query = 3, .width = 3, .batch = 5, .positions = 1, .steps = 1, .seed = 3}));
 }
@@ -237,7 +235,8 @@ TEST_CASE("state outside the state")
 
 TEST_CASE("shapes that nobody checks")
 {
-    CHECK(finds(verified(broken::any_shape{}), "shapes that do not fit", "a query with a column too many is not refused"));
+    CHECK(finds(verified(broken::any_shape{}), "shapes that do not fit",
+                "a query with a column too many is not refused"));
     CHECK(finds(verified(broken::other_error{}), "shapes that do not fit", "something else than shape_error: rows"));
     const broken::linear_history<true> careless;
     CHECK(finds(verified(broken::sound{}, careless), "shapes that do not fit", "the state of another batch"));

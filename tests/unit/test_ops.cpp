@@ -26,7 +26,8 @@ void check_unary(F&& f, One&& one, double least = -infinity)
             for (T& v : x) v = static_cast<T>(least) + std::abs(v);
         }
         array<T, 2> must(x.shape());
-        for (std::size_t i = 0; i < x.size(); ++i) must.data()[i] = static_cast<T>(one(static_cast<double>(x.data()[i])));
+        for (std::size_t i = 0; i < x.size(); ++i)
+            must.data()[i] = static_cast<T>(one(static_cast<double>(x.data()[i])));
         CHECK(support::distance(f(x), must) <= static_cast<double>(tolerance));
         CHECK(support::same_bits(f(view_of(x)), f(x)));
         ad::tape<T> on;
@@ -61,7 +62,8 @@ TEST_CASE("elementwise operations are the C library's functions")
     check_unary(ops::tanh, [](double x) { return std::tanh(x); });
     check_unary(ops::sigmoid, [](double x) { return 1 / (1 + std::exp(-x)); });
     check_unary(ops::exp, [](double x) { return std::exp(x); });
-    check_unary(ops::log, [](double x) { return std::log(x); }, 0.001);
+    check_unary(
+        ops::log, [](double x) { return std::log(x); }, 0.001);
     check_unary(ops::relu, [](double x) { return x > 0 ? x : 0; });
     check_unary(ops::square, [](double x) { return x * x; });
     check_unary([](const auto& x) { return ops::scale(x, -2.5); }, [](double x) { return -2.5 * x; });
@@ -208,9 +210,9 @@ TEST_CASE("moving numbers")
     CHECK(joined.shape() == shape_of_rank<3>{3, 2, 5});
     CHECK(joined(2, 1, 3) == x(2, 1, 3));
     CHECK(joined(2, 1, 4) == random({3, 2, 1}, 2)(2, 1, 0));
-    CHECK(support::same_bits(
-        ops::stack(std::vector{ops::block(x, std::size_t{0}), ops::block(x, std::size_t{1}), ops::block(x, std::size_t{2})}),
-        x));
+    CHECK(support::same_bits(ops::stack(std::vector{ops::block(x, std::size_t{0}), ops::block(x, std::size_t{1}),
+                                                    ops::block(x, std::size_t{2})}),
+                             x));
     CHECK(ops::sum_last(x)(2, 1) == doctest::Approx(x(2, 1, 0) + x(2, 1, 1) + x(2, 1, 2) + x(2, 1, 3)));
     double sum = 0;
     const auto c = support::uneven(x.shape());
@@ -228,8 +230,8 @@ TEST_CASE("large tensors are shared out over threads, and the result is the same
     const auto h = random<float>({8, 100, 300}, 3);
     const auto s = random<float>({8, 300}, 4);
     const auto run = [&] {
-        return std::tuple{ops::tanh(a), ops::logaddexp(a, b), ops::add_each(h, s), ops::softmax(a, lengths::full(300, 1000)),
-                          ops::softmax(h, lengths::full(8, 100))};
+        return std::tuple{ops::tanh(a), ops::logaddexp(a, b), ops::add_each(h, s),
+                          ops::softmax(a, lengths::full(300, 1000)), ops::softmax(h, lengths::full(8, 100))};
     };
     const auto one = run();
     set_threads(2);

@@ -57,10 +57,10 @@ TEST_CASE("one thread until somebody asks for more; 0 asks for all")
 
 TEST_CASE("every element once, in contiguous shards that begin at multiples of align")
 {
-    for (const std::size_t thread_count : {1, 2, 3}) {
+    for (const std::size_t thread_count : {1u, 2u, 3u}) {
         const with_threads scope(thread_count);
-        for (const std::size_t count : {0, 1, 2, 3, 15, 16, 17, 64, 1000}) {
-            for (const std::size_t align : {1, 4, 16}) {
+        for (const std::size_t count : {0u, 1u, 2u, 3u, 15u, 16u, 17u, 64u, 1000u}) {
+            for (const std::size_t align : {1u, 4u, 16u}) {
                 CAPTURE(thread_count);
                 CAPTURE(count);
                 CAPTURE(align);

@@ -96,8 +96,8 @@ TEST_CASE("the logarithmic form is the printed one, to the last bits")
 
 TEST_CASE("trap: scores less their maximum must not enter the history")
 {
-    // Each step's softmax does not change when a constant is taken off its scores, but what is remembered does. Positions
-    // are compared with each other across steps: whoever stores e - max e gets other weights.
+    // Each step's softmax does not change when a constant is taken off its scores, but what is remembered does.
+    // Positions are compared with each other across steps: whoever stores e - max e gets other weights.
     auto e = random_scores<double>({1, 6}, 4, 3);
     auto shifted = e;
     for (auto& step : shifted) {
@@ -141,7 +141,8 @@ TEST_CASE("float: scores of 1e4 either way")
     for (const auto& step : e) exact.push_back(support::converted<double>(step));
     const auto weights = temporal_weights(e, lengths{5, 3}), in_double = [&] {
         std::vector<array<float, 2>> rounded;
-        for (const auto& step : temporal_weights(exact, lengths{5, 3})) rounded.push_back(support::converted<float>(step));
+        for (const auto& step : temporal_weights(exact, lengths{5, 3}))
+            rounded.push_back(support::converted<float>(step));
         return rounded;
     }();
     for (std::size_t t = 0; t < 6; ++t) {

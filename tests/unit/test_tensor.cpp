@@ -69,8 +69,9 @@ TEST_CASE("shapes as messages print them")
     CHECK(shape_text(shape_of_rank<1>{7}) == "[7]");
     CHECK(shape_text(shape_of_rank<0>{}) == "[]");
     require_shape<2>("here", "x", {2, 3}, {2, 3}, "why");
-    CHECK(message_of<shape_error>([] { require_shape<2>("here", "x", {2, 3}, {2, 5}, "why"); }) ==
-          "here: x is [2,3] but must be [2,5] (why)");
+    CHECK(message_of<shape_error>([] {
+              require_shape<2>("here", "x", {2, 3}, {2, 5}, "why");
+          }) == "here: x is [2,3] but must be [2,5] (why)");
     static_assert(std::is_base_of_v<error, shape_error> && std::is_base_of_v<std::runtime_error, error>);
 }
 
@@ -113,7 +114,8 @@ TEST_CASE("operations that do not fit say what, where, and what would be right")
     check([&](auto as) { ops::discount(as(x), as(W)); }, {"discount", "[4,5]", "must be [2,3]"});
     check([&](auto as) { ops::add_each(as(h), as(W)); }, {"add_each", "[4,5]", "must be [2,3]", "[2,6,3]"});
     check([&](auto as) { ops::matvec(as(h), as(v)); }, {"matvec", "v is [4]", "must be [3]", "[2,6,3]"});
-    check([&](auto as) { ops::dot_each(as(x), as(other)); }, {"dot_each", "the query is [2,3]", "must be [2,4]", "[2,6,4]"});
+    check([&](auto as) { ops::dot_each(as(x), as(other)); },
+          {"dot_each", "the query is [2,3]", "must be [2,4]", "[2,6,4]"});
     check([&](auto as) { ops::weighted_sum(as(x), as(h)); }, {"weighted_sum", "the weights", "[2,3]", "must be [2,6]"});
     check([&](auto as) { ops::elementwise_sum(as(other), as(h)); }, {"elementwise_sum", "[2,6,4]", "must be [2,6,3]"});
     check([&](auto as) { ops::softmax(as(x), lengths{1}); }, {"softmax", "1 lengths", "batch of 2"});
@@ -140,6 +142,7 @@ TEST_CASE("further misfits")
     fails("concat: the second argument is [2,5,3] but must be [2,6,3]", [&] { ops::concat(h, shorter); });
     fails("concat: the second argument is [2,5,3] but must be [2,6,3]", [&] { ops::concat(on.parameter(h), shorter); });
     fails("stack: a part is [2,4] but must be [2,3]", [&] { ops::stack(std::vector{x, narrow}); });
-    fails("stack: a part is [2,4] but must be [2,3]",
-          [&] { ops::stack(std::vector{on.parameter(x), on.parameter(narrow)}); });
+    fails("stack: a part is [2,4] but must be [2,3]", [&] {
+        ops::stack(std::vector{on.parameter(x), on.parameter(narrow)});
+    });
 }

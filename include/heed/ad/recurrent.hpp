@@ -77,7 +77,7 @@ auto twin(const ops::gru_op& operation, const X& inputs_, const S& hidden_, cons
             if (d_next == nullptr) return;
             const std::size_t rows = step.batch, width = step.width;
             // ∂a_z|∂a_r|∂a_h: the gradient of the inputs and of the products alike. It becomes the inputs' adjoint
-            // where that is still empty, and must outlast the backward either way: weight gradients wait for it.
+            // where that is still empty, and must stay as it is either way: weight gradients wait for it.
             const bool owned = inputs.wanted() && inputs.slot().adjoint == nullptr && inputs.slot().whole == nullptr;
             T* d_sums = owned ? on.accumulate(inputs.slot()).data : on.memory().template array_of<T>(3 * rows * width);
             T* d_hidden = on.wanted_adjoint(hidden);
@@ -92,6 +92,7 @@ auto twin(const ops::gru_op& operation, const X& inputs_, const S& hidden_, cons
             }
             weight_back<T>(on, rows, width, 2 * width, step.hidden, U.slot(), d_sums, 3 * width);
             weight_back<T>(on, rows, width, width, reset_hidden, U_h.slot(), d_sums + 2 * width, 3 * width);
+            if (owned) inputs.slot().lent = true;  // others that use the inputs, too, must leave d_sums as it is
             if (!owned && inputs.wanted()) kernels::add(3 * rows * width, on.adjoint(inputs), d_sums);
         });
     }

@@ -62,6 +62,7 @@ struct slot {
     std::size_t size = 0;
     bool wanted = false;  // does the loss's derivative by this value matter to anyone?
     bool leaf = false;
+    bool lent = false;  // a weight's gradient still waits to read this adjoint: who adds to it adds to a copy
 
     slot* whole = nullptr;  // this value is a piece of another one and shares its memory
     std::size_t offset = 0;
@@ -174,6 +175,12 @@ public:
     /// The adjoint of a slot; zeros where nobody has added to it yet.
     T* adjoint(slot<T>& s)
     {
+        if (s.lent) {
+            T* copy = memory_.template array_of<T>(s.size);
+            std::copy_n(s.adjoint, s.size, copy);
+            s.adjoint = copy;
+            s.lent = false;
+        }
         if (s.adjoint == nullptr) {
             if (s.whole != nullptr) {
                 s.adjoint = adjoint(*s.whole) + s.offset;

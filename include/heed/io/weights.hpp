@@ -27,7 +27,7 @@ void put(archive& to, const M& module, const std::string& prefix = {})
 }
 
 /// Fills the parameters of a module from an archive. Throws heed::error, and changes nothing, if one is missing or has
-/// another shape or element type.
+/// another shape or element type, or not as many values as its shape says.
 template <parameterised M>
 void take(const archive& from, M& module, const std::string& prefix = {})
 {
@@ -39,6 +39,10 @@ void take(const archive& from, M& module, const std::string& prefix = {})
             !std::equal(shape.begin(), shape.end(), entry.shape.begin(), entry.shape.end())) {
             throw error("weights: tensor \"" + prefix + name + "\" is " + entry.dtype + " " + shape_text(entry.shape) +
                         " in the file, but the model needs " + std::string(dtype_name<T>) + " " + shape_text(shape));
+        }
+        if (entry.size() != view_of(x).size()) {
+            throw error("weights: tensor \"" + prefix + name + "\" is " + shape_text(shape) + " but holds " +
+                        std::to_string(entry.size()) + " values");
         }
     });
     for_each_parameter(module, [&](const std::string& name, auto& x) {

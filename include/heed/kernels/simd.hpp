@@ -385,8 +385,9 @@ HEED_SIMD_INLINE vec<T> fill_behind(std::type_identity_t<vec<T>> v, std::size_t 
     return select(lane < limit, static_cast<vec<T>>(v), splat(rest));
 }
 
-/// f(0), f(1), … f(count - 1), written out: a loop over rows inside a loop over columns would read all rows through one
-/// load instruction, and the hardware prefetches by instruction (measured from DRAM: half the speed).
+/// f(0), f(1), … f(count - 1), written out: g++ leaves a loop over rows inside a loop over columns rolled, and from
+/// DRAM that runs at half the speed (one load instruction then reads all rows, which may be what spoils the
+/// prefetching).
 template <std::size_t count, class F>
 HEED_SIMD_INLINE void unrolled(F&& f)
 {

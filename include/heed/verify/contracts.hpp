@@ -53,8 +53,8 @@ void require_finite(const outcome<T>& is, const std::string& what)
 /// The gradient by parameters, annotations and queries, through all steps and their history.
 std::string check_gradient(auto p, const auto& at)
 {
-    const auto tried = ad::grad_check(
-        p, [&](auto&, const auto& lifted) { return loss<form::step, true, double>(lifted, at); });
+    const auto tried =
+        ad::grad_check(p, [&](auto&, const auto& lifted) { return loss<form::step, true, double>(lifted, at); });
     if (!tried) throw broken(tried.text());
     return tried.text();
 }
@@ -90,8 +90,9 @@ std::string check_empty_rows(const auto& p, const auto& at)
         const auto slopes = gradients<form::step, true, double>(problem, setting);
         require_finite(slopes, "with an empty row");
         // By the annotations and the queries of that row; parameters get what the other rows give them.
-        require_zero(outcome<double>(slopes.end() - 1 - static_cast<std::ptrdiff_t>(problem.parts.size()), slopes.end()),
-                     setting.real);
+        require_zero(
+            outcome<double>(slopes.end() - 1 - static_cast<std::ptrdiff_t>(problem.parts.size()), slopes.end()),
+            setting.real);
         for (std::size_t b = 0; b < setting.real.batch(); ++b) rows += setting.real[b] == 0;
     };
     auto setting = at;
@@ -220,7 +221,8 @@ std::string check_large_scores(const auto& p, const auto& at)
         for (std::size_t i = 1; i < terms.size(); ++i) sum = ops::add(sum, terms[i]);
         on.backward(sum);
         outcome<T> slopes;
-        for (std::size_t s = 0; s < scores.size(); ++s) append(slopes, named("gradient by the scores", s), on.gradient(scores[s]));
+        for (std::size_t s = 0; s < scores.size(); ++s)
+            append(slopes, named("gradient by the scores", s), on.gradient(scores[s]));
         require_finite(first_and_later.first, "with scores of 1e4");
         require_finite(first_and_later.second, "with scores of 1e4");
         require_finite(slopes, "with scores of 1e4");
@@ -311,7 +313,8 @@ std::string check_step_into(const auto& p, const auto& at)
 /// Whatever does not fit together throws shape_error and leaves the results as they were.
 std::string check_shapes(const auto& p, const auto& at)
 {
-    const auto [B, T_, D] = shape_of(p.annotations);
+    const auto shape = shape_of(p.annotations);
+    const std::size_t B = shape[0], T_ = shape[1], D = shape[2];
     std::size_t refused = 0;
     const auto require_refused = [&](const std::string& what, auto&& act) {
         std::string message;
@@ -338,9 +341,9 @@ std::string check_shapes(const auto& p, const auto& at)
         return all;
     };
     const auto before = written();
-    const auto refuse_query = [&](const std::string& what, std::size_t part, const shape_of_rank<3>& shape) {
+    const auto refuse_query = [&](const std::string& what, std::size_t part, const shape_of_rank<3>& misfit) {
         auto wrong = p.parts;
-        wrong[part] = normal_numbers<double>(shape, 1);
+        wrong[part] = normal_numbers<double>(misfit, 1);
         require_refused(what, [&] { p.attend.step(memory, at.query(wrong, 0), start); });
         require_refused(what, [&] { p.attend.step_into(result, memory, at.query(wrong, 0), start); });
         require_same_bits(written(), before, what + " throws, but has written");
@@ -359,8 +362,7 @@ std::string check_shapes(const auto& p, const auto& at)
     if constexpr (!std::is_empty_v<decltype(start.normalize)>) {
         const auto shorter = p.attend.on(array<double, 3>(shape_of_rank<3>{B, T_ + 1, D}, 0.0), at.real);
         const auto alien = p.attend.start(shorter);
-        require_refused("the state of another batch",
-                        [&] { p.attend.step(memory, at.query(p.parts, 0), alien); });
+        require_refused("the state of another batch", [&] { p.attend.step(memory, at.query(p.parts, 0), alien); });
     }
     return std::to_string(refused) + " misfits refused";
 }

@@ -235,9 +235,8 @@ outcome<T> gradients(const auto& p, const auto& at)
     const auto lifted = ad::lift(on, p);
     on.backward(loss<how, with_weights, T>(lifted, at));
     outcome<T> all;
-    for_each_parameter(lifted, [&](const std::string& name, const auto& x) {
-        append(all, "gradient of " + name, on.gradient(x));
-    });
+    for_each_parameter(
+        lifted, [&](const std::string& name, const auto& x) { append(all, "gradient of " + name, on.gradient(x)); });
     return all;
 }
 
@@ -293,8 +292,8 @@ disagreement compare(const outcome<T>& a, const outcome<U>& b)
             const double off = x == y ? 0 : std::abs(x - y) / (1 + std::abs(y));
             if (off <= most.worst) continue;
             most.worst = std::isnan(off) ? INFINITY : off;
-            most.where = b[k].name + "[" + std::to_string(i) + "]: " + std::to_string(x) + " against " +
-                         std::to_string(y);
+            most.where =
+                b[k].name + "[" + std::to_string(i) + "]: " + std::to_string(x) + " against " + std::to_string(y);
         }
     }
     return most;
