@@ -62,37 +62,41 @@ struct fused_form {
 
 namespace detail {
 
-/// A score's projected query, into storage that is there.
-template <class T, class Matrix, class Query>
-void project_into(const Matrix& W, const Query& query, T beta, T* out)
+/// x W into storage [rows,columns] that is there: out = x W + beta out.
+template <class T, class Matrix, class X>
+void multiply_into(const char* what, const shape_of_rank<2>& into, const X& x, const Matrix& W, T beta, T* out)
 {
-    const auto shape = ops::linear_op::result_shape(shape_of(query), shape_of(W));
-    blas::gemm(blas::op::plain, blas::op::plain, shape[0], shape[1], shape_of(W)[0], view_of(query).data,
-               view_of(W).data, beta, out);
+    const auto [rows, columns] = into;
+    require_shape("attention", "the score's matrix", shape_of(W), {shape_of(W)[0], columns}, "as wide as the keys");
+    const auto is = shape_of(x);
+    require_shape("attention", what, is, {rows, shape_of(W)[0]},
+                  "one row for each sentence of the memory, as wide as its matrix is high");
+    blas::gemm(blas::op::plain, blas::op::plain, rows, shape_of(W)[1], is[1], view_of(x).data, view_of(W).data, beta,
+               out);
 }
+
+/// A score's projected query [B,A], into storage that is there.
 template <class T, class Score, class Query>
-void project_into(const Score& score, const Query& query, T* out) requires requires
+void project_into(const Score& score, const shape_of_rank<2>& into, const Query& query, T* out)
 {
-    score.W;
-}
-{
-    project_into(score.W, query, T(0), out);
+    multiply_into("the query", into, query, score.W, T(0), out);
 }
 template <class T, class Base, class Matrix, class State, class Word>
-void project_into(const score::with_word<Base, Matrix>& score, const state_and_word<State, Word>& query, T* out)
+void project_into(const score::with_word<Base, Matrix>& score, const shape_of_rank<2>& into,
+                  const state_and_word<State, Word>& query, T* out)
 {
-    project_into(score.base, query.state, out);
-    project_into(score.Y, query.word, T(1), out);
+    multiply_into("the query's state", into, query.state, score.base.W, T(0), out);
+    multiply_into("the query's word", into, query.word, score.Y, T(1), out);
 }
 template <class T, class Base, class Matrix, class State, class Word>
-void project_into(const score::with_word<Base, Matrix>& score, const state_and_projected_word<State, Word>& query,
-                  T* out)
+void project_into(const score::with_word<Base, Matrix>& score, const shape_of_rank<2>& into,
+                  const state_and_projected_word<State, Word>& query, T* out)
 {
     const auto word = view_of(query.word);
-    require_shape("with_word", "the projected word", word.shape, {shape_of(query.state)[0], shape_of(score.Y)[1]},
-                  "one row for each row of the state");
+    require_shape("attention", "the query's projected word", word.shape, into,
+                  "one row for each sentence of the memory, as wide as the keys");
     std::copy_n(word.data, word.size(), out);
-    project_into(score.base.W, query.state, T(1), out);
+    multiply_into("the query's state", into, query.state, score.base.W, T(1), out);
 }
 
 template <class Score>
@@ -102,17 +106,6 @@ const auto& base_of(const Score& score)
         return score.base;
     } else {
         return score;
-    }
-}
-
-/// How many rows a query has.
-template <class Query>
-std::size_t rows_of_query(const Query& query)
-{
-    if constexpr (requires { query.state; }) {
-        return shape_of(query.state)[0];
-    } else {
-        return shape_of(query)[0];
     }
 }
 
@@ -154,7 +147,7 @@ struct fused_additive {
         const auto keys = shape_of(memory.keys), values = shape_of(memory.values);
         const auto& v = base_of(attention.score).v;
         using operation = ops::additive_step_op<temporal>;
-        operation::check({rows_of_query(query), keys[2]}, keys, shape_of(v), values, memory.real);
+        operation::check({keys[0], keys[2]}, keys, shape_of(v), values, memory.real);
         scratch here;
         T* projected = here.take<T>(keys[0] * keys[2]);
         T* scores = here.take<T>(keys[0] * keys[1]);
@@ -165,7 +158,7 @@ struct fused_additive {
             past = view_of(state.normalize.history).data;
             next = here.take<T>(keys[0] * keys[1]);  // not in place: `state` may be `result.state`
         }
-        project_into(attention.score, query, projected);
+        project_into(attention.score, {keys[0], keys[2]}, query, projected);
         fit(result.context, {values[0], values[2]});
         fit(result.weights, {keys[0], keys[1]});
         kernels::additive_forward(operation::template kernel<T>(keys, values, memory.real.data(), projected,
@@ -202,10 +195,10 @@ struct fused_per_dimension {
         using T = element_of<decltype(memory.keys)>;
         const auto keys = shape_of(memory.keys), values = shape_of(memory.values);
         const auto& V = base_of(attention.score).V;
-        ops::per_dimension_step_op::check({rows_of_query(query), keys[2]}, keys, shape_of(V), values, memory.real);
+        ops::per_dimension_step_op::check({keys[0], keys[2]}, keys, shape_of(V), values, memory.real);
         scratch here;
         T* projected = here.take<T>(keys[0] * keys[2]);
-        project_into(attention.score, query, projected);
+        project_into(attention.score, {keys[0], keys[2]}, query, projected);
         fit(result.context, {values[0], values[2]});
         T* weights = nullptr;
         if constexpr (requires { result.weights; }) {

@@ -72,7 +72,8 @@ template <class A, class B>
 double distance(const A& a, const B& b)
 {
     if (shape_of(a) != shape_of(b)) return std::numeric_limits<double>::infinity();
-    const auto u = view_of(a), v = view_of(b);
+    const auto u = view_of(a);
+    const auto v = view_of(b);
     double worst = 0;
     for (std::size_t i = 0; i < u.size(); ++i) {
         const double x = static_cast<double>(u.data[i]), y = static_cast<double>(v.data[i]);

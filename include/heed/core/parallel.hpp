@@ -59,9 +59,12 @@ public:
                 std::this_thread::yield();
             }
         }
+        std::exception_ptr first;
         for (std::exception_ptr& error : errors_) {
-            if (error) std::rethrow_exception(std::exchange(error, nullptr));
+            if (!first) first = error;
+            error = nullptr;
         }
+        if (first) std::rethrow_exception(first);
         return true;
     }
 
