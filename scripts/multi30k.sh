@@ -20,7 +20,7 @@ END
     printf 'TRAIN="%s"\n' "$train"
 }
 
-train=${TRAIN:-"--min-count 2 --embedding 256 --hidden 256 --dropout 0.4 --label-smoothing 0.1 --epochs 12"}
+train=${TRAIN:-"--min-count 2 --embedding 256 --hidden 256 --dropout 0.4 --label-smoothing 0.1 --epochs 16"}
 if (($# < 2)) || [[ $1 == -* ]]; then
     usage
     exit $(($# < 2 ? 2 : 0))
