@@ -75,7 +75,7 @@ std::vector<translated> translate(const translator_file& model, const std::vecto
     return results;
 }
 
-int run(options how, std::size_t train_size, const std::string& svg_path, double enough)
+int run(options how, std::size_t train_size, std::size_t sentences, const std::string& svg_path, double enough)
 {
     const clock::time_point start = clock::now();
     const numbers::split data = numbers::sample(how.seed, train_size, 500, 1000);
@@ -115,6 +115,7 @@ int run(options how, std::size_t train_size, const std::string& svg_path, double
     // One of each of three lengths.
     std::vector<const translated*> shown;
     for (const std::size_t words : {7u, 9u, 5u}) {
+        if (shown.size() == sentences) break;
         for (const translated& each : tests) {
             if (each.source.size() != words || each.weights.empty()) continue;
             shown.push_back(&each);
@@ -164,7 +165,7 @@ int main(int argc, char** argv)
     how.epochs = 6;
     how.dropout = 0.3;
     how.learning_rate = 3e-3;
-    std::size_t threads = 0, train_size = 24000;
+    std::size_t threads = 0, train_size = 24000, sentences = 3;
     bool quick = false;
     std::string svg_path = "alignment.svg";
     app.add_option("--attention", how.attention, "which attention")
@@ -178,6 +179,9 @@ int main(int argc, char** argv)
     app.add_option("--threads", threads, "0: as many as the machine has")
         ->check(CLI::Range(std::size_t{0}, std::size_t{256}))
         ->capture_default_str();
+    app.add_option("--sentences", sentences, "how many to show, of different lengths")
+        ->check(CLI::Range(std::size_t{1}, std::size_t{3}))
+        ->capture_default_str();
     app.add_option("--svg", svg_path, "where to draw the alignments")->capture_default_str();
     app.add_flag("--quick", quick, "a smaller run of a few seconds, for tests");
     CLI11_PARSE(app, argc, argv);
@@ -188,7 +192,7 @@ int main(int argc, char** argv)
             how.epochs = 3;
             train_size = 6000;
         }
-        return run(how, train_size, svg_path, quick ? 0.5 : 0.99);
+        return run(how, train_size, sentences, svg_path, quick ? 0.5 : 0.99);
     } catch (const std::exception& problem) {
         fmt::print(stderr, "demo: {}\n", problem.what());
         return 1;
