@@ -114,8 +114,15 @@ TEST_CASE("logaddexp and discount with no history")
     CHECK(on.gradient(history).data[1] == doctest::Approx(3 * (1 - share) - 3));
     CHECK(on.gradient(history).data[2] == 0);
 
-    const array<double, 1> both{none};
-    CHECK(ops::logaddexp(both, both).data()[0] == none);
+    // Nothing and nothing is nothing, and has no gradient either: not that of -inf less -inf.
+    on.clear();
+    const array<double, 1> nothing{none};
+    const auto a = on.parameter(nothing), b = on.parameter(nothing);
+    const auto still = ops::logaddexp(a, b);
+    CHECK(still.data()[0] == none);
+    on.backward(ops::inner(still, array<double, 1>{1.0}));
+    CHECK(on.gradient(a).data[0] == 0);
+    CHECK(on.gradient(b).data[0] == 0);
 }
 
 TEST_CASE("the second argument meets every position of the first")
@@ -223,7 +230,23 @@ TEST_CASE("softmax")
         CHECK_GRADIENT(f, random({4, positions, 3}, 2, 2));
         CHECK_GRADIENT(f, random({4, positions, 1}, 3, 2));
     }
-    const auto empty = [](const auto& e) { return ops::softmax(e, lengths{0, 0}); };
+    // A score of -inf gets no weight and no gradient; nothing but -inf is a row without any position.
+    const double none = -std::numeric_limits<double>::infinity();
+    const array<double, 2> e{{none, 0.0, 1.0}, {none, none, none}};
+    ad::tape<double> on;
+    const auto scores = on.parameter(e);
+    const auto weights = ops::softmax(scores, lengths{3, 3});
+    CHECK(weights.data()[0] == 0);
+    CHECK(weights.data()[2] == doctest::Approx(1 / (1 + std::exp(-1.0))));
+    for (std::size_t i = 3; i < 6; ++i) CHECK(weights.data()[i] == 0);
+    on.backward(ops::inner(weights, support::uneven(e.shape())));
+    CHECK(on.gradient(scores).data[0] == 0);
+    CHECK(on.gradient(scores).data[1] != 0);
+    for (std::size_t i = 3; i < 6; ++i) CHECK(on.gradient(scores).data[i] == 0);
+    const auto each = ops::softmax(array<double, 3>{{{none, 1.0}, {none, none}}}, lengths{2});
+    CHECK(support::same_bits(each, array<double, 3>{{{0.0, 1.0}, {0.0, 0.0}}}));
+
+    const auto empty = [](const auto& x) { return ops::softmax(x, lengths{0, 0}); };
     check_empty(empty, random({2, 0}, 1));
     check_empty(empty, random({2, 0, 3}, 1));
 }

@@ -32,4 +32,8 @@ TEST_CASE("the arena")
     memory.array_of<char>(total);
     CHECK(memory.capacity() == total);  // one block by now: all of it in one piece
     CHECK(memory.allocate(0) != nullptr);
+
+    arena tight;  // a piece lies within one block
+    for (int i = 0; i < 2; ++i) tight.allocate(600000);
+    CHECK(tight.capacity() >= 1200000);
 }
