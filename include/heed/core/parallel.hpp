@@ -154,8 +154,8 @@ inline void set_threads(std::size_t count)
     if (count > 1) settings.pool = new detail::thread_pool(count);
 }
 
-/// body(begin, end, shard) over contiguous shards of [0, count); at most threads() shards, each of at least `grain`
-/// elements. Shards begin at multiples of `align`.
+/// body(begin, end, shard) over contiguous shards of [0, count): at most threads() of them, and no more than count /
+/// grain, rounded up. Shards begin at multiples of `align`.
 template <class Body>
 void parallel_for(std::size_t count, std::size_t grain, Body&& body, std::size_t align = 1)
 {

@@ -44,7 +44,7 @@ inline T max_of(std::size_t n, const T* x)
     return max(top);
 }
 
-/// Sums registers in blocks, and the blocks in double, so that a sum of very many small numbers loses nothing.
+/// Sums registers in blocks, and the blocks in double, so that a sum of very many small numbers loses little.
 template <class T>
 class long_sum {
 public:
