@@ -58,7 +58,7 @@ fi
 mkdir -p "$out"
 rm -f "$out"/round-*.json "$out"/*.err "$out"/compile_time.tsv
 
-# Debian's OpenBLAS 0.3.21 does not know CPUs younger than itself and gives them half of what they can do.
+# All programs run the same kernels of OpenBLAS; a choice that the environment has made stays.
 if [ -z "${OPENBLAS_CORETYPE:-}" ] && grep -qw avx512f /proc/cpuinfo 2>/dev/null; then export OPENBLAS_CORETYPE=SkylakeX; fi
 openmp_blas=$(ls -d /usr/lib/*/openblas-openmp 2>/dev/null | head -n 1 || true)
 
