@@ -43,14 +43,24 @@ inline void additive_scores_row(std::size_t j0, std::size_t j1, std::size_t widt
     using namespace simd;
     for (std::size_t j = j0; j < j1; ++j) {
         const T* k = keys + j * width;
-        vec<T> e{};
+        const auto term = [&](std::size_t a, vec<T> sum) {
+            return fma(load(v + a), tanh(load(query + a) + load(k + a)), sum);
+        };
+        vec<T> e{}, f{};  // two, since a processor looks ahead only so far in one long chain
         std::size_t a = 0;
-        for (; a + lanes<T> <= width; a += lanes<T>) { e = fma(load(v + a), tanh(load(query + a) + load(k + a)), e); }
+        for (; a + 2 * lanes<T> <= width; a += 2 * lanes<T>) {
+            e = term(a, e);
+            f = term(a + lanes<T>, f);
+        }
+        if (a + lanes<T> <= width) {
+            e = term(a, e);
+            a += lanes<T>;
+        }
         if (a < width) {
             const std::size_t count = width - a;  // v = 0 behind the end, tanh(0 + 0) = 0: adds nothing
-            e = fma(load(v + a, count), tanh(load(query + a, count) + load(k + a, count)), e);
+            f = fma(load(v + a, count), tanh(load(query + a, count) + load(k + a, count)), f);
         }
-        scores[j] = sum(e);
+        scores[j] = sum(e + f);
     }
 }
 
@@ -136,6 +146,25 @@ void additive_scores_backward(std::size_t batch, std::size_t positions, std::siz
 
 namespace detail {
 
+/// Whether the values of a batch have to come from main memory, while those of one sentence find room in a core's own
+/// cache: then it pays to ask for them while its scores, which are all computation, are worked out.
+template <class T>
+inline bool values_are_far(const additive_step<T>& step)
+{
+    constexpr std::size_t shared_cache = std::size_t{16} << 20, own_cache = std::size_t{1} << 19;
+    const std::size_t sentence = step.positions * step.width * sizeof(T);
+    return sentence <= own_cache &&
+           step.batch * (sentence + step.positions * step.alignment * sizeof(T)) > shared_cache;
+}
+
+/// Asks for a row of n elements, which will be read soon.
+template <class T>
+inline void fetch(std::size_t n, const T* x)
+{
+    constexpr std::size_t line = 64 / sizeof(T);
+    for (std::size_t i = 0; i < n; i += line) __builtin_prefetch(x + i, 0, 2);
+}
+
 /// α = softmax(u) of one sentence, and L' = log(exp L + exp e).
 template <class T>
 inline void additive_weights_row(const additive_step<T>& step, std::size_t b, T* scores, T* weights, T* next_history)
@@ -180,15 +209,24 @@ template <class T>
 void additive_forward(const additive_step<T>& step, T* scores, T* weights, T* context, T* next_history)
 {
     const std::size_t T_ = step.positions, A = step.alignment, D = step.width;
+    const bool far = detail::values_are_far(step);
     if (step.batch >= 4 * threads()) {
         return parallel_for(
             step.batch, detail::rows_a_shard(T_ * (A + D)), [&](std::size_t begin, std::size_t end, std::size_t) {
                 for (std::size_t b = begin; b < end; ++b) {
                     const std::size_t n = detail::length_of(step.lengths, b, T_);
-                    detail::additive_scores_row(0, n, A, step.query + b * A, step.keys + b * T_ * A, step.v,
-                                                scores + b * T_);
+                    const T *query = step.query + b * A, *keys = step.keys + b * T_ * A,
+                            *values = step.values + b * T_ * D;
+                    if (far) {
+                        for (std::size_t j = 0; j < n; ++j) {
+                            detail::fetch(D, values + j * D);
+                            detail::additive_scores_row(j, j + 1, A, query, keys, step.v, scores + b * T_);
+                        }
+                    } else {
+                        detail::additive_scores_row(0, n, A, query, keys, step.v, scores + b * T_);
+                    }
                     detail::additive_weights_row(step, b, scores, weights, next_history);
-                    detail::weighted_sum_row(n, D, weights + b * T_, step.values + b * T_ * D, context + b * D, 0, D);
+                    detail::weighted_sum_row(n, D, weights + b * T_, values, context + b * D, 0, D);
                 }
             });
     }
