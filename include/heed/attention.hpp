@@ -8,9 +8,8 @@
 
 #include <heed/concepts.hpp>
 #include <heed/core/family.hpp>
-#include <heed/core/mask.hpp>
 #include <heed/fused.hpp>
-#include <heed/ops/shape.hpp>
+#include <heed/memory.hpp>
 
 /// Attention: three policies make a mechanism.
 ///
@@ -22,41 +21,6 @@
 /// first step; `step` answers one query. Nothing is hidden in the layer: state goes in and comes out. Plain tensors run
 /// without a tape; as soon as the policies' parameters or the tensors are taped, everything trains.
 namespace heed {
-
-/// What one batch of source sentences offers to be attended to.
-template <class Values, class Keys>
-struct memory {
-    Values values;  // [B,T,D], zeros in the padding
-    Keys keys;      // what the score's prepare made of them; [B,T,A] for most
-    lengths real;   // the number of real positions of each row
-
-    std::size_t batch() const { return shape_of(values)[0]; }
-    std::size_t positions() const { return shape_of(values)[1]; }
-    std::size_t width() const { return shape_of(values)[2]; }
-};
-
-/// What one query gets.
-template <class Context, class Weights, class State>
-struct attended {
-    Context context;  // [B,D]
-    Weights weights;  // [B,T], or [B,T,D] per dimension
-    State state;      // for the next step
-};
-
-/// What one query gets when nobody looks at the weights.
-template <class Context, class State>
-struct read_out {
-    Context context;  // [B,D]
-    State state;      // for the next step
-};
-
-/// What a normalizer may know besides the scores.
-template <class Query>
-struct moment {
-    const lengths& real;  // real positions of each row
-    const Query& query;   // as the score projected it, where it projects
-    std::size_t step;     // 0 for the first query
-};
 
 template <class Score, class Normalize, class Combine>
 struct attention {
@@ -76,8 +40,7 @@ struct attention {
             }
         }(),
         "heed: this score and this combiner do not fit: a score per position goes with combine::weighted_sum, a score "
-        "per "
-        "dimension with combine::elementwise_sum");
+        "per dimension with combine::elementwise_sum, a score per group with combine::grouped_sum");
 
     /// The query-independent part, once a batch: annotations [B,T,D] and the number of real positions of each row.
     /// Values behind a row's length are cleared: whatever is there, NaN included, changes no result and no gradient.
@@ -87,7 +50,7 @@ struct attention {
         const auto shape = shape_of(annotations);
         real.require("attention::on", shape[0], shape[1]);
         auto values = ops::clear_padding(annotations, real);
-        return prepared(std::move(values), std::move(real));
+        return prepared(values, values, std::move(real), no_mask{});
     }
 
     /// The same for a batch without padding.
@@ -96,55 +59,99 @@ struct attention {
         return on(annotations, lengths::full(shape_of(annotations)[0], shape_of(annotations)[1]));
     }
 
+    /// The same where any position may be missing, not only the last ones: mask [B,T], true = attend.
+    auto on(const tensor auto& annotations, boolean_mask<2> mask) const
+    {
+        static_assert(rank_of<decltype(annotations)> == 3, "heed: attention::on takes annotations [B,T,D]");
+        auto values = ops::clear_hidden(annotations, mask);
+        auto real = lengths::full(mask.shape()[0], mask.shape()[1]);
+        return prepared(values, values, std::move(real), std::move(mask));
+    }
+
+    /// Keys made of other annotations than the values: both [B,T,.], cleared behind each row's length.
+    auto on(const tensor auto& annotations, const tensor auto& values, lengths real) const
+    {
+        static_assert(rank_of<decltype(annotations)> == 3 && rank_of<decltype(values)> == 3,
+                      "heed: attention::on takes annotations [B,T,D] and values [B,T,D]");
+        const auto shape = shape_of(annotations);
+        real.require("attention::on", shape[0], shape[1]);
+        require_shape("attention::on", "the values", shape_of(values), {shape[0], shape[1], shape_of(values)[2]},
+                      "one for each annotation");
+        auto cleared = ops::clear_padding(annotations, real);
+        auto cleared_values = ops::clear_padding(values, real);
+        return prepared(std::move(cleared), std::move(cleared_values), std::move(real), no_mask{});
+    }
+
     /// What is remembered before the first step of a batch.
     auto start(const auto& memory) const
     {
-        constexpr std::size_t rank = Score::weights == weight_kind::per_position ? 2 : 3;
-        const auto blank = [&memory](double value) {
-            shape_of_rank<rank> shape{memory.batch(), memory.positions()};
-            if constexpr (rank == 3) shape[2] = memory.width();
-            return constant_like(memory.keys, shape, value);
-        };
-        if constexpr (requires { normalize.start(blank); }) {
-            return attention_state<decltype(normalize.start(blank))>{normalize.start(blank), 0};
+        if constexpr (requires { score.start(memory); }) {
+            return start(memory, score.start(memory));
         } else {
-            return attention_state<no_state>{};
+            return start(memory, no_past{});
         }
     }
 
-    /// One query [B,Q] (whatever the score takes): its context, its weights, and the state for the next.
-    auto step(const auto& memory, const auto& query, const auto& state) const
+    /// The same with another first state of the score: the coverage embeddings of the source words, say.
+    template <class Past>
+    auto start(const auto& memory, Past past) const
     {
-        return answer<true>(memory, project(query), state);
+        constexpr std::size_t rank = Score::weights == weight_kind::per_position ? 2 : 3;
+        shape_of_rank<rank> shape{memory.batch(), memory.positions()};
+        if constexpr (Score::weights == weight_kind::per_dimension) shape[2] = memory.width();
+        if constexpr (Score::weights == weight_kind::per_group) shape[2] = score.groups();
+        const auto blank = [&memory, &shape](double value) { return constant_like(memory.keys, shape, value); };
+        auto history = start_of(normalize, blank);
+        return attention_state<decltype(history), Past>{std::move(history), 0, std::move(past)};
+    }
+
+    /// One query [B,Q] (whatever the score takes): its context, its weights, and the state for the next. `mask` says
+    /// what this query may see: boolean_mask<2>, additive_mask, or lengths (as many positions of each row).
+    template <class Mask = no_mask>
+    auto step(const auto& memory, const auto& query, const auto& state, const Mask& mask = {}) const
+    {
+        return answer<true>(
+            memory, project(query), [&query]() -> const auto& { return query; }, state, mask);
     }
 
     /// The same context and state; the weights are not kept. Training per-dimension attention so needs no [B,T,D] a
     /// step.
-    auto read(const auto& memory, const auto& query, const auto& state) const
+    template <class Mask = no_mask>
+    auto read(const auto& memory, const auto& query, const auto& state, const Mask& mask = {}) const
     {
-        return answer<false>(memory, project(query), state);
+        return answer<false>(
+            memory, project(query), [&query]() -> const auto& { return query; }, state, mask);
     }
 
     /// The specification of `step`: score, normalize and combine one after the other, without fused kernels.
-    auto compose(const auto& memory, const auto& query, const auto& state) const
+    template <class Mask = no_mask>
+    auto compose(const auto& memory, const auto& query, const auto& state, const Mask& mask = {}) const
     {
-        return composed(memory, project(query), state);
+        return composed<true>(
+            memory, project(query), [&query]() -> const auto& { return query; }, state, mask);
     }
 
     /// Many queries at once: queries [B,S,Q] -> contexts [B,S,D], with their state running from the first to the last.
-    /// What does not depend on the step before is done for all queries in one product.
-    auto operator()(const auto& memory, const auto& queries) const
+    /// What does not depend on the step before is done for all queries in one product. `mask`: causal{}, or a mask with
+    /// a row for each query, or one for all of them.
+    template <class Mask = no_mask>
+    auto operator()(const auto& memory, const auto& queries, const Mask& mask = {}) const
     {
         const auto projected = project(queries);
         static_assert(rank_of<decltype(projected)> == 3, "heed: attention of many queries takes queries [B,S,Q]");
-        auto now = start(memory);
-        auto first = answer<false>(memory, ops::step_of(projected, std::size_t{0}), now);
+        const std::size_t S = shape_of(projected)[1];
+        const auto answer_to = [&](std::size_t s, const auto& now) {
+            const auto ask = [&queries, s] { return detail::query_of_step(queries, s); };
+            return answer<false>(memory, ops::step_of(projected, s), ask, now,
+                                 detail::mask_of_step(mask, s, S, memory.real));
+        };
+        auto first = answer_to(0, start(memory));
         std::vector<decltype(first.context)> contexts;
-        contexts.reserve(shape_of(projected)[1]);
+        contexts.reserve(S);
         contexts.push_back(std::move(first.context));
-        now = std::move(first.state);
-        for (std::size_t s = 1; s < shape_of(projected)[1]; ++s) {
-            auto next = answer<false>(memory, ops::step_of(projected, s), now);
+        auto now = std::move(first.state);
+        for (std::size_t s = 1; s < S; ++s) {
+            auto next = answer_to(s, now);
             contexts.push_back(std::move(next.context));
             now = std::move(next.state);
         }
@@ -153,13 +160,14 @@ struct attention {
 
     /// `step` on plain tensors into results that the caller keeps. From the second call of one shape on, a mechanism
     /// with fused kernels allocates nothing. `state` may be `result.state`.
-    template <class Result>
-    void step_into(Result& result, const auto& memory, const auto& query, const auto& state) const
+    template <class Result, class Mask = no_mask>
+    void step_into(Result& result, const auto& memory, const auto& query, const auto& state,
+                   const Mask& mask = {}) const
     {
-        if constexpr (fused_form<attention>::exists) {
-            fused_form<attention>::step_into(*this, result, memory, query, state);
+        if constexpr (fused_form<attention>::exists && unmasked<decltype(memory), Mask>) {
+            fused_form<attention>::step_into(*this, result, memory, memory.real, query, state);
         } else {
-            auto next = step(memory, query, state);
+            auto next = step(memory, query, state, mask);
             result.context = std::move(next.context);
             result.weights = std::move(next.weights);
             result.state = std::move(next.state);
@@ -172,17 +180,20 @@ struct attention {
                                visit("combine", self.combine)};
     }
 
-    /// What `step` does with a query after the score has projected it.
-    template <bool with_weights>
-    auto answer(const auto& memory, const auto& projected, const auto& state) const
+    /// What `step` does with a query after the score has projected it; `ask()` gives the query itself.
+    template <bool with_weights, class Mask = no_mask>
+    auto answer(const auto& memory, const auto& projected, const auto& ask, const auto& state,
+                const Mask& mask = {}) const
     {
-        if constexpr (fused_form<attention>::exists) {
-            return fused_form<attention>::template step<with_weights>(*this, memory, projected, state);
-        } else if constexpr (with_weights) {
-            return composed(memory, projected, state);
+        if constexpr (fused_form<attention>::exists && unmasked<decltype(memory), Mask>) {
+            return fused_form<attention>::template step<with_weights>(*this, memory, memory.real, projected, state);
+        } else if constexpr (fused_form<attention>::exists && unmasked<decltype(memory), no_mask> &&
+                             std::is_same_v<Mask, lengths> && !detail::remembers<Normalize>) {
+            // A history counts every score, also of what this query may not see: that is not what the kernels do.
+            return fused_form<attention>::template step<with_weights>(
+                *this, memory, detail::shortened(mask, memory.real), projected, state);
         } else {
-            auto all = composed(memory, projected, state);
-            return read_out<decltype(all.context), decltype(all.state)>{std::move(all.context), std::move(all.state)};
+            return composed<with_weights>(memory, projected, ask, state, mask);
         }
     }
 
@@ -196,48 +207,145 @@ struct attention {
     }
 
 private:
-    template <class Values>
-    auto prepared(Values values, lengths real) const
+    template <class Memory, class Mask>
+    static constexpr bool unmasked = std::is_same_v<Mask, no_mask>&&
+        std::is_same_v<std::remove_cvref_t<decltype(std::declval<Memory>().mask)>, no_mask>;
+
+    template <class Annotations, class Values, class Mask = no_mask>
+    auto prepared(const Annotations& annotations, Values values, lengths real, Mask mask) const
     {
-        if constexpr (requires { score.prepare(values); }) {
-            auto keys = score.prepare(values);
+        if constexpr (requires { score.prepare(annotations); }) {
+            auto keys = score.prepare(annotations);
             auto in_family = same_family(keys, std::move(values));
-            return memory<decltype(in_family), decltype(keys)>{std::move(in_family), std::move(keys), std::move(real)};
+            return memory<decltype(in_family), decltype(keys), Mask>{std::move(in_family), std::move(keys),
+                                                                     std::move(real), std::move(mask)};
         } else {
-            auto keys = values;
-            return memory<Values, Values>{std::move(values), std::move(keys), std::move(real)};
+            return memory<Values, Annotations, Mask>{std::move(values), annotations, std::move(real), std::move(mask)};
         }
     }
 
-    auto composed(const auto& memory, const auto& projected, const auto& state) const
+    template <bool with_weights, class Mask>
+    auto composed(const auto& memory, const auto& projected, const auto& ask, const auto& state, const Mask& mask) const
     {
-        const moment<std::remove_cvref_t<decltype(projected)>> at{memory.real, projected, state.step};
-        const auto scores = [&] {
-            if constexpr (requires { score.match(projected, memory.keys); }) {
-                return score.match(projected, memory.keys);
-            } else {
-                return score(projected, memory.keys);
-            }
-        }();
+        if constexpr (std::is_same_v<Mask, lengths>) {
+            return seen<with_weights>(memory, detail::shortened(mask, memory.real), projected, ask, state, no_mask{});
+        } else {
+            return seen<with_weights>(memory, memory.real, projected, ask, state, mask);
+        }
+    }
+
+    template <bool with_weights, class Mask>
+    auto seen(const auto& memory, const lengths& real, const auto& projected, const auto& ask, const auto& state,
+              const Mask& mask) const
+    {
+        const no_focus nowhere{};
+        const moment<std::remove_cvref_t<decltype(ask)>, std::remove_cvref_t<decltype(memory.mask)>, Mask> at{
+            real, state.step, ask, memory.mask, mask, nowhere};
+        const auto past = recalled(state.score, at);
+        if constexpr (requires { normalize.focus(at, memory.positions()); }) {
+            const auto focus = normalize.focus(at, memory.positions());
+            const window& where = focus.where;
+            const auto cut = [&where](const auto& x) { return ops::window_of(x, where); };
+            const auto source_there = detail::mask_within(memory.mask, where);
+            const auto mask_there = detail::mask_within(mask, where);
+            const auto at_there = at.within(where.count, source_there, mask_there, focus);
+            const auto remembered = [&](const auto& x) {
+                auto must = shape_of(x);
+                must[0] = memory.batch();
+                must[1] = memory.positions();
+                require_shape("attention", "the state", shape_of(x), must, "made by start() of the same memory");
+                return cut(x);
+            };
+            const auto history = state.normalize.map(remembered);
+            auto part =
+                weighed(cut(memory.keys), cut(memory.values), projected, past.map(remembered), history, at_there);
+            auto put = [&where](const auto& whole, const auto& there) { return ops::put_window(whole, there, where); };
+            auto next = state.normalize.map(put, part.history);
+            auto weights = ops::spread_window(part.weights, where, memory.positions());
+            return result<with_weights>(std::move(part.context), std::move(weights), std::move(next), past, at);
+        } else {
+            auto all = weighed(memory.keys, memory.values, projected, past, state.normalize, at);
+            return result<with_weights>(std::move(all.context), std::move(all.weights), std::move(all.history), past,
+                                        at);
+        }
+    }
+
+    template <class Context, class Weights, class History>
+    struct outcome {
+        Context context;
+        Weights weights;
+        History history;
+    };
+
+    /// Score, normalize, combine: the three lines that attention is.
+    auto weighed(const auto& keys, const auto& values, const auto& projected, const auto& past, const auto& history,
+                 const auto& at) const
+    {
+        const auto scores = matched(projected, keys, past);
         static_assert(
             rank_of<decltype(scores)> == (Score::weights == weight_kind::per_position ? 2 : 3),
             "heed: the score's result has the wrong rank: a score per position gives [B,T], a score per dimension "
-            "gives [B,T,D]");
-        if constexpr (requires { normalize(scores, state.normalize, at); }) {
-            auto weights = normalize(scores, state.normalize, at);
-            auto history = normalize.advance(scores, weights, state.normalize, at);
-            return result(memory, std::move(weights), std::move(history), state.step + 1);
+            "gives [B,T,D], a score per group [B,T,G]");
+        auto weights = weigh(normalize, scores, history, at);
+        auto next = next_of(normalize, scores, weights, history, at);
+        const auto context_of = [&](const auto& used) {
+            if constexpr (requires { combine(used, values, at); }) {
+                return combine(used, values, at);
+            } else {
+                return combine(used, values);
+            }
+        };
+        auto context = [&] {
+            if constexpr (requires { normalize.thin(weights, at); }) {
+                return context_of(normalize.thin(weights, at));
+            } else {
+                return context_of(weights);
+            }
+        }();
+        return outcome<decltype(context), decltype(weights), decltype(next)>{std::move(context), std::move(weights),
+                                                                             std::move(next)};
+    }
+
+    auto matched(const auto& projected, const auto& keys, const auto& past) const
+    {
+        if constexpr (requires { score.match(projected, keys, past); }) {
+            return score.match(projected, keys, past);
+        } else if constexpr (requires { score.match(projected, keys); }) {
+            return score.match(projected, keys);
         } else {
-            return result(memory, normalize(scores, at), no_state{}, state.step + 1);
+            return score(projected, keys);
         }
     }
 
-    template <class Weights, class History>
-    auto result(const auto& memory, Weights weights, History history, std::size_t step) const
+    /// The score's state, brought up to date with what only this query tells: the word that was emitted.
+    auto recalled(const auto& past, const auto& at) const
     {
-        auto context = combine(weights, memory.values);
-        return attended<decltype(context), Weights, attention_state<History>>{
-            std::move(context), std::move(weights), {std::move(history), step}};
+        if constexpr (requires { score.recall(past, at); }) {
+            return score.recall(past, at);
+        } else {
+            return past;
+        }
+    }
+
+    template <bool with_weights, class Context, class Weights, class History>
+    auto result(Context context, Weights weights, History history, const auto& past, const auto& at) const
+    {
+        auto next = [&] {
+            if constexpr (requires { score.advance(past, weights, context, at); }) {
+                return score.advance(past, weights, context, at);
+            } else if constexpr (requires { score.advance(past, weights, at); }) {
+                return score.advance(past, weights, at);
+            } else {
+                return past;
+            }
+        }();
+        using state_type = attention_state<History, decltype(next)>;
+        state_type state{std::move(history), at.step + 1, std::move(next)};
+        if constexpr (with_weights) {
+            return attended<Context, Weights, state_type>{std::move(context), std::move(weights), std::move(state)};
+        } else {
+            return read_out<Context, state_type>{std::move(context), std::move(state)};
+        }
     }
 };
 

@@ -14,6 +14,7 @@ namespace heed {
 enum class weight_kind {
     per_position,   // one number for each source position: scores and weights [B,T]
     per_dimension,  // one for each dimension of each position: scores and weights [B,T,D]
+    per_group,      // one for each group of dimensions of each position: scores and weights [B,T,G]
 };
 
 namespace detail {
@@ -65,7 +66,7 @@ consteval bool check_score_policy()
         static_assert(
             detail::declares_weights<P>,
             "heed: a score policy must say what it gives scores to: add `static constexpr heed::weight_kind weights "
-            "= heed::weight_kind::per_position;` (or per_dimension)");
+            "= heed::weight_kind::per_position;` (or per_dimension, per_group)");
         static_assert(
             detail::has_call<P>,
             "heed: a score policy must be callable: add `auto operator()(const heed::tensor auto& query, const "
@@ -109,7 +110,7 @@ consteval bool check_combine_policy()
         static_assert(
             detail::declares_weights<P>,
             "heed: a combine policy must say which weights it takes: add `static constexpr heed::weight_kind weights "
-            "= heed::weight_kind::per_position;` (or per_dimension)");
+            "= heed::weight_kind::per_position;` (or per_dimension, per_group)");
         static_assert(
             detail::has_call<P>,
             "heed: a combine policy must be callable: add `auto operator()(const heed::tensor auto& weights, const "

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include <heed/core/tensor.hpp>
+#include <heed/memory.hpp>
 #include <heed/ops/fused.hpp>
 #include <heed/ops/products.hpp>
 
@@ -15,24 +15,8 @@
 /// mechanism includes no other.
 namespace heed {
 
-/// What a mechanism without memory remembers.
-struct no_state {
-    no_state map(auto&&) const { return {}; }
-};
-
-/// What a mechanism remembers between steps; an ordinary value.
-template <class History>
-struct attention_state {
-    [[no_unique_address]] History normalize;  // the normalizer's own state; an empty struct where there is none
-    std::size_t step = 0;                     // how many queries were answered
-};
-
 template <class Score, class Normalize, class Combine>
 struct attention;
-template <class Context, class Weights, class State>
-struct attended;
-template <class Context, class State>
-struct read_out;
 template <class State, class Word>
 struct state_and_word;
 template <class State, class Word>
@@ -114,15 +98,16 @@ struct fused_additive {
     static constexpr bool exists = true;
 
     template <bool with_weights>
-    static auto step(const auto& attention, const auto& memory, const auto& projected, const auto& state)
+    static auto step(const auto& attention, const auto& memory, const lengths& real, const auto& projected,
+                     const auto& state)
     {
         auto seen = [&] {
             const auto& v = base_of(attention.score).v;
             if constexpr (temporal) {
-                return ops::additive_step<true>(projected, memory.keys, v, memory.values, memory.real,
+                return ops::additive_step<true>(projected, memory.keys, v, memory.values, real,
                                                 state.normalize.history);
             } else {
-                return ops::additive_step<false>(projected, memory.keys, v, memory.values, memory.real);
+                return ops::additive_step<false>(projected, memory.keys, v, memory.values, real);
             }
         }();
         auto next = [&] {
@@ -141,13 +126,14 @@ struct fused_additive {
         }
     }
 
-    static void step_into(const auto& attention, auto& result, const auto& memory, const auto& query, const auto& state)
+    static void step_into(const auto& attention, auto& result, const auto& memory, const lengths& real,
+                          const auto& query, const auto& state)
     {
         using T = element_of<decltype(memory.keys)>;
         const auto keys = shape_of(memory.keys), values = shape_of(memory.values);
         const auto& v = base_of(attention.score).v;
         using operation = ops::additive_step_op<temporal>;
-        operation::check({keys[0], keys[2]}, keys, shape_of(v), values, memory.real);
+        operation::check({keys[0], keys[2]}, keys, shape_of(v), values, real);
         scratch here;
         T* projected = here.take<T>(keys[0] * keys[2]);
         T* scores = here.take<T>(keys[0] * keys[1]);
@@ -161,7 +147,7 @@ struct fused_additive {
         project_into(attention.score, {keys[0], keys[2]}, query, projected);
         fit(result.context, {values[0], values[2]});
         fit(result.weights, {keys[0], keys[1]});
-        kernels::additive_forward(operation::template kernel<T>(keys, values, memory.real.data(), projected,
+        kernels::additive_forward(operation::template kernel<T>(keys, values, real.data(), projected,
                                                                 view_of(memory.keys).data, view_of(v).data,
                                                                 view_of(memory.values).data, past),
                                   scores, result.weights.data(), result.context.data(), next);
@@ -177,10 +163,11 @@ struct fused_per_dimension {
     static constexpr bool exists = true;
 
     template <bool with_weights>
-    static auto step(const auto& attention, const auto& memory, const auto& projected, const auto& state)
+    static auto step(const auto& attention, const auto& memory, const lengths& real, const auto& projected,
+                     const auto& state)
     {
-        auto seen = ops::per_dimension_step(projected, memory.keys, base_of(attention.score).V, memory.values,
-                                            memory.real, with_weights);
+        auto seen = ops::per_dimension_step(projected, memory.keys, base_of(attention.score).V, memory.values, real,
+                                            with_weights);
         attention_state<no_state> next{{}, state.step + 1};
         if constexpr (with_weights) {
             return attended<decltype(seen.context), decltype(seen.weights), decltype(next)>{
@@ -190,12 +177,13 @@ struct fused_per_dimension {
         }
     }
 
-    static void step_into(const auto& attention, auto& result, const auto& memory, const auto& query, const auto& state)
+    static void step_into(const auto& attention, auto& result, const auto& memory, const lengths& real,
+                          const auto& query, const auto& state)
     {
         using T = element_of<decltype(memory.keys)>;
         const auto keys = shape_of(memory.keys), values = shape_of(memory.values);
         const auto& V = base_of(attention.score).V;
-        ops::per_dimension_step_op::check({keys[0], keys[2]}, keys, shape_of(V), values, memory.real);
+        ops::per_dimension_step_op::check({keys[0], keys[2]}, keys, shape_of(V), values, real);
         scratch here;
         T* projected = here.take<T>(keys[0] * keys[2]);
         project_into(attention.score, {keys[0], keys[2]}, query, projected);
@@ -205,7 +193,7 @@ struct fused_per_dimension {
             fit(result.weights, values);
             weights = result.weights.data();
         }
-        ops::per_dimension_step_op::compute<T>(keys, values, memory.real, projected, view_of(memory.keys).data,
+        ops::per_dimension_step_op::compute<T>(keys, values, real, projected, view_of(memory.keys).data,
                                                view_of(V).data, view_of(memory.values).data, weights,
                                                result.context.data());
         result.state.step = state.step + 1;

@@ -151,7 +151,7 @@ struct heed::fused_form<heed::attention<heed::score::dot, heed::normalize::softm
     static inline double error_of_step = 0, error_of_read = 0, error_of_step_into = 0;
 
     template <bool with_weights>
-    static auto step(const auto& attend, const auto& memory, const auto& query, const auto& state)
+    static auto step(const auto& attend, const auto& memory, const lengths&, const auto& query, const auto& state)
     {
         auto all = attend.compose(memory, query, state);
         auto context = ops::scale(all.context, 1 + (with_weights ? error_of_step : error_of_read));
@@ -162,7 +162,8 @@ struct heed::fused_form<heed::attention<heed::score::dot, heed::normalize::softm
             return read_out<decltype(context), decltype(all.state)>{context, all.state};
         }
     }
-    static void step_into(const auto& attend, auto& result, const auto& memory, const auto& query, const auto& state)
+    static void step_into(const auto& attend, auto& result, const auto& memory, const lengths&, const auto& query,
+                          const auto& state)
     {
         result = attend.compose(memory, query, state);
         result.context = ops::scale(result.context, 1 + error_of_step_into);

@@ -37,7 +37,7 @@ std::vector<Scores> temporal_weights(const std::vector<Scores>& e, const lengths
     auto state = policy.start([&](double value) { return constant_like(e[0], shape_of(e[0]), value); });
     std::vector<Scores> weights;
     for (std::size_t s = 0; s < e.size(); ++s) {
-        const moment<Scores> at{real, e[s], s};
+        const plain_moment at{real, s};
         weights.push_back(policy(e[s], state, at));
         state = policy.advance(e[s], weights.back(), state, at);
     }

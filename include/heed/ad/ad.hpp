@@ -5,6 +5,7 @@
 #include <heed/ad/fused.hpp>
 #include <heed/ad/grad_check.hpp>
 #include <heed/ad/lift.hpp>
+#include <heed/ad/mask.hpp>
 #include <heed/ad/products.hpp>
 #include <heed/ad/recurrent.hpp>
 #include <heed/ad/shape.hpp>

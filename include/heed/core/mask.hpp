@@ -2,14 +2,15 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <initializer_list>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include <heed/core/errors.hpp>
+#include <heed/core/tensor.hpp>
 
-/// Which source positions exist. True = attend, in every mask of heed.
+/// Which source positions exist, and which of them a query may attend to. True = attend, in every mask of heed.
 namespace heed {
 
 /// The number of real positions of each sentence of a batch; what lies behind is padding.
@@ -56,5 +57,55 @@ public:
 private:
     std::vector<std::size_t> counts_;
 };
+
+/// Every real position.
+struct no_mask {};
+
+/// One truth value for each source position, true = attend: [B,T], or [B,S,T] with a row for each query.
+template <std::size_t N>
+class boolean_mask {
+public:
+    static_assert(N == 2 || N == 3, "heed: a boolean mask is [B,T], or [B,S,T] with a row for each query");
+
+    boolean_mask() = default;
+    explicit boolean_mask(const array<bool, N>& attend) : boolean_mask(attend.shape())
+    {
+        for (std::size_t i = 0; i < attend.size(); ++i) attend_[i] = attend.data()[i] ? 1 : 0;
+    }
+    /// Nothing may be attended to, until `operator[]` says otherwise.
+    explicit boolean_mask(const shape_of_rank<N>& shape)
+        : shape_(shape), attend_(tensor_view<const bool, N>{nullptr, shape}.size())
+    {}
+
+    const shape_of_rank<N>& shape() const { return shape_; }
+    const std::uint8_t* data() const { return attend_.data(); }
+    std::uint8_t& operator[](std::size_t i) { return attend_[i]; }
+    std::uint8_t operator[](std::size_t i) const { return attend_[i]; }
+
+    void require(const char* where, const shape_of_rank<N>& must) const
+    {
+        require_shape(where, "the boolean mask", shape_, must, "one truth value for each position, true = attend");
+    }
+
+private:
+    shape_of_rank<N> shape_{};
+    std::vector<std::uint8_t> attend_;
+};
+template <std::size_t N>
+boolean_mask(const array<bool, N>&) -> boolean_mask<N>;
+
+/// Numbers that are added to the scores, after any modulation; -inf = do not attend. [B,T], or [B,S,T] with a row for
+/// each query. They may be learned: gradients flow into them.
+template <tensor Bias>
+struct additive_mask {
+    Bias bias;
+};
+template <tensor Bias>
+additive_mask(Bias) -> additive_mask<Bias>;
+
+/// Query s of S attends to no position behind its own: the last query sees the last real position of its row, the one
+/// before sees all but that one, and so on (aligned at the bottom right, also where S is not T). For
+/// `attend(memory, queries, causal{})`.
+struct causal {};
 
 }  // namespace heed

@@ -42,6 +42,36 @@ inline void weighted_sum_row(std::size_t n, std::size_t width, const T* weights,
     }
 }
 
+/// The same over all columns, without the positions of weight 0: their values are not read, and may be NaN.
+template <class T>
+inline void selected_sum_row(std::size_t n, std::size_t width, const T* weights, const T* values, T* context)
+{
+    using namespace simd;
+    zero(context, width);
+    std::size_t chosen[4], count = 0;
+    for (std::size_t j = 0; j < n; ++j) {
+        if (weights[j] == T(0)) continue;
+        chosen[count++] = j;
+        if (count < 4) continue;
+        const vec<T> a0 = splat(weights[chosen[0]]), a1 = splat(weights[chosen[1]]), a2 = splat(weights[chosen[2]]),
+                     a3 = splat(weights[chosen[3]]);
+        transform(
+            width, context,
+            [=](vec<T> c, vec<T> h0, vec<T> h1, vec<T> h2, vec<T> h3) {
+                return fma(a3, h3, fma(a2, h2, fma(a1, h1, fma(a0, h0, c))));
+            },
+            static_cast<const T*>(context), values + chosen[0] * width, values + chosen[1] * width,
+            values + chosen[2] * width, values + chosen[3] * width);
+        count = 0;
+    }
+    for (std::size_t k = 0; k < count; ++k) {
+        const vec<T> a = splat(weights[chosen[k]]);
+        transform(
+            width, context, [=](vec<T> c, vec<T> h) { return fma(a, h, c); }, static_cast<const T*>(context),
+            values + chosen[k] * width);
+    }
+}
+
 /// dα_j = g_j + dcᵀ h_j (written) and dh_j += α_j dc, for `rows` positions at once.
 template <std::size_t rows, class T>
 inline void weighted_sum_rows_backward(std::size_t width, const T* weights, const T* values, const T* d_context,

@@ -29,15 +29,16 @@ struct temporal {
     struct state {
         History history;  // L, the shape of the scores
 
-        /// The same with f applied to every tensor: how a beam selects hypotheses.
-        auto map(auto&& f) const { return temporal::make(f(history)); }
+        /// The same with f applied to every tensor (and to those of other states beside it): how a beam selects
+        /// hypotheses, and a window its part.
+        auto map(auto&& f, const auto&... others) const { return temporal::make(f(history, others.history...)); }
     };
 
     auto start(auto&& blank) const { return make(blank(-std::numeric_limits<double>::infinity())); }
 
     auto operator()(const tensor auto& scores, const auto& memory, const auto& at) const
     {
-        return ops::softmax(ops::discount(scores, memory.history), at.real);
+        return ops::softmax(at.visible(ops::discount(scores, memory.history)), at.real);
     }
 
     auto advance(const tensor auto& scores, const tensor auto&, const auto& memory, const auto&) const

@@ -6,6 +6,7 @@
 
 #include <heed/core/blas.hpp>
 #include <heed/kernels/rows.hpp>
+#include <heed/kernels/weighted_sum.hpp>
 #include <heed/ops/operation.hpp>
 
 /// Products: of rows and matrices, of queries and keys, of weights and values.
@@ -126,13 +127,13 @@ struct weighted_sum_op : operation<weighted_sum_op> {
     static void compute(const shape_of_rank<3>& shape, const T* weights, const T* values, T* context)
     {
         const auto [B, T_, D] = shape;
-        for (std::size_t b = 0; b < B; ++b) {
-            T* c = context + b * D;
-            std::fill_n(c, D, T(0));
-            for (std::size_t t = b * T_; t < (b + 1) * T_; ++t) {
-                if (weights[t] != T(0)) kernels::add_scaled(D, c, weights[t], values + t * D);
-            }
-        }
+        parallel_for(B, kernels::detail::rows_a_shard(T_ * D),
+                     [&, T_ = T_, D = D](std::size_t first, std::size_t last, std::size_t) {
+                         for (std::size_t b = first; b < last; ++b) {
+                             kernels::detail::selected_sum_row(T_, D, weights + b * T_, values + b * T_ * D,
+                                                               context + b * D);
+                         }
+                     });
     }
 
     template <plain_tensor W, plain_tensor H>

@@ -4,6 +4,7 @@
 #include <heed/concepts.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/products.hpp>
+#include <heed/ops/shape.hpp>
 
 namespace heed {
 
@@ -12,6 +13,9 @@ template <class State, class Word>
 struct state_and_word {
     State state;
     Word word;
+
+    /// Of queries for all steps, [B,S,.] each: the one of step s.
+    auto step(std::size_t s) const { return heed::state_and_word{ops::step_of(state, s), ops::step_of(word, s)}; }
 };
 template <class State, class Word>
 state_and_word(State, Word) -> state_and_word<State, Word>;
@@ -21,6 +25,12 @@ template <class State, class Word>
 struct state_and_projected_word {
     State state;
     Word word;
+
+    /// Of queries for all steps, [B,S,.] each: the one of step s.
+    auto step(std::size_t s) const
+    {
+        return heed::state_and_projected_word{ops::step_of(state, s), ops::step_of(word, s)};
+    }
 };
 template <class State, class Word>
 state_and_projected_word(State, Word) -> state_and_projected_word<State, Word>;
@@ -32,6 +42,9 @@ namespace score {
 ///     e_j = vᵀ tanh(W s + U h_j + Y y)        over `additive`: AttY, Choi et al. 2018, eq. 6 · SPEC SC7
 ///     e_j^d = V_dᵀ tanh(W s + U h_j + Y y)    over `additive_per_dimension`: AttY2D, eq. 7 · SPEC SC8
 ///
+/// Y y is added to what the base makes of the query: over `general`, (W s + Y y)ᵀ h_j. A base that takes the query as
+/// it is (`dot`, `scaled_dot`, `cosine`, `match`) gets s + Y y, with Y [E,D].
+///
 /// In training all target words are known: `project_words` computes Y y for every step in one product.
 /// No deviation.
 template <class Base, class Matrix>
@@ -40,6 +53,11 @@ struct with_word {
     Matrix Y;  // [E,A]
 
     static constexpr weight_kind weights = Base::weights;
+
+    std::size_t groups() const requires requires { base.groups(); }
+    {
+        return base.groups();
+    }
 
     auto prepare(const tensor auto& annotations) const requires requires { base.prepare(annotations); }
     {
@@ -54,22 +72,73 @@ struct with_word {
     template <class State, class Word>
     auto project(const state_and_word<State, Word>& query) const  // [B,Q], [B,E] -> [B,A]
     {
-        return ops::add(base.project(query.state), project_words(query.word));
+        return ops::add(project_state(query.state), project_words(query.word));
     }
 
     template <class State, class Word>
     auto project(const state_and_projected_word<State, Word>& query) const  // [B,Q], [B,A] -> [B,A]
     {
-        return ops::add(base.project(query.state), query.word);
+        return ops::add(project_state(query.state), query.word);
     }
 
-    auto match(const tensor auto& projected, const tensor auto& keys) const { return base.match(projected, keys); }
+    template <class Query>
+    auto project(const Query& query) const
+    {
+        static_assert(
+            detail::placeholder<Query>,
+            "heed: score::with_word asks with two tensors: give state_and_word{s, y}, the decoder's state [B,Q] and "
+            "the embedding of the previous target word [B,E] (or state_and_projected_word{s, project_words(y)})");
+        return query;
+    }
+
+    auto match(const tensor auto& projected, const tensor auto& keys) const
+    {
+        if constexpr (requires { base.match(projected, keys); }) {
+            return base.match(projected, keys);
+        } else {
+            return base(projected, keys);
+        }
+    }
 
     auto operator()(const auto& query, const tensor auto& keys) const { return match(project(query), keys); }
+
+    // The state of the base, if it has one.
+    auto start(const auto& memory) const requires requires { base.start(memory); }
+    {
+        return base.start(memory);
+    }
+    auto match(const tensor auto& projected, const tensor auto& keys, const auto& past) const requires requires
+    {
+        base.match(projected, keys, past);
+    }
+    {
+        return base.match(projected, keys, past);
+    }
+    auto recall(const auto& past, const auto& at) const requires requires { base.recall(past, at); }
+    {
+        return base.recall(past, at);
+    }
+    auto advance(const auto& past, const tensor auto& seen, const auto& at) const requires requires
+    {
+        base.advance(past, seen, at);
+    }
+    {
+        return base.advance(past, seen, at);
+    }
 
     static auto parameters(auto& self, auto&& visit)
     {
         return score::with_word{visit("base", self.base), visit("Y", self.Y)};
+    }
+
+private:
+    auto project_state(const auto& state) const
+    {
+        if constexpr (requires { base.project(state); }) {
+            return base.project(state);
+        } else {
+            return state;
+        }
     }
 };
 

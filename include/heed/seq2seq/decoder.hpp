@@ -93,10 +93,11 @@ struct decoder {
     {
         const auto y = ops::lookup(embedding, previous);  // [1,B,E]
         auto seen = [&] {
-            if constexpr (requires { attention.step(memory, s, memory_of_past); }) {
-                return attention.step(memory, query(s, project_words(y), 0), memory_of_past);
+            const auto asked = query(s, project_words(y), 0);
+            if constexpr (requires { attention.step(memory, asked, memory_of_past); }) {
+                return attention.step(memory, asked, memory_of_past);
             } else {
-                return attention.read(memory, s, memory_of_past);
+                return attention.read(memory, asked, memory_of_past);
             }
         }();
         auto next = cell.step(ops::linear_onto(ops::block(cell.project(y), std::size_t{0}), seen.context, C), s);

@@ -50,9 +50,34 @@ void require_finite(const outcome<T>& is, const std::string& what)
     if (!where.empty()) throw broken(what + ": " + where);
 }
 
+/// Is the gradient of a mechanism the derivative of what it computes? Not where it samples or steps over a jump.
+template <class Mechanism>
+consteval bool differentiable()
+{
+    using normalize = std::remove_cvref_t<decltype(std::declval<Mechanism>().normalize)>;
+    if constexpr (requires { normalize::differentiable; }) {
+        return normalize::differentiable;
+    } else {
+        return true;
+    }
+}
+
+/// Do results depend on a row's place in the batch, through a seed?
+template <class Mechanism>
+consteval bool drawn_at_random()
+{
+    using normalize = std::remove_cvref_t<decltype(std::declval<Mechanism>().normalize)>;
+    if constexpr (requires { normalize::random; }) {
+        return normalize::random;
+    } else {
+        return false;
+    }
+}
+
 /// The gradient by parameters, annotations and queries, through all steps and their history.
 std::string check_gradient(auto p, const auto& at)
 {
+    if constexpr (!differentiable<decltype(p.attend)>()) return "not differentiable: not compared";
     const auto tried =
         ad::grad_check(p, [&](auto&, const auto& lifted) { return loss<form::step, true, double>(lifted, at); });
     if (!tried) throw broken(tried.text());
@@ -155,6 +180,7 @@ inline array<double, 3> one_row(const array<double, 3>& x, std::size_t b, std::s
 /// Each sentence without its companions and without padding.
 std::string check_alone(const auto& p, const auto& at)
 {
+    if constexpr (drawn_at_random<decltype(p.attend)>()) return "drawn at random: not compared";
     const auto together = results<form::step, double>(p, at);
     const auto shape = shape_of(p.annotations);
     double worst = 0;
@@ -182,25 +208,24 @@ std::string check_alone(const auto& p, const auto& at)
 std::string check_large_scores(const auto& p, const auto& at)
 {
     using score_type = std::remove_cvref_t<decltype(p.attend.score)>;
-    constexpr std::size_t R = score_type::weights == weight_kind::per_position ? 2 : 3;
     const auto shape = shape_of(p.annotations);
-    shape_of_rank<R> score_shape{shape[0], shape[1]};
-    if constexpr (R == 3) score_shape[2] = shape[2];
+    shape_of_rank<3> score_shape{shape[0], shape[1], 1};
+    if constexpr (score_type::weights == weight_kind::per_dimension) score_shape[2] = shape[2];
+    if constexpr (score_type::weights == weight_kind::per_group) score_shape[2] = p.attend.score.groups();
 
     const auto answer = [&]<class T>(const auto& problem, T) {
         std::pair<outcome<T>, outcome<T>> first_and_later;
         ad::tape<T> on;
         const auto lifted = ad::lift(on, problem);
-        std::vector<ad::var<T, R>> scores;
+        std::vector<ad::var<T, 3>> scores;
         std::vector<ad::var<T, 0>> terms;
-        const auto memory = lifted.attend.on(lifted.annotations, at.real);
         const auto mechanism = [&](std::size_t s) {
-            array<T, R> e(score_shape);
+            array<T, 3> e(score_shape);
             for (std::size_t i = 0; i < e.size(); ++i) {  // ±1e4, some of them within a few units: exact in float
                 const double sign = (i * 7 + s * 3) % 5 < 3 ? 1 : -1;
                 e.data()[i] = static_cast<T>(sign * 1e4 + static_cast<double>((i * 5 + s) % 4) * 0.5);
             }
-            scores.push_back(on.parameter(tensor_view<const T, R>{on.keep(e.data(), e.size()), score_shape}));
+            scores.push_back(on.parameter(tensor_view<const T, 3>{on.keep(e.data(), e.size()), score_shape}));
             return attention{given_scores{lifted.attend.score, scores.back()}, lifted.attend.normalize,
                              lifted.attend.combine};
         };
@@ -210,11 +235,13 @@ std::string check_large_scores(const auto& p, const auto& at)
         };
         auto now = [&] {
             const auto attend = mechanism(0);
+            const auto memory = attend.on(lifted.annotations, at.real);
             return attend.step(memory, at.query(lifted.parts, 0), attend.start(memory));
         }();
         keep(0, now);
         for (std::size_t s = 1; s < at.steps; ++s) {
-            now = mechanism(s).step(memory, at.query(lifted.parts, s), now.state);
+            const auto attend = mechanism(s);
+            now = attend.step(attend.on(lifted.annotations, at.real), at.query(lifted.parts, s), now.state);
             keep(s, now);
         }
         ad::var<T, 0> sum = terms.front();

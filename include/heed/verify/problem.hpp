@@ -251,24 +251,25 @@ auto converted(const auto& module)
     });
 }
 
-/// The mechanism's own score, whose results are replaced: how a normalizer is shown scores that no network gives.
+/// A score that answers what it was told: the scores are its keys, so that windows and masks reach them too.
 template <class Base, class Scores>
 struct given_scores {
     Base base;
-    Scores scores;  // [B,T] or [B,T,D]
+    Scores scores;  // [B,T,1] or [B,T,N]
 
     static constexpr weight_kind weights = Base::weights;
 
-    auto prepare(const tensor auto& annotations) const requires requires { base.prepare(annotations); }
+    std::size_t groups() const { return shape_of(scores)[2]; }
+    auto prepare(const auto&) const { return scores; }
+    auto match(const auto&, const auto& keys) const
     {
-        return base.prepare(annotations);
+        if constexpr (weights == weight_kind::per_position) {
+            return ops::sum_last(keys);
+        } else {
+            return keys;
+        }
     }
-    auto project(const auto& query) const requires requires { base.project(query); }
-    {
-        return base.project(query);
-    }
-    auto match(const auto&, const auto&) const { return scores; }
-    auto operator()(const auto&, const auto&) const { return scores; }
+    auto operator()(const auto& query, const auto& keys) const { return match(query, keys); }
 
     static auto parameters(auto& self, auto&& visit) { return visit("scores", self.scores); }
 };
