@@ -31,16 +31,9 @@ struct attention {
     static_assert(check_score_policy<Score>());
     static_assert(check_normalize_policy<Normalize>());
     static_assert(check_combine_policy<Combine>());
-    static_assert(
-        [] {
-            if constexpr (detail::declares_weights<Score> && detail::declares_weights<Combine>) {
-                return Score::weights == Combine::weights;
-            } else {
-                return true;  // said above
-            }
-        }(),
-        "heed: this score and this combiner do not fit: a score per position goes with combine::weighted_sum, a score "
-        "per dimension with combine::elementwise_sum, a score per group with combine::grouped_sum");
+    // What one of them lacks is said above.
+    static_assert(fault_of<Score, Normalize, Combine>() != composition_fault::different_weights,
+                  HEED_SAYS_DIFFERENT_WEIGHTS);
 
     /// The query-independent part, once a batch: annotations [B,T,D] and the number of real positions of each row.
     /// Values behind a row's length are cleared: whatever is there, NaN included, changes no result and no gradient.
@@ -249,13 +242,13 @@ private:
             const auto source_there = detail::mask_within(memory.mask, where);
             const auto mask_there = detail::mask_within(mask, where);
             const auto at_there = at.within(where.count, source_there, mask_there, focus);
-            const auto remembered = [&](const auto& x) {
+            const auto remembered = detail::along_positions{[&](const auto& x) {
                 auto must = shape_of(x);
                 must[0] = memory.batch();
                 must[1] = memory.positions();
                 require_shape("attention", "the state", shape_of(x), must, "made by start() of the same memory");
                 return cut(x);
-            };
+            }};
             const auto history = state.normalize.map(remembered);
             auto part =
                 weighed(cut(memory.keys), cut(memory.values), projected, past.map(remembered), history, at_there);

@@ -124,4 +124,26 @@ consteval bool check_combine_policy()
     }
 }
 
+/// Why a score, a normalizer and a combiner make no attention.
+enum class composition_fault { none, no_score, no_normalizer, no_combiner, different_weights };
+
+// A static assertion takes a literal, and docs/composition.md the same words.
+#define HEED_SAYS_DIFFERENT_WEIGHTS                                                                                    \
+    "heed: this score and this combiner do not fit: a score per position goes with combine::weighted_sum, a score "    \
+    "per dimension with combine::elementwise_sum, a score per group with combine::grouped_sum; combine::attentional "  \
+    "and combine::gated take one of these inside"
+
+/// Whether attention<Score, Normalize, Combine> is legal, and if not why.
+template <class Score, class Normalize, class Combine>
+consteval composition_fault fault_of()
+{
+    if constexpr (detail::declares_weights<Score> && detail::declares_weights<Combine>) {
+        if (Score::weights != Combine::weights) return composition_fault::different_weights;
+    }
+    if (!scorer<Score>) return composition_fault::no_score;
+    if (!normalizer<Normalize>) return composition_fault::no_normalizer;
+    if (!combiner<Combine>) return composition_fault::no_combiner;
+    return composition_fault::none;
+}
+
 }  // namespace heed

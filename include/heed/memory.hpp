@@ -52,6 +52,24 @@ struct no_past {
     no_past map(auto&&, const auto&...) const { return {}; }
 };
 
+namespace detail {
+
+/// What is done with tensors of positions only: a state's `map` leaves out what it keeps without T, a row [B,R] say.
+template <class F>
+struct along_positions : F {
+    static constexpr bool spares_rows = true;
+};
+template <class F>
+along_positions(F) -> along_positions<F>;
+
+template <class F>
+concept spares_rows = requires
+{
+    std::remove_cvref_t<F>::spares_rows;
+};
+
+}  // namespace detail
+
 /// What a mechanism remembers between steps; an ordinary value.
 template <class History, class Past = no_past>
 struct attention_state {
@@ -224,6 +242,7 @@ auto mask_of_step(const additive_mask<Bias>& mask, std::size_t s, std::size_t S,
         return additive_mask{ops::step_of(mask.bias, s)};
     }
 }
+inline const lengths& mask_of_step(const lengths& mask, std::size_t, std::size_t, const lengths&) { return mask; }
 inline lengths mask_of_step(const causal&, std::size_t s, std::size_t S, const lengths& real)
 {
     std::vector<std::size_t> seen(real.batch());

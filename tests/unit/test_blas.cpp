@@ -130,3 +130,20 @@ TEST_CASE("products inside shards of our own")
     set_threads(1);
     for (const auto& result : results) CHECK(support::same_bits(result, must));
 }
+
+TEST_CASE("a vector times a matrix inside shards of our own")
+{
+    const std::size_t N = 1801, K = 1001;
+    const auto A = random({1, K}, 1), B = random({K, N}, 2);
+    array<double, 2> must(shape_of_rank<2>{1, N});
+    blas::gemm(blas::op::plain, blas::op::plain, 1, N, K, A.data(), B.data(), 0.0, must.data());
+    set_threads(2);
+    std::vector<array<double, 2>> results(4, array<double, 2>(shape_of_rank<2>{1, N}));
+    parallel_for(results.size(), 1, [&](std::size_t begin, std::size_t end, std::size_t) {
+        for (std::size_t i = begin; i < end; ++i) {
+            blas::gemm(blas::op::plain, blas::op::plain, 1, N, K, A.data(), B.data(), 0.0, results[i].data());
+        }
+    });
+    set_threads(1);
+    for (const auto& result : results) CHECK(support::same_bits(result, must));
+}

@@ -147,6 +147,9 @@ TEST_CASE("a mask of one query: boolean, additive and lengths say the same")
         check(mask_of(upto));
         check(additive_mask{bias});
         check(lengths{0, 2, 4});
+        const auto queries = random({B, S, Q}, 6);
+        CHECK(support::distance(attend(memory, queries, lengths{0, 2, 4}), attend(memory, queries, mask_of(upto))) <
+              1e-13);
     });
 }
 

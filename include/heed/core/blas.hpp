@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 
+#include <heed/core/arena.hpp>
 #include <heed/core/parallel.hpp>
 
 /// Matrix products on plain row-major memory, through the CBLAS that the program links (OpenBLAS).
@@ -121,6 +123,22 @@ void gemm(op op_a, op op_b, std::size_t M, std::size_t N, std::size_t K, const T
     const double flops = 2.0 * static_cast<double>(M) * static_cast<double>(N) * static_cast<double>(K);
     if (threads() == 1 || flops < detail::worth_sharing || !detail::callable_from_several_threads()) {
         return part(0, M, 0, N);
+    }
+    if (M == 1 && op_b == op::plain && K >= 64 * threads()) {
+        // A vector times a matrix reads the matrix once, and nothing else counts: each thread reads rows that follow
+        // each other in memory. Its sum of them is added at the end, always in the same order.
+        scratch here;
+        T* const sums = here.take<T>(threads() * N);
+        std::fill_n(sums, threads() * N, T(0));  // inside a shard of somebody else's all rows are one shard
+        parallel_for(K, 1, [&](std::size_t k0, std::size_t k1, std::size_t shard) {
+            detail::gemv(112, integer(k1 - k0), integer(N), B + k0 * ldb, integer(ldb),
+                         A + (op_a == op::plain ? k0 : k0 * lda), op_a == op::plain ? 1 : integer(lda),
+                         shard == 0 ? beta : T(0), shard == 0 ? C : sums + shard * N);
+        });
+        for (std::size_t shard = 1; shard < threads(); ++shard) {
+            for (std::size_t j = 0; j < N; ++j) C[j] += sums[shard * N + j];
+        }
+        return;
     }
     if (M >= 2 * N || (M >= 32 * threads() && M >= N / 4)) {
         parallel_for(

@@ -125,6 +125,14 @@ struct with_word {
     {
         return base.advance(past, seen, at);
     }
+    auto advance(const auto& past, const tensor auto& seen, const tensor auto& context,
+                 const auto& at) const requires requires
+    {
+        base.advance(past, seen, context, at);
+    }
+    {
+        return base.advance(past, seen, context, at);
+    }
 
     static auto parameters(auto& self, auto&& visit)
     {

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <heed/concepts.hpp>
+#include <heed/core/family.hpp>
+#include <heed/ops/convolution.hpp>
+#include <heed/ops/elementwise.hpp>
+#include <heed/ops/parts.hpp>
+#include <heed/ops/products.hpp>
+#include <heed/ops/shape.hpp>
+#include <heed/ops/similarity.hpp>
+
+/// Attention between the two sentences of a pair, inside a convolutional network that reads both.
+///
+///     A_ij = 1 / (1 + |x_i - y_j|)                                    the match matrix
+///     ABCNN-1   F_0a = W_0 Aᵀ, F_1a = W_1 A                           a second channel before the convolution
+///     ABCNN-2   a_0j = Σ_k A_jk, a_1j = Σ_k A_kj, of the convolutions' columns
+///               F^p[:,j] = Σ_{k=j}^{j+w-1} a_k F^c[:,k]               weighted pooling behind the convolution
+///     ABCNN-3   both                                                  Yin et al. 2016, section 4 [lit] · SPEC C7-C9
+///
+///     abcnn::block one{abcnn::feature_maps{W_0, W_1}, W, b, w, abcnn::average_pooling{}};      // ABCNN-1
+///     abcnn::block two{abcnn::words_alone{}, W, b, w, abcnn::attention_pooling{}};             // ABCNN-2
+///     abcnn::block three{abcnn::feature_maps{W_0, W_1}, W, b, w, abcnn::attention_pooling{}};  // ABCNN-3
+///     abcnn::block none{abcnn::words_alone{}, W, b, w, abcnn::average_pooling{}};              // BCNN: no attention
+///
+/// Feature maps lie in rows here, [B,S,D], one row a word, where the paper has columns. A pooling window has w columns,
+/// j to j + w - 1 (the paper's "j : j + w"): the wide convolution makes S + w - 1 of S, pooling makes S of them again,
+/// and blocks can be stacked.
+///
+/// The paper pads all sentences to one length, and padding takes part. Here it does not: a sentence in a batch gets
+/// what it gets alone. A sentence without words has no columns: everything about it is 0.
+namespace heed::abcnn {
+
+/// A batch of sentence pairs.
+template <class First, class Second = First>
+struct sentences {
+    First first;          // [B,S,D]
+    lengths first_real;   // of each sentence
+    Second second;        // [B,T,D]
+    lengths second_real;  // of each sentence
+};
+template <class First, class Second>
+sentences(First, lengths, Second, lengths) -> sentences<First, Second>;
+
+/// How much each word of the first sentence is like each of the second: A [B,S,T], 0 behind the lengths.
+auto match_matrix(const auto& pair)
+{
+    return ops::match_matrix(pair.first, pair.second, pair.first_real, pair.second_real);
+}
+
+/// Before the convolution: the words as they are.
+struct words_alone {
+    auto operator()(auto pair) const { return pair; }
+
+    static auto parameters(auto&, auto&&) { return abcnn::words_alone{}; }
+};
+
+/// Before the convolution, beside each word a second channel of the same width: what the other sentence has of it.
+///
+///     F_0a = W_0 Aᵀ,  F_1a = W_1 A             ABCNN-1 · SPEC C7
+///
+/// Row j of W_0 belongs to the j-th word of the second sentence, of W_1 to that of the first: [N,D] serve sentences of
+/// up to N words. In the paper both are learned; give the same values to both and the two sentences are treated alike.
+template <class Matrix>
+struct feature_maps {
+    Matrix W_0;  // [N,D]
+    Matrix W_1;  // [N,D]
+
+    template <class First, class Second>
+    auto operator()(const sentences<First, Second>& pair) const  // [B,S,D], [B,T,D] -> [B,S,2D], [B,T,2D]
+    {
+        const auto A = match_matrix(pair);  // [B,S,T]
+        const auto [B, S, T] = shape_of(A);
+        return abcnn::sentences{ops::concat(pair.first, ops::linear(A, rows("W_0", W_0, T))), pair.first_real,
+                                ops::concat(pair.second, ops::linear(ops::transpose(A), rows("W_1", W_1, S))),
+                                pair.second_real};
+    }
+
+    static auto parameters(auto& self, auto&& visit)
+    {
+        return abcnn::feature_maps{visit("W_0", self.W_0), visit("W_1", self.W_1)};
+    }
+
+private:
+    static auto rows(const char* name, const auto& W, std::size_t words)
+    {
+        if (words > shape_of(W)[0]) {
+            throw shape_error("abcnn::feature_maps: " + std::string(name) + " is " + shape_text(shape_of(W)) +
+                              ": it has a row for each of " + std::to_string(shape_of(W)[0]) +
+                              " words, but the other sentences have up to " + std::to_string(words));
+        }
+        return ops::rows_between(W, std::size_t{0}, words);
+    }
+};
+template <class Matrix>
+feature_maps(Matrix, Matrix) -> feature_maps<Matrix>;
+
+/// Behind the convolution: the mean of w columns.
+struct average_pooling {
+    template <class First, class Second>
+    auto operator()(const sentences<First, Second>& columns, std::size_t width) const
+    {
+        const auto mean = [width](const auto& x) {
+            const auto shape = shape_of(x);
+            const auto equal = constant_like(x, shape_of_rank<2>{shape[0], shape[1]}, 1.0 / static_cast<double>(width));
+            return ops::pool_windows(x, equal, width);
+        };
+        return std::pair{mean(columns.first), mean(columns.second)};
+    }
+
+    static auto parameters(auto&, auto&&) { return abcnn::average_pooling{}; }
+};
+
+/// Behind the convolution: the sum of w columns, each as much as the other sentence's columns are like it.
+///
+///     a_0j = Σ_k A_jk,  a_1j = Σ_k A_kj,  F^p[:,j] = Σ_{k=j}^{j+w-1} a_k F^c[:,k]     ABCNN-2 · SPEC C8
+struct attention_pooling {
+    template <class First, class Second>
+    auto operator()(const sentences<First, Second>& columns, std::size_t width) const
+    {
+        const auto A = match_matrix(columns);
+        return std::pair{ops::pool_windows(columns.first, ops::sum_last(A), width),
+                         ops::pool_windows(columns.second, ops::sum_last(ops::transpose(A)), width)};
+    }
+
+    static auto parameters(auto&, auto&&) { return abcnn::attention_pooling{}; }
+};
+
+/// One block: attention before the convolution or not, wide convolution with tanh, pooling with attention or without.
+///
+///     c_i = [x_{i-w+1}; …; x_i], zeros outside the sentence;  F^c_i = tanh(c_i W + b)
+///
+/// Both sentences share W and b. What lies behind the lengths is cleared: it changes no result and no gradient.
+template <class Before, class Matrix, class Vector, class Pooling>
+struct block {
+    Before before;
+    Matrix W;           // [w·D,N], or [w·2D,N] behind feature_maps: for each of w words, its channels
+    Vector b;           // [N]
+    std::size_t width;  // w
+    Pooling pooling;
+
+    template <class First, class Second>
+    auto operator()(const sentences<First, Second>& pair) const  // [B,S,D], [B,T,D] -> [B,S,N], [B,T,N]
+    {
+        const auto columns = convolved(pair);
+        auto [first, second] = pooling(columns, width);
+        return abcnn::sentences{ops::clear_padding(first, pair.first_real), pair.first_real,
+                                ops::clear_padding(second, pair.second_real), pair.second_real};
+    }
+
+    /// The columns behind the convolution, [B,S+w-1,N] and [B,T+w-1,N]. Their match_matrix is what ABCNN-2 and 3 look
+    /// at; that of the pair itself, what ABCNN-1 and 3 do.
+    template <class First, class Second>
+    auto convolved(const sentences<First, Second>& pair) const
+    {
+        ops::detail::require_width("abcnn::block", width);
+        const auto maps = before(abcnn::sentences{ops::clear_padding(pair.first, pair.first_real), pair.first_real,
+                                                  ops::clear_padding(pair.second, pair.second_real), pair.second_real});
+        const auto first_real = widened(pair.first_real), second_real = widened(pair.second_real);
+        return abcnn::sentences{convolution(maps.first, first_real), first_real, convolution(maps.second, second_real),
+                                second_real};
+    }
+
+    static auto parameters(auto& self, auto&& visit)
+    {
+        return abcnn::block{visit("before", self.before), visit("W", self.W), visit("b", self.b), self.width,
+                            visit("pooling", self.pooling)};
+    }
+
+private:
+    /// Wide: a sentence of n words has n + w - 1 columns.
+    lengths widened(const lengths& real) const
+    {
+        std::vector<std::size_t> columns(real.batch());
+        for (std::size_t b_ = 0; b_ < columns.size(); ++b_) columns[b_] = real[b_] == 0 ? 0 : real[b_] + width - 1;
+        return lengths(std::move(columns));
+    }
+
+    auto convolution(const tensor auto& x, const lengths& columns) const
+    {
+        const auto windows = ops::unfold(x, width);
+        require_shape("abcnn::block", "W", shape_of(W), {shape_of(windows)[2], shape_of(W)[1]},
+                      "as many rows as " + std::to_string(width) + " words have channels");
+        return ops::clear_padding(ops::tanh(ops::linear(windows, W, b)), columns);
+    }
+};
+template <class Before, class Matrix, class Vector, class Pooling>
+block(Before, Matrix, Vector, std::size_t, Pooling) -> block<Before, Matrix, Vector, Pooling>;
+
+/// One vector a sentence: the mean of its columns ("all-ap" in the paper).
+template <class First, class Second>
+auto average(const sentences<First, Second>& pair)  // [B,S,N], [B,T,N] -> [B,N] twice
+{
+    const auto mean = [](const auto& x, const lengths& real) {
+        using T = element_of<decltype(x)>;
+        const auto [B, S, N] = shape_of(x);
+        real.require("abcnn::average", B, S);
+        auto share = filled<T, 2>({B, S}, T(0));
+        for (std::size_t b = 0; b < B; ++b) {
+            for (std::size_t s = 0; s < real[b]; ++s) share(b, s) = T(1) / static_cast<T>(real[b]);
+        }
+        return ops::weighted_sum(share, x);
+    };
+    return std::pair{mean(pair.first, pair.first_real), mean(pair.second, pair.second_real)};
+}
+
+}  // namespace heed::abcnn

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <heed/combine/weighted_sum.hpp>
+#include <heed/combine/wrapping.hpp>
+#include <heed/ops/elementwise.hpp>
+#include <heed/ops/products.hpp>
+#include <heed/ops/shape.hpp>
+
+namespace heed::combine {
+
+/// The context meets the state that asked for it: Luong's attentional vector, from any combiner's context c.
+///
+///     h̃ = tanh(W_c [c; h])                    Luong et al. 2015, eq. 5 · SPEC C4, D3
+///
+/// h is the query, of a state_and_word its state. The result is [B,H] instead of [B,D]. No bias, as in the paper.
+/// `attentional{W_c}` is over the weighted sum, the paper's.
+///
+/// Our rule for a query that may attend to nothing (an empty sentence) holds here as everywhere: it gets 0, and no
+/// gradient.
+template <class Matrix, class Inner = weighted_sum>
+struct attentional {
+    Matrix W_c;  // [D+Q,H]
+    Inner inner{};
+
+    static constexpr weight_kind weights = Inner::weights;
+
+    auto operator()(const tensor auto& given, const tensor auto& values, const auto& at) const  // -> [B,H]
+    {
+        const auto& query = at.query();
+        const auto& h = detail::asking_state(query);
+        const auto c = detail::combined(inner, given, values, at);
+        const auto [B, D] = shape_of(c);
+        require_shape("combine::attentional", "W_c", shape_of(W_c), {D + shape_of(h)[1], shape_of(W_c)[1]},
+                      "as many rows as the context and the query have columns together");
+        return detail::where_seen(ops::tanh(ops::linear(ops::concat(c, h), W_c)), shape_of(given)[1], at);
+    }
+
+    static auto parameters(auto& self, auto&& visit)
+    {
+        return combine::attentional{visit("W_c", self.W_c), visit("inner", self.inner)};
+    }
+};
+
+template <class Matrix>
+attentional(Matrix) -> attentional<Matrix>;
+template <class Matrix, class Inner>
+attentional(Matrix, Inner) -> attentional<Matrix, Inner>;
+
+}  // namespace heed::combine

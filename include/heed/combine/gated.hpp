@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <heed/combine/weighted_sum.hpp>
+#include <heed/combine/wrapping.hpp>
+#include <heed/ops/elementwise.hpp>
+#include <heed/ops/gate.hpp>
+#include <heed/ops/products.hpp>
+
+namespace heed::combine {
+
+/// How much the context counts at all, as the asking state h sees it.
+///
+///     β = σ(f_β(h)),  c' = β c                 Xu et al. 2015, section 4.2.1 [lit]
+///
+/// f_β is one linear layer, h W + b. With W [Q,1] there is one β for the whole context: the paper's. With W [Q,D] there
+/// is one for each dimension, c' = β ⊙ c: ours, the vector form that Tu et al. 2017 call a gate on the source side
+/// (theirs also reads the previous word and the context itself). `gated{W, b}` is over the weighted sum.
+///
+/// h is the query, of a state_and_word its state. (The paper's h is the decoder's state before this step: the query of
+/// Bahdanau's order, SPEC D1.)
+template <class Matrix, class Vector, class Inner = weighted_sum>
+struct gated {
+    Matrix W;  // [Q,1] or [Q,D]
+    Vector b;  // [1] or [D]
+    Inner inner{};
+
+    static constexpr weight_kind weights = Inner::weights;
+
+    auto operator()(const tensor auto& given, const tensor auto& values, const auto& at) const  // -> [B,D]
+    {
+        const auto c = detail::combined(inner, given, values, at);
+        const auto& query = at.query();
+        const auto gate = ops::sigmoid(ops::linear(detail::asking_state(query), W, b));
+        const std::size_t D = shape_of(c)[1], G = shape_of(gate)[1];
+        if (G != 1 && G != D) {
+            throw shape_error("combine::gated: W is " + shape_text(shape_of(W)) + " but must have 1 column, or " +
+                              std::to_string(D) + ": one for each dimension of the context");
+        }
+        return G == D ? ops::multiply(c, gate) : ops::multiply_rows(c, gate);
+    }
+
+    static auto parameters(auto& self, auto&& visit)
+    {
+        return combine::gated{visit("W", self.W), visit("b", self.b), visit("inner", self.inner)};
+    }
+};
+
+template <class Matrix, class Vector>
+gated(Matrix, Vector) -> gated<Matrix, Vector>;
+template <class Matrix, class Vector, class Inner>
+gated(Matrix, Vector, Inner) -> gated<Matrix, Vector, Inner>;
+
+}  // namespace heed::combine

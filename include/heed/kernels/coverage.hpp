@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+
+#include <heed/core/parallel.hpp>
+#include <heed/kernels/rows.hpp>
+#include <heed/kernels/simd.hpp>
+#include <heed/kernels/softmax.hpp>
+
+/// What the gated recurrent unit of coverage embeddings does beside its matrix products.
+///
+///     z  = σ(y_z + α w_z + u_z),  r = σ(y_r + α w_r + u_r)        u_z|u_r|u_c = c U
+///     c̃  = tanh(y_c + α w_c + r ⊙ u_c)
+///     c' = z ⊙ c + (1 - z) ⊙ c̃                Mi et al. 2016 as printed by Sankaran et al. 2016, §4.1 · SPEC V2
+///
+/// Not the unit of kernels/gru.hpp: here z keeps the *old* state, and r acts on the product instead of before it.
+/// The backward works z, r and c̃ out again: saving them would cost [B,T,3N] a step.
+namespace heed::kernels {
+
+template <class T>
+struct coverage_step {
+    std::size_t batch, positions, width;  // B, T, N
+    const T* word;                        // [B,3N] y_z|y_r|y_c, the same for all positions of a row
+    const T* weights;                     // [B,T] α
+    const T* by_weight;                   // [3N] w_z|w_r|w_c
+    const T* products;                    // [B,T,3N] u_z|u_r|u_c
+    const T* coverage;                    // [B,T,N] c
+};
+
+/// Where the gradients go; nullptr where nobody wants one.
+template <class T>
+struct coverage_adjoints {
+    T* word;
+    T* weights;
+    T* by_weight;
+    T* products;
+    T* coverage;
+};
+
+namespace detail {
+
+/// z|r|c̃ of one position.
+template <class T>
+void coverage_gates(std::size_t N, const T* word, T weight, const T* by_weight, const T* product, T* gates)
+{
+    using namespace simd;
+    const vec<T> a = splat<T>(weight);
+    transform(
+        2 * N, gates, [a](vec<T> y, vec<T> w, vec<T> u) { return sigmoid(fma(a, w, y + u)); }, word, by_weight,
+        product);
+    transform(
+        N, gates + 2 * N, [a](vec<T> y, vec<T> w, vec<T> u, vec<T> r) { return tanh(fma(a, w, fma(r, u, y))); },
+        word + 2 * N, by_weight + 2 * N, product + 2 * N, static_cast<const T*>(gates + N));
+}
+
+}  // namespace detail
+
+/// c' into next [B,T,N]. gates [B,3N] is scratch.
+template <class T>
+void coverage_update(const coverage_step<T>& step, T* gates, T* next)
+{
+    using namespace simd;
+    const std::size_t N = step.width;
+    parallel_for(step.batch, detail::rows_a_shard(step.positions * N, std::size_t{1} << 14),
+                 [&](std::size_t begin, std::size_t end, std::size_t) {
+                     for (std::size_t i = begin * step.positions; i < end * step.positions; ++i) {
+                         const std::size_t b = i / step.positions;
+                         T* const z = gates + b * 3 * N;
+                         detail::coverage_gates(N, step.word + b * 3 * N, step.weights[i], step.by_weight,
+                                                step.products + i * 3 * N, z);
+                         transform(
+                             N, next + i * N,
+                             [](vec<T> keep, vec<T> fresh, vec<T> old) {
+                                 return fma(keep, old, (1 - keep) * fresh);  // old and fresh exactly at 1 and 0
+                             },
+                             static_cast<const T*>(z), static_cast<const T*>(z + 2 * N), step.coverage + i * N);
+                     }
+                 });
+}
+
+/// Backward of c' = z ⊙ c + (1 - z) ⊙ c̃, with a_z|a_r|a_c what the gates' functions are applied to:
+///
+///     da_z = dc' ⊙ (c - c̃) ⊙ z (1 - z),   da_c = dc' ⊙ (1 - z) ⊙ (1 - c̃²),   da_r = da_c ⊙ u_c ⊙ r (1 - r)
+///     dc += dc' ⊙ z,   du += da_z|da_r|da_c ⊙ r,   dy += Σ_j da,   dα_j += w · da,   dw += Σ_j α_j da
+///
+/// scratch [B,9N]. Each row of the batch sums up its own dw; they are added in the order of the rows.
+template <class T>
+void coverage_update_backward(const coverage_step<T>& step, const T* d_next, const coverage_adjoints<T>& into,
+                              T* scratch)
+{
+    using namespace simd;
+    const std::size_t N = step.width;
+    const vec<T> one = splat<T>(1);
+    parallel_for(
+        step.batch, detail::rows_a_shard(step.positions * N, std::size_t{1} << 13),
+        [&](std::size_t begin, std::size_t end, std::size_t) {
+            for (std::size_t b = begin; b < end; ++b) {
+                T *const z = scratch + b * 9 * N, *const r = z + N, *const fresh = z + 2 * N;
+                T *const da = z + 3 * N, *const d_by_weight = z + 6 * N;
+                std::fill_n(d_by_weight, 3 * N, T(0));
+                for (std::size_t i = b * step.positions; i < (b + 1) * step.positions; ++i) {
+                    const T *u = step.products + i * 3 * N, *old = step.coverage + i * N, *dy = d_next + i * N;
+                    detail::coverage_gates(N, step.word + b * 3 * N, step.weights[i], step.by_weight, u, z);
+                    transform(
+                        N, da,
+                        [one](vec<T> d, vec<T> gate, vec<T> c, vec<T> candidate) {
+                            return d * (c - candidate) * (gate * (one - gate));
+                        },
+                        dy, static_cast<const T*>(z), old, static_cast<const T*>(fresh));
+                    transform(
+                        N, da + 2 * N,
+                        [one](vec<T> d, vec<T> gate, vec<T> candidate) {
+                            return d * (one - gate) * fma(-candidate, candidate, one);
+                        },
+                        dy, static_cast<const T*>(z), static_cast<const T*>(fresh));
+                    transform(
+                        N, da + N,
+                        [one](vec<T> d, vec<T> product, vec<T> gate) { return d * product * (gate * (one - gate)); },
+                        static_cast<const T*>(da + 2 * N), u + 2 * N, static_cast<const T*>(r));
+                    if (into.coverage != nullptr) {
+                        T* const dc = into.coverage + i * N;
+                        transform(
+                            N, dc, [](vec<T> sum, vec<T> d, vec<T> gate) { return fma(d, gate, sum); },
+                            static_cast<const T*>(dc), dy, static_cast<const T*>(z));
+                    }
+                    if (into.products != nullptr) {
+                        T* const du = into.products + i * 3 * N;
+                        add(2 * N, du, static_cast<const T*>(da));
+                        transform(
+                            N, du + 2 * N, [](vec<T> sum, vec<T> d, vec<T> gate) { return fma(d, gate, sum); },
+                            static_cast<const T*>(du + 2 * N), static_cast<const T*>(da + 2 * N),
+                            static_cast<const T*>(r));
+                    }
+                    if (into.word != nullptr) add(3 * N, into.word + b * 3 * N, static_cast<const T*>(da));
+                    if (into.weights != nullptr) {
+                        into.weights[i] += dot(3 * N, step.by_weight, static_cast<const T*>(da));
+                    }
+                    add_scaled(3 * N, d_by_weight, step.weights[i], static_cast<const T*>(da));
+                }
+            }
+        });
+    if (into.by_weight == nullptr) return;
+    for (std::size_t b = 0; b < step.batch; ++b) add(3 * N, into.by_weight, scratch + b * 9 * N + 6 * N);
+}
+
+}  // namespace heed::kernels

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+
+#include <heed/core/arena.hpp>
+#include <heed/kernels/softmax.hpp>
+
+/// Weights of which most are exactly 0: sparsemax (p = 1) and 1.5-entmax (p = 2).
+///
+///     α_j = max(z_j - τ, 0)^p,  z_j = (e_j - max_k e_k) / p,  τ such that Σ_j α_j = 1
+///
+/// τ is found exactly. Let z be sorted, greatest first. f_k(x) = Σ_{i<=k} (z_i - x)^p falls until x reaches the mean of
+/// z_1 … z_k; so z_{k+1} is above τ, and has a weight, if and only if the k scores above it leave something for it,
+/// f_k(z_{k+1}) < 1. Once the first one fails, f_k(τ) = 1 is a linear or a quadratic equation. Since z_1 = 0, τ >= -1,
+/// and only scores with z_j > -1 have to be looked at; a heap gives them in order, as many as are asked for.
+///
+/// Lengths as in softmax.hpp. -inf gets weight 0; a NaN among the scores shows up in the weights.
+namespace heed::kernels {
+
+namespace detail {
+
+/// τ for n scores whose greatest is `top`; `heap` has room for n.
+template <int power, class T>
+double sparse_threshold(std::size_t n, const T* scores, double top, T* heap)
+{
+    static_assert(power == 1 || power == 2);
+    std::size_t left = 0;
+    for (std::size_t j = 0; j < n; ++j) {
+        if (static_cast<double>(scores[j]) - top > -power) heap[left++] = scores[j];
+    }
+    if (left == 0) return std::numeric_limits<double>::quiet_NaN();  // the greatest is no number, or infinite
+    std::make_heap(heap, heap + left);
+    double count = 0, sum = 0, squares = 0;  // of the z_i that have a weight; in double, where float would lose Σ α = 1
+    for (; left > 0; --left) {
+        const double z = (static_cast<double>(heap[0]) - top) / power;
+        const double used = power == 1 ? sum - count * z : squares - 2 * z * sum + count * z * z;
+        if (used >= 1) break;
+        count += 1;
+        sum += z;
+        squares += z * z;
+        std::pop_heap(heap, heap + left);
+    }
+    if constexpr (power == 1) {
+        return (sum - 1) / count;
+    } else {
+        const double mean = sum / count, spread = squares - sum * mean;
+        return mean - std::sqrt(std::max(1 - spread, 0.0) / count);
+    }
+}
+
+/// n scores, one behind the other, become weights. y may be x.
+template <int power, class T>
+void sparse_column(std::size_t n, const T* x, T* y, T* heap)
+{
+    const T greatest = max_of(n, x);
+    if (greatest == -std::numeric_limits<T>::infinity()) return zero(y, n);
+    const double top = static_cast<double>(greatest), tau = sparse_threshold<power>(n, x, top, heap);
+    for (std::size_t j = 0; j < n; ++j) {
+        const double above = (static_cast<double>(x[j]) - top) / power - tau;
+        y[j] = above <= 0 ? T(0) : static_cast<T>(power == 1 ? above : above * above);
+    }
+}
+
+/// ∂α/∂e = diag(s) - s sᵀ / Σ s, and this is s: 1 or 0 for sparsemax, √α for 1.5-entmax.
+template <int power, class V>
+HEED_SIMD_INLINE V sparse_slope(V weight)
+{
+    if constexpr (power == 1) {
+        return simd::select(weight > 0, V{} + 1, V{});
+    } else {
+        return simd::sqrt(weight);
+    }
+}
+
+}  // namespace detail
+
+/// Sparse weights over the positions of each row, for each of `width` columns by itself.
+///
+/// scores, weights [B,T,width]; weights may be scores.
+template <int power, class T>
+void sparse_weights(std::size_t batch, std::size_t positions, std::size_t width, const std::size_t* lengths,
+                    const T* scores, T* weights)
+{
+    constexpr std::size_t line = 64 / sizeof(T);  // columns that share a cache line are copied out together
+    const std::size_t grain = detail::rows_a_shard(positions * width, std::size_t{1} << 12);
+    parallel_for(batch, grain, [=](std::size_t begin, std::size_t end, std::size_t) {
+        scratch memory;
+        T* heap = memory.take<T>(positions);
+        T* columns = width == 1 ? nullptr : memory.take<T>(line * positions);
+        for (std::size_t b = begin; b < end; ++b) {
+            const std::size_t n = detail::length_of(lengths, b, positions);
+            const T* x = scores + b * positions * width;
+            T* y = weights + b * positions * width;
+            if (width == 1) {
+                detail::sparse_column<power>(n, x, y, heap);
+            } else {
+                for (std::size_t d = 0; d < width; d += line) {
+                    const std::size_t count = std::min(line, width - d);
+                    for (std::size_t t = 0; t < n; ++t) {
+                        for (std::size_t c = 0; c < count; ++c) columns[c * n + t] = x[t * width + d + c];
+                    }
+                    for (std::size_t c = 0; c < count; ++c) {
+                        detail::sparse_column<power>(n, columns + c * n, columns + c * n, heap);
+                    }
+                    for (std::size_t t = 0; t < n; ++t) {
+                        for (std::size_t c = 0; c < count; ++c) y[t * width + d + c] = columns[c * n + t];
+                    }
+                }
+            }
+            detail::zero(y + n * width, (positions - n) * width);
+        }
+    });
+}
+
+/// Backward of α = sparse weights of e, with s of sparse_slope:   de_j += s_j (dα_j - Σ_k s_k dα_k / Σ_k s_k).
+/// Where the weight is 0, so is the gradient.
+template <int power, class T>
+void sparse_weights_backward(std::size_t batch, std::size_t positions, std::size_t width, const std::size_t* lengths,
+                             const T* weights, const T* d_weights, T* d_scores)
+{
+    using namespace simd;
+    if (d_weights == nullptr || d_scores == nullptr) return;
+    const auto slope = [](vec<T> weight) { return detail::sparse_slope<power>(weight); };
+    parallel_for(batch, detail::rows_a_shard(positions * width), [=](std::size_t begin, std::size_t end, std::size_t) {
+        for (std::size_t b = begin; b < end; ++b) {
+            const std::size_t n = detail::length_of(lengths, b, positions), at = b * positions * width;
+            const T *y = weights + at, *dy = d_weights + at;
+            T* dx = d_scores + at;
+            if (width == 1) {
+                detail::long_sum<T> all, pulled;
+                const auto add = [&](vec<T> s, vec<T> g) { all.add(s), pulled.add(s * g); };
+                std::size_t i = 0;
+                for (; i + lanes<T> <= n; i += lanes<T>) add(slope(load(y + i)), load(dy + i));
+                if (i < n) add(slope(load(y + i, n - i)), load(dy + i, n - i));
+                if (all.get() == T(0)) continue;
+                const vec<T> mean = splat(pulled.get() / all.get());
+                transform(
+                    n, dx, [&](vec<T> d, vec<T> w, vec<T> g) { return fma(slope(w), g - mean, d); },
+                    static_cast<const T*>(dx), y, dy);
+            } else {
+                detail::each_column<T>(0, width, [&](std::size_t d, auto read, auto write) {
+                    vec<T> all{}, pulled{};
+                    for (std::size_t i = d; i < n * width; i += width) {
+                        const vec<T> s = slope(read(y + i));
+                        all += s;
+                        pulled = fma(s, read(dy + i), pulled);
+                    }
+                    const vec<T> mean = select(all == T(0), vec<T>{}, pulled / all);
+                    for (std::size_t i = d; i < n * width; i += width) {
+                        write(dx + i, fma(slope(read(y + i)), read(dy + i) - mean, read(dx + i)));
+                    }
+                });
+            }
+        }
+    });
+}
+
+}  // namespace heed::kernels

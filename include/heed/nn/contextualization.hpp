@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+
+#include <heed/core/mask.hpp>
+#include <heed/core/random.hpp>
+#include <heed/nn/init.hpp>
+#include <heed/ops/elementwise.hpp>
+#include <heed/ops/products.hpp>
+#include <heed/ops/shape.hpp>
+
+namespace heed::nn {
+
+/// Keeps of word embeddings what fits the sentence.
+///
+///     x' = x ⊙ σ(M c + m)                     Choi, Cho, Bengio 2017 [lit] · SPEC E7
+template <class Matrix, class Vector>
+struct context_gate {
+    Matrix M;  // [H,E]
+    Vector m;  // [E]
+
+    auto operator()(const tensor auto& words, const tensor auto& context) const  // [B,T,E] or [B,E], with [B,H]
+    {
+        const auto gate = ops::sigmoid(ops::linear(context, M, m));
+        if constexpr (rank_of<decltype(words)> == 3) {
+            return ops::multiply_each(words, gate);
+        } else {
+            return ops::multiply(words, gate);
+        }
+    }
+
+    static auto parameters(auto& self, auto&& visit)
+    {
+        return nn::context_gate{visit("M", self.M), visit("m", self.m)};
+    }
+};
+template <class Matrix, class Vector>
+context_gate(Matrix, Vector) -> context_gate<Matrix, Vector>;
+
+/// Word embeddings that know their sentence, by a nonlinear bag of its words.
+///
+///     c = (1/T) Σ_t NN(x_t),  NN(x) = tanh(W x + b)            Choi, Cho, Bengio 2018, §4.3 · SPEC E7
+///     x_t' = x_t ⊙ σ(M c + m), and so for the target words     their 2017 paper [lit]
+///
+/// T is the true length of each sentence; a sentence without words has c = 0. The source gives c and "closely follow"s
+/// the earlier paper; that NN has one layer of tanh, and the form of the gate, are [lit].
+///
+///     const auto c = contextualize.context(x, real);           // x [B,T,E]
+///     const auto annotations = encode(contextualize.source(x, c, real));
+///     const auto y_in = contextualize.target(y, c);            // y [B,E'] of a step, or [B,S,E'] of all
+template <class Matrix, class Vector, class Gate>
+struct contextualization {
+    Matrix W;  // [E,H]
+    Vector b;  // [H]
+    Gate source_gate;
+    Gate target_gate;
+
+    /// c [B,H] of embeddings x [B,T,E]. What lies behind a row's length does not matter, NaN included.
+    auto context(const tensor auto& x, const lengths& real) const
+    {
+        static_assert(rank_of<decltype(x)> == 3, "heed: contextualization takes embeddings [B,T,E]");
+        using T = element_of<decltype(x)>;
+        const auto [B, positions, E] = shape_of(x);
+        real.require("contextualization", B, positions);
+        auto share = filled<T, 2>({B, positions}, T(0));
+        for (std::size_t row = 0; row < B; ++row) {
+            const T one = static_cast<T>(1.0 / static_cast<double>(real[row]));
+            std::fill_n(share.data() + row * positions, real[row], one);
+        }
+        return ops::weighted_sum(share, ops::tanh(ops::linear(ops::clear_padding(x, real), W, b)));
+    }
+
+    /// The source words for the encoder, zeros behind each row's length.
+    auto source(const tensor auto& x, const tensor auto& context, const lengths& real) const
+    {
+        return source_gate(ops::clear_padding(x, real), context);
+    }
+
+    /// Target words y [B,E'] or [B,S,E'] for the decoder.
+    auto target(const tensor auto& y, const tensor auto& context) const { return target_gate(y, context); }
+
+    static auto parameters(auto& self, auto&& visit)
+    {
+        return nn::contextualization{visit("W", self.W), visit("b", self.b), visit("source_gate", self.source_gate),
+                                     visit("target_gate", self.target_gate)};
+    }
+};
+template <class Matrix, class Vector, class Gate>
+contextualization(Matrix, Vector, Gate, Gate) -> contextualization<Matrix, Vector, Gate>;
+
+/// New parameters for source embeddings of size `source`, target embeddings of size `target` and a context of `hidden`.
+template <class T>
+auto make_contextualization(random_source& random, std::size_t source, std::size_t target, std::size_t hidden)
+{
+    auto W = glorot<T>(random, source, hidden);
+    const auto gate = [&](std::size_t words) {
+        return context_gate{glorot<T>(random, hidden, words), zeros<T>(words)};
+    };
+    auto of_source = gate(source), of_target = gate(target);
+    return contextualization{std::move(W), zeros<T>(hidden), std::move(of_source), std::move(of_target)};
+}
+
+}  // namespace heed::nn

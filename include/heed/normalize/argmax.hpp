@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <heed/concepts.hpp>
+#include <heed/ops/sampling.hpp>
+
+namespace heed::normalize {
+
+/// All weight on the position with the greatest score, on the first one if there are several.
+///
+///     α_j = 1 if j = min argmax_k e_k, else 0
+///
+/// What hard attention does once it is trained, see `hard`. Per dimension: the greatest score of every dimension.
+/// No gradient comes back to the scores. A row without any position, or with nothing but -inf, has no weights: zeros.
+struct argmax {
+    static constexpr bool ignores_offset = true;
+    static constexpr bool differentiable = false;
+
+    auto operator()(const tensor auto& scores, const auto& at) const  // [B,T] or [B,T,D], the same
+    {
+        return ops::greatest(scores, at.real);
+    }
+
+    static auto parameters(auto&, auto&&) { return normalize::argmax{}; }
+};
+
+}  // namespace heed::normalize

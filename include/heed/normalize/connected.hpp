@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <utility>
+
+#include <heed/concepts.hpp>
+#include <heed/memory.hpp>
+#include <heed/normalize/inner.hpp>
+#include <heed/normalize/offset.hpp>
+#include <heed/normalize/softmax.hpp>
+#include <heed/ops/elementwise.hpp>
+#include <heed/ops/history.hpp>
+
+namespace heed::normalize {
+
+/// What was attended to before enters the scores through a learned connection, instead of dividing them.
+///
+///     u_{t,j} = e_{t,j} + w Σ_{k<t} α_{k,j}
+///     α_t = inner(u_t)                        Sankaran et al. 2016, footnote 3 (an ablation) · SPEC N5
+///
+/// The footnote is all that the paper says: "We also tried adding an extra connection instead from temporal alignments
+/// and learn its parameters, but that performed poorly than directly modulating the attention." It gives no formula.
+/// Ours is the smallest that fits: one learned number w [1], and as "temporal alignments" the sum of the weights given
+/// so far. The paper's own aggregate, Σ exp(e), would overflow where it is not divided by. w = 0 is `inner`; `temporal`
+/// is here to be preferred.
+///
+/// The memory is one number for each score, 0 at first. Gradients flow through it.
+template <class Weight, class Inner = softmax>
+struct connected {
+    Weight w;  // [1]
+    [[no_unique_address]] Inner inner{};
+
+    static constexpr bool differentiable = detail::differentiable_inside<Inner>();
+    static constexpr bool random = detail::random_inside<Inner>();
+    static constexpr bool ages = detail::ages_inside<Inner>();
+    static constexpr bool ignores_offset = detail::offset_ignored_inside<Inner>();
+
+    template <class Alignments, class Past>
+    struct state {
+        Alignments alignments;             // Σ_{k<t} α_k, the shape of the scores
+        [[no_unique_address]] Past inner;  // what the inner normalizer remembers
+
+        /// The same with f applied to every tensor.
+        auto map(auto&& f, const auto&... others) const
+        {
+            return make(f(alignments, others.alignments...), inner.map(f, others.inner...));
+        }
+    };
+
+    auto start(auto&& blank) const { return make(blank(0), start_of(inner, blank)); }
+
+    auto operator()(const tensor auto& scores, const auto& memory, const auto& at) const
+    {
+        return weigh(inner, ops::add_weighted(scores, w, memory.alignments), memory.inner, at);
+    }
+
+    auto advance(const tensor auto& scores, const tensor auto& weights, const auto& memory, const auto& at) const
+    {
+        auto grown = ops::add(memory.alignments, weights);
+        if constexpr (detail::remembers<Inner>) {
+            const auto modulated = ops::add_weighted(scores, w, memory.alignments);
+            return make(std::move(grown), next_of(inner, modulated, weights, memory.inner, at));
+        } else {
+            return make(std::move(grown), no_state{});
+        }
+    }
+
+    auto thin(const tensor auto& weights, const auto& at) const requires requires { inner.thin(weights, at); }
+    {
+        return inner.thin(weights, at);
+    }
+
+    static auto parameters(auto& self, auto&& visit)
+    {
+        return normalize::connected{visit("w", self.w), visit("inner", self.inner)};
+    }
+
+    template <class Alignments, class Past>
+    static state<Alignments, Past> make(Alignments alignments, Past past)
+    {
+        return {std::move(alignments), std::move(past)};
+    }
+};
+
+template <class Weight>
+connected(Weight) -> connected<Weight>;
+template <class Weight, class Inner>
+connected(Weight, Inner) -> connected<Weight, Inner>;
+
+}  // namespace heed::normalize

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cmath>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include <heed/concepts.hpp>
+#include <heed/memory.hpp>
+#include <heed/normalize/inner.hpp>
+#include <heed/normalize/softmax.hpp>
+#include <heed/ops/history.hpp>
+
+namespace heed::normalize {
+
+/// Temporal modulation of any strength, by a past that fades.
+///
+///     L_1 = -∞,  L_t = logaddexp(L_{t-1} - δ, e_{t-1})
+///     α_t = inner(u_t),  u_1 = e_1,  u_t = e_t - β L_t        after Sankaran et al. 2016, eq. 6-8 · SPEC §12
+///
+/// Both numbers are ours. Strength β = 1 and decay δ = 0 is the paper's `temporal`; β = 0 is `inner` alone; β < 0 draws
+/// the query back to where it was. A step that lies k steps back counts exp(-δ k) as much as the last one; δ = infinity
+/// remembers the last step only, which is `recent_temporal{1}`. They are settings, not parameters to be learned.
+///
+/// The memory is one number for each score. Gradients flow through it.
+/// Throws heed::error at `start` if the strength is not finite or the decay is negative or NaN.
+template <class Inner = softmax>
+struct fading_temporal {
+    double strength = 1;  // β
+    double decay = 0;     // δ
+    [[no_unique_address]] Inner inner{};
+
+    static constexpr bool differentiable = detail::differentiable_inside<Inner>();
+    static constexpr bool random = detail::random_inside<Inner>();
+    static constexpr bool ages = true;
+
+    template <class History, class Past>
+    struct state {
+        History history;                   // L, the shape of the scores
+        [[no_unique_address]] Past inner;  // what the inner normalizer remembers
+
+        /// The same with f applied to every tensor.
+        auto map(auto&& f, const auto&... others) const
+        {
+            return make(f(history, others.history...), inner.map(f, others.inner...));
+        }
+    };
+
+    auto start(auto&& blank) const
+    {
+        if (!std::isfinite(strength)) {
+            throw error("fading_temporal: the strength is " + std::to_string(strength) + " but must be finite");
+        }
+        if (!(decay >= 0)) {
+            throw error("fading_temporal: the decay is " + std::to_string(decay) + " but must be 0 or more");
+        }
+        return make(blank(-std::numeric_limits<double>::infinity()), start_of(inner, blank));
+    }
+
+    auto operator()(const tensor auto& scores, const auto& memory, const auto& at) const
+    {
+        return weigh(inner, ops::discount_by(scores, memory.history, strength), memory.inner, at);
+    }
+
+    auto advance(const tensor auto& scores, const tensor auto& weights, const auto& memory, const auto& at) const
+    {
+        auto grown = ops::fade(memory.history, scores, decay);
+        if constexpr (detail::remembers<Inner>) {
+            const auto modulated = ops::discount_by(scores, memory.history, strength);
+            return make(std::move(grown), next_of(inner, modulated, weights, memory.inner, at));
+        } else {
+            return make(std::move(grown), no_state{});
+        }
+    }
+
+    auto thin(const tensor auto& weights, const auto& at) const requires requires { inner.thin(weights, at); }
+    {
+        return inner.thin(weights, at);
+    }
+
+    static auto parameters(auto& self, auto&& visit)
+    {
+        return normalize::fading_temporal{self.strength, self.decay, visit("inner", self.inner)};
+    }
+
+    template <class History, class Past>
+    static state<History, Past> make(History history, Past past)
+    {
+        return {std::move(history), std::move(past)};
+    }
+};
+
+fading_temporal()->fading_temporal<>;
+fading_temporal(double)->fading_temporal<>;
+fading_temporal(double, double)->fading_temporal<>;
+template <class Inner>
+fading_temporal(double, double, Inner) -> fading_temporal<Inner>;
+
+}  // namespace heed::normalize

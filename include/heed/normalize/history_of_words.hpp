@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <heed/core/mask.hpp>
+#include <heed/normalize/temporal.hpp>
+#include <heed/ops/embedding.hpp>
+
+namespace heed::normalize {
+
+/// Temporal memory that outlives its sentence: what `temporal` remembers of each source word of a document.
+///
+///     H_w ← log Σ_{j: w_j = w} exp(L_j)                         after a sentence
+///     L_{1,j} = H_w − log m_w,  w = w_j                         before the next one; m_w: how often w is in it
+///
+/// "To memorize the alignments for the phrase-pairs across individual sentence pairs" is named as future work by
+/// Sankaran et al. 2016, §7 · SPEC F3. They give no formula; this one is ours, and the smallest that loses nothing: the
+/// sum of exp(scores) of a word, Σ exp(L), is handed from sentence to sentence, shared equally by its occurrences.
+/// It knows single source words, not phrases, nothing of the target side, and forgets nothing until `forget`. A word
+/// that the document has not had starts without history, as `temporal` does. For scores per position, and without
+/// gradient: the past of a document is a constant.
+///
+///     normalize::history_of_words<float> documents(B);         // row b of each batch is the next sentence of document
+///     b auto state = attend.start(memory); state.normalize = documents.recall(words, real);         // words [T,B]
+///     ... step ...
+///     documents.keep(words, real, state.normalize);
+template <class T>
+class history_of_words {
+public:
+    explicit history_of_words(std::size_t documents) : of_(documents) {}
+
+    /// The state of `temporal` before the first step of a batch of sentences.
+    temporal::state<array<T, 2>> recall(const word_ids& words, const lengths& real) const
+    {
+        check("history_of_words::recall", words, real);
+        auto history = filled<T, 2>({words.batch, words.steps}, -std::numeric_limits<T>::infinity());
+        for (std::size_t b = 0; b < words.batch; ++b) {
+            std::unordered_map<std::uint32_t, std::size_t> times;
+            for (std::size_t j = 0; j < real[b]; ++j) ++times[words(j, b)];
+            for (std::size_t j = 0; j < real[b]; ++j) {
+                const auto found = of_[b].find(words(j, b));
+                if (found == of_[b].end()) continue;
+                history(b, j) = found->second - std::log(static_cast<T>(times[words(j, b)]));
+            }
+        }
+        return temporal::make(std::move(history));
+    }
+
+    /// Takes over what was remembered of a batch of sentences that began with `recall`.
+    void keep(const word_ids& words, const lengths& real, const temporal::state<array<T, 2>>& state)
+    {
+        check("history_of_words::keep", words, real);
+        require_shape("history_of_words::keep", "the history", shape_of(state.history),
+                      shape_of_rank<2>{words.batch, words.steps}, "one number for each word");
+        for (std::size_t b = 0; b < words.batch; ++b) {
+            std::unordered_map<std::uint32_t, T> sum;
+            for (std::size_t j = 0; j < real[b]; ++j) {
+                const T x = state.history(b, j);
+                const auto [place, is_first] = sum.emplace(words(j, b), x);
+                if (is_first || std::isinf(x)) continue;
+                const T high = std::max(place->second, x), low = std::min(place->second, x);
+                place->second = high + std::log1p(std::exp(low - high));
+            }
+            for (const auto& [word, x] : sum) of_[b].insert_or_assign(word, x);
+        }
+    }
+
+    /// A new document begins in row b.
+    void forget(std::size_t document) { of_.at(document).clear(); }
+
+private:
+    void check(const char* where, const word_ids& words, const lengths& real) const
+    {
+        if (words.batch != of_.size()) {
+            throw shape_error(std::string(where) + ": the batch has " + std::to_string(words.batch) +
+                              " sentences but there are " + std::to_string(of_.size()) +
+                              " documents; give one sentence of each");
+        }
+        real.require(where, words.batch, words.steps);
+    }
+
+    std::vector<std::unordered_map<std::uint32_t, T>> of_;
+};
+
+}  // namespace heed::normalize

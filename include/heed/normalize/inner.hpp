@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+/// What a normalizer that takes another one inside says of itself: what the inner one says.
+namespace heed::detail {
+
+/// Is its gradient the derivative of what it computes?
+template <class Inner>
+consteval bool differentiable_inside()
+{
+    if constexpr (requires { Inner::differentiable; }) {
+        return Inner::differentiable;
+    } else {
+        return true;
+    }
+}
+
+/// Do its results depend on a row's place in the batch?
+template <class Inner>
+consteval bool random_inside()
+{
+    if constexpr (requires { Inner::random; }) {
+        return Inner::random;
+    } else {
+        return false;
+    }
+}
+
+/// Does what it remembers of a position change in a step that did not show that position to it?
+template <class Inner>
+consteval bool ages_inside()
+{
+    if constexpr (requires { Inner::ages; }) {
+        return Inner::ages;
+    } else {
+        return false;
+    }
+}
+
+}  // namespace heed::detail

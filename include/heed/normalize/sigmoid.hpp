@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <heed/concepts.hpp>
+#include <heed/ops/sparse.hpp>
+
+namespace heed::normalize {
+
+/// Each position decides for itself: weights between 0 and 1 that need not sum to anything.
+///
+///     α_j = σ(e_j + bias)                     Ramapuram et al. 2025; there bias = −log T
+///
+/// With the default, bias 0, a score of 0 gives weight 1/2 and the context grows with the sentence. Works per
+/// dimension too. Positions behind a row's length, and scores of -inf, have weight and gradient 0.
+/// Deviation: the bias is one number for the whole model, also where the sentences of a batch differ in length.
+struct sigmoid {
+    double bias = 0;
+
+    auto operator()(const tensor auto& scores, const auto& at) const  // [B,T] or [B,T,D], the same
+    {
+        return ops::sigmoid_weights(scores, at.real, bias);
+    }
+
+    static auto parameters(auto& self, auto&&) { return normalize::sigmoid{self.bias}; }
+};
+
+}  // namespace heed::normalize

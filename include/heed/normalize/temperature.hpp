@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cmath>
+#include <string>
+
+#include <heed/memory.hpp>
+#include <heed/normalize/inner.hpp>
+#include <heed/normalize/offset.hpp>
+#include <heed/ops/elementwise.hpp>
+#include <heed/ops/sparse.hpp>
+
+namespace heed::normalize {
+
+/// Any normalizer, of scores divided by a temperature: below 1 it decides more sharply, above 1 less.
+///
+///     α = inner(e / τ)                        Hinton, Vinyals & Dean 2015, eq. 1, with inner = softmax
+///
+///     normalize::temperature{0.5}                             // over softmax
+///     normalize::temperature{2.0, normalize::temporal{}}
+///
+/// A mask that is added to the scores is added after the division, as after any modulation. τ must be above 0, else
+/// heed::error. What the inner normalizer remembers, it remembers of e / τ.
+///
+/// Where a constant for all positions makes no difference, e − max e is divided instead of e: scores of 1e4 stay exact
+/// in float. Under a normalizer that remembers scores, or `sigmoid`, they do so only if τ is a power of 2; so rather
+/// temporal over temperature, `fading_temporal{1, 0, temperature{τ}}`, than the other way round.
+template <class Inner>
+struct temperature {
+    double tau = 1;
+    Inner inner{};
+
+    static constexpr bool differentiable = detail::differentiable_inside<Inner>();
+    static constexpr bool random = detail::random_inside<Inner>();
+    static constexpr bool ages = detail::ages_inside<Inner>();
+    static constexpr bool ignores_offset = detail::offset_ignored_inside<Inner>();
+
+    // Also where the inner normalizer remembers nothing: who has `start` is given scores to which no mask was added.
+    auto start(auto&& blank) const
+    {
+        if constexpr (detail::remembers<Inner>) {
+            return inner.start(blank);
+        } else {
+            return no_state{};
+        }
+    }
+
+    auto operator()(const tensor auto& scores, [[maybe_unused]] const auto& past, const auto& at) const
+    {
+        if constexpr (detail::remembers<Inner>) {
+            return inner(cooled(scores, at), past, at);
+        } else {
+            const auto cool = cooled(scores, at);
+            return inner(at.visible(cool), at);
+        }
+    }
+
+    auto advance(const tensor auto& scores, const tensor auto& weights, const auto& past, const auto& at) const
+    {
+        if constexpr (detail::remembers<Inner>) {
+            return inner.advance(cooled(scores, at), weights, past, at);
+        } else {
+            return no_state{};
+        }
+    }
+
+    auto focus(const auto& at, std::size_t positions) const requires requires { inner.focus(at, positions); }
+    {
+        return inner.focus(at, positions);
+    }
+
+    auto thin(const tensor auto& weights, const auto& at) const requires requires { inner.thin(weights, at); }
+    {
+        return inner.thin(weights, at);
+    }
+
+    static auto parameters(auto& self, auto&& visit)
+    {
+        return normalize::temperature{self.tau, visit("inner", self.inner)};
+    }
+
+private:
+    auto cooled(const tensor auto& scores, const auto& at) const
+    {
+        if (!(tau > 0) || std::isinf(tau)) {
+            throw error("normalize::temperature: tau is " + std::to_string(tau) +
+                        " but must be a finite number above 0; near 0 all weight goes to the greatest score");
+        }
+        if constexpr (ignores_offset) {
+            return ops::scale_from_greatest(scores, at.visible(scores), at.real, 1 / tau);
+        } else {
+            return ops::scale(scores, 1 / tau);
+        }
+    }
+};
+
+template <class Inner = softmax>
+temperature(double = 1, Inner = {}) -> temperature<Inner>;
+
+}  // namespace heed::normalize

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+/// Every published mechanism under its paper's name, built of the same policies as your own. Not part of heed.hpp.
+
+#include <heed/papers/bahdanau2015.hpp>
+#include <heed/papers/choi2018.hpp>
+#include <heed/papers/gehring2017.hpp>
+#include <heed/papers/luong2015.hpp>
+#include <heed/papers/mi2016.hpp>
+#include <heed/papers/sankaran2016.hpp>
+#include <heed/papers/vaswani2017.hpp>
+#include <heed/papers/xu2015.hpp>
+#include <heed/papers/yin2016.hpp>

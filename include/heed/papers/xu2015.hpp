@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include <heed/attention.hpp>
+#include <heed/combine/gated.hpp>
+#include <heed/combine/weighted_sum.hpp>
+#include <heed/normalize/hard.hpp>
+#include <heed/normalize/softmax.hpp>
+#include <heed/penalty/doubly_stochastic.hpp>
+#include <heed/score/additive.hpp>
+
+/// Xu et al. 2015, "Show, Attend and Tell". Its annotations are places of an image; here, whatever is attended to.
+///
+/// f_att, eq. 4, is a network with one hidden layer, asked by the decoder's state before this step: Bahdanau's score.
+namespace heed::papers::xu2015 {
+
+/// Deterministic soft attention: α = softmax(e), ẑ = Σ_i α_i a_i; eq. 5 and 13. Without the gate.
+template <class Matrix, class Vector>
+auto soft(Matrix W, Matrix U, Vector v)  // [Q,A], [D,A], [A]
+{
+    return attention{score::additive{std::move(W), std::move(U), std::move(v)}, normalize::softmax{},
+                     combine::weighted_sum{}};
+}
+
+/// The same with the gate that says how much the image counts at all.
+///
+///     ẑ = β Σ_i α_i a_i,  β = σ(f_β(h_{t-1}))                 section 4.2.1
+template <class Matrix, class Vector>
+auto gated(Matrix W, Matrix U, Vector v, Matrix W_beta, Vector b_beta)  // …, [Q,1], [1]
+{
+    return attention{score::additive{std::move(W), std::move(U), std::move(v)}, normalize::softmax{},
+                     combine::gated{std::move(W_beta), std::move(b_beta)}};
+}
+
+/// Stochastic hard attention: one place, drawn as the weights of `soft` say.
+///
+///     p(s_{t,i} = 1) = α_{t,i},  ẑ_t = Σ_i s_{t,i} a_i        eq. 8 and 9 · SPEC N10
+///
+/// How its scores learn (eq. 11) is told in normalize/hard.hpp; the entropy term of eq. 12 is not here. `greedy`: for a
+/// trained model.
+template <class Matrix, class Vector>
+auto hard(Matrix W, Matrix U, Vector v, std::uint64_t seed, bool greedy = false)
+{
+    return attention{score::additive{std::move(W), std::move(U), std::move(v)}, normalize::hard{seed, greedy},
+                     combine::weighted_sum{}};
+}
+
+/// λ Σ_i (1 - Σ_t α_ti)²: every place should be looked at once, over all steps; eq. 14 · SPEC N11.
+template <tensor Weights>
+auto doubly_stochastic(const std::vector<Weights>& weights, const lengths& source, const lengths& target,
+                       double lambda = 1)
+{
+    return ops::scale(penalty::doubly_stochastic(weights, source, target), lambda);
+}
+
+}  // namespace heed::papers::xu2015

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <heed/ops/penalty.hpp>
+#include <heed/ops/shape.hpp>
+
+namespace heed::penalty {
+
+/// Word links (i, j) of one sentence pair: source position i and target step j, both from 0; as metrics::links.
+using links = std::vector<std::pair<int, int>>;
+
+/// The links of each sentence as a matrix A [B,S,T]: a target step that has n links gives each of them 1/n, one without
+/// links has zeros. A link that is listed twice counts once.
+template <class T>
+array<T, 3> link_matrix(const std::vector<links>& of_sentences, std::size_t steps, std::size_t positions)
+{
+    auto matrix = filled<T, 3>({of_sentences.size(), steps, positions}, T(0));
+    for (std::size_t b = 0; b < of_sentences.size(); ++b) {
+        for (const auto& [i, j] : of_sentences[b]) {
+            if (i < 0 || j < 0 || std::cmp_greater_equal(i, positions) || std::cmp_greater_equal(j, steps)) {
+                throw shape_error("guided_alignment: the link " + std::to_string(i) + "-" + std::to_string(j) +
+                                  " of row " + std::to_string(b) + " lies outside " + std::to_string(positions) +
+                                  " source positions and " + std::to_string(steps) + " target steps");
+            }
+            matrix(b, static_cast<std::size_t>(j), static_cast<std::size_t>(i)) = T(1);
+        }
+        for (std::size_t s = 0; s < steps; ++s) {
+            T count = 0;
+            for (std::size_t t = 0; t < positions; ++t) count += matrix(b, s, t);
+            for (std::size_t t = 0; t < positions; ++t) matrix(b, s, t) /= std::max(count, T(1));
+        }
+    }
+    return matrix;
+}
+
+/// Weights should be where a word aligner, or a human, has seen links: their cross-entropy.
+///
+///     loss = -Σ_t Σ_i A_ti log α_ti            Chen et al. 2016, "Guided alignment training" [lit]
+///
+/// weights: [B,T] of each step, plain or taped. A [B,S,T]: any numbers >= 0, hard or soft; the rows that link_matrix
+/// makes sum to 1. A target step without links contributes nothing. What lies behind a source's or a target's length is
+/// left out. Summed over the batch and not scaled; the paper's mean over target words and its share of the whole cost
+/// are `ops::scale`.
+///
+/// Our deviation: below `floor` the logarithm goes on as its tangent, so that a weight of exactly 0 (a window,
+/// sparsemax) has a finite loss and a gradient of at most A/floor.
+template <tensor Weights>
+auto guided_alignment(const std::vector<Weights>& weights, const array<element_of<Weights>, 3>& link_weights,
+                      const lengths& source, const lengths& target, double floor = 1e-6)
+{
+    if (!(floor > 0)) throw error("guided_alignment: floor is " + std::to_string(floor) + " but must be above 0");
+    return ops::guided(ops::stack(weights), link_weights, source, target, floor);
+}
+
+/// The same where every step is real in every row.
+template <tensor Weights>
+auto guided_alignment(const std::vector<Weights>& weights, const array<element_of<Weights>, 3>& link_weights,
+                      const lengths& source, double floor = 1e-6)
+{
+    return penalty::guided_alignment(weights, link_weights, source, lengths::full(source.batch(), weights.size()),
+                                     floor);
+}
+
+/// With lists of links, one list a sentence.
+template <tensor Weights>
+auto guided_alignment(const std::vector<Weights>& weights, const std::vector<links>& of_sentences,
+                      const lengths& source, const lengths& target, double floor = 1e-6)
+{
+    const std::size_t positions = weights.empty() ? 0 : shape_of(weights.front())[1];
+    return penalty::guided_alignment(weights,
+                                     penalty::link_matrix<element_of<Weights>>(of_sentences, weights.size(), positions),
+                                     source, target, floor);
+}
+
+/// The same where every step is real in every row.
+template <tensor Weights>
+auto guided_alignment(const std::vector<Weights>& weights, const std::vector<links>& of_sentences,
+                      const lengths& source, double floor = 1e-6)
+{
+    return penalty::guided_alignment(weights, of_sentences, source, lengths::full(source.batch(), weights.size()),
+                                     floor);
+}
+
+}  // namespace heed::penalty

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstddef>
+
+#include <heed/concepts.hpp>
+#include <heed/ops/elementwise.hpp>
+#include <heed/ops/products.hpp>
+
+namespace heed::score {
+
+/// Fine-grained attention by groups: one score for each of G groups of dimensions of annotation h_j.
+///
+///     e_j^g = V_gᵀ tanh(W s + U h_j)          between Bahdanau et al. 2015 and Choi et al. 2018, eq. 7 · ours
+///
+/// The hidden layer is shared and the last one has G outputs, V = (V_1 … V_G); `combine::grouped_sum` gives the
+/// dimensions of group g the weight α^g. G = 1 is `additive`, G = D is `additive_per_dimension`; a score costs A·G
+/// multiplications, between A and A·D (SPEC §15, item 9). `with_word{additive_grouped{W, U, V}, Y}` also reads the
+/// previous target word. Not in a paper; no bias, as in both of those that it lies between.
+template <class Matrix>
+struct additive_grouped {
+    Matrix W;  // [Q,A]
+    Matrix U;  // [D,A]
+    Matrix V;  // [A,G]
+
+    static constexpr weight_kind weights = weight_kind::per_group;
+
+    std::size_t groups() const { return shape_of(V)[1]; }
+
+    auto prepare(const tensor auto& annotations) const  // [B,T,D] -> [B,T,A]
+    {
+        return ops::linear(annotations, U);
+    }
+
+    auto project(const tensor auto& query) const  // [B,Q] -> [B,A]
+    {
+        return ops::linear(query, W);
+    }
+
+    auto match(const tensor auto& projected, const tensor auto& keys) const  // [B,A], [B,T,A] -> [B,T,G]
+    {
+        return ops::linear(ops::tanh(ops::add_each(keys, projected)), V);
+    }
+
+    auto operator()(const tensor auto& query, const tensor auto& keys) const  // [B,Q], [B,T,A] -> [B,T,G]
+    {
+        return match(project(query), keys);
+    }
+
+    static auto parameters(auto& self, auto&& visit)
+    {
+        return score::additive_grouped{visit("W", self.W), visit("U", self.U), visit("V", self.V)};
+    }
+};
+
+template <class Matrix>
+additive_grouped(Matrix, Matrix, Matrix) -> additive_grouped<Matrix>;
+
+}  // namespace heed::score

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include <heed/concepts.hpp>
+#include <heed/ops/elementwise.hpp>
+#include <heed/ops/parts.hpp>
+#include <heed/ops/products.hpp>
+
+namespace heed::score {
+
+/// How well query h matches annotation h_j, judged by a network that reads both as one vector.
+///
+///     e_j = vᵀ tanh(W [h; h_j])               Luong et al. 2015, section 3.1 · SPEC SC5
+///
+/// The product is never made of the joined vector: W [h; h_j] = W_q h + W_k h_j, with the first Q and the last D rows
+/// of the one matrix, and W_k h_j is computed once a batch. So this is `additive` whose W and U lie behind each other.
+/// The paper's h and h_j have the same size, and W is cut in half; where they do not, `query` says where to cut:
+/// `concat{W, v, Q}`. No deviation; no bias.
+template <class Matrix, class Vector>
+struct concat {
+    Matrix W;               // [Q+D,A]
+    Vector v;               // [A]
+    std::size_t query = 0;  // Q; 0: half of W's rows
+
+    static constexpr weight_kind weights = weight_kind::per_position;
+
+    auto prepare(const tensor auto& annotations) const  // [B,T,D] -> [B,T,A]
+    {
+        return ops::linear(annotations, ops::rows_between(W, cut(), shape_of(W)[0]));
+    }
+
+    auto project(const tensor auto& state) const  // [B,Q] -> [B,A]
+    {
+        return ops::linear(state, ops::rows_between(W, std::size_t{0}, cut()));
+    }
+
+    auto match(const tensor auto& projected, const tensor auto& keys) const  // [B,A], [B,T,A] -> [B,T]
+    {
+        return ops::matvec(ops::tanh(ops::add_each(keys, projected)), v);
+    }
+
+    auto operator()(const tensor auto& state, const tensor auto& keys) const  // [B,Q], [B,T,A] -> [B,T]
+    {
+        return match(project(state), keys);
+    }
+
+    static auto parameters(auto& self, auto&& visit)
+    {
+        return score::concat{visit("W", self.W), visit("v", self.v), self.query};
+    }
+
+private:
+    std::size_t cut() const
+    {
+        const std::size_t height = shape_of(W)[0];
+        if (query > height || (query == 0 && height % 2 != 0)) {
+            throw shape_error("score::concat: W is " + shape_text(shape_of(W)) + " and the query has " +
+                              (query == 0 ? "half of its rows" : std::to_string(query) + " of its rows") +
+                              "; W has Q + D rows: say how many belong to the query, concat{W, v, Q}");
+        }
+        return query == 0 ? height / 2 : query;
+    }
+};
+
+template <class Matrix, class Vector>
+concat(Matrix, Vector) -> concat<Matrix, Vector>;
+template <class Matrix, class Vector>
+concat(Matrix, Vector, std::size_t) -> concat<Matrix, Vector>;
+
+}  // namespace heed::score

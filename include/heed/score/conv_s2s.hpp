@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <heed/concepts.hpp>
+#include <heed/ops/elementwise.hpp>
+#include <heed/ops/products.hpp>
+#include <heed/score/with_word.hpp>
+
+namespace heed::score {
+
+/// How well a decoder's convolution state h, together with the target word before, matches encoder output z_j.
+///
+///     d = W h + b + g,  e_j = dᵀ z_j          Gehring et al. 2017, eq. 1 and 2 · SPEC SC11
+///
+/// g is the embedding of the previous target word, added as it is: the query is state_and_word{h [B,Q], g [B,D]}. The
+/// paper's values are not its keys, but z_j plus the input embedding x_j, for the position as such matters as well:
+/// `attend.on(z, ops::add(z, x), lengths)`. No deviation.
+template <class Matrix, class Vector>
+struct conv_s2s {
+    Matrix W;  // [Q,D]
+    Vector b;  // [D]
+
+    static constexpr weight_kind weights = weight_kind::per_position;
+
+    auto project(const auto& query) const  // [B,Q], [B,D] -> [B,D]
+    {
+        static_assert(
+            requires { query.state, query.word; },
+            "heed: score::conv_s2s asks with two tensors: give state_and_word{h, g}, the decoder's state [B,Q] and the "
+            "embedding of the previous target word [B,D]");
+        return ops::add(ops::linear(query.state, W, b), query.word);
+    }
+
+    auto match(const tensor auto& projected, const tensor auto& keys) const  // [B,D], [B,T,D] -> [B,T]
+    {
+        return ops::dot_each(projected, keys);
+    }
+
+    auto operator()(const auto& query, const tensor auto& keys) const { return match(project(query), keys); }
+
+    static auto parameters(auto& self, auto&& visit) { return score::conv_s2s{visit("W", self.W), visit("b", self.b)}; }
+};
+
+template <class Matrix, class Vector>
+conv_s2s(Matrix, Vector) -> conv_s2s<Matrix, Vector>;
+
+}  // namespace heed::score

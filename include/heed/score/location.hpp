@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include <heed/concepts.hpp>
+#include <heed/core/family.hpp>
+#include <heed/ops/parts.hpp>
+#include <heed/ops/products.hpp>
+
+namespace heed::score {
+
+/// Where to look, told by the query alone: the annotations are not read.
+///
+///     e = W h,  a = softmax(e)                Luong et al. 2015, eq. 8 ("location") · SPEC SC6
+///
+/// W has one column for each position up to the longest sentence, S_max; a sentence of T positions uses the first T.
+/// The keys are the numbers of the positions, so that within a window each position still gets its own score.
+///
+/// Deviation: the paper ignores the words of a longer sentence that lie behind S_max; here such a sentence is an error
+/// (SPEC §15, item 5), and who wants them ignored cuts the annotations.
+template <class Matrix>
+struct location {
+    Matrix W;  // [Q,S_max]
+
+    static constexpr weight_kind weights = weight_kind::per_position;
+
+    auto prepare(const tensor auto& annotations) const  // [B,T,D] -> [B,T,1]
+    {
+        using T = element_of<Matrix>;
+        const std::size_t batch = shape_of(annotations)[0], positions = shape_of(annotations)[1];
+        if (positions > shape_of(W)[1]) {
+            throw shape_error("score::location: " + std::to_string(positions) + " positions but W is " +
+                              shape_text(shape_of(W)) + ", a column for each of at most " +
+                              std::to_string(shape_of(W)[1]) +
+                              "; make W as wide as the longest sentence, or cut the annotations");
+        }
+        array<T, 3> numbers(shape_of_rank<3>{batch, positions, 1});
+        for (std::size_t i = 0; i < batch * positions; ++i) numbers.data()[i] = static_cast<T>(i % positions);
+        return same_family(W, same_family(annotations, std::move(numbers)));
+    }
+
+    auto project(const tensor auto& query) const  // [B,Q] -> [B,S_max]
+    {
+        return ops::linear(query, W);
+    }
+
+    auto match(const tensor auto& projected, const tensor auto& keys) const  // [B,S_max], [B,T,1] -> [B,T]
+    {
+        return ops::pick(projected, keys);
+    }
+
+    auto operator()(const tensor auto& query, const tensor auto& keys) const  // [B,Q], [B,T,1] -> [B,T]
+    {
+        return match(project(query), keys);
+    }
+
+    static auto parameters(auto& self, auto&& visit) { return score::location{visit("W", self.W)}; }
+};
+
+template <class Matrix>
+location(Matrix) -> location<Matrix>;
+
+}  // namespace heed::score

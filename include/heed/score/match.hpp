@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <heed/concepts.hpp>
+#include <heed/ops/similarity.hpp>
+
+namespace heed::score {
+
+/// How near query q is to annotation h_j.
+///
+///     e_j = 1 / (1 + |q - h_j|)               Yin et al. 2016 (ABCNN), section 4 · SPEC SC12
+///
+/// The distance is Euclidean, the score lies within (0, 1]. Query and annotations have the same size, Q = D. At q = h_j
+/// the distance has a kink, and the gradient is 0. ABCNN uses the matrix A of all pairs of two sentences and no
+/// softmax: that is `ops::match_matrix(x, y)`. No parameters.
+struct match {
+    static constexpr weight_kind weights = weight_kind::per_position;
+
+    auto operator()(const tensor auto& query, const tensor auto& keys) const  // [B,D], [B,T,D] -> [B,T]
+    {
+        return ops::match_each(query, keys);
+    }
+
+    static auto parameters(auto&, auto&&) { return score::match{}; }
+};
+
+}  // namespace heed::score

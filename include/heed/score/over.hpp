@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <type_traits>
+
+#include <heed/concepts.hpp>
+#include <heed/core/family.hpp>
+#include <heed/memory.hpp>
+#include <heed/ops/elementwise.hpp>
+#include <heed/ops/shape.hpp>
+#include <heed/score/with_word.hpp>
+
+/// What a score that is laid over another one asks of it, whether the one below has that hook or not. A score over
+/// another one keeps the lower one's state beside its own: so they can be laid over each other in any order.
+namespace heed::score::over {
+
+/// The query as the base takes it: of a query of several parts, the decoder's state if that is all the base knows.
+template <class Base, class Query>
+auto project(const Base& base, const Query& query)
+{
+    if constexpr (requires { base.project(query); }) {
+        return base.project(query);
+    } else if constexpr (requires { query.state; }) {
+        return over::project(base, query.state);
+    } else {
+        return query;
+    }
+}
+
+template <class Base>
+auto match(const Base& base, const tensor auto& projected, const tensor auto& keys, const auto& past)
+{
+    if constexpr (requires { base.match(projected, keys, past); }) {
+        return base.match(projected, keys, past);
+    } else if constexpr (requires { base.match(projected, keys); }) {
+        return base.match(projected, keys);
+    } else {
+        return base(projected, keys);
+    }
+}
+
+template <class Base>
+auto start(const Base& base, const auto& memory)
+{
+    if constexpr (requires { base.start(memory); }) {
+        return base.start(memory);
+    } else {
+        return no_past{};
+    }
+}
+
+template <class Base>
+auto recall(const Base& base, const auto& past, const auto& at)
+{
+    if constexpr (requires { base.recall(past, at); }) {
+        return base.recall(past, at);
+    } else {
+        return past;
+    }
+}
+
+template <class Base>
+auto advance(const Base& base, const auto& past, const tensor auto& weights, const tensor auto& context, const auto& at)
+{
+    if constexpr (requires { base.advance(past, weights, context, at); }) {
+        return base.advance(past, weights, context, at);
+    } else if constexpr (requires { base.advance(past, weights, at); }) {
+        return base.advance(past, weights, at);
+    } else {
+        return past;
+    }
+}
+
+/// Has this query only Y y, and the embedding y no longer?
+template <class Query>
+inline constexpr bool word_is_projected = false;
+template <class State, class Word>
+inline constexpr bool word_is_projected<state_and_projected_word<State, Word>> = true;
+template <class Query>
+inline constexpr bool word_is_projected<const Query&> = word_is_projected<Query>;
+
+/// One number a position: weights [B,T] as they are, of [B,T,N] the mean over the last axis.
+template <tensor Weights>
+auto per_position(const Weights& weights)
+{
+    if constexpr (rank_of<Weights> == 2) {
+        return weights;
+    } else {
+        const double n = static_cast<double>(shape_of(weights)[2]);
+        return ops::scale(ops::sum_last(weights), n > 0 ? 1 / n : 0);
+    }
+}
+
+/// The first of these that is taped; the first if none is. What a state is made beside, so that its type stays the same
+/// from step to step.
+template <tensor First, tensor... Rest>
+const auto& taped_among(const First& first, const Rest&... rest)
+{
+    if constexpr (plain_tensor<First> && (!plain_tensor<Rest> || ...)) {
+        return over::taped_among(rest...);
+    } else {
+        return first;
+    }
+}
+
+}  // namespace heed::score::over

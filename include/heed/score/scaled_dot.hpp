@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cmath>
+
+#include <heed/concepts.hpp>
+#include <heed/ops/elementwise.hpp>
+#include <heed/ops/products.hpp>
+
+namespace heed::score {
+
+/// How well query q matches key k_j, by their inner product, kept at the size of one number.
+///
+///     e_j = qᵀ k_j / √d                       Vaswani et al. 2017, eq. 1 · SPEC SC9
+///
+/// d is the width of the query and the keys, Q = D. The query is scaled, once a step, not the scores. `scale` takes the
+/// place of 1/√d where it is not 0. No parameters.
+struct scaled_dot {
+    double scale = 0;  // 0: 1/√d
+
+    static constexpr weight_kind weights = weight_kind::per_position;
+
+    auto operator()(const tensor auto& query, const tensor auto& keys) const  // [B,D], [B,T,D] -> [B,T]
+    {
+        const std::size_t d = shape_of(query)[1];
+        const double factor = scale != 0 || d == 0 ? scale : 1 / std::sqrt(static_cast<double>(d));
+        return ops::dot_each(ops::scale(query, factor), keys);
+    }
+
+    static auto parameters(auto& self, auto&&) { return score::scaled_dot{self.scale}; }
+};
+
+}  // namespace heed::score

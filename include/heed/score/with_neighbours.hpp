@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include <heed/ops/coverage.hpp>
+#include <heed/ops/recurrent.hpp>
+#include <heed/score/over.hpp>
+
+namespace heed::score {
+
+/// Of which past weights `with_neighbours` reads.
+struct last_weights {};  // α_{t−1}
+struct all_weights {};   // Σ_{i<t} α_i
+
+/// What a score with neighbours remembers.
+template <class Neighbours, class Inner = no_past>
+struct neighbours_past {
+    Neighbours neighbours;  // [B,T,2k+1]
+    Inner base;
+
+    auto map(auto&& f, const auto&... others) const
+    {
+        return score::neighbours_past{f(neighbours, others.neighbours...), base.map(f, others.base...)};
+    }
+};
+template <class Neighbours, class Inner>
+neighbours_past(Neighbours, Inner) -> neighbours_past<Neighbours, Inner>;
+
+/// A score that also reads the past weights of position j and of its k neighbours on either side.
+///
+///     e_{t,j} = vᵀ tanh(W s_t + U h_j + M ξ_{t,j})              Cohn et al. 2016 [lit] · SPEC R2
+///     ξ_{t,j} = [α_{t−1,j−k} … α_{t−1,j+k}]                     last_weights: the Markov condition
+///     ξ_{t,j} = [Σ_{i<t} α_{i,j−k} … Σ_{i<t} α_{i,j+k}]         all_weights: local fertility
+///
+///     score::with_neighbours{score::with_neighbours{base, M, score::last_weights{}}, M_f, score::all_weights{}}
+///
+/// M ξ joins the keys of any base score: inside the tanh, as in Cohn's paper; Sankaran et al. 2016, §5, say "extra
+/// components to the pre-normalized attention". Weights before the first step and beyond the sentence are 0.
+/// The paper's global fertility and its bilingual symmetry are terms of a loss, not of a score.
+/// No other deviation. Ours: with a weight for each dimension, α is their mean.
+template <class Base, class Matrix, class Which = last_weights>
+struct with_neighbours {
+    Base base;
+    Matrix M;  // [2k+1,A]
+    [[no_unique_address]] Which which{};
+
+    static constexpr weight_kind weights = Base::weights;
+
+    std::size_t groups() const requires requires { base.groups(); }
+    {
+        return base.groups();
+    }
+
+    auto prepare(const tensor auto& annotations) const requires requires { base.prepare(annotations); }
+    {
+        return base.prepare(annotations);
+    }
+
+    auto project(const auto& query) const { return over::project(base, query); }
+
+    auto start(const auto& memory) const
+    {
+        const std::size_t rows = shape_of(M)[0];
+        if (rows % 2 == 0) {
+            throw shape_error(
+                "with_neighbours: M is " + shape_text(shape_of(M)) +
+                ", but must have an odd number of rows, 2k + 1: a position and k neighbours on each side");
+        }
+        const shape_of_rank<3> shape{memory.batch(), memory.positions(), rows};
+        return score::neighbours_past{constant_like(over::taped_among(memory.keys, M), shape, 0.0),
+                                      over::start(base, memory)};
+    }
+
+    auto recall(const auto& past, const auto& at) const
+    {
+        return score::neighbours_past{past.neighbours, over::recall(base, past.base, at)};
+    }
+
+    auto match(const tensor auto& projected, const tensor auto& keys, const auto& past) const
+    {
+        return over::match(base, projected, ops::linear_onto(keys, past.neighbours, M), past.base);
+    }
+
+    auto advance(const auto& past, const tensor auto& weights_now, const tensor auto& context, const auto& at) const
+    {
+        auto now = ops::neighbourhood(over::per_position(weights_now), shape_of(M)[0] / 2);
+        auto inner = over::advance(base, past.base, weights_now, context, at);
+        if constexpr (std::is_same_v<Which, all_weights>) {
+            return score::neighbours_past{ops::add(past.neighbours, now), std::move(inner)};
+        } else {
+            return score::neighbours_past{std::move(now), std::move(inner)};
+        }
+    }
+
+    auto operator()(const auto& query, const tensor auto& keys, const auto& past) const
+    {
+        return match(project(query), keys, past);
+    }
+
+    static auto parameters(auto& self, auto&& visit)
+    {
+        return score::with_neighbours{visit("base", self.base), visit("M", self.M), self.which};
+    }
+};
+
+template <class Base, class Matrix, class Which = last_weights>
+with_neighbours(Base, Matrix, Which = {}) -> with_neighbours<Base, Matrix, Which>;
+
+}  // namespace heed::score

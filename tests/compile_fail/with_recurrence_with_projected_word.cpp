@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// expect: heed: score::with_recurrence reads the word's embedding, and a state_and_projected_word has only
+#include <heed/heed.hpp>
+
+using namespace heed;
+
+auto use(const array<float, 3>& annotations, const array<float, 2>& query, const array<float, 2>& W,
+         const array<float, 1>& v)
+{
+    const attention attend{score::with_recurrence{score::additive{W, W, v}, W, nn::gru{W, v, W, W}},
+                           normalize::softmax{}, combine::weighted_sum{}};
+    const auto memory = attend.on(annotations);
+    return attend.step(memory, state_and_projected_word{query, query}, attend.start(memory));  // no y
+}

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// expect: heed: score::with_word asks with two tensors: give state_and_word.s, y.
+#include <heed/heed.hpp>
+
+using namespace heed;
+
+auto use(const array<float, 3>& annotations, const array<float, 2>& query, const array<float, 2>& W,
+         const array<float, 1>& v)
+{
+    const attention attend{score::with_word{score::additive{W, W, v}, W}, normalize::softmax{},
+                           combine::weighted_sum{}};
+    const auto memory = attend.on(annotations);
+    return attend.step(memory, query, attend.start(memory));  // the state, but no word
+}

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <functional>
+#include <limits>
+#include <vector>
+
+#include <support/mechanism_tests.hpp>
+#include <support/scalar_attention.hpp>
+
+/// Normalizers from their equations alone, as plain loops. Powers of e are summed in long double, where exp(1e4) is a
+/// number: the sums need no guard against overflow.
+namespace support::scalar {
+
+using tall = long double;
+using table = std::vector<std::vector<tall>>;  // [T][1] or [T][D]: one step
+using tables = std::vector<table>;             // of every step
+
+/// All weights of a sentence, of its scores and its queries.
+using weigher = std::function<tables(const tables& e, const std::vector<std::vector<numbers>>& queries)>;
+
+/// Which positions a step may see: of step t, position j.
+using visible = std::function<bool(std::size_t t, std::size_t j)>;
+inline bool all_of_them(std::size_t, std::size_t) { return true; }
+
+/// α_j = exp(u_j) / Σ_i exp(u_i) for each column; zeros where there is nothing but -inf.
+inline table divided(table u)
+{
+    for (std::size_t d = 0; !u.empty() && d < u[0].size(); ++d) {
+        tall top = -std::numeric_limits<tall>::infinity(), sum = 0;
+        for (const auto& row : u) top = std::max(top, row[d]);
+        for (auto& row : u) sum += row[d] = std::isinf(top) ? 0 : std::exp(row[d] - top);
+        for (auto& row : u) row[d] = sum == 0 ? 0 : row[d] / sum;
+    }
+    return u;
+}
+
+/// u_j = e_j + f(j, d), -inf where it cannot be seen.
+template <class F>
+table modulated(const table& e, std::size_t t, const visible& sees, F&& f)
+{
+    table u = e;
+    for (std::size_t j = 0; j < e.size(); ++j) {
+        for (std::size_t d = 0; d < e[j].size(); ++d) {
+            u[j][d] = sees(t, j) ? e[j][d] + f(j, d) : -std::numeric_limits<tall>::infinity();
+        }
+    }
+    return u;
+}
+
+/// exp(e_t) / (Σ_{t-n<=k<t} exp(e_k) exp(-δ (t-1-k)))^β: of the past only what `remembers` says.
+inline weigher temporal(double strength, double decay, std::size_t n, visible sees = all_of_them,
+                        visible remembers = all_of_them)
+{
+    return [=](const tables& e, const auto&) {
+        tables all;
+        for (std::size_t t = 0; t < e.size(); ++t) {
+            all.push_back(divided(modulated(e[t], t, sees, [&](std::size_t j, std::size_t d) {
+                tall past = 0;
+                for (std::size_t k = t > n ? t - n : 0; k < t; ++k) {
+                    const tall lost = t - 1 == k ? 0 : tall(decay) * static_cast<tall>(t - 1 - k);
+                    if (remembers(k, j)) past += std::exp(e[k][j][d] - lost);
+                }
+                return past == 0 ? tall(0) : -strength * std::log(past);
+            })));
+        }
+        return all;
+    };
+}
+
+/// exp(e_t + w Σ_{k<t} α_k)
+inline weigher connected(double w)
+{
+    return [=](const tables& e, const auto&) {
+        tables all;
+        for (std::size_t t = 0; t < e.size(); ++t) {
+            all.push_back(divided(modulated(e[t], t, all_of_them, [&](std::size_t j, std::size_t d) {
+                tall past = 0;
+                for (std::size_t k = 0; k < t; ++k) past += all[k][j][d];
+                return w * past;
+            })));
+        }
+        return all;
+    };
+}
+
+/// Everything that comes out of a mechanism in the order of running::results<form::step>, from its equations.
+inline running::outcome<double> expected(const score& equation, const weigher& weigh, const auto& p, const auto& at)
+{
+    const auto [B, T, D] = heed::shape_of(p.annotations);
+    running::outcome<double> all;
+    for (std::size_t s = 0; s < at.steps; ++s) {
+        all.push_back({running::named("context", s), {}});
+        all.push_back({running::named("weights", s), {}});
+    }
+    const std::size_t kind = p.attend.score.weights == heed::weight_kind::per_position ? 1 : D;
+    for (std::size_t b = 0; b < B; ++b) {
+        tables e(at.steps);
+        std::vector<std::vector<numbers>> queries(at.steps);
+        for (std::size_t s = 0; s < at.steps; ++s) {
+            for (const auto& part : p.parts) {
+                queries[s].emplace_back();
+                for (std::size_t k = 0; k < part.shape()[2]; ++k) queries[s].back().push_back(part(b, s, k));
+            }
+            for (std::size_t j = 0; j < at.real[b]; ++j) {
+                const double* h = p.annotations.data() + (b * T + j) * D;
+                const numbers scores = equation(queries[s], numbers(h, h + D));
+                e[s].emplace_back(scores.begin(), scores.end());
+            }
+        }
+        const tables weights = weigh(e, queries);
+        for (std::size_t s = 0; s < at.steps; ++s) {
+            for (std::size_t d = 0; d < D; ++d) {
+                tall sum = 0;
+                for (std::size_t j = 0; j < at.real[b]; ++j) {
+                    sum += weights[s][j][kind == 1 ? 0 : d] * tall(p.annotations(b, j, d));
+                }
+                all[2 * s].values.push_back(static_cast<double>(sum));
+            }
+            auto& out = all[2 * s + 1].values;
+            for (std::size_t j = 0; j < at.real[b]; ++j) {
+                for (const tall w : weights[s][j]) out.push_back(static_cast<double>(w));
+            }
+            out.insert(out.end(), (T - at.real[b]) * kind, 0.0);
+        }
+    }
+    return all;
+}
+
+/// Values against the scalar loops: step by step, and all at once on a tape. That the other forms agree with these is
+/// heed::verify's to say.
+inline void check_values(const auto& attend, const score& equation, const weigher& weigh, const auto& describe,
+                         std::size_t width, double tolerance = 1e-13)
+{
+    using running::form;
+    const auto check = [&](const heed::lengths& real, std::size_t positions, std::size_t steps) {
+        const auto [p, at] = made_up(attend, describe, real, positions, steps, width);
+        const auto must = expected(equation, weigh, p, at);
+        check_close(running::results<form::step, double>(p, at), must, tolerance);
+        heed::ad::tape<double> on;
+        check_close(running::results<form::at_once, double>(heed::ad::lift(on, p), at), contexts_of(must), tolerance);
+    };
+    check({5, 2, 0, 1}, 5, 4);
+    check({1}, 1, 1);
+    check({0}, 0, 2);
+    check({0, 3}, 3, 1);
+    check({7, 6}, 7, 12);
+}
+
+/// A mechanism that is shown scores [B,T] or [B,T,N], one tensor a step: its weights at each step.
+template <class Normalize, class Scores>
+std::vector<Scores> weights_of(const Normalize& normalize, const std::vector<Scores>& e, const heed::lengths& real)
+{
+    using namespace heed;
+    auto state = start_of(normalize, [&](double value) { return constant_like(e[0], shape_of(e[0]), value); });
+    std::vector<Scores> weights;
+    for (std::size_t s = 0; s < e.size(); ++s) {
+        const plain_moment at{real, s};
+        weights.push_back(weigh(normalize, e[s], state, at));
+        state = next_of(normalize, e[s], weights.back(), state, at);
+    }
+    return weights;
+}
+
+/// The same from the scalar loops.
+inline std::vector<heed::array<double, 2>>
+weights_of(const weigher& weigh, const std::vector<heed::array<double, 2>>& e, const heed::lengths& real)
+{
+    std::vector<heed::array<double, 2>> all(e.size(), heed::array<double, 2>(e[0].shape(), 0.0));
+    for (std::size_t b = 0; b < real.batch(); ++b) {
+        tables scores(e.size());
+        for (std::size_t t = 0; t < e.size(); ++t) {
+            for (std::size_t j = 0; j < real[b]; ++j) scores[t].push_back({tall(e[t](b, j))});
+        }
+        const tables weights = weigh(scores, {});
+        for (std::size_t t = 0; t < e.size(); ++t) {
+            for (std::size_t j = 0; j < real[b]; ++j) all[t](b, j) = static_cast<double>(weights[t][j][0]);
+        }
+    }
+    return all;
+}
+
+}  // namespace support::scalar

@@ -1,0 +1,484 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <heed/nn/contextualization.hpp>
+#include <support/gradients.hpp>
+#include <support/scalar_memory.hpp>
+
+#include <limits>
+#include <memory>
+
+// Coverage (SPEC V1, V2, V4, SC10), the context of a sentence (E7), memory across sentences (F3).
+
+using namespace heed;
+using support::check_memory;
+using support::random;
+namespace scalar = support::scalar;
+
+namespace {
+
+constexpr support::mechanism_sizes sizes{};  // query 3, width 5, alignment 4, word 2
+constexpr std::size_t N = 3;                 // numbers of coverage a position
+const support::query_with_word describe{sizes.query, sizes.word};
+const support::plain_query describe_state{sizes.query};
+const verification_sizes verified{.query = sizes.query, .width = sizes.width};
+
+auto cell_of(std::size_t coverage, std::uint64_t stream = 50)
+{
+    return nn::coverage_gru{random({sizes.word, 3 * coverage}, stream), random({3 * coverage}, stream + 1, 2.0),
+                            random({coverage, 3 * coverage}, stream + 2)};
+}
+auto coverage_over(const auto& base)
+{
+    return score::with_coverage{base, random({N, sizes.alignment}, 53), cell_of(N)};
+}
+
+/// SPEC V2, position by position: z, r and c̃ number by number.
+scalar::remembering scalar_coverage(const auto& score)
+{
+    struct past {
+        scalar::matrix c;
+        scalar::numbers alpha;
+    };
+    const auto now = std::make_shared<past>();
+    const auto C = scalar::matrix_of(score.C), W = scalar::matrix_of(score.cell.W), U = scalar::matrix_of(score.cell.U);
+    const auto a = scalar::vector_of(score.cell.a);
+    return {[=](const scalar::matrix& sentence) {
+                now->c.assign(sentence.size(), scalar::numbers(C.size(), 0.0));
+                now->alpha.assign(sentence.size(), 0.0);
+            },
+            [=](std::size_t step, const std::vector<scalar::numbers>& query) {
+                if (step == 0) return;
+                const scalar::numbers y = scalar::times(query[1], W);
+                for (std::size_t j = 0; j < now->c.size(); ++j) {
+                    scalar::numbers& c = now->c[j];
+                    const scalar::numbers u = scalar::times(c, U);
+                    const std::size_t n = c.size();
+                    for (std::size_t i = 0; i < n; ++i) {
+                        const double z = scalar::sigmoid(y[i] + now->alpha[j] * a[i] + u[i]);
+                        const double r = scalar::sigmoid(y[n + i] + now->alpha[j] * a[n + i] + u[n + i]);
+                        const double fresh = std::tanh(y[2 * n + i] + now->alpha[j] * a[2 * n + i] + r * u[2 * n + i]);
+                        c[i] = z * c[i] + (1 - z) * fresh;
+                    }
+                }
+            },
+            [=](std::size_t j) { return scalar::times(now->c[j], C); },
+            [=](const scalar::numbers& weights) { now->alpha = weights; }};
+}
+
+auto fertility_over(const auto& base)
+{
+    return score::with_fertility{base, random({sizes.alignment}, 61), random({sizes.width}, 62), 3.0};
+}
+
+/// SPEC V4.
+scalar::remembering scalar_fertility(const auto& score)
+{
+    struct past {
+        scalar::numbers C, fertility;
+    };
+    const auto now = std::make_shared<past>();
+    const auto v = scalar::vector_of(score.v_c), U_f = scalar::vector_of(score.U_f);
+    return {[=, most = score.N](const scalar::matrix& sentence) {
+                now->C.assign(sentence.size(), 0.0);
+                now->fertility.clear();
+                for (const scalar::numbers& h : sentence)
+                    now->fertility.push_back(most * scalar::sigmoid(scalar::inner(U_f, h)));
+            },
+            [](std::size_t, const std::vector<scalar::numbers>&) {},
+            [=](std::size_t j) {
+                scalar::numbers joins = v;
+                for (double& x : joins) x *= now->C[j];
+                return joins;
+            },
+            [=](const scalar::numbers& weights) {
+                for (std::size_t j = 0; j < weights.size(); ++j) now->C[j] += weights[j] / now->fertility[j];
+            }};
+}
+
+/// f(name, attention, temporal?) with a score under softmax and under temporal.
+void under_both(const auto& score, auto&& f)
+{
+    f(attention{score, normalize::softmax{}, combine::weighted_sum{}}, false);
+    f(attention{score, normalize::temporal{}, combine::weighted_sum{}}, true);
+}
+
+const support::additive_parameters parameters{sizes};
+
+}  // namespace
+
+TEST_CASE("coverage embeddings are their equations")
+{
+    const auto score = coverage_over(parameters.score());
+    under_both(score, [&](const auto& attend, bool temporal) {
+        check_memory(attend, parameters, scalar_coverage(score), temporal, describe, sizes.width);
+        support::check_selection(attend, describe, sizes.width);
+        support::check_extremes(attend, describe, sizes.width);
+    });
+}
+
+TEST_CASE("coverage embeddings keep the contracts and have the gradient of finite differences")
+{
+    const auto score = coverage_over(parameters.score());
+    under_both(score, [&](const auto& attend, bool) {
+        support::check_gradients(attend, describe, sizes.width);
+        support::check_verified(attend, verified, describe);
+    });
+}
+
+TEST_CASE("trap: z keeps the old coverage, r acts after the product")
+{
+    // σ(±1e3) is 1 or 0: with z = 1 nothing of the new comes in, with z = 0 nothing of the old stays.
+    const auto c = random({2, 4, N}, 1);
+    const auto alpha = random({2, 4}, 2);
+    const auto y = array<double, 2>(shape_of_rank<2>{2, 1}, 1.0);
+    const auto gates = [&](double z, double r) {
+        auto cell = nn::coverage_gru{array<double, 2>(shape_of_rank<2>{1, 3 * N}, 0.0),
+                                     array<double, 1>(shape_of_rank<1>{3 * N}, 0.0), random({N, 3 * N}, 3)};
+        for (std::size_t i = 0; i < N; ++i) cell.W(0, i) = z, cell.W(0, N + i) = r, cell.W(0, 2 * N + i) = 0.25;
+        return cell;
+    };
+    CHECK(support::same_bits(gates(1e3, 0).step(y, alpha, c), c));
+    for (const double r : {1e3, -1e3}) {
+        const auto cell = gates(-1e3, r);
+        const auto next = cell.step(y, alpha, c);
+        for (std::size_t b = 0; b < 2; ++b) {
+            for (std::size_t j = 0; j < 4; ++j) {
+                for (std::size_t i = 0; i < N; ++i) {
+                    double product = 0;
+                    for (std::size_t k = 0; k < N; ++k) product += c(b, j, k) * cell.U(k, 2 * N + i);
+                    CHECK(next(b, j, i) == doctest::Approx(std::tanh(0.25 + (r > 0 ? product : 0.0))).epsilon(1e-13));
+                }
+            }
+        }
+    }
+    // Half open everywhere but in the product: r ⊙ (U c), which is not U (r ⊙ c) where r differs among dimensions.
+    auto cell = gates(-1e3, 0);
+    cell.W(0, N) = 1e3;
+    cell.W(0, N + 1) = -1e3;
+    const auto next = cell.step(y, alpha, c);
+    CHECK(next(0, 0, 1) == doctest::Approx(std::tanh(0.25)).epsilon(1e-14));  // its own product is shut off whole
+}
+
+TEST_CASE("trap: the score of a step knows nothing of that step's weights; the first reads c_0 as it is")
+{
+    const attention attend{coverage_over(parameters.score()), normalize::softmax{}, combine::weighted_sum{}};
+    const auto memory = attend.on(random({2, 4, sizes.width}, 1), lengths{4, 3});
+    const auto s = random({2, sizes.query}, 2);
+    const auto y = random({2, sizes.word}, 3), other = random({2, sizes.word}, 4);
+    const auto c_0 = random({2, 4, N}, 5);
+    const auto start = attend.start(memory, attend.score.start_from(memory, c_0));
+
+    // Step 1: additive with C c_0 in its keys, whatever the word.
+    const attention plain{parameters.score(), normalize::softmax{}, combine::weighted_sum{}};
+    auto keys = memory;
+    keys.keys = ops::add(memory.keys, ops::linear(c_0, attend.score.C));
+    const auto first = attend.step(memory, state_and_word{s, y}, start);
+    CHECK(support::distance(first.weights, plain.compose(keys, s, plain.start(keys)).weights) < 1e-15);
+    CHECK(support::same_bits(attend.step(memory, state_and_word{s, other}, start).weights, first.weights));
+    // What it hands on is still c_0: the word that step 1 emits is not known before step 2.
+    CHECK(support::same_bits(first.state.score.coverage, c_0));
+    CHECK(support::same_bits(first.state.score.weights, first.weights));
+
+    // Step 2 reads c_1 = GRU(c_0, y_1, α_1), and no α_2.
+    const auto c_1 = attend.score.cell.step(y, first.weights, c_0);
+    keys.keys = ops::add(memory.keys, ops::linear(c_1, attend.score.C));
+    const auto second = attend.step(memory, state_and_word{s, y}, first.state);
+    CHECK(support::distance(second.weights, plain.compose(keys, s, plain.start(keys)).weights) < 1e-15);
+    CHECK(support::distance(second.weights, first.weights) > 1e-3);
+    CHECK(support::same_bits(second.state.score.coverage, c_1));
+    // An update that α_1 does not enter, by contrast, gives other weights: the test can fail.
+    keys.keys = ops::add(memory.keys, ops::linear(c_0, attend.score.C));
+    CHECK(support::distance(second.weights, plain.compose(keys, s, plain.start(keys)).weights) > 1e-3);
+}
+
+TEST_CASE("c_0 is looked up for each source word, and the table learns")
+{
+    const attention attend{coverage_over(parameters.score()), normalize::temporal{}, combine::weighted_sum{}};
+    const auto fertilities = random({6, N}, 9);
+    word_ids words(3, 2);  // [T,B]
+    words.ids = {4, 0, 1, 5, 4, 0};
+    const auto h = random({2, 3, sizes.width}, 1);
+    const auto s = random({2, sizes.query}, 2), y = random({2, sizes.word}, 3);
+    const auto loss = [&](const auto& table, const auto& annotations, const auto& state, const auto& word) {
+        const auto memory = attend.on(annotations, lengths{3, 2});
+        const auto c_0 = ops::swap_axes(ops::lookup(table, words));
+        const auto first = attend.step(memory, state_and_word{state, word},
+                                       attend.start(memory, attend.score.start_from(memory, c_0)));
+        return ops::concat(first.context, attend.step(memory, state_and_word{state, word}, first.state).context);
+    };
+    const auto found = support::gradient_of<0b1111>(loss, fertilities, h, s, y);
+    CHECK_MESSAGE(bool(found), found.text());
+    ad::tape<double> on;
+    const auto table = on.parameter(fertilities);
+    const auto out = loss(table, h, s, y);
+    on.backward(ops::inner(out, support::uneven(out.shape())));
+    const auto gradient = copy_of(on.gradient(table));
+    CHECK(gradient(4, 0) != 0);  // three times in the batch, twice in words that are real
+    CHECK(gradient(2, 0) == 0);  // not in the batch
+}
+
+TEST_CASE("coverage over other scores: it joins their keys")
+{
+    const auto two = [](const auto& attend, const auto& how, const auto& n) {
+        support::check_gradients(attend, how, n.width);
+        support::check_selection(attend, how, n.width);
+    };
+    // With a weight for each dimension; over a score that reads the word; over one without keys of its own.
+    const auto V = random({sizes.alignment, sizes.width}, 71);
+    two(attention{coverage_over(score::additive_per_dimension{parameters.W, parameters.U, V}), normalize::softmax{},
+                  combine::elementwise_sum{}},
+        describe, sizes);
+    two(attention{coverage_over(score::with_word{parameters.score(), random({sizes.word, sizes.alignment}, 72)}),
+                  normalize::softmax{}, combine::weighted_sum{}},
+        describe, sizes);
+    two(attention{score::with_coverage{score::general{random({sizes.query, sizes.width}, 73)},
+                                       random({N, sizes.width}, 74), cell_of(N)},
+                  normalize::softmax{}, combine::weighted_sum{}},
+        describe, sizes);
+    // And over a score with a memory of its own.
+    two(attention{coverage_over(fertility_over(parameters.score())), normalize::temporal{}, combine::weighted_sum{}},
+        describe, sizes);
+}
+
+TEST_CASE("coverage in a window; coverage and masks")
+{
+    const auto score = coverage_over(fertility_over(parameters.score()));
+    const attention local{score, normalize::local_m{1, normalize::temporal{}}, combine::weighted_sum{}};
+    support::check_gradients(local, describe, sizes.width);
+    support::check_selection(local, describe, sizes.width);
+
+    // A position that is hidden might as well not be there.
+    const attention attend{score, normalize::temporal{}, combine::weighted_sum{}};
+    const auto h = random({1, 4, sizes.width}, 1);
+    array<double, 3> without(shape_of_rank<3>{1, 3, sizes.width});
+    std::copy_n(h.data(), sizes.width, without.data());
+    std::copy_n(h.data() + 2 * sizes.width, 2 * sizes.width, without.data() + sizes.width);
+    boolean_mask<2> mask(shape_of_rank<2>{1, 4});
+    mask[0] = mask[2] = mask[3] = 1;
+    const auto hidden = attend.on(h, mask);
+    const auto shorter = attend.on(without);
+    auto a = attend.start(hidden), b = attend.start(shorter);
+    for (std::size_t t = 0; t < 3; ++t) {
+        const state_and_word query{random({1, sizes.query}, 10 + t), random({1, sizes.word}, 20 + t)};
+        auto masked = attend.step(hidden, query, a), gone = attend.step(shorter, query, b);
+        CHECK(support::distance(masked.context, gone.context) < 1e-14);
+        CHECK(masked.weights(0, 1) == 0);
+        CHECK(masked.weights(0, 3) == doctest::Approx(gone.weights(0, 2)).epsilon(1e-13));
+        a = masked.state;
+        b = gone.state;
+    }
+}
+
+TEST_CASE("with C = 0 coverage changes nothing; laid over each other both memories count")
+{
+    auto none = coverage_over(fertility_over(parameters.score()));
+    none.C.fill(0.0);
+    const attention both{none, normalize::softmax{}, combine::weighted_sum{}};
+    const attention one{fertility_over(parameters.score()), normalize::softmax{}, combine::weighted_sum{}};
+    const auto h = random({2, 4, sizes.width}, 1);
+    const auto memory = both.on(h, lengths{4, 2});
+    auto a = both.start(memory);
+    auto b = one.start(memory);
+    for (std::size_t t = 0; t < 4; ++t) {
+        const auto s = random({2, sizes.query}, 10 + t);
+        auto with = both.step(memory, state_and_word{s, random({2, sizes.word}, 20 + t)}, a);
+        auto without = one.step(memory, s, b);
+        CHECK(support::distance(with.weights, without.weights) < 1e-15);
+        a = with.state;
+        b = without.state;
+    }
+}
+
+TEST_CASE("accumulated coverage with fertility is its equations")
+{
+    const auto score = fertility_over(parameters.score());
+    under_both(score, [&](const auto& attend, bool temporal) {
+        check_memory(attend, parameters, scalar_fertility(score), temporal, describe_state, sizes.width);
+        support::check_selection(attend, describe_state, sizes.width);
+        support::check_extremes(attend, describe_state, sizes.width);
+    });
+}
+
+TEST_CASE("accumulated coverage keeps the contracts and has the gradient of finite differences")
+{
+    const auto score = fertility_over(parameters.score());
+    under_both(score, [&](const auto& attend, bool) {
+        support::check_gradients(attend, describe_state, sizes.width);
+        support::check_verified(attend, verified, describe_state);
+    });
+}
+
+TEST_CASE("accumulated coverage adds up to the number of steps, in parts of the fertility")
+{
+    auto score = fertility_over(parameters.score());
+    score.U_f.fill(0.0);  // σ(0) = ½
+    score.N = 2;          // Φ = 1
+    const attention attend{score, normalize::softmax{}, combine::weighted_sum{}};
+    const auto memory = attend.on(random({2, 5, sizes.width}, 1), lengths{5, 3});
+    auto state = attend.start(memory);
+    CHECK(support::distance(state.score.coverage, array<double, 2>(shape_of_rank<2>{2, 5}, 0.0)) == 0);
+    for (std::size_t t = 1; t <= 3; ++t) {
+        state = attend.step(memory, random({2, sizes.query}, t), state).state;
+        for (std::size_t b = 0; b < 2; ++b) {
+            double sum = 0;
+            for (std::size_t j = 0; j < 5; ++j) sum += state.score.coverage(b, j);
+            CHECK(sum == doctest::Approx(static_cast<double>(t)).epsilon(1e-14));
+        }
+    }
+}
+
+TEST_CASE("coverage: what does not fit is refused")
+{
+    const attention attend{coverage_over(parameters.score()), normalize::softmax{}, combine::weighted_sum{}};
+    const auto memory = attend.on(random({2, 4, sizes.width}, 1), lengths{4, 3});
+    const auto message = [](auto&& act) { return support::message_of<shape_error>(act); };
+    CHECK(support::contains(message([&] {
+                                attend.score.start_from(memory, random({2, 3, N}, 1));
+                            }),
+                            "with_coverage::start_from: the coverage is [2,3,3] but must be [2,4,3]"));
+    const auto alien = attend.start(attend.on(random({2, 5, sizes.width}, 1)));
+    const state_and_word query{random({2, sizes.query}, 1), random({2, sizes.word}, 2)};
+    CHECK(support::contains(message([&] { attend.step(memory, query, alien); }), "linear_onto: the base is [2,4,4]"));
+    const attention fertile{fertility_over(parameters.score()), normalize::softmax{}, combine::weighted_sum{}};
+    const auto other = fertile.start(fertile.on(random({2, 5, sizes.width}, 1)));
+    CHECK(support::contains(message([&] { fertile.step(memory, query.state, other); }),
+                            "add_outer: x is [2,5] but must be [2,4]"));
+}
+
+TEST_CASE("the context of a sentence is the mean over its true length")
+{
+    random_source source{1};
+    const auto contextualize = nn::make_contextualization<double>(source, 3, 2, 4);
+    CHECK(parameter_count(contextualize) == 3 * 4 + 4 + (4 * 3 + 3) + (4 * 2 + 2));
+    auto x = random({3, 5, 3}, 1);
+    for (std::size_t j = 2; j < 5; ++j) {  // the padding of row 1
+        for (std::size_t d = 0; d < 3; ++d) x(1, j, d) = std::numeric_limits<double>::quiet_NaN();
+    }
+    const lengths real{5, 2, 0};
+    const auto c = contextualize.context(x, real);
+    const auto gated = contextualize.source(x, c, real);
+    for (std::size_t b = 0; b < 3; ++b) {
+        for (std::size_t i = 0; i < 4; ++i) {
+            double mean = 0;
+            for (std::size_t j = 0; j < real[b]; ++j) {
+                double sum = contextualize.b(i);
+                for (std::size_t d = 0; d < 3; ++d) sum += x(b, j, d) * contextualize.W(d, i);
+                mean += std::tanh(sum) / static_cast<double>(real[b]);
+            }
+            CHECK(c(b, i) == doctest::Approx(mean).epsilon(1e-14));
+        }
+        for (std::size_t d = 0; d < 3; ++d) {
+            double gate = contextualize.source_gate.m(d);
+            for (std::size_t i = 0; i < 4; ++i) gate += c(b, i) * contextualize.source_gate.M(i, d);
+            for (std::size_t j = 0; j < 5; ++j) {
+                const double must = j < real[b] ? x(b, j, d) * scalar::sigmoid(gate) : 0;
+                CHECK(gated(b, j, d) == doctest::Approx(must).epsilon(1e-14));
+            }
+        }
+    }
+    // The words of one step and of all steps.
+    const auto y = random({3, 4, 2}, 2);
+    CHECK(support::distance(ops::step_of(contextualize.target(y, c), std::size_t{2}),
+                            contextualize.target(ops::step_of(y, std::size_t{2}), c)) < 1e-15);
+    CHECK(support::contains(support::message_of<shape_error>([&] {
+                                contextualize.context(x, lengths{5, 6, 0});
+                            }),
+                            "contextualization: the length of row 1 is 6"));
+    CHECK(support::all_finite(contextualize.context(random({2, 0, 3}, 1), lengths{0, 0})));
+}
+
+TEST_CASE("the gradient of contextualization, also with NaN in the padding")
+{
+    random_source source{2};
+    auto contextualize = nn::make_contextualization<double>(source, 3, 2, 4);
+    const auto out = [&](const auto& module, const auto& x, const auto& y) {
+        const lengths real{4, 2, 0};
+        const auto c = module.context(x, real);
+        const auto gated = module.source(x, c, real);
+        const auto targets = module.target(y, c);
+        return ops::add(ops::inner(gated, support::uneven(shape_of(gated))),
+                        ops::inner(targets, support::uneven(shape_of(targets))));
+    };
+    auto x = random({3, 4, 3}, 1);
+    const auto y = random({3, 2, 2}, 2);
+    const auto by_module = ad::grad_check(contextualize, [&](auto&, const auto& lifted) { return out(lifted, x, y); });
+    CHECK_MESSAGE(bool(by_module), by_module.text());
+    CHECK_GRADIENT([&](const auto& a, const auto& b) { return out(contextualize, a, b); }, x, y);
+
+    const auto gradients = [&] {
+        ad::tape<double> on;
+        const auto lifted = ad::lift(on, contextualize);
+        on.backward(out(lifted, on.parameter(x), y));
+        std::vector<array<double, 2>> all;
+        all.push_back(copy_of(on.gradient(lifted.W)));
+        all.push_back(copy_of(on.gradient(lifted.source_gate.M)));
+        return all;
+    };
+    const auto clean = gradients();
+    for (std::size_t d = 0; d < 3; ++d) x(1, 3, d) = std::numeric_limits<double>::quiet_NaN();
+    const auto with_rubbish = gradients();
+    for (std::size_t i = 0; i < clean.size(); ++i) CHECK(support::same_bits(clean[i], with_rubbish[i]));
+}
+
+TEST_CASE("temporal memory across the sentences of a document")
+{
+    const attention attend{parameters.score(), normalize::temporal{}, combine::weighted_sum{}};
+    const double nothing = -std::numeric_limits<double>::infinity();
+    normalize::history_of_words<double> documents(2);
+    word_ids words(3, 2);  // [T,B]: 7 8 7 | 7 9
+    words.ids = {7, 7, 8, 9, 7, 0};
+    const lengths real{3, 2};
+    const auto h = random({2, 3, sizes.width}, 1);
+    const auto memory = attend.on(h, real);
+    auto state = attend.start(memory);
+    // The first sentence: as without.
+    CHECK(support::same_bits(documents.recall(words, real).history, state.normalize.history));
+    for (std::size_t t = 0; t < 2; ++t) state = attend.step(memory, random({2, sizes.query}, 5 + t), state).state;
+    documents.keep(words, real, state.normalize);
+
+    // The second: 8 7 | 7 7, and padding.
+    word_ids next(3, 2);
+    next.ids = {8, 7, 7, 7, 1, 9};
+    const lengths real_next{2, 2};
+    const auto L = documents.recall(next, real_next).history;
+    const auto& before = state.normalize.history;
+    CHECK(L(0, 0) == before(0, 1));  // 8, once then and now
+    CHECK(std::exp(L(0, 1)) == doctest::Approx(std::exp(before(0, 0)) + std::exp(before(0, 2))));  // 7, twice then
+    CHECK(L(0, 2) == nothing);                                                                     // padding
+    CHECK(2 * std::exp(L(1, 0)) == doctest::Approx(std::exp(before(1, 0))));                       // 7, twice now
+    CHECK(L(1, 1) == L(1, 0));
+    // Each row is a document of its own; 0 stood in the padding.
+    word_ids other(1, 2);
+    other.ids = {9, 0};
+    CHECK(documents.recall(other, lengths{1, 1}).history(0, 0) == nothing);
+    CHECK(documents.recall(other, lengths{1, 1}).history(1, 0) == nothing);
+
+    // A sentence that attends to nothing leaves the sums as they were: sharing out loses nothing.
+    documents.keep(next, real_next, documents.recall(next, real_next));
+    CHECK(support::distance(documents.recall(next, real_next).history, L) < 1e-15);
+
+    // It is used: what had attention in the sentence before counts for less, against an equal without a past.
+    const array<double, 3> same(shape_of_rank<3>{2, 3, sizes.width}, 0.3);
+    const auto equal = attend.on(same, lengths{3, 3});
+    word_ids old_and_new(3, 2);
+    old_and_new.ids = {8, 7, 2, 3, 3, 4};
+    auto later = attend.start(equal);
+    later.normalize = documents.recall(old_and_new, lengths{3, 3});
+    const auto q = random({2, sizes.query}, 9);
+    const auto weights = attend.step(equal, q, later).weights;
+    const double discounted = std::exp(-later.normalize.history(0, 0));  // e − L against e
+    CHECK(weights(0, 0) / weights(0, 1) == doctest::Approx(discounted).epsilon(1e-12));
+    CHECK(weights(0, 1) == weights(0, 2));
+
+    documents.forget(0);
+    CHECK(documents.recall(next, real_next).history(0, 0) == nothing);
+    CHECK(documents.recall(next, real_next).history(1, 0) == L(1, 0));
+    const auto message = [](auto&& act) { return support::message_of<shape_error>(act); };
+    CHECK(support::contains(message([&] {
+                                documents.recall(word_ids(2, 3), lengths{2, 2, 2});
+                            }),
+                            "the batch has 3 sentences but there are 2 documents"));
+    CHECK(support::contains(message([&] {
+                                documents.keep(word_ids(2, 2), lengths{2, 2}, state.normalize);
+                            }),
+                            "history_of_words::keep: the history is [2,3] but must be [2,2]"));
+}
