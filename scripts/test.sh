@@ -13,8 +13,8 @@ Installs what is missing (Debian 12, root or sudo), builds heed's tests, example
 
   (none)              g++, Release
   --compiler clang    clang++ in place of g++
-  --sanitize          address and undefined-behaviour sanitizers
-  --xtensor-assert    xtensor's own bounds and dimension checks
+  --sanitize          address and undefined-behaviour sanitizers, clang++
+  --xtensor-assert    xtensor's own bounds and dimension checks, clang++
   --all               all four, warnings as errors, and the format check; what CI=true does by itself
 
 For example: scripts/test.sh --sanitize -- -R unit.
@@ -49,7 +49,7 @@ if [[ $all == yes ]]; then
     presets=(release clang asan xt-assert)
     packages+=(clang-format-14)
 fi
-[[ " ${presets[*]} " == *" clang "* ]] && packages+=(clang)
+[[ ${presets[*]} != release ]] && packages+=(clang libclang-rt-14-dev)
 heed_setup "${packages[@]}"
 
 for preset in "${presets[@]}"; do

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <limits>
+#include <stdexcept>
+
+#include <composition/products.hpp>
+#include <support/tensors.hpp>
+
+// What is asked of every product: all in doubles behind pointers, whatever made them.
+namespace composition {
+
+namespace {
+
+/// What is wrong with a product; the message says where.
+struct broken : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+void require(bool right, const std::string& what)
+{
+    if (!right) throw broken(what);
+}
+
+std::string text(double x)
+{
+    char buffer[32];
+    std::snprintf(buffer, sizeof buffer, "%.9g", x);
+    return buffer;
+}
+
+std::string place(std::size_t series, std::size_t i)
+{
+    return (series % 2 == 0 ? "context" : "weights") + (" of step " + std::to_string(series / 2)) + " [" +
+           std::to_string(i) + "]";
+}
+
+void require_close(double is, double must, double tolerance, const std::string& what)
+{
+    const double off = std::abs(is - must) / (1 + std::abs(must));
+    require(is == must || off <= tolerance, what + ": " + text(is) + " against " + text(must));
+}
+
+void require_close(const outcome& is, const outcome& must, double tolerance, const std::string& what)
+{
+    require(is.size() == must.size(), what + ": another number of results");
+    for (std::size_t k = 0; k < must.size(); ++k) {
+        require(is[k].size() == must[k].size(), what + ": another size of the " + place(k, 0));
+        for (std::size_t i = 0; i < must[k].size(); ++i) {
+            require_close(is[k][i], must[k][i], tolerance, what + ", " + place(k, i));
+        }
+    }
+}
+
+void require_same_bits(const outcome& is, const outcome& must, const std::string& what)
+{
+    require(is.size() == must.size(), what + ": another number of results");
+    for (std::size_t k = 0; k < must.size(); ++k) {
+        require(is[k].size() == must[k].size() &&
+                    std::memcmp(is[k].data(), must[k].data(), must[k].size() * sizeof(double)) == 0,
+                what + ", in series " + std::to_string(k));
+    }
+}
+
+void require_finite(const outcome& is, const std::string& what)
+{
+    for (std::size_t k = 0; k < is.size(); ++k) {
+        for (const double x : is[k]) require(std::isfinite(x), what + ", in series " + std::to_string(k));
+    }
+}
+
+/// Rows of nothing but padding give 0, and weights behind a row's length are 0.
+void check_zeros(const batch& data, const outcome& values)
+{
+    for (std::size_t k = 0; k < values.size(); ++k) {
+        const std::size_t row = values[k].size() / batch::rows;
+        for (std::size_t i = 0; i < values[k].size(); ++i) {
+            const std::size_t length = data.real[i / row];
+            const bool padded = k % 2 == 1 && i % row / (row / batch::positions) >= length;
+            if (length == 0 || padded) require(values[k][i] == 0, "not 0 without a position: " + place(k, i));
+        }
+    }
+}
+
+void check_at_once(const outcome& values, const numbers& contexts)
+{
+    const std::size_t width = values.front().size() / batch::rows;
+    require(contexts.size() == batch::rows * batch::steps * width, "all queries at once: another size");
+    for (std::size_t i = 0; i < contexts.size(); ++i) {
+        const std::size_t b = i / width / batch::steps, s = i / width % batch::steps;
+        require_close(contexts[i], values[2 * s][b * width + i % width], 1e-11,
+                      "all queries at once against one by one, step " + std::to_string(s));
+    }
+}
+
+/// NaN and great numbers behind the lengths change no bit.
+void check_padding(product& p, const outcome& values, const taped_outcome& taped)
+{
+    const auto kept = p.data.annotations;
+    for (const double rubbish : {std::numeric_limits<double>::quiet_NaN(), 1e30}) {
+        for (std::size_t b = 0; b < batch::rows; ++b) {
+            for (std::size_t t = p.data.real[b]; t < batch::positions; ++t) {
+                for (std::size_t d = 0; d < batch::width; ++d) p.data.annotations(b, t, d) = rubbish;
+            }
+        }
+        const std::string what = text(rubbish) + " in the padding";
+        require_same_bits(p.steps(), values, what);
+        require_same_bits(p.on_tape().slopes, taped.slopes, what + ", gradients");
+    }
+    p.data.annotations = kept;
+}
+
+/// The gradient along a random direction of each tensor, against central differences of the plain run.
+void check_gradient(product& p, const taped_outcome& taped)
+{
+    std::uint64_t stream = 900;
+    const std::vector<part> parts = p.parts();
+    require(parts.size() == taped.slopes.size(), "another number of gradients than of parameters");
+    for (std::size_t k = 0; k < parts.size(); ++k) {
+        require(parts[k].size == taped.slopes[k].size(), "the gradient by " + parts[k].name + ": another size");
+        const auto direction = support::random({parts[k].size}, ++stream);
+        const numbers kept(parts[k].data, parts[k].data + parts[k].size);
+        const double h = 1e-5;
+        double along = 0;
+        for (std::size_t i = 0; i < kept.size(); ++i) along += taped.slopes[k][i] * direction(i);
+        const auto moved = [&](double by) {
+            for (std::size_t i = 0; i < kept.size(); ++i) parts[k].data[i] = kept[i] + by * direction(i);
+            return loss(p.steps());
+        };
+        const double found = (moved(h) - moved(-h)) / (2 * h);
+        std::copy(kept.begin(), kept.end(), parts[k].data);
+        require_close(along, found, 1e-7, "the gradient by " + parts[k].name);
+    }
+}
+
+/// An empty row feels nothing.
+void check_empty_row(const product& p, const taped_outcome& taped)
+{
+    const std::size_t of_batch = p.asks_with_word ? 3 : 2;
+    for (std::size_t k = taped.slopes.size() - of_batch; k < taped.slopes.size(); ++k) {
+        const std::size_t row = taped.slopes[k].size() / batch::rows;
+        for (std::size_t i = 0; i < taped.slopes[k].size(); ++i) {
+            if (p.data.real[i / row] == 0) require(taped.slopes[k][i] == 0, "an empty row has a gradient");
+        }
+    }
+}
+
+/// Scores of ±1e4 and more: what the score is made of, 1e4 times as large.
+void check_extremes(product& p)
+{
+    std::vector<numbers> kept;
+    const std::vector<part> parts = p.parts();
+    for (const part& x : parts) {
+        kept.emplace_back(x.data, x.data + x.size);
+        if (!x.name.starts_with("score.") && x.name != "states") continue;
+        for (std::size_t i = 0; i < x.size; ++i) x.data[i] *= 1e4;
+    }
+    require_finite(p.steps(), "not finite with large scores");
+    const auto taped = p.on_tape();
+    require_finite(taped.values, "not finite with large scores on a tape");
+    require_finite(taped.slopes, "a gradient is not finite with large scores");
+    for (std::size_t k = 0; k < parts.size(); ++k) std::copy(kept[k].begin(), kept[k].end(), parts[k].data);
+}
+
+void check(product& p)
+{
+    const outcome values = p.steps();
+    const taped_outcome taped = p.on_tape();
+    require_finite(values, "not finite");
+    require_finite(taped.slopes, "a gradient is not finite");
+    require_same_bits(p.steps(), values, "the second run");
+    require_close(taped.values, values, 1e-11, "on the tape against without");
+    check_at_once(values, p.at_once());
+    check_zeros(p.data, values);
+    check_empty_row(p, taped);
+    check_padding(p, values, taped);
+    if (p.differentiable) check_gradient(p, taped);
+    check_extremes(p);
+}
+
+void take_down(outcome& to, const heed::tensor auto& x)
+{
+    using heed::view_of;  // and that of variables
+    const auto v = view_of(x);
+    to.emplace_back(v.data, v.data + v.size());
+}
+
+void weigh_in(outcome& to, std::vector<heed::ad::var<double, 0>>& terms, const auto& x)
+{
+    auto constants = support::array<double, heed::rank_of<decltype(x)>>(x.shape());
+    for (std::size_t i = 0; i < constants.size(); ++i) constants.data()[i] = constant(to.size(), i);
+    take_down(to, x);
+    terms.push_back(heed::ops::inner(x, constants));
+}
+
+}  // namespace
+
+batch::batch()
+    : annotations(support::random({rows, positions, width}, 1)),
+      states(support::random({rows, steps, width}, 2)),
+      words(support::random({rows, steps, width}, 3))
+{}
+
+double constant(std::size_t series, std::size_t i)
+{
+    return std::sin(1 + 1.7 * static_cast<double>(i) + 0.3 * static_cast<double>(series));
+}
+
+double loss(const outcome& values)
+{
+    double sum = 0;
+    for (std::size_t k = 0; k < values.size(); ++k) {
+        for (std::size_t i = 0; i < values[k].size(); ++i) sum += constant(k, i) * values[k][i];
+    }
+    return sum;
+}
+
+void recorder::operator()(const heed::array<double, 2>& x) const { take_down(to, x); }
+void recorder::operator()(const heed::array<double, 3>& x) const { take_down(to, x); }
+void taped_recorder::operator()(const heed::ad::var<double, 2>& x) const { weigh_in(to, terms, x); }
+void taped_recorder::operator()(const heed::ad::var<double, 3>& x) const { weigh_in(to, terms, x); }
+
+void backward(heed::ad::tape<double>& on, const std::vector<heed::ad::var<double, 0>>& terms)
+{
+    auto sum = terms.front();
+    for (std::size_t i = 1; i < terms.size(); ++i) sum = heed::ops::add(sum, terms[i]);
+    on.backward(sum);
+}
+
+std::string judge(product& p)
+{
+    try {
+        check(p);
+        return "";
+    } catch (const std::exception& e) {
+        return e.what();
+    }
+}
+
+}  // namespace composition

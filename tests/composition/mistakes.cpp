@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <cmath>
+
+#include <composition/products.hpp>
+
+// A judge that never finds anything is none: products with one mistake each.
+namespace composition {
+
+namespace {
+
+enum class mistake {
+    none,
+    gradient,
+    at_once,
+    tape,
+    chance,
+    padding,
+    empty_row,
+    behind_length,
+    empty_slope,
+    large,
+    last
+};
+
+/// A right product, with a mistake added to what it gives.
+struct mistaken final : product {
+    product& right;
+    mistake made;
+    mutable double runs = 0;
+
+    mistaken(product& p, mistake m) : right(p), made(m)
+    {
+        data = p.data;
+        kind = p.kind;
+        asks_with_word = p.asks_with_word;
+        differentiable = p.differentiable;
+    }
+
+    outcome steps() const override
+    {
+        right.data = data;
+        outcome values = right.steps();
+        if (made == mistake::chance) values[2][0] += 1e-13 * ++runs;
+        // Row 1 is empty, row 2 has one position.
+        if (made == mistake::padding) values[0][0] += std::isnan(data.annotations(2, 3, 0)) ? 1e-15 : 0;
+        if (made == mistake::empty_row) values[4][batch::width] = 1e-300;
+        if (made == mistake::behind_length) values[1][2 * batch::positions + 1] = 1e-300;
+        if (made == mistake::large && std::abs(data.states(0, 0, 0)) > 1e2) values[3][0] = INFINITY;
+        return values;
+    }
+
+    numbers at_once() const override
+    {
+        right.data = data;
+        numbers contexts = right.at_once();
+        if (made == mistake::at_once) contexts.back() += 1e-9;
+        return contexts;
+    }
+
+    taped_outcome on_tape() const override
+    {
+        right.data = data;
+        taped_outcome all = right.on_tape();
+        if (made == mistake::gradient) all.slopes[1][2] += 1e-5;
+        if (made == mistake::tape) all.values[1][0] += 1e-9;
+        if (made == mistake::empty_slope) all.slopes.back()[batch::steps * batch::width] = 1e-300;
+        return all;
+    }
+
+    std::vector<part> parts() override
+    {
+        std::vector<part> all = right.parts();
+        for (part& x : all) {
+            if (x.name == "annotations") x.data = data.annotations.data();
+            if (x.name == "states") x.data = data.states.data();
+            if (x.name == "words") x.data = data.words.data();
+        }
+        return all;
+    }
+};
+
+}  // namespace
+
+std::string overlooked_mistakes(product& right)
+{
+    std::string all;
+    for (int m = 0; m < static_cast<int>(mistake::last); ++m) {
+        mistaken p(right, static_cast<mistake>(m));
+        const bool found = !judge(p).empty();
+        if (found != (m != 0)) all += " " + std::to_string(m);
+    }
+    return all;
+}
+
+}  // namespace composition

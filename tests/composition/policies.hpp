@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <composition/products.hpp>
+#include <heed/heed.hpp>
+#include <support/tensors.hpp>
+
+/// The normalizers and combiners of the table, with parameters that fit composition::batch.
+namespace composition {
+
+using support::random;
+
+inline constexpr std::size_t D = batch::width, A = batch::hidden;
+
+template <class F>
+void each_normalizer(const F& f)
+{
+    using namespace heed::normalize;
+    const auto W_p = random({D, 3}, 51);
+    const auto v_p = random({3}, 52), w = random({1}, 53);
+    f("softmax", softmax{});
+    f("temporal", temporal{});
+    f("recent_temporal", recent_temporal{1});
+    f("fading_temporal", fading_temporal{0.7, 0.3});
+    f("connected", connected{w});
+    f("local_m", local_m{1});
+    f("local_m{D, temporal}", local_m{1, temporal{}});
+    f("local_p", local_p{W_p, v_p, 2});
+    f("sparsemax", sparsemax{});
+    f("entmax15", entmax15{});
+    f("sigmoid", sigmoid{-0.5});
+    f("temperature", temperature{0.5});
+    f("hard", hard{7});
+    f("gumbel", gumbel{8});
+    f("argmax", argmax{});
+    f("dropout", dropout{0.4, 9, softmax{}, false, true});
+}
+
+/// f(name, combiner) for each of them over `sum`.
+template <class Sum, class F>
+void each_combiner_over(const Sum& sum, const char* name, const F& f)
+{
+    using namespace heed::combine;
+    const std::string inside = std::string("{…, ") + name + "}";
+    f(std::string(name), sum);
+    f("attentional" + inside, attentional{random({2 * D, D}, 61), sum});
+    f("gated" + inside, gated{random({D, D}, 62), random({D}, 63), sum});
+}
+
+template <class F>
+void each_combiner(const F& f)
+{
+    using namespace heed::combine;
+    each_combiner_over(weighted_sum{}, "weighted_sum", f);
+    each_combiner_over(elementwise_sum{}, "elementwise_sum", f);
+    each_combiner_over(grouped_sum{}, "grouped_sum", f);
+}
+
+template <bool with_word, class Score>
+void add_products(table& to, const std::string& name, const Score& score)
+{
+    each_normalizer([&]<class Normalize>(const char* normalizer, const Normalize& normalize) {
+        each_combiner([&]<class Combine>(const std::string& combiner, const Combine& combine) {
+            constexpr heed::composition_fault fault = heed::fault_of<Score, Normalize, Combine>();
+            row line{name, normalizer, combiner, Score::weights, fault, nullptr};
+            if constexpr (fault == heed::composition_fault::none) {
+                line.legal = std::make_unique<of<with_word, Score, Normalize, Combine>>(score, normalize, combine);
+            }
+            to.push_back(std::move(line));
+        });
+    });
+}
+
+inline auto additive() { return heed::score::additive{random({D, A}, 11), random({D, A}, 12), random({A}, 13)}; }
+
+}  // namespace composition

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <heed/ad/ad.hpp>
+#include <heed/attention.hpp>
+#include <heed/score/with_word.hpp>
+
+/// Every score × normalizer × combiner: which are legal, and each legal one as something that can be run.
+///
+/// Only `of` is instantiated for each product, and it does no more than it must: whatever compares, perturbs and judges
+/// is compiled once, in judge.cpp.
+namespace composition {
+
+using numbers = std::vector<double>;
+
+/// What every product is run on. All widths are the same, so that scores which take the query as it is join in.
+struct batch {
+    static constexpr std::size_t rows = 4, positions = 4, steps = 3, width = 4, hidden = 3;
+
+    heed::array<double, 3> annotations;  // [B,T,D]
+    heed::array<double, 3> states;       // [B,S,Q], the queries
+    heed::array<double, 3> words;        // [B,S,E], their second part
+    heed::lengths real{positions, 0, 1, 2};
+
+    batch();
+};
+
+/// A tensor that a gradient is taken by: its memory can be changed from outside.
+struct part {
+    std::string name;
+    double* data;
+    std::size_t size;
+};
+
+/// What came out of a run: for each step the context and the weights, each with the batch's rows in front.
+using outcome = std::vector<numbers>;
+
+/// The same from a tape, and the gradient of `loss` of it.
+struct taped_outcome {
+    outcome values;
+    outcome slopes;  // by each of `parts`
+};
+
+/// One product, its types forgotten.
+struct product {
+    batch data;
+    heed::weight_kind kind{};
+    bool asks_with_word = false;
+    bool differentiable = true;
+
+    virtual ~product() = default;
+    virtual outcome steps() const = 0;
+    virtual numbers at_once() const = 0;  // contexts [B,S,.]
+    virtual taped_outcome on_tape() const = 0;
+    virtual std::vector<part> parts() = 0;  // of the score, the normalizer, the combiner, the batch
+};
+
+/// A line of the table.
+struct row {
+    std::string score, normalizer, combiner;
+    heed::weight_kind kind{};  // of the score
+    heed::composition_fault fault{};
+    std::unique_ptr<product> legal;  // null: illegal, or not run
+};
+using table = std::vector<row>;
+
+/// Σ over all numbers of an outcome, each times a constant of its own.
+double loss(const outcome& values);
+double constant(std::size_t series, std::size_t i);
+
+/// Takes down what a plain run gives.
+struct recorder {
+    outcome& to;
+    void operator()(const heed::array<double, 2>& x) const;
+    void operator()(const heed::array<double, 3>& x) const;
+};
+
+/// The same of a run on a tape, and makes `loss` of it.
+struct taped_recorder {
+    outcome& to;
+    std::vector<heed::ad::var<double, 0>>& terms;
+    void operator()(const heed::ad::var<double, 2>& x) const;
+    void operator()(const heed::ad::var<double, 3>& x) const;
+    void operator()(const heed::array<double, 2>& x) const { recorder{to}(x); }  // weights without a gradient
+    void operator()(const heed::array<double, 3>& x) const { recorder{to}(x); }
+};
+
+struct collect_parts {
+    std::vector<part>& to;
+    heed::visited operator()(const std::string& name, auto& x) const
+    {
+        const auto v = heed::view_of(x);
+        to.push_back({name, v.data, v.size()});
+        return {};
+    }
+};
+
+struct collect_slopes {
+    outcome& to;
+    heed::ad::tape<double>& on;
+    heed::visited operator()(const std::string&, const auto& x) const
+    {
+        const auto g = on.gradient(x);
+        to.emplace_back(g.data, g.data + g.size());
+        return {};
+    }
+};
+
+void backward(heed::ad::tape<double>& on, const std::vector<heed::ad::var<double, 0>>& terms);
+
+template <bool with_word, class Tensor>
+auto query_of(const Tensor& states, const Tensor& words, std::size_t s)
+{
+    if constexpr (with_word) {
+        return heed::state_and_word{heed::ops::step_of(states, s), heed::ops::step_of(words, s)};
+    } else {
+        return heed::ops::step_of(states, s);
+    }
+}
+
+template <bool with_word, class Attention, class Tensor, class Look>
+void each_step(const Attention& attend, const Tensor& annotations, const Tensor& states, const Tensor& words,
+               const heed::lengths& real, const Look& look)
+{
+    const auto memory = attend.on(annotations, real);
+    auto now = attend.step(memory, query_of<with_word>(states, words, 0), attend.start(memory));
+    for (std::size_t s = 1;; ++s) {
+        look(now.context);
+        look(now.weights);
+        if (s == batch::steps) return;
+        now = attend.step(memory, query_of<with_word>(states, words, s), now.state);
+    }
+}
+
+template <bool with_word, class Score, class Normalize, class Combine>
+struct of final : product {
+    heed::attention<Score, Normalize, Combine> attend;
+
+    explicit of(const Score& score, const Normalize& normalize, const Combine& combine)
+        : attend{score, normalize, combine}
+    {
+        kind = Score::weights;
+        asks_with_word = with_word;
+        if constexpr (requires { Normalize::differentiable; }) differentiable = Normalize::differentiable;
+    }
+
+    outcome steps() const override
+    {
+        outcome all;
+        each_step<with_word>(attend, data.annotations, data.states, data.words, data.real, recorder{all});
+        return all;
+    }
+
+    numbers at_once() const override
+    {
+        outcome all;
+        const auto memory = attend.on(data.annotations, data.real);
+        if constexpr (with_word) {
+            recorder{all}(attend(memory, heed::state_and_word{data.states, data.words}));
+        } else {
+            recorder{all}(attend(memory, data.states));
+        }
+        return all.front();
+    }
+
+    taped_outcome on_tape() const override
+    {
+        taped_outcome all;
+        heed::ad::tape<double> on;
+        const heed::attention lifted{heed::ad::lift(on, attend.score), heed::ad::lift(on, attend.normalize),
+                                     heed::ad::lift(on, attend.combine)};
+        const auto annotations = on.parameter(data.annotations);
+        const auto states = on.parameter(data.states), words = on.parameter(data.words);
+        std::vector<heed::ad::var<double, 0>> terms;
+        each_step<with_word>(lifted, annotations, states, words, data.real, taped_recorder{all.values, terms});
+        backward(on, terms);
+        const collect_slopes collect{all.slopes, on};
+        heed::transform_parameters(lifted.score, collect);
+        heed::transform_parameters(lifted.normalize, collect);
+        heed::transform_parameters(lifted.combine, collect);
+        collect("", annotations);
+        collect("", states);
+        if (with_word) collect("", words);
+        return all;
+    }
+
+    std::vector<part> parts() override
+    {
+        std::vector<part> all;
+        const collect_parts collect{all};
+        heed::transform_parameters(attend.score, collect, "score.");
+        heed::transform_parameters(attend.normalize, collect, "normalize.");
+        heed::transform_parameters(attend.combine, collect, "combine.");
+        collect("annotations", data.annotations);
+        collect("states", data.states);
+        if (with_word) collect("words", data.words);
+        return all;
+    }
+};
+
+/// What is wrong with a product; empty if all is right.
+std::string judge(product& p);
+
+/// The numbers of the mistakes that `judge` does not find when they are made in this product, which must have a
+/// parameter and a weight a position; empty if it finds all.
+std::string overlooked_mistakes(product& right);
+
+// One file each, so that they compile side by side.
+void add_scores_of_similarity(table& to);
+void add_scores_of_one_matrix(table& to);
+void add_additive_scores(table& to);
+void add_scores_that_remember(table& to);
+void add_scores_per_dimension(table& to);
+void add_scores_per_group(table& to);
+
+/// docs/composition.md
+std::string markdown(const table& lines);
+
+}  // namespace composition

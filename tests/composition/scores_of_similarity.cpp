@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <composition/policies.hpp>
+
+namespace composition {
+
+void add_scores_of_similarity(table& to)
+{
+    using namespace heed::score;
+    add_products<false>(to, "dot", dot{});
+    add_products<false>(to, "scaled_dot", scaled_dot{});
+    add_products<false>(to, "cosine", cosine{3.0});
+    add_products<false>(to, "match", match{});
+}
+
+}  // namespace composition

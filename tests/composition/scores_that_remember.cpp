@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <composition/policies.hpp>
+
+namespace composition {
+
+void add_scores_that_remember(table& to)
+{
+    using namespace heed::score;
+    constexpr std::size_t N = 2, R = 3;
+    add_products<false>(to, "with_location{additive}",
+                        with_location{additive(), random({2, 3}, 71), random({std::size_t{2}, A}, 72)});
+    add_products<false>(to, "with_neighbours{additive}", with_neighbours{additive(), random({std::size_t{3}, A}, 73)});
+    add_products<true>(
+        to, "with_coverage{additive}",
+        with_coverage{additive(), random({N, A}, 74),
+                      heed::nn::coverage_gru{random({D, 3 * N}, 75), random({3 * N}, 76), random({N, 3 * N}, 77)}});
+    add_products<true>(to, "with_recurrence{additive}",
+                       with_recurrence{additive(), random({R, A}, 78),
+                                       heed::nn::gru{random({2 * D, 3 * R}, 79), random({3 * R}, 80),
+                                                     random({R, 2 * R}, 81), random({R, R}, 82)}});
+}
+
+}  // namespace composition
