@@ -305,8 +305,9 @@ TEST_CASE("one head with identity projections is the mechanism itself")
 {
     const auto check = [](const auto& plain) {
         const multi_head one{std::vector{plain}, identity(D), identity(D), identity(D), identity(D)};
-        const auto [p, at] = support::made_up(plain, support::plain_query{D}, {5, 2, 0, 1}, 5, 3, D);
-        const auto [q, same] = support::made_up(one, support::plain_query{D}, {5, 2, 0, 1}, 5, 3, D);
+        const support::plain_query describe{D};
+        const auto [p, at] = support::made_up(plain, describe, {5, 2, 0, 1}, 5, 3, D);
+        const auto [q, same] = support::made_up(one, describe, {5, 2, 0, 1}, 5, 3, D);
         check_close(running::results<running_form::step, double>(q, same),
                     running::results<running_form::step, double>(p, at), 1e-15);
         check_close(running::results<running_form::at_once, double>(q, same),

@@ -200,6 +200,7 @@ void softmax_per_dimension(std::size_t batch, std::size_t positions, std::size_t
                            const T* scores, T* weights)
 {
     using namespace simd;
+    if (positions == 0) return;  // nor is there any memory to point into
     parallel_for(batch, detail::rows_a_shard(positions * width), [=](std::size_t begin, std::size_t end, std::size_t) {
         for (std::size_t b = begin; b < end; ++b) {
             const std::size_t n = detail::length_of(lengths, b, positions);
@@ -223,7 +224,7 @@ void softmax_per_dimension_backward(std::size_t batch, std::size_t positions, st
                                     const std::size_t* lengths, const T* weights, const T* d_weights, T* d_scores)
 {
     using namespace simd;
-    if (d_weights == nullptr || d_scores == nullptr) return;
+    if (positions == 0 || d_weights == nullptr || d_scores == nullptr) return;
     parallel_for(batch, detail::rows_a_shard(positions * width), [=](std::size_t begin, std::size_t end, std::size_t) {
         for (std::size_t b = begin; b < end; ++b) {
             const std::size_t n = detail::length_of(lengths, b, positions), at = b * positions * width;
