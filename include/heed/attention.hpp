@@ -10,6 +10,7 @@
 #include <heed/core/family.hpp>
 #include <heed/fused.hpp>
 #include <heed/memory.hpp>
+#include <heed/score/hooks.hpp>
 
 /// Attention: three policies make a mechanism.
 ///
@@ -76,14 +77,7 @@ struct attention {
     }
 
     /// What is remembered before the first step of a batch.
-    auto start(const auto& memory) const
-    {
-        if constexpr (requires { score.start(memory); }) {
-            return start(memory, score.start(memory));
-        } else {
-            return start(memory, no_past{});
-        }
-    }
+    auto start(const auto& memory) const { return start(memory, heed::score::over::start(score, memory)); }
 
     /// The same with another first state of the score: the coverage embeddings of the source words, say.
     template <class Past>
@@ -234,7 +228,7 @@ private:
         const no_focus nowhere{};
         const moment<std::remove_cvref_t<decltype(ask)>, std::remove_cvref_t<decltype(memory.mask)>, Mask> at{
             real, state.step, ask, memory.mask, mask, nowhere};
-        const auto past = recalled(state.score, at);
+        const auto past = heed::score::over::recall(score, state.score, at);
         if constexpr (requires { normalize.focus(at, memory.positions()); }) {
             const auto focus = normalize.focus(at, memory.positions());
             const window& where = focus.where;
@@ -274,7 +268,7 @@ private:
     auto weighed(const auto& keys, const auto& values, const auto& projected, const auto& past, const auto& history,
                  const auto& at) const
     {
-        const auto scores = matched(projected, keys, past);
+        const auto scores = heed::score::over::match(score, projected, keys, past);
         static_assert(
             rank_of<decltype(scores)> == (Score::weights == weight_kind::per_position ? 2 : 3),
             "heed: the score's result has the wrong rank: a score per position gives [B,T], a score per dimension "
@@ -299,39 +293,10 @@ private:
                                                                              std::move(next)};
     }
 
-    auto matched(const auto& projected, const auto& keys, const auto& past) const
-    {
-        if constexpr (requires { score.match(projected, keys, past); }) {
-            return score.match(projected, keys, past);
-        } else if constexpr (requires { score.match(projected, keys); }) {
-            return score.match(projected, keys);
-        } else {
-            return score(projected, keys);
-        }
-    }
-
-    /// The score's state, brought up to date with what only this query tells: the word that was emitted.
-    auto recalled(const auto& past, const auto& at) const
-    {
-        if constexpr (requires { score.recall(past, at); }) {
-            return score.recall(past, at);
-        } else {
-            return past;
-        }
-    }
-
     template <bool with_weights, class Context, class Weights, class History>
     auto result(Context context, Weights weights, History history, const auto& past, const auto& at) const
     {
-        auto next = [&] {
-            if constexpr (requires { score.advance(past, weights, context, at); }) {
-                return score.advance(past, weights, context, at);
-            } else if constexpr (requires { score.advance(past, weights, at); }) {
-                return score.advance(past, weights, at);
-            } else {
-                return past;
-            }
-        }();
+        auto next = heed::score::over::advance(score, past, weights, context, at);
         using state_type = attention_state<History, decltype(next)>;
         state_type state{std::move(history), at.step + 1, std::move(next)};
         if constexpr (with_weights) {

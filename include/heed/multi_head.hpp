@@ -7,9 +7,9 @@
 #include <vector>
 
 #include <heed/attention.hpp>
+#include <heed/core/several.hpp>
 #include <heed/ops/heads.hpp>
 #include <heed/score/with_word.hpp>
-#include <heed/several.hpp>
 
 namespace heed {
 

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include <heed/attention.hpp>
+#include <heed/core/several.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/score/with_word.hpp>
-#include <heed/several.hpp>
 
 namespace heed {
 

@@ -6,7 +6,6 @@
 #include <heed/concepts.hpp>
 #include <heed/memory.hpp>
 #include <heed/normalize/inner.hpp>
-#include <heed/normalize/offset.hpp>
 #include <heed/normalize/softmax.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/history.hpp>

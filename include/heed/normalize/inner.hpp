@@ -37,4 +37,15 @@ consteval bool ages_inside()
     }
 }
 
+/// Does it make the same weights of e + c as of e?
+template <class Inner>
+consteval bool offset_ignored_inside()
+{
+    if constexpr (requires { Inner::ignores_offset; }) {
+        return Inner::ignores_offset;
+    } else {
+        return false;
+    }
+}
+
 }  // namespace heed::detail

@@ -5,7 +5,7 @@
 #include <cstddef>
 
 #include <heed/concepts.hpp>
-#include <heed/normalize/offset.hpp>
+#include <heed/normalize/inner.hpp>
 #include <heed/normalize/softmax.hpp>
 #include <heed/normalize/within.hpp>
 

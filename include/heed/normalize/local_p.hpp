@@ -8,7 +8,7 @@
 #include <vector>
 
 #include <heed/concepts.hpp>
-#include <heed/normalize/offset.hpp>
+#include <heed/normalize/inner.hpp>
 #include <heed/normalize/softmax.hpp>
 #include <heed/normalize/within.hpp>
 #include <heed/ops/elementwise.hpp>

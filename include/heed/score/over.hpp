@@ -8,6 +8,7 @@
 #include <heed/memory.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/shape.hpp>
+#include <heed/score/hooks.hpp>
 #include <heed/score/with_word.hpp>
 
 /// What a score that is laid over another one asks of it, whether the one below has that hook or not. A score over
@@ -24,50 +25,6 @@ auto project(const Base& base, const Query& query)
         return over::project(base, query.state);
     } else {
         return query;
-    }
-}
-
-template <class Base>
-auto match(const Base& base, const tensor auto& projected, const tensor auto& keys, const auto& past)
-{
-    if constexpr (requires { base.match(projected, keys, past); }) {
-        return base.match(projected, keys, past);
-    } else if constexpr (requires { base.match(projected, keys); }) {
-        return base.match(projected, keys);
-    } else {
-        return base(projected, keys);
-    }
-}
-
-template <class Base>
-auto start(const Base& base, const auto& memory)
-{
-    if constexpr (requires { base.start(memory); }) {
-        return base.start(memory);
-    } else {
-        return no_past{};
-    }
-}
-
-template <class Base>
-auto recall(const Base& base, const auto& past, const auto& at)
-{
-    if constexpr (requires { base.recall(past, at); }) {
-        return base.recall(past, at);
-    } else {
-        return past;
-    }
-}
-
-template <class Base>
-auto advance(const Base& base, const auto& past, const tensor auto& weights, const tensor auto& context, const auto& at)
-{
-    if constexpr (requires { base.advance(past, weights, context, at); }) {
-        return base.advance(past, weights, context, at);
-    } else if constexpr (requires { base.advance(past, weights, at); }) {
-        return base.advance(past, weights, at);
-    } else {
-        return past;
     }
 }
 

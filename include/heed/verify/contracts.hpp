@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include <heed/normalize/inner.hpp>
 #include <heed/verify/problem.hpp>
 
 /// What heed promises of every mechanism, one function a promise. Each throws `broken` with the place where the promise
@@ -50,34 +51,15 @@ void require_finite(const outcome<T>& is, const std::string& what)
     if (!where.empty()) throw broken(what + ": " + where);
 }
 
-/// Is the gradient of a mechanism the derivative of what it computes? Not where it samples or steps over a jump.
+/// The normalizer of a mechanism, which says what of it can be compared: see normalize/inner.hpp.
 template <class Mechanism>
-consteval bool differentiable()
-{
-    using normalize = std::remove_cvref_t<decltype(std::declval<Mechanism>().normalize)>;
-    if constexpr (requires { normalize::differentiable; }) {
-        return normalize::differentiable;
-    } else {
-        return true;
-    }
-}
-
-/// Do results depend on a row's place in the batch, through a seed?
-template <class Mechanism>
-consteval bool drawn_at_random()
-{
-    using normalize = std::remove_cvref_t<decltype(std::declval<Mechanism>().normalize)>;
-    if constexpr (requires { normalize::random; }) {
-        return normalize::random;
-    } else {
-        return false;
-    }
-}
+using normalizer_of = std::remove_cvref_t<decltype(std::declval<Mechanism>().normalize)>;
 
 /// The gradient by parameters, annotations and queries, through all steps and their history.
 std::string check_gradient(auto p, const auto& at)
 {
-    if constexpr (!differentiable<decltype(p.attend)>()) return "not differentiable: not compared";
+    if constexpr (!differentiable_inside<normalizer_of<decltype(p.attend)>>())
+        return "not differentiable: not compared";
     const auto tried =
         ad::grad_check(p, [&](auto&, const auto& lifted) { return loss<form::step, true, double>(lifted, at); });
     if (!tried) throw broken(tried.text());
@@ -180,7 +162,7 @@ inline array<double, 3> one_row(const array<double, 3>& x, std::size_t b, std::s
 /// Each sentence without its companions and without padding.
 std::string check_alone(const auto& p, const auto& at)
 {
-    if constexpr (drawn_at_random<decltype(p.attend)>()) return "drawn at random: not compared";
+    if constexpr (random_inside<normalizer_of<decltype(p.attend)>>()) return "drawn at random: not compared";
     const auto together = results<form::step, double>(p, at);
     const auto shape = shape_of(p.annotations);
     double worst = 0;
