@@ -6,6 +6,7 @@
 
 #include <heed/memory.hpp>
 #include <heed/normalize/inner.hpp>
+#include <heed/normalize/softmax.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/sparse.hpp>
 
