@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// heed's attention steps, the floor of the per-dimension one, and the additive one written by hand.
+// heed's attention steps, and the floor of the per-dimension one.
 
 #include <cmath>
 #include <memory>
@@ -9,7 +9,6 @@
 
 #include <heed/heed.hpp>
 
-#include "by_hand.hpp"
 #include "floor.hpp"
 #include "harness.hpp"
 #include "sizes.hpp"
@@ -19,7 +18,6 @@ namespace {
 using namespace heed;
 using bench::attention_size;
 using matrix = array<float, 2>;
-using vector = array<float, 1>;
 using cube = array<float, 3>;
 
 std::size_t size_of(long n) { return static_cast<std::size_t>(n); }
@@ -139,29 +137,6 @@ bench::work forward_backward(const attention_size& z, Make make_attention)
             }};
 }
 
-bench::work by_hand(const attention_size& z)
-{
-    struct storage {
-        matrix W;
-        vector v;
-        inputs given;
-        matrix projected, weights, context;
-    };
-    const auto shape = [](long rows, long columns) { return shape_of_rank<2>{size_of(rows), size_of(columns)}; };
-    const auto model = additive_attention(z);
-    const auto s =
-        std::make_shared<storage>(storage{model.score.W, model.score.v, inputs{z}, matrix(shape(z.batch, z.alignment)),
-                                          matrix(shape(z.batch, z.positions)), matrix(shape(z.batch, z.value))});
-    return {[s, z] {
-                bench::additive_by_hand(size_of(z.batch), size_of(z.positions), size_of(z.query), size_of(z.alignment),
-                                        size_of(z.value), s->given.real.data(), s->given.query.data(), s->W.data(),
-                                        s->v.data(), s->given.keys.data(), s->given.values.data(), s->projected.data(),
-                                        s->weights.data(), s->context.data());
-                benchmark::DoNotOptimize(s->context.data());
-            },
-            [s] { return bench::sum_of_absolutes(s->context.data(), s->context.size()); }};
-}
-
 }  // namespace
 
 int main(int argc, char** argv)
@@ -177,10 +152,6 @@ int main(int argc, char** argv)
         bench::add(
             bench::name_of("per_dimension", "forward_backward", z),
             [z] { return forward_backward(z, per_dimension_attention); }, recorded_steps);
-        if (z.batch > 1 && z.positions == 50) {
-            bench::add(bench::name_of("policies", "forward", z), [z] { return forward(z, additive_attention); });
-            bench::add(bench::name_of("by_hand", "forward", z), [z] { return by_hand(z); });
-        }
     }
     bench::floor::register_per_dimension(chosen);
     return bench::run(argc, argv, chosen);

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# What a user pays for heed at compile time. Three files:
+# What a user pays for heed at compile time. Four files:
 #
 #   xtensor   includes xtensor's container, and nothing else
 #   heed      includes heed/attention.hpp and one mechanism                   (the bar: at most 1.5 s more)
 #   step      the same, and one step of that mechanism compiled               (what a first program pays)
+#   another   the same, and one step of a second mechanism, of other policies (what one more policy costs)
 #
 # Prints compiler, options, file and the median processor time of the interleaved rounds in seconds, separated by tabs.
 # ROUNDS (5) and COMPILERS ("g++ clang++") may be set.
@@ -36,12 +37,23 @@ matrix step(const matrix& W, const matrix& U, const vector& v, const xt::xtensor
 }
 END
 
+cat "$folder/step.cpp" - >"$folder/another.cpp" <<'END'
+#include <heed/normalize/sparsemax.hpp>
+#include <heed/score/general.hpp>
+matrix step(const matrix& W, const xt::xtensor<float, 3>& annotations, const matrix& query)
+{
+    const heed::attention attend{heed::score::general{W}, heed::normalize::sparsemax{}, heed::combine::weighted_sum{}};
+    const auto memory = attend.on(annotations);
+    return attend.step(memory, query, attend.start(memory)).context;
+}
+END
+
 TIMEFORMAT='%U %S'
 for _ in $(seq "$rounds"); do
     for compiler in $compilers; do
         command -v "$compiler" >/dev/null || continue
         for options in -fsyntax-only -O2; do
-            for file in xtensor heed step; do
+            for file in xtensor heed step another; do
                 if ! seconds=$({ time "$compiler" -std=c++20 "$options" -c -I "$include" "$folder/$file.cpp" \
                     -o "$folder/$file.o" 2>"$folder/errors"; } 2>&1); then
                     echo "compile_time.sh: $compiler $options does not compile $file.cpp:" >&2

@@ -14,7 +14,7 @@ bench/run.sh [--build DIR] [--out DIR] [--rounds N] [--threads "1 2"] [--works R
   --out DIR          where the raw JSON of every round and table.md go (default: <build>/bench-results)
   --rounds N         rounds; the table shows medians over them (default 5)
   --threads LIST     thread counts (default "1 2")
-  --works REGEX      only the groups of works whose name matches: additive, per_dimension, training, by_hand, allocations
+  --works REGEX      only the groups of works whose name matches: additive, per_dimension, training, composition, allocations
   --no-peer          heed and the floor only
   --no-compile-time  leave out the compile times
 END
@@ -120,9 +120,8 @@ for threads in $thread_counts; do
                 measure peer "$threads" "$round" training peer_libtorch_training '^training/' --benchmark_min_time=1
             fi
         fi
-        if wanted by_hand && [ "$threads" = 1 ]; then
-            measure heed "$threads" "$round" by_hand attention '^(policies|by_hand)/' --benchmark_min_time=0.02 \
-                --benchmark_repetitions=9 --benchmark_enable_random_interleaving=true
+        if wanted composition && [ "$threads" = 1 ]; then
+            measure heed "$threads" "$round" composition composition .
         fi
         if wanted allocations && [ "$round" = 1 ]; then
             measure heed "$threads" "$round" allocations allocations . --benchmark_min_time=0.001

@@ -16,18 +16,23 @@ awk '
     /"benchmarks":/ { inside = 1 }
     !inside { next }
     { key = $1; gsub(/[":]/, "", key); value = $0; sub(/^[^:]*: */, "", value); gsub(/[",]/, "", value) }
-    key == "name" { name = value; sub(/\/real_time.*/, "", name); time = ""; count = ""; kind = "" }
+    key == "name" { name = value; sub(/\/(iterations:|real_time).*/, "", name); time = ""; count = ""; kind = ""; ratio = "" }
     key == "run_type" { kind = value }
     key == "real_time" { time = value }
     key == "time_unit" { scale = value == "ns" ? 0.001 : value == "ms" ? 1000 : value == "s" ? 1000000 : 1 }
     key == "allocations" { count = value }
+    key == "composed_us" { composed = value }
+    key == "by_hand_us" { by_hand = value }
+    key == "ratio" { ratio = value }
     key == "digest" && kind == "iteration" {
-        work = name; sub(/#.*/, "", work); sub(/^(policies|by_hand)/, "additive", work)
+        work = name; sub(/#.*/, "", work)
         if (!(work in digest)) digest[work] = value
         else if ((value - digest[work]) ^ 2 > (1e-3 * value) ^ 2) differ[name] = value " and " digest[work]
     }
     /^ *}/ && name != "" {
-        if (kind == "iteration") printf "%d\t%s\t%s\t%.6g\n", threads, side, name, count != "" ? count : time * scale
+        if (ratio != "") {
+            printf "%d\t%s\t%s\t%.6g\n%d\t%s\t%s#by-hand\t%.6g\n%d\t%s\t%s#ratio\t%.6g\n", threads, side, name, composed, threads, side, name, by_hand, threads, side, name, ratio
+        } else if (kind == "iteration") printf "%d\t%s\t%s\t%.6g\n", threads, side, name, count != "" ? count : time * scale
         name = ""
     }
     END { for (work in differ) print "table.sh: the results of " work " differ: " differ[work] > "/dev/stderr" }
@@ -63,7 +68,8 @@ awk -F '\t' '
         return count ? exp(sum / count) : 0
     }
     FILENAME ~ /compile_time/ { compile[$1, $2, $3] = $4; compilers[$1] = 1; next }
-    { m[$1, $2, $3] = $4; threads_seen[$1] = 1; if ($3 !~ /^(policies|by_hand)/ && $5 > rounds) rounds = $5 }
+    { m[$1, $2, $3] = $4; threads_seen[$1] = 1; if ($5 > rounds) rounds = $5
+        if ($3 ~ /^composition\/[^#]*$/) pairs[++number_of_pairs] = $3 }
     END {
         split("1 12 80", B, " "); split("20 50 200", T, " ")
         classes[1] = "1000-2000-1000"; classes[2] = "256-512-256"
@@ -110,15 +116,15 @@ awk -F '\t' '
                     printf "| … libtorch, %s | %s× | %s | %s |\n", way, shown(ratio(m[key], step), 2), dash, dash
                 }
             }
-            worst = 0; where = ""
-            for (key in m) {
-                split(key, at, SUBSEP)
-                if (at[1] != threads || at[3] !~ /^policies\//) continue
-                other = at[3]; sub(/^policies/, "by_hand", other)
-                r = ratio(m[key], median(threads, "heed", other))
-                if (r > worst) { worst = r; where = at[3]; sub(/^policies\//, "", where) }
+            for (large = 1; large >= 0; --large) {
+                worst = 0; where = ""
+                for (i = 1; i <= number_of_pairs; ++i) {
+                    r = median(threads, "heed", pairs[i] "#ratio"); split(pairs[i], part, "/")
+                    if (r > worst && (part[4] == "medium") == large) { worst = r; gsub(/_/, " ", part[3]); where = part[2] ", " part[3] }
+                }
+                if (worst) printf "| composed against hand-written, %s | at most %s× (%s) | at most 1.02× | %s |\n", \
+                    large ? "256 numbers, 50 words, 16 sentences" : "64 numbers, 10 words, 1 sentence", shown(worst, 3), where, verdict(worst, worst <= 1.02)
             }
-            if (worst) printf "| policies against one function written by hand | at most %s× (%s) | at most 1.02× | %s |\n", shown(worst, 3), where, verdict(worst, worst <= 1.02)
             known = 0; most = 0
             for (key in m) {
                 split(key, at, SUBSEP)
@@ -152,12 +158,23 @@ awk -F '\t' '
             printf "\nTraining step, ms, %d thread%s: heed %s, products alone %s, libtorch %s\n\n", threads, plural, \
                 shown(step / 1000, 1), shown(floor_of(threads, "training/products") / 1000, 1), shown(median(threads, "peer", "training/step") / 1000, 1)
         }
+        if (number_of_pairs) {
+            print "## Composed against hand-written\n"
+            print "| mechanism | form | size | composed, µs | by hand, µs | composed more, ns | ratio |"; print "|---|---|---|---|---|---|---|"
+            for (i = 1; i <= number_of_pairs; ++i) {
+                mine = median(1, "heed", pairs[i]); other = median(1, "heed", pairs[i] "#by-hand")
+                split(pairs[i], part, "/"); gsub(/_/, " ", part[3])
+                printf "| %s | %s | %s | %.3f | %.3f | %.0f | %s |\n", part[2], part[3], part[4], mine, other, 1000 * (mine - other), shown(median(1, "heed", pairs[i] "#ratio"), 3)
+            }
+            print ""
+        }
         for (c in compilers) {
-            if (!printed++) { print "## Compile time\n"; print "| compiler | | xtensor alone, s | heed included, s | difference | bar | reached | and one step used, s |"; print "|---|---|---|---|---|---|---|---|" }
+            if (!printed++) { print "## Compile time\n"; print "| compiler | | xtensor alone, s | heed included, s | difference | bar | reached | and one step used, s | and another, s | one more |"; print "|---|---|---|---|---|---|---|---|---|---|" }
             split("-fsyntax-only -O2", ways, " ")
             for (w = 1; w <= 2; ++w) {
                 a = compile[c, ways[w], "xtensor"]; h = compile[c, ways[w], "heed"]
-                if (a) printf "| %s | %s | %s | %s | %s | +1.5 | %s | %s |\n", c, ways[w], shown(a, 2), shown(h, 2), h ? sprintf("+%.2f", h - a) : dash, verdict(h, h - a <= 1.5), shown(compile[c, ways[w], "step"], 2)
+                s = compile[c, ways[w], "step"]; two = compile[c, ways[w], "another"]
+                if (a) printf "| %s | %s | %s | %s | %s | +1.5 | %s | %s | %s | %s |\n", c, ways[w], shown(a, 2), shown(h, 2), h ? sprintf("+%.2f", h - a) : dash, verdict(h, h - a <= 1.5), shown(s, 2), shown(two, 2), s && two ? sprintf("+%.2f", two - s) : dash
             }
         }
     }

@@ -41,13 +41,6 @@ std::vector<sentence> german(const std::vector<numbers::pair>& pairs)
     return text;
 }
 
-std::vector<id_sentence> encode(const heed::text::vocabulary& words, const std::vector<sentence>& text)
-{
-    std::vector<id_sentence> ids;
-    for (const sentence& each : text) ids.push_back(words.encode(each));
-    return ids;
-}
-
 /// One sentence as it was translated: what the pictures and the alignment error are made from.
 struct translated {
     sentence source, words;
@@ -60,10 +53,10 @@ struct translated {
 
 std::vector<translated> translate(const translator_file& model, const std::vector<numbers::pair>& pairs)
 {
-    const auto all = translate_all(*model.system, encode(model.source, english(pairs)), 128, true);
+    const auto all = translate_all(*model.system, model.source.encode(english(pairs)), 128, true);
     std::vector<translated> results;
     for (std::size_t i = 0; i < pairs.size(); ++i) {
-        translated result{pairs[i].english, model.target.decode(all[i].words), {}, {}, false};
+        translated result{pairs[i].english, model.target.words(all[i].words), {}, {}, false};
         for (std::size_t j = 0; j < result.words.size() && j < all[i].weights.size(); ++j) {
             const auto& row = all[i].weights[j];
             result.weights.insert(result.weights.end(), row.begin(), row.end() - 1);  // the last one is </s>
@@ -81,17 +74,17 @@ int run(options how, std::size_t train_size, std::size_t sentences, const std::s
     const numbers::split data = numbers::sample(how.seed, train_size, 500, 1000);
     translator_file model;
     model.how = how;
-    model.source = heed::text::vocabulary::build(english(data.train));
-    model.target = heed::text::vocabulary::build(german(data.train));
-    model.system = make_system(how, model.source.size(), model.target.size());
+    model.source.vocabulary = heed::text::vocabulary::build(english(data.train));
+    model.target.vocabulary = heed::text::vocabulary::build(german(data.train));
+    model.system = make_system(how, model.source.vocabulary.size(), model.target.vocabulary.size());
     fmt::print("English → German number words: {} pairs to learn from, {} that are never shown.\n"
                "RNNsearch with {} attention, {} parameters, {} thread{}.\n\n",
                data.train.size(), data.test.size(), how.attention, model.system->parameters(), heed::threads(),
                heed::threads() == 1 ? "" : "s");
     std::fflush(stdout);
 
-    const examples training{encode(model.source, english(data.train)), encode(model.target, german(data.train))};
-    const examples validation{encode(model.source, english(data.valid)), encode(model.target, german(data.valid))};
+    const examples training{model.source.encode(english(data.train)), model.target.encode(german(data.train))};
+    const examples validation{model.source.encode(english(data.valid)), model.target.encode(german(data.valid))};
     stop_politely();
     const outcome result = translation::train(model, training, validation, german(data.valid), {}, false);
     if (result.stopped) {

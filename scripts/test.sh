@@ -13,9 +13,10 @@ Installs what is missing (Debian 12, root or sudo), builds heed's tests, example
 
   (none)              g++, Release
   --compiler clang    clang++ in place of g++
-  --sanitize          address and undefined-behaviour sanitizers, clang++
-  --xtensor-assert    xtensor's own bounds and dimension checks, clang++
-  --all               all four, warnings as errors, and the format check; what CI=true does by itself
+  --sanitize          address and undefined-behaviour sanitizers and xtensor's own checks, clang++
+  --xtensor-assert    xtensor's own bounds and dimension checks alone, clang++
+  --all               g++, clang++ and --sanitize, warnings as errors, the format check and the page in a
+                      browser; what CI=true does by itself
 
 For example: scripts/test.sh --sanitize -- -R unit.
 END
@@ -46,15 +47,15 @@ done
 
 packages=("${heed_packages_build[@]}" "${heed_packages_examples[@]}" "${heed_packages_tests[@]}")
 if [[ $all == yes ]]; then
-    presets=(release clang asan xt-assert)
-    packages+=(clang-format-14)
+    presets=(release clang asan)
+    packages+=(clang-format-14 chromium)
 fi
 [[ ${presets[*]} != release ]] && packages+=(clang libclang-rt-14-dev)
 heed_setup "${packages[@]}"
 
 for preset in "${presets[@]}"; do
     options=()
-    # Of clang++ the clang preset asks the same; the other two presets compile the same sources with it.
+    # Of clang++ the clang preset asks the same; the others compile the same sources with it.
     if [[ $preset == release ]]; then
         options=(-DHEED_WARNINGS_AS_ERRORS="$([[ $all == yes ]] && echo ON || echo OFF)")
     fi

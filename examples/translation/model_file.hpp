@@ -6,27 +6,27 @@
 #include <string>
 #include <utility>
 
-#include <heed/text/vocabulary.hpp>
-
+#include "language.hpp"
 #include "system.hpp"
 
-/// A trained translator in one safetensors file: weights, both vocabularies and the options it was trained with.
+/// A trained translator in one safetensors file: weights, both languages (vocabularies, byte-pair codes) and the
+/// options it was trained with.
 namespace translation {
 
 struct translator_file {
     options how;
-    heed::text::vocabulary source, target;
+    language source, target;
     std::unique_ptr<translation::system> system;
 };
-
-inline constexpr const char* format_name = "heed.translate/1";
 
 inline heed::io::archive to_archive(const translator_file& model)
 {
     heed::io::archive archive;
     archive.metadata["format"] = format_name;
-    archive.metadata["vocabulary.source"] = model.source.to_text();
-    archive.metadata["vocabulary.target"] = model.target.to_text();
+    for (const auto& [name, side] : {std::pair("source", &model.source), std::pair("target", &model.target)}) {
+        archive.metadata[std::string("vocabulary.") + name] = side->vocabulary.to_text();
+        if (side->splitting) archive.metadata[std::string("bpe.") + name] = side->splitting->codes().to_text();
+    }
     model.how.write(archive.metadata);
     model.system->put(archive);
     return archive;
@@ -59,8 +59,8 @@ inline void check_sizes(const heed::io::archive& archive, const translator_file&
         }
     };
     const std::size_t E = model.how.embedding, H = model.how.hidden, A = model.how.alignment;
-    claim("encoder.embedding", model.source.size(), E);
-    claim("decoder.embedding", model.target.size(), E);
+    claim("encoder.embedding", model.source.vocabulary.size(), E);
+    claim("decoder.embedding", model.target.vocabulary.size(), E);
     claim("decoder.cell.W", E, 3 * H);
     claim("decoder.W_s", H, H);
     if (model.how.attention == "none") return;
@@ -72,14 +72,21 @@ inline void check_sizes(const heed::io::archive& archive, const translator_file&
 
 inline translator_file from_archive(const heed::io::archive& archive)
 {
-    if (const std::string& format = entry(archive.metadata, "format"); format != format_name)
+    if (const std::string& format = entry(archive.metadata, "format");
+        format != format_name && format != first_format_name)
         throw heed::error("its format is \"" + format + "\" but this program reads \"" + format_name + "\"");
     translator_file model;
     model.how = options::read(archive.metadata);
-    model.source = heed::text::vocabulary::from_text(entry(archive.metadata, "vocabulary.source"));
-    model.target = heed::text::vocabulary::from_text(entry(archive.metadata, "vocabulary.target"));
+    const bool split = model.how.bpe > 0 || archive.metadata.contains("bpe.source");
+    for (const auto& [name, side] : {std::pair("source", &model.source), std::pair("target", &model.target)}) {
+        const std::string codes = std::string("bpe.") + name;
+        side->vocabulary =
+            heed::text::vocabulary::from_text(entry(archive.metadata, std::string("vocabulary.") + name));
+        if (split) side->splitting.emplace(heed::text::bpe_codes::from_text(entry(archive.metadata, codes), codes));
+    }
+    model.source.backwards = model.how.reverse_source;
     check_sizes(archive, model);
-    model.system = make_system(model.how, model.source.size(), model.target.size());
+    model.system = make_system(model.how, model.source.vocabulary.size(), model.target.vocabulary.size());
     model.system->take(archive);
     return model;
 }

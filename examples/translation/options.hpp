@@ -26,7 +26,12 @@ inline const std::string& entry(const metadata& from, const std::string& name)
     return found->second;
 }
 
+/// What a model file's metadata begin with. The first had no more than the options of its time.
+inline constexpr const char* format_name = "heed.translate/2";
+inline constexpr const char* first_format_name = "heed.translate/1";
+
 inline std::string text_of(const std::string& value) { return value; }
+inline std::string text_of(bool value) { return value ? "1" : "0"; }
 inline std::string text_of(std::uint64_t value) { return std::to_string(value); }
 inline std::string text_of(double value) { return fmt::format("{:.17g}", value); }
 
@@ -42,6 +47,13 @@ void read_entry(const metadata& from, const std::string& name, Number& to)
     if constexpr (std::is_floating_point_v<Number>) good = good && std::isfinite(to) && to >= 0;
     if (!good) throw heed::error(name + " is \"" + text + "\" in its metadata, which is no such number");
 }
+inline void read_entry(const metadata& from, const std::string& name, bool& to)
+{
+    std::size_t number = 0;
+    read_entry(from, name, number);
+    if (number > 1) throw heed::error(name + " is " + std::to_string(number) + " in its metadata, but must be 0 or 1");
+    to = number == 1;
+}
 
 /// Everything that decides what a run learns. A model file carries it all.
 struct options {
@@ -50,6 +62,10 @@ struct options {
     std::size_t batch = 64, epochs = 20, min_count = 1, patience = 5;
     std::uint64_t seed = 1;
     double dropout = 0.2, learning_rate = 1e-3, clip = 1, label_smoothing = 0;
+    std::size_t bpe = 0;           // merges; 0: none are learned (but some may be given)
+    std::size_t max_length = 0;    // of a sentence to learn from; 0: any
+    std::size_t batch_tokens = 0;  // in place of `batch` sentences; 0: not
+    bool bpe_separate = false, reverse_source = false;
 
     static const std::vector<std::string>& attentions()
     {
@@ -73,6 +89,16 @@ struct options {
         member("learning-rate", self.learning_rate);
         member("clip", self.clip);
         member("label-smoothing", self.label_smoothing);
+        each_later(self, member);
+    }
+    /// Those that the first format lacks.
+    static void each_later(auto& self, auto&& member)
+    {
+        member("bpe", self.bpe);
+        member("bpe-separate", self.bpe_separate);
+        member("max-length", self.max_length);
+        member("reverse-source", self.reverse_source);
+        member("batch-tokens", self.batch_tokens);
     }
 
     void write(metadata& to) const
@@ -83,7 +109,13 @@ struct options {
     static options read(const metadata& from)
     {
         options result;
-        each(result, [&](const char* name, auto& value) { read_entry(from, "options." + std::string(name), value); });
+        metadata all = from;
+        if (entry(from, "format") == first_format_name) {
+            each_later(result, [&](const char* name, const auto& value) {
+                all["options." + std::string(name)] = text_of(value);
+            });
+        }
+        each(result, [&](const char* name, auto& value) { read_entry(all, "options." + std::string(name), value); });
         return result;
     }
 };

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdio>
 #include <string>
 
@@ -57,6 +58,29 @@ private:
     bool shown_;
     bool dirty_ = false;
     clock::time_point last_{};
+};
+
+/// How far a long work has come: "1280/20000 sentences, 350/s, left 53 s".
+class progress {
+public:
+    /// `total` 0: nobody knows.
+    explicit progress(std::size_t total, bool wanted = true) : total_(total), line_(wanted) {}
+
+    void add(std::size_t count)
+    {
+        done_ += count;
+        const double seconds = seconds_since(start_), speed = static_cast<double>(done_) / seconds;
+        const double left = static_cast<double>(total_) - static_cast<double>(done_);
+        line_.show(total_ == 0 ? fmt::format("{} sentences, {:.0f}/s", done_, speed)
+                               : fmt::format("{}/{} sentences, {:.0f}/s, left {}", done_, total_, speed,
+                                             duration_text(left / speed)));
+    }
+    void clear() { line_.clear(); }
+
+private:
+    std::size_t total_, done_ = 0;
+    live_line line_;
+    clock::time_point start_ = clock::now();
 };
 
 }  // namespace translation

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <heed/ad/ad.hpp>
 #include <heed/io/weights.hpp>
 #include <heed/nn/adam.hpp>
-#include <heed/seq2seq/greedy.hpp>
+#include <heed/seq2seq/decoding.hpp>
 #include <heed/seq2seq/translator.hpp>
 
 #include "options.hpp"
@@ -33,10 +36,18 @@ public:
     /// Σ −log p(target | source), in nats, without dropout.
     virtual double loss(const batch& examples) const = 0;
 
-    virtual std::vector<heed::seq2seq::translation<float>> translate(const heed::seq2seq::source_batch& sentences,
-                                                                     bool with_weights) const = 0;
+    /// At work on these sentences, for a search. The system must stay where it is meanwhile.
+    virtual std::unique_ptr<heed::seq2seq::decoding<float>>
+    decode(const heed::seq2seq::source_batch& sentences) const = 0;
+
+    /// Where it looks while it is led through a translation, of a system that has a weight for each dimension:
+    /// [words + 1][source words + 1, dimensions], end words included. Nothing of others.
+    virtual std::vector<std::vector<float>> look_by_dimension(const heed::seq2seq::id_sentence& source,
+                                                              const heed::seq2seq::id_sentence& target) const = 0;
 
     virtual std::size_t parameters() const = 0;
+    /// Steps of training so far.
+    virtual std::size_t updates() const = 0;
     virtual void put(heed::io::archive& to) const = 0;
     virtual void take(const heed::io::archive& from) = 0;
     virtual void put_optimiser(heed::io::archive& to) const = 0;
@@ -66,13 +77,36 @@ public:
 
     double loss(const batch& examples) const override { return static_cast<double>(model_.loss(examples).data()[0]); }
 
-    std::vector<heed::seq2seq::translation<float>> translate(const heed::seq2seq::source_batch& sentences,
-                                                             bool with_weights) const override
+    std::unique_ptr<heed::seq2seq::decoding<float>> decode(const heed::seq2seq::source_batch& sentences) const override
     {
-        return heed::seq2seq::greedy<float>(model_, sentences, with_weights);
+        return heed::seq2seq::decode<float>(model_, sentences);
+    }
+
+    std::vector<std::vector<float>> look_by_dimension(const heed::seq2seq::id_sentence& source,
+                                                      const heed::seq2seq::id_sentence& target) const override
+    {
+        const auto& decoder = model_.decoder;
+        std::vector<std::vector<float>> rows;
+        if constexpr (has_dimensions) {
+            const heed::seq2seq::special_ids special;
+            const auto one = heed::seq2seq::make_source(std::vector<const heed::seq2seq::id_sentence*>{&source});
+            const auto start = decoder.open(model_.encoder.encode(one), one.real);
+            auto state = start.state;
+            auto past = decoder.attention.start(start.memory);
+            for (std::size_t i = 0; i <= target.size(); ++i) {
+                const heed::word_ids previous(1, 1, i == 0 ? special.begin : target[i - 1]);
+                auto next = decoder.advance(start.memory, state, past, previous);
+                const auto weights = heed::view_of(next.seen.weights);  // [1,T,D]
+                rows.emplace_back(weights.data, weights.data + weights.size());
+                state = std::move(next.state);
+                past = std::move(next.seen.state);
+            }
+        }
+        return rows;
     }
 
     std::size_t parameters() const override { return heed::parameter_count(model_); }
+    std::size_t updates() const override { return optimiser_.steps(); }
     void put(heed::io::archive& to) const override { heed::io::put(to, model_); }
     void take(const heed::io::archive& from) override { heed::io::take(from, model_); }
 
@@ -103,6 +137,13 @@ public:
     }
 
 private:
+    /// Is the context a sum with a weight for each dimension (heed::combine::elementwise_sum)?
+    static constexpr bool has_dimensions = requires(const Model& model)
+    {
+        requires std::is_same_v<std::remove_cvref_t<decltype(model.decoder.attention.combine)>,
+                                heed::combine::elementwise_sum>;
+    };
+
     Model model_;
     heed::ad::tape<float> tape_;
     heed::nn::adam<float> optimiser_;

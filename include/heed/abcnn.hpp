@@ -184,8 +184,8 @@ private:
     auto convolution(const tensor auto& x, const lengths& columns) const
     {
         const auto windows = ops::unfold(x, width);
-        require_shape("abcnn::block", "W", shape_of(W), {shape_of(windows)[2], shape_of(W)[1]},
-                      "as many rows as " + std::to_string(width) + " words have channels");
+        require_shape("abcnn::block", "W", shape_of(W), {shape_of(windows)[2], shape_of(W)[1]}, "as many rows as ",
+                      width, " words have channels");
         return ops::clear_padding(ops::tanh(ops::linear(windows, W, b)), columns);
     }
 };

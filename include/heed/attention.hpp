@@ -6,8 +6,10 @@
 #include <utility>
 #include <vector>
 
+#include <heed/at_once.hpp>
 #include <heed/concepts.hpp>
 #include <heed/core/family.hpp>
+#include <heed/core/storage.hpp>
 #include <heed/fused.hpp>
 #include <heed/memory.hpp>
 #include <heed/score/hooks.hpp>
@@ -44,7 +46,7 @@ struct attention {
         const auto shape = shape_of(annotations);
         real.require("attention::on", shape[0], shape[1]);
         auto values = ops::clear_padding(annotations, real);
-        return prepared(values, values, std::move(real), no_mask{});
+        return on_cleared(values, values, std::move(real), no_mask{});
     }
 
     /// The same for a batch without padding.
@@ -59,7 +61,7 @@ struct attention {
         static_assert(rank_of<decltype(annotations)> == 3, "heed: attention::on takes annotations [B,T,D]");
         auto values = ops::clear_hidden(annotations, mask);
         auto real = lengths::full(mask.shape()[0], mask.shape()[1]);
-        return prepared(values, values, std::move(real), std::move(mask));
+        return on_cleared(values, values, std::move(real), std::move(mask));
     }
 
     /// Keys made of other annotations than the values: both [B,T,.], cleared behind each row's length.
@@ -73,7 +75,21 @@ struct attention {
                       "one for each annotation");
         auto cleared = ops::clear_padding(annotations, real);
         auto cleared_values = ops::clear_padding(values, real);
-        return prepared(std::move(cleared), std::move(cleared_values), std::move(real), no_mask{});
+        return on_cleared(std::move(cleared), std::move(cleared_values), std::move(real), no_mask{});
+    }
+
+    /// What `on` does after clearing: annotations and values are zero already wherever nothing may be attended to.
+    template <class Annotations, class Values, class Mask = no_mask>
+    auto on_cleared(const Annotations& annotations, Values values, lengths real, Mask mask) const
+    {
+        if constexpr (requires { score.prepare(annotations); }) {
+            auto keys = score.prepare(annotations);
+            auto in_family = same_family(keys, std::move(values));
+            return memory<decltype(in_family), decltype(keys), Mask>{std::move(in_family), std::move(keys),
+                                                                     std::move(real), std::move(mask)};
+        } else {
+            return memory<Values, Annotations, Mask>{std::move(values), annotations, std::move(real), std::move(mask)};
+        }
     }
 
     /// What is remembered before the first step of a batch.
@@ -124,35 +140,27 @@ struct attention {
     template <class Mask = no_mask>
     auto operator()(const auto& memory, const auto& queries, const Mask& mask = {}) const
     {
-        const auto projected = project(queries);
+        const auto& projected = project(queries);
         static_assert(rank_of<decltype(projected)> == 3, "heed: attention of many queries takes queries [B,S,Q]");
-        const std::size_t S = shape_of(projected)[1];
-        const auto answer_to = [&](std::size_t s, const auto& now) {
-            const auto ask = [&queries, s] { return detail::query_of_step(queries, s); };
-            return answer<false>(memory, ops::step_of(projected, s), ask, now,
-                                 detail::mask_of_step(mask, s, S, memory.real));
-        };
-        auto first = answer_to(0, start(memory));
-        std::vector<decltype(first.context)> contexts;
-        contexts.reserve(S);
-        contexts.push_back(std::move(first.context));
-        auto now = std::move(first.state);
-        for (std::size_t s = 1; s < S; ++s) {
-            auto next = answer_to(s, now);
-            contexts.push_back(std::move(next.context));
-            now = std::move(next.state);
+        if constexpr (detail::at_once<Score, Normalize, Combine, std::remove_cvref_t<decltype(projected)>,
+                                      std::remove_cvref_t<decltype(memory)>, Mask>) {
+            return detail::answers_at_once(score, normalize, combine, memory, projected, mask);
+        } else {
+            return one_by_one(memory, queries, projected, mask);
         }
-        return ops::swap_axes(ops::stack(contexts));
     }
 
     /// `step` on plain tensors into results that the caller keeps. From the second call of one shape on, a mechanism
-    /// with fused kernels allocates nothing. `state` may be `result.state`.
+    /// with a fused or a kept form (fused.hpp) allocates nothing. `state` may be `result.state`.
     template <class Result, class Mask = no_mask>
     void step_into(Result& result, const auto& memory, const auto& query, const auto& state,
                    const Mask& mask = {}) const
     {
         if constexpr (fused_form<attention>::exists && unmasked<decltype(memory), Mask>) {
             fused_form<attention>::step_into(*this, result, memory, memory.real, query, state);
+        } else if constexpr (kept_form<attention>::exists && unmasked<decltype(memory), Mask> &&
+                             plain_tensor<decltype(result.context)>) {
+            kept_form<attention>::step_into(*this, result, memory, memory.real, query, state);
         } else {
             auto next = step(memory, query, state, mask);
             result.context = std::move(next.context);
@@ -184,12 +192,13 @@ struct attention {
         }
     }
 
-    auto project(const auto& query) const
+    /// What the score makes of a query; the query itself, not a copy, where it makes nothing of it.
+    decltype(auto) project(const auto& query) const
     {
         if constexpr (requires { score.project(query); }) {
             return score.project(query);
         } else {
-            return query;
+            return (query);
         }
     }
 
@@ -198,16 +207,46 @@ private:
     static constexpr bool unmasked = std::is_same_v<Mask, no_mask>&&
         std::is_same_v<std::remove_cvref_t<decltype(std::declval<Memory>().mask)>, no_mask>;
 
-    template <class Annotations, class Values, class Mask = no_mask>
-    auto prepared(const Annotations& annotations, Values values, lengths real, Mask mask) const
+    /// Many queries, each after the one before.
+    template <class Mask>
+    auto one_by_one(const auto& memory, const auto& queries, const auto& projected, const Mask& mask) const
     {
-        if constexpr (requires { score.prepare(annotations); }) {
-            auto keys = score.prepare(annotations);
-            auto in_family = same_family(keys, std::move(values));
-            return memory<decltype(in_family), decltype(keys), Mask>{std::move(in_family), std::move(keys),
-                                                                     std::move(real), std::move(mask)};
+        const std::size_t S = shape_of(projected)[1];
+        const auto answer_to = [&](std::size_t s, const auto& now) {
+            const auto ask = [&queries, s] { return detail::query_of_step(queries, s); };
+            return answer<false>(memory, ops::step_of(projected, s), ask, now,
+                                 detail::mask_of_step(mask, s, S, memory.real));
+        };
+        auto first = answer_to(0, start(memory));
+        if constexpr (plain_tensor<decltype(first.context)>) {
+            const auto [B, D] = shape_of(first.context);
+            auto all = storage_for<element_of<decltype(first.context)>, 3>({B, S, D});
+            ops::put_step(all, 0, first.context);
+            if constexpr (requires { fused_form<attention>::answers_into; } && unmasked<decltype(memory), Mask>) {
+                const auto by_step = ops::swap_axes(projected);
+                for (std::size_t s = 1; s < S; ++s) {
+                    fused_form<attention>::answer_into(*this, first, memory, memory.real, view_of(by_step)[s].data,
+                                                       first.state);
+                    ops::put_step(all, s, first.context);
+                }
+            } else {
+                for (std::size_t s = 1; s < S; ++s) {
+                    first = answer_to(s, first.state);
+                    ops::put_step(all, s, first.context);
+                }
+            }
+            return all;
         } else {
-            return memory<Values, Annotations, Mask>{std::move(values), annotations, std::move(real), std::move(mask)};
+            auto now = std::move(first.state);
+            std::vector<decltype(first.context)> contexts;
+            contexts.reserve(S);
+            contexts.push_back(std::move(first.context));
+            for (std::size_t s = 1; s < S; ++s) {
+                auto next = answer_to(s, now);
+                contexts.push_back(std::move(next.context));
+                now = std::move(next.state);
+            }
+            return ops::swap_axes(ops::stack(contexts));
         }
     }
 
@@ -228,7 +267,7 @@ private:
         const no_focus nowhere{};
         const moment<std::remove_cvref_t<decltype(ask)>, std::remove_cvref_t<decltype(memory.mask)>, Mask> at{
             real, state.step, ask, memory.mask, mask, nowhere};
-        const auto past = heed::score::over::recall(score, state.score, at);
+        auto past = heed::score::over::recall(score, state.score, at);
         if constexpr (requires { normalize.focus(at, memory.positions()); }) {
             const auto focus = normalize.focus(at, memory.positions());
             const window& where = focus.where;
@@ -249,11 +288,12 @@ private:
             auto put = [&where](const auto& whole, const auto& there) { return ops::put_window(whole, there, where); };
             auto next = state.normalize.map(put, part.history);
             auto weights = ops::spread_window(part.weights, where, memory.positions());
-            return result<with_weights>(std::move(part.context), std::move(weights), std::move(next), past, at);
+            return result<with_weights>(std::move(part.context), std::move(weights), std::move(next), std::move(past),
+                                        at);
         } else {
             auto all = weighed(memory.keys, memory.values, projected, past, state.normalize, at);
-            return result<with_weights>(std::move(all.context), std::move(all.weights), std::move(all.history), past,
-                                        at);
+            return result<with_weights>(std::move(all.context), std::move(all.weights), std::move(all.history),
+                                        std::move(past), at);
         }
     }
 
@@ -294,9 +334,9 @@ private:
     }
 
     template <bool with_weights, class Context, class Weights, class History>
-    auto result(Context context, Weights weights, History history, const auto& past, const auto& at) const
+    auto result(Context context, Weights weights, History history, auto past, const auto& at) const
     {
-        auto next = heed::score::over::advance(score, past, weights, context, at);
+        auto next = heed::score::over::advance(score, std::move(past), weights, context, at);
         using state_type = attention_state<History, decltype(next)>;
         state_type state{std::move(history), at.step + 1, std::move(next)};
         if constexpr (with_weights) {

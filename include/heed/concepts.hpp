@@ -39,6 +39,25 @@ concept has_call = std::is_class_v<P> && !std::is_final_v<P> && !requires
     &with_call_probe<P>::operator();
 };
 
+// The same for the hooks: one that is misspelled would never be called, and one of a pair would be called alone.
+#define HEED_HAS_HOOK(name)                                                                                            \
+    struct name##_probe {                                                                                              \
+        void name() const;                                                                                             \
+    };                                                                                                                 \
+    template <class P>                                                                                                 \
+    struct with_##name##_probe : P, name##_probe {};                                                                   \
+    template <class P>                                                                                                 \
+    concept has_##name = std::is_class_v<P> && !std::is_final_v<P> && !requires                                        \
+    {                                                                                                                  \
+        &with_##name##_probe<P>::name;                                                                                 \
+    }
+HEED_HAS_HOOK(project);
+HEED_HAS_HOOK(match);
+HEED_HAS_HOOK(start);
+HEED_HAS_HOOK(recall);
+HEED_HAS_HOOK(advance);
+#undef HEED_HAS_HOOK
+
 template <class P>
 inline constexpr bool placeholder = std::same_as<P, visited>;  // parameters() while somebody only looks
 
@@ -71,6 +90,18 @@ consteval bool check_score_policy()
             detail::has_call<P>,
             "heed: a score policy must be callable: add `auto operator()(const heed::tensor auto& query, const "
             "heed::tensor auto& keys) const`, from [B,Q] and [B,T,A] to scores [B,T] (or [B,T,D])");
+        static_assert(!detail::has_project<P> || detail::has_match<P>,
+                      "heed: a score policy with `project` must have `match` as well (is it misspelled?): add `auto "
+                      "match(const heed::tensor auto& projected, const heed::tensor auto& keys) const`, which is given "
+                      "what project made of the query");
+        static_assert(!detail::has_start<P> ||
+                          (detail::has_match<P> && (detail::has_advance<P> || detail::has_recall<P>)),
+                      "heed: a score policy with `start` remembers: it must have `match(projected, keys, past)`, and "
+                      "`advance(past, weights, at)` or `recall(past, at)` (is one of them misspelled?)");
+        static_assert(
+            detail::has_start<P> || !(detail::has_advance<P> || detail::has_recall<P>),
+            "heed: a score policy with `advance` or `recall` must have `start` (is it misspelled?): add `auto "
+            "start(const auto& memory) const`, what is remembered before the first query");
         static_assert(
             parameterised<P>,
             "heed: a score policy must show its parameters: make it a template of their types and add `static auto "
@@ -91,6 +122,9 @@ consteval bool check_normalize_policy()
             detail::has_call<P>,
             "heed: a normalize policy must be callable: add `auto operator()(const heed::tensor auto& scores, const "
             "auto& at) const` (with state: scores, state, at), from scores to weights of the same shape");
+        static_assert(detail::has_start<P> == detail::has_advance<P>,
+                      "heed: a normalize policy that remembers must have both `start(blank)` and `advance(scores, "
+                      "weights, state, at)` (is one of them misspelled?)");
         static_assert(
             parameterised<P>,
             "heed: a normalize policy must show its parameters: make it a template of their types and add `static auto "

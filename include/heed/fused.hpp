@@ -2,8 +2,10 @@
 #pragma once
 
 #include <algorithm>
+#include <concepts>
 #include <utility>
 
+#include <heed/kernels/dot.hpp>
 #include <heed/memory.hpp>
 #include <heed/ops/fused.hpp>
 #include <heed/ops/products.hpp>
@@ -29,10 +31,16 @@ template <class Matrix>
 struct additive_per_dimension;
 template <class Base, class Matrix>
 struct with_word;
+struct dot;
+struct scaled_dot;
+template <class Matrix>
+struct general;
 }  // namespace score
 namespace normalize {
 struct softmax;
 struct temporal;
+template <class Inner, class History>
+struct local_m;
 }  // namespace normalize
 namespace combine {
 struct weighted_sum;
@@ -41,6 +49,13 @@ struct elementwise_sum;
 
 template <class Attention>
 struct fused_form {
+    static constexpr bool exists = false;
+};
+
+/// The same for step_into alone, where plain results are kept and nothing needs to be allocated: `step` is the composed
+/// form, and this one makes the same numbers bit for bit.
+template <class Attention>
+struct kept_form {
     static constexpr bool exists = false;
 };
 
@@ -96,6 +111,7 @@ const auto& base_of(const Score& score)
 template <bool temporal>
 struct fused_additive {
     static constexpr bool exists = true;
+    static constexpr bool answers_into = true;
 
     template <bool with_weights>
     static auto step(const auto& attention, const auto& memory, const lengths& real, const auto& projected,
@@ -134,23 +150,41 @@ struct fused_additive {
         const auto& v = base_of(attention.score).v;
         using operation = ops::additive_step_op<temporal>;
         operation::check({keys[0], keys[2]}, keys, shape_of(v), values, real);
+        if constexpr (temporal) operation::check_history(shape_of(state.normalize.history), keys);
         scratch here;
         T* projected = here.take<T>(keys[0] * keys[2]);
+        project_into(attention.score, {keys[0], keys[2]}, query, projected);
+        answer_into(attention, result, memory, real, static_cast<const T*>(projected), state);
+    }
+
+    /// The same for a projected query [B,A], when all shapes are known to fit. Without weights if the result has none.
+    template <class T>
+    static void answer_into(const auto& attention, auto& result, const auto& memory, const lengths& real,
+                            const T* projected, const auto& state)
+    {
+        const auto keys = shape_of(memory.keys), values = shape_of(memory.values);
+        const auto& v = base_of(attention.score).v;
+        using operation = ops::additive_step_op<temporal>;
+        scratch here;
         T* scores = here.take<T>(keys[0] * keys[1]);
         const T* past = nullptr;
         T* next = nullptr;
         if constexpr (temporal) {
-            operation::check_history(shape_of(state.normalize.history), keys);
             past = view_of(state.normalize.history).data;
             next = here.take<T>(keys[0] * keys[1]);  // not in place: `state` may be `result.state`
         }
-        project_into(attention.score, {keys[0], keys[2]}, query, projected);
         fit(result.context, {values[0], values[2]});
-        fit(result.weights, {keys[0], keys[1]});
+        T* weights = nullptr;
+        if constexpr (requires { result.weights; }) {
+            fit(result.weights, {keys[0], keys[1]});
+            weights = result.weights.data();
+        } else {
+            weights = here.take<T>(keys[0] * keys[1]);
+        }
         kernels::additive_forward(operation::template kernel<T>(keys, values, real.data(), projected,
                                                                 view_of(memory.keys).data, view_of(v).data,
                                                                 view_of(memory.values).data, past),
-                                  scores, result.weights.data(), result.context.data(), next);
+                                  scores, weights, result.context.data(), next);
         if constexpr (temporal) {
             fit(result.state.normalize.history, {keys[0], keys[1]});
             std::copy_n(next, keys[0] * keys[1], result.state.normalize.history.data());
@@ -200,7 +234,86 @@ struct fused_per_dimension {
     }
 };
 
+/// The query as `dot` sees it [B,A]: as it is, or in scratch memory.
+template <class T>
+const T* asked(const score::dot&, const tensor auto& query, const shape_of_rank<3>& keys, scratch&)
+{
+    ops::dot_each_op::result_shape(shape_of(query), keys);
+    return view_of(query).data;
+}
+template <class T, std::same_as<score::scaled_dot> Score>
+const T* asked(const Score& score, const tensor auto& query, const shape_of_rank<3>& keys, scratch& here)
+{
+    ops::dot_each_op::result_shape(shape_of(query), keys);
+    T* scaled = here.take<T>(keys[0] * keys[2]);
+    simd::parallel_transform(
+        keys[0] * keys[2], scaled, [f = static_cast<T>(score.factor(keys[2]))](auto x) { return x * f; },
+        static_cast<const T*>(view_of(query).data));
+    return scaled;
+}
+template <class T, class Matrix>
+const T* asked(const score::general<Matrix>& score, const tensor auto& query, const shape_of_rank<3>& keys,
+               scratch& here)
+{
+    T* projected = here.take<T>(keys[0] * keys[2]);
+    project_into(score, {keys[0], keys[2]}, query, projected);
+    return projected;
+}
+
+/// Inner products under softmax, of all real positions or of those in the window of local_m.
+struct kept_dot {
+    static constexpr bool exists = true;
+
+    static kernels::stretch stretch_at(const normalize::softmax&, std::size_t, std::size_t real) { return {0, real}; }
+    template <class History>
+    static kernels::stretch stretch_at(const normalize::local_m<normalize::softmax, History>& local, std::size_t step,
+                                       std::size_t real)
+    {
+        const std::size_t reach = std::min(local.reach, real);
+        const std::size_t at = std::min(step, real == 0 ? 0 : real - 1);
+        const std::size_t first = at > reach ? at - reach : 0;
+        return {first, std::min(at + reach + 1, real) - first};
+    }
+
+    static void step_into(const auto& attention, auto& result, const auto& memory, const lengths& real,
+                          const auto& query, const auto& state)
+    {
+        using T = element_of<decltype(memory.keys)>;
+        const auto keys = shape_of(memory.keys), values = shape_of(memory.values);
+        real.require("attention", keys[0], keys[1]);
+        const shape_of_rank<2> weights{keys[0], keys[1]};
+        ops::weighted_sum_op::result_shape(weights, values);
+        scratch here;
+        const T* asked = detail::asked<T>(attention.score, query, keys, here);
+        fit(result.context, {values[0], values[2]});
+        fit(result.weights, weights);
+        kernels::dot_forward(
+            kernels::dot_step<T>{keys[0], keys[1], keys[2], values[2], asked, view_of(memory.keys).data,
+                                 view_of(memory.values).data},
+            [&, step = state.step](std::size_t b) { return stretch_at(attention.normalize, step, real[b]); },
+            result.weights.data(), result.context.data());
+        result.state.step = state.step + 1;
+    }
+};
+
+template <class Score>
+inline constexpr bool compares_by_dot = false;
+template <>
+inline constexpr bool compares_by_dot<score::dot> = true;
+template <>
+inline constexpr bool compares_by_dot<score::scaled_dot> = true;
+template <class M>
+inline constexpr bool compares_by_dot<score::general<M>> = true;
+
 }  // namespace detail
+
+template <class Score>
+    requires(detail::compares_by_dot<Score>)
+struct kept_form<attention<Score, normalize::softmax, combine::weighted_sum>> : detail::kept_dot {};
+template <class Score, class History>
+    requires(detail::compares_by_dot<Score>)
+struct kept_form<attention<Score, normalize::local_m<normalize::softmax, History>, combine::weighted_sum>>
+    : detail::kept_dot {};
 
 template <class M, class V>
 struct fused_form<attention<score::additive<M, V>, normalize::softmax, combine::weighted_sum>>

@@ -52,6 +52,14 @@ struct no_past {
     no_past map(auto&&, const auto&...) const { return {}; }
 };
 
+/// Is f, given to the `map` of a state, for tensors of positions only? A state that keeps a row [B,R] leaves it then as
+/// it is.
+template <class F>
+concept spares_rows = requires
+{
+    std::remove_cvref_t<F>::spares_rows;
+};
+
 namespace detail {
 
 /// What is done with tensors of positions only: a state's `map` leaves out what it keeps without T, a row [B,R] say.
@@ -61,12 +69,6 @@ struct along_positions : F {
 };
 template <class F>
 along_positions(F) -> along_positions<F>;
-
-template <class F>
-concept spares_rows = requires
-{
-    std::remove_cvref_t<F>::spares_rows;
-};
 
 }  // namespace detail
 

@@ -67,8 +67,7 @@ struct multi_head {
         const auto shape = shape_of(annotations);
         require_shape("multi_head::on", "the values", shape_of(values), {shape[0], shape[1], shape_of(values)[2]},
                       "one for each annotation");
-        return prepared(ops::clear_padding(annotations, real), ops::clear_padding(values, real), std::move(real),
-                        no_mask{});
+        return prepared(ops::clear_padding(annotations, real), ops::clear_padding(values, real), real, no_mask{});
     }
 
     /// What is remembered before the first step of a batch: a state for each head.
@@ -181,24 +180,13 @@ private:
         const std::size_t n = detail::count_of(heads);
         detail::require_some("multi_head: heads", n);
         const auto K = ops::split(ops::linear(annotations, W_K), n), V = ops::split(ops::linear(values, W_V), n);
-        auto memories = each([&](const auto& head, auto i) { return memory_of(head, K[i], V[i], real, mask); });
+        auto memories = each([&](const auto& head, auto i) {
+            static_assert(decltype(head.score)::weights == weight_kind::per_position,
+                          "heed: multi_head returns one weight for each head and position, [B,n,T]: its heads need a "
+                          "score per position, and combine::weighted_sum");
+            return head.on_cleared(K[i], V[i], real, mask);
+        });
         return several_memories<decltype(memories)>{std::move(memories)};
-    }
-
-    template <class Head, class Annotations, class Values, class Mask>
-    static auto memory_of(const Head& head, const Annotations& annotations, const Values& values, const lengths& real,
-                          const Mask& mask)
-    {
-        static_assert(decltype(head.score)::weights == weight_kind::per_position,
-                      "heed: multi_head returns one weight for each head and position, [B,n,T]: its heads need a score "
-                      "per position, and combine::weighted_sum");
-        if constexpr (requires { head.score.prepare(annotations); }) {
-            auto keys = head.score.prepare(annotations);
-            auto in_family = same_family(keys, values);
-            return memory<decltype(in_family), decltype(keys), Mask>{std::move(in_family), std::move(keys), real, mask};
-        } else {
-            return memory<Values, Annotations, Mask>{values, annotations, real, mask};
-        }
     }
 
     template <class Ask>

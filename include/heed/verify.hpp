@@ -16,6 +16,8 @@
 ///     const verification report = heed::verify(attend, {.query = 3, .width = 5});
 ///     if (!report) std::puts(report.text().c_str());
 ///
+/// A multi_head or a multi_hop is verified in the same words.
+///
 /// The mechanism is run on made-up sentences of several lengths, 0 and 1 among them, alone and in batches, in every
 /// form, on a tape and without, in double and in float; `contract::name` says what of.
 namespace heed {
@@ -64,12 +66,14 @@ struct verification_sizes {
 /// that it asks for by name and size:
 ///
 ///     heed::verify(attend, sizes, [](auto part) { return state_and_word{part("state", 3), part("word", 2)}; });
-template <class Score, class Normalize, class Combine, class Describe>
-verification verify(const attention<Score, Normalize, Combine>& attend, const verification_sizes& sizes,
-                    const Describe& describe)
+template <class Mechanism, class Describe>
+verification verify(const Mechanism& attend, const verification_sizes& sizes, const Describe& describe)
 {
     using namespace detail::verifying;
-    using mechanism = attention<Score, Normalize, Combine>;
+    static_assert(
+        requires { attend.on(array<double, 3>(), lengths()); },
+        "heed: verify takes a mechanism: an attention{score, normalize, combine}, or several of them in a "
+        "multi_head or multi_hop, or what has the same calls");
     for_each_parameter(attend, [](const std::string&, const auto& x) {
         static_assert(std::is_same_v<element_of<decltype(x)>, double> && plain_tensor<decltype(x)>,
                       "heed: verify takes a mechanism whose parameters are arrays of double; float follows from it");
@@ -77,7 +81,7 @@ verification verify(const attention<Score, Normalize, Combine>& attend, const ve
 
     const auto made_up = [&](std::size_t B, std::size_t T, std::size_t S) {
         random_source source{sizes.seed};
-        std::pair made{problem<mechanism, array<double, 3>>{attend, {}, {}},
+        std::pair made{problem<Mechanism, array<double, 3>>{attend, {}, {}},
                        setting<Describe>{describe, layout_of(describe), {}, S}};
         made.first.annotations = normal_numbers<double, 3>({B, T, sizes.width}, source.next_stream());
         for (const part_layout& part : made.second.layout) {
@@ -136,8 +140,8 @@ verification verify(const attention<Score, Normalize, Combine>& attend, const ve
 }
 
 /// Verifies a mechanism of double arrays whose query is one tensor [B,Q].
-template <class Score, class Normalize, class Combine>
-verification verify(const attention<Score, Normalize, Combine>& attend, const verification_sizes& sizes = {})
+template <class Mechanism>
+verification verify(const Mechanism& attend, const verification_sizes& sizes = {})
 {
     return verify(attend, sizes, [&sizes](auto part) { return part("query", sizes.query); });
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// expect: heed: this score and this combiner do not fit: .* combine::attentional and combine::gated take one of these
-// inside
+// expect: heed: this score and this combiner do not fit: .* combine::gated take one of these inside
 #include <heed/heed.hpp>
 
 using namespace heed;

@@ -137,6 +137,7 @@ TEST_CASE("the second argument meets every position of the first")
         check_empty(f, random({0, 3, 2}, 7), random({0, 2}, 8));
     };
     check(ops::add_each);
+    check(ops::tanh_of_sum_each);
     check(ops::subtract_each);
     check(ops::multiply_each);
 }

@@ -49,7 +49,7 @@ refused 'not what `translate train` writes' "$translate" score --model bad --sou
 refused 'missing: cannot be opened: No such file' "$translate" run --model missing
 refused 'is a directory' "$translate" run --model .
 
-lie '"format":"heed' '"format":"need' 'need.translate/1'
+lie '"format":"heed' '"format":"need' 'need.translate/2'
 lie '"options.hidden"' '"options.hiddem"' 'options.hidden'
 for lied in hidden embedding alignment; do
     for value in 9 0 1000000 123456789012 6148914691236517206 18446744073709551615; do

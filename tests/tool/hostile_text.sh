@@ -42,7 +42,7 @@ refused 'invalid:2:5' "${run[@]}" --input invalid
 refused 'standard input:2:5' bash -c '"$@" <invalid' - "${run[@]}"
 refused 'empty: is empty' "${run[@]}" --input empty
 refused 'nowhere: cannot be opened: No such file' "${run[@]}" --input nowhere
-refused 'folder: cannot be read' "${run[@]}" --input folder
+refused 'folder: is a directory' "${run[@]}" --input folder
 refused 'standard input: cannot be read' bash -c '"$@" <folder' - "${run[@]}"
 refused 'standard input: cannot be read' bash -c '"$@" <&-' - "${run[@]}"
 

@@ -70,6 +70,28 @@ printf '<b>&"one \033[2J\n' | "$translate" run --model model.safetensors --align
 grep -q '&lt;b&gt;&amp;&quot;one' odd.svg || fail "the SVG is not escaped"
 grep -q $'\033' odd.svg && fail "an escape sequence in the SVG"
 
+# Read from the back; short sentences only; batches of so many tokens.
+sentences 1200 3 more
+train --source more.a --target more.b --model backwards.safetensors --epochs 12 --learning-rate 0.02 --reverse-source \
+    --max-length 3 --batch-tokens 24 || fail "training backwards"
+left=$(awk 'NF > 3' more.a | wc -l)
+grep -q "^$left sentence pairs with more than 3 tokens on a side left out" log || fail "not $left pairs are too long"
+grep -q "^$((1200 - left)) sentence pairs, " log || fail "not the others are learnt from"
+[[ $(metadata options.reverse-source backwards.safetensors) == 1 ]] || fail "the model does not know of its direction"
+awk 'NF <= 3' valid.a >short.a
+awk 'NF <= 3' valid.b >short.b
+"$translate" score --model backwards.safetensors --source short.a --target short.b >scores 2>log || fail "scoring backwards"
+perplexity=$(sed -n 's/^perplexity = \([0-9]*\).*/\1/p' scores)
+((perplexity < 2)) || fail "it should have learnt this language backwards: $(cat scores)"
+# The picture is in the order of the text.
+echo 'one two three' | "$translate" run --model backwards.safetensors --alignments backwards.svg >output 2>log || fail "drawing"
+[[ $(grep -o '>\(one\|two\|three\|&lt;/s&gt;\)<' backwards.svg | head -n 4 | tr -d '\n') == '>one<>two<>three<>&lt;/s&gt;<' ]] ||
+    fail "words in another order"
+grep ' ' more.a >long.a
+grep ' ' more.b >long.b
+refused 'long.a: --max-length 1 leaves no sentence pair' train --model nothing.safetensors --source long.a --target long.b \
+    --max-length 1
+
 # The examples in --help.
 mkdir examples
 for side in en:a de:b; do
@@ -77,7 +99,7 @@ for side in en:a de:b; do
 done
 cd examples
 translate() { "$translate" "$@" 2>../log; }
-for command in train run score; do
+for command in train run score align page dictionary curves; do
     translate $command --help >help
     awk 'length > 100' help | grep . && fail "$command --help is wider than 100 columns"
     example=$(sed '1,/^Example:$/d' help)
@@ -85,7 +107,7 @@ for command in train run score; do
     [[ $command == train ]] && example+=" --epochs 1 --embedding 8 --hidden 8 --alignment 8"
     eval "$example" >output || fail "the example of $command: $example"
 done
-[[ -s en-de.safetensors && -s alignment.svg ]] || fail "the examples wrote no files"
+[[ -s en-de.safetensors && -s alignment.svg && -s test.links && -s page.html && -s en-de.dictionary && -s bleu.svg ]] || fail "the examples wrote no files"
 translate --help >help || fail "--help"
 grep -q '^  train ' help || fail "--help lacks the commands"
 version=$(translate --version) || fail "--version"

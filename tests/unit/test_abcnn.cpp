@@ -225,6 +225,30 @@ TEST_CASE("values of the three forms, and of the form without attention")
     }
 }
 
+TEST_CASE("words of 1e4: values of the loops, and finite gradients")
+{
+    each_form(2, [](const auto& block, const parts& p) {
+        const lengths first{4, 2, 0}, second{3, 5, 2};
+        auto pairs = some_pairs(first, second, 4, 5);
+        for (double& x : pairs.first) x *= 1e4;
+        for (double& x : pairs.second) x *= -1e4;
+        const auto is = block(pairs);
+        for (std::size_t b = 0; b < 3; ++b) {
+            const auto [x, y] = loops(p, rows_of(pairs.first, b, first[b]), rows_of(pairs.second, b, second[b]));
+            check_rows(is.first, b, x);
+            check_rows(is.second, b, y);
+        }
+        ad::tape<double> on;
+        problem m{block, pairs.first, pairs.second};
+        const auto lifted = ad::lift(on, m);
+        on.backward(loss_of(lifted.block(abcnn::sentences{lifted.first, first, lifted.second, second})));
+        for_each_parameter(lifted, [&](const std::string& name, const auto& v) {
+            INFO(name);
+            CHECK(support::all_finite(on.gradient(v)));
+        });
+    });
+}
+
 TEST_CASE("gradients by words, feature maps, convolution and bias")
 {
     each_form(2, [](const auto& block, const parts&) {

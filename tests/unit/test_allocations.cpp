@@ -80,6 +80,12 @@ void check_all()
     check<T>(attention{score::with_word{additive, Y}, temporal, combine::weighted_sum{}}, with_word);
     check<T>(attention{per_dimension, softmax, combine::elementwise_sum{}}, s);
     check<T>(attention{score::with_word{per_dimension, Y}, softmax, combine::elementwise_sum{}}, with_word);
+
+    const auto wide = random<T>({3, 33}, 8);
+    check<T>(attention{score::dot{}, softmax, combine::weighted_sum{}}, wide);
+    check<T>(attention{score::scaled_dot{}, softmax, combine::weighted_sum{}}, wide);
+    check<T>(attention{score::general{random<T>({12, 33}, 9)}, softmax, combine::weighted_sum{}}, s);
+    check<T>(attention{score::dot{}, normalize::local_m{4}, combine::weighted_sum{}}, wide);
 }
 
 }  // namespace

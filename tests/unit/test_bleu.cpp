@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <heed/metrics/bleu.hpp>
+#include <heed/metrics/tokenize_13a.hpp>
 
 #include <doctest/doctest.h>
 
+#include <array>
 #include <cmath>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -11,6 +14,8 @@ using heed::metrics::bleu;
 using heed::metrics::bleu_counter;
 using heed::metrics::bleu_counts;
 using heed::metrics::bleu_score;
+using heed::metrics::bleu_statistics;
+using heed::metrics::smoothing;
 using heed::text::sentence;
 using heed::text::split;
 
@@ -117,4 +122,90 @@ TEST_CASE("as many hypotheses as references")
     const std::vector<sentence> two(2), three(3);
     CHECK_THROWS_WITH_AS(bleu(two, three), "bleu: 2 hypotheses but 3 references; each sentence needs one of both",
                          heed::error);
+}
+
+TEST_CASE("several references: the most that one of them has, and the closest length")
+{
+    // "the" twice in the first, once in the second: two of seven, not three. "cat" is in the second only.
+    const std::vector<sentence> references{split("the cat is on the mat"), split("there is a cat on the mat")};
+    bleu_counter counter;
+    const bleu_counts the = counter.add(split("the the the the the the the"), references);
+    CHECK(the.matches == four{2, 0, 0, 0});
+    CHECK(the.reference_length == 7);
+    // Lengths 6 and 7: five is closer to six. Lengths 2 and 4: three is as close to both, and the shorter counts.
+    CHECK(counter.add(split("a b c d e"), references).reference_length == 6);
+    const std::vector<sentence> short_and_long{split("a b c d"), split("a b")};
+    CHECK(counter.add(split("a b c"), short_and_long).reference_length == 2);
+    CHECK(counter.counts().hypothesis_length == 15);
+    CHECK_THROWS_WITH_AS(counter.add(split("a"), std::span<const sentence>{}),
+                         "bleu: a hypothesis without a reference; it needs one at least", heed::error);
+    // An n-gram of the reference before must not be left over: "q" and "cat" are both the second word of their pair.
+    counter.add(split("x"), split("p q"));
+    CHECK(counter.add(split("cat"), split("dog")).matches == four{0, 0, 0, 0});
+}
+
+namespace {
+
+// The example of sacrebleu's README and of its tests.
+const std::array<const char*, 3> outputs{"The dog bit the man.", "It wasn't surprising.",
+                                         "The man had just bitten him."};
+const std::array<std::array<const char*, 3>, 2> translations{
+    {{"The dog bit the man.", "It was not unexpected.", "The man bit him first."},
+     {"The dog had bit the man.", "No one was surprised.", "The man had bitten the dog."}}};
+
+double sacrebleu_example(sentence (*tokenize)(std::string_view), smoothing smooth)
+{
+    std::vector<sentence> hypotheses;
+    for (const char* const line : outputs) hypotheses.push_back(tokenize(line));
+    std::vector<std::vector<sentence>> references(2);
+    for (std::size_t set = 0; set < 2; ++set)
+        for (const char* const line : translations[set]) references[set].push_back(tokenize(line));
+    bleu_counts sum;
+    for (const bleu_counts& each : bleu_statistics(hypotheses, references)) sum += each;
+    return bleu(sum, smooth).score;
+}
+
+}  // namespace
+
+TEST_CASE("the constants of sacrebleu's tests")
+{
+    CHECK(sacrebleu_example(heed::metrics::tokenize_13a, smoothing::exponential) ==
+          doctest::Approx(48.530827).epsilon(1e-8));
+    CHECK(sacrebleu_example(heed::metrics::tokenize_13a, smoothing::none) == doctest::Approx(48.530827).epsilon(1e-8));
+    CHECK(sacrebleu_example(split, smoothing::exponential) == doctest::Approx(49.1919566).epsilon(1e-8));
+}
+
+TEST_CASE("exponential smoothing: the k-th order without a match counts as 1 / 2^k of one")
+{
+    // p = 4/6, 2/5, 1/4 and 1/2 of 1/3; BP = exp(1 - 8/6).
+    const bleu_counts one = count("am I am a character sequence", "I am a symbol string sequence a a");
+    const bleu_score smooth = bleu(one, smoothing::exponential);
+    CHECK(smooth.score == doctest::Approx(100 * std::exp(-1.0 / 3) * std::pow(4.0 / 6 * 2 / 5 / 4 / 6, 0.25)));
+    CHECK(smooth.precisions[3] == doctest::Approx(100.0 / 6));
+    // p = 1/4, 1/2 of 1/3, 1/4 of 1/2, 1/8 of 1.
+    CHECK(bleu(count("a x y z", "a b c d"), smoothing::exponential).score ==
+          doctest::Approx(100 * std::pow(1.0 / 4 / 6 / 8 / 8, 0.25)));
+    CHECK(bleu(count("v x y z", "a b c d"), smoothing::exponential).score == 0.0);  // no match at all
+    CHECK(bleu(count("a b c", "a b c"), smoothing::exponential).score == 0.0);      // no 4-gram at all
+    CHECK(bleu(count("a b c d", "a b c d"), smoothing::exponential).score == doctest::Approx(100));
+}
+
+TEST_CASE("statistics of each sentence add up to those of the corpus")
+{
+    const std::vector<sentence> hypotheses{split("a b c d"), split("b c"), {}};
+    const std::vector<std::vector<sentence>> references{{split("a b c e"), split("b c d"), split("a")}};
+    const auto statistics = bleu_statistics(hypotheses, references);
+    REQUIRE(statistics.size() == 3);
+    CHECK(statistics[0].matches == four{3, 2, 1, 0});
+    CHECK(statistics[1].matches == four{2, 1, 0, 0});
+    CHECK(statistics[2].hypothesis_length == 0);
+    bleu_counts sum;
+    for (const bleu_counts& each : statistics) sum += each;
+    CHECK(sum.matches == four{5, 3, 1, 0});
+    CHECK(sum.totals == four{6, 4, 2, 1});
+    CHECK(sum.hypothesis_length == 6);
+    CHECK(sum.reference_length == 8);
+    const std::vector<std::vector<sentence>> longer{references[0], std::vector<sentence>(4)};
+    CHECK_THROWS_WITH_AS(bleu_statistics(hypotheses, longer),
+                         "bleu: 3 hypotheses but 4 references; each sentence needs one of both", heed::error);
 }

@@ -126,6 +126,7 @@ TEST_CASE("coverage embeddings keep the contracts and have the gradient of finit
 
 TEST_CASE("trap: z keeps the old coverage, r acts after the product")
 {
+    // Many a GRU cell has z the other way round: with one of these, coverage would run backwards (SPEC erratum 7).
     // σ(±1e3) is 1 or 0: with z = 1 nothing of the new comes in, with z = 0 nothing of the old stays.
     const auto c = random({2, 4, N}, 1);
     const auto alpha = random({2, 4}, 2);
@@ -160,6 +161,8 @@ TEST_CASE("trap: z keeps the old coverage, r acts after the product")
 
 TEST_CASE("trap: the score of a step knows nothing of that step's weights; the first reads c_0 as it is")
 {
+    // A known bug of a peer: its coverage had the current step in it. Another known one: coverage that was asked for
+    // and for years reached no score (SPEC erratum 8).
     const attention attend{coverage_over(parameters.score()), normalize::softmax{}, combine::weighted_sum{}};
     const auto memory = attend.on(random({2, 4, sizes.width}, 1), lengths{4, 3});
     const auto s = random({2, sizes.query}, 2);
@@ -386,6 +389,35 @@ TEST_CASE("the context of a sentence is the mean over its true length")
     CHECK(support::all_finite(contextualize.context(random({2, 0, 3}, 1), lengths{0, 0})));
 }
 
+TEST_CASE("the context of one word is that word's; numbers of 1e4 are no problem")
+{
+    random_source source{3};
+    const auto contextualize = nn::make_contextualization<double>(source, 3, 2, 4);
+    const auto x = random({2, 1, 3}, 1);
+    const auto c = contextualize.context(x, lengths{1, 0});
+    for (std::size_t i = 0; i < 4; ++i) {
+        double sum = contextualize.b(i);
+        for (std::size_t d = 0; d < 3; ++d) sum += x(0, 0, d) * contextualize.W(d, i);
+        CHECK(c(0, i) == doctest::Approx(std::tanh(sum)).epsilon(1e-14));
+        CHECK(c(1, i) == 0);
+    }
+    for (const double scale : {1e4, -1e4}) {
+        const auto far = random({2, 3, 3}, 2, scale);
+        const lengths real{3, 2};
+        ad::tape<double> on;
+        const auto lifted = ad::lift(on, contextualize);
+        const auto words = on.parameter(far);
+        const auto context = lifted.context(words, real);
+        const auto gated = lifted.source(words, context, real);
+        on.backward(ops::inner(gated, support::uneven(shape_of(gated))));
+        for (std::size_t i = 0; i < 8; ++i) CHECK(std::abs(context.data()[i]) <= 1);
+        for (std::size_t i = 0; i < far.size(); ++i) CHECK(std::abs(gated.data()[i]) <= std::abs(far.data()[i]));
+        for_each_parameter(lifted,
+                           [&](const std::string&, const auto& p) { CHECK(support::all_finite(on.gradient(p))); });
+        CHECK(support::all_finite(on.gradient(words)));
+    }
+}
+
 TEST_CASE("the gradient of contextualization, also with NaN in the padding")
 {
     random_source source{2};
@@ -455,6 +487,16 @@ TEST_CASE("temporal memory across the sentences of a document")
     // A sentence that attends to nothing leaves the sums as they were: sharing out loses nothing.
     documents.keep(next, real_next, documents.recall(next, real_next));
     CHECK(support::distance(documents.recall(next, real_next).history, L) < 1e-15);
+
+    // Scores of 1e4: in the log domain a sum is no more than its greatest part and a little.
+    auto far = state.normalize;
+    far.history = array<double, 2>{{1e4, -1e4, 1e4}, {-1e4, 1e4, nothing}};
+    normalize::history_of_words<double> kept(2);
+    kept.keep(words, real, far);
+    const auto again = kept.recall(next, real_next).history;
+    CHECK(again(0, 0) == -1e4);                                                  // 8
+    CHECK(again(0, 1) == doctest::Approx(1e4 + std::log(2.0)).epsilon(1e-15));   // 7, twice then, once now
+    CHECK(again(1, 0) == doctest::Approx(-1e4 - std::log(2.0)).epsilon(1e-15));  // 7, once then, twice now
 
     // It is used: what had attention in the sentence before counts for less, against an equal without a past.
     const array<double, 3> same(shape_of_rank<3>{2, 3, sizes.width}, 0.3);

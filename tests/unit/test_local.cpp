@@ -354,7 +354,8 @@ TEST_CASE("a window that covers the sentence is its inner normalizer")
         const auto b = dot_with(inner);
         const lengths real{6, 0, 3};
         CHECK(same_bits(weights_of(a, a.on(sentences, real), queries), weights_of(b, b.on(sentences, real), queries)));
-        CHECK(support::same_bits(a(a.on(sentences, real), queries), b(b.on(sentences, real), queries)));
+        // All queries at once: what remembers nothing is one matrix product, which sums in another order.
+        CHECK(support::distance(a(a.on(sentences, real), queries), b(b.on(sentences, real), queries)) < 1e-15);
     };
     const normalize::temporal temporal;
     const std::size_t furthest = std::numeric_limits<std::size_t>::max();

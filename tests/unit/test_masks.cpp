@@ -136,11 +136,14 @@ TEST_CASE("a mask of one query: boolean, additive and lengths say the same")
         }
         const auto short_ = attend.on(annotations, lengths{0, 2, 4});
         const auto must = attend.step(short_, query, attend.start(short_));
+        // Row 0 may see nothing. Known bugs of peers: such a row was NaN, or, with a finite number for "hidden", the
+        // mean of all values.
         const auto check = [&](const auto& mask) {
             const auto is = attend.step(memory, query, first, mask);
             CHECK(support::distance(is.context, must.context) < 1e-13);
             CHECK(support::distance(is.weights, must.weights) < 1e-13);
-            for (std::size_t i = 0; i < T; ++i) CHECK(is.weights.data()[i] == 0);  // row 0 may see nothing
+            for (std::size_t i = 0; i < T; ++i) CHECK(is.weights.data()[i] == 0);
+            for (std::size_t d = 0; d < D; ++d) CHECK(is.context(0, d) == 0);
             CHECK(support::distance(attend.read(memory, query, first, mask).context, must.context) < 1e-13);
             CHECK(support::distance(attend.compose(memory, query, first, mask).context, must.context) < 1e-13);
         };

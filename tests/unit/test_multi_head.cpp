@@ -176,41 +176,11 @@ void check_values(const auto& attend, const auto& expected, auto describe)
     check({0}, 0, 2);
 }
 
-/// The promises of heed::verify that do not ask for score, normalizer and combiner by name.
 void check_contracts(const auto& attend, auto describe)
 {
-    const auto [p, at] = support::made_up(attend, describe, {6, 0, 1, 3}, 6, 3, D);
-    CHECK_NOTHROW(running::check_names(p));
-    CHECK_NOTHROW(running::check_families(p, at));
-    CHECK_NOTHROW(running::check_empty_rows(p, at));
-    CHECK_NOTHROW(running::check_float(p, at));
-    CHECK_NOTHROW(running::check_weights_do_not_matter(p, at));
-    CHECK_NOTHROW(running::check_repeatable(p, at));
-    CHECK_NOTHROW(running::check_nothing_hidden(p, at));
-    CHECK_NOTHROW(running::check_at_once(p, at));
-    CHECK_NOTHROW(running::check_composed(p, at));
-    // Padding, and a sentence alone.
-    auto other = p;
-    for (std::size_t b = 0; b < 4; ++b) {
-        for (std::size_t i = at.real[b] * D; i < 6 * D; ++i) other.annotations.data()[b * 6 * D + i] = std::nan("");
-    }
-    const auto values = running::results<running_form::step, double>(p, at);
-    CHECK(running::differing_bits(running::results<running_form::step, double>(other, at), values) == "");
-    CHECK(running::differing_bits(running::gradients<running_form::step, true, double>(other, at),
-                                  running::gradients<running_form::step, true, double>(p, at)) == "");
-    auto alone = p;
-    alone.annotations = running::one_row(p.annotations, 3, 3);
-    for (auto& part : alone.parts) part = running::one_row(part, 3, 3);
-    auto setting = at;
-    setting.real = lengths{3};
-    const auto single = running::results<running_form::read, double>(alone, setting);
-    for (std::size_t s = 0; s < 3; ++s) {
-        const auto& together = values[2 * s].values;
-        const std::size_t n = together.size() / 4;
-        for (std::size_t k = 0; k < n; ++k) {
-            CHECK(single[s].values[k] == doctest::Approx(together[3 * n + k]).epsilon(1e-12));
-        }
-    }
+    const verification report = verify(attend, {.width = D}, describe);
+    CHECK_MESSAGE(bool(report), report.text());
+    CHECK(report.contracts.size() > 10);
 }
 
 template <class Heads>

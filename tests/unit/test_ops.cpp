@@ -92,6 +92,10 @@ TEST_CASE("the second argument meets every position")
     check(ops::add_each, [](double a, double b) { return a + b; });
     check(ops::subtract_each, [](double a, double b) { return a - b; });
     check(ops::multiply_each, [](double a, double b) { return a * b; });
+    const auto in_two = ops::tanh(ops::add_each(h, s));
+    CHECK(support::same_bits(ops::tanh_of_sum_each(h, s), in_two));
+    ad::tape<double> on;
+    CHECK(support::same_bits(ops::tanh_of_sum_each(h, on.parameter(s)), in_two));
 }
 
 TEST_CASE("scores of 1e4 and what is no number")

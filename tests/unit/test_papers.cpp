@@ -254,6 +254,10 @@ TEST_CASE("Gehring et al. 2017")
     CHECK(once(gehring::layer(one.W, one.b), query) == about(weight(2)));
     const double c = once(gehring::multi_step(std::vector{one, one}), query);
     CHECK(c == about(weight(2 + weight(2))));
+    // Far queries, one after the other: d = ±1e4 each time.
+    const auto hops = gehring::multi_step(std::vector{one, one});
+    CHECK(once(hops, state_and_word{number(1e4), number(0)}) == 1);
+    CHECK(once(hops, state_and_word{number(-1e4), number(0)}) == 0);
 }
 
 TEST_CASE("Vaswani et al. 2017")

@@ -288,6 +288,36 @@ TEST_CASE("temperature divides the scores, before any mask is added")
     CHECK(now.weights(0, 1) == 0);
 }
 
+TEST_CASE_TEMPLATE("temperature is its equation: padding, one position, an empty row, scores of 1e4", T, float, double)
+{
+    const auto check = [](const auto& scores, const lengths& real, double tau) {
+        CAPTURE(tau);
+        const std::size_t batch = scores.shape()[0], positions = scores.shape()[1];
+        const std::size_t width = scores.size() / (batch * positions);
+        const auto weights = normalize::temperature{tau}(scores, no_state{}, plain_moment{real});
+        for (std::size_t b = 0; b < batch; ++b) {
+            for (std::size_t d = 0; d < width; ++d) {
+                const auto e = column(scores, real, b, d);
+                double sum = 0;
+                for (std::size_t t = 0; t < positions; ++t) {
+                    double below = 0;  // Σ_k exp((e_k − e_t) / τ): a weight is one over it
+                    for (const double x : e) below += t < real[b] ? std::exp((x - e[t]) / tau) : 0;
+                    const double is = static_cast<double>(weights.data()[(b * positions + t) * width + d]);
+                    CHECK(is == doctest::Approx(t < real[b] ? 1 / below : 0).epsilon(sizeof(T) == 4 ? 1e-5 : 1e-12));
+                    sum += is;
+                }
+                CHECK(sum == doctest::Approx(real[b] > 0 ? 1 : 0).epsilon(1e-5));
+            }
+        }
+    };
+    for (const double tau : {0.3, 1.0, 2.5}) {
+        check(random<T>({4, 7}, 1, 2.0), {7, 0, 1, 4}, tau);
+        check(random<T>({1, 1}, 2), {1}, tau);
+        check(random<T>({2, 5, 3}, 3), {5, 2}, tau);
+        check(row_of<T>({1e4, -1e4, 1e4, 1e4 - 0.5}), {4}, tau);
+    }
+}
+
 TEST_CASE("temperature: as it falls, weight goes to the greatest score; as it rises, to all")
 {
     const auto scores = random({1, 6}, 12);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <heed/ad/all_pairs.hpp>
+#include <heed/ad/columns.hpp>
 #include <heed/ad/convolution.hpp>
 #include <heed/ad/coverage.hpp>
 #include <heed/ad/elementwise.hpp>

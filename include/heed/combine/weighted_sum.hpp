@@ -2,6 +2,7 @@
 #pragma once
 
 #include <heed/concepts.hpp>
+#include <heed/ops/all_pairs.hpp>
 #include <heed/ops/products.hpp>
 
 namespace heed::combine {
@@ -16,6 +17,11 @@ struct weighted_sum {
                     const tensor auto& values) const  // [B,T], [B,T,D] -> [B,D]
     {
         return ops::weighted_sum(weights_of_positions, values);
+    }
+
+    auto combine_all(const tensor auto& weights_of_queries, const tensor auto& values) const
+    {
+        return ops::weighted_sums(weights_of_queries, values);
     }
 
     static auto parameters(auto&, auto&&) { return combine::weighted_sum{}; }

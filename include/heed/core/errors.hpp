@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 namespace heed {
 
@@ -31,14 +32,51 @@ std::string shape_text(const Shape& shape)
     return text + "]";
 }
 
-/// Throws shape_error "<where>: <name> is [2,3] but must be [2,5] (<why>)" unless the shapes are equal.
+namespace detail {
+
+/// A piece of a message: a text, a number or a shape.
+inline void append_text(std::string& message, std::string_view text) { message += text; }
+inline void append_text(std::string& message, std::size_t number) { message += std::to_string(number); }
 template <std::size_t N>
-void require_shape(std::string_view where, std::string_view name, const std::array<std::size_t, N>& is,
-                   const std::array<std::size_t, N>& must, std::string_view why)
+void append_text(std::string& message, const std::array<std::size_t, N>& shape)
 {
-    if (is == must) return;
-    throw shape_error(std::string(where) + ": " + std::string(name) + " is " + shape_text(is) + " but must be " +
-                      shape_text(must) + " (" + std::string(why) + ")");
+    message += shape_text(shape);
+}
+
+/// Not inlined: checks run at every step, messages are put together only where something does not fit.
+template <std::size_t N, class... Why>
+[[noreturn, gnu::noinline, gnu::cold]] void throw_shape_error(std::string_view where, std::string_view name,
+                                                              const std::array<std::size_t, N>& is,
+                                                              const std::array<std::size_t, N>& must, const Why&... why)
+{
+    std::string message{where};
+    message += ": ";
+    message += name;
+    message += " is " + shape_text(is) + " but must be " + shape_text(must) + " (";
+    (append_text(message, why), ...);
+    throw shape_error(message + ")");
+}
+
+}  // namespace detail
+
+/// a == b, without the call of memcmp that g++ makes of comparing arrays.
+template <std::size_t N>
+constexpr bool same_shape(const std::array<std::size_t, N>& a, const std::array<std::size_t, N>& b)
+{
+    bool same = true;
+    for (std::size_t axis = 0; axis < N; ++axis) same = same && a[axis] == b[axis];
+    return same;
+}
+
+/// Throws shape_error "<where>: <name> is [2,3] but must be [2,5] (<why>)" unless the shapes are equal. `why`: texts,
+/// numbers and shapes, which become one text only then.
+template <std::size_t N, class... Why>
+void require_shape(std::string_view where, std::string_view name, const std::array<std::size_t, N>& is,
+                   const std::type_identity_t<std::array<std::size_t, N>>& must, const Why&... why)
+{
+    if (same_shape(is, must)) [[likely]]
+        return;
+    detail::throw_shape_error(where, name, is, must, why...);
 }
 
 }  // namespace heed

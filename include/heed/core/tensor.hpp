@@ -170,7 +170,7 @@ array<std::remove_const_t<T>, N> copy_of(const tensor_view<T, N>& x)
 template <class T, std::size_t N>
 void fit(array<T, N>& storage, const shape_of_rank<N>& shape)
 {
-    if (storage.shape() != shape) storage.resize(shape);
+    if (!same_shape(storage.shape(), shape)) storage.resize(shape);
 }
 
 }  // namespace heed

@@ -10,7 +10,7 @@ namespace heed::kernels {
 
 /// Σ_i a_i b_i, in four partial sums of registers.
 template <class T>
-T dot(std::size_t n, const T* a, const T* b)
+HEED_SIMD_INLINE T dot(std::size_t n, const T* a, const T* b)
 {
     constexpr std::size_t L = simd::lanes<T>;
     simd::vec<T> s0{}, s1{}, s2{}, s3{};

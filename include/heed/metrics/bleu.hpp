@@ -2,6 +2,7 @@
 #pragma once
 
 #include <heed/core/errors.hpp>
+#include <heed/metrics/ngrams.hpp>
 #include <heed/text/sentence.hpp>
 
 #include <algorithm>
@@ -12,18 +13,35 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <string_view>
 #include <unordered_map>
+#include <vector>
 
 namespace heed::metrics {
 
-/// What BLEU is computed from, summed over a corpus: n-grams that match, n-grams that there are (index n - 1), lengths.
+/// What BLEU is computed from: n-grams that match, n-grams that there are (index n - 1), lengths. Of one sentence, or
+/// summed over a corpus.
 struct bleu_counts {
     std::array<std::size_t, 4> matches{};
     std::array<std::size_t, 4> totals{};
     std::size_t hypothesis_length = 0;
     std::size_t reference_length = 0;
+
+    bleu_counts& operator+=(const bleu_counts& other)
+    {
+        for (std::size_t n = 0; n < 4; ++n) {
+            matches[n] += other.matches[n];
+            totals[n] += other.totals[n];
+        }
+        hypothesis_length += other.hypothesis_length;
+        reference_length += other.reference_length;
+        return *this;
+    }
 };
+
+/// What to do with an order of n-grams that has no match. `none`: the score is 0, as in multi-bleu.perl. `exponential`:
+/// the k-th such order counts as 1/2ᵏ of a match, as in mteval-v13a and, by default, sacrebleu (Chen & Cherry 2014,
+/// method 3); without any match at all the score is still 0.
+enum class smoothing { none, exponential };
 
 /// A BLEU score and what it is made of.
 struct bleu_score {
@@ -40,8 +58,8 @@ struct bleu_score {
 ///     BLEU = 100 · BP · exp(¼ Σ_{n=1..4} log p_n)        Papineni et al. 2002 · SPEC Q1
 ///     p_n  = clipped matches / n-grams of the hypotheses,  BP = min(1, exp(1 - r / h))
 ///
-/// As multi-bleu.perl: no smoothing, so the score is 0 where an order has no match.
-inline bleu_score bleu(const bleu_counts& counts)
+/// An order without any n-gram (no hypothesis of four words) makes the score 0, with smoothing, too.
+inline bleu_score bleu(const bleu_counts& counts, smoothing smooth = smoothing::none)
 {
     bleu_score result;
     result.hypothesis_length = counts.hypothesis_length;
@@ -51,14 +69,19 @@ inline bleu_score bleu(const bleu_counts& counts)
     const double ratio = static_cast<double>(counts.reference_length) / static_cast<double>(counts.hypothesis_length);
     result.brevity_penalty = ratio > 1 ? std::exp(1 - ratio) : 1;
 
+    // No order can match where no word does.
+    const bool smoothed = smooth == smoothing::exponential && counts.matches[0] > 0;
     bool every_order_matches = true;
     double sum_of_logs = 0;
+    double share = 1;
     for (std::size_t n = 0; n < 4; ++n) {
-        if (counts.matches[n] == 0 || counts.totals[n] == 0) {
+        double matches = static_cast<double>(counts.matches[n]);
+        if (counts.matches[n] == 0 && smoothed) matches = share /= 2;
+        if (matches == 0 || counts.totals[n] == 0) {
             every_order_matches = false;
             continue;
         }
-        const double precision = static_cast<double>(counts.matches[n]) / static_cast<double>(counts.totals[n]);
+        const double precision = matches / static_cast<double>(counts.totals[n]);
         result.precisions[n] = 100 * precision;
         sum_of_logs += std::log(precision);
     }
@@ -69,73 +92,108 @@ inline bleu_score bleu(const bleu_counts& counts)
 /// Gathers the counts sentence by sentence, in time linear in the tokens.
 class bleu_counter {
 public:
-    /// Adds a hypothesis and its one reference. Either may be empty.
-    void add(std::span<const std::string> hypothesis, std::span<const std::string> reference)
+    /// Adds a hypothesis and its one reference, and returns their counts. Either may be empty.
+    bleu_counts add(std::span<const std::string> hypothesis, std::span<const std::string> reference)
     {
-        counts_.hypothesis_length += hypothesis.size();
-        counts_.reference_length += reference.size();
-        visit(reference, [](std::size_t, std::size_t& left) { ++left; });
-        visit(hypothesis, [this](std::size_t n, std::size_t& left) {
-            ++counts_.totals[n];
-            if (left == 0) return;  // clipped: the reference's occurrences are used up
-            --left;
-            ++counts_.matches[n];
-        });
-        words_.clear();
-        grams_.clear();
+        count_reference(reference);
+        return count_hypothesis(hypothesis, reference.size());
+    }
+
+    /// The same with several references: each n-gram is clipped at the most that one of them has of it, and the length
+    /// that counts is the closest one (of two equally close, the shorter). Throws heed::error if there is none.
+    bleu_counts add(std::span<const std::string> hypothesis, std::span<const text::sentence> references)
+    {
+        if (references.empty()) throw error("bleu: a hypothesis without a reference; it needs one at least");
+        std::size_t closest = references.front().size();
+        const auto distance = [&](std::size_t length) {
+            return std::max(length, hypothesis.size()) - std::min(length, hypothesis.size());
+        };
+        for (const text::sentence& each : references) {
+            count_reference(each);
+            const std::size_t length = each.size();
+            if (distance(length) < distance(closest) || (distance(length) == distance(closest) && length < closest))
+                closest = length;
+        }
+        return count_hypothesis(hypothesis, closest);
     }
 
     const bleu_counts& counts() const { return counts_; }
-    bleu_score score() const { return bleu(counts_); }
+    bleu_score score(smoothing smooth = smoothing::none) const { return bleu(counts_, smooth); }
 
 private:
-    // Up to four words by number, the unused places 0: exact, unlike a hash of their text.
-    using gram = std::array<std::uint32_t, 4>;
-
-    struct gram_hash {
-        std::size_t operator()(const gram& words) const
-        {
-            std::uint64_t state = 0;
-            for (const std::uint32_t word : words) {
-                state = (state ^ word) * 0x9E3779B97F4A7C15u;
-                state ^= state >> 29;
-            }
-            return static_cast<std::size_t>(state);
-        }
+    struct occurrences {
+        std::size_t left = 0;     // to be matched: the most that one reference has
+        std::size_t current = 0;  // in the reference at hand
+        std::size_t reference = 0;
     };
 
-    void visit(std::span<const std::string> sentence, auto&& see)
+    void count_reference(std::span<const std::string> reference)
     {
-        gram last{};  // the latest word first
-        for (std::size_t i = 0; i < sentence.size(); ++i) {
-            last = {number(sentence[i]), last[0], last[1], last[2]};
-            gram words{};
-            for (std::size_t n = 0; n < 4 && n <= i; ++n) {
-                words[n] = last[n];
-                see(n, grams_[words]);
-            }
-        }
+        ++reference_;
+        detail::for_each_gram<4>(numbers_(reference), 4, [this](std::size_t, const detail::gram<4>& words) {
+            occurrences& these = grams_[words];
+            if (these.reference != reference_) these.current = 0;
+            these.reference = reference_;
+            these.left = std::max(these.left, ++these.current);
+        });
     }
 
-    std::uint32_t number(std::string_view word)
+    bleu_counts count_hypothesis(std::span<const std::string> hypothesis, std::size_t reference_length)
     {
-        return words_.emplace(word, static_cast<std::uint32_t>(words_.size() + 1)).first->second;
+        bleu_counts here;
+        here.hypothesis_length = hypothesis.size();
+        here.reference_length = reference_length;
+        detail::for_each_gram<4>(numbers_(hypothesis), 4, [&](std::size_t n, const detail::gram<4>& words) {
+            ++here.totals[n];
+            const auto found = grams_.find(words);
+            if (found == grams_.end() || found->second.left == 0) return;  // clipped: all are used up
+            --found->second.left;
+            ++here.matches[n];
+        });
+        counts_ += here;
+        numbers_.clear();
+        grams_.clear();
+        reference_ = 0;
+        return here;
     }
 
     bleu_counts counts_;
-    std::unordered_map<std::string_view, std::uint32_t> words_;  // of the pair at hand
-    std::unordered_map<gram, std::size_t, gram_hash> grams_;     // in its reference, not matched yet
+    detail::word_numbers numbers_;  // of the words of the pair at hand
+    std::unordered_map<detail::gram<4>, occurrences, detail::gram_hash> grams_;
+    std::size_t reference_ = 0;
 };
 
+/// The counts of each sentence by itself, which is what the bootstrap needs. `references` has one list of sentences for
+/// each set of references. Throws heed::error if the counts of sentences differ.
+inline std::vector<bleu_counts> bleu_statistics(std::span<const text::sentence> hypotheses,
+                                                std::span<const std::vector<text::sentence>> references)
+{
+    for (const auto& each : references)
+        if (each.size() != hypotheses.size())
+            throw error("bleu: " + std::to_string(hypotheses.size()) + " hypotheses but " +
+                        std::to_string(each.size()) + " references; each sentence needs one of both");
+    bleu_counter counter;
+    std::vector<bleu_counts> result;
+    result.reserve(hypotheses.size());
+    std::vector<text::sentence> here(references.size());
+    for (std::size_t i = 0; i < hypotheses.size(); ++i) {
+        for (std::size_t r = 0; r < references.size(); ++r) here[r] = references[r][i];
+        result.push_back(counter.add(hypotheses[i], std::span<const text::sentence>(here)));
+    }
+    return result;
+}
+
 /// Corpus BLEU over the given tokens, one reference a sentence. Throws heed::error if the counts of sentences differ.
-inline bleu_score bleu(std::span<const text::sentence> hypotheses, std::span<const text::sentence> references)
+inline bleu_score bleu(std::span<const text::sentence> hypotheses, std::span<const text::sentence> references,
+                       smoothing smooth = smoothing::none)
 {
     if (hypotheses.size() != references.size())
         throw error("bleu: " + std::to_string(hypotheses.size()) + " hypotheses but " +
                     std::to_string(references.size()) + " references; each sentence needs one of both");
     bleu_counter counter;
-    for (std::size_t i = 0; i < hypotheses.size(); ++i) counter.add(hypotheses[i], references[i]);
-    return counter.score();
+    for (std::size_t i = 0; i < hypotheses.size(); ++i)
+        counter.add(hypotheses[i], std::span<const std::string>(references[i]));
+    return counter.score(smooth);
 }
 
 inline std::string bleu_score::text() const

@@ -16,6 +16,7 @@ namespace heed::normalize {
 /// Positions behind a row's length, and scores of -inf, have weight and gradient 0; a row that has nothing else is a
 /// row of zeros. No deviation.
 struct entmax15 {
+    static constexpr bool row_by_row = true;      // see at_once.hpp
     static constexpr bool ignores_offset = true;  // of e + c as of e: see temperature
 
     auto operator()(const tensor auto& scores, const auto& at) const  // [B,T] or [B,T,D], the same

@@ -28,8 +28,9 @@ namespace heed::normalize {
 /// that the document has not had starts without history, as `temporal` does. For scores per position, and without
 /// gradient: the past of a document is a constant.
 ///
-///     normalize::history_of_words<float> documents(B);         // row b of each batch is the next sentence of document
-///     b auto state = attend.start(memory); state.normalize = documents.recall(words, real);         // words [T,B]
+///     normalize::history_of_words<float> documents(B);         // row b of each batch: the next sentence of document b
+///     auto state = attend.start(memory);
+///     state.normalize = documents.recall(words, real);         // words [T,B]
 ///     ... step ...
 ///     documents.keep(words, real, state.normalize);
 template <class T>

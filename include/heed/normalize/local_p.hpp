@@ -23,7 +23,7 @@ namespace heed::normalize {
 ///     α_{t,s} = inner(e_{t,s}) exp(-(s - p_t)² / 2σ²),  σ = D/2,  s within [p_t - D, p_t + D]     eq. 10 · SPEC N8
 ///
 /// h_t is the query; of a query in parts its `state`. S is the number of positions of the row that the query may see;
-/// s counts from 0, p_t is a real number.
+/// s counts from 0, p_t is a real number. (Jia's survey prints v_n and W_n in eq. 5, a slip: SPEC §15.1.)
 ///
 /// Only the window is computed, as in `local_m`, which also says what an inner normalizer remembers.
 /// As in the paper the Gaussian comes after normalising, so that weights sum to less than 1 (SPEC §15.2); with
@@ -146,7 +146,7 @@ private:
 };
 
 template <class Matrix, class Vector>
-local_p(Matrix, Vector, std::size_t) -> local_p<Matrix, Vector>;
+local_p(Matrix, Vector, std::size_t = 10) -> local_p<Matrix, Vector>;
 template <class Matrix, class Vector, class Inner>
 local_p(Matrix, Vector, std::size_t, Inner) -> local_p<Matrix, Vector, Inner>;
 template <class Matrix, class Vector, class Inner, class History>

@@ -14,6 +14,7 @@ namespace heed::normalize {
 /// dimension too. Positions behind a row's length, and scores of -inf, have weight and gradient 0.
 /// Deviation: the bias is one number for the whole model, also where the sentences of a batch differ in length.
 struct sigmoid {
+    static constexpr bool row_by_row = true;  // see at_once.hpp
     double bias = 0;
 
     auto operator()(const tensor auto& scores, const auto& at) const  // [B,T] or [B,T,D], the same

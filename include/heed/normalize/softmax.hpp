@@ -14,6 +14,7 @@ namespace heed::normalize {
 /// Sums run over the positions before each row's length; behind it the weight is exactly 0. A row without any position
 /// has no weights at all: zeros, and no gradient.
 struct softmax {
+    static constexpr bool row_by_row = true;  // see at_once.hpp
     static constexpr bool ignores_offset = true;
 
     auto operator()(const tensor auto& scores, const auto& at) const  // [B,T] or [B,T,D], the same

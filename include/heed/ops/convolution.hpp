@@ -66,7 +66,7 @@ struct pool_windows_op : operation<pool_windows_op> {
     static shape_of_rank<3> result_shape(const shape_of_rank<3>& x, const shape_of_rank<2>& a, std::size_t width)
     {
         detail::require_width("pool_windows", width);
-        require_shape("pool_windows", "the weights", a, {x[0], x[1]}, "one for each column of " + shape_text(x));
+        require_shape("pool_windows", "the weights", a, {x[0], x[1]}, "one for each column of ", x);
         if (x[1] + 1 < width) {
             throw shape_error("pool_windows: windows of " + std::to_string(width) + " columns in " + shape_text(x) +
                               ", which has only " + std::to_string(x[1]));
@@ -98,7 +98,7 @@ struct pool_windows_op : operation<pool_windows_op> {
     auto plain(const X& x, const A& a, std::size_t width) const
     {
         using T = element_of<X>;
-        array<T, 3> y(result_shape(shape_of(x), shape_of(a), width));
+        auto y = storage_for<T, 3>(result_shape(shape_of(x), shape_of(a), width));
         compute<T>(y.shape(), width, view_of(x).data, view_of(a).data, y.data());
         return y;
     }
@@ -124,7 +124,7 @@ struct transpose_op : operation<transpose_op> {
     {
         using T = element_of<X>;
         const shape_of_rank<3> shape = shape_of(x);
-        array<T, 3> y(shape_of_rank<3>{shape[0], shape[2], shape[1]});
+        auto y = storage_for<T, 3>(shape_of_rank<3>{shape[0], shape[2], shape[1]});
         each_number(shape, [&](std::size_t from, std::size_t to) { y.data()[to] = view_of(x).data[from]; });
         return y;
     }

@@ -18,8 +18,8 @@ struct coverage_gru_op : operation<coverage_gru_op> {
                       const shape_of_rank<3>& products, const shape_of_rank<3>& coverage)
     {
         const auto [B, T, N] = coverage;
-        require_shape("coverage_gru", "the word", word, {B, 3 * N},
-                      "three gates for each row of the coverage " + shape_text(coverage));
+        require_shape("coverage_gru", "the word", word, {B, 3 * N}, "three gates for each row of the coverage ",
+                      coverage);
         require_shape("coverage_gru", "the weights", weights, {B, T}, "one for each position of the coverage");
         require_shape("coverage_gru", "the vector for the weights", by_weight, {3 * N}, "one number for each gate");
         require_shape("coverage_gru", "the product", products, {B, T, 3 * N}, "three gates for each position");
@@ -31,7 +31,7 @@ struct coverage_gru_op : operation<coverage_gru_op> {
         using T = element_of<C>;
         check(shape_of(word), shape_of(weights), shape_of(by_weight), shape_of(products), shape_of(coverage));
         const auto [B, positions, N] = shape_of(coverage);
-        array<T, 3> next(shape_of(coverage));
+        auto next = storage_for<T, 3>(shape_of(coverage));
         array<T, 1> gates(shape_of_rank<1>{B * 3 * N});
         kernels::coverage_update<T>({B, positions, N, view_of(word).data, view_of(weights).data,
                                      view_of(by_weight).data, view_of(products).data, view_of(coverage).data},
@@ -45,8 +45,8 @@ inline constexpr coverage_gru_op coverage_gru{};
 struct add_outer_op : operation<add_outer_op> {
     static void check(const shape_of_rank<3>& keys, const shape_of_rank<2>& x, const shape_of_rank<1>& v)
     {
-        require_shape("add_outer", "x", x, {keys[0], keys[1]}, "one for each position of the keys " + shape_text(keys));
-        require_shape("add_outer", "v", v, {keys[2]}, "as long as a key of " + shape_text(keys));
+        require_shape("add_outer", "x", x, {keys[0], keys[1]}, "one for each position of the keys ", keys);
+        require_shape("add_outer", "v", v, {keys[2]}, "as long as a key of ", keys);
     }
 
     template <class T>
@@ -65,7 +65,7 @@ struct add_outer_op : operation<add_outer_op> {
         using T = element_of<K>;
         const auto shape = shape_of(keys);
         check(shape, shape_of(x), shape_of(v));
-        array<T, 3> y(shape);
+        auto y = storage_for<T, 3>(shape);
         compute<T>(shape[0] * shape[1], shape[2], view_of(keys).data, view_of(x).data, view_of(v).data, y.data());
         return y;
     }
@@ -95,7 +95,7 @@ struct add_share_op : operation<add_share_op> {
     {
         using T = element_of<C>;
         check(shape_of(coverage), shape_of(weights), shape_of(fertility));
-        array<T, 2> y(shape_of(coverage));
+        auto y = storage_for<T, 2>(shape_of(coverage));
         compute<T>(y.size(), view_of(coverage).data, view_of(weights).data, view_of(fertility).data, y.data());
         return y;
     }
@@ -170,7 +170,7 @@ struct convolve_op : operation<convolve_op> {
         using T = element_of<X>;
         const shape_of_rank<2> shape = shape_of(x), form = shape_of(filters);
         check(form);
-        array<T, 3> y(shape_of_rank<3>{shape[0], shape[1], form[0]});
+        auto y = storage_for<T, 3>(shape_of_rank<3>{shape[0], shape[1], form[0]});
         array<T, 1> padded(shape_of_rank<1>{shape[1] + form[1] - 1});
         compute<T>(shape, form, view_of(x).data, view_of(filters).data, padded.data(), y.data());
         return y;

@@ -106,6 +106,24 @@ struct add {
         return dy;
     }
 };
+/// tanh(a + b) in one pass: the hidden layer of additive scores, the largest temporary of a step.
+struct tanh_of_sum {
+    template <class T, class V>
+    static V value(V a, V b)
+    {
+        return simd::tanh(a + b);
+    }
+    template <class T, class V>
+    static V slope_a(V, V, V y, V dy)
+    {
+        return dy * (1 - y * y);
+    }
+    template <class T, class V>
+    static V slope_b(V, V, V y, V dy)
+    {
+        return dy * (1 - y * y);
+    }
+};
 struct subtract {
     template <class T, class V>
     static V value(V a, V b)
@@ -198,7 +216,7 @@ struct unary : operation<unary<F>> {
     auto plain(const X& x) const
     {
         using T = element_of<X>;
-        array<T, rank_of<X>> y(shape_of(x));
+        auto y = storage_for<T, rank_of<X>>(shape_of(x));
         const auto from = view_of(x);
         simd::parallel_transform(
             from.size(), y.data(), [](auto v) { return F::template value<T>(v); }, static_cast<const T*>(from.data));
@@ -225,7 +243,7 @@ struct binary : operation<binary<F>> {
         static_assert(rank_of<A> == rank_of<B>, "heed: an elementwise operation takes two tensors of the same rank");
         using T = element_of<A>;
         check(shape_of(a), shape_of(b));
-        array<T, rank_of<A>> y(shape_of(a));
+        auto y = storage_for<T, rank_of<A>>(shape_of(a));
         simd::parallel_transform(
             view_of(a).size(), y.data(), [](auto u, auto v) { return F::template value<T>(u, v); },
             static_cast<const T*>(view_of(a).data), static_cast<const T*>(view_of(b).data));
@@ -243,7 +261,7 @@ struct binary_each : operation<binary_each<F>> {
     void check(const shape_of_rank<3>& a, const shape_of_rank<2>& b) const
     {
         require_shape(name, "the second argument", b, shape_of_rank<2>{a[0], a[2]},
-                      "one row for each row of the first, which is " + shape_text(a));
+                      "one row for each row of the first, which is ", a);
     }
 
     template <plain_tensor A, plain_tensor B>
@@ -252,7 +270,7 @@ struct binary_each : operation<binary_each<F>> {
         static_assert(rank_of<A> == 3 && rank_of<B> == 2, "heed: an ..._each operation takes [B,T,A] and [B,A]");
         using T = element_of<A>;
         check(shape_of(a), shape_of(b));
-        array<T, 3> y(shape_of(a));
+        auto y = storage_for<T, 3>(shape_of(a));
         const auto [B_, T_, A_] = shape_of(a);
         const T* from = view_of(a).data;
         const T* row = view_of(b).data;
@@ -282,6 +300,7 @@ inline constexpr binary<functions::logaddexp> logaddexp{"logaddexp"};
 inline constexpr binary<functions::discount> discount{"discount"};
 
 inline constexpr binary_each<functions::add> add_each{"add_each"};
+inline constexpr binary_each<functions::tanh_of_sum> tanh_of_sum_each{"tanh_of_sum_each"};
 inline constexpr binary_each<functions::subtract> subtract_each{"subtract_each"};
 inline constexpr binary_each<functions::multiply> multiply_each{"multiply_each"};
 
@@ -291,7 +310,7 @@ struct scale_op : operation<scale_op> {
     auto plain(const X& x, double factor) const
     {
         using T = element_of<X>;
-        array<T, rank_of<X>> y(shape_of(x));
+        auto y = storage_for<T, rank_of<X>>(shape_of(x));
         simd::parallel_transform(
             view_of(x).size(), y.data(), [f = static_cast<T>(factor)](auto v) { return v * f; },
             static_cast<const T*>(view_of(x).data));

@@ -25,15 +25,8 @@ namespace detail {
 inline void check_fused(const char* name, const shape_of_rank<2>& query, const shape_of_rank<3>& keys,
                         const shape_of_rank<3>& values, const lengths& real)
 {
-    // This runs at every step: a message is put together, and memory asked for, only where something does not fit.
-    if (query != shape_of_rank<2>{keys[0], keys[2]}) {
-        require_shape(name, "the projected query", query, {keys[0], keys[2]},
-                      "one row for each row of the keys " + shape_text(keys));
-    }
-    if (values[0] != keys[0] || values[1] != keys[1]) {
-        require_shape(name, "the values", values, {keys[0], keys[1], values[2]},
-                      "positions as the keys " + shape_text(keys));
-    }
+    require_shape(name, "the projected query", query, {keys[0], keys[2]}, "one row for each row of the keys ", keys);
+    require_shape(name, "the values", values, {keys[0], keys[1], values[2]}, "positions as the keys ", keys);
     real.require(name, keys[0], keys[1]);
 }
 
@@ -77,8 +70,9 @@ struct additive_step_op : operation<additive_step_op<temporal>> {
         (check_history(shape_of(history), at), ...);
         const T* past = nullptr;
         ((past = view_of(history).data), ...);
-        array<T, 2> context(shape_of_rank<2>{of[0], of[2]}), weights(shape_of_rank<2>{at[0], at[1]});
-        array<T, 2> next(temporal ? shape_of_rank<2>{at[0], at[1]} : shape_of_rank<2>{0, 0});
+        auto context = storage_for<T, 2>({of[0], of[2]});
+        auto weights = storage_for<T, 2>({at[0], at[1]});
+        auto next = storage_for<T, 2>(temporal ? shape_of_rank<2>{at[0], at[1]} : shape_of_rank<2>{0, 0});
         scratch memory;
         T* scores = memory.take<T>(at[0] * at[1]);
         kernels::additive_forward(kernel<T>(at, of, real.data(), view_of(query).data, view_of(keys).data,
@@ -115,8 +109,8 @@ struct per_dimension_step_op : operation<per_dimension_step_op> {
         using T = element_of<K>;
         const auto at = shape_of(keys), of = shape_of(values);
         check(shape_of(query), at, shape_of(V), of, real);
-        array<T, 2> context(shape_of_rank<2>{of[0], of[2]});
-        array<T, 3> weights(with_weights ? of : shape_of_rank<3>{0, 0, 0});
+        auto context = storage_for<T, 2>(shape_of_rank<2>{of[0], of[2]});
+        auto weights = storage_for<T, 3>(with_weights ? of : shape_of_rank<3>{0, 0, 0});
         compute<T>(at, of, real, view_of(query).data, view_of(keys).data, view_of(V).data, view_of(values).data,
                    with_weights ? weights.data() : nullptr, context.data());
         return fused_result<array<T, 2>, array<T, 3>, array<T, 2>>{std::move(context), std::move(weights),

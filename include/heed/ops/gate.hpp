@@ -15,7 +15,7 @@ namespace heed::ops {
 struct multiply_rows_op : operation<multiply_rows_op> {
     static void check(const shape_of_rank<2>& x, const shape_of_rank<2>& g)
     {
-        require_shape("multiply_rows", "the factors", g, {x[0], 1}, "one for each row of " + shape_text(x));
+        require_shape("multiply_rows", "the factors", g, {x[0], 1}, "one for each row of ", x);
     }
 
     template <class T>
@@ -29,7 +29,7 @@ struct multiply_rows_op : operation<multiply_rows_op> {
     {
         using T = element_of<X>;
         check(shape_of(x), shape_of(g));
-        array<T, 2> y(shape_of(x));
+        auto y = storage_for<T, 2>(shape_of(x));
         compute<T>(y.shape()[0], y.shape()[1], view_of(x).data, view_of(g).data, y.data());
         return y;
     }

@@ -16,7 +16,7 @@ namespace heed::ops {
 struct place_in_row_op : operation<place_in_row_op> {
     static void check(const shape_of_rank<2>& z, const shape_of_rank<1>& v, const lengths& real)
     {
-        require_shape("place_in_row", "v", v, {z[1]}, "as long as the rows of z " + shape_text(z));
+        require_shape("place_in_row", "v", v, {z[1]}, "as long as the rows of z ", z);
         if (z[0] != real.batch()) {
             throw shape_error("place_in_row: z is " + shape_text(z) + " but there are " + std::to_string(real.batch()) +
                               " sentences; give one row for each of them");
@@ -51,7 +51,7 @@ struct gaussian_op : operation<gaussian_op> {
     static void check(const shape_of_rank<R>& x, const shape_of_rank<1>& p, const std::vector<std::size_t>& begin)
     {
         static_assert(R == 2 || R == 3, "heed: gaussian takes weights [B,W] or [B,W,N]");
-        require_shape("gaussian", "the centre", p, {x[0]}, "one for each row of the weights " + shape_text(x));
+        require_shape("gaussian", "the centre", p, {x[0]}, "one for each row of the weights ", x);
         require_shape<1>("gaussian", "the list of first positions", {begin.size()}, {x[0]}, "one for each row");
     }
 
@@ -84,10 +84,10 @@ struct gaussian_op : operation<gaussian_op> {
         using T = element_of<X>;
         const auto shape = shape_of(x);
         check(shape, shape_of(p), begin);
-        array<T, 2> f(shape_of_rank<2>{shape[0], shape[1]});
+        auto f = storage_for<T, 2>(shape_of_rank<2>{shape[0], shape[1]});
         factors(shape[0], shape[1], static_cast<const T*>(view_of(p).data), begin.data(), static_cast<T>(sigma),
                 f.data());
-        array<T, rank_of<X>> y(shape);
+        auto y = storage_for<T, rank_of<X>>(shape);
         compute<T>(f.size(), rank_of<X> == 3 ? shape[rank_of<X> - 1] : 1, f.data(), view_of(x).data, y.data());
         return y;
     }
@@ -123,8 +123,8 @@ struct divide_by_sum_op : operation<divide_by_sum_op> {
     {
         using T = element_of<X>;
         const auto shape = as_columns(shape_of(x));
-        array<T, 2> sums(shape_of_rank<2>{shape[0], shape[2]});
-        array<T, rank_of<X>> y(shape_of(x));
+        auto sums = storage_for<T, 2>(shape_of_rank<2>{shape[0], shape[2]});
+        auto y = storage_for<T, rank_of<X>>(shape_of(x));
         compute<T>(shape, view_of(x).data, sums.data(), y.data());
         return y;
     }

@@ -18,7 +18,7 @@ struct grouped_sum_op : operation<grouped_sum_op> {
     {
         const std::size_t G = weights[2], D = values[2];
         require_shape("grouped_sum", "the weights", weights, {values[0], values[1], G},
-                      "one row for each position of the values " + shape_text(values));
+                      "one row for each position of the values ", values);
         if (G == 0 || D % G != 0) {
             throw shape_error("grouped_sum: " + std::to_string(G) + " groups for values of width " + std::to_string(D) +
                               ", but the groups are equal: their number must divide the width");
@@ -47,7 +47,7 @@ struct grouped_sum_op : operation<grouped_sum_op> {
     auto plain(const W& weights, const H& values) const
     {
         using T = element_of<H>;
-        array<T, 2> context(result_shape(shape_of(weights), shape_of(values)));
+        auto context = storage_for<T, 2>(result_shape(shape_of(weights), shape_of(values)));
         compute<T>(shape_of(values), shape_of(weights)[2], view_of(weights).data, view_of(values).data, context.data());
         return context;
     }

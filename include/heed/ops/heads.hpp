@@ -84,7 +84,7 @@ struct join_op {
     auto operator()(const std::vector<X>& parts) const
     {
         if constexpr (plain_tensor<X>) {
-            array<element_of<X>, rank_of<X>> y(result_shape(parts));
+            auto y = storage_for<element_of<X>, rank_of<X>>(result_shape(parts));
             compute(parts, y.shape().back(), y.size(), y.data());
             return y;
         } else {

@@ -65,7 +65,7 @@ struct discount_by_op : operation<discount_by_op> {
         static_assert(rank_of<E> == rank_of<H>, "heed: discount_by takes two tensors of the same rank");
         using T = element_of<E>;
         check(shape_of(e), shape_of(L));
-        array<T, rank_of<E>> y(shape_of(e));
+        auto y = storage_for<T, rank_of<E>>(shape_of(e));
         const functions::discount_by<T> f{static_cast<T>(strength)};
         simd::parallel_transform(
             y.size(), y.data(), [f](auto u, auto v) { return f.value(u, v); }, static_cast<const T*>(view_of(e).data),
@@ -90,7 +90,7 @@ struct fade_op : operation<fade_op> {
         static_assert(rank_of<E> == rank_of<H>, "heed: fade takes two tensors of the same rank");
         using T = element_of<E>;
         check(shape_of(L), shape_of(e));
-        array<T, rank_of<E>> y(shape_of(e));
+        auto y = storage_for<T, rank_of<E>>(shape_of(e));
         const functions::fade<T> f{static_cast<T>(decay)};
         simd::parallel_transform(
             y.size(), y.data(), [f](auto u, auto v) { return f.value(u, v); }, static_cast<const T*>(view_of(L).data),
@@ -115,7 +115,7 @@ struct add_weighted_op : operation<add_weighted_op> {
         static_assert(rank_of<E> == rank_of<X>, "heed: add_weighted adds tensors of the same rank");
         using T = element_of<E>;
         check(shape_of(e), shape_of(w), shape_of(x));
-        array<T, rank_of<E>> y(shape_of(e));
+        auto y = storage_for<T, rank_of<E>>(shape_of(e));
         simd::parallel_transform(
             y.size(), y.data(), [by = view_of(w).data[0]](auto u, auto v) { return u + by * v; },
             static_cast<const T*>(view_of(e).data), static_cast<const T*>(view_of(x).data));

@@ -39,7 +39,7 @@ struct hide_op : operation<hide_op> {
         using T = element_of<E>;
         const auto shape = shape_of(e);
         check(shape, mask);
-        array<T, rank_of<E>> y(shape);
+        auto y = storage_for<T, rank_of<E>>(shape);
         compute<T>(shape[0] * shape[1], rank_of<E> == 3 ? shape[rank_of<E> - 1] : 1, mask.data(), view_of(e).data,
                    y.data());
         return y;
@@ -71,7 +71,7 @@ struct add_mask_op : operation<add_mask_op> {
         using T = element_of<E>;
         const auto shape = shape_of(e);
         check(shape, shape_of(mask));
-        array<T, rank_of<E>> y(shape);
+        auto y = storage_for<T, rank_of<E>>(shape);
         compute<T>(shape[0] * shape[1], rank_of<E> == 3 ? shape[rank_of<E> - 1] : 1, view_of(mask).data,
                    view_of(e).data, y.data());
         return y;
@@ -99,7 +99,7 @@ struct clear_hidden_op : operation<clear_hidden_op> {
         using T = element_of<X>;
         const shape_of_rank<3> shape = shape_of(x);
         mask.require("attention::on", {shape[0], shape[1]});
-        array<T, 3> y(shape);
+        auto y = storage_for<T, 3>(shape);
         compute<T>(shape[0] * shape[1], shape[2], mask.data(), view_of(x).data, y.data());
         return y;
     }
@@ -155,7 +155,7 @@ struct put_window_op : operation<put_window_op> {
     {
         using T = element_of<X>;
         check(shape_of(x), shape_of(w), where);
-        array<T, rank_of<X>> y(shape_of(x));
+        auto y = storage_for<T, rank_of<X>>(shape_of(x));
         std::copy_n(view_of(x).data, y.size(), y.data());
         window_of_op::each_row(shape_of(x), where, [&](std::size_t to, std::size_t from, std::size_t n) {
             std::copy_n(view_of(w).data + from, n, y.data() + to);

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <type_traits>
+#include <utility>
 
+#include <heed/core/storage.hpp>
 #include <heed/core/tensor.hpp>
 
 /// The vocabulary that policies are written in. Each word is a constant function object, `ops::tanh(x)`, never an
@@ -29,20 +31,29 @@ struct family_among<First, Rest...> {
     using type = family_of<First>;
 };
 
+/// A temporary that an operation has read is over: its storage is good for the next result.
+template <class X>
+void spend(std::remove_reference_t<X>& x)
+{
+    if constexpr (!std::is_reference_v<X> && !std::is_const_v<X>) give_back(x);
+}
+
 }  // namespace detail
 
 /// What every word derives from: `plain` computes, the family of the arguments decides who is asked.
 template <class Self>
 struct operation {
     template <class... X>
-    auto operator()(const X&... x) const
+    auto operator()(X&&... x) const
     {
-        using family = typename detail::family_among<X...>::type;
+        using family = typename detail::family_among<std::remove_cvref_t<X>...>::type;
         const Self& self = static_cast<const Self&>(*this);
         if constexpr (std::is_same_v<family, plain_family>) {
-            return self.plain(x...);
+            auto result = self.plain(std::as_const(x)...);
+            (detail::spend<X>(x), ...);
+            return result;
         } else {
-            return family::call(self, x...);
+            return family::call(self, std::as_const(x)...);
         }
     }
 };

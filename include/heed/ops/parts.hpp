@@ -59,7 +59,7 @@ struct pick_op : operation<pick_op> {
     {
         using T = element_of<X>;
         const auto shape = result_shape(shape_of(x), shape_of(at));
-        array<T, 2> y(shape);
+        auto y = storage_for<T, 2>(shape);
         compute<T>(shape, shape_of(x), view_of(x).data, view_of(at).data, y.data());
         return y;
     }

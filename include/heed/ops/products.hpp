@@ -27,7 +27,7 @@ struct linear_op : operation<linear_op> {
     }
     static void check_bias(const shape_of_rank<2>& W, const shape_of_rank<1>& b)
     {
-        require_shape("linear", "the bias", b, {W[1]}, "one number for each column of W " + shape_text(W));
+        require_shape("linear", "the bias", b, {W[1]}, "one number for each column of W ", W);
     }
 
     template <class T>
@@ -55,7 +55,7 @@ private:
     template <class T, std::size_t R>
     static array<T, R> of(tensor_view<const T, R> x, tensor_view<const T, 2> W, const T* b)
     {
-        array<T, R> y(result_shape(x.shape, W.shape));
+        auto y = storage_for<T, R>(result_shape(x.shape, W.shape));
         compute<T>(W.shape[0] == 0 ? rows_of(x.shape) : x.size() / W.shape[0], W.shape[0], W.shape[1], x.data, W.data,
                    b, y.data());
         return y;
@@ -75,18 +75,24 @@ inline constexpr linear_op linear{};
 struct matvec_op : operation<matvec_op> {
     static shape_of_rank<2> result_shape(const shape_of_rank<3>& x, const shape_of_rank<1>& v)
     {
-        require_shape("matvec", "v", v, {x[2]}, "as long as the last axis of x " + shape_text(x));
+        require_shape("matvec", "v", v, {x[2]}, "as long as the last axis of x ", x);
         return {x[0], x[1]};
+    }
+
+    template <class T>
+    static void compute(std::size_t rows, std::size_t n, const T* x, const T* v, T* y)
+    {
+        parallel_for(rows, kernels::detail::rows_a_shard(n), [=](std::size_t first, std::size_t last, std::size_t) {
+            for (std::size_t i = first; i < last; ++i) y[i] = kernels::dot(n, x + i * n, v);
+        });
     }
 
     template <plain_tensor X, plain_tensor V>
     auto plain(const X& x, const V& v) const
     {
         using T = element_of<X>;
-        array<T, 2> y(result_shape(shape_of(x), shape_of(v)));
-        for (std::size_t i = 0; i < y.size(); ++i) {
-            y.data()[i] = kernels::dot(view_of(v).size(), view_of(x).data + i * view_of(v).size(), view_of(v).data);
-        }
+        auto y = storage_for<T, 2>(result_shape(shape_of(x), shape_of(v)));
+        compute<T>(y.size(), view_of(v).size(), view_of(x).data, view_of(v).data, y.data());
         return y;
     }
 };
@@ -96,19 +102,30 @@ inline constexpr matvec_op matvec{};
 struct dot_each_op : operation<dot_each_op> {
     static shape_of_rank<2> result_shape(const shape_of_rank<2>& q, const shape_of_rank<3>& k)
     {
-        require_shape("dot_each", "the query", q, {k[0], k[2]}, "one row for each row of the keys " + shape_text(k));
+        require_shape("dot_each", "the query", q, {k[0], k[2]}, "one row for each row of the keys ", k);
         return {k[0], k[1]};
+    }
+
+    template <class T>
+    static void compute(const shape_of_rank<3>& shape, const T* q, const T* k, T* y)
+    {
+        const std::size_t positions = shape[1], D = shape[2];
+        parallel_for(shape[0], kernels::detail::rows_a_shard(positions * D),
+                     [=](std::size_t first, std::size_t last, std::size_t) {
+                         for (std::size_t b = first; b < last; ++b) {
+                             for (std::size_t i = b * positions; i < (b + 1) * positions; ++i) {
+                                 y[i] = kernels::dot(D, q + b * D, k + i * D);
+                             }
+                         }
+                     });
     }
 
     template <plain_tensor Q, plain_tensor K>
     auto plain(const Q& q, const K& k) const
     {
         using T = element_of<Q>;
-        array<T, 2> y(result_shape(shape_of(q), shape_of(k)));
-        const auto [B, T_, D] = shape_of(k);
-        for (std::size_t i = 0; i < B * T_; ++i) {
-            y.data()[i] = kernels::dot(D, view_of(q).data + i / T_ * D, view_of(k).data + i * D);
-        }
+        auto y = storage_for<T, 2>(result_shape(shape_of(q), shape_of(k)));
+        compute<T>(shape_of(k), view_of(q).data, view_of(k).data, y.data());
         return y;
     }
 };
@@ -119,7 +136,7 @@ struct weighted_sum_op : operation<weighted_sum_op> {
     static shape_of_rank<2> result_shape(const shape_of_rank<2>& weights, const shape_of_rank<3>& values)
     {
         require_shape("weighted_sum", "the weights", weights, {values[0], values[1]},
-                      "one for each position of the values " + shape_text(values));
+                      "one for each position of the values ", values);
         return {values[0], values[2]};
     }
 
@@ -140,7 +157,7 @@ struct weighted_sum_op : operation<weighted_sum_op> {
     auto plain(const W& weights, const H& values) const
     {
         using T = element_of<H>;
-        array<T, 2> context(result_shape(shape_of(weights), shape_of(values)));
+        auto context = storage_for<T, 2>(result_shape(shape_of(weights), shape_of(values)));
         compute<T>(shape_of(values), view_of(weights).data, view_of(values).data, context.data());
         return context;
     }
@@ -174,7 +191,7 @@ struct elementwise_sum_op : operation<elementwise_sum_op> {
     auto plain(const W& weights, const H& values) const
     {
         using T = element_of<H>;
-        array<T, 2> context(result_shape(shape_of(weights), shape_of(values)));
+        auto context = storage_for<T, 2>(result_shape(shape_of(weights), shape_of(values)));
         compute<T>(shape_of(values), view_of(weights).data, view_of(values).data, context.data());
         return context;
     }

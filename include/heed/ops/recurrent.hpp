@@ -18,8 +18,8 @@ struct linear_onto_op : operation<linear_onto_op> {
     {
         shape_of_rank<R> must = x;
         must[R - 1] = W[1];
-        require_shape("linear_onto", "the base", base, must, "the shape of x W, with x " + shape_text(x));
-        require_shape("linear_onto", "W", W, {x[R - 1], W[1]}, "one row for each column of x " + shape_text(x));
+        require_shape("linear_onto", "the base", base, must, "the shape of x W, with x ", x);
+        require_shape("linear_onto", "W", W, {x[R - 1], W[1]}, "one row for each column of x ", x);
     }
 
     template <plain_tensor Y, plain_tensor X, plain_tensor M>
@@ -27,7 +27,7 @@ struct linear_onto_op : operation<linear_onto_op> {
     {
         using T = element_of<X>;
         check(shape_of(base), shape_of(x), shape_of(W));
-        array<T, rank_of<X>> y(shape_of(base));
+        auto y = storage_for<T, rank_of<X>>(shape_of(base));
         std::copy_n(view_of(base).data, y.size(), y.data());
         const std::size_t K = shape_of(W)[0], N = shape_of(W)[1];
         blas::gemm(blas::op::plain, blas::op::plain, N == 0 ? 0 : y.size() / N, N, K, view_of(x).data, view_of(W).data,
@@ -43,7 +43,7 @@ struct repeat_op : operation<repeat_op> {
     auto plain(const X& x, std::size_t batch) const
     {
         const std::size_t n = shape_of(x)[0];
-        array<element_of<X>, 2> y(shape_of_rank<2>{batch, n});
+        auto y = storage_for<element_of<X>, 2>(shape_of_rank<2>{batch, n});
         for (std::size_t b = 0; b < batch; ++b) std::copy_n(view_of(x).data, n, y.data() + b * n);
         return y;
     }
@@ -66,7 +66,7 @@ struct gru_op : operation<gru_op> {
                       const shape_of_rank<2>& U_h, const sentence_ends& ends)
     {
         const std::size_t B = hidden[0], H = hidden[1];
-        require_shape("gru", "the input", inputs, {B, 3 * H}, "three gates for the state " + shape_text(hidden));
+        require_shape("gru", "the input", inputs, {B, 3 * H}, "three gates for the state ", hidden);
         require_shape("gru", "U", U, {H, 2 * H}, "from the state to two gates");
         require_shape("gru", "U_h", U_h, {H, H}, "from the state to the state");
         if (ends.real != nullptr && ends.real->batch() != B) {
@@ -94,7 +94,7 @@ struct gru_op : operation<gru_op> {
         using T = element_of<X>;
         check(shape_of(inputs), shape_of(hidden), shape_of(U), shape_of(U_h), ends);
         const auto [B, H] = shape_of(hidden);
-        array<T, 2> next(shape_of(hidden));
+        auto next = storage_for<T, 2>(shape_of(hidden));
         array<T, 1> scratch(shape_of_rank<1>{6 * B * H});
         T* const recurrent = scratch.data();
         compute<T>({B, H, view_of(inputs).data, 3 * H, view_of(hidden).data, ends.data(), ends.step}, view_of(U).data,
@@ -122,7 +122,7 @@ struct maxout_op : operation<maxout_op> {
     auto plain(const X& x) const
     {
         using T = element_of<X>;
-        array<T, rank_of<X>> y(result_shape(shape_of(x)));
+        auto y = storage_for<T, rank_of<X>>(result_shape(shape_of(x)));
         const T* from = view_of(x).data;
         for (std::size_t i = 0; i < y.size(); ++i) y.data()[i] = std::max(from[2 * i], from[2 * i + 1]);
         return y;

@@ -120,7 +120,7 @@ struct greatest_op : operation<greatest_op> {
         using T = element_of<E>;
         const auto shape = shape_of(e);
         real.require("greatest", shape[0], shape[1]);
-        array<T, rank_of<E>> y(shape);
+        auto y = storage_for<T, rank_of<E>>(shape);
         compute<T>(shape, real.data(), view_of(e).data, y.data());
         return y;
     }
@@ -166,7 +166,7 @@ struct sample_op : operation<sample_op> {
         using T = element_of<E>;
         const auto shape = shape_of(e);
         real.require("sample", shape[0], shape[1]);
-        array<T, rank_of<E>> y(shape);
+        auto y = storage_for<T, rank_of<E>>(shape);
         compute<T>(shape, real.data(), stream, view_of(e).data, y.data());
         return y;
     }
@@ -213,7 +213,8 @@ struct log_probability_op : operation<log_probability_op> {
         using T = element_of<E>;
         const auto shape = shape_of(e);
         check(shape, shape_of(drawn), real);
-        array<T, rank_of<E>> y(shape), p(shape);
+        auto y = storage_for<T, rank_of<E>>(shape);
+        auto p = storage_for<T, rank_of<E>>(shape);
         compute<T>(shape, real.data(), view_of(e).data, view_of(drawn).data, p.data(), y.data());
         return y;
     }
@@ -267,7 +268,7 @@ struct perturb_op : operation<perturb_op> {
         using T = element_of<E>;
         const auto shape = shape_of(e);
         real.require("perturb", shape[0], shape[1]);
-        array<T, rank_of<E>> y(shape);
+        auto y = storage_for<T, rank_of<E>>(shape);
         compute<T>(shape, real.data(), stream, strength, view_of(e).data, y.data());
         return y;
     }
@@ -286,7 +287,7 @@ struct straight_through_op : operation<straight_through_op> {
     auto plain(const X& value, const Y& soft) const
     {
         check(shape_of(value), shape_of(soft));
-        array<element_of<X>, rank_of<X>> y(shape_of(value));
+        auto y = storage_for<element_of<X>, rank_of<X>>(shape_of(value));
         std::copy_n(view_of(value).data, y.size(), y.data());
         return y;
     }
@@ -337,7 +338,7 @@ struct thin_op : operation<thin_op> {
         using T = element_of<W>;
         const auto shape = shape_of(weights);
         real.require("thin", shape[0], shape[1]);
-        array<T, rank_of<W>> y(shape);
+        auto y = storage_for<T, rank_of<W>>(shape);
         scratch memory;
         auto* keep = memory.take<std::uint8_t>(y.size());
         T* factor = memory.take<T>(shape[0] * detail::row_plan(shape, nullptr).width);

@@ -19,7 +19,7 @@ struct concat_op : operation<concat_op> {
     {
         shape_of_rank<R> must = a;
         must[R - 1] = b[R - 1];
-        require_shape("concat", "the second argument", b, must, "all axes but the last as the first, " + shape_text(a));
+        require_shape("concat", "the second argument", b, must, "all axes but the last as the first, ", a);
         must[R - 1] += a[R - 1];
         return must;
     }
@@ -29,7 +29,7 @@ struct concat_op : operation<concat_op> {
     {
         using T = element_of<A>;
         constexpr std::size_t R = rank_of<A>;
-        array<T, R> y(result_shape(shape_of(a), shape_of(b)));
+        auto y = storage_for<T, R>(result_shape(shape_of(a), shape_of(b)));
         const std::size_t n = shape_of(a)[R - 1], m = shape_of(b)[R - 1];
         T* to = y.data();
         for (std::size_t row = 0; row * (n + m) < y.size(); ++row) {
@@ -56,13 +56,22 @@ struct step_of_op : operation<step_of_op> {
     auto plain(const X& x, std::size_t s) const
     {
         using T = element_of<X>;
-        array<T, 2> y(result_shape(shape_of(x), s));
+        auto y = storage_for<T, 2>(result_shape(shape_of(x), s));
         const auto [B, S, N] = shape_of(x);
         for (std::size_t b = 0; b < B; ++b) std::copy_n(view_of(x).data + (b * S + s) * N, N, y.data() + b * N);
         return y;
     }
 };
 inline constexpr step_of_op step_of{};
+
+/// The reverse, in place: y [B,N] becomes the s-th step of x [B,S,N].
+template <class T>
+void put_step(array<T, 3>& x, std::size_t s, const plain_tensor auto& y)
+{
+    const auto [B, S, N] = shape_of(x);
+    require_shape("put_step", "the step", shape_of(y), {B, N}, "a row for each row of ", shape_of(x));
+    for (std::size_t b = 0; b < B; ++b) std::copy_n(view_of(y).data + b * N, N, x.data() + (b * S + s) * N);
+}
 
 /// The i-th block along the first axis: x [S,B,N] -> [B,N]. On the tape a view, not a copy.
 struct block_op : operation<block_op> {
@@ -82,7 +91,7 @@ struct block_op : operation<block_op> {
     auto plain(const X& x, std::size_t i) const
     {
         using T = element_of<X>;
-        array<T, rank_of<X> - 1> y(result_shape(shape_of(x), i));
+        auto y = storage_for<T, rank_of<X> - 1>(result_shape(shape_of(x), i));
         std::copy_n(view_of(x).data + i * y.size(), y.size(), y.data());
         return y;
     }
@@ -107,7 +116,7 @@ struct stack_op {
     auto operator()(const std::vector<X>& parts) const
     {
         if constexpr (plain_tensor<X>) {
-            array<element_of<X>, rank_of<X> + 1> y(result_shape(parts));
+            auto y = storage_for<element_of<X>, rank_of<X> + 1>(result_shape(parts));
             auto* to = y.data();
             for (const X& part : parts) to = std::copy_n(view_of(part).data, view_of(part).size(), to);
             return y;
@@ -134,7 +143,7 @@ struct swap_axes_op : operation<swap_axes_op> {
     {
         using T = element_of<X>;
         const shape_of_rank<3> from = shape_of(x);
-        array<T, 3> y(shape_of_rank<3>{from[1], from[0], from[2]});
+        auto y = storage_for<T, 3>(shape_of_rank<3>{from[1], from[0], from[2]});
         each_row<T>(
             from, [&](std::size_t in, std::size_t out) { std::copy_n(view_of(x).data + in, from[2], y.data() + out); });
         return y;
@@ -151,7 +160,7 @@ struct clear_padding_op : operation<clear_padding_op> {
         using T = element_of<X>;
         const auto [B, T_, D] = shape_of(x);
         real.require("clear_padding", B, T_);
-        array<T, 3> y(shape_of(x));
+        auto y = storage_for<T, 3>(shape_of(x));
         for (std::size_t b = 0; b < B; ++b) {
             T* row = y.data() + b * T_ * D;
             std::copy_n(view_of(x).data + b * T_ * D, real[b] * D, row);
@@ -176,7 +185,7 @@ struct sum_last_op : operation<sum_last_op> {
     auto plain(const X& x) const
     {
         using T = element_of<X>;
-        array<T, rank_of<X> - 1> y(result_shape(shape_of(x)));
+        auto y = storage_for<T, rank_of<X> - 1>(result_shape(shape_of(x)));
         const std::size_t n = shape_of(x)[rank_of<X> - 1];
         for (std::size_t i = 0; i < y.size(); ++i) {
             T sum = 0;

@@ -48,7 +48,7 @@ struct unit_op : operation<unit_op> {
     auto plain(const X& x) const
     {
         using T = element_of<X>;
-        array<T, rank_of<X>> y(shape_of(x));
+        auto y = storage_for<T, rank_of<X>>(shape_of(x));
         const std::size_t n = shape_of(x)[rank_of<X> - 1];
         compute<T>(n == 0 ? 0 : y.size() / n, n, view_of(x).data, y.data());
         return y;
@@ -64,7 +64,7 @@ struct match_matrix_op : operation<match_matrix_op> {
     static shape_of_rank<3> result_shape(const shape_of_rank<3>& x, const shape_of_rank<3>& y)
     {
         require_shape("match_matrix", "the second argument", y, {x[0], y[1], x[2]},
-                      "as many rows and as wide as the first, " + shape_text(x));
+                      "as many rows and as wide as the first, ", x);
         return {x[0], x[1], y[1]};
     }
     static void check(const shape_of_rank<3>& result, const lengths& real_x, const lengths& real_y)
@@ -101,7 +101,7 @@ struct match_matrix_op : operation<match_matrix_op> {
     template <plain_tensor X, plain_tensor Y>
     auto plain(const X& x, const Y& y) const
     {
-        array<element_of<X>, 3> to(result_shape(shape_of(x), shape_of(y)));
+        auto to = storage_for<element_of<X>, 3>(result_shape(shape_of(x), shape_of(y)));
         compute<element_of<X>>(to.shape(), shape_of(x)[2], nullptr, nullptr, view_of(x).data, view_of(y).data,
                                to.data());
         return to;
@@ -109,7 +109,7 @@ struct match_matrix_op : operation<match_matrix_op> {
     template <plain_tensor X, plain_tensor Y>
     auto plain(const X& x, const Y& y, const lengths& real_x, const lengths& real_y) const
     {
-        array<element_of<X>, 3> to(result_shape(shape_of(x), shape_of(y)));
+        auto to = storage_for<element_of<X>, 3>(result_shape(shape_of(x), shape_of(y)));
         check(to.shape(), real_x, real_y);
         compute<element_of<X>>(to.shape(), shape_of(x)[2], real_x.data(), real_y.data(), view_of(x).data,
                                view_of(y).data, to.data());
@@ -122,7 +122,7 @@ inline constexpr match_matrix_op match_matrix{};
 struct match_each_op : operation<match_each_op> {
     static shape_of_rank<2> result_shape(const shape_of_rank<2>& q, const shape_of_rank<3>& k)
     {
-        require_shape("match_each", "the query", q, {k[0], k[2]}, "one row for each row of the keys " + shape_text(k));
+        require_shape("match_each", "the query", q, {k[0], k[2]}, "one row for each row of the keys ", k);
         return {k[0], k[1]};
     }
 

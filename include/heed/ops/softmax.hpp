@@ -27,7 +27,7 @@ struct softmax_op : operation<softmax_op> {
         using T = element_of<E>;
         const auto shape = shape_of(scores);
         real.require("softmax", shape[0], shape[1]);
-        array<T, rank_of<E>> weights(shape);
+        auto weights = storage_for<T, rank_of<E>>(shape);
         compute<T>(shape, real.data(), view_of(scores).data, weights.data());
         return weights;
     }

@@ -44,7 +44,7 @@ struct sparse_weights_op : operation<sparse_weights_op<power>> {
         using T = element_of<E>;
         const auto shape = shape_of(scores);
         real.require(name, shape[0], shape[1]);
-        array<T, rank_of<E>> weights(shape);
+        auto weights = storage_for<T, rank_of<E>>(shape);
         compute<T>(shape, real.data(), view_of(scores).data, weights.data());
         return weights;
     }
@@ -83,7 +83,7 @@ struct sigmoid_weights_op : operation<sigmoid_weights_op> {
         using T = element_of<E>;
         const auto shape = shape_of(scores);
         real.require("sigmoid_weights", shape[0], shape[1]);
-        array<T, rank_of<E>> weights(shape);
+        auto weights = storage_for<T, rank_of<E>>(shape);
         compute<T>(shape, real.data(), bias, view_of(scores).data, weights.data());
         return weights;
     }
@@ -133,7 +133,7 @@ struct scale_from_greatest_op : operation<scale_from_greatest_op> {
         using T = element_of<E>;
         const auto shape = shape_of(e);
         check(shape, shape_of(seen), real);
-        array<T, rank_of<E>> y(shape);
+        auto y = storage_for<T, rank_of<E>>(shape);
         compute<T>(shape, real.data(), factor, view_of(e).data, view_of(seen).data, y.data());
         return y;
     }

@@ -40,7 +40,7 @@ struct cross_entropy_op : operation<cross_entropy_op> {
     static void check(const shape_of_rank<3>& x, const shape_of_rank<2>& W, const shape_of_rank<1>& b,
                       const expected_words<T>& targets)
     {
-        require_shape("cross_entropy", "W", W, {x[2], b[0]}, "from x " + shape_text(x) + " to a bias for each word");
+        require_shape("cross_entropy", "W", W, {x[2], b[0]}, "from x ", x, " to a bias for each word");
         require_shape<2>("cross_entropy", "the targets", {targets.words.steps, targets.words.batch}, {x[0], x[1]},
                          "one word for each row of x");
         require_shape<1>("cross_entropy", "the weights", {targets.weights.size()}, {x[0] * x[1]},

@@ -19,6 +19,9 @@
 ///
 /// The query is the decoder's state of *this* step, h_t. Each attention below gives the context c_t; `attentional`
 /// makes the paper's h̃_t of it.
+///
+/// Slides on the paper print h_t = f(h_{j-1}, s) for a decoder without attention, and its loss as J_t: read h_j, and J.
+/// A survey gives the 20.9 BLEU of replaced unknown words to local-p with input feeding, which has 19.0 (SPEC §15).
 namespace heed::papers::luong2015 {
 
 /// Global attention: a_t = softmax(score(h_t, h̄_s)) over all positions; eq. 7.

@@ -17,6 +17,10 @@
 /// score per position goes as well: attention{score, normalize::temporal{}, combine::weighted_sum{}}. Annotations are
 /// [←h;→h]. The paper's coverage embeddings are mi2016::coverage, its local attention luong2015::local_m_of with an
 /// additive score.
+///
+/// Citations are lost in the copy at hand. By its list of references, related work in section 5 is Xu et al. 2015 (the
+/// doubly stochastic penalty), Feng et al. 2016 (recurrent attention), Cohn et al. 2016 (structural biases), Chorowski
+/// et al. 2014 (speech) and Tu et al. 2016 (coverage; near to the last row of table 2): SPEC §15.10.
 namespace heed::papers::sankaran2016 {
 
 /// Temporal attention.

@@ -34,7 +34,7 @@ struct additive_per_dimension {
 
     auto match(const tensor auto& projected, const tensor auto& keys) const  // [B,A], [B,T,A] -> [B,T,D]
     {
-        return ops::linear(ops::tanh(ops::add_each(keys, projected)), V);
+        return ops::linear(ops::tanh_of_sum_each(keys, projected), V);
     }
 
     auto operator()(const tensor auto& query, const tensor auto& keys) const  // [B,Q], [B,T,A] -> [B,T,D]

@@ -39,7 +39,7 @@ struct concat {
 
     auto match(const tensor auto& projected, const tensor auto& keys) const  // [B,A], [B,T,A] -> [B,T]
     {
-        return ops::matvec(ops::tanh(ops::add_each(keys, projected)), v);
+        return ops::matvec(ops::tanh_of_sum_each(keys, projected), v);
     }
 
     auto operator()(const tensor auto& state, const tensor auto& keys) const  // [B,Q], [B,T,A] -> [B,T]

@@ -21,14 +21,20 @@ struct conv_s2s {
     Vector b;  // [D]
 
     static constexpr weight_kind weights = weight_kind::per_position;
+    static constexpr bool adds_word = true;  // so that with_word is not laid over it by mistake
 
-    auto project(const auto& query) const  // [B,Q], [B,D] -> [B,D]
+    template <class Query>
+    auto project(const Query& query) const  // [B,Q], [B,D] -> [B,D]
     {
-        static_assert(
-            requires { query.state, query.word; },
-            "heed: score::conv_s2s asks with two tensors: give state_and_word{h, g}, the decoder's state [B,Q] and the "
-            "embedding of the previous target word [B,D]");
-        return ops::add(ops::linear(query.state, W, b), query.word);
+        if constexpr (requires { query.state, query.word; }) {
+            return ops::add(ops::linear(query.state, W, b), query.word);
+        } else {
+            static_assert(
+                detail::placeholder<Query>,
+                "heed: score::conv_s2s asks with two tensors: give state_and_word{h, g}, the decoder's state [B,Q] and "
+                "the embedding of the previous target word [B,D]");
+            return query;
+        }
     }
 
     auto match(const tensor auto& projected, const tensor auto& keys) const  // [B,D], [B,T,D] -> [B,T]

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <heed/concepts.hpp>
+#include <heed/ops/all_pairs.hpp>
 #include <heed/ops/products.hpp>
 
 namespace heed::score {
@@ -17,6 +18,11 @@ struct dot {
     auto operator()(const tensor auto& query, const tensor auto& keys) const  // [B,D], [B,T,D] -> [B,T]
     {
         return ops::dot_each(query, keys);
+    }
+
+    auto match_all(const tensor auto& queries, const tensor auto& keys) const  // [B,S,D], [B,T,D] -> [B·S,T]
+    {
+        return ops::dot_all(queries, keys);
     }
 
     static auto parameters(auto&, auto&&) { return score::dot{}; }

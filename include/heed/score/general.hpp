@@ -2,6 +2,7 @@
 #pragma once
 
 #include <heed/concepts.hpp>
+#include <heed/ops/all_pairs.hpp>
 #include <heed/ops/products.hpp>
 
 namespace heed::score {
@@ -31,6 +32,11 @@ struct general {
     auto operator()(const tensor auto& query, const tensor auto& keys) const  // [B,Q], [B,T,D] -> [B,T]
     {
         return match(project(query), keys);
+    }
+
+    auto match_all(const tensor auto& projected, const tensor auto& keys) const  // [B,S,D], [B,T,D] -> [B·S,T]
+    {
+        return ops::dot_all(projected, keys);
     }
 
     static auto parameters(auto& self, auto&& visit) { return score::general{visit("W", self.W)}; }

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <type_traits>
+#include <utility>
+
 #include <heed/memory.hpp>
 
 /// The hooks of a score, called whether it has them or not: by attention, and by a score that is laid over another one.
@@ -42,15 +45,16 @@ auto recall(const Base& base, const auto& past, const auto& at)
 }
 
 /// The state after the weights, and the context, are known.
-template <class Base>
-auto advance(const Base& base, const auto& past, const tensor auto& weights, const tensor auto& context, const auto& at)
+/// A score whose `advance` takes it as `auto&&` may move what stays as it is instead of copying it.
+template <class Base, class Past>
+auto advance(const Base& base, Past&& past, const tensor auto& weights, const tensor auto& context, const auto& at)
 {
-    if constexpr (requires { base.advance(past, weights, context, at); }) {
-        return base.advance(past, weights, context, at);
-    } else if constexpr (requires { base.advance(past, weights, at); }) {
-        return base.advance(past, weights, at);
+    if constexpr (requires { base.advance(std::forward<Past>(past), weights, context, at); }) {
+        return base.advance(std::forward<Past>(past), weights, context, at);
+    } else if constexpr (requires { base.advance(std::forward<Past>(past), weights, at); }) {
+        return base.advance(std::forward<Past>(past), weights, at);
     } else {
-        return past;
+        return std::remove_cvref_t<Past>(std::forward<Past>(past));
     }
 }
 

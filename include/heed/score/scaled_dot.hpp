@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include <heed/concepts.hpp>
+#include <heed/ops/all_pairs.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/products.hpp>
 
@@ -22,12 +23,18 @@ struct scaled_dot {
 
     auto operator()(const tensor auto& query, const tensor auto& keys) const  // [B,D], [B,T,D] -> [B,T]
     {
-        const std::size_t d = shape_of(query)[1];
-        const double factor = scale != 0 || d == 0 ? scale : 1 / std::sqrt(static_cast<double>(d));
-        return ops::dot_each(ops::scale(query, factor), keys);
+        return ops::dot_each(ops::scale(query, factor(shape_of(query)[1])), keys);
+    }
+
+    auto match_all(const tensor auto& queries, const tensor auto& keys) const  // [B,S,D], [B,T,D] -> [B·S,T]
+    {
+        return ops::dot_all(ops::scale(queries, factor(shape_of(queries)[2])), keys);
     }
 
     static auto parameters(auto& self, auto&&) { return score::scaled_dot{self.scale}; }
+
+    /// What the query is multiplied with.
+    double factor(std::size_t d) const { return scale != 0 || d == 0 ? scale : 1 / std::sqrt(static_cast<double>(d)); }
 };
 
 }  // namespace heed::score

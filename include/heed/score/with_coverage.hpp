@@ -105,10 +105,11 @@ struct with_coverage {
         return over::match(base, projected, ops::linear_onto(keys, past.coverage, C), past.base);
     }
 
-    auto advance(const auto& past, const tensor auto& weights_now, const tensor auto& context, const auto& at) const
+    template <class Past>
+    auto advance(Past&& past, const tensor auto& weights_now, const tensor auto& context, const auto& at) const
     {
-        return score::coverage_past{past.coverage, over::per_position(weights_now),
-                                    over::advance(base, past.base, weights_now, context, at)};
+        return score::coverage_past{std::forward<Past>(past).coverage, over::per_position(weights_now),
+                                    over::advance(base, std::forward<Past>(past).base, weights_now, context, at)};
     }
 
     auto operator()(const auto& query, const tensor auto& keys, const auto& past) const

@@ -30,12 +30,11 @@ fertility_past(Coverage, Fertility, Inner) -> fertility_past<Coverage, Fertility
 ///
 ///     e_{t,j} = vᵀ tanh(W s_t + U h_j + v_c C_{t−1,j})
 ///     C_{t,j} = C_{t−1,j} + α_{t,j} / Φ_j,  C_{0,j} = 0
-///     Φ_j = N σ(U_f h_j)                      Tu et al. 2016, eq. 7-9 [lit]; named in Sankaran et al. 2016, §5 · SPEC
-///     V4
+///     Φ_j = N σ(U_f h_j)                      Tu et al. 2016, eq. 7-9 [lit] · SPEC V4
 ///
 /// v_c C joins the keys of any base score. Φ_j, the fertility, is the number of target words that position j is
 /// expected to yield, at most N. h_j are the memory's values. Only the accumulated form is here; the gated one of the
-/// same paper is `with_coverage` with C_0 equal everywhere.
+/// same paper is `with_coverage` with C_0 equal everywhere. Both are named in Sankaran et al. 2016, §5.
 /// Deviations: Φ counts for at least 1e-6, where σ has underflowed. Ours: with a weight for each dimension, α is their
 /// mean.
 template <class Base, class Vector>

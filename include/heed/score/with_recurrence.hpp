@@ -19,7 +19,7 @@ struct recurrence_past {
 
     auto map(auto&& f, const auto&... others) const
     {
-        if constexpr (detail::spares_rows<decltype(f)>) {
+        if constexpr (spares_rows<decltype(f)>) {
             return score::recurrence_past{state, base.map(f, others.base...)};  // a window cuts positions, not this
         } else {
             return score::recurrence_past{f(state, others.state...), base.map(f, others.base...)};

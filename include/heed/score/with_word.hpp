@@ -1,12 +1,31 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <cstddef>
+#include <type_traits>
+#include <utility>
+
 #include <heed/concepts.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/products.hpp>
 #include <heed/ops/shape.hpp>
 
 namespace heed {
+
+namespace detail {
+
+/// Of queries for all steps, in one tensor [B,S,.] or in parts: the one of step s.
+template <class Queries>
+auto part_of_step(const Queries& queries, std::size_t s)
+{
+    if constexpr (tensor<Queries>) {
+        return ops::step_of(queries, s);
+    } else {
+        return queries.step(s);
+    }
+}
+
+}  // namespace detail
 
 /// A query of two parts: the decoder's state s [B,Q] and the embedding y of the previous target word [B,E].
 template <class State, class Word>
@@ -15,7 +34,10 @@ struct state_and_word {
     Word word;
 
     /// Of queries for all steps, [B,S,.] each: the one of step s.
-    auto step(std::size_t s) const { return heed::state_and_word{ops::step_of(state, s), ops::step_of(word, s)}; }
+    auto step(std::size_t s) const
+    {
+        return heed::state_and_word{detail::part_of_step(state, s), detail::part_of_step(word, s)};
+    }
 };
 template <class State, class Word>
 state_and_word(State, Word) -> state_and_word<State, Word>;
@@ -29,11 +51,28 @@ struct state_and_projected_word {
     /// Of queries for all steps, [B,S,.] each: the one of step s.
     auto step(std::size_t s) const
     {
-        return heed::state_and_projected_word{ops::step_of(state, s), ops::step_of(word, s)};
+        return heed::state_and_projected_word{detail::part_of_step(state, s), detail::part_of_step(word, s)};
     }
 };
 template <class State, class Word>
 state_and_projected_word(State, Word) -> state_and_projected_word<State, Word>;
+
+namespace detail {
+
+/// Does this score, or one that it is laid over, add the target word to the query by itself?
+template <class Score>
+consteval bool adds_word()
+{
+    if constexpr (requires { Score::adds_word; }) {
+        return Score::adds_word;
+    } else if constexpr (requires(const Score& score) { score.base; }) {
+        return detail::adds_word<std::remove_cvref_t<decltype(std::declval<const Score&>().base)>>();
+    } else {
+        return false;
+    }
+}
+
+}  // namespace detail
 
 namespace score {
 
@@ -43,7 +82,8 @@ namespace score {
 ///     e_j^d = V_dᵀ tanh(W s + U h_j + Y y)    over `additive_per_dimension`: AttY2D, eq. 7 · SPEC SC8
 ///
 /// Y y is added to what the base makes of the query: over `general`, (W s + Y y)ᵀ h_j. A base that takes the query as
-/// it is (`dot`, `scaled_dot`, `cosine`, `match`) gets s + Y y, with Y [E,D].
+/// it is (`dot`, `scaled_dot`, `cosine`, `match`) gets s + Y y, with Y [E,D]. Over a base that adds a word by itself
+/// (`conv_s2s`, `with_word`) it adds a second one: ask with state_and_word{state_and_word{s, word of the base}, y}.
 ///
 /// In training all target words are known: `project_words` computes Y y for every step in one product.
 /// No deviation.
@@ -53,6 +93,7 @@ struct with_word {
     Matrix Y;  // [E,A]
 
     static constexpr weight_kind weights = Base::weights;
+    static constexpr bool adds_word = true;
 
     std::size_t groups() const requires requires { base.groups(); }
     {
@@ -140,9 +181,17 @@ struct with_word {
     }
 
 private:
-    auto project_state(const auto& state) const
+    template <class State>
+    auto project_state(const State& state) const
     {
-        if constexpr (requires { base.project(state); }) {
+        if constexpr (tensor<State> && detail::adds_word<Base>()) {
+            static_assert(
+                detail::placeholder<State>,
+                "heed: score::with_word is laid over a score that adds the target word by itself (score::conv_s2s, or "
+                "another score::with_word): leave this with_word out, or ask with both words, "
+                "state_and_word{state_and_word{s, word of the score below}, y}");
+            return state;
+        } else if constexpr (requires { base.project(state); }) {
             return base.project(state);
         } else {
             return state;

@@ -2,12 +2,15 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <numeric>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include <heed/core/errors.hpp>
 #include <heed/core/mask.hpp>
 #include <heed/core/random.hpp>
 #include <heed/ops/training.hpp>
@@ -77,12 +80,24 @@ training_batch<T> make_training_batch(std::span<const id_sentence* const> source
     return batch;
 }
 
+/// How large a batch may be: so many sentence pairs; or, if `tokens` is not 0, so many positions instead: pairs times
+/// the words of the longest sentence among them on either side, its end word included, so padding counts. A pair that
+/// is longer is a batch of its own.
+struct batch_limits {
+    std::size_t pairs = 64, tokens = 0;
+};
+
 /// The order of an epoch: sentence pairs in random order, but pairs of like length together so that little is padding.
-/// Depends on the stream alone. Each element lists the pairs of one batch.
+/// Depends on the stream alone. Each element lists the pairs of one batch. Throws heed::error if both limits are 0.
 inline std::vector<std::vector<std::size_t>> shuffled_batches(const std::vector<id_sentence>& sources,
                                                               const std::vector<id_sentence>& targets,
-                                                              std::size_t batch_size, std::uint64_t stream)
+                                                              const batch_limits& limits, std::uint64_t stream)
 {
+    if (limits.pairs == 0 && limits.tokens == 0) throw error("a batch of 0 sentence pairs; allow at least one");
+    if (sources.size() != targets.size())
+        throw error("sentence pairs: " + std::to_string(sources.size()) + " sources, but " +
+                    std::to_string(targets.size()) + " targets");
+    const auto positions = [&](std::size_t i) { return std::max(sources[i].size(), targets[i].size()) + 1; };
     std::vector<std::size_t> order(targets.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
     const auto shuffle = [stream](auto& items, std::uint64_t round) {
@@ -90,7 +105,15 @@ inline std::vector<std::vector<std::size_t>> shuffled_batches(const std::vector<
     };
     shuffle(order, 0);
     // Sorting the whole epoch would always put the same sentences together; a pool keeps most of the saving.
-    const std::size_t pool = 64 * batch_size;
+    std::size_t usual = limits.pairs;
+    if (limits.tokens != 0) {
+        std::size_t all = 1;
+        for (const std::size_t i : order) all += positions(i);
+        usual = std::max<std::size_t>(
+            1, static_cast<std::size_t>(static_cast<double>(limits.tokens) / static_cast<double>(all) *
+                                        static_cast<double>(order.size())));
+    }
+    const std::size_t pool = 64 * std::min(usual, order.size());
     std::vector<std::vector<std::size_t>> batches;
     for (std::size_t first = 0; first < order.size(); first += pool) {
         const std::size_t last = std::min(order.size(), first + pool);
@@ -99,13 +122,27 @@ inline std::vector<std::vector<std::size_t>> shuffled_batches(const std::vector<
                              return std::pair(targets[a].size(), sources[a].size()) <
                                     std::pair(targets[b].size(), sources[b].size());
                          });
-        for (std::size_t i = first; i < last; i += batch_size) {
+        for (std::size_t i = first; i < last;) {
+            std::size_t end = i, longest = 0;
+            for (; end < last; ++end) {
+                longest = std::max(longest, positions(order[end]));
+                const std::size_t pairs = end - i + 1;
+                if (limits.tokens == 0 ? pairs > limits.pairs : pairs > 1 && pairs * longest > limits.tokens) break;
+            }
             batches.emplace_back(order.begin() + static_cast<std::ptrdiff_t>(i),
-                                 order.begin() + static_cast<std::ptrdiff_t>(std::min(last, i + batch_size)));
+                                 order.begin() + static_cast<std::ptrdiff_t>(end));
+            i = end;
         }
     }
     shuffle(batches, 1);
     return batches;
+}
+
+inline std::vector<std::vector<std::size_t>> shuffled_batches(const std::vector<id_sentence>& sources,
+                                                              const std::vector<id_sentence>& targets,
+                                                              std::size_t batch_size, std::uint64_t stream)
+{
+    return shuffled_batches(sources, targets, batch_limits{batch_size, 0}, stream);
 }
 
 }  // namespace heed::seq2seq

@@ -1,18 +1,58 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <cstdint>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include <heed/attention.hpp>
 #include <heed/nn/dropout.hpp>
 #include <heed/nn/gru.hpp>
+#include <heed/ops/columns.hpp>
 #include <heed/ops/training.hpp>
 #include <heed/score/with_word.hpp>
+#include <heed/seq2seq/candidates.hpp>
 #include <heed/seq2seq/encoder.hpp>
 #include <heed/seq2seq/fixed_context.hpp>
 
+namespace heed::score {
+template <class Matrix, class Vector>
+struct conv_s2s;
+template <class Base, class Matrix, class Cell>
+struct with_coverage;
+template <class Base, class Matrix, class Cell>
+struct with_recurrence;
+}  // namespace heed::score
+
 namespace heed::seq2seq {
+
+namespace detail {
+
+/// Must this score, or one that it is laid over, be asked with the embedding of the previous word?
+template <class Score>
+struct asks_for_embedding : std::false_type {};
+template <class Score>
+    requires requires(const Score& score) { score.base; }
+struct asks_for_embedding<Score> : asks_for_embedding<std::remove_cvref_t<decltype(std::declval<Score>().base)>> {};
+template <class Matrix, class Vector>
+struct asks_for_embedding<score::conv_s2s<Matrix, Vector>> : std::true_type {};
+template <class Base, class Matrix, class Cell>
+struct asks_for_embedding<score::with_coverage<Base, Matrix, Cell>> : std::true_type {};
+template <class Base, class Matrix, class Cell>
+struct asks_for_embedding<score::with_recurrence<Base, Matrix, Cell>> : std::true_type {};
+
+template <class Attention>
+consteval bool reads_embedding()
+{
+    if constexpr (requires(const Attention& attention) { attention.score; }) {
+        return asks_for_embedding<std::remove_cvref_t<decltype(std::declval<const Attention&>().score)>>::value;
+    } else {
+        return false;
+    }
+}
+
+}  // namespace detail
 
 /// The decoder of RNNsearch: it looks at the source again before every word.
 ///
@@ -22,7 +62,8 @@ namespace heed::seq2seq {
 ///     t_i = maxout(U_o s_i + V_o E y_{i-1} + C_o c_i + b_o)
 ///     p(y_i) = softmax(W_o t_i + b)           Bahdanau et al. 2015, §3.1 and appendix A.2.2
 ///
-/// Any attention fits, `fixed_context` (none at all) included. A score that reads the previous word gets E y_{i-1}.
+/// Any attention fits, `fixed_context` (none at all) included. A score that reads the previous word (`with_word`,
+/// `with_coverage`, `with_recurrence`, `conv_s2s`) gets E y_{i-1}.
 /// Deviations: t_i reads s_i where the appendix prints s_{i-1}, as the authors' code does; biases.
 template <class Attention, class Matrix, class Vector, class Gru>
 struct decoder {
@@ -59,9 +100,11 @@ struct decoder {
         return opening<decltype(memory), decltype(state)>{std::move(memory), std::move(state)};
     }
 
-    /// Σ −log p(y_i) over the batch, with the true previous word at every step (teacher forcing, SPEC D8).
+    /// Σ −log p(y_i) over the batch, with the true previous word at every step (teacher forcing, SPEC D8). `only`: the
+    /// softmax is over these words alone, an ascending list that has the references' (candidate_lists, SPEC T6).
     template <class T>
-    auto loss(const auto& source, const training_batch<T>& batch, T smoothing = 0, const nn::dropout& drop = {}) const
+    auto loss(const auto& source, const training_batch<T>& batch, T smoothing = 0, const nn::dropout& drop = {},
+              const std::vector<std::uint32_t>* only = nullptr) const
     {
         const auto start = open(source, batch.source.real);
         const auto y = drop(ops::lookup(embedding, batch.previous));  // [S,B,E]
@@ -78,7 +121,9 @@ struct decoder {
             contexts.push_back(std::move(seen.context));
         }
         const auto t = drop(readout(ops::stack(states), y, ops::stack(contexts)));  // [S,B,L]
-        return ops::cross_entropy(t, W_o, b, batch.targets, smoothing);
+        if (only == nullptr) return ops::cross_entropy(t, W_o, b, batch.targets, smoothing);
+        const ops::expected_words<T> among{places_in(*only, batch.targets.words), batch.targets.weights};
+        return ops::cross_entropy(t, ops::columns_of(W_o, *only), ops::columns_of(b, *only), among, smoothing);
     }
 
     /// One step of decoding: the scores of every word, the new state, and what the attention did.
@@ -91,21 +136,47 @@ struct decoder {
 
     auto step(const auto& memory, const tensor auto& s, const auto& memory_of_past, const word_ids& previous) const
     {
+        auto next = advance(memory, s, memory_of_past, previous);
+        auto logits = ops::linear(next.readout, W_o, b);
+        return stepped<decltype(logits), decltype(next.state), decltype(next.seen)>{
+            std::move(logits), std::move(next.state), std::move(next.seen)};
+    }
+
+    /// The same up to the output layer: the scores of the words are readout W_o + b.
+    template <class Readout, class State, class Seen>
+    struct advanced {
+        Readout readout;  // [1,B,L] t_i
+        State state;      // [B,H]
+        Seen seen;
+    };
+
+    auto advance(const auto& memory, const tensor auto& s, const auto& memory_of_past, const word_ids& previous) const
+    {
         const auto y = ops::lookup(embedding, previous);  // [1,B,E]
-        auto seen = [&] {
-            const auto asked = query(s, project_words(y), 0);
-            if constexpr (requires { attention.step(memory, asked, memory_of_past); }) {
-                return attention.step(memory, asked, memory_of_past);
-            } else {
-                return attention.read(memory, asked, memory_of_past);
-            }
-        }();
+        auto seen = attend(memory, s, memory_of_past, y);
         auto next = cell.step(ops::linear_onto(ops::block(cell.project(y), std::size_t{0}), seen.context, C), s);
         using state = decltype(next);
-        const auto t = readout(ops::stack(std::vector<state>{next}), y, ops::stack(std::vector<state>{seen.context}));
-        auto logits = ops::linear(t, W_o, b);
-        return stepped<decltype(logits), state, decltype(seen)>{std::move(logits), std::move(next), std::move(seen)};
+        auto t = readout(ops::stack(std::vector<state>{next}), y, ops::stack(std::vector<state>{seen.context}));
+        return advanced<decltype(t), state, decltype(seen)>{std::move(t), std::move(next), std::move(seen)};
     }
+
+    /// The attention's part of a step: y [1,B,E] the embeddings of the previous words.
+    auto attend(const auto& memory, const tensor auto& s, const auto& memory_of_past, const tensor auto& y) const
+    {
+        const auto asked = query(s, project_words(y), 0);
+        if constexpr (requires { attention.step(memory, asked, memory_of_past); }) {
+            return attention.step(memory, asked, memory_of_past);
+        } else {
+            return attention.read(memory, asked, memory_of_past);
+        }
+    }
+
+    /// Does the attention read the previous word?
+    static constexpr bool attention_reads_word =
+        detail::reads_embedding<Attention>() || requires(const Attention& a, const Matrix& m)
+    {
+        a.score.project_words(m);
+    };
 
     static auto parameters(auto& self, auto&& visit)
     {
@@ -126,9 +197,12 @@ struct decoder {
 private:
     struct no_words {};
 
+    /// What the score reads of the words of all steps, y [S,B,E]: nothing, Y y [S,B,A], or y itself.
     auto project_words(const tensor auto& y) const
     {
-        if constexpr (requires { attention.score.project_words(y); }) {
+        if constexpr (detail::reads_embedding<Attention>()) {
+            return y;
+        } else if constexpr (requires { attention.score.project_words(y); }) {
             return attention.score.project_words(y);
         } else {
             return no_words{};
@@ -139,6 +213,8 @@ private:
     {
         if constexpr (std::is_same_v<std::remove_cvref_t<decltype(words)>, no_words>) {
             return s;
+        } else if constexpr (detail::reads_embedding<Attention>()) {
+            return state_and_word{s, ops::block(words, i)};
         } else {
             return state_and_projected_word{s, ops::block(words, i)};
         }

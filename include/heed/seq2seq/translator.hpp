@@ -18,11 +18,12 @@ struct translator {
     Encoder encoder;
     Decoder decoder;
 
-    /// Σ −log p(target | source) of a batch, in nats.
+    /// Σ −log p(target | source) of a batch, in nats. `only`: among these words, see decoder::loss.
     template <class T>
-    auto loss(const training_batch<T>& batch, T smoothing = 0, const nn::dropout& drop = {}) const
+    auto loss(const training_batch<T>& batch, T smoothing = 0, const nn::dropout& drop = {},
+              const std::vector<std::uint32_t>* only = nullptr) const
     {
-        return decoder.loss(encoder.encode(batch.source, drop), batch, smoothing, drop);
+        return decoder.loss(encoder.encode(batch.source, drop), batch, smoothing, drop, only);
     }
 
     static auto parameters(auto& self, auto&& visit)

@@ -94,8 +94,8 @@ inline std::vector<sentence> read_corpus(std::istream& stream, const std::string
     return sentences;
 }
 
-/// Every sentence of a file. Throws heed::error "file:line:column: …"; also for a missing file, and for a directory.
-inline std::vector<sentence> read_corpus(const std::filesystem::path& path, empty_lines empty = empty_lines::refuse)
+/// A text file, open. Throws heed::error for a missing file, and for a directory.
+inline std::ifstream open_text(const std::filesystem::path& path)
 {
     const std::string name = path.string();
     std::error_code ignored;
@@ -105,7 +105,14 @@ inline std::vector<sentence> read_corpus(const std::filesystem::path& path, empt
     if (!stream)
         throw error(name + ": cannot be opened" +
                     (errno != 0 ? std::string(": ") + std::strerror(errno) : std::string()));
-    return read_corpus(stream, name, empty);
+    return stream;
+}
+
+/// Every sentence of a file. Throws heed::error "file:line:column: …"; also for a missing file, and for a directory.
+inline std::vector<sentence> read_corpus(const std::filesystem::path& path, empty_lines empty = empty_lines::refuse)
+{
+    std::ifstream stream = open_text(path);
+    return read_corpus(stream, path.string(), empty);
 }
 
 /// Sentences and their translations: target[i] translates source[i].

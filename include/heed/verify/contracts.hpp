@@ -51,9 +51,26 @@ void require_finite(const outcome<T>& is, const std::string& what)
     if (!where.empty()) throw broken(what + ": " + where);
 }
 
-/// The normalizer of a mechanism, which says what of it can be compared: see normalize/inner.hpp.
+/// Is this one attention, not several put together as in multi_head?
 template <class Mechanism>
-using normalizer_of = std::remove_cvref_t<decltype(std::declval<Mechanism>().normalize)>;
+concept one_attention = requires(const Mechanism& attend)
+{
+    attend.score;
+    attend.normalize;
+};
+
+/// What says which of a mechanism's results can be compared, see normalize/inner.hpp: the normalizer of an attention,
+/// any other mechanism itself.
+template <class Mechanism>
+struct speaker {
+    using type = Mechanism;
+};
+template <one_attention Mechanism>
+struct speaker<Mechanism> {
+    using type = std::remove_cvref_t<decltype(std::declval<Mechanism>().normalize)>;
+};
+template <class Mechanism>
+using normalizer_of = typename speaker<Mechanism>::type;
 
 /// The gradient by parameters, annotations and queries, through all steps and their history.
 std::string check_gradient(auto p, const auto& at)
@@ -141,7 +158,9 @@ std::string check_padding(const auto& p, const auto& at)
         if (!s.name.starts_with("weights") || positions == 0) continue;
         const std::size_t width = s.values.size() / positions;
         for (std::size_t i = 0; i < s.values.size(); ++i) {
-            if (i / width % shape[1] >= at.real[i / width / shape[1]] && s.values[i] != 0) {
+            // Positions come first in the weights of an attention, [T,D], and last where there are several, [n,T].
+            const std::size_t position = (one_attention<decltype(p.attend)> ? i / width : i) % shape[1];
+            if (position >= at.real[i / (width * shape[1])] && s.values[i] != 0) {
                 throw broken("behind the length, the " + s.name + "[" + std::to_string(i) + "] is " +
                              std::to_string(s.values[i]) + ", not 0");
             }
@@ -175,9 +194,15 @@ std::string check_alone(const auto& p, const auto& at)
         outcome<double> must;
         for (const auto& s : together) {
             const std::size_t row = s.values.size() / shape[0];
-            const std::size_t kept = s.name.starts_with("weights") && shape[1] != 0 ? row / shape[1] * at.real[b] : row;
-            const auto first = s.values.begin() + static_cast<std::ptrdiff_t>(b * row);
-            must.push_back({s.name, {first, first + static_cast<std::ptrdiff_t>(kept)}});
+            const bool has_padding = s.name.starts_with("weights") && shape[1] != 0;
+            const std::size_t times = has_padding && !one_attention<decltype(p.attend)> ? row / shape[1] : 1;
+            const std::size_t stretch = row / times, kept = has_padding ? stretch / shape[1] * at.real[b] : stretch;
+            series<double> real{s.name, {}};
+            for (std::size_t i = 0; i < times; ++i) {
+                const auto first = s.values.begin() + static_cast<std::ptrdiff_t>(b * row + i * stretch);
+                real.values.insert(real.values.end(), first, first + static_cast<std::ptrdiff_t>(kept));
+            }
+            must.push_back(std::move(real));
         }
         const auto is = results<form::step, double>(alone, setting);
         require_close(is, must, rounding, "row " + std::to_string(b) + " alone against in the batch");
@@ -187,6 +212,11 @@ std::string check_alone(const auto& p, const auto& at)
 }
 
 /// Scores of ±1e4 in float: finite, and what double finds. The normalizer is shown them directly.
+std::string check_large_scores(const auto& p, const auto& at) requires(!one_attention<decltype(p.attend)>)
+{
+    (void)at;
+    return "several scores: not compared here, verify shows it of each attention by itself";
+}
 std::string check_large_scores(const auto& p, const auto& at)
 {
     using score_type = std::remove_cvref_t<decltype(p.attend.score)>;
@@ -319,6 +349,13 @@ std::string check_step_into(const auto& p, const auto& at)
     return "no difference";
 }
 
+/// Does the state of an attention hold numbers for each position?
+template <class State>
+concept remembers_positions = requires(const State& state)
+{
+    requires !std::is_empty_v<std::remove_cvref_t<decltype(state.normalize)>>;
+};
+
 /// Whatever does not fit together throws shape_error and leaves the results as they were.
 std::string check_shapes(const auto& p, const auto& at)
 {
@@ -368,7 +405,7 @@ std::string check_shapes(const auto& p, const auto& at)
         refuse_query("a " + name + " with a row too many", i, {rows + 1, steps, width});
         if (rows > 1) refuse_query("a " + name + " with a row too few", i, {rows - 1, steps, width});
     }
-    if constexpr (!std::is_empty_v<decltype(start.normalize)>) {
+    if constexpr (remembers_positions<decltype(start)>) {
         const auto shorter = p.attend.on(array<double, 3>(shape_of_rank<3>{B, T_ + 1, D}, 0.0), at.real);
         const auto alien = p.attend.start(shorter);
         require_refused("the state of another batch", [&] { p.attend.step(memory, at.query(p.parts, 0), alien); });

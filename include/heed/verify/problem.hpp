@@ -113,7 +113,7 @@ enum class form { step, read, compose, step_into, at_once };
 /// The sentences' lengths and the queries' parts: what is the same for every family and element type.
 template <class Describe>
 struct setting {
-    const Describe& describe;
+    Describe describe;
     std::vector<part_layout> layout;
     lengths real;
     std::size_t steps;

@@ -3,10 +3,9 @@
 
 #include <heed/text/utf8.hpp>
 #include <heed/view/alignment.hpp>
+#include <heed/view/drawing.hpp>
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <cmath>
 #include <cstddef>
 #include <span>
@@ -17,54 +16,9 @@ namespace heed::view {
 
 namespace detail {
 
-// Measures in pixels. The widths of words are estimates, on the generous side: no font is at hand to ask.
-inline constexpr double cell = 26, gap = 2, corner = 3, font = 13, column_width = 7.9, margin = 24;
+// Measures in pixels.
+inline constexpr double cell = 26, gap = 2, corner = 3;
 inline constexpr double slope = 0.70710678;  // labels rise at 45 degrees
-
-/// A number with at most one decimal, whatever the user's locale thinks of decimal points.
-inline std::string number(double value, int digits = 1)
-{
-    std::array<char, 64> buffer{};
-    const auto end =
-        std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, std::chars_format::fixed, digits);
-    std::string text(buffer.data(), end.ptr);
-    if (digits == 1 && text.ends_with(".0")) text.resize(text.size() - 2);
-    return text;
-}
-
-inline std::string escaped(std::string_view raw)
-{
-    std::string result;
-    for (const char c : text::printable(raw)) {
-        if (c == '&')
-            result += "&amp;";
-        else if (c == '<')
-            result += "&lt;";
-        else if (c == '>')
-            result += "&gt;";
-        else if (c == '"')
-            result += "&quot;";
-        else
-            result += c;
-    }
-    return result;
-}
-
-/// From the paper of an empty cell (0) to ink (1).
-inline std::string grey(double weight)
-{
-    constexpr std::array<double, 3> paper{241, 243, 245}, ink{20, 24, 31};
-    const double amount = std::clamp(weight, 0.0, 1.0);
-    std::string colour = "#";
-    for (std::size_t i = 0; i < 3; ++i) {
-        const auto value = static_cast<unsigned>(std::lround(paper[i] + amount * (ink[i] - paper[i])));
-        colour += "0123456789abcdef"[value / 16];
-        colour += "0123456789abcdef"[value % 16];
-    }
-    return colour;
-}
-
-inline double width_of(std::string_view word) { return column_width * static_cast<double>(text::display_width(word)); }
 
 /// One picture's place: where its cells begin, relative to its upper left corner, and how much room it needs.
 struct layout {
@@ -93,8 +47,7 @@ inline std::string word(std::string_view text, double x, double y, bool rising)
     return "<text " +
            (rising ? "transform=\"translate(" + number(x) + " " + number(y) + ") rotate(-45)\""
                    : "x=\"" + number(x) + "\" y=\"" + number(y) + "\"") +
-           (rising == from_right ? " text-anchor=\"end\"" : "") +
-           (from_right ? " direction=\"rtl\" unicode-bidi=\"embed\"" : "") + ">" + escaped(text) + "</text>\n";
+           (rising == from_right ? " text-anchor=\"end\"" : "") + direction(text) + ">" + escaped(text) + "</text>\n";
 }
 
 /// "drei ← three: 0.93". Words of mixed direction are isolated from each other, or the arrow would point anywhere.
@@ -140,10 +93,8 @@ inline std::string draw(const alignment& picture, const layout& place)
     std::string result;
     if (!picture.title.empty())
         result += "<text class=\"title\" x=\"0\" y=\"14\"" +
-                  std::string(text::is_right_to_left(picture.title)
-                                  ? " direction=\"rtl\" unicode-bidi=\"embed\" text-anchor=\"end\""
-                                  : "") +
-                  ">" + escaped(picture.title) + "</text>\n";
+                  std::string(text::is_right_to_left(picture.title) ? " text-anchor=\"end\"" : "") +
+                  direction(picture.title) + ">" + escaped(picture.title) + "</text>\n";
 
     const auto rows = static_cast<double>(picture.target.size());
     const auto columns = static_cast<double>(picture.source.size());

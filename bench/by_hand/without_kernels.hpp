@@ -7,15 +7,17 @@
 #include <heed/core/blas.hpp>
 #include <heed/kernels/simd.hpp>
 
-namespace bench {
+#include "parts.hpp"
+
+namespace bench::by_hand {
 
 /// One step of additive attention as one function for one thread, with no policy, no tensor and no call of heed's
 /// kernels: what somebody would write who needs this mechanism and nothing else. Only the register type and its tanh
 /// and exp are heed's, so that the comparison is one of structure and not of polynomials.
-inline void additive_by_hand(std::size_t B, std::size_t T, std::size_t Q, std::size_t A, std::size_t D,
-                             const std::size_t* lengths, const float* query, const float* W, const float* v,
-                             const float* keys, const float* values, float* projected, float* weights, float* context)
+inline void additive_without_kernels(const source& from, const float* query, const float* W, const float* v,
+                                     float* projected, float* weights, float* context)
 {
+    const auto [B, T, Q, A, D, lengths, keys, values] = from;
     using namespace heed::simd;
     constexpr std::size_t L = lanes<float>;
     using heed::blas::op;
@@ -66,4 +68,4 @@ inline void additive_by_hand(std::size_t B, std::size_t T, std::size_t Q, std::s
     }
 }
 
-}  // namespace bench
+}  // namespace bench::by_hand

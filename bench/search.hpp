@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <time.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include <heed/seq2seq/batch.hpp>
+#include <heed/seq2seq/translator.hpp>
+
+#include "sizes.hpp"
+
+/// What the searches of heed and of libtorch have in common: the model, with the same numbers in it, the sentences,
+/// and how each of them is called. Every program reads one work a line from its input and answers with the seconds that
+/// it took and the sum of what the best translations have as log-probability.
+namespace bench::search {
+
+struct work {
+    std::string name;
+    std::size_t width, batch;  // 0: greedy
+};
+
+inline const std::vector<work>& works()
+{
+    static const std::vector<work> all{
+        {"beam12/B16", 12, 16}, {"beam12/B1", 12, 1}, {"greedy/B1", 0, 1}, {"greedy/B64", 0, 64}};
+    return all;
+}
+
+inline constexpr std::size_t sentences = 64;
+
+/// Seconds: of this process's own work with one thread, so that others on the machine count less; else of the clock on
+/// the wall.
+inline double now(int threads)
+{
+    timespec t{};
+    clock_gettime(threads == 1 ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC, &t);
+    return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+}
+
+/// RNNsearch as in bench/training.cpp, untrained. Its end word comes once in 8000, so that the search's limit ends
+/// every translation: each has as many words as its source with the end word (13.6 on average).
+inline auto make_model()
+{
+    const training_size z;
+    const auto size = [](long n) { return static_cast<std::size_t>(n); };
+    auto model = heed::seq2seq::make_translator<float>(
+        1, {size(z.vocabulary), size(z.vocabulary), size(z.embedding), size(z.hidden), size(z.alignment)},
+        heed::seq2seq::attentions::additive<float>{});
+    // A model that has been trained is sure of its words: logits some units apart, and not all nearly equal.
+    for (float& w : model.decoder.W_o) w *= 8;
+    model.decoder.b(heed::seq2seq::special_ids{}.end) = -20;  // not by chance
+    return model;
+}
+
+/// 5 to 25 words, as in Multi30k's captions: most of 9 to 16. Sorted by length, as who decodes a file would, and cut
+/// into batches.
+inline std::vector<heed::seq2seq::source_batch> batches(std::size_t batch)
+{
+    using heed::seq2seq::id_sentence;
+    std::vector<float> u(sentences * 4);
+    fill(u.data(), u.size(), 21, 1.0F);
+    std::vector<id_sentence> all(sentences);
+    const auto ids = words(sentences * 32, training_size{}.vocabulary, 22);
+    for (std::size_t s = 0; s < sentences; ++s) {
+        const float bell = u[4 * s] + u[4 * s + 1] + u[4 * s + 2] + u[4 * s + 3];  // ±4, deviation 1.15
+        const auto length = static_cast<std::size_t>(std::clamp(12.6F + 3.2F * bell, 5.0F, 25.0F));
+        for (std::size_t i = 0; i < length; ++i) all[s].push_back(static_cast<std::uint32_t>(ids[32 * s + i]));
+    }
+    std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.size() < b.size(); });
+    std::vector<heed::seq2seq::source_batch> result;
+    for (std::size_t first = 0; first < sentences; first += batch) {
+        std::vector<const id_sentence*> some;
+        for (std::size_t s = first; s < first + batch; ++s) some.push_back(&all[s]);
+        result.push_back(heed::seq2seq::make_source(some));
+    }
+    return result;
+}
+
+}  // namespace bench::search

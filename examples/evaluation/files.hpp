@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <iostream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include <heed/metrics/alignment_error.hpp>
+#include <heed/text/corpus.hpp>
+
+namespace evaluation {
+
+using heed::text::sentence;
+
+/// What a file holds, by its name: a sentence a line. A line may be empty: a translator may have nothing to say.
+struct corpus {
+    std::string name;
+    std::vector<sentence> lines;
+};
+
+/// "-" is standard input.
+inline corpus read(const std::string& name)
+{
+    using heed::text::empty_lines;
+    corpus result;
+    if (name == "-") {
+        static bool done = false;
+        result.name = "standard input";
+        if (std::exchange(done, true)) throw heed::error("standard input: can be read once only; - was given twice");
+        result.lines = heed::text::read_corpus(std::cin, result.name, empty_lines::keep);
+    } else {
+        result.name = name;
+        result.lines = heed::text::read_corpus(std::filesystem::path(name), empty_lines::keep);
+    }
+    if (result.lines.empty()) throw heed::error(result.name + ": is empty; it must hold one sentence a line");
+    return result;
+}
+
+inline std::vector<corpus> read(const std::vector<std::string>& names)
+{
+    std::vector<corpus> result;
+    for (const std::string& name : names) result.push_back(read(name));
+    return result;
+}
+
+/// Line n of one file belongs to line n of the other.
+inline void require_as_many(const std::string& name, std::size_t lines, const corpus& other)
+{
+    if (lines != other.lines.size())
+        throw heed::error(
+            fmt::format("{} has {} lines, {} has {}; they need as many, since line n of one belongs to line n "
+                        "of the other",
+                        name, lines, other.name, other.lines.size()));
+}
+
+/// The lines as text again, for metrics of characters.
+inline std::vector<std::string> text_of(const corpus& file)
+{
+    std::vector<std::string> lines;
+    lines.reserve(file.lines.size());
+    for (const sentence& words : file.lines) lines.push_back(heed::text::join(words));
+    return lines;
+}
+
+}  // namespace evaluation

@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <heed/metrics/bleu.hpp>
+#include <heed/metrics/chrf.hpp>
+#include <heed/metrics/ribes.hpp>
+#include <heed/metrics/ter.hpp>
+#include <heed/metrics/tokenize_13a.hpp>
+
+#include "command.hpp"
+
+namespace evaluation {
+
+namespace metrics = heed::metrics;
+
+/// How BLEU is computed.
+struct bleu_choice {
+    std::string tokenize = "none";
+    std::string smoothing = "none";
+
+    void declare(CLI::App& app)
+    {
+        app.add_option("--tokenize", tokenize, "none: tokens as given; 13a: as mteval-v13a and sacrebleu")
+            ->check(CLI::IsMember({"none", "13a"}).description(""))
+            ->type_name("NAME")
+            ->capture_default_str();
+        app.add_option("--smoothing", smoothing, "none: as multi-bleu; exp: as sacrebleu")
+            ->check(CLI::IsMember({"none", "exp"}).description(""))
+            ->type_name("NAME")
+            ->capture_default_str();
+    }
+
+    std::vector<sentence> tokens(const corpus& file) const
+    {
+        if (tokenize == "none") return file.lines;
+        std::vector<sentence> result;
+        result.reserve(file.lines.size());
+        for (const sentence& line : file.lines) result.push_back(metrics::tokenize_13a(heed::text::join(line)));
+        return result;
+    }
+
+    metrics::bleu_score operator()(const metrics::bleu_counts& counts) const
+    {
+        return metrics::bleu(counts, smoothing == "exp" ? metrics::smoothing::exponential : metrics::smoothing::none);
+    }
+};
+
+struct bleu_command : command {
+    std::vector<std::string> references;
+    bleu_choice choice;
+    resampling sure;
+
+    void declare(CLI::App& app) override
+    {
+        app.description("BLEU: 4-gram precision with a brevity penalty (Papineni et al. 2002); 0 to 100.");
+        declare_systems(app, "translations; several systems make a line each",
+                        "evaluate bleu --reference test.de --tokenize 13a --smoothing exp system.de other.de");
+        app.add_option("--reference", references, "reference translations; may be given several times")
+            ->required()
+            ->type_name("FILE")
+            ->allow_extra_args(false);
+        choice.declare(app);
+        sure.declare(app);
+    }
+
+    report run() override
+    {
+        const std::vector<corpus> golden = read(references);
+        std::vector<std::vector<sentence>> tokens;
+        for (const corpus& each : golden) {
+            require_as_many(each.name, each.lines.size(), golden.front());
+            tokens.push_back(choice.tokens(each));
+        }
+        report result;
+        result.table = {{"system", "BLEU", sure.title(), "1", "2", "3", "4-grams", "BP", "ratio", "words"}};
+        result.note = fmt::format("tokenize {}, smoothing {}, {} reference{}", choice.tokenize, choice.smoothing,
+                                  tokens.size(), tokens.size() == 1 ? "" : "s");
+        result.data = {{"metric", "bleu"},
+                       {"tokenize", choice.tokenize},
+                       {"smoothing", choice.smoothing},
+                       {"references", references},
+                       {"sentences", golden.front().lines.size()},
+                       {"systems", json::array()}};
+        for (const corpus& system : read(systems)) {
+            require_as_many(system.name, system.lines.size(), golden.front());
+            const auto statistics = metrics::bleu_statistics(choice.tokens(system), tokens);
+            const metrics::bleu_score score = choice(total(statistics));
+            const auto spread = sure(statistics, [&](const metrics::bleu_counts& sum) { return choice(sum).score; });
+            const double ratio = score.reference_length == 0 ? 0
+                                                             : static_cast<double>(score.hypothesis_length) /
+                                                                   static_cast<double>(score.reference_length);
+            std::vector<std::string> row{system.name, fmt::format("{:.2f}", score.score), sure.text(spread, 2)};
+            for (const double precision : score.precisions) row.push_back(fmt::format("{:.1f}", precision));
+            row.push_back(fmt::format("{:.3f}", score.brevity_penalty));
+            row.push_back(fmt::format("{:.3f}", ratio));
+            row.push_back(std::to_string(score.hypothesis_length));
+            result.table.push_back(std::move(row));
+            json data = json_of(spread);
+            data["file"] = system.name;
+            data["precisions"] = score.precisions;
+            data["brevity_penalty"] = score.brevity_penalty;
+            data["hypothesis_length"] = score.hypothesis_length;
+            data["reference_length"] = score.reference_length;
+            result.data["systems"].push_back(std::move(data));
+        }
+        return result;
+    }
+};
+
+/// TER and BLEU together, for TB.
+struct edits_and_grams {
+    metrics::ter_counts edits;
+    metrics::bleu_counts grams;
+
+    edits_and_grams& operator+=(const edits_and_grams& other)
+    {
+        edits += other.edits;
+        grams += other.grams;
+        return *this;
+    }
+    double tb() const { return metrics::tb(metrics::ter(edits), metrics::bleu(grams).score); }
+};
+
+inline std::vector<edits_and_grams> edits_of(const corpus& system, const corpus& golden)
+{
+    const auto edits = metrics::ter_statistics(system.lines, golden.lines);
+    const auto grams = metrics::bleu_statistics(system.lines, std::span(&golden.lines, 1));
+    std::vector<edits_and_grams> result;
+    for (std::size_t i = 0; i < edits.size(); ++i) result.push_back({edits[i], grams[i]});
+    return result;
+}
+
+/// A metric of one reference.
+struct one_reference_command : command {
+    std::string reference;
+    resampling sure;
+
+protected:
+    void declare_all(CLI::App& app, const char* example)
+    {
+        declare_systems(app, "translations; several systems make a line each", example);
+        app.add_option("--reference", reference, "reference translations")->required()->type_name("FILE");
+        sure.declare(app);
+    }
+};
+
+struct ter_command : one_reference_command {
+    void declare(CLI::App& app) override
+    {
+        app.description("TER: edits and shifts per reference word (Snover et al. 2006), in percent; lower is better.\n"
+                        "With BLEU and TB = (TER - BLEU) / 2.");
+        declare_all(app, "evaluate ter --reference test.de system.de");
+    }
+
+    report run() override
+    {
+        const corpus golden = read(reference);
+        report result;
+        result.table = {{"system", "TER", sure.title(), "edits", "shifts", "words", "BLEU", "TB", sure.title()}};
+        result.note = "tokens and case as given; limits as tercom's and sacrebleu's";
+        result.data = {{"metric", "ter"},
+                       {"reference", golden.name},
+                       {"sentences", golden.lines.size()},
+                       {"systems", json::array()}};
+        for (const corpus& system : read(systems)) {
+            require_as_many(system.name, system.lines.size(), golden);
+            const auto statistics = edits_of(system, golden);
+            const edits_and_grams sum = total(statistics);
+            const auto spread = sure(statistics, [](const edits_and_grams& all) { return metrics::ter(all.edits); });
+            const auto both = sure(statistics, [](const edits_and_grams& all) { return all.tb(); });
+            const double bleu = metrics::bleu(sum.grams).score;
+            result.table.push_back({system.name, fmt::format("{:.2f}", spread.score), sure.text(spread, 2),
+                                    std::to_string(sum.edits.edits), std::to_string(sum.edits.shifts),
+                                    std::to_string(sum.edits.reference_length), fmt::format("{:.2f}", bleu),
+                                    fmt::format("{:.2f}", both.score), sure.text(both, 2)});
+            json data = json_of(spread);
+            data["file"] = system.name;
+            data["edits"] = sum.edits.edits;
+            data["shifts"] = sum.edits.shifts;
+            data["reference_length"] = sum.edits.reference_length;
+            data["bleu"] = bleu;
+            data["tb"] = json_of(both);
+            result.data["systems"].push_back(std::move(data));
+        }
+        return result;
+    }
+};
+
+struct ribes_command : one_reference_command {
+    metrics::ribes_options how;
+
+    void declare(CLI::App& app) override
+    {
+        app.description("RIBES: do the words stand in the reference's order? (Isozaki et al. 2010); 0 to 1.");
+        declare_all(app, "evaluate ribes --reference test.de system.de");
+        app.add_option("--alpha", how.alpha, "exponent of the precision")
+            ->check(share)
+            ->check(number)
+            ->type_name("X")
+            ->capture_default_str();
+        app.add_option("--beta", how.beta, "exponent of the brevity penalty")
+            ->check(share)
+            ->check(number)
+            ->type_name("X")
+            ->capture_default_str();
+    }
+
+    report run() override
+    {
+        const corpus golden = read(reference);
+        report result;
+        result.table = {{"system", "RIBES", sure.title(), "sentences"}};
+        result.note =
+            fmt::format("alpha {:g}, beta {:g}; sentences with an empty reference do not count", how.alpha, how.beta);
+        result.data = {{"metric", "ribes"},
+                       {"alpha", how.alpha},
+                       {"beta", how.beta},
+                       {"reference", golden.name},
+                       {"systems", json::array()}};
+        for (const corpus& system : read(systems)) {
+            require_as_many(system.name, system.lines.size(), golden);
+            const auto statistics = metrics::ribes_statistics(system.lines, golden.lines, how);
+            const std::size_t sentences = total(statistics).sentences;
+            const auto spread = sure(statistics, [](const metrics::ribes_sum& sum) { return sum.score(); });
+            result.table.push_back(
+                {system.name, fmt::format("{:.4f}", spread.score), sure.text(spread, 4), std::to_string(sentences)});
+            json data = json_of(spread);
+            data["file"] = system.name;
+            data["sentences"] = sentences;
+            result.data["systems"].push_back(std::move(data));
+        }
+        return result;
+    }
+};
+
+struct chrf_command : one_reference_command {
+    metrics::chrf_options how;
+
+    void declare(CLI::App& app) override
+    {
+        app.description("chrF: F-score of character n-grams (Popović 2015); 0 to 100. With --words 2 it is chrF++.");
+        declare_all(app, "evaluate chrf --words 2 --reference test.de system.de");
+        app.add_option("--characters", how.characters, "longest character n-gram")
+            ->check(CLI::Range(std::size_t{1}, std::size_t{6}).description(""))
+            ->type_name("N")
+            ->capture_default_str();
+        app.add_option("--words", how.words, "longest word n-gram")
+            ->check(CLI::Range(std::size_t{0}, std::size_t{2}).description(""))
+            ->type_name("N")
+            ->capture_default_str();
+        app.add_option("--beta", how.beta, "recall counts so many times as much as precision")
+            ->check(CLI::Range(0.001, 1000.0).description(""))
+            ->check(number)
+            ->type_name("X")
+            ->capture_default_str();
+    }
+
+    report run() override
+    {
+        const corpus golden = read(reference);
+        const std::string name = fmt::format("chrF{:g}{}", how.beta, std::string(how.words, '+'));
+        report result;
+        result.table = {{"system", name, sure.title()}};
+        result.note = "white space does not count; equal to sacrebleu's on the same text";
+        result.data = {{"metric", "chrf"},        {"characters", how.characters}, {"words", how.words},
+                       {"beta", how.beta},        {"reference", golden.name},     {"sentences", golden.lines.size()},
+                       {"systems", json::array()}};
+        const std::vector<std::string> references = text_of(golden);
+        for (const corpus& system : read(systems)) {
+            require_as_many(system.name, system.lines.size(), golden);
+            const auto spread = sure(metrics::chrf_statistics(text_of(system), references, how),
+                                     [&](const metrics::chrf_counts& sum) { return metrics::chrf(sum, how); });
+            result.table.push_back({system.name, fmt::format("{:.2f}", spread.score), sure.text(spread, 2)});
+            json data = json_of(spread);
+            data["file"] = system.name;
+            result.data["systems"].push_back(std::move(data));
+        }
+        return result;
+    }
+};
+
+struct compare_command : command {
+    std::string reference;
+    std::vector<std::string> names{"bleu", "ter", "tb", "chrf", "ribes"};
+    bleu_choice choice;
+    resampling sure;
+
+    void declare(CLI::App& app) override
+    {
+        app.description(
+            "Is the second system really better? Scores on the same resamples (paired bootstrap, Koehn 2004).");
+        declare_systems(app, "translations of two systems",
+                        "evaluate compare --reference test.de baseline.de system.de");
+        app.get_option("files")->expected(2);
+        app.add_option("--reference", reference, "reference translations")->required()->type_name("FILE");
+        app.add_option("--metric", names, "bleu, ter, tb, chrf or ribes; may be given several times; all if not given")
+            ->check(CLI::IsMember({"bleu", "ter", "tb", "chrf", "ribes"}).description(""))
+            ->type_name("NAME")
+            ->allow_extra_args(false);
+        choice.declare(app);
+        sure.declare(app);
+    }
+
+    report run() override
+    {
+        if (sure.how.resamples == 0) throw heed::error("compare: needs --resamples of 1 at least");
+        const corpus golden = read(reference);
+        const std::vector<corpus> both = read(systems);
+        for (const corpus& system : both) require_as_many(system.name, system.lines.size(), golden);
+        const corpus& first = both[0];
+        const corpus& second = both[1];
+        report result;
+        result.table = {{"", first.name, second.name, "difference", sure.title(), "p"}};
+        result.note = "p: how likely such a difference is by chance (two-sided). Of ter and tb, less is better.";
+        result.data = {{"reference", golden.name},        {"first", first.name},
+                       {"second", second.name},           {"sentences", golden.lines.size()},
+                       {"resamples", sure.how.resamples}, {"metrics", json::object()}};
+        const auto add = [&](const std::string& name, int digits, const metrics::paired_score& score) {
+            result.table.push_back({name, fmt::format("{:.{}f}", score.first.score, digits),
+                                    fmt::format("{:.{}f}", score.second.score, digits),
+                                    fmt::format("{:+.{}f}", score.difference.score, digits),
+                                    range_text(score.difference.range, digits), fmt::format("{:.4f}", score.p_value)});
+            result.data["metrics"][name] = {
+                {"first", json_of(score.first)},           {"second", json_of(score.second)},
+                {"difference", json_of(score.difference)}, {"p_value", score.p_value},
+                {"first_larger", score.first_larger},      {"second_larger", score.second_larger}};
+        };
+        const auto pair = [&](const auto& statistics, const auto& score) {
+            return metrics::paired_bootstrap(statistics(first), statistics(second), score, sure.how);
+        };
+        for (const std::string& name : names) {
+            if (result.data["metrics"].contains(name)) continue;
+            if (name == "bleu") {
+                const std::vector<std::vector<sentence>> tokens{choice.tokens(golden)};
+                add(name, 2,
+                    pair([&](const corpus& system) { return metrics::bleu_statistics(choice.tokens(system), tokens); },
+                         [&](const metrics::bleu_counts& sum) { return choice(sum).score; }));
+            } else if (name == "ter") {
+                add(name, 2,
+                    pair([&](const corpus& system) { return metrics::ter_statistics(system.lines, golden.lines); },
+                         [](const metrics::ter_counts& sum) { return metrics::ter(sum); }));
+            } else if (name == "tb") {
+                add(name, 2,
+                    pair([&](const corpus& system) { return edits_of(system, golden); },
+                         [](const edits_and_grams& sum) { return sum.tb(); }));
+            } else if (name == "chrf") {
+                const std::vector<std::string> references = text_of(golden);
+                add(name, 2,
+                    pair([&](const corpus& system) { return metrics::chrf_statistics(text_of(system), references); },
+                         [](const metrics::chrf_counts& sum) { return metrics::chrf(sum); }));
+            } else {
+                add(name, 4,
+                    pair([&](const corpus& system) { return metrics::ribes_statistics(system.lines, golden.lines); },
+                         [](const metrics::ribes_sum& sum) { return sum.score(); }));
+            }
+        }
+        return result;
+    }
+};
+
+}  // namespace evaluation

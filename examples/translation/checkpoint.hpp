@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include <heed/core/parallel.hpp>
+#include <heed/core/random.hpp>
+
+#include "model_file.hpp"
+#include "progress.hpp"
+#include "quality.hpp"
+
+/// A run of training on disk: stopped at any moment, it is resumed as if nothing had happened.
+namespace translation {
+
+/// Where a run stands. Together with the weights and the optimiser's state this is all that the future depends on.
+struct standing {
+    std::size_t epoch = 0, batch = 0;       // the next batch to do
+    std::size_t streams = 0;                // random streams used by dropout
+    double rate = 0;                        // learning rate
+    double nats = 0, words = 0;             // of the epoch so far
+    double best = 0;                        // validation BLEU of the best model
+    std::size_t best_epoch = 0, worse = 0;  // its epoch, from 1, and how many since then
+    double seconds = 0;                     // of training and validation so far
+    std::size_t finished = 0;               // 1 when there was nothing more to do
+
+    static void each(auto& self, auto&& member)
+    {
+        member("epoch", self.epoch);
+        member("batch", self.batch);
+        member("streams", self.streams);
+        member("rate", self.rate);
+        member("nats", self.nats);
+        member("words", self.words);
+        member("best", self.best);
+        member("best-epoch", self.best_epoch);
+        member("worse", self.worse);
+        member("seconds", self.seconds);
+        member("finished", self.finished);
+    }
+};
+
+inline std::string checkpoint_path(const std::filesystem::path& model) { return model.string() + ".checkpoint"; }
+
+/// What the text is, in one number: a run cannot be resumed on another text.
+inline std::string fingerprint(const examples& training, const examples& validation)
+{
+    std::uint64_t hash = 1;
+    for (const auto* side : {&training.source, &training.target, &validation.source, &validation.target}) {
+        for (const id_sentence& words : *side) {
+            for (const std::uint32_t word : words) hash = heed::mix(hash ^ word);
+            hash = heed::mix(hash + 1);
+        }
+    }
+    return std::to_string(hash);
+}
+
+inline void save_checkpoint(const std::filesystem::path& path, const translator_file& model, const standing& at,
+                            const std::string& text)
+{
+    heed::io::archive archive = to_archive(model);
+    model.system->put_optimiser(archive);
+    archive.metadata["training.text"] = text;
+    archive.metadata["training.threads"] = std::to_string(heed::threads());
+    standing::each(at, [&](const char* name, const auto& value) {
+        archive.metadata["training." + std::string(name)] = text_of(value);
+    });
+    heed::io::save(path, archive);
+}
+
+/// Goes on from a checkpoint: fills the model and says where the run stands.
+inline standing load_checkpoint(const heed::io::archive& archive, translator_file& model, const std::string& text)
+{
+    standing at;
+    standing::each(at, [&](const char* name, auto& value) {
+        read_entry(archive.metadata, "training." + std::string(name), value);
+    });
+    metadata wanted, before;
+    model.how.write(wanted);
+    options::read(archive.metadata).write(before);
+    for (const auto& [name, value] : wanted) {
+        const std::string option = name.substr(name.find('.') + 1);
+        if (option != "epochs" && option != "patience" && before[name] != value) {
+            throw heed::error("this run was started with --" + option + " " + before[name] + ", not " + value +
+                              "; give the same options to resume it");
+        }
+    }
+    translator_file stored = from_archive(archive);
+    if (stored.source.codes() != model.source.codes() || stored.target.codes() != model.target.codes())
+        throw heed::error("this run was started with other byte-pair codes; give the same to resume it");
+    if (entry(archive.metadata, "training.text") != text || stored.source != model.source ||
+        stored.target != model.target) {
+        throw heed::error("this run was started on another text; give the same files to resume it");
+    }
+    if (const std::string& threads = entry(archive.metadata, "training.threads");
+        threads != std::to_string(heed::threads())) {
+        say(fmt::format("note: started with --threads {}, resumed with {}: the result will differ in its last digits",
+                        threads, heed::threads()));
+    }
+    stored.system->take_optimiser(archive);
+    model.system = std::move(stored.system);
+    return at;
+}
+
+}  // namespace translation

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <fstream>
+#include <initializer_list>
+#include <iostream>
+#include <string>
+#include <system_error>
+
+#include <CLI/CLI.hpp>
+
+#include <heed/core/errors.hpp>
+#include <heed/io/atomic_file.hpp>
+#include <heed/text/corpus.hpp>
+
+/// What the commands share: ranges of options, files that are read and written.
+namespace translation {
+
+/// For options that are numbers: their range goes without saying in --help.
+inline const CLI::Validator positive = CLI::Range(std::size_t{1}, std::size_t{1} << 20).description("");
+inline const CLI::Validator any_number = CLI::Range(std::size_t{0}, std::size_t{1} << 62).description("");
+inline const CLI::Validator share = CLI::Range(0.0, 0.95).description("");
+inline const CLI::Validator above_zero = CLI::Validator(CLI::PositiveNumber).description("");
+/// The ranges let "nan" pass: it is neither too small nor too large.
+inline std::string number(const std::string& text)
+{
+    return text.find_first_of("nN") == text.npos ? "" : "is no number";
+}
+
+/// Whether two outputs are one file, whether or not it is there yet.
+inline bool same_file(const std::filesystem::path& one, const std::filesystem::path& other)
+{
+    using namespace std::filesystem;
+    return !one.empty() && !other.empty() && weakly_canonical(absolute(one)) == weakly_canonical(absolute(other));
+}
+
+/// Refuses to write over what is read, and says at once, not after an hour's work, where nothing can be written.
+inline void check_output(const std::filesystem::path& output, std::initializer_list<std::filesystem::path> inputs)
+{
+    for (const std::filesystem::path& input : inputs) {
+        std::error_code not_there;
+        if (std::filesystem::equivalent(output, input, not_there))
+            throw heed::error(output.string() + ": would overwrite what is read; give it another name");
+    }
+    heed::io::atomic_file{output};
+}
+
+inline void flush_output()
+{
+    if (!std::cout.flush()) throw heed::error("standard output: cannot be written");
+}
+
+/// A file, or standard input where none is named.
+class input_text {
+public:
+    explicit input_text(const std::filesystem::path& path)
+        : name_(path.empty() ? "standard input" : path.string()), standard_(path.empty())
+    {
+        if (!standard_) file_ = heed::text::open_text(path);
+    }
+
+    std::istream& stream() { return standard_ ? std::cin : file_; }
+    const std::string& name() const { return name_; }
+
+private:
+    std::string name_;
+    bool standard_;
+    std::ifstream file_;
+};
+
+}  // namespace translation

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <charconv>
+#include <cmath>
+#include <cstddef>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <map>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <heed/io/atomic_file.hpp>
+#include <heed/text/corpus.hpp>
+#include <heed/view/chart.hpp>
+
+#include "command_line.hpp"
+#include "page_command.hpp"
+#include "training_log.hpp"
+
+namespace translation {
+
+namespace fs = std::filesystem;
+
+/// `translate curves`
+struct curves_command {
+    std::vector<fs::path> logs;
+    std::vector<std::string> names;
+    fs::path output;
+    std::string x = "epochs", y = "bleu", title;
+
+    void declare(CLI::App& app)
+    {
+        app.description("Draw the course of trainings from their logs, as SVG.");
+        app.footer("loss and perplexity are the validation's, a token; training-loss is what was minimised.\n\n"
+                   "Example:\n"
+                   "  translate curves en-de.csv --x minutes --out bleu.svg");
+        app.add_option("LOG", logs, "what `translate train --log` wrote; a curve each")
+            ->required()
+            ->take_all()
+            ->type_name("FILE");
+        app.add_option("--out", output, "what to write (SVG)")->required()->type_name("FILE");
+        app.add_option("--x", x, "epochs, updates or minutes")
+            ->check(CLI::IsMember(keys(across)).description(""))
+            ->type_name("NAME")
+            ->capture_default_str();
+        app.add_option("--y", y, "bleu, loss, perplexity or training-loss")
+            ->check(CLI::IsMember(keys(up)).description(""))
+            ->type_name("NAME")
+            ->capture_default_str();
+        app.add_option("--name", names, "what the curves are called, in their order; else as the files")
+            ->take_all()
+            ->allow_extra_args(false)
+            ->type_name("NAME");
+        app.add_option("--title", title, "of the picture")->type_name("TEXT");
+    }
+
+    int run()
+    {
+        for (const fs::path& log : logs) check_output(output, {log});
+        if (!names.empty() && names.size() != logs.size())
+            throw heed::error(
+                fmt::format("{} names of {} logs; give one for each, or none", names.size(), logs.size()));
+        const std::vector<std::string> called = names.empty() ? names_of(logs) : names;
+        heed::view::chart picture{.title = title, .x_label = across.at(x).label, .y_label = up.at(y).label, .all = {}};
+        for (std::size_t i = 0; i < logs.size(); ++i) {
+            heed::view::series& line = picture.all.emplace_back();
+            line.name = called[i];
+            read(logs[i], line);
+        }
+        heed::io::write_file(output, heed::view::svg(picture));
+        return 0;
+    }
+
+private:
+    struct axis {
+        std::string_view column;
+        std::string label;
+    };
+    using axes = std::map<std::string, axis>;
+    inline static const axes across{
+        {"epochs", {"epoch", "epochs"}}, {"updates", {"updates", "updates"}}, {"minutes", {"minutes", "minutes"}}};
+    inline static const axes up{{"bleu", {"validation_bleu", "validation BLEU"}},
+                                {"loss", {"validation_loss", "validation loss, nats a token"}},
+                                {"perplexity", {"validation_loss", "validation perplexity"}},
+                                {"training-loss", {"training_loss", "training loss, nats a token"}}};
+
+    static std::vector<std::string> keys(const axes& of)
+    {
+        std::vector<std::string> names;
+        for (const auto& [name, what] : of) names.push_back(name);
+        return names;
+    }
+
+    void read(const fs::path& path, heed::view::series& line) const
+    {
+        std::ifstream file = heed::text::open_text(path);
+        heed::text::sentence_reader lines(file, path.string(), heed::text::empty_lines::keep);
+        sentence words;
+        if (!lines.next(words) || heed::text::join(words) != training_log::header)
+            throw heed::error(path.string() + ": no log of `translate train`: its first line must be " +
+                              std::string(training_log::header));
+        const std::size_t x_column = place(across.at(x).column), y_column = place(up.at(y).column);
+        while (lines.next(words)) {
+            const std::string row = heed::text::join(words);
+            std::vector<double> values;
+            for (std::size_t begin = 0; begin <= row.size();) {
+                const std::size_t end = std::min(row.find(',', begin), row.size());
+                double value = std::numeric_limits<double>::quiet_NaN();  // nothing there
+                const auto [stop, problem] = std::from_chars(row.data() + begin, row.data() + end, value);
+                if (end > begin && (problem != std::errc{} || stop != row.data() + end))
+                    throw heed::error(lines.where() + ": \"" + row.substr(begin, end - begin) + "\" is no number");
+                values.push_back(value);
+                begin = end + 1;
+            }
+            if (values.size() != place(""))
+                throw heed::error(
+                    fmt::format("{}: {} values; a row of a log has {}", lines.where(), values.size(), place("")));
+            line.xs.push_back(values[x_column]);
+            line.ys.push_back(y == "perplexity" ? std::exp(values[y_column]) : values[y_column]);
+        }
+        if (line.xs.empty()) throw heed::error(path.string() + ": has no epoch yet; there is nothing to draw");
+    }
+
+    /// Where a column stands; how many there are for one that is not there.
+    static std::size_t place(std::string_view name)
+    {
+        std::size_t column = 0;
+        for (std::string_view rest = training_log::header;; ++column) {
+            const std::size_t end = std::min(rest.find(','), rest.size());
+            if (rest.substr(0, end) == name) return column;
+            if (end == rest.size()) return column + 1;
+            rest.remove_prefix(end + 1);
+        }
+    }
+};
+
+}  // namespace translation

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstddef>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <system_error>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include <heed/core/errors.hpp>
+#include <heed/seq2seq/candidates.hpp>
+#include <heed/text/corpus.hpp>
+
+#include "language.hpp"
+
+namespace translation {
+
+/// A dictionary in a file: "source target probability" on each line; without probabilities, the better translations of
+/// a word come first.
+class dictionary {
+public:
+    explicit dictionary(const std::filesystem::path& path)
+    {
+        std::ifstream file = heed::text::open_text(path);
+        heed::text::sentence_reader lines(file, path.string());
+        for (sentence fields; lines.next(fields);) {
+            double probability = 1;
+            bool good = fields.size() == 2 || fields.size() == 3;
+            if (fields.size() == 3) {
+                const std::string& text = fields[2];
+                const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), probability);
+                good = problem == std::errc{} && end == text.data() + text.size() && probability >= 0 &&
+                       std::isfinite(probability);
+            }
+            if (!good)
+                throw heed::error(lines.where() + ": a line of a dictionary has a source word, a target word and, if "
+                                                  "it is known, a probability");
+            of_[fields[0]].emplace_back(probability, fields[1]);
+        }
+        if (of_.empty()) throw heed::error(path.string() + ": is empty; a dictionary has at least one line");
+        for (auto& [word, known] : of_) {
+            std::stable_sort(known.begin(), known.end(),
+                             [](const auto& a, const auto& b) { return a.first > b.first; });
+        }
+    }
+
+    /// The best translation of each word.
+    std::unordered_map<std::string, std::string> best() const
+    {
+        std::unordered_map<std::string, std::string> result;
+        for (const auto& [word, known] : of_) result.emplace(word, known.front().second);
+        return result;
+    }
+
+    /// What a model may write: `frequent` words in any case, and `per_word` translations of each word that it reads.
+    heed::seq2seq::candidate_lists candidates(std::size_t frequent, std::size_t per_word, const language& source,
+                                              const language& target) const
+    {
+        std::vector<std::vector<std::uint32_t>> meanings(source.vocabulary.size());
+        bool any = false;
+        for (const auto& [word, known] : of_) {
+            if (!source.vocabulary.contains(word)) continue;
+            auto& to = meanings[source.vocabulary.id(word)];
+            for (const auto& [probability, meaning] : known) {
+                if (target.vocabulary.contains(meaning)) to.push_back(target.vocabulary.id(meaning));
+            }
+            any = any || !to.empty();
+        }
+        if (!any)
+            throw heed::error(std::string("--candidates: the model knows no word of the dictionary") +
+                              (source.splitting ? "; make one of its pieces with `translate dictionary --model`" : ""));
+        return {frequent, per_word, std::move(meanings)};
+    }
+
+private:
+    std::unordered_map<std::string, std::vector<std::pair<double, std::string>>> of_;
+};
+
+}  // namespace translation

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+/// What the n-gram metrics share: texts as numbers, and all their n-grams.
+namespace heed::metrics::detail {
+
+/// Up to N numbers, none of them 0, the latest first; unused places are 0. Exact, unlike a hash of the words' text.
+template <std::size_t N>
+using gram = std::array<std::uint32_t, N>;
+
+struct gram_hash {
+    template <std::size_t N>
+    std::size_t operator()(const gram<N>& numbers) const
+    {
+        std::uint64_t state = 0;
+        for (const std::uint32_t number : numbers) {
+            state = (state ^ number) * 0x9E3779B97F4A7C15u;
+            state ^= state >> 29;
+        }
+        return static_cast<std::size_t>(state);
+    }
+};
+
+/// Calls see(n - 1, gram) for each n-gram of the text, n from 1 to `longest` (at most N).
+template <std::size_t N>
+void for_each_gram(std::span<const std::uint32_t> text, std::size_t longest, auto&& see)
+{
+    gram<N> last{};
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        for (std::size_t n = N - 1; n > 0; --n) last[n] = last[n - 1];
+        last[0] = text[i];
+        gram<N> numbers{};
+        for (std::size_t n = 0; n < longest && n <= i; ++n) {
+            numbers[n] = last[n];
+            see(n, numbers);
+        }
+    }
+}
+
+/// Gives equal words equal numbers, from 1. It refers to the words, which must outlive it (or a clear()).
+class word_numbers {
+public:
+    std::vector<std::uint32_t> operator()(std::span<const std::string> words)
+    {
+        std::vector<std::uint32_t> numbers;
+        numbers.reserve(words.size());
+        for (const std::string& word : words)
+            numbers.push_back(numbers_.emplace(word, static_cast<std::uint32_t>(numbers_.size() + 1)).first->second);
+        return numbers;
+    }
+
+    void clear() { numbers_.clear(); }
+    std::size_t size() const { return numbers_.size(); }
+
+private:
+    std::unordered_map<std::string_view, std::uint32_t> numbers_;
+};
+
+}  // namespace heed::metrics::detail

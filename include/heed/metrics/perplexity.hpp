@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <heed/core/errors.hpp>
+
+#include <cmath>
+#include <cstddef>
+#include <span>
+#include <string>
+
+namespace heed::metrics {
+
+/// Gathers what a model thought of each word of a text.
+///
+///     perplexity = exp(-1/N Σ_i log p_i)                                                        SPEC Q4
+///
+/// From 1 (every word was certain) up; infinite where a word had no probability at all. As likely as a fair die with so
+/// many faces.
+class perplexity_counter {
+public:
+    /// Adds a word by the natural logarithm of its probability. Throws heed::error if that is above 0 or not a number.
+    void add(double log_probability)
+    {
+        // Sums of float probabilities round to a little more than 1.
+        if (!(log_probability <= 1e-3))
+            throw error("perplexity: word " + std::to_string(words_ + 1) + " has the log-probability " +
+                        std::to_string(log_probability) + "; it must be 0 or less (natural logarithm)");
+        sum_ += log_probability;
+        ++words_;
+    }
+
+    std::size_t words() const { return words_; }
+    double nats_per_word() const { return -sum_ / static_cast<double>(checked_words()); }
+    double perplexity() const { return std::exp(nats_per_word()); }
+
+private:
+    std::size_t checked_words() const
+    {
+        if (words_ == 0) throw error("perplexity: of no word at all; at least one is needed");
+        return words_;
+    }
+
+    double sum_ = 0;
+    std::size_t words_ = 0;
+};
+
+/// The perplexity of words with these natural log-probabilities. Throws heed::error as perplexity_counter does.
+inline double perplexity(std::span<const double> log_probabilities)
+{
+    perplexity_counter counter;
+    for (const double each : log_probabilities) counter.add(each);
+    return counter.perplexity();
+}
+
+}  // namespace heed::metrics

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <heed/core/errors.hpp>
+#include <heed/metrics/ngrams.hpp>
+#include <heed/metrics/suffixes.hpp>
+#include <heed/text/sentence.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+/// RIBES: does the translation say things in the order of the reference? Made for pairs such as Japanese and English,
+/// where BLEU hardly sees that cause and effect have changed places.
+namespace heed::metrics {
+
+struct ribes_options {
+    double alpha = 0.25;  ///< exponent of the precision
+    double beta = 0.10;   ///< exponent of the brevity penalty
+};
+
+/// RIBES of one sentence, and what it is made of; all 0 … 1.
+struct ribes_score {
+    double score = 0;
+    double order = 0;  ///< Kendall's τ, normalised: the share of word pairs that stand in the reference's order
+    double precision = 0;
+    double brevity_penalty = 0;
+};
+
+/// RIBES summed over sentences: the corpus score is their mean.
+struct ribes_sum {
+    double total = 0;
+    std::size_t sentences = 0;
+
+    ribes_sum& operator+=(const ribes_sum& other)
+    {
+        total += other.total;
+        sentences += other.sentences;
+        return *this;
+    }
+    double score() const { return sentences == 0 ? 0 : total / static_cast<double>(sentences); }
+};
+
+namespace detail {
+
+/// For each word of the hypothesis, how long a part of the text that begins (or ends) there must be to occur once only
+/// in the hypothesis and once in the reference, and at which word of the reference it begins (ends).
+struct unique_part {
+    std::size_t length = std::numeric_limits<std::size_t>::max();
+    std::size_t place = 0;
+};
+
+/// Parts that begin at a word. A part is unique in its own text if it is longer than what it shares with any other
+/// place, and occurs once in the other if it is shared with one place there and longer than what is shared with a
+/// second. Places that share much are neighbours in the order of the suffixes, so one pass from each side sees them.
+inline std::vector<unique_part> unique_parts(std::span<const std::uint32_t> hypothesis,
+                                             std::span<const std::uint32_t> reference)
+{
+    struct shared {
+        std::size_t length = 0, place = 0;
+    };
+    struct neighbours {
+        std::size_t own = 0;   // shared with another place of the hypothesis
+        shared first, second;  // with places of the reference, the longest two
+
+        void see(const shared& other)
+        {
+            if (other.length > first.length) {
+                second = first;
+                first = other;
+            } else if (other.length > second.length) {
+                second = other;
+            }
+        }
+    };
+
+    std::vector<std::uint32_t> text(hypothesis.begin(), hypothesis.end());
+    text.push_back(0);  // no word's number
+    text.insert(text.end(), reference.begin(), reference.end());
+    const suffix_order suffixes = order_suffixes(text);
+    std::vector<neighbours> found(hypothesis.size());
+    const auto pass = [&](bool upwards) {
+        std::size_t own = 0;
+        shared nearest, next;  // places of the reference already passed
+        for (std::size_t step = 0; step < text.size(); ++step) {
+            const std::size_t rank = upwards ? step : text.size() - 1 - step;
+            const std::size_t common = step == 0 ? 0 : suffixes.common[upwards ? rank : rank + 1];
+            own = std::min(own, common);
+            nearest.length = std::min(nearest.length, common);
+            next.length = std::min(next.length, common);
+            const std::size_t start = suffixes.start[rank];
+            if (start < hypothesis.size()) {
+                neighbours& here = found[start];
+                here.own = std::max(here.own, own);
+                here.see(nearest);
+                here.see(next);
+                own = std::numeric_limits<std::size_t>::max();
+            } else if (start > hypothesis.size()) {
+                next = nearest;
+                nearest = {std::numeric_limits<std::size_t>::max(), start - hypothesis.size() - 1};
+            }
+        }
+    };
+    pass(true);
+    pass(false);
+
+    std::vector<unique_part> result(hypothesis.size());
+    for (std::size_t i = 0; i < hypothesis.size(); ++i) {
+        const std::size_t shortest = std::max(found[i].own, found[i].second.length) + 1;
+        if (shortest <= found[i].first.length) result[i] = {shortest, found[i].first.place};
+    }
+    return result;
+}
+
+/// Pairs in ascending order among all pairs, in time n log n (merging).
+inline std::size_t ascending_pairs(std::vector<std::size_t> places)
+{
+    std::size_t count = 0;
+    std::vector<std::size_t> merged(places.size());
+    for (std::size_t width = 1; width < places.size(); width *= 2) {
+        for (std::size_t begin = 0; begin < places.size(); begin += 2 * width) {
+            const std::size_t middle = std::min(begin + width, places.size());
+            const std::size_t end = std::min(begin + 2 * width, places.size());
+            std::size_t left = begin, right = middle;
+            for (std::size_t out = begin; out < end; ++out) {
+                // Equal ones are no ascent: the right one goes first.
+                if (left < middle && (right == end || places[left] < places[right])) {
+                    count += end - right;
+                    merged[out] = places[left++];
+                } else {
+                    merged[out] = places[right++];
+                }
+            }
+        }
+        places.swap(merged);
+    }
+    return count;
+}
+
+}  // namespace detail
+
+/// Which word of the reference each word of the hypothesis is: its place from 0, nothing if that cannot be told. A word
+/// that occurs once in both is itself; any other is told by its context, the shortest run of words that ends or begins
+/// with it (of equally short ones, the one that ends with it) and occurs once in both.
+/// Isozaki et al. 2010, section 3; the contexts are those of the authors' RIBES 1.02 and later.
+inline std::vector<std::optional<std::size_t>> rank_alignment(std::span<const std::string> hypothesis,
+                                                              std::span<const std::string> reference)
+{
+    detail::word_numbers numbers;
+    std::vector<std::uint32_t> words = numbers(hypothesis), others = numbers(reference);
+    const auto beginning = detail::unique_parts(words, others);
+    std::reverse(words.begin(), words.end());
+    std::reverse(others.begin(), others.end());
+    const auto ending = detail::unique_parts(words, others);
+
+    constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
+    std::vector<std::optional<std::size_t>> result(words.size());
+    for (std::size_t i = 0; i < words.size(); ++i) {
+        const detail::unique_part& before = ending[words.size() - 1 - i];
+        const detail::unique_part& after = beginning[i];
+        if (before.length != none && before.length <= after.length)
+            result[i] = others.size() - 1 - before.place;
+        else if (after.length != none)
+            result[i] = after.place;
+    }
+    return result;
+}
+
+///     RIBES = NKT · P^α · BP^β             Isozaki et al. 2010; Hirao et al. 2014 · SPEC Q3
+///     NKT = (τ + 1) / 2 = ascending pairs / pairs,  P = aligned words / words,  BP = min(1, exp(1 - r / h))
+///
+/// Of the words that rank_alignment() finds in the reference. Fewer than two of them have no order: 0, unless the
+/// reference is that one word (then NKT is 1). 0 for an empty hypothesis. Throws heed::error for an empty reference.
+/// Time n log² n.
+inline ribes_score ribes(std::span<const std::string> hypothesis, std::span<const std::string> reference,
+                         const ribes_options& how = {})
+{
+    if (reference.empty()) throw error("ribes: a reference without a word; each needs one at least");
+    ribes_score result;
+    if (hypothesis.empty()) return result;
+    const double words = static_cast<double>(hypothesis.size());
+    result.brevity_penalty = std::min(1.0, std::exp(1 - static_cast<double>(reference.size()) / words));
+
+    std::vector<std::size_t> places;
+    for (const auto& place : rank_alignment(hypothesis, reference))
+        if (place) places.push_back(*place);
+    if (places.size() < 2 && !(places.size() == 1 && reference.size() == 1)) return result;
+    const double count = static_cast<double>(places.size());
+    result.precision = count / words;
+    result.order =
+        count == 1 ? 1 : static_cast<double>(detail::ascending_pairs(std::move(places))) / (count * (count - 1) / 2);
+    result.score = result.order * std::pow(result.precision, how.alpha) * std::pow(result.brevity_penalty, how.beta);
+    return result;
+}
+
+/// RIBES of each sentence by itself, which is what the bootstrap needs. Sentences whose reference is empty do not
+/// count. Throws heed::error if the counts of sentences differ.
+inline std::vector<ribes_sum> ribes_statistics(std::span<const text::sentence> hypotheses,
+                                               std::span<const text::sentence> references,
+                                               const ribes_options& how = {})
+{
+    if (hypotheses.size() != references.size())
+        throw error("ribes: " + std::to_string(hypotheses.size()) + " hypotheses but " +
+                    std::to_string(references.size()) + " references; each sentence needs one of both");
+    std::vector<ribes_sum> result(hypotheses.size());
+    for (std::size_t i = 0; i < hypotheses.size(); ++i)
+        if (!references[i].empty())
+            result[i] = {
+                ribes(std::span<const std::string>(hypotheses[i]), std::span<const std::string>(references[i]), how)
+                    .score,
+                1};
+    return result;
+}
+
+/// The mean of the sentences' RIBES, 0 … 1. Throws heed::error if the counts of sentences differ.
+inline double ribes(std::span<const text::sentence> hypotheses, std::span<const text::sentence> references,
+                    const ribes_options& how = {})
+{
+    ribes_sum sum;
+    for (const ribes_sum& each : ribes_statistics(hypotheses, references, how)) sum += each;
+    return sum.score();
+}
+
+}  // namespace heed::metrics

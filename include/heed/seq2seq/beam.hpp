@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <heed/seq2seq/decoding.hpp>
+#include <heed/seq2seq/translation.hpp>
+
+/// Beam search.
+namespace heed::seq2seq {
+
+/// By what the log-probability of a translation of n words, the end word among them, is divided.
+///
+///     none        1                       the most probable translation; short ones win
+///     per_word    n                       the mean over the words
+///     gnmt        ((5 + n) / 6)^α         Wu et al. 2016, eq. 14 (where it is written (5 + |Y|)^α / (5 + 1)^α)
+enum class length_normalization { none, per_word, gnmt };
+
+/// How a beam searches. The default is a beam of 12 (SPEC X1) with Wu et al.'s normalisation at α = 0.6, between the
+/// two extremes: without any, a beam of 12 prefers translations that are too short.
+struct beam_options {
+    std::size_t width = 12;
+    std::size_t best = 1;  // how many translations of each sentence, at most `width`
+
+    length_normalization normalization = length_normalization::gnmt;
+    double alpha = 0.6;  // for gnmt, not below 0
+
+    /// β of Wu et al. 2016, eq. 14: a finished translation's score gets
+    ///     β Σ_i log min(Σ_j α_{j,i}, 1)      over the source words i and the steps j
+    /// Ours: the source's end word does not count, and no term is below log 1e-6.
+    double coverage = 0;
+
+    std::size_t no_repeat = 0;         // no n-gram of this many words twice in a translation; 0: as they come
+    std::size_t least_words = 0;       // of a translation, without the end word
+    length_limit at_most;              // of words; `least_words` where that is more
+    std::vector<std::uint32_t> never;  // words that are not to be used, the unknown one perhaps
+
+    bool with_weights = false;
+    special_ids special;
+
+    /// What a log-probability is divided by.
+    double divisor(std::size_t words_and_end) const
+    {
+        const double n = static_cast<double>(words_and_end);
+        if (normalization == length_normalization::per_word) return n;
+        return normalization == length_normalization::gnmt ? std::pow((5 + n) / 6, alpha) : 1.0;
+    }
+};
+
+namespace detail {
+
+/// The search of one batch.
+template <class T>
+class beam_search {
+public:
+    beam_search(decoding<T>& model, const lengths& source, const beam_options& how)
+        : model_(model), how_(how), looks_(model.looks() && (how.with_weights || how.coverage > 0))
+    {
+        if (how.width == 0 || how.best == 0 || how.best > how.width) {
+            throw error("beam: the " + std::to_string(how.best) + " best of a beam of " + std::to_string(how.width) +
+                        "; both must be at least 1, and the beam as wide as what is wanted of it");
+        }
+        if (!(how.alpha >= 0) || !(how.coverage >= 0) || !(how.at_most.factor >= 0)) {
+            throw error("beam: alpha is " + std::to_string(how.alpha) + ", coverage " + std::to_string(how.coverage) +
+                        " and at_most.factor " + std::to_string(how.at_most.factor) + "; none of them may be below 0");
+        }
+        if (how.coverage > 0 && !model.looks()) {
+            throw error("beam: a coverage penalty needs attention, and this model has none; set coverage to 0");
+        }
+        for (std::size_t b = 0; b < source.batch(); ++b) {
+            sentence s;
+            s.real = source[b];
+            s.most = std::max(how.least_words, how.at_most.words(source[b]));
+            s.rows = 1;
+            s.first = b;
+            s.live.push_back({none, 0, b});
+            sentences_.push_back(std::move(s));
+        }
+    }
+
+    /// The translations of each sentence, the best first.
+    std::vector<std::vector<translation<T>>> run()
+    {
+        std::size_t open = sentences_.size();
+        for (std::size_t i = 0; open > 0; ++i) {
+            model_.step(previous_words());
+            find_blocked(i);
+            also_.assign(model_.rows(), how_.special.end);
+            model_.propose(how_.width + extra_, also_, next_);
+            for (sentence& s : sentences_) {
+                if (s.live.empty()) continue;
+                extend(s, i);
+                if (s.live.empty()) --open;
+            }
+            if (open > 0) go_on();
+        }
+        std::vector<std::vector<translation<T>>> results;
+        for (const sentence& s : sentences_) {
+            results.emplace_back();
+            for (std::size_t k = 0; k < std::min(how_.best, s.ended.size()); ++k)
+                results.back().push_back(written_out(s.ended[k], s.real));
+        }
+        return results;
+    }
+
+private:
+    static constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
+
+    /// A word of a hypothesis, and the one before it.
+    struct node {
+        std::uint32_t word;
+        std::size_t before;   // a node, or none
+        std::size_t weights;  // where they begin, if somebody wants them
+    };
+    struct hypothesis {
+        std::size_t last;  // node, none at first
+        double log_p;
+        std::size_t row;
+    };
+    struct ended {
+        std::size_t last;
+        double log_p, score;
+    };
+    struct sentence {
+        std::size_t real = 0, most = 0;
+        std::size_t first = 0, rows = 0;  // its rows among those of the batch; the live hypotheses come first
+        std::vector<hypothesis> live;
+        std::vector<struct ended> ended;  // the best first
+    };
+    struct candidate {
+        double log_p;
+        std::size_t parent;
+        std::uint32_t word;
+    };
+
+    word_ids previous_words() const
+    {
+        word_ids words(1, model_.rows(), how_.special.end);
+        for (const sentence& s : sentences_) {
+            for (const hypothesis& h : s.live)
+                words(0, h.row) = h.last == none ? how_.special.begin : nodes_[h.last].word;
+        }
+        return words;
+    }
+
+    /// Which words would repeat an n-gram, for each row, and how many more words than the beam's width must be looked
+    /// at for it.
+    void find_blocked(std::size_t step)
+    {
+        const std::size_t n = how_.no_repeat;
+        std::size_t repeats = 0;
+        if (n > 0 && step >= n) {
+            blocked_.assign(model_.rows(), {});
+            std::vector<std::uint32_t> words;
+            for (const sentence& s : sentences_) {
+                for (const hypothesis& h : s.live) {
+                    words_of(h.last, words);
+                    const auto tail = words.end() - static_cast<std::ptrdiff_t>(n - 1);
+                    for (auto at = words.begin(); at + static_cast<std::ptrdiff_t>(n) <= words.end(); ++at) {
+                        if (std::equal(tail, words.end(), at))
+                            blocked_[h.row].push_back(*(at + static_cast<std::ptrdiff_t>(n - 1)));
+                    }
+                    repeats = std::max(repeats, blocked_[h.row].size());
+                }
+            }
+        }
+        extra_ = how_.never.size() + repeats + (step < how_.least_words ? 1 : 0);
+    }
+
+    bool allowed(std::uint32_t word, std::size_t row, std::size_t step) const
+    {
+        const auto has = [word](const std::vector<std::uint32_t>& words) {
+            return std::find(words.begin(), words.end(), word) != words.end();
+        };
+        if (word == how_.special.end) return step >= how_.least_words;
+        return !has(how_.never) && (blocked_.empty() || !has(blocked_[row]));
+    }
+
+    /// The step's candidates of one sentence: what ends, what goes on, and whether anything should.
+    void extend(sentence& s, std::size_t step)
+    {
+        constexpr double lowest = -std::numeric_limits<double>::infinity();
+        candidates_.clear();
+        const auto propose = [this](double log_p, std::size_t parent, std::uint32_t word) {
+            if (log_p > lowest) candidates_.push_back({log_p, parent, word});
+        };
+        for (std::size_t h = 0; h < s.live.size() && step < s.most; ++h) {
+            const std::size_t row = s.live[h].row;
+            for (std::size_t k = row * next_.most; k < (row + 1) * next_.most; ++k) {
+                if (!allowed(next_.words[k], row, step)) continue;
+                propose(s.live[h].log_p + static_cast<double>(next_.log_p[k]), h, next_.words[k]);
+            }
+        }
+        // At the greatest length, or where nothing else may be said.
+        if (candidates_.empty() && (step >= s.most || s.ended.empty())) {
+            for (std::size_t h = 0; h < s.live.size(); ++h) {
+                propose(s.live[h].log_p + static_cast<double>(next_.log_p_also[s.live[h].row]), h, how_.special.end);
+            }
+            if (candidates_.empty() && s.ended.empty()) {
+                throw error("beam: no word has a probability above 0 at step " + std::to_string(step) +
+                            "; are the model's scores numbers?");
+            }
+        }
+        // As many go on as are needed to fill the beam, in which those that have ended keep their places.
+        const std::size_t places = std::min(how_.width - s.ended.size(), candidates_.size());
+        std::partial_sort(candidates_.begin(), candidates_.begin() + static_cast<std::ptrdiff_t>(places),
+                          candidates_.end(), [](const candidate& a, const candidate& b) {
+                              if (a.log_p != b.log_p) return a.log_p > b.log_p;
+                              return a.parent != b.parent ? a.parent < b.parent : a.word < b.word;
+                          });
+        going_on_.clear();
+        parent_weights_.assign(s.live.size(), none);
+        for (std::size_t k = 0; k < places; ++k) {
+            const candidate& c = candidates_[k];
+            const std::size_t row = s.live[c.parent].row;
+            if (looks_ && parent_weights_[c.parent] == none) {  // the children of one parent share its look
+                model_.weights(row, row_weights_);
+                parent_weights_[c.parent] = weights_.size();
+                weights_.insert(weights_.end(), row_weights_.begin(), row_weights_.end());
+            }
+            nodes_.push_back({c.word, s.live[c.parent].last, parent_weights_[c.parent]});
+            if (c.word == how_.special.end) {
+                const double score = c.log_p / how_.divisor(step + 1) + coverage_of(nodes_.size() - 1, s.real);
+                const struct ended e {
+                    nodes_.size() - 1, c.log_p, score
+                };
+                s.ended.insert(std::upper_bound(s.ended.begin(), s.ended.end(), e,
+                                                [](const auto& a, const auto& b) { return a.score > b.score; }),
+                               e);
+            } else {
+                going_on_.push_back({nodes_.size() - 1, c.log_p, row});
+            }
+        }
+        s.live.swap(going_on_);
+        if (s.ended.size() < how_.best || s.live.empty()) return;
+        // Nothing that goes on gets more probable, and the longest it can get divides by most: that is all it can
+        // reach. Coverage only takes away.
+        const double hope = s.live.front().log_p / how_.divisor(s.most + 1);
+        if (hope <= s.ended[how_.best - 1].score) s.live.clear();
+    }
+
+    /// Rows of the next step: each hypothesis in a row of its sentence. They are laid out anew where a sentence needs
+    /// more rows than it has, and where enough of them have nothing to do.
+    void go_on()
+    {
+        std::size_t wanted = 0;
+        bool anew = false;
+        for (const sentence& s : sentences_) {
+            wanted += s.live.size();
+            anew = anew || s.live.size() > s.rows;
+        }
+        anew = anew || 8 * wanted <= 7 * model_.rows();
+        rows_.clear();
+        for (sentence& s : sentences_) {
+            const std::size_t rows = anew ? s.live.size() : s.rows, first = rows_.size();
+            for (hypothesis& h : s.live) {
+                rows_.push_back(h.row);
+                h.row = rows_.size() - 1;
+            }
+            while (rows_.size() < first + rows) rows_.push_back(s.live.empty() ? s.first : rows_[first]);
+            s.first = first;
+            s.rows = rows;
+        }
+        model_.select(rows_);
+    }
+
+    void words_of(std::size_t last, std::vector<std::uint32_t>& words) const
+    {
+        words.clear();
+        for (std::size_t at = last; at != none; at = nodes_[at].before) words.push_back(nodes_[at].word);
+        std::reverse(words.begin(), words.end());
+    }
+
+    double coverage_of(std::size_t last, std::size_t real) const
+    {
+        if (!(how_.coverage > 0)) return 0;
+        std::vector<double> seen(real > 0 ? real - 1 : 0, 0.0);
+        for (std::size_t at = last; at != none; at = nodes_[at].before) {
+            for (std::size_t t = 0; t < seen.size(); ++t)
+                seen[t] += static_cast<double>(weights_[nodes_[at].weights + t]);
+        }
+        double sum = 0;
+        for (const double x : seen) sum += std::log(std::clamp(x, 1e-6, 1.0));
+        return how_.coverage * sum;
+    }
+
+    translation<T> written_out(const struct ended& from, std::size_t real) const
+    {
+        translation<T> result;
+        words_of(from.last, result.words);
+        result.words.pop_back();  // the end word
+        result.log_probability = from.log_p;
+        result.score = from.score;
+        if (looks_ && how_.with_weights) {
+            for (std::size_t at = from.last; at != none; at = nodes_[at].before) {
+                const T* row = weights_.data() + nodes_[at].weights;
+                result.weights.emplace_back(row, row + real);
+            }
+            std::reverse(result.weights.begin(), result.weights.end());
+        }
+        return result;
+    }
+
+    decoding<T>& model_;
+    const beam_options& how_;
+    bool looks_;
+    std::vector<sentence> sentences_;
+    std::vector<node> nodes_;
+    std::vector<T> weights_;
+    // Kept from step to step.
+    proposals<T> next_;
+    std::vector<std::uint32_t> also_;
+    std::vector<std::vector<std::uint32_t>> blocked_;
+    std::size_t extra_ = 0;
+    std::vector<candidate> candidates_;
+    std::vector<hypothesis> going_on_;
+    std::vector<std::size_t> parent_weights_, rows_;
+    std::vector<T> row_weights_;
+};
+
+}  // namespace detail
+
+/// Beam search: of each sentence's translations the `best` that it finds, the best first.     SPEC X1, X6
+///
+/// At every step the `width` most probable continuations of all hypotheses go on. One that takes the end word has ended
+/// and keeps its place in the beam, which so becomes narrower, as in the code of Bahdanau et al. 2015. All hypotheses
+/// of a step have the same length, so that normalisation and coverage matter only among those that have ended.
+/// What every mechanism remembers follows its hypothesis.
+///
+/// A sentence is done when its beam is full of translations that have ended, or as soon as no hypothesis can get among
+/// the `best` any more: its log-probability can only fall, and at most be divided by what the greatest length divides
+/// by. That changes nothing of the result, whatever the normalisation.
+///
+/// Width 1 is greedy decoding. A sentence's result does not depend on the batch it is in (but for rounding).
+/// `source`: the number of real positions of each sentence, `source_batch::real`.
+template <class T>
+std::vector<std::vector<translation<T>>> beam(decoding<T>& model, const lengths& source, const beam_options& how = {})
+{
+    return detail::beam_search<T>(model, source, how).run();
+}
+
+/// The same with one model, or one that is `packed`.
+template <class T, class Model>
+std::vector<std::vector<translation<T>>> beam(const Model& model, const source_batch& source,
+                                              const beam_options& how = {})
+{
+    auto at_work = detail::at_work<T>(model, source);
+    return beam<T>(at_work, source.real, how);
+}
+
+}  // namespace heed::seq2seq

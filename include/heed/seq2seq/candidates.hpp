@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <heed/seq2seq/batch.hpp>
+
+namespace heed::seq2seq {
+
+/// The target words that a batch is allowed: so that the output layer has some thousand columns instead of all.
+///
+///     the `frequent` first words of the vocabulary, which are its most frequent ones and the four marks
+///     ∪ for each source word of the batch, the first `per_word` of its translations
+///     ∪ in training, the reference's words                    Jean et al. 2015, §3.2; Mi et al. 2016 · SPEC T6, X5
+///
+/// Not here: the phrase table of Mi et al., whose words of longer source phrases join as well.
+class candidate_lists {
+public:
+    /// translations[source word]: target words, the best first.
+    candidate_lists(std::size_t frequent, std::size_t per_word, std::vector<std::vector<std::uint32_t>> translations)
+        : frequent_(frequent), per_word_(per_word), translations_(std::move(translations))
+    {}
+
+    /// The same from a dictionary: anything with `size()` and `of(source)`, whose elements have `target`
+    /// (text::lexicon).
+    template <class Lexicon>
+        requires requires(const Lexicon& lexicon) { lexicon.of(0u); }
+    candidate_lists(std::size_t frequent, std::size_t per_word, const Lexicon& lexicon)
+        : frequent_(frequent), per_word_(per_word), translations_(lexicon.size())
+    {
+        for (std::size_t source = 0; source < translations_.size(); ++source) {
+            for (const auto& each : lexicon.of(static_cast<std::uint32_t>(source))) {
+                if (translations_[source].size() == per_word) break;
+                translations_[source].push_back(each.target);
+            }
+        }
+    }
+
+    /// The words for one batch: ascending, each once; the marks are always among them. None is outside of `vocabulary`
+    /// target words.
+    std::vector<std::uint32_t> of(const source_batch& source, std::size_t vocabulary,
+                                  const special_ids& special = {}) const
+    {
+        std::vector<char> in(vocabulary, 0);
+        std::fill_n(in.begin(), std::min(frequent_, vocabulary), char{1});
+        const auto add = [&in](std::uint32_t word) {
+            if (word < in.size()) in[word] = 1;
+        };
+        for (const std::uint32_t mark : {special.padding, special.begin, special.end}) add(mark);
+        for (std::size_t b = 0; b < source.words.batch; ++b) {
+            for (std::size_t t = 0; t < source.real[b]; ++t) {
+                const std::uint32_t word = source.words(t, b);
+                if (word >= translations_.size()) continue;
+                const auto& known = translations_[word];
+                for (std::size_t k = 0; k < std::min(per_word_, known.size()); ++k) add(known[k]);
+            }
+        }
+        return listed(in);
+    }
+
+    /// The same for training: with the words of the references.
+    template <class T>
+    std::vector<std::uint32_t> of(const training_batch<T>& batch, std::size_t vocabulary,
+                                  const special_ids& special = {}) const
+    {
+        std::vector<char> in(vocabulary, 0);
+        for (const std::uint32_t word : of(batch.source, vocabulary, special)) in[word] = 1;
+        for (const std::uint32_t word : batch.targets.words.ids) {
+            if (word < vocabulary) in[word] = 1;
+        }
+        return listed(in);
+    }
+
+private:
+    static std::vector<std::uint32_t> listed(const std::vector<char>& in)
+    {
+        std::vector<std::uint32_t> words;
+        for (std::size_t word = 0; word < in.size(); ++word) {
+            if (in[word] != 0) words.push_back(static_cast<std::uint32_t>(word));
+        }
+        return words;
+    }
+
+    std::size_t frequent_, per_word_;
+    std::vector<std::vector<std::uint32_t>> translations_;
+};
+
+/// The places of words in an ascending list that has them all.
+inline word_ids places_in(const std::vector<std::uint32_t>& list, const word_ids& words)
+{
+    word_ids places(words.steps, words.batch);
+    for (std::size_t i = 0; i < words.ids.size(); ++i) {
+        const auto found = std::lower_bound(list.begin(), list.end(), words.ids[i]);
+        if (found == list.end() || *found != words.ids[i]) {
+            throw error("candidates: word " + std::to_string(words.ids[i]) +
+                        " of a reference is not in the list; in training the list has the references' words");
+        }
+        places.ids[i] = static_cast<std::uint32_t>(found - list.begin());
+    }
+    return places;
+}
+
+}  // namespace heed::seq2seq

@@ -1,0 +1,495 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <heed/core/blas.hpp>
+#include <heed/core/several.hpp>
+#include <heed/kernels/output_words.hpp>
+#include <heed/kernels/top_words.hpp>
+#include <heed/memory.hpp>
+#include <heed/ops/rows.hpp>
+#include <heed/seq2seq/batch.hpp>
+#include <heed/seq2seq/packed.hpp>
+
+/// One model (or an ensemble of them, see ensemble.hpp) at work on one batch: what every search is written over.
+namespace heed::seq2seq {
+
+/// The words that a step proposes in each row.
+template <class T>
+struct proposals {
+    std::size_t most = 0;              // of each row
+    std::vector<std::uint32_t> words;  // [R,most] the most probable first
+    std::vector<T> log_p;              // [R,most]; -inf where the vocabulary has no more words
+    std::vector<T> log_p_also;         // [R] of the word that was asked for
+};
+
+/// A batch that is being decoded. A row is a hypothesis; at first there is one for each sentence.
+///
+/// Virtual, so that models of different attention types make one ensemble and a program chooses them when it runs; what
+/// is called here is called once a step. Usage: `step`, then `propose`, then `select`, and so on.
+template <class T>
+class decoding {
+public:
+    decoding() = default;
+    decoding(const decoding&) = delete;
+    decoding& operator=(const decoding&) = delete;
+    virtual ~decoding() = default;
+
+    /// How many rows there are now.
+    virtual std::size_t rows() const = 0;
+
+    /// How many words the output layer has now; 0 where that is known only after the first step.
+    virtual std::size_t vocabulary() const = 0;
+
+    /// Every row reads its previous word.
+    virtual void step(const word_ids& previous) = 0;
+
+    /// What the last step says comes next: of each row the `most` most probable words, and in any case the
+    /// log-probability of the word also[row].
+    virtual void propose(std::size_t most, std::span<const std::uint32_t> also, proposals<T>& into) = 0;
+
+    /// The scores of all words after the last step, [R,V]; valid until the next step.
+    virtual tensor_view<const T, 2> logits() = 0;
+
+    /// Whether there are weights to look at.
+    virtual bool looks() const = 0;
+
+    /// Where the last step looked in this row: one number for each real position, per-dimension weights and those of
+    /// several heads averaged (SPEC Q10).
+    virtual void weights(std::size_t row, std::vector<T>& to) const = 0;
+
+    /// Go on with these rows: what row i remembers is from now on what row rows[i] did. Sentences that no row is left
+    /// of are not computed any more.
+    virtual void select(std::span<const std::size_t> rows) = 0;
+
+    /// From now on the output layer has these words alone; ascending, each once. Their numbers stay what they are.
+    virtual void restrict_to(std::vector<std::uint32_t> words) = 0;
+};
+
+namespace detail {
+
+/// The rows of a memory, of whichever kind of attention.
+template <class Values, class Keys, class Mask>
+auto rows_of_memory(const memory<Values, Keys, Mask>& from, std::span<const std::size_t> rows)
+{
+    std::vector<std::size_t> real(rows.size());
+    for (std::size_t i = 0; i < rows.size(); ++i) real[i] = from.real[rows[i]];
+    memory<Values, Keys, Mask> to{ops::rows_of(from.values, rows), ops::rows_of(from.keys, rows),
+                                  lengths(std::move(real)), from.mask};
+    if constexpr (!std::is_same_v<Mask, no_mask>) {
+        const std::size_t T_ = from.positions();
+        Mask mask(shape_of_rank<2>{rows.size(), T_});
+        for (std::size_t i = 0; i < rows.size(); ++i) {
+            for (std::size_t t = 0; t < T_; ++t) mask[i * T_ + t] = from.mask[rows[i] * T_ + t];
+        }
+        to.mask = std::move(mask);
+    }
+    return to;
+}
+
+template <class Memories>
+auto rows_of_memory(const several_memories<Memories>& from, std::span<const std::size_t> rows)
+{
+    auto all = heed::detail::each_of(
+        from.of, [&](auto i) { return detail::rows_of_memory(heed::detail::nth(from.of, i), rows); });
+    return several_memories<decltype(all)>{std::move(all)};
+}
+
+/// A memory of somebody's own says itself what its rows are; `fixed_context` has a summary of each sentence.
+template <class Memory>
+    requires requires(const Memory& memory) { memory.summary; }
+auto rows_of_memory(const Memory& from, std::span<const std::size_t> rows)
+{
+    return Memory{ops::rows_of(from.summary, rows)};
+}
+template <class Memory>
+    requires requires(const Memory& memory, std::span<const std::size_t> rows) { memory.rows(rows); }
+auto rows_of_memory(const Memory& from, std::span<const std::size_t> rows) { return from.rows(rows); }
+
+template <class Attention>
+concept several_at_once = requires(const Attention& attention)
+{
+    attention.heads;
+}
+|| requires(const Attention& attention) { attention.hops; };
+
+/// The weights of one row over its real positions: of [B,T]; of [B,T,D] the mean over the dimensions; of several heads
+/// or hops [B,n,T] the mean over these.
+template <bool several, class T, class Weights>
+void put_weights(const Weights& weights, std::size_t row, std::size_t real, std::vector<T>& to)
+{
+    const auto all = view_of(weights);
+    to.assign(real, T(0));
+    if constexpr (rank_of<Weights> == 2) {
+        std::copy_n(all.data + row * all.shape[1], real, to.begin());
+    } else if constexpr (several) {
+        const auto [B, n, T_] = all.shape;
+        for (std::size_t k = 0; k < n; ++k) {
+            for (std::size_t t = 0; t < real; ++t) to[t] += all.data[(row * n + k) * T_ + t] / static_cast<T>(n);
+        }
+    } else {
+        const auto [B, T_, D] = all.shape;
+        for (std::size_t t = 0; t < real; ++t) {
+            const T* at = all.data + (row * T_ + t) * D;
+            T sum = 0;
+            for (std::size_t d = 0; d < D; ++d) sum += at[d];
+            to[t] = sum / static_cast<T>(D);
+        }
+    }
+}
+
+/// The words that an output layer was restricted to; their places in it, and back.
+struct word_list {
+    std::vector<std::uint32_t> words;  // ascending; empty: no restriction
+
+    /// The places of these words, words.size() for one that is not there. nullptr for no words at all.
+    const std::uint32_t* places(std::span<const std::uint32_t> of)
+    {
+        if (of.empty()) return nullptr;
+        if (words.empty()) return of.data();
+        places_.clear();
+        for (const std::uint32_t word : of) {
+            const auto found = std::lower_bound(words.begin(), words.end(), word);
+            const bool there = found != words.end() && *found == word;
+            places_.push_back(static_cast<std::uint32_t>(there ? found - words.begin() : words.end() - words.begin()));
+        }
+        return places_.data();
+    }
+
+    void name(std::vector<std::uint32_t>& of) const
+    {
+        if (words.empty()) return;
+        for (std::uint32_t& place : of) {
+            if (place < words.size()) place = words[place];
+        }
+    }
+
+private:
+    std::vector<std::uint32_t> places_;
+};
+
+inline std::vector<std::size_t> first_rows(std::size_t count)
+{
+    std::vector<std::size_t> rows(count);
+    std::iota(rows.begin(), rows.end(), std::size_t{0});
+    return rows;
+}
+
+}  // namespace detail
+
+/// One model's decoding of one batch. The model must stay alive as long as this. It is anything with `encoder.encode`
+/// and a decoder with `open`, `step` (or `advance`, `W_o` and `b`, which leaves the output layer to the search) and
+/// `attention`, as `translator` has.
+///
+/// The memory of a sentence is the same for all its hypotheses: it is laid out once for the rows of a sentence, and
+/// again only when sentences begin to branch or leave. Everything else a row remembers is gathered by `select`.
+template <class T, class Model>
+class decoding_of final : public decoding<T> {
+public:
+    /// With panels, products are those of `packed`.
+    decoding_of(const Model& model, const source_batch& source, const decoder_panels<T>* panels = nullptr)
+        : model_(&model),
+          panels_(panels),
+          start_(model.decoder.open(model.encoder.encode(source), source.real)),
+          state_(std::move(start_.state)),
+          past_(model.decoder.attention.start(start_.memory)),
+          real_(source.real),
+          sentence_(detail::first_rows(source.words.batch))
+    {}
+
+    std::size_t rows() const override { return sentence_.size(); }
+
+    std::size_t vocabulary() const override
+    {
+        if constexpr (advances) {
+            return only_.words.empty() ? shape_of(model_->decoder.b)[0] : only_.words.size();
+        } else {
+            return next_ ? shape_of(next_->logits)[2] : 0;
+        }
+    }
+
+    void step(const word_ids& previous) override
+    {
+        require_shape<2>("decoding::step", "the previous words", {previous.steps, previous.batch}, {1, rows()},
+                         "one for each row");
+        const auto& memory = tiled_ ? *tiled_ : start_.memory;
+        computed_ = with_bias_ = false;
+        if constexpr (packs) {
+            if (panels_ != nullptr) {
+                const auto& decoder = model_->decoder;
+                if constexpr (model_decoder::attention_reads_word) {
+                    seen_.emplace(decoder.attend(memory, state_, past_, ops::lookup(decoder.embedding, previous)));
+                } else {
+                    // No word is looked up: the shape of y is all that is asked for.
+                    seen_.emplace(decoder.attend(memory, state_, past_, no_embeddings_));
+                }
+                past_ = std::move(seen_->state);
+                state_type after(shape_of(state_));
+                const std::size_t L = (panels_->width - 3 * panels_->hidden) / 2;
+                if (readout_.size() < rows() * L) readout_.resize(rows() * L);
+                panels_->advance(previous, view_of(seen_->context).data, multiplied_ != nullptr, view_of(state_).data,
+                                 after.data(), readout_.data());
+                state_ = std::move(after);
+                return;
+            }
+        }
+        if constexpr (advances) {
+            next_.emplace(model_->decoder.advance(memory, state_, past_, previous));
+        } else {
+            next_.emplace(model_->decoder.step(memory, state_, past_, previous));
+        }
+        state_ = std::move(next_->state);
+        past_ = std::move(next_->seen.state);
+    }
+
+    void propose(std::size_t most, std::span<const std::uint32_t> also, proposals<T>& into) override
+    {
+        const std::size_t R = rows(), V = vocabulary();
+        most = std::min(most, V);
+        into.most = most;
+        into.words.resize(R * most);
+        into.log_p.resize(R * most);
+        into.log_p_also.resize(R);
+        const kernels::top_words<T> wanted{most, only_.places(also), into.words.data(), into.log_p.data(),
+                                           into.log_p_also.data()};
+        if (panels_ != nullptr && !computed_) {
+            const bool all = only_.words.empty();
+            kernels::output_words(R, static_cast<const T*>(readout_.data()), all ? panels_->output : some_output_,
+                                  all ? panels_->bias.data() : some_bias_.data(), wanted);
+        } else {
+            compute();
+            kernels::log_softmax_top(R, V, scores(), with_bias_ ? nullptr : bias(), wanted);
+        }
+        only_.name(into.words);
+    }
+
+    tensor_view<const T, 2> logits() override
+    {
+        compute();
+        const std::size_t R = rows(), V = vocabulary();
+        if (!with_bias_ && bias() != nullptr) {
+            for (std::size_t r = 0; r < R; ++r) kernels::add(V, logits_.data() + r * V, bias());
+        }
+        with_bias_ = true;
+        return {scores(), {R, V}};
+    }
+
+    bool looks() const override { return has_weights; }
+
+    void weights([[maybe_unused]] std::size_t row, std::vector<T>& to) const override
+    {
+        to.clear();
+        if constexpr (has_weights) {
+            using attention = std::remove_cvref_t<decltype(model_->decoder.attention)>;
+            constexpr bool several = detail::several_at_once<attention>;
+            const std::size_t real = real_[sentence_[row]];
+            if (panels_ != nullptr) {
+                detail::put_weights<several>(seen_->weights, row, real, to);
+            } else {
+                detail::put_weights<several>(next_->seen.weights, row, real, to);
+            }
+        }
+    }
+
+    void select(std::span<const std::size_t> rows) override
+    {
+        bool stays = rows.size() == sentence_.size();
+        for (std::size_t i = 0; stays && i < rows.size(); ++i) stays = rows[i] == i;
+        if (stays) return;
+        const auto gather = [rows](const auto& x) { return ops::rows_of(x, rows); };
+        state_ = gather(state_);
+        past_ = past_.map(gather);
+        std::vector<std::size_t> sentence(rows.size());
+        for (std::size_t i = 0; i < rows.size(); ++i) sentence[i] = sentence_[rows[i]];
+        if (sentence != sentence_) {
+            sentence_ = std::move(sentence);
+            if constexpr (packs && multiplies) {
+                if (panels_ != nullptr && multiplied_ == nullptr && sentence_.size() >= 4 * real_.batch()) multiply();
+            }
+            tiled_.reset();  // before its successor needs the same memory again
+            tiled_.emplace(detail::rows_of_memory(multiplied_ ? *multiplied_ : start_.memory,
+                                                  std::span<const std::size_t>(sentence_)));
+        }
+    }
+
+    void restrict_to(std::vector<std::uint32_t> words) override
+    {
+        if constexpr (advances) {
+            const auto W = view_of(model_->decoder.W_o);
+            const auto b = view_of(model_->decoder.b);
+            for (std::size_t i = 0; i < words.size(); ++i) {
+                if (words[i] >= b.shape[0] || (i > 0 && words[i] <= words[i - 1])) {
+                    throw error("decoding::restrict_to: word " + std::to_string(words[i]) +
+                                " in a list of words below " + std::to_string(b.shape[0]) +
+                                "; give them in ascending order, each once");
+                }
+            }
+            const std::size_t L = W.shape[0], V = W.shape[1], n = words.size();
+            some_W_.resize(L * n);
+            some_b_.resize(n);
+            for (std::size_t l = 0; l < L; ++l) {
+                for (std::size_t i = 0; i < n; ++i) some_W_[l * n + i] = W.data[l * V + words[i]];
+            }
+            for (std::size_t i = 0; i < n; ++i) some_b_[i] = b.data[words[i]];
+            only_.words = std::move(words);
+            if (panels_ != nullptr) {
+                decoder_panels<T>::pack_output(L, n, some_W_.data(), some_b_.data(), some_output_, some_bias_);
+            }
+        } else {
+            throw error("decoding::restrict_to: this model's decoder has no output layer of its own; give it "
+                        "`advance`, `W_o` and `b`, as seq2seq::decoder has them");
+        }
+    }
+
+private:
+    using model_decoder = std::remove_cvref_t<decltype(std::declval<Model>().decoder)>;
+    using opening = decltype(std::declval<const Model>().decoder.open(
+        std::declval<const Model>().encoder.encode(std::declval<const source_batch&>()),
+        std::declval<const lengths&>()));
+    using memory_type = std::remove_cvref_t<decltype(opening::memory)>;
+    using state_type = std::remove_cvref_t<decltype(opening::state)>;
+    using past_type = decltype(std::declval<const Model>().decoder.attention.start(std::declval<const memory_type&>()));
+
+    static constexpr bool advances = requires(const model_decoder& decoder, const memory_type& memory,
+                                              const state_type& state, const past_type& past, const word_ids& words)
+    {
+        decoder.advance(memory, state, past, words).readout;
+        decoder.W_o;
+        decoder.b;
+    };
+
+    static auto next_type()
+    {
+        const model_decoder* const decoder = nullptr;
+        const memory_type* const memory = nullptr;
+        const state_type* const state = nullptr;
+        const past_type* const past = nullptr;
+        const word_ids* const words = nullptr;
+        if constexpr (advances) {
+            return std::optional<decltype(decoder->advance(*memory, *state, *past, *words))>{};
+        } else {
+            return std::optional<decltype(decoder->step(*memory, *state, *past, *words))>{};
+        }
+    }
+    using next = typename decltype(next_type())::value_type;
+    using seen = std::remove_cvref_t<decltype(next::seen)>;
+    static constexpr bool has_weights = requires(const next& n) { n.seen.weights; };
+    static constexpr bool packs = advances && detail::packable<model_decoder>;
+    static constexpr bool multiplies =
+        detail::context_is_linear<std::remove_cvref_t<decltype(std::declval<Model>().decoder.attention)>>::value;
+
+    /// From now on the values are what the decoder makes of them: see packed.hpp. Once hypotheses branch, a source word
+    /// is read by many.
+    void multiply()
+    {
+        if constexpr (packs && multiplies) {
+            auto values = view_of(start_.memory.values);
+            const auto [B, T_, D] = values.shape;
+            multiplied_ = std::make_unique<memory_type>(start_.memory);
+            fit(multiplied_->values, {B, T_, panels_->width});
+            blas::gemm(blas::op::plain, blas::op::plain, B * T_, panels_->width, D, values.data,
+                       panels_->from_context.data(), T(0), multiplied_->values.data());
+        }
+    }
+
+    /// readout W_o, without b.
+    void compute()
+    {
+        if constexpr (advances) {
+            if (computed_) return;
+            const auto W = view_of(model_->decoder.W_o);
+            const std::size_t V = vocabulary(), R = rows();
+            const T* readout = readout_.data();
+            if (panels_ == nullptr) {
+                require_shape<3>("decoding", "the readout", shape_of(next_->readout), {1, R, W.shape[0]},
+                                 "one row for each hypothesis");
+                readout = view_of(next_->readout).data;
+            }
+            if (logits_.size() < R * V) logits_.resize(R * V);
+            blas::gemm(blas::op::plain, blas::op::plain, R, V, W.shape[0], readout,
+                       only_.words.empty() ? W.data : some_W_.data(), T(0), logits_.data());
+            computed_ = true;
+        }
+    }
+
+    const T* scores()
+    {
+        if constexpr (advances) {
+            return logits_.data();
+        } else {
+            return view_of(next_->logits).data;
+        }
+    }
+
+    const T* bias() const
+    {
+        if constexpr (advances) {
+            return only_.words.empty() ? view_of(model_->decoder.b).data : some_b_.data();
+        } else {
+            return nullptr;
+        }
+    }
+
+    const Model* model_;
+    const decoder_panels<T>* panels_;
+    opening start_;
+    state_type state_;
+    past_type past_;
+    std::optional<memory_type> tiled_;  // the memory of each row; start_.memory while there is one row a sentence
+    std::optional<next> next_;          // what the last step gave
+    std::optional<seen> seen_;          // the same with panels, together with
+    std::vector<T> readout_;            // [R,L]
+    std::unique_ptr<memory_type> multiplied_;
+    array<T, 3> no_embeddings_ = array<T, 3>(shape_of_rank<3>{1, 0, 0});
+    lengths real_;                       // of each sentence
+    std::vector<std::size_t> sentence_;  // [R] which sentence a row belongs to
+    std::vector<T> logits_;              // [R,V], kept from step to step
+    bool computed_ = false, with_bias_ = false;
+    detail::word_list only_;
+    std::vector<T> some_W_, some_b_;  // the output layer of those words
+    kernels::panels<T> some_output_;
+    std::vector<T> some_bias_;
+};
+
+namespace detail {
+
+template <class T, class Model>
+decoding_of<T, Model> at_work(const Model& model, const source_batch& source)
+{
+    return decoding_of<T, Model>(model, source);
+}
+template <class T, class Model>
+decoding_of<T, Model> at_work(const packed<T, Model>& model, const source_batch& source)
+{
+    return decoding_of<T, Model>(model.model(), source, model.panels());
+}
+
+}  // namespace detail
+
+/// A packed model's decoding of a batch.
+template <class T, class Model>
+std::unique_ptr<decoding<T>> decode(const packed<T, Model>& model, const source_batch& source)
+{
+    return std::make_unique<decoding_of<T, Model>>(model.model(), source, model.panels());
+}
+/// A model's decoding of a batch.
+template <class T, class Model>
+std::unique_ptr<decoding<T>> decode(const Model& model, const source_batch& source)
+{
+    return std::make_unique<decoding_of<T, Model>>(model, source);
+}
+/// Not of a temporary: the decoding refers to the model.
+template <class T, class Model>
+std::unique_ptr<decoding<T>> decode(const Model&& model, const source_batch& source) = delete;
+
+}  // namespace heed::seq2seq

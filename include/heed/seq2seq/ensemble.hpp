@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <heed/kernels/top_words.hpp>
+#include <heed/seq2seq/decoding.hpp>
+
+namespace heed::seq2seq {
+
+/// Several models that decode together.                                               SPEC T7
+///
+///     arithmetic   p = 1/M Σ_m p_m                         the usual one: a word that one of them is sure of stays in
+///     geometric    p ∝ Π_m p_m^{1/M}                       a word that one of them rules out is out
+///
+/// They may differ in everything but the target vocabulary. Weights are the mean over those that look.
+enum class averaging { arithmetic, geometric };
+
+template <class T>
+class ensemble final : public decoding<T> {
+public:
+    explicit ensemble(std::vector<std::unique_ptr<decoding<T>>> members, averaging how = averaging::arithmetic)
+        : members_(std::move(members)), how_(how)
+    {
+        if (members_.empty()) throw error("ensemble: there is no model; give at least one");
+        for (const auto& member : members_) {
+            if (member->rows() != rows()) {
+                throw error("ensemble: the models are at " + std::to_string(rows()) + " and " +
+                            std::to_string(member->rows()) + " sentences; they must share the batch");
+            }
+        }
+        require_one_vocabulary();
+    }
+
+    std::size_t rows() const override { return members_.front()->rows(); }
+    std::size_t vocabulary() const override { return members_.front()->vocabulary(); }
+
+    void step(const word_ids& previous) override
+    {
+        for (const auto& member : members_) member->step(previous);
+        mean_.clear();
+    }
+
+    void propose(std::size_t most, std::span<const std::uint32_t> also, proposals<T>& into) override
+    {
+        if (members_.size() == 1) return members_.front()->propose(most, also, into);
+        const std::size_t R = rows(), V = vocabulary();
+        most = std::min(most, V);
+        into.most = most;
+        into.words.resize(R * most);
+        into.log_p.resize(R * most);
+        into.log_p_also.resize(R);
+        kernels::mean_softmax_top(R, V, all_logits(), how_ == averaging::geometric,
+                                  kernels::top_words<T>{most, only_.places(also), into.words.data(), into.log_p.data(),
+                                                        into.log_p_also.data()});
+        only_.name(into.words);
+    }
+
+    /// Their joint log-probabilities, which are scores like others. Only an ensemble within an ensemble asks for them.
+    tensor_view<const T, 2> logits() override
+    {
+        const std::size_t R = rows(), V = vocabulary();
+        if (members_.size() == 1) return members_.front()->logits();
+        if (mean_.empty()) {
+            proposals<T> all;
+            all.words.resize(R * V);
+            all.log_p.resize(R * V);
+            kernels::mean_softmax_top(R, V, all_logits(), how_ == averaging::geometric,
+                                      kernels::top_words<T>{V, nullptr, all.words.data(), all.log_p.data(), nullptr});
+            mean_.resize(R * V);
+            for (std::size_t i = 0; i < R * V; ++i) {
+                if (all.words[i] < V) mean_[i / V * V + all.words[i]] = all.log_p[i];
+            }
+        }
+        return {mean_.data(), {R, V}};
+    }
+
+    bool looks() const override
+    {
+        return std::any_of(members_.begin(), members_.end(), [](const auto& member) { return member->looks(); });
+    }
+
+    void weights(std::size_t row, std::vector<T>& to) const override
+    {
+        to.clear();
+        std::vector<T> one;
+        T looking = 0;
+        for (const auto& member : members_) {
+            if (!member->looks()) continue;
+            member->weights(row, one);
+            to.resize(one.size(), T(0));
+            for (std::size_t t = 0; t < one.size(); ++t) to[t] += one[t];
+            looking += T(1);
+        }
+        for (T& weight : to) weight /= looking;
+    }
+
+    void select(std::span<const std::size_t> rows) override
+    {
+        for (const auto& member : members_) member->select(rows);
+    }
+
+    void restrict_to(std::vector<std::uint32_t> words) override
+    {
+        for (const auto& member : members_) member->restrict_to(words);
+        only_.words = std::move(words);
+    }
+
+private:
+    void require_one_vocabulary() const
+    {
+        for (const auto& member : members_) {
+            if (member->vocabulary() != vocabulary()) {
+                throw error("ensemble: models of " + std::to_string(vocabulary()) + " and " +
+                            std::to_string(member->vocabulary()) +
+                            " target words; they must share the target vocabulary");
+            }
+        }
+    }
+
+    const std::vector<const T*>& all_logits()
+    {
+        require_one_vocabulary();  // some models know it only now
+        of_.clear();
+        for (const auto& member : members_) of_.push_back(member->logits().data);
+        return of_;
+    }
+
+    std::vector<std::unique_ptr<decoding<T>>> members_;
+    averaging how_;
+    detail::word_list only_;
+    std::vector<const T*> of_;
+    std::vector<T> mean_;
+};
+
+}  // namespace heed::seq2seq

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <heed/seq2seq/decoding.hpp>
+
+namespace heed::seq2seq {
+
+/// What a model says of a translation that somebody else made.
+template <class T>
+struct forced_decoding {
+    std::vector<T> log_probabilities;     // [words + 1] log p(word | words before, source); the last is the end word
+    std::vector<std::vector<T>> weights;  // [words + 1][source words + 1]; empty without attention, or if not wanted
+
+    /// log p(words, end word | source), in nats.
+    double log_probability() const
+    {
+        double sum = 0;
+        for (const T each : log_probabilities) sum += static_cast<double>(each);
+        return sum;
+    }
+};
+
+/// Forced decoding: the model is led through a given translation of each sentence.    SPEC X2, X3
+///
+/// What it gives of each word is what training would see (teacher forcing), and where it looks is the alignment of a
+/// reference, of which `links_of` makes links.
+template <class T>
+std::vector<forced_decoding<T>> force(decoding<T>& model, const lengths& source,
+                                      std::span<const id_sentence* const> targets, bool with_weights = true,
+                                      const special_ids& special = {})
+{
+    if (targets.size() != source.batch()) {
+        throw error("force: " + std::to_string(targets.size()) + " translations of " + std::to_string(source.batch()) +
+                    " sentences; give one of each");
+    }
+    const bool looks = with_weights && model.looks();
+    std::vector<forced_decoding<T>> results(targets.size());
+    std::vector<std::size_t> sentence(targets.size()), rows;
+    for (std::size_t b = 0; b < sentence.size(); ++b) sentence[b] = b;
+    proposals<T> next;
+    std::vector<T> weights;
+    for (std::size_t i = 0; !sentence.empty(); ++i) {
+        word_ids previous(1, sentence.size());
+        std::vector<std::uint32_t> wanted(sentence.size());
+        for (std::size_t r = 0; r < sentence.size(); ++r) {
+            const id_sentence& words = *targets[sentence[r]];
+            previous(0, r) = i == 0 ? special.begin : words[i - 1];
+            wanted[r] = i < words.size() ? words[i] : special.end;
+        }
+        model.step(previous);
+        model.propose(0, wanted, next);
+        rows.clear();
+        for (std::size_t r = 0; r < sentence.size(); ++r) {
+            forced_decoding<T>& result = results[sentence[r]];
+            result.log_probabilities.push_back(next.log_p_also[r]);
+            if (looks) {
+                model.weights(r, weights);
+                result.weights.push_back(weights);
+            }
+            if (i < targets[sentence[r]]->size()) rows.push_back(r);
+        }
+        if (rows.size() == sentence.size()) continue;
+        for (std::size_t r = 0; r < rows.size(); ++r) sentence[r] = sentence[rows[r]];
+        sentence.resize(rows.size());
+        model.select(rows);
+    }
+    return results;
+}
+
+/// The same with one model, or one that is `packed`.
+template <class T, class Model>
+std::vector<forced_decoding<T>> force(const Model& model, const source_batch& source,
+                                      std::span<const id_sentence* const> targets, bool with_weights = true,
+                                      const special_ids& special = {})
+{
+    auto at_work = detail::at_work<T>(model, source);
+    return force<T>(at_work, source.real, targets, with_weights, special);
+}
+
+/// Which weights count as links.
+struct link_options {
+    /// Links to the source's end word are left out: such a word is aligned to nothing. Without this it goes to the word
+    /// that was looked at most among the others.
+    bool end_word_means_unaligned = true;
+};
+
+/// Links (source position, target position), both from 0: each target word to the source word that it looked at most,
+/// the first of equals. The end words of both sides are in `weights` [words + 1][source words + 1] and in no link.
+///
+/// The pairs are what heed::metrics calls links.                                      SPEC Q5, X2
+template <class T>
+std::vector<std::pair<int, int>> links_of(const std::vector<std::vector<T>>& weights, const link_options& how = {})
+{
+    std::vector<std::pair<int, int>> links;
+    for (std::size_t j = 0; j + 1 < weights.size(); ++j) {
+        const std::vector<T>& row = weights[j];
+        if (row.size() < 2) continue;  // an empty source has its end word only
+        const auto end = row.end() - (how.end_word_means_unaligned ? 0 : 1);
+        const auto at = std::max_element(row.begin(), end);
+        if (at + 1 != row.end()) links.emplace_back(static_cast<int>(at - row.begin()), static_cast<int>(j));
+    }
+    return links;
+}
+
+/// "0-0 2-1 1-2": links as Pharaoh and all aligners since write them, in the order in which they are given.
+inline std::string pharaoh(const std::vector<std::pair<int, int>>& links)
+{
+    std::string text;
+    for (const auto& [source, target] : links) {
+        if (!text.empty()) text += ' ';
+        text += std::to_string(source) + '-' + std::to_string(target);
+    }
+    return text;
+}
+
+}  // namespace heed::seq2seq

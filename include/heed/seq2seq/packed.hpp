@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <heed/core/arena.hpp>
+#include <heed/core/blas.hpp>
+#include <heed/core/tensor.hpp>
+#include <heed/kernels/gru.hpp>
+#include <heed/kernels/panels.hpp>
+#include <heed/seq2seq/decoder.hpp>
+
+/// A decoder's weights laid out for searching. What `decoder::advance` and its output layer compute, in fewer products.
+namespace heed::combine {
+struct weighted_sum;
+}
+namespace heed::score {
+template <class Base, class Matrix, class Cell>
+struct with_recurrence;
+}
+
+namespace heed::seq2seq {
+
+namespace detail {
+
+/// Does this score, or one that it is laid over, read the context that it led to?
+template <class Score>
+struct reads_context : std::false_type {};
+template <class Score>
+    requires requires(const Score& score) { score.base; }
+struct reads_context<Score> : reads_context<std::remove_cvref_t<decltype(std::declval<Score>().base)>> {};
+template <class Base, class Matrix, class Cell>
+struct reads_context<score::with_recurrence<Base, Matrix, Cell>> : std::true_type {};
+
+/// Is the context a weighted sum of the values, and of nothing else, that only the decoder reads? Then a matrix that it
+/// is multiplied with may as well be multiplied with the values, once for each source word.
+template <class Attention>
+struct context_is_linear : std::false_type {};
+template <class Score, class Normalize>
+struct context_is_linear<attention<Score, Normalize, combine::weighted_sum>>
+    : std::bool_constant<!reads_context<Score>::value> {};
+
+/// Are these the members of seq2seq::decoder around nn::gru?
+template <class Decoder>
+concept packable = requires(const Decoder& d)
+{
+    d.cell.W, d.cell.b, d.cell.U, d.cell.U_h;
+    d.embedding, d.C, d.U_o, d.V_o, d.C_o, d.b_o, d.W_o, d.b;
+    Decoder::attention_reads_word;
+};
+
+}  // namespace detail
+
+/// The decoder's part of a `packed` model.
+///
+///     x_i = [W E y + b ; V_o E y + b_o] + [C ; C_o] c_i     the first summand from a table for the whole vocabulary
+///     s_i = GRU(x_i, s_{i-1}),  t_i = maxout(x_i + U_o s_i)
+///
+/// One number after the other this is what seq2seq::decoder computes; sums are rounded in another order.
+template <class T>
+struct decoder_panels {
+    std::size_t vocabulary = 0, hidden = 0, width = 0;  // V, H, 3H + 2L
+    std::vector<T> words;                               // [V,3H+2L]
+    std::vector<T> from_context;                        // [D,3H+2L] C beside C_o
+    kernels::panels<T> context, gates, candidate, readout, output;
+    std::vector<T> bias;  // [panels · width] of the output layer, -inf behind the last word
+
+    template <class Decoder>
+    void pack(const Decoder& d)
+    {
+        vocabulary = shape_of(d.b)[0];
+        hidden = shape_of(d.cell.U_h)[0];
+        const std::size_t E = shape_of(d.embedding)[1], D = shape_of(d.C)[0], G = 3 * hidden;
+        const std::size_t L2 = shape_of(d.U_o)[1];
+        width = G + L2;
+        std::vector<T> from_word(E * width);
+        from_context.resize(D * width);
+        beside(E, G, view_of(d.cell.W).data, L2, view_of(d.V_o).data, from_word.data());
+        beside(D, G, view_of(d.C).data, L2, view_of(d.C_o).data, from_context.data());
+        const std::size_t rows = shape_of(d.embedding)[0];
+        words.resize(rows * width);
+        for (std::size_t w = 0; w < rows; ++w) {
+            T* to = std::copy_n(view_of(d.cell.b).data, G, words.data() + w * width);
+            std::copy_n(view_of(d.b_o).data, L2, to);
+        }
+        blas::gemm(blas::op::plain, blas::op::plain, rows, width, E, view_of(d.embedding).data,
+                   static_cast<const T*>(from_word.data()), T(1), words.data());
+        context.pack(D, width, from_context.data(), width);
+        gates.pack(hidden, 2 * hidden, view_of(d.cell.U).data, 2 * hidden);
+        candidate.pack(hidden, hidden, view_of(d.cell.U_h).data, hidden);
+        readout.pack(hidden, L2, view_of(d.U_o).data, L2);
+        pack_output(shape_of(d.W_o)[0], vocabulary, view_of(d.W_o).data, view_of(d.b).data, output, bias);
+    }
+
+    static void pack_output(std::size_t L, std::size_t V, const T* W, const T* b, kernels::panels<T>& output,
+                            std::vector<T>& bias)
+    {
+        output.pack(L, V, W, V);
+        bias.assign(output.count() * kernels::panels<T>::width, -std::numeric_limits<T>::infinity());
+        std::copy_n(b, V, bias.begin());
+    }
+
+    /// From what the attention gave (a context [R,D], or already multiplied [R,3H+2L]) to the next state [R,H] and the
+    /// readout [R,L].
+    void advance(const word_ids& previous, const T* seen, bool multiplied, const T* state, T* next, T* t) const
+    {
+        const std::size_t R = previous.batch, H = hidden;
+        scratch here;
+        T* const x = here.take<T>(R * width);
+        for (std::size_t r = 0; r < R; ++r) {
+            if (previous.ids[r] >= vocabulary_of_input()) {
+                throw error("decoding: word " + std::to_string(previous.ids[r]) + " of a table of " +
+                            std::to_string(vocabulary_of_input()) + " embeddings; ids count from 0");
+            }
+            const T* from = words.data() + previous.ids[r] * width;
+            if (multiplied) {
+                simd::transform(
+                    width, x + r * width, [](auto a, auto b) { return a + b; }, from, seen + r * width);
+            } else {
+                std::copy_n(from, width, x + r * width);
+            }
+        }
+        if (!multiplied) context.multiply(R, seen, context.rows(), x, width, true);
+        T* const recurrent = here.take<T>(R * 2 * H);
+        T* const saved = here.take<T>(R * 3 * H);
+        T* const reset = here.take<T>(R * H);
+        const kernels::gru_step<T> step{R, H, x, width, state};
+        gates.multiply(R, state, H, recurrent, 2 * H, false);
+        kernels::gru_gates(step, recurrent, saved, reset);
+        candidate.multiply(R, reset, H, recurrent, H, false);
+        kernels::gru_blend(step, recurrent, saved, next);
+        readout.multiply(R, next, H, x + 3 * H, width, true);
+        const std::size_t L = (width - 3 * H) / 2;
+        for (std::size_t r = 0; r < R; ++r) {
+            const T* pairs = x + r * width + 3 * H;
+            for (std::size_t l = 0; l < L; ++l) t[r * L + l] = std::max(pairs[2 * l], pairs[2 * l + 1]);
+        }
+    }
+
+    std::size_t vocabulary_of_input() const { return width == 0 ? 0 : words.size() / width; }
+
+private:
+    /// [A, B], rows beside each other.
+    static void beside(std::size_t rows, std::size_t n, const T* A, std::size_t m, const T* B, T* to)
+    {
+        for (std::size_t r = 0; r < rows; ++r) {
+            to = std::copy_n(A + r * n, n, to);
+            to = std::copy_n(B + r * m, m, to);
+        }
+    }
+};
+
+/// A model laid out for searching many sentences: `greedy`, `beam`, `force` and `decode` take it as they take the
+/// model, and are faster. The model must stay alive and unchanged as long as this; its vocabulary's share of the
+/// decoder is worked out here, V · (3H + 2L) numbers.
+///
+///     const seq2seq::packed<float, decltype(model)> fast(model);
+///     for (batch …) seq2seq::beam<float>(fast, batch);
+template <class T, class Model>
+class packed {
+public:
+    explicit packed(const Model& model) : model_(&model)
+    {
+        if constexpr (detail::packable<std::remove_cvref_t<decltype(model.decoder)>>) panels_.pack(model.decoder);
+    }
+    explicit packed(const Model&&) = delete;
+
+    const Model& model() const { return *model_; }
+    const decoder_panels<T>* panels() const { return panels_.words.empty() ? nullptr : &panels_; }
+
+private:
+    const Model* model_;
+    decoder_panels<T> panels_;
+};
+
+}  // namespace heed::seq2seq

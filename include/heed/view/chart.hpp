@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <heed/core/errors.hpp>
+#include <heed/text/utf8.hpp>
+#include <heed/view/drawing.hpp>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace heed::view {
+
+/// One line of a chart, or its bars of one colour. What is not finite is a gap.
+struct series {
+    std::string name = {};
+    std::vector<double> xs = {};  ///< empty where the chart has groups
+    std::vector<double> ys = {};
+};
+
+/// Lines over numbers (a learning curve), or lines or bars over named groups (BLEU by sentence length).
+struct chart {
+    std::string title = {};
+    std::string x_label = {};
+    std::string y_label = {};
+    std::vector<series> all = {};
+    std::vector<std::string> groups = {};  ///< names along the x axis; each series then has one y a group, and no xs
+    bool bars = false;                     ///< over groups only
+    bool from_zero = false;                ///< the y axis takes in 0; that of bars always does
+    double width = 760, height = 420;      ///< pixels
+};
+
+namespace detail {
+
+struct colour {
+    std::string_view light, dark;
+};
+
+inline constexpr std::array<colour, 8> colours{{{"#1c7ed6", "#74c0fc"},
+                                                {"#e8590c", "#ffa94d"},
+                                                {"#2b8a3e", "#8ce99a"},
+                                                {"#9c36b5", "#e599f7"},
+                                                {"#c2255c", "#faa2c1"},
+                                                {"#0b7285", "#66d9e8"},
+                                                {"#846200", "#ffe066"},
+                                                {"#495057", "#ced4da"}}};
+
+/// An axis: what it reaches from and to, and where it has its ticks: at multiples of 1, 2 or 5 times a power of ten.
+struct axis {
+    double low = 0, high = 1, step = 1;
+    std::vector<double> ticks = {};
+
+    /// For values from `low` to `high`, about `most` ticks, and no fewer than two. `rounded`: it begins and ends at a
+    /// tick.
+    static axis over(double low, double high, std::size_t most, bool rounded)
+    {
+        if (!(low <= high)) low = 0, high = 1;  // no values
+        if (high - low <= 1e-12 * std::max(std::abs(low), std::abs(high)) || high == low) {
+            const double around = low == 0 ? 0.5 : 0.1 * std::abs(low);
+            low -= around, high += around;
+        }
+        axis result{low, high, 0, {}};
+        const double least = (high - low) / static_cast<double>(most);
+        result.step = std::pow(10, std::floor(std::log10(least)));
+        for (const double factor : {2.0, 2.5, 2.0})  // 1, 2, 5, 10
+            if (result.step < least * (1 - 1e-9)) result.step *= factor;
+        if (rounded) {
+            result.low = std::floor(low / result.step + 1e-9) * result.step;
+            result.high = std::ceil(high / result.step - 1e-9) * result.step;
+        }
+        const double first = std::ceil(result.low / result.step - 1e-9);
+        const double last = std::floor(result.high / result.step + 1e-9);
+        for (double n = first; n <= last; ++n) result.ticks.push_back(n == 0 ? 0 : n * result.step);
+        return result.ticks.size() < 2 && most < 20 ? over(low, high, 2 * most, rounded) : result;
+    }
+
+    /// What a tick is called: as many decimals as the ticks need, thousands set apart from 10 000 on.
+    std::string name(double tick) const
+    {
+        const double largest = std::max(std::abs(low), std::abs(high));
+        if (largest >= 1e9 || step < 1e-6) return general(tick, 4);
+        std::string text = fixed(tick, std::max(0, -static_cast<int>(std::floor(std::log10(step) + 1e-9))));
+        if (std::abs(tick) >= 10000)
+            for (std::size_t at = std::min(text.find('.'), text.size()); at > 3 && text[at - 4] != '-'; at -= 3)
+                text.insert(at - 3, "\u202F");
+        return text;
+    }
+
+    /// With so many significant digits at most.
+    static std::string general(double value, int digits)
+    {
+        std::array<char, 64> buffer{};
+        const auto end =
+            std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, std::chars_format::general, digits);
+        return {buffer.data(), end.ptr};
+    }
+};
+
+/// A text that begins (-1), is centred (0) or ends (1) at x.
+inline std::string chart_text(std::string_view text, double x, double y, int anchor, std::string_view attributes = "")
+{
+    const bool from_right = text::is_right_to_left(text);
+    std::string result = "<text x=\"" + number(x) + "\" y=\"" + number(y) + "\"";
+    if (anchor == 0) result += " text-anchor=\"middle\"";
+    if ((anchor > 0) != (anchor != 0 && from_right)) result += " text-anchor=\"end\"";
+    result += attributes;
+    return result + direction(text) + ">" + escaped(text) + "</text>\n";
+}
+
+inline std::string chart_style()
+{
+    std::string result = "<style>\n.chart text { font: 13px " + std::string(fonts) +
+                         "; fill: #343a40; }\n"
+                         ".chart .title { font-weight: 600; font-size: 15px; fill: #14181f; }\n"
+                         ".chart .tick { font-size: 12px; fill: #5f6871; }\n"
+                         ".chart .hit { opacity: 0; }\n.chart .hit:hover { opacity: .55; }\n"
+                         ".chart .bar:hover { opacity: .8; }\n"
+                         "@media (prefers-color-scheme: dark) {\n"
+                         ".chart .paper { fill: #1a1b1e; }\n.chart text { fill: #ced4da; }\n"
+                         ".chart .title { fill: #f1f3f5; }\n.chart .tick { fill: #a0a7af; }\n"
+                         ".chart .grid { stroke: #2f3238; }\n.chart .base { stroke: #868e96; }\n";
+    for (std::size_t i = 0; i < colours.size(); ++i) {
+        const std::string dark(colours[i].dark), name = std::to_string(i);
+        result += ".chart .l" + name + " { stroke: " + dark + "; }\n.chart .f" + name + " { fill: " + dark + "; }\n";
+    }
+    return result + "}\n</style>\n";
+}
+
+/// Colours as attributes, for those who draw without style sheets; the dark ones are the style sheet's.
+inline std::string stroke(std::size_t n)
+{
+    const std::size_t hue = n % colours.size();
+    constexpr std::array<std::string_view, 3> dashes{"", " stroke-dasharray=\"7 4\"", " stroke-dasharray=\"2 4\""};
+    return "class=\"l" + std::to_string(hue) + "\" stroke=\"" + std::string(colours[hue].light) + "\"" +
+           std::string(dashes[n / colours.size() % dashes.size()]);
+}
+
+inline std::string fill(std::size_t n, std::string_view more = "")
+{
+    const std::size_t hue = n % colours.size();
+    return "class=\"" + std::string(more) + "f" + std::to_string(hue) + "\" fill=\"" + std::string(colours[hue].light) +
+           "\"";
+}
+
+struct point {
+    double x = 0, y = 0;    // in the picture
+    std::size_t index = 0;  // in the series
+};
+
+/// Of very many points, those that the eye can tell apart: per column of pixels the first, the lowest, the highest and
+/// the last. `points` is one unbroken run.
+inline std::vector<point> visible(const std::vector<point>& points)
+{
+    if (points.size() <= 2000) return points;
+    std::vector<point> result;
+    for (std::size_t begin = 0; begin < points.size();) {
+        std::size_t end = begin, low = begin, high = begin;
+        for (; end < points.size() && std::floor(points[end].x) == std::floor(points[begin].x); ++end) {
+            if (points[end].y < points[low].y) low = end;
+            if (points[end].y > points[high].y) high = end;
+        }
+        std::array<std::size_t, 4> kept{begin, std::min(low, high), std::max(low, high), end - 1};
+        for (std::size_t i = 0; i < kept.size(); ++i)
+            if (i == 0 || kept[i] != kept[i - 1]) result.push_back(points[kept[i]]);
+        begin = end;
+    }
+    return result;
+}
+
+inline void require_fit(const chart& picture)
+{
+    if (picture.bars && picture.groups.empty()) throw error("view::svg: a chart of bars needs groups");
+    for (const series& line : picture.all) {
+        const bool grouped = !picture.groups.empty();
+        if (grouped && !line.xs.empty())
+            throw shape_error("view::svg: the chart has groups, so series " + line.name + " must have no xs");
+        const std::size_t needed = grouped ? picture.groups.size() : line.xs.size();
+        if (line.ys.size() != needed)
+            throw shape_error("view::svg: series " + line.name + " has " + std::to_string(line.ys.size()) +
+                              " ys, but " + std::to_string(needed) + (grouped ? " groups" : " xs"));
+    }
+}
+
+/// Draws one chart. Its parts fit.
+class chart_drawing {
+public:
+    explicit chart_drawing(const chart& picture) : picture_(picture), groups_(picture.groups.size())
+    {
+        const bool grouped = groups_ > 0;
+        constexpr double infinity = std::numeric_limits<double>::infinity();
+        double x_low = infinity, x_high = -infinity, y_low = infinity, y_high = -infinity;
+        for (const series& line : picture.all)
+            for (std::size_t i = 0; i < line.ys.size(); ++i) {
+                const double x = grouped ? 0 : line.xs[i];
+                if (!std::isfinite(x) || !std::isfinite(line.ys[i])) continue;
+                x_low = std::min(x_low, x), x_high = std::max(x_high, x);
+                whole_ = whole_ && std::floor(line.ys[i]) == line.ys[i];
+                y_low = std::min(y_low, line.ys[i]), y_high = std::max(y_high, line.ys[i]);
+            }
+        if (picture.bars || picture.from_zero) y_low = std::min(y_low, 0.0), y_high = std::max(y_high, 0.0);
+        if (x_low > 0 && x_low < 0.15 * x_high) x_low = 0;  // counts begin at 0
+
+        bottom_ = picture.height - 16 - (picture.x_label.empty() ? 20 : 44);
+        top_ = 20;
+        if (!picture.title.empty()) top_ += 24;
+        header();
+        top_ += picture.y_label.empty() ? 6 : 26;
+        y_ = axis::over(y_low, y_high, static_cast<std::size_t>(std::clamp((bottom_ - top_) / 44, 2.0, 12.0)), true);
+        double widest = 0;
+        for (const double tick : y_.ticks) widest = std::max(widest, 0.95 * width_of(y_.name(tick)));
+        left_ = margin + widest + 8;
+        right_ = std::max(left_ + 40, picture.width - margin - 6);
+        x_ = axis::over(x_low, x_high, static_cast<std::size_t>(std::clamp((right_ - left_) / 85, 2.0, 12.0)), false);
+
+        for (const std::string& group : picture.groups) widest_group_ = std::max(widest_group_, width_of(group));
+        if (grouped && widest_group_ > share()) bottom_ -= std::min(110.0, 0.7072 * widest_group_);
+        bottom_ = std::max(bottom_, top_ + 40);
+    }
+
+    std::string draw()
+    {
+        axes();
+        for (std::size_t n = 0; n < picture_.all.size(); ++n)
+            if (picture_.bars)
+                bars(n);
+            else
+                line(n);
+        result_ += hits_;
+        const std::string width = number(picture_.width), height = number(picture_.height);
+        return "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"chart\" width=\"" + width + "\" height=\"" + height +
+               "\" viewBox=\"0 0 " + width + " " + height + "\" role=\"img\" aria-label=\"" +
+               escaped(picture_.title.empty() ? picture_.y_label : picture_.title) + "\">\n" + chart_style() +
+               "<rect class=\"paper\" width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n" + result_ + "</svg>\n";
+    }
+
+private:
+    double share() const { return (right_ - left_) / static_cast<double>(groups_); }
+    double centre(std::size_t group) const { return left_ + share() * (static_cast<double>(group) + 0.5); }
+    double across(double x) const { return left_ + (x - x_.low) / (x_.high - x_.low) * (right_ - left_); }
+    double down(double y) const { return bottom_ - (y - y_.low) / (y_.high - y_.low) * (bottom_ - top_); }
+
+    // The title, and whose colour is whose.
+    void header()
+    {
+        if (!picture_.title.empty()) result_ += chart_text(picture_.title, margin, 32, -1, " class=\"title\"");
+        if (std::all_of(picture_.all.begin(), picture_.all.end(), [](const series& line) { return line.name.empty(); }))
+            return;
+        double x = margin;
+        for (std::size_t n = 0; n < picture_.all.size(); ++n) {
+            const std::string& name = picture_.all[n].name;
+            const double width = 26 + width_of(name) + 18;
+            if (x > margin && x + width > picture_.width - margin) x = margin, top_ += 20;
+            if (picture_.bars)
+                result_ += "<rect x=\"" + number(x) + "\" y=\"" + number(top_ + 1) +
+                           "\" width=\"12\" height=\"12\" rx=\"2.5\" " + fill(n) + "/>\n";
+            else
+                result_ += "<path d=\"M" + number(x) + " " + number(top_ + 7) + "h20\" stroke-width=\"3\" " +
+                           stroke(n) + "/>\n";
+            result_ += chart_text(name, x + (picture_.bars ? 18 : 26), top_ + 11.5, -1);
+            x += width;
+        }
+        top_ += 26;
+    }
+
+    void axes()
+    {
+        if (!picture_.y_label.empty())
+            result_ += chart_text(picture_.y_label, margin, top_ - 11, -1, " class=\"tick\"");
+        for (const double tick : y_.ticks) {
+            const std::string y = number(std::round(down(tick)) + 0.5);
+            result_ += "<path class=\"grid\" stroke=\"#e9ecef\" d=\"M" + number(left_) + " " + y + "H" +
+                       number(right_) + "\"/>\n" +
+                       chart_text(y_.name(tick), left_ - 8, down(tick) + 4.5, 1, " class=\"tick\"");
+        }
+        const double base = std::round(down(y_.low <= 0 && y_.high >= 0 ? 0 : y_.low)) + 0.5;
+        std::string ticks = "M" + number(left_) + " " + number(base) + "H" + number(right_);
+        if (groups_ == 0)
+            for (const double tick : x_.ticks) {
+                ticks += "M" + number(std::round(across(tick)) + 0.5) + " " + number(bottom_ + 0.5) + "v5";
+                result_ += chart_text(x_.name(tick), across(tick), bottom_ + 19, 0, " class=\"tick\"");
+            }
+        for (std::size_t group = 0; group < groups_; ++group) {
+            if (widest_group_ <= share()) {
+                result_ += chart_text(picture_.groups[group], centre(group), bottom_ + 19, 0, " class=\"tick\"");
+                continue;
+            }
+            const std::string place = number(centre(group) + 4) + " " + number(bottom_ + 14);
+            result_ += chart_text(picture_.groups[group], 0, 0, 1,
+                                  " class=\"tick\" transform=\"translate(" + place + ") rotate(-45)\"");
+        }
+        result_ += "<path class=\"base\" fill=\"none\" stroke=\"#868e96\" d=\"" + ticks + "\"/>\n";
+        if (!picture_.x_label.empty())
+            result_ += chart_text(picture_.x_label, (left_ + right_) / 2, picture_.height - 16, 0, " class=\"tick\"");
+    }
+
+    std::string tooltip(const series& line, std::size_t i) const
+    {
+        const std::string where = groups_ > 0 ? picture_.groups[i] : axis::general(line.xs[i], 7);
+        return "<title>" + escaped(line.name) + ": " + axis::general(line.ys[i], 4) + " at " + escaped(where) +
+               "</title>";
+    }
+
+    void line(std::size_t n)
+    {
+        const series& line = picture_.all[n];
+        std::vector<std::vector<point>> runs(1);
+        for (std::size_t i = 0; i < line.ys.size(); ++i) {
+            const double x = groups_ > 0 ? 0 : line.xs[i];
+            if (std::isfinite(x) && std::isfinite(line.ys[i]))
+                runs.back().push_back({groups_ > 0 ? centre(i) : across(x), down(line.ys[i]), i});
+            else if (!runs.back().empty())
+                runs.emplace_back();
+        }
+        std::size_t total = 0;
+        std::string path, dots;
+        for (std::vector<point>& run : runs) {
+            run = visible(run);
+            total += run.size();
+            for (std::size_t i = 0; i < run.size(); ++i)
+                path += (i == 0 ? "M" : "L") + number(run[i].x) + " " + number(run[i].y);
+        }
+        const std::size_t every = total / 200 + 1;  // points that answer the pointer
+        std::size_t position = 0;
+        for (const std::vector<point>& run : runs)
+            for (const point& p : run) {
+                const std::string circle = "<circle cx=\"" + number(p.x) + "\" cy=\"" + number(p.y) + "\" ";
+                if (total <= 40 || run.size() == 1) dots += circle + "r=\"3\" " + fill(n) + "/>\n";
+                if (position++ % every == 0 || position == total)
+                    hits_ += circle + "r=\"7\" " + fill(n, "hit ") + ">" + tooltip(line, p.index) + "</circle>\n";
+            }
+        if (!path.empty())
+            result_ += "<path fill=\"none\" stroke-width=\"" + std::string(total > 1000 ? "1.2" : "2") +
+                       "\" stroke-linejoin=\"round\" stroke-linecap=\"round\" " + stroke(n) + " d=\"" + path +
+                       "\"/>\n" + dots;
+    }
+
+    void bars(std::size_t n)
+    {
+        const series& line = picture_.all[n];
+        const auto count = static_cast<double>(picture_.all.size());
+        const double width = std::min(44.0, 0.82 * share() / count), thickness = width > 5 ? width - 2 : 0.85 * width;
+        const int decimals = whole_ ? 0 : y_.step < 0.5 ? 2 : 1;
+        for (std::size_t group = 0; group < groups_; ++group) {
+            const double value = line.ys[group];
+            if (!std::isfinite(value)) continue;
+            const double x = centre(group) + width * (static_cast<double>(n) - count / 2) + (width - thickness) / 2;
+            const double from = down(std::max(0.0, value)), to = down(std::min(0.0, value));
+            result_ += "<rect x=\"" + number(x) + "\" y=\"" + number(from) + "\" width=\"" + number(thickness) +
+                       "\" height=\"" + number(std::max(0.5, to - from), 2) + "\" rx=\"1.5\" " + fill(n, "bar ") + ">" +
+                       tooltip(line, group) + "</rect>\n";
+            const std::string name = fixed(value, decimals);
+            if (0.85 * width_of(name) <= width + 2)
+                result_ += chart_text(name, x + thickness / 2, value < 0 ? to + 13 : from - 5, 0, " class=\"tick\"");
+        }
+    }
+
+    const chart& picture_;
+    std::size_t groups_;
+    double left_ = 0, right_ = 0, top_ = 0, bottom_ = 0, widest_group_ = 0;
+    bool whole_ = true;  // all ys
+    axis x_, y_;
+    std::string result_, hits_;
+};
+
+}  // namespace detail
+
+/// A chart as one SVG file, with axes whose ticks are at round numbers, a legend, and tooltips that say which value is
+/// pointed at ("additive: 31.2 at 12000"). Light or dark as the reader's browser is; light where nobody asks.
+///
+///     view::svg(view::chart{.x_label = "minutes", .y_label = "BLEU", .all = {{"additive", minutes, bleu}}})
+///     view::svg(view::chart{.y_label = "BLEU", .all = {{"additive", {}, bleu}}, .groups = {"1-10", "11-20"}, .bars =
+///     true})
+///
+/// Points are joined in the order in which they are given; tens of thousands are thinned out to what can be seen.
+/// Throws shape_error if a series' lengths do not fit, and error for bars without groups.
+inline std::string svg(const chart& picture)
+{
+    detail::require_fit(picture);
+    return detail::chart_drawing(picture).draw();
+}
+
+}  // namespace heed::view

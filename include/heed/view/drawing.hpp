@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <heed/text/utf8.hpp>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+// What all of heed's pictures are drawn with: numbers, escaped text, widths, colours.
+namespace heed::view::detail {
+
+// Measures in pixels. The widths of words are estimates, on the generous side: no font is at hand to ask.
+inline constexpr double font = 13, column_width = 7.9, margin = 24;
+inline constexpr std::string_view fonts = "'DejaVu Sans', 'Noto Sans', system-ui, sans-serif";
+
+/// A number with so many decimals, whatever the user's locale thinks of decimal points.
+inline std::string fixed(double value, int digits)
+{
+    std::array<char, 512> buffer{};  // the largest double has 309 digits before its point
+    const auto end =
+        std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, std::chars_format::fixed, digits);
+    return {buffer.data(), end.ptr};
+}
+
+/// The same, without a single decimal that is 0.
+inline std::string number(double value, int digits = 1)
+{
+    std::string text = fixed(value, digits);
+    if (digits == 1 && text.ends_with(".0")) text.resize(text.size() - 2);
+    return text;
+}
+
+/// Text for XML and HTML, between tags or in an attribute's double quotes; free of characters that steer or are
+/// illegal.
+inline std::string escaped(std::string_view raw)
+{
+    std::string result;
+    for (const char c : text::printable(raw)) {
+        if (c == '&')
+            result += "&amp;";
+        else if (c == '<')
+            result += "&lt;";
+        else if (c == '>')
+            result += "&gt;";
+        else if (c == '"')
+            result += "&quot;";
+        else
+            result += c;
+    }
+    return result;
+}
+
+/// The attributes of an SVG text that is read from right to left: its start is then on the right.
+inline std::string direction(std::string_view text)
+{
+    return text::is_right_to_left(text) ? " direction=\"rtl\" unicode-bidi=\"embed\"" : "";
+}
+
+/// From the paper of an empty cell (0) to ink (1).
+inline std::string grey(double weight)
+{
+    constexpr std::array<double, 3> paper{241, 243, 245}, ink{20, 24, 31};
+    const double amount = std::clamp(weight, 0.0, 1.0);
+    std::string colour = "#";
+    for (std::size_t i = 0; i < 3; ++i) {
+        const auto value = static_cast<unsigned>(std::lround(paper[i] + amount * (ink[i] - paper[i])));
+        colour += "0123456789abcdef"[value / 16];
+        colour += "0123456789abcdef"[value % 16];
+    }
+    return colour;
+}
+
+inline double width_of(std::string_view word) { return column_width * static_cast<double>(text::display_width(word)); }
+
+}  // namespace heed::view::detail

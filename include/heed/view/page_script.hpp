@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <string_view>
+
+namespace heed::view::detail {
+
+// The second half of the script of html()'s page: choosing a sentence, and what is shown of it.
+inline constexpr std::string_view page_script = R"js(
+const pin = chosen => {
+    pinned = same(pinned, chosen) ? null : chosen;
+    paint(true);
+};
+
+// Whoever cannot see the shades hears what is selected, once it has stayed for a moment.
+let soon = 0;
+const paint = aloud => {
+    const chosen = selection();
+    for (const card of cards) card.paint(chosen);
+    if (!aloud) return;
+    clearTimeout(soon);
+    soon = setTimeout(() => {
+        const card = cards.find(each => each.index === selection().card);
+        if (card && card.readout) $('status').textContent = card.readout.textContent;
+    }, 150);
+};
+
+const redraw = () => {
+    for (const card of cards) card.draw();
+    paint();
+};
+
+// ---- the sentence
+
+const show = index => {
+    const pair = data.sentences[index];
+    sentence = index;
+    hover = focus = pinned = null;
+    $('where').textContent = `Sentence ${index + 1} of ${data.sentences.length}`;
+    $('previous').disabled = index === 0;
+    $('next').disabled = index === data.sentences.length - 1;
+    for (const item of $('list').children) item.setAttribute('aria-selected', Number(item.dataset.sentence) === index);
+    const item = $('list').children[index];
+    $('list').setAttribute('aria-activedescendant', item.id);
+    // Into view within the list; the page itself stays where it is.
+    const list = $('list'), from = item.offsetTop - list.offsetTop, to = from + item.offsetHeight;
+    if (from < list.scrollTop) list.scrollTop = from - 2;
+    else if (to > list.scrollTop + list.clientHeight) list.scrollTop = to - list.clientHeight + 2;
+
+    const gold = pair.sure.length + pair.possible.length > 0;
+    $('reference').replaceChildren();
+    if (!gold && pair.reference.length)
+        $('reference').append(make('span', {class: 'role'}, 'Reference'), make('bdi', {}, pair.reference.join(' ')));
+    cards = [];
+    if (gold && !hidden.has(-2)) cards.push(new Card(-2, pair, {words: pair.reference}, true));
+    pair.systems.forEach((out, k) => { if (!hidden.has(k)) cards.push(new Card(k, pair, out, false)); });
+    // Long sentences get wider cards, and fewer stand beside each other.
+    $('cards').style.setProperty('--least', `${Math.max(290, Math.min(440, 140 + 16 * pair.source.length))}px`);
+    $('cards').replaceChildren(...cards.map(card => card.element));
+    redraw();
+    try { history.replaceState(null, '', '#' + (index + 1)); } catch { /* some browsers refuse for files */ }
+};
+
+const visible = () => [...$('list').children].filter(item => !item.hidden).map(item => Number(item.dataset.sentence));
+const step = by => {
+    const all = visible();
+    if (!all.length) return;
+    const here = all.indexOf(sentence);
+    show(all[here < 0 ? 0 : Math.max(0, Math.min(all.length - 1, here + by))]);
+};
+
+data.sentences.forEach((pair, index) => {
+    const item = make('li', {role: 'option', id: `sentence${index}`, 'data-sentence': index, 'aria-selected': false},
+        make('span', {class: 'n'}, index + 1), make('span', {class: 'w', dir: 'auto'}, pair.source.join(' ')));
+    item.addEventListener('click', () => show(index));
+    $('list').append(item);
+});
+$('list').addEventListener('keydown', event => {
+    const by = {ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10, Home: -1e9, End: 1e9}[event.key];
+    if (!by || event.ctrlKey || event.altKey || event.metaKey) return;
+    step(by);
+    event.preventDefault();
+});
+$('filter').addEventListener('input', () => {
+    const wanted = $('filter').value.trim().toLowerCase();
+    for (const item of $('list').children) {
+        const pair = data.sentences[item.dataset.sentence];
+        const texts = [pair.source, pair.reference, ...pair.systems.map(out => out.words)];
+        item.hidden = !texts.some(words => words.join(' ').toLowerCase().includes(wanted));
+    }
+    const all = visible();
+    if (all.length && !all.includes(sentence)) show(all[0]);
+});
+$('previous').addEventListener('click', () => step(-1));
+$('next').addEventListener('click', () => step(1));
+document.addEventListener('keydown', event => {
+    if (event.ctrlKey || event.altKey || event.metaKey || event.target.type === 'search') return;
+    if (event.key === 'n' || event.key === 'p') step(event.key === 'n' ? 1 : -1);
+    if (event.key === 'Escape') { pinned = null; paint(); }
+});
+
+// ---- what is shown, and how
+
+const gold = data.sentences.some(pair => pair.sure.length + pair.possible.length > 0);
+for (const [k, name] of [...(gold ? [[-2, 'Gold']] : []), ...data.systems.entries()]) {
+    const button = make('button', {class: 'button', type: 'button', 'aria-pressed': true}, word(name));
+    button.addEventListener('click', () => {
+        if (!hidden.delete(k)) hidden.add(k);
+        button.setAttribute('aria-pressed', !hidden.has(k));
+        show(sentence);
+    });
+    $('systems').append(button);
+}
+$('systems').hidden = $('systems').children.length < 2;
+$('contrast').addEventListener('change', () => { fullContrast = $('contrast').checked; redraw(); });
+
+const dark = matchMedia('(prefers-color-scheme: dark)');
+const remembered = () => { try { return localStorage.getItem('heed-theme') || 'auto'; } catch { return 'auto'; } };
+let theme = remembered();
+const setTheme = () => {
+    root.dataset.theme = theme === 'auto' ? (dark.matches ? 'dark' : 'light') : theme;
+    $('theme').textContent = {auto: '◐ Auto', light: '☀ Light', dark: '☾ Dark'}[theme];
+    $('theme').setAttribute('aria-label', `Colours: ${theme}`);
+};
+dark.addEventListener('change', setTheme);
+$('theme').addEventListener('click', () => {
+    theme = {auto: 'light', light: 'dark', dark: 'auto'}[theme];
+    try { localStorage.setItem('heed-theme', theme); } catch { /* then for this visit only */ }
+    setTheme();
+});
+setTheme();
+
+let lastWidth = 0;
+new ResizeObserver(() => {
+    const now = $('cards').clientWidth;
+    if (now === lastWidth) return;
+    lastWidth = now;
+    redraw();
+}).observe($('cards'));
+
+if (data.sentences.length)
+    show(Math.max(0, Math.min(data.sentences.length, parseInt(location.hash.slice(1)) || 1) - 1));
+else {
+    $('where').textContent = 'No sentences';
+    $('previous').disabled = $('next').disabled = true;
+}
+})();
+)js";
+
+}  // namespace heed::view::detail

@@ -1,0 +1,107 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+set -euo pipefail
+# shellcheck source=scripts/setup.sh
+source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
+
+usage()
+{
+    cat <<'END'
+usage: scripts/en_fr.sh MULTI30K TATOEBA GOLD OUT [baseline...]
+
+Trains translators between English and French in both directions, aligns sentences whose words people have linked by hand
+(forced decoding), and prints the table of docs/results/alignment.md: precision, recall, F1 and AER of each direction and
+of the two put together, of all pairs and of those with at most 20 words.
+
+MULTI30K  a folder with train.en train.fr val.en val.fr, tokenised (the *.lc.norm.tok.* files)
+TATOEBA   a folder with train.en train.fr, raw
+GOLD      a folder with src (English), tgt (French), gold (i-j sure, ipj possible): the Hansards of the NAACL 2003 task
+OUT       where text, models and links go. Run again after an interruption: what is finished stays
+baseline  link files (i-j) of other aligners for the same pairs, judged beside
+
+THREADS=2, and TRAIN for other training options than the table's:
+END
+    printf 'TRAIN="%s"\n' "$train"
+}
+
+train=${TRAIN:-"--attention additive --bpe 10000 --embedding 256 --hidden 256 --dropout 0.2 --label-smoothing 0.1 --batch 128 --epochs 6"}
+if (($# < 4)) || [[ $1 == -* ]]; then
+    usage
+    exit $(($# < 4 ? 2 : 0))
+fi
+multi30k=$1 tatoeba=$2 gold=$3 out=$4
+shift 4
+for file in "$multi30k"/{train,val}.{en,fr} "$tatoeba"/train.{en,fr} "$gold"/{src,tgt,gold} "$@"; do
+    [[ -r $file ]] || heed_fail "$file: cannot be read" "" "$(usage)"
+done
+
+heed_setup "${heed_packages_build[@]}" "${heed_packages_examples[@]}"
+heed_build demo translate >&2
+heed_build demo evaluate >&2
+heed_environment
+mkdir -p "$out"
+export LC_ALL=C.UTF-8  # \L and \b below must know é
+
+# ---- text: as the gold text is written, with contractions undone and hyphens apart, but in lower case ------------------
+
+normalise() # language < text > text
+{
+    local language=(-e '')
+    case $1 in
+    fr) language=(
+        -e "s/\baujourd' ?hui\b/aujourd'hui/g"
+        -e "s/\b(d|l|n|s|c|j|m|t|qu|lorsqu|puisqu|jusqu|quoiqu)' */\1e /g"
+        -e 's/\bdu\b/de le/g; s/\bdes\b/de les/g; s/\bau\b/à le/g; s/\baux\b/à les/g'
+        -e "s/aujourd'hui/aujourd' hui/g") ;;
+    en) language=(
+        -e "s/\bcan't\b/cannot/g; s/\bwon't\b/will not/g; s/\bshan't\b/shall not/g; s/n't\b/ not/g"
+        -e "s/'re\b/ are/g; s/'ll\b/ will/g; s/'ve\b/ have/g; s/\bi'm\b/i am/g; s/'d\b/ would/g"
+        -e "s/\b(it|that|he|she|what|there|here|where|who)'s\b/\1 is/g; s/\blet's\b/let us/g; s/'s\b/ 's/g") ;;
+    esac
+    sed -E -e 's/.*/\L&/' -e 's/&quot;/"/g; s/&apos;/'"'"'/g; s/&amp;/\&/g; s/[’‘]/'"'"'/g; s/[“”]/"/g' \
+        -e "s/ '(s|re|ll|ve|m|d)\b/'\1/g" \
+        -e $'s/[\u00a0\u202f\t\r]/ /g' -e 's/\.\.\.|…/ … /g; s/[].,;:!?()"«»$%&@[-]/ & /g; s/([0-9]) ([.,]) ([0-9])/\1\2\3/g' \
+        "${language[@]}" -e 's/ +/ /g; s/^ //; s/ $//'
+}
+
+for language in en fr; do
+    if [[ ! -e $out/train.$language ]]; then
+        cat "$multi30k/train.$language" "$tatoeba/train.$language" | normalise "$language" >"$out/train.$language.part"
+        mv "$out/train.$language.part" "$out/train.$language"
+        normalise "$language" <"$multi30k/val.$language" >"$out/val.$language"
+    fi
+done
+# The gold text is tokenised already, and its links count on it.
+sed -E 's/.*/\L&/' "$gold/src" >"$out/gold.en"
+sed -E 's/.*/\L&/' "$gold/tgt" >"$out/gold.fr"
+
+# ---- one model each way, and what it looks at while it is led through the gold text --------------------------------------
+
+translate=("$heed_builds/demo/examples/translate" --threads "${THREADS:-2}")
+evaluate=$heed_builds/demo/examples/evaluate
+
+for pair in en-fr fr-en; do
+    source=${pair%-*} target=${pair#*-} model=$out/$pair.safetensors
+    if [[ ! -e $model.done ]]; then
+        resume=()
+        [[ -e $model.checkpoint ]] && resume=(--resume)
+        heed_say "training $pair" >&2
+        # shellcheck disable=SC2086  # $train is a list of options
+        "${translate[@]}" train --source "$out/train.$source" --target "$out/train.$target" --valid-source "$out/val.$source" \
+            --valid-target "$out/val.$target" --model "$model" --log "$out/$pair.csv" $train "${resume[@]}"
+        touch "$model.done"
+    fi
+    "${translate[@]}" align --model "$model" --source "$out/gold.$source" --target "$out/gold.$target" --out "$out/$pair.links"
+done
+sed -E 's/([0-9]+)-([0-9]+)/\2-\1/g' "$out/fr-en.links" >"$out/en-fr.reverse.links"  # French-English links, English first
+for method in intersection union grow-diag grow-diag-final-and; do
+    "$evaluate" align "$out/en-fr.links" "$out/en-fr.reverse.links" --symmetrize "$method" --output "$out/$method.links" \
+        >/dev/null
+done
+
+files=("$out"/{en-fr,en-fr.reverse,intersection,union,grow-diag,grow-diag-final-and}.links "$@")
+echo "All pairs:"
+"$evaluate" align --gold "$gold/gold" --source "$out/gold.en" --target "$out/gold.fr" "${files[@]}"
+echo
+echo "Pairs of at most 20 words on each side:"
+"$evaluate" align --gold "$gold/gold" --source "$out/gold.en" --target "$out/gold.fr" --max-length 20 "${files[@]}"

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// expect: heed: a score policy with `start` remembers: it must have `match
+#include <heed/heed.hpp>
+
+// Without the check, the state would stay what it was before the first query.
+struct score {
+    static constexpr heed::weight_kind weights = heed::weight_kind::per_position;
+    auto start(const auto&) const { return heed::no_past{}; }
+    auto match(const heed::tensor auto& query, const heed::tensor auto& keys, const auto&) const
+    {
+        return heed::ops::dot_each(query, keys);
+    }
+    auto advanse(const auto& past, const heed::tensor auto&, const auto&) const { return past; }
+    auto operator()(const heed::tensor auto& query, const heed::tensor auto& keys, const auto& past) const
+    {
+        return match(query, keys, past);
+    }
+    static auto parameters(auto&, auto&&) { return score{}; }
+};
+
+const heed::attention attend{score{}, heed::normalize::softmax{}, heed::combine::weighted_sum{}};

@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# page.sh PROGRAM: the page that PROGRAM writes, used in a browser without a window (page.js), wide and narrow. Exit code 77:
+# there is no browser to use; CHROMIUM can name one.
+
+set -Eeuo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+
+browser=
+for candidate in "${CHROMIUM:-}" chromium chromium-browser google-chrome; do
+    if [[ -n $candidate ]] && command -v "$candidate" >/dev/null; then
+        browser=$candidate
+        break
+    fi
+done
+if [[ -z $browser ]]; then
+    echo "skipped: neither chromium nor google-chrome is installed (Debian: chromium)"
+    exit 77
+fi
+
+directory=$(mktemp -d)
+trap 'rm -rf -- "$directory"' EXIT
+"$1" >"$directory/page.html"
+{
+    cat "$directory/page.html"
+    echo '<script>' && cat "$here/page.js" && echo '</script>'
+} >"$directory/test.html"
+
+# open FILE WIDTH: what is on the page in the end goes to dom, what the browser said to log.
+open()
+{
+    # Its sandbox wants rights that containers do not give; the page is our own.
+    HOME=$directory timeout 240 "$browser" --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --no-first-run \
+        --disable-background-networking --user-data-dir="$directory/profile$2" --window-size="$2,900" \
+        --virtual-time-budget=20000 --enable-logging=stderr --dump-dom "file://$directory/$1" \
+        >"$directory/dom" 2>"$directory/log" || {
+        echo "FAILED: $browser ended with $?" && tail -n 20 "$directory/log"
+        exit 1
+    }
+    if grep 'CONSOLE' "$directory/log"; then
+        echo "FAILED: the page wrote to the console"
+        exit 1
+    fi
+}
+
+for width in 1280 500; do
+    open page.html "$width"
+    grep -q 'Sentence 1 of 12' "$directory/dom" || {
+        echo "FAILED: the page shows no sentence"
+        exit 1
+    }
+    open test.html "$width"
+    if ! grep -o 'all [0-9]* checks passed' "$directory/dom"; then
+        echo "at a width of $width:"
+        sed -n '/<pre id="result">/,/<\/pre>/p' "$directory/dom"
+        exit 1
+    fi
+done

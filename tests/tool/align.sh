@@ -1,0 +1,150 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Alignments by forced decoding, of words and of words in pieces; pages for the browser.
+# shellcheck source=tests/tool/common.bash
+source "$(dirname "${BASH_SOURCE[0]}")/common.bash"
+sentences 400 1 train
+sentences 30 2 valid
+train --epochs 6 --learning-rate 0.02 || fail "training"
+
+pairs=(--source valid.a --target valid.b --threads 1)
+align() { "$translate" align --model model.safetensors "${pairs[@]}" "$@" 2>log; }
+
+# in_order FILE: each target word of a pair at most once, from the first to the last, within both sentences.
+in_order()
+{
+    paste -d '|' "$1" valid.a valid.b | awk -F '|' '{
+            n = split($1, links, " ")
+            last = -1
+            for (k = 1; k <= n; ++k) {
+                if (links[k] !~ /^[0-9]+-[0-9]+$/) exit 1
+                split(links[k], at, "-")
+                if (at[1] >= split($2, words, " ") || at[2] >= split($3, words, " ") || at[2] <= last) exit 1
+                last = at[2]
+            }
+        }'
+}
+
+align >links || fail "aligning"
+(($(wc -l <links) == 30)) || fail "30 pairs, $(wc -l <links) lines"
+in_order links || fail "no links: $(head -n 5 links)"
+align --out written >output || fail "--out"
+[[ ! -s output ]] || fail "written to two places"
+cmp written links || fail "a file and standard output differ"
+align --batch 1 | cmp - links || fail "the size of a batch changes links"
+align --model model.safetensors | cmp - links || fail "a model with itself is another"
+# Each target word; the others' links stay as they are.
+align --link-all >all || fail "--link-all"
+in_order all || fail "no links: $(head -n 5 all)"
+[[ $(wc -w <all) == $(wc -w <valid.b) ]] || fail "--link-all does not link all"
+paste -d '|' links all | awk -F '|' '{ n = split($1, some, " "); for (k = 1; k <= n; ++k) if (!index(" " $2 " ", " " some[k] " ")) exit 1 }' ||
+    fail "--link-all changes links"
+
+# weights_fit FILE LINKS: as many lines and numbers as words, each line's sum is 1, and links are where they are greatest.
+weights_fit()
+{
+    paste -d '|' valid.a valid.b "$2" | awk -v weights="$1" -F '|' '{
+            columns = split($1, words, " ") + 1
+            rows = split($2, words, " ")
+            line = ""
+            for (j = 0; j < rows; ++j) {
+                getline text < weights
+                if (split(text, w, " ") != columns) exit 1
+                best = 1
+                sum = 0
+                for (i = 1; i <= columns; ++i) { sum += w[i]; if (w[i] > w[best]) best = i }
+                if (sum < 0.999 || sum > 1.001) exit 1
+                if (best < columns) line = line (line == "" ? "" : " ") best - 1 "-" j
+            }
+            if ((getline text < weights) != 1 || text != "" || line != $3) exit 1
+        }
+        END { if ((getline text < weights) == 1) exit 1 }'
+}
+align --weights weights >output || fail "--weights"
+weights_fit weights links || fail "weights that do not fit: $(head -n 5 weights)"
+
+# Pieces: all words fall into characters, but links are still of words. A model that does not know of words, since its
+# text was split before, is the same model: what it gives to a source word's pieces makes that word's weight, and the
+# mean over a target word's pieces. Read from the back, too.
+printf '#version: 0.2\n' >codes
+for file in {train,valid}.{a,b}; do "$translate" bpe apply --codes codes --input "$file" --output "split.$file" || fail "splitting"; done
+for more in '' --reverse-source; do
+    # shellcheck disable=SC2086  # no word at first
+    {
+        train --model pieces.safetensors --bpe-codes codes --epochs 1 $more || fail "training on characters"
+        train --model split.safetensors --source split.train.a --target split.train.b --epochs 1 $more || fail "training on split text"
+    }
+    "$translate" align --model pieces.safetensors "${pairs[@]}" --weights weights >output 2>log || fail "pieces"
+    in_order output || fail "links of pieces: $(head -n 5 output)"
+    weights_fit weights output || fail "weights of pieces: $(head -n 5 weights)"
+    "$translate" align --model split.safetensors --source split.valid.a --target split.valid.b --weights split >output 2>log ||
+        fail "split text"
+    paste -d '|' split.valid.a split.valid.b | awk -F '|' '{
+            columns = split($1, source, " ")
+            rows = split($2, target, " ")
+            split("", sum)
+            pieces = 0
+            for (j = 1; j <= rows; ++j) {
+                getline text < "split"
+                split(text, w, " ")
+                word = 1
+                for (i = 1; i <= columns; ++i) {
+                    sum[word] += w[i]
+                    if (source[i] !~ /@@$/) ++word
+                }
+                sum[word] += w[columns + 1]
+                ++pieces
+                if (target[j] ~ /@@$/) continue
+                getline text < "weights"
+                if (split(text, w, " ") != word) exit 1
+                for (i = 1; i <= word; ++i) { d = w[i] - sum[i] / pieces; if (d < -1e-4 || d > 1e-4) exit 1 }
+                split("", sum)
+                pieces = 0
+            }
+            getline text < "split"
+            getline text < "weights"
+        }' || fail "weights of words are not those of their pieces $more"
+    rm {pieces,split}.safetensors.checkpoint
+done
+
+# Stopped in the middle: nothing is written, what was there stays.
+for side in a b; do
+    for ((i = 0; i < 300; ++i)); do cat train.$side; done >many.$side
+done
+for ending in 'align --target many.b' 'page --sentences 120000'; do
+    echo before >kept
+    # shellcheck disable=SC2086  # several words
+    "$translate" $ending --model model.safetensors --source many.a --out kept --batch 1 --threads 1 \
+        2>log >output &
+    process=$!
+    sleep 0.3
+    kill -TERM $process 2>/dev/null || true
+    status=0
+    wait $process || status=$?
+    ((status == 143)) || fail "$ending: stopped, it ended with $status"
+    [[ $(cat kept) == before ]] || fail "$ending: stopped, it wrote"
+    no_temporaries
+done
+
+# What makes no sense.
+command=("$translate" align --model model.safetensors)
+train --attention none --model none.safetensors --epochs 1 || fail "training without attention"
+head -n 9 valid.b >short
+printf 'one\n\nthree\n' >gap
+: >empty
+refused 'none.safetensors: trained with --attention none' "$translate" align --model none.safetensors "${pairs[@]}"
+refused 'short has 9; parallel files' "${command[@]}" --source valid.a --target short
+refused 'gap:2: a sentence with no token' "${command[@]}" --source gap --target gap
+refused 'empty: is empty' "${command[@]}" --source empty --target valid.b
+refused 'nowhere: cannot be opened' "${command[@]}" --source valid.a --target nowhere
+refused 'codes: ' "$translate" align --model codes "${pairs[@]}"
+refused 'nowhere/links: cannot' "${command[@]}" "${pairs[@]}" --out nowhere/links
+refused 'valid.a: would overwrite' "${command[@]}" "${pairs[@]}" --out valid.a
+refused 'model.safetensors: would overwrite' "${command[@]}" "${pairs[@]}" --weights model.safetensors
+refused 'x: --out and --weights are one file' "${command[@]}" "${pairs[@]}" --out x --weights ./x
+refused 'standard output' bash -c '"$@" >/dev/full' - "${command[@]}" "${pairs[@]}"
+refused 'x: cannot write: File too large' bash -c 'ulimit -f 1; "$@"' - "${command[@]}" "${pairs[@]}" --weights x --out links
+[[ ! -e x ]] || fail "something was written"
+misused '--target is required' align --model model.safetensors --source valid.a
+no_temporaries

@@ -1,0 +1,135 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Searches: beams, lists of the best, penalties, ensembles, unknown words, candidate lists.
+# shellcheck source=tests/tool/common.bash
+source "$(dirname "${BASH_SOURCE[0]}")/common.bash"
+sentences 500 1 plain
+sentences 30 2 valid
+# The third word has another name in each line, and so is unknown to the model, which learns to write the unknown word.
+awk '{ gsub("three", "name" NR) } 1' plain.a >train.a
+awk '{ gsub("drei", "name" NR) } 1' plain.b >train.b
+train --epochs 6 --learning-rate 0.02 --min-count 50 || fail "training"
+
+model=(--model model.safetensors --threads 1)
+run() { "$translate" run "${model[@]}" --input valid.a "$@" 2>log; }
+
+run >twelve || fail "translating"
+run --beam 12 | cmp - twelve || fail "12 is not what the beam is"
+run --beam 1 >greedy || fail "--beam 1"
+# Nothing is blocked, but a beam is what searches.
+run --beam 1 --block-ngrams 1000 | cmp - greedy || fail "a beam of 1 is not greedy"
+grep -q '<unk>' greedy || fail "nothing is unknown: the test tests nothing"
+
+# Lists: three of each sentence, the best first, and that is the translation.
+run --n-best 3 >list || fail "--n-best"
+(($(wc -l <list) == 90)) || fail "30 sentences, 3 of each: $(wc -l <list) lines"
+awk -F ' [|][|][|] ' '
+    NF != 3 || $1 != int((NR - 1) / 3) || $3 !~ /^-?[0-9]+\.[0-9]+$/ { exit 1 }
+    $1 == last && $3 > score { exit 1 }
+    { last = $1; score = $3 }' list || fail "a list out of order: $(head -n 6 list)"
+awk -F ' [|][|][|] ' 'NR % 3 == 1 { print $2 }' list | cmp - twelve || fail "the first of a list is not the translation"
+awk -F ' [|][|][|] ' '{ print $1, $2 }' list | sort | uniq -d | grep . && fail "the same translation twice"
+# Without a penalty for length the score is the log-probability, which `score` knows in another way.
+sed -n 1p valid.a >one.a
+"$translate" run "${model[@]}" --input one.a --n-best 1 --length-penalty 0 >one 2>log || fail "--n-best 1"
+awk -F ' [|][|][|] ' '{ print $2 }' one >one.b
+"$translate" score "${model[@]}" --source one.a --target one.b >scores 2>log || fail "scoring"
+paste -d ' ' <(sed -n 's/^perplexity = //p' scores) <(sed 's/.* //' one) <(wc -w <one.b) |
+    awk '{ d = log($1) + $2 / ($3 + 1); exit d < -0.001 || d > 0.001 }' || fail "$(cat one scores): not the same"
+printf 'one\n\ntwo\n' | "$translate" run "${model[@]}" --n-best 2 >output 2>log || fail "an empty line in a list"
+[[ $(cut -d ' ' -f 1 output | tr -d '\n') == 00122 && $(sed -n 3p output) == '1 |||  ||| 0.000000' ]] || fail "$(cat output)"
+
+# Lengths, repeats, coverage.
+run --min-length 6 --max-length 7 >output || fail "lengths"
+awk 'NF < 6 || NF > 7 { exit 1 }' output || fail "not 6 or 7 words: $(cat output)"
+run --max-length 1 --beam 1 | awk 'NF > 1 { exit 1 }' || fail "--max-length with --beam 1"
+run --block-ngrams 1 >output || fail "--block-ngrams"
+awk '{ split("", seen); for (i = 1; i <= NF; ++i) if (seen[$i]++) exit 1 }' output || fail "a word twice"
+run --block-ngrams 1 | cmp -s - twelve && fail "no word is twice in any translation: the test tests nothing"
+run --coverage-penalty 5 --n-best 12 >output || fail "--coverage-penalty"
+cut -d '|' -f 1-4 output | sort -u >covered
+run --n-best 12 | cut -d '|' -f 1-4 | sort -u | cmp - covered || fail "coverage changes what has ended"
+run --n-best 12 | cmp -s - output && fail "coverage changes nothing"
+
+# Ensembles.
+for others in model.safetensors 'model.safetensors model.safetensors'; do
+    # shellcheck disable=SC2086  # several names
+    run --model $others | cmp - twelve || fail "a model with itself is another"
+done
+for attention in temporal none; do
+    train --model $attention.safetensors --attention $attention --epochs 2 --min-count 50 || fail "training $attention"
+    run --model $attention.safetensors >output || fail "an ensemble with $attention"
+    (($(wc -l <output) == 30)) || fail "an ensemble of two attentions"
+done
+run --model temporal.safetensors --model none.safetensors --n-best 1 >output || fail "three models"
+"$translate" run --model none.safetensors --input valid.a --n-best 1 2>log | cmp -s - output && fail "one decides alone"
+
+# Unknown words: everything that was one is replaced, by a source word or by what a dictionary says.
+run --replace-unknown >output || fail "--replace-unknown"
+grep -q '<unk>' output && fail "an unknown word is left"
+paste -d '|' twelve output valid.a | awk -F '|' '{
+        n = split($1, before, " ")
+        if (split($2, after, " ") != n) exit 1
+        for (i = 1; i <= n; ++i) if (before[i] == "<unk>" ? !index(" " $3 " ", " " after[i] " ") : before[i] != after[i]) exit 1
+    }' || fail "replaced by something else: $(head -n 5 twelve output)"
+for word in one two three; do printf '%s a%s 0.25\n%s better 0.5\n' $word $word $word; done >words
+run --replace-unknown words >output || fail "--replace-unknown DICTIONARY"
+sed 's/<unk>/better/g' twelve | cmp - output || fail "not the best of the dictionary"
+# Learned from text.
+"$translate" dictionary --source plain.a --target plain.b --out learned --most 2 2>log || fail "learning a dictionary"
+for pair in 'one eins' 'two zwei' 'three drei'; do
+    grep "^${pair% *} " learned | head -n 1 | grep -q "^$pair 0\.[0-9]*$\|^$pair 1$" || fail "$pair: $(cat learned)"
+done
+(($(wc -l <learned) <= 6)) || fail "--most 2: $(cat learned)"
+run --replace-unknown learned | cmp -s - twelve && fail "nothing is replaced"
+
+# Candidate lists: only the words that they allow. Four marks are always the most frequent.
+run --candidates 1000:0 --dictionary learned | cmp - twelve || fail "all words are not all"
+printf 'one eins\ntwo eins\n' >eins
+run --candidates 4:1 --dictionary eins >output || fail "--candidates"
+grep -q 'zwei' output && fail "a word that is no candidate"
+grep -q 'eins' output || fail "no candidate at all"
+
+"$translate" score "${model[@]}" --source valid.a --target valid.b >greedy_scores 2>log || fail "scoring"
+"$translate" score "${model[@]}" --source valid.a --target valid.b --beam 1 2>log | cmp - greedy_scores || fail "score --beam 1"
+"$translate" score "${model[@]}" --source valid.a --target valid.b --beam 4 --max-length 1 >scores 2>log || fail "score --beam"
+[[ $(grep '^perplexity' scores) == $(grep '^perplexity' greedy_scores) ]] || fail "the search changes the perplexity"
+[[ $(grep '^BLEU = ' scores) != $(grep '^BLEU = ' greedy_scores) ]] || fail "the search changes no BLEU"
+
+# What makes no sense.
+command=("$translate" run --model model.safetensors --input valid.a)
+refused '--n-best 13 of a beam of 12: give --beam 13' "${command[@]}" --n-best 13
+refused '--min-length 5 is more than --max-length 4' "${command[@]}" --min-length 5 --max-length 4
+none=("$translate" run --model none.safetensors --input valid.a)
+refused '--coverage-penalty: needs attention' "${none[@]}" --coverage-penalty 1
+refused 'leave out --replace-unknown' "${none[@]}" --replace-unknown
+refused 'no alignment to draw' "${none[@]}" --page page.html
+refused 'nowhere: cannot be opened' "${command[@]}" --replace-unknown nowhere
+refused 'nowhere: cannot be opened' "${command[@]}" --model nowhere
+refused 'valid.a: ' "${command[@]}" --model valid.a
+refused 'valid.a:1: a line of a dictionary has' "${command[@]}" --replace-unknown valid.a
+for line in one 'one eins zwei' 'one eins -1' 'one eins nan' 'one eins 1 1'; do
+    echo "$line" >bad
+    refused 'bad:1: a line of a dictionary has' "${command[@]}" --replace-unknown bad
+done
+: >bad
+refused 'bad: is empty' "${command[@]}" --replace-unknown bad
+echo 'cat Katze' >bad
+refused 'the model knows no word of the dictionary' "${command[@]}" --candidates 10:1 --dictionary bad
+refused 'link: would overwrite' bash -c 'ln -sf words link; "$@"' - "${command[@]}" --replace-unknown words --page link
+head -n 9 valid.b >short
+refused 'short has 9; parallel files' "$translate" dictionary --source valid.a --target short --out never
+[[ ! -e never && ! -e page.html ]] || fail "something was written"
+train --model other.safetensors --source plain.a --target plain.b --epochs 1 || fail "training another"
+refused 'other.safetensors: does not read the same words' "${command[@]}" --model other.safetensors
+train --model backwards.safetensors --epochs 1 --min-count 50 --reverse-source || fail "training backwards"
+refused 'backwards.safetensors: does not read in the same direction' "${command[@]}" --model backwards.safetensors
+for value in 0 -1 1.5 many 1025; do misused '--beam' "${command[@]:1}" --beam="$value"; done
+for value in 0 -1 many; do misused '--n-best' "${command[@]:1}" --n-best="$value"; done
+for option in length-penalty coverage-penalty; do
+    for value in -1 nan inf much; do misused "--$option" "${command[@]:1}" --$option="$value"; done
+done
+for value in 5 5: :5 5:x 5:5:5 -5:5; do misused '--candidates' "${command[@]:1}" --candidates="$value" --dictionary words; done
+misused '--dictionary' "${command[@]:1}" --candidates 5:5
+no_temporaries

@@ -1,0 +1,154 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Each score of `evaluate`, its table and its JSON; the examples of its help; files that are no text, or not as long.
+evaluate=$(realpath -- "$2")
+# shellcheck source=tests/tool/common.bash
+source "$(dirname "${BASH_SOURCE[0]}")/common.bash"
+
+# refused TEXT COMMAND...: the command must end with 1 and one message, which contains TEXT.
+refused()
+{
+    local status=0
+    "${@:2}" >output 2>log || status=$?
+    ((status == 1)) || fail "ended with $status in place of 1: ${*:2}"
+    grep -q '^evaluate: ' log || fail "no message: ${*:2}"
+    [[ $(tail -n 1 log) == *"$1"* ]] || fail "the message has no '$1': ${*:2}"
+    [[ ! -s output ]] || fail "something was printed: ${*:2}"
+}
+
+# misused TEXT ARGUMENT...: the arguments must be refused as such, with a message that contains TEXT.
+misused()
+{
+    local status=0
+    "$evaluate" "${@:2}" >output 2>log || status=$?
+    ((status >= 100 && status < 128)) || fail "ended with $status: ${*:2}"
+    grep -q -- "$1" log || fail "the message has no '$1': ${*:2}"
+}
+
+# prints PATTERN ARGUMENT...: a line of the output must match, with one space for several.
+prints()
+{
+    "$evaluate" "${@:2}" >output 2>log || fail "failed: ${*:2}"
+    tr -s ' ' <output | grep -q -- "$1" || fail "no line '$1' from ${*:2}: $(cat output)"
+}
+
+# The example of sacrebleu's tests, and a system that is better.
+printf 'The dog bit the man.\nIt was not unexpected.\nThe man bit him first.\n' >test.de
+printf 'The dog had bit the man.\nNo one was surprised.\nThe man had bitten the dog.\n' >second.de
+printf "The dog bit the man.\\nIt wasn't surprising.\\nThe man had just bitten him.\\n" >system.de
+printf 'the the the man.\n\nman The man bit him first. man The man bit him first.\n' >other.de
+cp other.de baseline.de
+printf 'a b c d e\na b c d\na b c d e f\n' >test.en
+printf '0-0 1-1 3p3\n0-0\n1-2 2p2\n' >test.gold
+printf '0-0 1-1 3-3\n0-1\n1-2\n' >forward.links
+printf '0-0 1-1 1-2\n0-0\n1-2 2-2\n' >reverse.links
+
+prints '^system.de 48\.53 ' bleu --tokenize 13a --smoothing exp --reference test.de --reference second.de system.de
+prints '^system.de 49\.19 ' bleu --smoothing exp --reference test.de --reference second.de system.de
+prints '"score": 48\.53082' bleu --json --tokenize 13a --reference test.de --reference second.de system.de
+prints '"precisions": \[' bleu --json --reference test.de system.de
+prints '^test.de 100\.00 \[100\.00, 100\.00\] 100\.0 100\.0 100\.0 100\.0 1\.000 1\.000 14$' \
+    bleu --reference test.de test.de
+prints '^standard input 29\.73 ' bleu --reference test.de - <other.de
+prints '^test.de 0\.00 \[0\.00, 0\.00\] 0 0 14 100\.00 -50\.00 \[-50\.00, -50\.00\]$' \
+    ter --reference test.de test.de
+# "The dog bit" is missing where there is "the the"; so is the second line; the third has seven words too many.
+prints '"edits": 14' ter --json --reference test.de other.de
+prints '^test.de 1\.0000 \[1\.0000, 1\.0000\] 3$' ribes --reference test.de test.de
+prints '^test.de 100\.00 \[100\.00, 100\.00\]$' chrf --words 2 --reference test.de test.de
+prints ' chrF2++ ' chrf --words 2 --reference test.de test.de
+prints '^forward.links 5 80\.000 75\.000 77\.419 22\.222$' align --gold test.gold forward.links
+prints '^intersection 3 100\.000 75\.000 85\.714 14\.286$' align --gold test.gold forward.links reverse.links \
+    --symmetrize intersection
+prints '"proposed_possible": 4' align --json --gold test.gold forward.links
+prints '^2 sentence pairs$' align --gold test.gold --source test.en --target test.en --max-length 5 forward.links
+# "the the the": twice; "man The man bit him first." again at once.
+prints '^other.de 3 2 3 3 2\.67 16 50\.00 3$' repetition other.de
+prints '^test.de ' repetition --reference test.de other.de
+prints '^0-4 1 ' lengths --bounds 4,10 --reference test.de system.de other.de
+prints '^5-10 2 ' lengths --bounds 4,10 --reference test.de system.de other.de
+prints '^11+ 0 -$' lengths --bounds 4,10 --reference test.de system.de
+prints '^6+ 1 ' lengths --source test.en --bounds 5 --reference test.de system.de
+prints '^test.de ' words --reference test.de other.de
+prints '"distinct": 12' words --json test.de
+prints '^bleu 100\.00 100\.00 +0\.00 \[0\.00, 0\.00\] 1\.0000$' compare --reference test.de test.de test.de
+prints '"p_value": 1\.0' compare --json --metric ter --reference test.de system.de system.de
+if grep -q ribes output; then fail "one metric was asked for"; fi
+"$evaluate" compare --reference test.de other.de system.de >once || fail "comparing"
+"$evaluate" compare --reference test.de other.de system.de >again || fail "comparing again"
+cmp once again || fail "two runs differ"
+
+# Symmetrized links can be written, with a gold alignment or without, in either direction.
+"$evaluate" align --symmetrize union --output union.links forward.links reverse.links >output || fail "writing"
+[[ $(cat union.links) == $'0-0 1-1 1-2 3-3\n0-0 0-1\n1-2 2-2' ]] || fail "other links: $(cat union.links)"
+sed 's/\([0-9]*\)-\([0-9]*\)/\2-\1/g' reverse.links >flipped.links
+"$evaluate" align --symmetrize union --flip --output flip.links forward.links flipped.links >output || fail "flipping"
+cmp union.links flip.links || fail "flipping makes a difference"
+no_temporaries
+
+# What the help gives as an example works, in this directory.
+for subcommand in bleu ter ribes chrf compare align repetition lengths words; do
+    "$evaluate" $subcommand --help >help || fail "help of $subcommand"
+    example=$(grep -A 3 '^Example:' help | grep '^  evaluate ')
+    [[ $example == "  evaluate $subcommand "* ]] || fail "no example: $subcommand"
+    read -r -a words <<<"$example"
+    "$evaluate" "${words[@]:1}" >output 2>log || fail "the example does not work:$example"
+    (($(wc -l <output) >= 2)) || fail "the example prints nothing:$example"
+    "$evaluate" "${words[@]:1}" --json >output 2>log || fail "no JSON:$example"
+    [[ $(head -c 1 output) == '{' && $(tail -n 1 output) == '}' ]] || fail "this is no JSON:$example"
+done
+
+: >empty
+printf 'one\ntwo \xff three\nfour\n' >invalid
+printf 'one\ntwo\0three\nfour\n' >nul
+head -n 2 test.de >short
+mkdir folder
+for subcommand in bleu ter ribes chrf lengths; do
+    score=("$evaluate" "$subcommand" --reference)
+    refused 'short has 2 lines, test.de has 3' "${score[@]}" test.de short
+    refused 'test.de has 3 lines, short has 2' "${score[@]}" short test.de
+    refused 'invalid:2:5: byte 0xff is not valid UTF-8' "${score[@]}" test.de invalid
+    refused 'invalid:2:5: byte 0xff is not valid UTF-8' "${score[@]}" invalid test.de
+    refused 'nul:2:4: byte 0x00' "${score[@]}" test.de nul
+    refused 'empty: is empty' "${score[@]}" test.de empty
+    refused 'nowhere: cannot be opened: No such file' "${score[@]}" test.de nowhere
+    refused 'folder: is a directory' "${score[@]}" folder test.de
+    refused 'can be read once only' bash -c '"$@" <test.de' - "${score[@]}" test.de - -
+done
+refused 'second.de has 3 lines' "$evaluate" bleu --reference short --reference second.de short
+refused 'short has 2 lines, test.de has 3' "$evaluate" compare --reference test.de system.de short
+refused 'short has 2 lines' "$evaluate" lengths --source short --reference test.de system.de
+refused 'system.de has 3 lines, short has 2' "$evaluate" repetition --reference short system.de
+refused 'bounds must ascend' "$evaluate" lengths --bounds 20,10 --reference test.de system.de
+refused 'forward.links has 3 lines, short.gold has 2' bash -c 'head -n 2 test.gold >short.gold; "$@"' - \
+    "$evaluate" align --gold short.gold forward.links
+refused 'test.de:1: "The" is not a link' "$evaluate" align --gold test.gold test.de
+refused 'test.gold:1: 3p3 is a possible link' "$evaluate" align --gold test.gold test.gold
+refused 'nothing to do' "$evaluate" align forward.links
+refused 'takes two files' "$evaluate" align --symmetrize union --gold test.gold forward.links
+refused 'one method' "$evaluate" align --output links forward.links reverse.links
+refused 'would overwrite' "$evaluate" align --symmetrize union --output forward.links forward.links reverse.links
+refused 'nowhere/links: cannot' "$evaluate" align --symmetrize union --output nowhere/links forward.links reverse.links
+printf 'a\na\na\n' >tiny
+refused 'forward.links:1: the link 1-1 leaves its sentences, which have 1 and 1 words' \
+    "$evaluate" align --gold test.gold --source tiny --target tiny forward.links
+
+misused 'subcommand is required'
+misused '--reference is required' bleu system.de
+misused 'files' bleu --reference test.de
+misused 'files' compare --reference test.de system.de
+misused '--tokenize: .*bogus' bleu --tokenize bogus --reference test.de system.de
+misused '--symmetrize: .*bogus' align --symmetrize bogus --gold test.gold forward.links reverse.links
+misused '--metric: .*bogus' compare --metric bogus --reference test.de system.de other.de
+for value in 0 1 nan 2 much; do misused '--confidence' bleu --confidence "$value" --reference test.de system.de; done
+for value in -1 1.5 many; do misused '--resamples' bleu --resamples=$value --reference test.de system.de; done
+misused '--beta' chrf --beta 0 --reference test.de system.de
+misused '--words' chrf --words 3 --reference test.de system.de
+misused '--shortest' repetition --shortest 0 system.de
+if [[ -e /dev/full ]]; then
+    status=0
+    "$evaluate" words test.de >/dev/full 2>log || status=$?
+    ((status == 1)) || fail "a full disk should be an error"
+    grep -q 'standard output: cannot be written' log || fail "the message is another"
+fi

@@ -1,0 +1,98 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# `translate train --log`: a row an epoch, never half a row, and the same rows when interrupted and resumed.
+# shellcheck source=tests/tool/common.bash
+source "$(dirname "${BASH_SOURCE[0]}")/common.bash"
+sentences 400 1 train
+sentences 40 2 valid
+header=epoch,updates,minutes,training_loss,learning_rate,validation_loss,validation_bleu,tokens_per_second
+
+# whole FILE: it begins with the header, and each row has its eight fields and its end.
+whole()
+{
+    [[ $(head -n 1 "$1") == "$header" ]] || fail "$1 begins with $(head -n 1 "$1")"
+    awk -F, 'NF != 8 || (NR > 1 && $1 != NR - 1) { exit 1 }' "$1" || fail "not a row an epoch: $(cat "$1")"
+    [[ -z $(tail -c 1 "$1") ]] || fail "$1 ends in the middle of a row"
+}
+# course FILE: without the columns that depend on the machine.
+course() { cut -d, -f 1,2,4-7 "$1"; }
+
+train --epochs 6 --log all.csv || fail "training"
+whole all.csv
+(($(wc -l <all.csv) == 7)) || fail "6 epochs, but $(($(wc -l <all.csv) - 1)) rows"
+(($(sed -n 7p all.csv | cut -d, -f 2) == 300)) || fail "6 epochs of 50 batches are no 300 updates: $(sed -n 7p all.csv)"
+# It says what the messages say.
+sed -n 's/^epoch *\([0-9]*\) *loss \([0-9.]*\) .* BLEU \([0-9.]*\).*/\1 \2 \3/p' log >told
+awk -F, 'NR > 1 { printf "%d %.3f %.2f\n", $1, $4, $7 }' all.csv | cmp - told || fail "messages and log differ"
+awk -F, 'NR > 1 && !($3 >= before && $4 > 0 && $5 > 0 && $6 > 0 && $8 > 0) { exit 1 } { before = NR > 1 ? $3 : 0 }' all.csv ||
+    fail "impossible numbers: $(cat all.csv)"
+(($(sed -n 7p all.csv | cut -d, -f 4 | tr -d .) < $(sed -n 2p all.csv | cut -d, -f 4 | tr -d .))) || fail "nothing was learnt"
+# exp(validation loss) is the perplexity.
+perplexity=$(sed -n 's/^epoch *6 .*perplexity \([0-9.]*\),.*/\1/p' log)
+[[ $(awk -F, 'NR == 7 { printf "%.2f", exp($6) }' all.csv) == "$perplexity" ]] || fail "the validation's loss is no log perplexity"
+
+# Interrupted, or killed, and resumed again and again; its log is whole at any moment.
+rm model.safetensors*
+how=(--hidden 40 --embedding 40 --batch 4 --epochs 6)
+train "${how[@]}" --log all.csv || fail "training"
+rm model.safetensors*
+resume=''
+stopped=0
+for signal in INT KILL TERM KILL INT; do
+    rows=$([[ -e parts.csv ]] && wc -l <parts.csv || echo 1)
+    # shellcheck disable=SC2086  # no word at first
+    "${training[@]}" "${how[@]}" --log parts.csv $resume 2>log &
+    process=$!
+    while kill -0 $process 2>/dev/null; do
+        [[ -e parts.csv ]] || continue
+        whole parts.csv
+        [[ -e model.safetensors.checkpoint ]] && (($(wc -l <parts.csv) > rows)) && break
+    done
+    if kill "-$signal" $process 2>/dev/null; then stopped=$((stopped + 1)); fi
+    wait $process 2>/dev/null || true
+    whole parts.csv
+    resume=--resume
+done
+((stopped >= 2)) || fail "only $stopped interruptions"
+rm -f .*.tmp
+train "${how[@]}" --log parts.csv --resume || fail "resuming: $(cat log)"
+whole parts.csv
+course parts.csv | cmp - <(course all.csv) || fail "interrupted and resumed, the log is another: $(diff parts.csv all.csv)"
+
+# More epochs are more rows; rows of epochs that are done again go.
+printf '7,350,1,1,1,1,1,1\n8,400,1,1,1,1,1,1\n' >>parts.csv
+train "${how[@]}" --epochs 8 --patience 9 --log parts.csv --resume || fail "more epochs"
+whole parts.csv
+(($(wc -l <parts.csv) == 9)) || fail "8 epochs, but $(($(wc -l <parts.csv) - 1)) rows"
+head -n 7 parts.csv | course /dev/stdin | cmp - <(course all.csv) || fail "more epochs change the rows before"
+grep -q '^8,400,1,1' parts.csv && fail "a row that was not this run's stayed"
+# A log of this part only; and a new run begins a new log.
+train "${how[@]}" --epochs 9 --patience 9 --log late.csv --resume || fail "a log from here on"
+[[ $(cut -d, -f 1 late.csv | paste -sd ' ') == 'epoch 9' ]] || fail "a late log has $(cat late.csv)"
+rm model.safetensors*
+train --epochs 1 --log parts.csv || fail "a new run"
+(($(wc -l <parts.csv) == 2)) || fail "a new run goes on in the old log"
+
+# Batches of tokens: all of the text in one update.
+rm model.safetensors*
+train --epochs 2 --log big.csv --batch-tokens 1000000 || fail "one batch"
+[[ $(cut -d, -f 2 big.csv | paste -sd ' ') == 'updates 1 2' ]] || fail "the whole text in one batch: $(cat big.csv)"
+rm model.safetensors*
+train --epochs 1 --log small.csv --batch-tokens 1 || fail "batches of one"
+[[ $(cut -d, -f 2 small.csv | paste -sd ' ') == 'updates 400' ]] || fail "400 batches of one pair: $(cat small.csv)"
+
+# What is refused.
+refused 'train.a: would overwrite what is read' train --model new.safetensors --log train.a
+refused "is the model's, too" train --model new.safetensors --log ./new.safetensors
+refused "is the model's, too" train --model new.safetensors --log new.safetensors.checkpoint
+refused 'is no regular file' train --model new.safetensors --log /dev/null
+refused '.: is no regular file' train --model new.safetensors --log .
+refused 'cannot create a temporary' train --model new.safetensors --log no/such/folder.csv
+[[ ! -e new.safetensors ]] || fail "refused, but there is a model"
+cp valid.a strange.csv
+refused 'strange.csv:1: no log of this program' train --epochs 2 --batch-tokens 1 --resume --log strange.csv
+cmp valid.a strange.csv || fail "what is no log was written over"
+printf '%s\nnonsense\n' $header >strange.csv
+refused 'strange.csv:2: a row of a log begins with' train --epochs 2 --batch-tokens 1 --resume --log strange.csv
+no_temporaries

@@ -1,0 +1,119 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Pages for the browser, of translations and of references; curves of trainings.
+# shellcheck source=tests/tool/common.bash
+source "$(dirname "${BASH_SOURCE[0]}")/common.bash"
+sentences 100 1 train
+sentences 12 2 valid
+printf '#version: 0.2\n' >codes
+train --epochs 2 --log log.csv || fail "training"
+train --model dimensions.safetensors --attention per-dimension --epochs 1 --bpe-codes codes || fail "training per dimension"
+train --model none.safetensors --attention none --epochs 1 || fail "training without attention"
+
+# data FILE: the page's data; that nothing is asked of others.
+data()
+{
+    [[ $(head -n 1 "$1") == '<!DOCTYPE html>' && $(tail -n 1 "$1") == '</html>' ]] || fail "$1 is no page"
+    grep -q "default-src 'none'" "$1" || fail "$1 may ask others for something"
+    grep -qi '<link\|src=\|@import\|url(' "$1" && fail "$1 needs other files"
+    sed -n '/<script type="application\/json"/,/<\/script>/p' "$1"
+}
+
+"$translate" run --model model.safetensors --input valid.a --min-length 1 >plain 2>log || fail "translating"
+printf 'one <b>\n\n' | cat - valid.a >some
+"$translate" run --model model.safetensors --input some --min-length 1 --page run.html --page-sentences 5 --threads 1 >output 2>log ||
+    fail "--page"
+tail -n +3 output | cmp - plain || fail "a page changes translations"
+data run.html >run.data
+(($(grep -c '^{"source"' run.data) == 5)) || fail "not 5 sentences"
+grep -q '"systems":\["model"\]' run.data || fail "no system"
+grep -q '"source":\["one","\\u003cb\\u003e","</s>"\]' run.data || grep -q '"source":\["one","\\u003cb\\u003e","\\u003c/s\\u003e"\]' run.data ||
+    fail "the first sentence is another, or not escaped: $(head -n 2 run.data)"
+(($(grep -c '"mean":"' run.data) == 5)) || fail "translations without weights"
+"$translate" run --model model.safetensors --model model.safetensors --input valid.a --page both.html >output 2>log ||
+    fail "a page of an ensemble"
+grep -q '"systems":\["model + model"\]' both.html || fail "an ensemble is one system"
+
+# Systems side by side: words, words in pieces with a weight for each dimension, and nothing to show.
+models=(--model model.safetensors --model dimensions.safetensors --model none.safetensors)
+"$translate" page "${models[@]}" --source valid.a --reference valid.b --gold <(awk '{ print NR % 2 ? "0-0 0p0" : "" }' valid.a) \
+    --out page.html --sentences 10 --dimensions 3 --min-length 1 --threads 1 2>log || fail "translate page"
+data page.html >page.data
+(($(grep -c '^{"source"' page.data) == 10)) || fail "not 10 sentences"
+grep -q '"systems":\["model","dimensions","none"\]' page.data || fail "not three systems"
+(($(grep -c '"sure":\[\[0,0\]\],"possible":\[\[0,0\]\]' page.data) == 5)) || fail "no gold links"
+[[ $(grep -o '"words":' page.data | wc -l) == 30 ]] || fail "not three translations of each"
+grep -q '"dimensions":16,"kept":3,' page.data || fail "no dimensions"
+
+# Led through the reference: everybody has its words, and all have weights but one.
+"$translate" page "${models[@]}" --name A B 'C <i>' --source valid.a --reference valid.b --forced --title 'a & b' --out forced.html \
+    2>log || fail "--forced"
+data forced.html >forced.data
+grep -q '<title>a &amp; b</title>' forced.html || fail "no title"
+grep -q '"systems":\["A","B","C \\u003ci\\u003e"\]' forced.data || fail "other names"
+(($(grep -o '"mean":"' forced.data | wc -l) == 24)) || fail "weights of 12 sentences by two systems"
+first='["'$(head -n 1 valid.b | sed 's/ /","/g')'"]'
+[[ $(grep -m 1 '^{"source"' forced.data | grep -F -o "\"words\":$first" | wc -l) == 3 ]] || fail "not the reference's words"
+# One row a word: 16 dimensions in place of 1.
+(($(grep -o '"kept":16,' forced.data | wc -l) == 12)) || fail "dimensions of each sentence"
+
+page=("$translate" page --model model.safetensors --source valid.a --out never.html)
+head -n 9 valid.b >short
+echo '0-0' >gold
+refused 'short has 9; parallel files' "${page[@]}" --reference short
+refused 'gold has 1 lines, valid.a has 12' "${page[@]}" --reference valid.b --gold gold
+for ((i = 0; i < 12; ++i)); do echo 0-99; done >gold
+refused 'gold:1: a link of words 0 and 99' "${page[@]}" --reference valid.b --gold gold
+refused 'valid.a:1: "' "${page[@]}" --reference valid.b --gold valid.a
+refused '2 names of 1 models' "${page[@]}" --name A B
+refused 'codes: ' "${page[@]}" --model codes
+refused 'nowhere: cannot be opened' "${page[@]}" --reference nowhere
+refused 'valid.a: would overwrite' "$translate" page --model model.safetensors --source valid.a --out valid.a
+refused 'gap:2: a sentence with no token' bash -c 'printf "one\n\n" >gap; "$@"' - "${page[@]}" --source gap
+refused 'page.html: cannot write: File too large' bash -c 'ulimit -f 1; "$@"' - "$translate" page --model model.safetensors \
+    --source valid.a --out page.html
+data page.html | cmp - page.data || fail "the page is another"
+[[ ! -e never.html ]] || fail "something was written"
+misused '--reference' "${page[@]:1}" --forced
+misused '--reference' "${page[@]:1}" --gold gold
+misused '--sentences' "${page[@]:1}" --sentences 0
+
+# Curves.
+header=$(head -n 1 log.csv)
+mkdir other
+{
+    echo "$header"
+    echo '1,10,0.5,2,0.001,1.5,20.5,'
+    echo '2,20,1,1,0.001,1.25,30.5,800.1'
+} >other/log.csv
+"$translate" curves log.csv other/log.csv --out curves.svg 2>log || fail "curves"
+[[ $(head -c 5 curves.svg) == '<svg ' && $(tail -n 1 curves.svg) == '</svg>' ]] || fail "no SVG"
+for name in log.csv other/log.csv; do grep -q ">$name<" curves.svg || fail "no curve is called $name"; done
+grep -q 'other/log.csv: 30.5 at 2<' curves.svg || fail "a point is missing"
+# drawn TEXT OPTION...: the picture contains the text.
+drawn() { "$translate" curves other/log.csv --name mine --out curves.svg "${@:2}" 2>log && grep -q -- "$1" curves.svg; }
+drawn 'mine: 20.5 at 10<' --x updates || fail "updates"
+drawn 'mine: 30.5 at 1<' --x minutes --y bleu || fail "minutes"
+drawn 'mine: 1.25 at 2<' --y loss || fail "loss"
+drawn 'mine: 4.482 at 1<' --y perplexity || fail "perplexity"
+drawn 'mine: 2 at 1<' --y training-loss || fail "training loss"
+drawn '>a &amp; b<' --title 'a & b' || fail "the title"
+if command -v xmllint >/dev/null; then xmllint --noout curves.svg || fail "xmllint on the SVG"; fi
+
+curves=("$translate" curves --out never.svg)
+refused 'valid.a: no log' "${curves[@]}" log.csv valid.a
+refused 'nowhere: cannot be opened' "${curves[@]}" nowhere
+for row in '1,2' '1,10,0.5,2,0.001,1.5,much,' '1,10,0.5,2,0.001,1.5,20.5,,' ''; do
+    printf '%s\n%s\n' "$header" "$row" >bad
+    refused 'bad:2: ' "${curves[@]}" bad
+done
+echo "$header" >bad
+refused 'bad: has no epoch yet' "${curves[@]}" bad
+refused '1 names of 2 logs' "${curves[@]}" log.csv other/log.csv --name one
+refused 'log.csv: would overwrite' "$translate" curves log.csv --out log.csv
+[[ ! -e never.svg ]] || fail "something was written"
+misused '--x' "${curves[@]:1}" log.csv --x hours
+misused '--y' "${curves[@]:1}" log.csv --y ter
+misused 'LOG' "${curves[@]:1}"
+no_temporaries

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <heed/metrics/bootstrap.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <vector>
+
+using namespace heed::metrics;
+
+namespace {
+
+// A metric whose bootstrap has a known answer: the mean.
+struct sum {
+    double total = 0;
+    std::size_t count = 0;
+
+    sum& operator+=(const sum& other)
+    {
+        total += other.total;
+        count += other.count;
+        return *this;
+    }
+};
+
+double mean(const sum& all) { return all.total / static_cast<double>(all.count); }
+
+std::vector<sum> values(std::size_t count, double (*value)(std::size_t))
+{
+    std::vector<sum> result;
+    for (std::size_t i = 0; i < count; ++i) result.push_back({value(i), 1});
+    return result;
+}
+
+}  // namespace
+
+TEST_CASE("the interval of a mean is that of its normal approximation")
+{
+    // 400 values of 0 and 1: the mean of a resample has the standard deviation 0.5 / 20 = 0.025.
+    const auto coin = values(400, [](std::size_t i) { return static_cast<double>(i % 2); });
+    bootstrap_options how;
+    how.resamples = 4000;
+    const bootstrap_score result = bootstrap(coin, mean, how);
+    CHECK(result.score == 0.5);
+    CHECK(std::abs(result.mean - 0.5) < 0.002);
+    CHECK(std::abs(result.range.low - (0.5 - 1.96 * 0.025)) < 0.006);
+    CHECK(std::abs(result.range.high - (0.5 + 1.96 * 0.025)) < 0.006);
+    how.confidence = 0.5;
+    CHECK(std::abs(bootstrap(coin, mean, how).range.high - (0.5 + 0.6745 * 0.025)) < 0.004);
+}
+
+TEST_CASE("one seed, one result")
+{
+    const auto numbers = values(50, [](std::size_t i) { return std::sqrt(static_cast<double>(i)); });
+    bootstrap_options how;
+    const bootstrap_score first = bootstrap(numbers, mean, how), again = bootstrap(numbers, mean, how);
+    CHECK(first.range.low == again.range.low);
+    CHECK(first.mean == again.mean);
+    how.seed = 2;
+    CHECK(bootstrap(numbers, mean, how).mean != first.mean);
+}
+
+TEST_CASE("where nothing varies, the interval is a point")
+{
+    const bootstrap_score one = bootstrap(values(1, [](std::size_t) { return 7.0; }), mean);
+    CHECK(one.range.low == 7.0);
+    CHECK(one.range.high == 7.0);
+    bootstrap_options how;
+    how.resamples = 1;
+    CHECK(bootstrap(values(9, [](std::size_t) { return 7.0; }), mean, how).range.low == 7.0);
+}
+
+TEST_CASE("the tails that are cut off are the share that was asked for")
+{
+    std::vector<double> hundred(100);
+    for (std::size_t i = 0; i < 100; ++i) hundred[i] = static_cast<double>(99 - i);
+    CHECK(detail::summarize(0, hundred, 0.9).range.low == 5);
+    CHECK(detail::summarize(0, hundred, 0.9).range.high == 94);
+    CHECK(detail::summarize(0, hundred, 0.8).range.low == 10);
+    CHECK(detail::summarize(0, hundred, 0.999).range.low == 0);
+    CHECK(detail::summarize(0, hundred, 1e-9).range.low <= detail::summarize(0, hundred, 1e-9).range.high);
+    CHECK(detail::summarize(0, hundred, 0.9).mean == doctest::Approx(49.5));
+}
+
+TEST_CASE("a system against itself, a clear difference, and one that is chance")
+{
+    const auto one = values(200, [](std::size_t i) { return static_cast<double>(i % 7); });
+    const paired_score same = paired_bootstrap(one, one, mean);
+    CHECK(same.p_value == 1.0);
+    CHECK(same.difference.score == 0.0);
+    CHECK(same.first_larger == 0.0);
+    CHECK(same.second_larger == 0.0);
+
+    // Better by 1 in every sentence: no resample differs from that, though the scores themselves vary.
+    const auto better = values(200, [](std::size_t i) { return static_cast<double>(i % 7) + 1; });
+    const paired_score clear = paired_bootstrap(one, better, mean);
+    CHECK(clear.difference.score == doctest::Approx(1));
+    CHECK(clear.difference.range.low == doctest::Approx(1));
+    CHECK(clear.p_value == doctest::Approx(1.0 / 1001));
+    CHECK(clear.second_larger == doctest::Approx(1));
+    CHECK(clear.first.range.low < clear.first.range.high);
+    const paired_score turned = paired_bootstrap(better, one, mean);
+    CHECK(turned.difference.score == doctest::Approx(-1));
+    CHECK(turned.first_larger == doctest::Approx(1));
+    CHECK(turned.p_value == doctest::Approx(1.0 / 1001));
+
+    // ±1 by turns, and once 0 in place of -1: a difference of 1/200 where the standard deviation is 1/√200.
+    const auto noisy = values(200, [](std::size_t i) {
+        return static_cast<double>(i % 7) + (i == 0 ? 0.0 : i % 2 == 0 ? -1.0 : 1.0);
+    });
+    const paired_score chance = paired_bootstrap(one, noisy, mean);
+    CHECK(chance.p_value > 0.8);
+    CHECK(chance.difference.range.low < 0);
+    CHECK(chance.difference.range.high > 0);
+}
+
+TEST_CASE("the p-value is that of the normal approximation")
+{
+    // d = 0.1 with a standard deviation of √(1 - 0.01) / 20 = 0.04975: z = 2.01, two-sided p = 0.0444.
+    const auto zero = values(400, [](std::size_t) { return 0.0; });
+    const auto tilted = values(400, [](std::size_t i) { return i < 220 ? 1.0 : -1.0; });
+    bootstrap_options how;
+    how.resamples = 10000;
+    const paired_score result = paired_bootstrap(zero, tilted, mean, how);
+    CHECK(result.difference.score == doctest::Approx(0.1));
+    CHECK(std::abs(result.p_value - 0.0444) < 0.012);
+    CHECK(std::abs(result.second_larger - 0.975) < 0.01);
+}
+
+TEST_CASE("what cannot be drawn from is refused")
+{
+    const std::vector<sum> none, two(2, sum{1, 1}), three(3, sum{1, 1});
+    CHECK_THROWS_WITH_AS(bootstrap(none, mean), "bootstrap: there is no sentence to draw; at least one is needed",
+                         heed::error);
+    CHECK_THROWS_WITH_AS(
+        paired_bootstrap(two, three, mean),
+        "paired_bootstrap: 2 sentences of the first system but 3 of the second; both must have translated "
+        "the same ones",
+        heed::error);
+    CHECK_THROWS_AS(paired_bootstrap(none, none, mean), heed::error);
+    bootstrap_options how;
+    how.resamples = 0;
+    CHECK_THROWS_AS(bootstrap(two, mean, how), heed::error);
+    for (const double confidence : {0.0, 1.0, -0.5, 1.5, std::nan("")}) {
+        how = {};
+        how.confidence = confidence;
+        CHECK_THROWS_AS(bootstrap(two, mean, how), heed::error);
+    }
+}

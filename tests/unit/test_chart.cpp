@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <heed/view/chart.hpp>
+
+#include <support/markup.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <string>
+#include <vector>
+
+using heed::view::chart;
+using heed::view::series;
+using heed::view::svg;
+using heed::view::detail::axis;
+using support::count;
+using support::fault;
+
+namespace {
+
+std::string ticks(double low, double high, std::size_t most, bool rounded = true)
+{
+    const axis scale = axis::over(low, high, most, rounded);
+    std::string result;
+    for (const double tick : scale.ticks) result += (result.empty() ? "" : " ") + scale.name(tick);
+    return result;
+}
+
+}  // namespace
+
+TEST_CASE("ticks are at round numbers")
+{
+    CHECK(ticks(0, 38.2, 6) == "0 10 20 30 40");
+    CHECK(ticks(0, 10, 10) == "0 1 2 3 4 5 6 7 8 9 10");
+    CHECK(ticks(0.1, 0.3, 4) == "0.10 0.15 0.20 0.25 0.30");
+    CHECK(ticks(-7, 12, 5) == "-10 -5 0 5 10 15");
+    CHECK(ticks(500, 15000, 5, false) == "5000 10\u202F000 15\u202F000");
+    CHECK(ticks(0, 1'250'000, 3, false) == "0 500\u202F000 1\u202F000\u202F000");
+    CHECK(ticks(-1'500'000, 0, 2) == "-2\u202F000\u202F000 -1\u202F000\u202F000 0");
+    CHECK(ticks(0, 3e9, 3) == "0 1e+09 2e+09 3e+09");
+    CHECK(ticks(0.03, 0.45, 2, false) == "0.2 0.4");
+    CHECK(ticks(1, 1, 4) == "0.90 0.95 1.00 1.05 1.10");  // one value: some room around it
+    CHECK(ticks(0, 0, 2) == "-0.5 0.0 0.5");
+    CHECK(ticks(std::numeric_limits<double>::infinity(), -1, 2) == "0.0 0.5 1.0");  // no values
+}
+
+TEST_CASE("lines: a path, and a tooltip at each point")
+{
+    const std::string picture =
+        svg(chart{.title = "BLEU",
+                  .x_label = "updates",
+                  .y_label = "percent",
+                  .all = {{"additive", {1000, 2000, 3000}, {10, 20, 25.5}}, {"temporal", {1000, 2000}, {12, 22}}}});
+    CHECK(fault(picture) == "");
+    CHECK(count(picture, "<title>additive: 25.5 at 3000</title>") == 1);
+    CHECK(count(picture, "<title>") == 5);
+    CHECK(count(picture, "stroke-linejoin=\"round\"") == 2);
+    for (const char* text : {">BLEU</text>", ">updates</text>", ">percent</text>", ">additive</text>",
+                             ">temporal</text>", ">2000</text>", ">20</text>"})
+        CHECK_MESSAGE(count(picture, text) == 1, text);
+    CHECK(count(picture, "prefers-color-scheme: dark") == 1);
+
+    // Higher values are higher up, later ones further right.
+    const std::size_t path = picture.find(" d=\"M", picture.find("stroke-linejoin"));
+    REQUIRE(path != std::string::npos);
+    double x = 0, y = 1e9;
+    std::size_t at = path + 4, points = 0;
+    for (; picture[at] != '"'; ++points) {
+        std::size_t length = 0;
+        const double next_x = std::stod(picture.substr(at + 1), &length);
+        at += 1 + length;
+        const double next_y = std::stod(picture.substr(at), &length);
+        at += length;
+        CHECK(next_x > x);
+        CHECK(next_y < y);
+        x = next_x, y = next_y;
+    }
+    CHECK(points == 3);
+}
+
+TEST_CASE("what is not a number is a gap")
+{
+    constexpr double nan = std::numeric_limits<double>::quiet_NaN(), infinity = std::numeric_limits<double>::infinity();
+    const std::string picture = svg(chart{.all = {{"a", {0, 1, 2, 3, 4, nan}, {1, 2, nan, 3, infinity, 5}}}});
+    CHECK(fault(picture) == "");
+    CHECK(count(picture, "<title>") == 3);
+    CHECK(count(picture, "nan") == 0);
+    CHECK(count(picture, "inf") == 0);
+    const std::size_t path = picture.find(" d=\"M", picture.find("stroke-linejoin"));
+    const std::string line = picture.substr(path, picture.find("/>", path) - path);
+    CHECK(count(line, "M") == 2);
+    CHECK(count(line, "L") == 1);
+    CHECK(fault(svg(chart{.all = {{"nothing", {0}, {nan}}}})) == "");
+}
+
+TEST_CASE("very many points: no more than can be seen, and none of the extremes is lost")
+{
+    series noisy{"loss", {}, {}};
+    for (int i = 0; i < 50'000; ++i) {
+        noisy.xs.push_back(i);
+        noisy.ys.push_back(std::sin(0.37 * i));
+    }
+    noisy.ys[31'234] = 9;  // one outlier
+    const std::string picture = svg(chart{.all = {noisy}, .width = 400});
+    CHECK(fault(picture) == "");
+    CHECK(picture.size() < 60'000);
+    CHECK(count(picture, "<title>") <= 202);
+    // It reaches up to the outlier, near the axis' end at 10. All the others are below 1.
+    const std::size_t path = picture.find(" d=\"M", picture.find("stroke-linejoin"));
+    double highest = 1e9;
+    for (std::size_t at = picture.find(' ', path + 5); at < picture.find('"', path + 5); at = picture.find(' ', at + 1))
+        highest = std::min(highest, std::stod(picture.substr(at + 1)));
+    CHECK(highest < 100);
+}
+
+TEST_CASE("groups: bars and lines over names")
+{
+    chart picture{.y_label = "BLEU",
+                  .all = {{"additive", {}, {36.1, 20}}, {"temporal", {}, {36.4, -3}}},
+                  .groups = {"1-10", "11+"},
+                  .bars = true};
+    const std::string bars = svg(picture);
+    CHECK(fault(bars) == "");
+    CHECK(count(bars, "class=\"bar f") == 4);
+    CHECK(count(bars, "<title>temporal: -3 at 11+</title>") == 1);
+    CHECK(count(bars, ">36.1</text>") == 1);
+    CHECK(count(bars, ">20.0</text>") == 1);
+    CHECK(count(bars, ">11+</text>") == 1);
+    picture.bars = false;
+    const std::string lines = svg(picture);
+    CHECK(fault(lines) == "");
+    CHECK(count(lines, "class=\"bar f") == 0);
+    CHECK(count(lines, "<title>additive: 36.1 at 1-10</title>") == 1);
+
+    // Names that are too long for their place rise.
+    CHECK(count(bars, "rotate(-45)") == 0);
+    picture.groups[0] = std::string(70, 'x');
+    CHECK(count(svg(picture), "rotate(-45)") == 2);
+}
+
+TEST_CASE("hostile and right-to-left names; an empty chart; many series")
+{
+    chart picture{
+        .title = "</title><b>&\"", .y_label = "שלום", .all = {{"<i>\x1B", {0, 1}, {0, 1}}, {"سلام", {0, 1}, {1, 0}}}};
+    CHECK(fault(svg(picture)) == "");
+    CHECK(count(svg(picture), "direction=\"rtl\"") == 2);
+    CHECK(fault(svg(chart{})) == "");
+    picture.all.clear();
+    for (int i = 0; i < 30; ++i) picture.all.push_back({"run " + std::to_string(i), {0, 1}, {0.0, 1.0 * i}});
+    const std::string many = svg(picture);
+    CHECK(fault(many) == "");
+    CHECK(count(many, "stroke-dasharray=\"7 4\"") == 2 * 8);  // in the legend, and the line
+    picture.width = picture.height = 10;                      // no room at all
+    CHECK(fault(svg(picture)) == "");
+}
+
+TEST_CASE("a chart whose parts do not fit is refused")
+{
+    CHECK_THROWS_WITH_AS(svg(chart{.all = {{"a", {0, 1}, {0}}}}), "view::svg: series a has 1 ys, but 2 xs",
+                         heed::shape_error);
+    CHECK_THROWS_WITH_AS(svg(chart{.all = {{"a", {}, {0}}}, .groups = {"x", "y"}}),
+                         "view::svg: series a has 1 ys, but 2 groups", heed::shape_error);
+    CHECK_THROWS_AS(svg(chart{.all = {{"a", {0}, {0}}}, .groups = {"x"}}), heed::shape_error);
+    CHECK_THROWS_AS(svg(chart{.bars = true}), heed::error);
+}
