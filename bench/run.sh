@@ -14,7 +14,8 @@ bench/run.sh [--build DIR] [--out DIR] [--rounds N] [--threads "1 2"] [--works R
   --out DIR          where the raw JSON of every round and table.md go (default: <build>/bench-results)
   --rounds N         rounds; the table shows medians over them (default 5)
   --threads LIST     thread counts (default "1 2")
-  --works REGEX      only the groups of works whose name matches: additive, per_dimension, training, composition, allocations
+  --works REGEX      only the groups of works whose name matches: additive, per_dimension, training, composition, windows,
+                     allocations
   --no-peer          heed and the floor only
   --no-compile-time  leave out the compile times
 END
@@ -122,6 +123,9 @@ for threads in $thread_counts; do
         fi
         if wanted composition && [ "$threads" = 1 ]; then
             measure heed "$threads" "$round" composition composition .
+        fi
+        if wanted windows && [ "$threads" = 1 ]; then
+            measure heed "$threads" "$round" windows windows . --benchmark_min_time=0.05
         fi
         if wanted allocations && [ "$round" = 1 ]; then
             measure heed "$threads" "$round" allocations allocations . --benchmark_min_time=0.001

@@ -125,6 +125,13 @@ awk -F '\t' '
                 if (worst) printf "| composed against hand-written, %s | at most %s× (%s) | at most 1.02× | %s |\n", \
                     large ? "256 numbers, 50 words, 16 sentences" : "64 numbers, 10 words, 1 sentence", shown(worst, 3), where, verdict(worst, worst <= 1.02)
             }
+            split("additive,inner products", scores, ","); split(",_dot", of_score, ","); split("1 12", batches, " ")
+            for (i = 1; i <= 2; ++i) for (b = 1; b <= 2; ++b) {
+                tail = of_score[i] "/256-512-256/B" batches[b] "/T1000"
+                r = ratio(median(threads, "heed", "windows/local" tail), median(threads, "heed", "windows/global" tail))
+                if (r) printf "| local, 21 of 1000 positions, against global: %s, batch %d | %s %% | under 5 %% | %s |\n", \
+                    scores[i], batches[b], shown(100 * r, 1), verdict(r, r < 0.05)
+            }
             known = 0; most = 0
             for (key in m) {
                 split(key, at, SUBSEP)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// What a window saves: additive attention to a long sentence, to all of it and to 2 · 10 + 1 of its positions.
+// What a window saves: attention to a long sentence, to all of it and to 2 · 10 + 1 of its positions; by additive
+// scores, and by inner products, where no product with the query stands before the window.
 
 #include <cmath>
 #include <memory>
@@ -40,14 +41,10 @@ array<float, 1> random_vector(long n, unsigned seed)
 }
 
 /// One step of inference, into results that are kept, in the middle of the sentence.
-template <class Normalize>
-bench::work forward(const attention_size& z, const Normalize& normalize)
+template <class Score, class Normalize>
+bench::work forward_of(const attention_size& z, const Score& score, const Normalize& normalize)
 {
-    // Keys come prepared here, so U is never multiplied with: one row stands for it.
-    const auto attend =
-        attention{score::additive{random_weight(z.query, z.alignment, 4), array<float, 2>(shape_of_rank<2>{1, 1}),
-                                  random_vector(z.alignment, 5)},
-                  normalize, combine::weighted_sum{}};
+    const auto attend = attention{score, normalize, combine::weighted_sum{}};
     const memory<array<float, 3>, array<float, 3>> source{
         random_array<3>({size_of(z.batch), size_of(z.positions), size_of(z.value)}, 3, 1.0F),
         random_array<3>({size_of(z.batch), size_of(z.positions), size_of(z.alignment)}, 2, 1.0F),
@@ -71,6 +68,16 @@ bench::work forward(const attention_size& z, const Normalize& normalize)
             [s] { return bench::sum_of_absolutes(s->answer.context.data(), s->answer.context.size()); }};
 }
 
+template <class Normalize>
+bench::work forward(const attention_size& z, const Normalize& normalize)
+{
+    // Keys come prepared here, so U is never multiplied with: one row stands for it.
+    return forward_of(z,
+                      score::additive{random_weight(z.query, z.alignment, 4), array<float, 2>(shape_of_rank<2>{1, 1}),
+                                      random_vector(z.alignment, 5)},
+                      normalize);
+}
+
 }  // namespace
 
 int main(int argc, char** argv)
@@ -89,6 +96,10 @@ int main(int argc, char** argv)
         bench::add(bench::name_of("windows", "local_temporal", z), [z] {
             return forward(z, local_m{reach, temporal{}, in_window{}});
         });
+        bench::add(bench::name_of("windows", "global_dot", z),
+                   [z] { return forward_of(z, score::dot{}, normalize::softmax{}); });
+        bench::add(bench::name_of("windows", "local_dot", z),
+                   [z] { return forward_of(z, score::dot{}, local_m{reach}); });
     }
     return bench::run(argc, argv, chosen);
 }

@@ -11,8 +11,8 @@ usage: scripts/multi30k_bpe.sh DATA OUT [attention...]
 
 Trains an English-German translator on byte-pair pieces with each attention (additive temporal, unless some are named),
 translates test2016 with beam 12, and prints what docs/results/translation.md shows: BLEU, TB, RIBES, chrF, repetitions,
-BLEU by length, and whether the systems differ. OUT/page.html compares them on 50 sentences; OUT/curves.svg is how they
-learned.
+BLEU by length, and whether the systems differ. OUT/page.html compares them on 50 sentences; OUT/curves.svg and OUT/lengths.svg show how they
+learned, and BLEU by length.
 
 DATA  a folder with train.en train.de val.en val.de test2016.en test2016.de, tokenised: Multi30k, task 1, the *.lc.norm.tok.* files
 OUT   where models, logs and translations go. Run again after an interruption: what is finished stays
@@ -75,7 +75,7 @@ for metric in bleu ter ribes chrf; do
 done
 "$evaluate" repetition --reference reference.de "${greedy[@]}" "${beam[@]}"
 echo
-"$evaluate" lengths --source source.en --reference reference.de "${beam[@]}"
+"$evaluate" lengths --source source.en --reference reference.de --picture lengths.svg "${beam[@]}"
 if ((${#beam[@]} == 2)); then
     echo
     "$evaluate" compare --reference reference.de "${beam[@]}"

@@ -7,9 +7,11 @@
 #include <utility>
 #include <vector>
 
+#include <heed/io/atomic_file.hpp>
 #include <heed/metrics/by_length.hpp>
 #include <heed/metrics/repetition.hpp>
 #include <heed/metrics/words.hpp>
+#include <heed/view/chart.hpp>
 
 #include "command.hpp"
 
@@ -73,7 +75,7 @@ struct repetition_command : command {
 };
 
 struct lengths_command : command {
-    std::string reference, source;
+    std::string reference, source, picture;
     std::vector<std::size_t> bounds{10, 20, 30, 40, 50};
 
     void declare(CLI::App& app) override
@@ -83,6 +85,7 @@ struct lengths_command : command {
                         "evaluate lengths --reference test.de --source test.en --bounds 10,20,30 system.de");
         app.add_option("--reference", reference, "reference translations")->required()->type_name("FILE");
         app.add_option("--source", source, "what was translated")->type_name("FILE");
+        app.add_option("--picture", picture, "also draw it there, as SVG")->type_name("FILE");
         app.add_option("--bounds", bounds, "the longest length of each group but the last")
             ->check(whole)
             ->delimiter(',')
@@ -106,14 +109,22 @@ struct lengths_command : command {
                        {"reference", golden.name},
                        {"lengths_of", measured.name},
                        {"systems", json::array()}};
+        heed::view::chart chart{.x_label = "words", .y_label = "BLEU", .all = {}, .bars = true};
         for (const corpus& system : read(systems)) {
             require_as_many(system.name, system.lines.size(), golden);
             const auto statistics = heed::metrics::bleu_statistics(system.lines, std::span(&golden.lines, 1));
             const auto buckets = heed::metrics::bleu_by_length(statistics, lengths, bounds);
             json list = json::array();
+            heed::view::series& bars = chart.all.emplace_back();
+            bars.name = system.name;
+            chart.groups.clear();
             for (std::size_t i = 0; i < buckets.size(); ++i) {
                 const heed::metrics::length_bucket& bucket = buckets[i];
                 const heed::metrics::bleu_score score = bucket.bleu();
+                if (bucket.sentences != 0) {
+                    bars.ys.push_back(score.score);
+                    chart.groups.push_back(bucket.text());
+                }
                 if (result.table.size() < i + 2)
                     result.table.push_back({bucket.text(), std::to_string(bucket.sentences)});
                 result.table[i + 1].push_back(bucket.sentences == 0 ? "-" : fmt::format("{:.2f}", score.score));
@@ -126,6 +137,7 @@ struct lengths_command : command {
             result.table[0].push_back(system.name);
             result.data["systems"].push_back({{"file", system.name}, {"groups", std::move(list)}});
         }
+        if (!picture.empty()) heed::io::write_file(picture, heed::view::svg(chart));
         return result;
     }
 };

@@ -12,6 +12,7 @@
 #include <heed/core/parallel.hpp>
 #include <heed/core/random.hpp>
 
+#include "candidates.hpp"
 #include "model_file.hpp"
 #include "progress.hpp"
 #include "quality.hpp"
@@ -62,10 +63,11 @@ inline std::string fingerprint(const examples& training, const examples& validat
 }
 
 inline void save_checkpoint(const std::filesystem::path& path, const translator_file& model, const standing& at,
-                            const std::string& text)
+                            const std::string& text, const candidate_words* only = nullptr)
 {
     heed::io::archive archive = to_archive(model);
     model.system->put_optimiser(archive);
+    if (only != nullptr) only->put(archive);
     archive.metadata["training.text"] = text;
     archive.metadata["training.threads"] = std::to_string(heed::threads());
     standing::each(at, [&](const char* name, const auto& value) {
@@ -74,8 +76,9 @@ inline void save_checkpoint(const std::filesystem::path& path, const translator_
     heed::io::save(path, archive);
 }
 
-/// Goes on from a checkpoint: fills the model and says where the run stands.
-inline standing load_checkpoint(const heed::io::archive& archive, translator_file& model, const std::string& text)
+/// Goes on from a checkpoint: fills the model and the candidates, if there are any, and says where the run stands.
+inline standing load_checkpoint(const heed::io::archive& archive, translator_file& model, const std::string& text,
+                                candidate_words* only = nullptr)
 {
     standing at;
     standing::each(at, [&](const char* name, auto& value) {
@@ -98,6 +101,7 @@ inline standing load_checkpoint(const heed::io::archive& archive, translator_fil
         stored.target != model.target) {
         throw heed::error("this run was started on another text; give the same files to resume it");
     }
+    if (only != nullptr) only->take(archive, model.source.vocabulary.size(), model.target.vocabulary.size());
     if (const std::string& threads = entry(archive.metadata, "training.threads");
         threads != std::to_string(heed::threads())) {
         say(fmt::format("note: started with --threads {}, resumed with {}: the result will differ in its last digits",

@@ -60,24 +60,29 @@ public:
         return result;
     }
 
+    /// The translations of each word that a model reads, among the words that it writes; the best first.
+    std::vector<id_sentence> meanings(const language& source, const language& target) const
+    {
+        std::vector<id_sentence> result(source.vocabulary.size());
+        for (const auto& [word, known] : of_) {
+            if (!source.vocabulary.contains(word)) continue;
+            auto& to = result[source.vocabulary.id(word)];
+            for (const auto& [probability, meaning] : known) {
+                if (target.vocabulary.contains(meaning)) to.push_back(target.vocabulary.id(meaning));
+            }
+        }
+        return result;
+    }
+
     /// What a model may write: `frequent` words in any case, and `per_word` translations of each word that it reads.
     heed::seq2seq::candidate_lists candidates(std::size_t frequent, std::size_t per_word, const language& source,
                                               const language& target) const
     {
-        std::vector<std::vector<std::uint32_t>> meanings(source.vocabulary.size());
-        bool any = false;
-        for (const auto& [word, known] : of_) {
-            if (!source.vocabulary.contains(word)) continue;
-            auto& to = meanings[source.vocabulary.id(word)];
-            for (const auto& [probability, meaning] : known) {
-                if (target.vocabulary.contains(meaning)) to.push_back(target.vocabulary.id(meaning));
-            }
-            any = any || !to.empty();
-        }
-        if (!any)
+        auto known = meanings(source, target);
+        if (std::all_of(known.begin(), known.end(), [](const auto& each) { return each.empty(); }))
             throw heed::error(std::string("--candidates: the model knows no word of the dictionary") +
                               (source.splitting ? "; make one of its pieces with `translate dictionary --model`" : ""));
-        return {frequent, per_word, std::move(meanings)};
+        return {frequent, per_word, std::move(known)};
     }
 
 private:

@@ -66,6 +66,7 @@ struct options {
     std::size_t max_length = 0;    // of a sentence to learn from; 0: any
     std::size_t batch_tokens = 0;  // in place of `batch` sentences; 0: not
     bool bpe_separate = false, reverse_source = false;
+    std::string candidates = "all";  // or "K:N": among how many words the softmax of training chooses
 
     static const std::vector<std::string>& attentions()
     {
@@ -90,6 +91,7 @@ struct options {
         member("clip", self.clip);
         member("label-smoothing", self.label_smoothing);
         each_later(self, member);
+        member("candidates", self.candidates);
     }
     /// Those that the first format lacks.
     static void each_later(auto& self, auto&& member)
@@ -115,6 +117,8 @@ struct options {
                 all["options." + std::string(name)] = text_of(value);
             });
         }
+        // The second format began without.
+        all.emplace("options.candidates", text_of(result.candidates));
         each(result, [&](const char* name, auto& value) { read_entry(all, "options." + std::string(name), value); });
         return result;
     }

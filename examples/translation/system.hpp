@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -30,8 +31,10 @@ public:
         double loss;           // Σ −log p, in nats
         double gradient_norm;  // before clipping, of the mean loss a word
     };
-    /// One step of training.
-    virtual learned train(batch& examples, const options& how, heed::random_source& random, double rate) = 0;
+    /// One step of training. `only`: the softmax runs over these words alone, the references' among them; null: over
+    /// all.
+    virtual learned train(batch& examples, const options& how, heed::random_source& random, double rate,
+                          const std::vector<std::uint32_t>* only) = 0;
 
     /// Σ −log p(target | source), in nats, without dropout.
     virtual double loss(const batch& examples) const = 0;
@@ -59,7 +62,8 @@ class system_of final : public system {
 public:
     explicit system_of(Model model) : model_(std::move(model)) {}
 
-    learned train(batch& examples, const options& how, heed::random_source& random, double rate) override
+    learned train(batch& examples, const options& how, heed::random_source& random, double rate,
+                  const std::vector<std::uint32_t>* only) override
     {
         const float each = 1.0f / static_cast<float>(examples.target_words);
         for (float& weight : examples.targets.weights) {
@@ -68,7 +72,7 @@ public:
         tape_.clear();
         const auto lifted = heed::ad::lift(tape_, model_);
         const heed::nn::dropout drop{how.dropout, &random};
-        const auto loss = lifted.loss(examples, static_cast<float>(how.label_smoothing), drop);
+        const auto loss = lifted.loss(examples, static_cast<float>(how.label_smoothing), drop, only);
         tape_.backward(loss);
         optimiser_.settings.rate = rate;
         const double norm = optimiser_.step(model_, lifted, tape_, how.clip);

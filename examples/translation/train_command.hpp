@@ -16,7 +16,9 @@
 #include <heed/text/corpus.hpp>
 #include <heed/text/learn_bpe.hpp>
 
+#include "candidates.hpp"
 #include "command_line.hpp"
+#include "dictionary.hpp"
 #include "training.hpp"
 
 namespace translation {
@@ -25,7 +27,7 @@ namespace fs = std::filesystem;
 
 /// `translate train`
 struct train_command {
-    fs::path source, target, valid_source, valid_target, model, log, codes, target_codes;
+    fs::path source, target, valid_source, valid_target, model, log, codes, target_codes, meanings;
     options how;
     bool resume = false;
 
@@ -38,6 +40,12 @@ struct train_command {
             "--resume goes on from MODEL.checkpoint, to the same result bit for bit at the same number of\n"
             "threads; --epochs and --patience may be others then. The model holds its byte-pair codes; BLEU is\n"
             "of whole words, loss and perplexity are a token's: a word's, or a piece's with --bpe.\n\n"
+            "A large vocabulary makes the softmax dear. With --candidates 2000:10 that of a batch runs over the\n"
+            "2000 most frequent target tokens, the 10 likeliest translations of each source token of the batch,\n"
+            "and its references' tokens (Jean et al. 2015; Mi et al. 2016). No dictionary is needed for that: one\n"
+            "is learned from the pairs to train on (IBM Model 1), of pieces with --bpe, and the checkpoint keeps\n"
+            "it for --resume. The training loss is then smaller, being a choice among fewer; what is said of the\n"
+            "validation is of all tokens as ever. The model is the same kind of file, and may write all tokens.\n\n"
             "Example:\n"
             "  translate train --source train.en --target train.de --valid-source val.en \\\n"
             "      --valid-target val.de --model en-de.safetensors --bpe 10000 --log en-de.csv --threads 2");
@@ -120,11 +128,37 @@ struct train_command {
             ->check(number)
             ->group("Training");
         choice("--seed", how.seed, "two runs with one seed are the same")->check(any_number)->group("Training");
+        CLI::Option* const limited =
+            app.add_option("--candidates", how.candidates,
+                           "train among the K most frequent target tokens and, for each source\n"
+                           "token of a batch, the N best of a dictionary; or all")
+                ->transform(CLI::Validator(
+                    [](std::string& text) {
+                        if (text == "all") return "";
+                        const auto sizes = parse_candidates(text);
+                        if (!sizes) return "give two numbers, as in 2000:10, or all";
+                        if (sizes->frequent == 0 && sizes->per_word == 0)
+                            return "0:0 leaves nothing to choose from but the references; give more";
+                        // --resume compares texts.
+                        text = fmt::format("{}:{}", sizes->frequent, sizes->per_word);
+                        return "";
+                    },
+                    ""))
+                ->type_name("K:N")
+                ->capture_default_str()
+                ->group("Training");
+        app.add_option("--dictionary", meanings,
+                       "for that: lines \"source target probability\" of tokens; learned from\n"
+                       "the text if not given")
+            ->needs(limited)
+            ->type_name("FILE")
+            ->group("Training");
     }
 
     int run()
     {
-        const std::initializer_list<fs::path> inputs{source, target, valid_source, valid_target, codes, target_codes};
+        const std::initializer_list<fs::path> inputs{source, target,       valid_source, valid_target,
+                                                     codes,  target_codes, meanings};
         check_output(model, inputs);
         std::optional<training_log> rows;
         if (!log.empty()) {
@@ -146,6 +180,7 @@ struct train_command {
                     checkpoint.string() +
                     ": a run stopped here before it was finished; add --resume to go on, or remove this file");
         }
+        const std::optional<dictionary> given = given_dictionary();
         const auto training = heed::text::read_parallel(source, target);
         const auto validation = heed::text::read_parallel(valid_source, valid_target);
         translator_file file;
@@ -166,12 +201,13 @@ struct train_command {
             short_enough({file.source.encode(training.source), file.target.encode(training.target)});
         const examples valid_ids{file.source.encode(validation.source), file.target.encode(validation.target)};
         stop_politely();
+        std::optional<candidate_words> only = candidates(file, train_ids, given);
         say(fmt::format("{} sentence pairs, vocabularies of {} and {} {}, {} attention, {} parameters, {} thread{}",
                         train_ids.source.size(), file.source.vocabulary.size(), file.target.vocabulary.size(),
                         file.target.splitting ? "pieces of words" : "words", how.attention, file.system->parameters(),
                         heed::threads(), heed::threads() == 1 ? "" : "s"));
-        const outcome result =
-            translation::train(file, train_ids, valid_ids, validation.target, model, resume, rows ? &*rows : nullptr);
+        const outcome result = translation::train(file, train_ids, valid_ids, validation.target, model, resume,
+                                                  rows ? &*rows : nullptr, only ? &*only : nullptr);
         if (result.stopped) {
             say(fmt::format("stopped in epoch {}; saved. The same command with --resume goes on.",
                             result.at.epoch + 1));
@@ -183,6 +219,49 @@ struct train_command {
     }
 
 private:
+    /// The dictionary of --candidates, if one is given; before the work begins.
+    std::optional<dictionary> given_dictionary() const
+    {
+        if (meanings.empty()) return std::nullopt;
+        const auto sizes = parse_candidates(how.candidates);
+        if (!sizes) throw heed::error("--dictionary: is for --candidates K:N; leave it out, or give that");
+        if (sizes->per_word == 0)
+            throw heed::error(fmt::format("--candidates {} takes nothing from --dictionary; leave that out, or give "
+                                          "another N than 0",
+                                          how.candidates));
+        return dictionary(meanings);
+    }
+
+    /// What --candidates names, if that is not all. A run that is resumed has learned its dictionary before.
+    std::optional<candidate_words> candidates(const translator_file& file, const examples& training,
+                                              const std::optional<dictionary>& given) const
+    {
+        const auto sizes = parse_candidates(how.candidates);
+        if (!sizes) return std::nullopt;
+        candidate_words only;
+        only.sizes = *sizes;
+        std::string text = fmt::format("candidates: the {} most frequent tokens", sizes->frequent);
+        if (sizes->per_word > 0) {
+            const clock::time_point start = clock::now();
+            if (given) {
+                only.choose(*given, meanings, file.source, file.target);
+            } else if (resume) {
+                only.from = candidate_words::origin::learned;
+            } else {
+                only.learn(training, file.source.vocabulary.size());
+            }
+            text += fmt::format(", {} translations of each source token", sizes->per_word);
+            if (only.translated() > 0) {
+                text += fmt::format(
+                    "; {} knows {} of {}",
+                    given ? meanings.string() : "a dictionary learned in " + duration_text(seconds_since(start)),
+                    only.translated(), file.source.vocabulary.size() - heed::text::vocabulary::special_words.size());
+            }
+        }
+        say(text);
+        return only;
+    }
+
     /// The byte-pair codes of both languages, if there are any: learned, or read.
     void split_words(translator_file& file, const heed::text::parallel_corpus& training) const
     {

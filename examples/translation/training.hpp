@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -10,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "candidates.hpp"
 #include "checkpoint.hpp"
 #include "interrupt.hpp"
 #include "model_file.hpp"
@@ -29,9 +31,11 @@ struct outcome {
 /// Trains until validation BLEU stops improving, the epochs are over, or Ctrl-C. After each epoch the learning rate is
 /// halved unless BLEU improved. The best model is written to `path` as soon as it is known; `path`.checkpoint is where
 /// --resume goes on. With an empty path nothing is written. Each validation is a row of `log`, if there is one.
+/// `only`: what the softmax of a batch runs over, if not all words; resumed, those of the checkpoint. Validation and
+/// its perplexity are of all words.
 inline outcome train(translator_file& model, const examples& training, const examples& validation,
                      const std::vector<sentence>& references, const std::filesystem::path& path, bool resume,
-                     training_log* log = nullptr)
+                     training_log* log = nullptr, candidate_words* only = nullptr)
 {
     const options& how = model.how;
     const std::string text = fingerprint(training, validation);
@@ -40,11 +44,13 @@ inline outcome train(translator_file& model, const examples& training, const exa
     at.rate = how.learning_rate;
     if (resume) {
         const heed::io::archive archive = heed::io::load(checkpoint);
-        at = about(checkpoint, [&] { return load_checkpoint(archive, model, text); });
+        at = about(checkpoint, [&] { return load_checkpoint(archive, model, text, only); });
         if (at.best_epoch > 0 && !std::filesystem::exists(path))
             throw heed::error(path.string() + ": the best model so far is gone; put it back, or start anew");
     }
     at.finished = 0;
+    std::optional<heed::seq2seq::candidate_lists> lists;
+    if (only != nullptr) lists.emplace(only->lists());
     if (log != nullptr) log->begin(resume, at.epoch);
     const double before = at.seconds;
     const clock::time_point start = clock::now();
@@ -53,7 +59,7 @@ inline outcome train(translator_file& model, const examples& training, const exa
     const auto keep = [&] {
         at.streams = random.streams;
         at.seconds = before + seconds_since(start);
-        if (!path.empty()) save_checkpoint(checkpoint, model, at, text);
+        if (!path.empty()) save_checkpoint(checkpoint, model, at, text, only);
     };
     const auto stop = [&] {
         line.clear();
@@ -64,11 +70,15 @@ inline outcome train(translator_file& model, const examples& training, const exa
         const auto batches = heed::seq2seq::shuffled_batches(
             training.source, training.target, {how.batch, how.batch_tokens}, heed::mix(how.seed ^ heed::mix(at.epoch)));
         const clock::time_point epoch_start = clock::now();
-        double here = 0;  // words since then
+        double here = 0;     // words since then
+        double columns = 0;  // of the output layer, in all batches since then
+        const std::size_t first = at.batch;
         for (; at.batch < batches.size(); ++at.batch) {
             if (interrupted != 0) return stop();
             batch some = make_batch(training, batches[at.batch]);
-            const auto step = model.system->train(some, how, random, at.rate);
+            std::vector<std::uint32_t> words;
+            if (lists) words = lists->of(some, model.target.vocabulary.size());
+            const auto step = model.system->train(some, how, random, at.rate, lists ? &words : nullptr);
             if (!std::isfinite(step.loss)) {
                 throw heed::error(fmt::format("the loss is {} in epoch {}, batch {}; lower --learning-rate or --clip",
                                               step.loss, at.epoch + 1, at.batch + 1));
@@ -76,6 +86,7 @@ inline outcome train(translator_file& model, const examples& training, const exa
             at.nats += step.loss;
             at.words += static_cast<double>(some.target_words);
             here += static_cast<double>(some.target_words);
+            columns += static_cast<double>(words.size());
             const double done = static_cast<double>(at.batch + 1) / static_cast<double>(batches.size());
             const double speed = here / seconds_since(epoch_start);
             const double epoch_seconds = at.words / done / speed;
@@ -84,15 +95,19 @@ inline outcome train(translator_file& model, const examples& training, const exa
                                   duration_text((1 - done) * epoch_seconds),
                                   duration_text((static_cast<double>(how.epochs - at.epoch) - done) * epoch_seconds)));
         }
+        std::string speed_text;
         const double speed = here / seconds_since(epoch_start);
+        if (here > 0) speed_text = fmt::format("  {:.0f} tokens/s", speed);
+        if (here > 0 && lists)
+            speed_text += fmt::format(", {:.0f} candidates a batch", columns / static_cast<double>(at.batch - first));
         line.show("validation …");
         const quality now = evaluate(*model.system, validation, references, model.target, how.batch);
         if (interrupted != 0) return stop();  // resumed, the epoch is at its end and validated once more
         line.clear();
         const bool better = at.best_epoch == 0 || now.bleu.score > at.best;
         say(fmt::format("epoch {:2}  loss {:.3f}{}  validation: perplexity {:.2f}, BLEU {:.2f}{}  {}", at.epoch + 1,
-                        at.nats / at.words, here > 0 ? fmt::format("  {:.0f} tokens/s", speed) : "", now.perplexity,
-                        now.bleu.score, better ? " *" : "", duration_text(before + seconds_since(start))));
+                        at.nats / at.words, speed_text, now.perplexity, now.bleu.score, better ? " *" : "",
+                        duration_text(before + seconds_since(start))));
         ++at.epoch;
         // Before the checkpoint: a run that dies between the two does this epoch's end again, and its row.
         if (log != nullptr) {

@@ -118,6 +118,9 @@ for subcommand in bleu ter ribes chrf lengths; do
 done
 refused 'second.de has 3 lines' "$evaluate" bleu --reference short --reference second.de short
 refused 'short has 2 lines, test.de has 3' "$evaluate" compare --reference test.de system.de short
+"$evaluate" lengths --bounds 4,10 --picture lengths.svg --reference test.de system.de other.de >/dev/null
+grep -q '>5-10<' lengths.svg || fail "the picture of BLEU by length names no group"
+[[ $(grep -c 'class="bar' lengths.svg) == 4 ]] || fail "two systems in two groups are four bars"
 refused 'short has 2 lines' "$evaluate" lengths --source short --reference test.de system.de
 refused 'system.de has 3 lines, short has 2' "$evaluate" repetition --reference short system.de
 refused 'bounds must ascend' "$evaluate" lengths --bounds 20,10 --reference test.de system.de

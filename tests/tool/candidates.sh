@@ -1,0 +1,226 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Training among candidates: `translate train --candidates`, with a dictionary that is learned or given.
+# shellcheck source=tests/tool/common.bash
+source "$(dirname "${BASH_SOURCE[0]}")/common.bash"
+sentences 300 1 train
+sentences 30 2 valid
+# Rare words, with one translation each: few of them are in a batch.
+for side in a b; do
+    for ((i = 0; i < 60; ++i)); do echo "rare$side$i rare$side$i one$side"; done >>train.$side
+done
+how=(--epochs 6 --learning-rate 0.03)
+# losses FILE: of training, an epoch each.
+losses() { awk -F, 'NR > 1 { print $4 }' "$1"; }
+# validation FILE
+validation() { awk -F, 'NR > 1 { print $6 }' "$1"; }
+# near FILE FILE: the same numbers but for rounding.
+near()
+{
+    paste "$1" "$2" | awk 'function abs(x) { return x < 0 ? -x : x }
+        NF != 2 || abs($1 - $2) > 0.001 * abs($1) { exit 1 } END { exit !NR }'
+}
+
+train "${how[@]}" --log all.csv || fail "training among all words"
+grep -q 'candidates' log && fail "candidates, though none were wanted"
+mv model.safetensors all.safetensors
+losses all.csv >all
+validation all.csv >all.valid
+
+# Few: what is learned is a choice among fewer, so that the loss is smaller at first, and it goes down.
+train "${how[@]}" --log few.csv --candidates 5:2 || fail "--candidates 5:2"
+grep -q '^candidates: the 5 most frequent tokens, 2 translations .* learned in .* knows 64 of 64$' log || fail "$(cat log)"
+size=$(grep -c . <(metadata vocabulary.target model.safetensors | sed 's/\\n/\n/g'))
+count=$(sed -n 's/^epoch  1 .* \([0-9]*\) candidates a batch .*/\1/p' log)
+((count > 5 && count < size / 2)) || fail "$count candidates of $size words"
+losses few.csv >few
+paste all few | awk 'NR == 1 && $2 > 0.8 * $1 { exit 1 }' || fail "no choice among fewer: $(paste all few)"
+awk 'NR > 1 && $1 >= last { exit 1 } { last = $1 }' few || fail "the loss does not go down: $(cat few)"
+# Validation is of all words, and so is a search: what the file holds is a model like any other.
+validation few.csv >few.valid
+cat all.valid few.valid | awk '$1 <= 0 { exit 1 }' || fail "validation"
+"$translate" score --model model.safetensors --source valid.a --target valid.b --threads 1 >scores 2>/dev/null || fail "scoring"
+best=$(sed -n 's/^best .* after epoch \([0-9]*\) of.*/\1/p' log)
+paste -d ' ' <(sed -n 's/^perplexity = //p' scores) <(sed -n "${best}p" few.valid) |
+    awk '{ d = log($1) - $2; exit d < -0.001 || d > 0.001 }' || fail "validation is not of all words: $(cat scores few.valid)"
+paste all.valid few.valid | awk '{ if ($2 < $1) less++ } END { exit less == NR }' || fail "validation is of few words"
+[[ $(metadata options.candidates model.safetensors) == 5:2 ]] || fail "the model does not say how it was trained"
+"$translate" run --model model.safetensors --input valid.a >output 2>log || fail "translating"
+(($(wc -l <output) == 30)) || fail "30 sentences"
+cp model.safetensors few.safetensors
+rm model.safetensors*
+
+# So many that they are all: nothing else but rounding.
+for many in 1000:0 1000:3 18446744073709551615:18446744073709551615; do
+    train "${how[@]}" --log many.csv --candidates $many || fail "--candidates $many"
+    near <(losses many.csv) all || fail "$many: another loss: $(paste all <(losses many.csv))"
+    near <(validation many.csv) all.valid || fail "$many: another validation: $(paste all.valid <(validation many.csv))"
+    rm model.safetensors*
+done
+grep -q ", $size candidates a batch" log || fail "not all $size: $(cat log)"
+
+# --candidates all is what no option is; leading zeros are nobody's other number.
+train "${how[@]}" --candidates all || fail "--candidates all"
+cmp model.safetensors all.safetensors || fail "all is not all"
+train "${how[@]}" --candidates 05:02 || fail "--candidates 05:02"
+cmp model.safetensors few.safetensors || fail "05:02 is not 5:2"
+rm model.safetensors*
+
+# Given: that of `translate dictionary`, which learns the same, and the same again in another order of lines.
+"$translate" dictionary --source train.a --target train.b --out words 2>log || fail "a dictionary"
+train "${how[@]}" --candidates 5:2 --dictionary words || fail "--dictionary"
+grep -q '^candidates: .*; words knows 64 of 64$' log || fail "$(cat log)"
+metadata options.candidates model.safetensors.checkpoint | grep -q '^5:2$' || fail "no candidates in the checkpoint"
+cmp model.safetensors few.safetensors || fail "one's own dictionary and a learned one make two models"
+rm model.safetensors*
+# Words that nobody knows are nothing; half a dictionary is half a dictionary.
+{ grep '^rare' words; echo 'cat Katze 0.5'; echo 'one Katze 1'; echo 'cat eins'; } >half
+train "${how[@]}" --candidates 5:2 --dictionary half || fail "half a dictionary"
+grep -q '; half knows 60 of 64$' log || fail "$(cat log)"
+cmp -s model.safetensors few.safetensors && fail "the dictionary changes nothing"
+rm model.safetensors*
+
+# Interrupted and resumed: the same bit for bit, whatever of these is used.
+tensors() { tail -c +$((9 + $(od -An -tu8 -N8 "$1"))) "$1"; }
+long=(--hidden 24 --embedding 24 --alignment 24 --batch 4 --epochs 4 --dropout 0.3)
+for candidates in '5:2' '5:2 --dictionary half' '6:0' '0:1 --bpe 12'; do
+    # shellcheck disable=SC2206  # several words
+    options=("${long[@]}" --candidates $candidates)
+    train "${options[@]}" || fail "uninterrupted: $candidates"
+    mv model.safetensors uninterrupted.safetensors
+    tensors model.safetensors.checkpoint >uninterrupted.tensors
+    rm model.safetensors.checkpoint
+    resume='' stops=0
+    for pause in 0.05 0.3 0.15; do
+        status=0
+        # shellcheck disable=SC2086  # no word at first
+        "${training[@]}" "${options[@]}" $resume 2>log &
+        process=$!
+        for ((i = 0; i < 500; ++i)); do  # past the beginning, where a signal just ends it
+            if grep -q 'parameters' log; then break; fi
+            sleep 0.01
+        done
+        sleep $pause
+        kill -INT $process 2>/dev/null || true
+        wait $process || status=$?
+        if ((status == 130)); then stops=$((stops + 1)); else ((status == 0)) || fail "ended with $status"; fi
+        resume=--resume
+    done
+    ((stops)) || fail "never interrupted: the test tests nothing"
+    # shellcheck disable=SC2086
+    train "${options[@]}" $resume || fail "resuming: $candidates"
+    cmp model.safetensors uninterrupted.safetensors || fail "resumed, the model is another: $candidates"
+    tensors model.safetensors.checkpoint | cmp - uninterrupted.tensors || fail "resumed, the checkpoint is another: $candidates"
+    rm model.safetensors*
+done
+
+# Another choice is another run.
+train --epochs 1 --candidates 5:2 || fail "one epoch"
+more=(train --epochs 2 --resume)
+refused 'started with --candidates 5:2, not all' "${more[@]}"
+refused 'started with --candidates 5:2, not 5:3' "${more[@]}" --candidates 5:3
+refused 'started without --dictionary; leave it out' "${more[@]}" --candidates 5:2 --dictionary words
+cp model.safetensors.checkpoint good
+lie()
+{
+    edited "$1" "$2" good >model.safetensors.checkpoint
+    refused "$3" "${more[@]}" --candidates 5:2
+    [[ $(tail -n 1 messages) == 'translate: model.safetensors.checkpoint: '* ]] || fail "the message does not begin with the file"
+}
+lie '"training.dictionary":"learned"' '"training.dictionary":"given"' 'started with a --dictionary; give the same'
+lie '"training.dictionary":"learned"' '"training.dictionary":""' 'give the same'
+lie '"training.dictionary"' '"training.dictionari"' 'no training.dictionary'
+lie '"candidates.counts"' '"candidates.count5"' 'candidates.counts'
+lie '"candidates.words"' '"candidates.word5"' 'candidates.words'
+lie '"candidates.counts"' '"candidates.temporary"' 'candidates.counts'
+# The tensors exchanged: sizes that fit nothing.
+edited '"candidates.counts"' '"candidates.x"' good >half_way
+edited '"candidates.words"' '"candidates.counts"' half_way >other_way
+edited '"candidates.x"' '"candidates.words"' other_way >model.safetensors.checkpoint
+refused 'the file contradicts itself' "${more[@]}" --candidates 5:2
+# last_word FILE: where the last number of the words ends.
+last_word()
+{
+    local size place
+    size=$(od -An -tu8 -N8 "$1")
+    place=$(tail -c +9 "$1" | head -c "$size" | grep -o '"candidates.words":{[^}]*}' | sed 's/.*,\([0-9]*\)\].*/\1/')
+    echo $((8 + size + place))
+}
+# with BYTE PLACE: the checkpoint with another byte.
+with()
+{
+    cp good model.safetensors.checkpoint
+    # shellcheck disable=SC2059  # the format is the byte
+    printf "$1" | dd of=model.safetensors.checkpoint bs=1 seek="$2" conv=notrunc status=none
+}
+# A token that is none.
+for byte in '\x7f' '\xff'; do
+    with "$byte" $(($(last_word good) - 1))
+    refused 'the file contradicts itself' "${more[@]}" --candidates 5:2
+done
+# A dictionary that the text does not teach: the checkpoint's is what goes on.
+[[ $(od -An -tu1 -j $(($(last_word good) - 8)) -N1 good) != *' 2' ]] || fail "it has that number already"
+with '\x02' $(($(last_word good) - 8))
+"${more[@]}" --candidates 5:2 || fail "resuming with a dictionary of its own"
+[[ $(od -An -tu8 -j $(($(last_word model.safetensors.checkpoint) - 8)) -N8 model.safetensors.checkpoint) == *' 2' ]] ||
+    fail "learned again"
+cp good model.safetensors.checkpoint
+"${more[@]}" --candidates 5:2 || fail "the checkpoint was good"
+rm model.safetensors*
+train --epochs 1 --candidates 5:2 --dictionary words || fail "one epoch"
+refused 'started with a --dictionary; give the same' "${more[@]}" --candidates 5:2
+refused 'started with another --dictionary; give the same' "${more[@]}" --candidates 5:2 --dictionary half
+sort -s -k 1,1 words >sorted
+cmp -s words sorted && fail "the same order of lines: the test tests nothing"
+"${more[@]}" --candidates 5:2 --dictionary sorted || fail "resuming with the same"
+rm model.safetensors*
+train --epochs 1 || fail "one epoch"
+refused 'started with --candidates all, not 5:2' "${more[@]}" --candidates 5:2
+# A checkpoint of the time before there were candidates.
+edited '"options.candidates":"all"' '"x":"y"' model.safetensors.checkpoint >old
+mv old model.safetensors.checkpoint
+"${more[@]}" || fail "a checkpoint without a word of candidates"
+rm model.safetensors*
+
+# What makes no sense.
+for value in 5 5: :5 5:x 5:5:5 -5:5 5:-5 ' 5:5' some 99999999999999999999:1; do
+    misused '--candidates: .*as in 2000:10, or all' "${training[@]:1}" --candidates="$value"
+done
+misused '--candidates' "${training[@]:1}" --candidates=
+misused '--candidates: .*0:0 leaves nothing' "${training[@]:1}" --candidates 0:0
+misused '--candidates: .*0:0 leaves nothing' "${training[@]:1}" --candidates 00:0 --dictionary words
+misused '--dictionary requires --candidates' "${training[@]:1}" --dictionary words
+refused '--dictionary: is for --candidates K:N' train --candidates all --dictionary words
+refused '--candidates 5:0 takes nothing from --dictionary' train --candidates 5:0 --dictionary words
+refused 'nowhere: cannot be opened' train --candidates 5:2 --dictionary nowhere
+refused '.: is a directory' train --candidates 5:2 --dictionary .
+for line in one 'one eins zwei' 'one eins -1' 'one eins nan' 'one eins inf' 'one eins 1e999' 'one eins 1 1' ''; do
+    printf 'two zwei 1\n%s\n' "$line" >bad
+    refused 'bad:2: ' train --candidates 5:2 --dictionary bad
+done
+printf 'one eins\ntwo \xff\n' >bad
+refused 'bad:2:5: byte 0xff' train --candidates 5:2 --dictionary bad
+: >bad
+refused 'bad: is empty' train --candidates 5:2 --dictionary bad
+printf 'cat Katze\none Katze\ncat eins\n<unk> eins\none </s>\n' >bad
+refused 'bad: no line has a source word and a target word' train --candidates 5:2 --dictionary bad
+cp words sums
+refused 'words: would overwrite' train --candidates 5:2 --dictionary words --model words
+refused 'words: would overwrite' train --candidates 5:2 --dictionary words --log words
+cmp words sums || fail "the dictionary is another"
+if compgen -G 'model.safetensors*'; then fail "a refusal wrote something"; fi
+
+# What --help says to try.
+"$translate" train --help >help
+grep -q -e '--candidates 2000:10' help || fail "--help has no example"
+mkdir examples
+for set in train:train val:valid; do
+    cp "${set#*:}.a" "examples/${set%:*}.en" && cp "${set#*:}.b" "examples/${set%:*}.de"
+done
+cd examples
+translate() { "$translate" "$@" 2>../log; }
+eval "$(sed '1,/^Example:$/d' ../help) --epochs 1 --embedding 8 --hidden 8 --alignment 8 --candidates 2000:10" || fail "the example"
+[[ -s en-de.safetensors ]] || fail "the example wrote no model"
+cd ..
+no_temporaries
