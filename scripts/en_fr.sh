@@ -24,7 +24,7 @@ END
     printf 'TRAIN="%s"\n' "$train"
 }
 
-train=${TRAIN:-"--attention additive --bpe 10000 --embedding 256 --hidden 256 --dropout 0.2 --label-smoothing 0.1 --batch 128 --epochs 6"}
+train=${TRAIN:-"--attention additive --bpe 10000 --embedding 256 --hidden 256 --dropout 0.2 --label-smoothing 0.1 --batch 128 --epochs 5"}
 if (($# < 4)) || [[ $1 == -* ]]; then
     usage
     exit $(($# < 4 ? 2 : 0))

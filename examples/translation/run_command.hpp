@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <cstddef>
 #include <filesystem>
 #include <iostream>
@@ -23,6 +22,7 @@
 #include <heed/view/page.hpp>
 #include <heed/view/svg.hpp>
 
+#include "candidates.hpp"
 #include "command_line.hpp"
 #include "dictionary.hpp"
 #include "model_file.hpp"
@@ -70,7 +70,8 @@ struct run_command {
                            "write only the K most frequent words and, for each source word of a\n"
                            "batch, the N best of --dictionary")
                 ->check(CLI::Validator(
-                    [](std::string& text) { return parse_candidates(text) ? "" : wrong_candidates(); }, ""))
+                    [](std::string& text) { return parse_candidates(text) ? "" : "give two numbers, as in 2000:10"; },
+                    ""))
                 ->type_name("K:N")
                 ->group("Search");
         CLI::Option* const known = app.add_option("--dictionary", words, "for that: what `translate dictionary` wrote")
@@ -139,18 +140,6 @@ private:
         std::vector<float> weights;
     };
 
-    static std::optional<std::pair<std::size_t, std::size_t>> parse_candidates(const std::string& text)
-    {
-        std::size_t frequent = 0, per_word = 0;
-        const char* const end = text.data() + text.size();
-        const auto first = std::from_chars(text.data(), end, frequent);
-        if (first.ec != std::errc{} || first.ptr == end || *first.ptr != ':') return std::nullopt;
-        const auto second = std::from_chars(first.ptr + 1, end, per_word);
-        if (second.ec != std::errc{} || second.ptr != end) return std::nullopt;
-        return std::pair(frequent, per_word);
-    }
-    static const char* wrong_candidates() { return "give two numbers, as in 2000:10"; }
-
     void prepare(const std::vector<translator_file>& files)
     {
         const bool look = looks(files);
@@ -172,8 +161,8 @@ private:
                                                        "word replaces an unknown one; leave out --replace-unknown");
         if (!replacements.empty()) meanings_ = dictionary(replacements).best();
         if (const auto sizes = parse_candidates(candidates)) {
-            only_.emplace(
-                dictionary(words).candidates(sizes->first, sizes->second, files.front().source, files.front().target));
+            only_.emplace(dictionary(words).candidates(sizes->frequent, sizes->per_word, files.front().source,
+                                                       files.front().target));
         }
         listed_ = best_->count() > 0;
         std::string system;

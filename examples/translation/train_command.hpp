@@ -44,8 +44,9 @@ struct train_command {
             "2000 most frequent target tokens, the 10 likeliest translations of each source token of the batch,\n"
             "and its references' tokens (Jean et al. 2015; Mi et al. 2016). No dictionary is needed for that: one\n"
             "is learned from the pairs to train on (IBM Model 1), of pieces with --bpe, and the checkpoint keeps\n"
-            "it for --resume. The training loss is then smaller, being a choice among fewer; what is said of the\n"
-            "validation is of all tokens as ever. The model is the same kind of file, and may write all tokens.\n\n"
+            "it for --resume. The training loss is then smaller, being a choice among fewer; validation is of\n"
+            "all tokens as ever, and its perplexity may be greater: training does not see them all each time.\n"
+            "The model is a file like any other; `translate run` has --candidates of its own.\n\n"
             "Example:\n"
             "  translate train --source train.en --target train.de --valid-source val.en \\\n"
             "      --valid-target val.de --model en-de.safetensors --bpe 10000 --log en-de.csv --threads 2");
