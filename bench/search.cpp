@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <cmath>
 #include <cstdlib>
 #include <functional>
@@ -105,7 +106,8 @@ public:
                 for (std::size_t b = 0; b < batch.words.batch; ++b) rows += step <= batch.real[b] ? 1 : 0;
                 if (rows == 0) break;
                 if (what.width > 0 && step > 0) rows *= static_cast<long>(what.width);
-                for (const std::size_t of_step : {0, 1, 2, 3, 1, 3, 3, 4, 5}) product(of_step, rows);
+                for (const std::size_t of_step : std::to_array<std::size_t>({0, 1, 2, 3, 1, 3, 3, 4, 5}))
+                    product(of_step, rows);
             }
         }
         return {bench::search::now(threads_) - begin, 0};
