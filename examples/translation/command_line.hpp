@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <initializer_list>
@@ -22,7 +23,13 @@ namespace translation {
 inline const CLI::Validator positive = CLI::Range(std::size_t{1}, std::size_t{1} << 20).description("");
 inline const CLI::Validator any_number = CLI::Range(std::size_t{0}, std::size_t{1} << 62).description("");
 inline const CLI::Validator share = CLI::Range(0.0, 0.95).description("");
-inline const CLI::Validator above_zero = CLI::Validator(CLI::PositiveNumber).description("");
+// A function, since CLI::PositiveNumber may not be made yet when this would be.
+inline std::string above_zero(const std::string& text)
+{
+    char* end = nullptr;
+    const double value = std::strtod(text.c_str(), &end);
+    return !text.empty() && *end == '\0' && value > 0 ? "" : text + " is not a number above 0";
+}
 /// The ranges let "nan" pass: it is neither too small nor too large.
 inline std::string number(const std::string& text)
 {

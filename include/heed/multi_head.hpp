@@ -180,13 +180,25 @@ private:
         const std::size_t n = detail::count_of(heads);
         detail::require_some("multi_head: heads", n);
         const auto K = ops::split(ops::linear(annotations, W_K), n), V = ops::split(ops::linear(values, W_V), n);
-        auto memories = each([&](const auto& head, auto i) {
-            static_assert(decltype(head.score)::weights == weight_kind::per_position,
-                          "heed: multi_head returns one weight for each head and position, [B,n,T]: its heads need a "
-                          "score per position, and combine::weighted_sum");
-            return head.on_cleared(K[i], V[i], real, mask);
-        });
+        auto memories = each([&](const auto& head, auto i) { return memory_of(head, K[i], V[i], real, mask); });
         return several_memories<decltype(memories)>{std::move(memories)};
+    }
+
+    // Not head.on_cleared: called from here, clang++ 14 finds no `prepare` in a score over another one.
+    template <class Head, class Annotations, class Values, class Mask>
+    static auto memory_of(const Head& head, const Annotations& annotations, const Values& values, const lengths& real,
+                          const Mask& mask)
+    {
+        static_assert(decltype(head.score)::weights == weight_kind::per_position,
+                      "heed: multi_head returns one weight for each head and position, [B,n,T]: its heads need a score "
+                      "per position, and combine::weighted_sum");
+        if constexpr (requires { head.score.prepare(annotations); }) {
+            auto keys = head.score.prepare(annotations);
+            auto in_family = same_family(keys, values);
+            return memory<decltype(in_family), decltype(keys), Mask>{std::move(in_family), std::move(keys), real, mask};
+        } else {
+            return memory<Values, Annotations, Mask>{values, annotations, real, mask};
+        }
     }
 
     template <class Ask>
