@@ -78,20 +78,6 @@ struct attention {
         return on_cleared(std::move(cleared), std::move(cleared_values), std::move(real), no_mask{});
     }
 
-    /// What `on` does after clearing: annotations and values are zero already wherever nothing may be attended to.
-    template <class Annotations, class Values, class Mask = no_mask>
-    auto on_cleared(const Annotations& annotations, Values values, lengths real, Mask mask) const
-    {
-        if constexpr (requires { score.prepare(annotations); }) {
-            auto keys = score.prepare(annotations);
-            auto in_family = same_family(keys, std::move(values));
-            return memory<decltype(in_family), decltype(keys), Mask>{std::move(in_family), std::move(keys),
-                                                                     std::move(real), std::move(mask)};
-        } else {
-            return memory<Values, Annotations, Mask>{std::move(values), annotations, std::move(real), std::move(mask)};
-        }
-    }
-
     /// What is remembered before the first step of a batch.
     auto start(const auto& memory) const { return start(memory, heed::score::over::start(score, memory)); }
 
@@ -206,6 +192,20 @@ private:
     template <class Memory, class Mask>
     static constexpr bool unmasked = std::is_same_v<Mask, no_mask>&&
         std::is_same_v<std::remove_cvref_t<decltype(std::declval<Memory>().mask)>, no_mask>;
+
+    /// What `on` does after clearing: annotations and values are zero already wherever nothing may be attended to.
+    template <class Annotations, class Values, class Mask = no_mask>
+    auto on_cleared(const Annotations& annotations, Values values, lengths real, Mask mask) const
+    {
+        if constexpr (requires { score.prepare(annotations); }) {
+            auto keys = score.prepare(annotations);
+            auto in_family = same_family(keys, std::move(values));
+            return memory<decltype(in_family), decltype(keys), Mask>{std::move(in_family), std::move(keys),
+                                                                     std::move(real), std::move(mask)};
+        } else {
+            return memory<Values, Annotations, Mask>{std::move(values), annotations, std::move(real), std::move(mask)};
+        }
+    }
 
     /// Many queries, each after the one before.
     template <class Mask>
