@@ -112,18 +112,26 @@ template <bool temporal>
 struct fused_additive {
     static constexpr bool exists = true;
     static constexpr bool answers_into = true;
+    static constexpr bool shares_memory = true;
 
     template <bool with_weights>
     static auto step(const auto& attention, const auto& memory, const lengths& real, const auto& projected,
                      const auto& state)
     {
-        auto seen = [&] {
+        const auto ask = [&](const auto&... history) {
             const auto& v = base_of(attention.score).v;
-            if constexpr (temporal) {
-                return ops::additive_step<true>(projected, memory.keys, v, memory.values, real,
-                                                state.normalize.history);
+            if constexpr (requires { memory.sentence; }) {
+                return ops::additive_step<temporal>.shared(memory.sentence, projected, memory.keys, v, memory.values,
+                                                           real, history...);
             } else {
-                return ops::additive_step<false>(projected, memory.keys, v, memory.values, real);
+                return ops::additive_step<temporal>(projected, memory.keys, v, memory.values, real, history...);
+            }
+        };
+        auto seen = [&] {
+            if constexpr (temporal) {
+                return ask(state.normalize.history);
+            } else {
+                return ask();
             }
         }();
         auto next = [&] {

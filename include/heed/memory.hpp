@@ -27,6 +27,26 @@ struct memory {
     std::size_t width() const { return shape_of(values)[2]; }
 };
 
+/// A memory that is asked about each of its sentences by several rows of queries, as a beam does: nothing is copied,
+/// and a sentence's hypotheses find its keys in the cache. Attention whose `fused_form` has `shares_memory` answers
+/// from it; the memory it is made of must stay where it is.
+template <class Values, class Keys>
+struct shared_memory {
+    const Values& values;               // [B,T,D]
+    const Keys& keys;                   // [B,T,A]
+    std::vector<std::size_t> sentence;  // [R] below B: which one a row asks about
+    lengths real;                       // of each row
+    [[no_unique_address]] no_mask mask{};
+
+    shared_memory(const memory<Values, Keys>& of, std::vector<std::size_t> rows)
+        : values(of.values), keys(of.keys), sentence(std::move(rows)), real(of.real.rows(sentence))
+    {}
+
+    std::size_t batch() const { return sentence.size(); }
+    std::size_t positions() const { return shape_of(values)[1]; }
+    std::size_t width() const { return shape_of(values)[2]; }
+};
+
 /// What one query gets.
 template <class Context, class Weights, class State>
 struct attended {

@@ -38,6 +38,20 @@ public:
         return true;
     }
 
+    /// The lengths of these rows.
+    lengths rows(const std::vector<std::size_t>& which) const
+    {
+        std::vector<std::size_t> counts(which.size());
+        for (std::size_t i = 0; i < which.size(); ++i) {
+            if (which[i] >= counts_.size()) {
+                throw shape_error("lengths::rows: row " + std::to_string(which[i]) + " of a batch of " +
+                                  std::to_string(counts_.size()) + "; rows count from 0");
+            }
+            counts[i] = counts_[which[i]];
+        }
+        return lengths(std::move(counts));
+    }
+
     /// Throws shape_error unless there is one length a row and none above `positions`.
     void require(const char* where, std::size_t batch, std::size_t positions) const
     {

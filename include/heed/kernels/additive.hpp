@@ -31,6 +31,8 @@ struct additive_step {
     const T* values;                                 // [B,T,D]
     const T* history = nullptr;                      // [B,T] L, log domain; nullptr: nothing yet, L = -inf
     bool temporal = false;
+    const std::size_t* sentence = nullptr;  // [B] whose keys and values a row reads, of which there may be fewer than
+                                            // B; nullptr: its own. Forward only
 };
 
 namespace detail {
@@ -153,7 +155,7 @@ inline bool values_are_far(const additive_step<T>& step)
 {
     constexpr std::size_t shared_cache = std::size_t{16} << 20, own_cache = std::size_t{1} << 19;
     const std::size_t sentence = step.positions * step.width * sizeof(T);
-    return sentence <= own_cache &&
+    return step.sentence == nullptr && sentence <= own_cache &&
            step.batch * (sentence + step.positions * step.alignment * sizeof(T)) > shared_cache;
 }
 
@@ -210,13 +212,14 @@ void additive_forward(const additive_step<T>& step, T* scores, T* weights, T* co
 {
     const std::size_t T_ = step.positions, A = step.alignment, D = step.width;
     const bool far = detail::values_are_far(step);
-    if (step.batch >= 4 * threads()) {
+    if (step.sentence != nullptr || step.batch >= 4 * threads()) {
         return parallel_for(
             step.batch, detail::rows_a_shard(T_ * (A + D)), [&](std::size_t begin, std::size_t end, std::size_t) {
                 for (std::size_t b = begin; b < end; ++b) {
                     const std::size_t n = detail::length_of(step.lengths, b, T_);
-                    const T *query = step.query + b * A, *keys = step.keys + b * T_ * A,
-                            *values = step.values + b * T_ * D;
+                    const std::size_t s = step.sentence == nullptr ? b : step.sentence[b];
+                    const T *query = step.query + b * A, *keys = step.keys + s * T_ * A,
+                            *values = step.values + s * T_ * D;
                     if (far) {
                         for (std::size_t j = 0; j < n; ++j) {
                             detail::fetch(D, values + j * D);

@@ -6,10 +6,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <utility>
 #include <vector>
 
 #include <heed/core/parallel.hpp>
+#include <heed/kernels/leaders.hpp>
 #include <heed/kernels/panels.hpp>
 #include <heed/kernels/top_words.hpp>
 
@@ -28,31 +28,18 @@ struct row_so_far {
 
     simd::vec<T> sum{};
     T shift = -std::numeric_limits<T>::infinity();
-    T bound = -std::numeric_limits<T>::infinity();  // words of the search exceed it
     T also = -std::numeric_limits<T>::infinity();
-    std::vector<std::pair<T, std::uint32_t>> found;
+    leaders<T> found;
 
     void begin(std::size_t most)
     {
         sum = simd::vec<T>{};
         shift = also = -std::numeric_limits<T>::infinity();
-        bound = most == 0 ? std::numeric_limits<T>::infinity() : shift;
-        found.clear();
-        found.reserve(most);
-    }
-
-    /// `found` stays in order, the greatest first; few words come this far once the first tiles are through.
-    void insert(T value, std::uint32_t word, std::size_t most)
-    {
-        if (found.size() < most) found.emplace_back();
-        std::size_t at = found.size() - 1;
-        for (; at > 0 && found[at - 1].first < value; --at) found[at] = found[at - 1];
-        found[at] = {value, word};
-        if (found.size() == most) bound = found.back().first;
+        found.begin(most);
     }
 
     /// The next tile: logits without bias, and their bias.
-    void add(const T* tile, const T* bias, std::size_t column, std::size_t most)
+    void add(const T* tile, const T* bias, std::size_t column)
     {
         using namespace simd;
         constexpr std::size_t n = panels<T>::registers;
@@ -60,59 +47,22 @@ struct row_so_far {
         unrolled<n>([&](auto i) { x[i] = load(tile + i * lanes<T>) + load(bias + i * lanes<T>); });
         vec<T> top = x[0];
         unrolled<n>([&](auto i) { top = max(x[i], top); });
-        if (any_above(top, std::min(bound, shift + room))) {
+        // Few tiles have anything above the bound once the first ones are through.
+        if (any_above(top, std::min(found.bound(), shift + room))) {
             const T greatest = max(top);
             if (greatest > shift + room) {
                 sum = sum * splat(std::exp(shift - greatest));
                 shift = greatest;
             }
-            if (most > 0 && greatest > bound) {
-                for (std::size_t i = 0; i < n; ++i) {
-                    each_above(x[i], bound, [&](std::size_t lane, T value) {
-                        if (value > bound)
-                            insert(value, static_cast<std::uint32_t>(column + i * lanes<T> + lane), most);
-                    });
-                }
-            }
+            each_above(x, found.bound(), [&](std::size_t i) {
+                const T value = tile[i] + bias[i];
+                if (value > found.bound()) found.insert(value, static_cast<std::uint32_t>(column + i));
+            });
         }
         const vec<T> c = splat(shift == -std::numeric_limits<T>::infinity() ? T(0) : shift);
         vec<T> part{};
         unrolled<n>([&](auto i) { part += exp(x[i] - c); });
         sum += part;
-    }
-
-private:
-    HEED_SIMD_INLINE static bool any_above(simd::vec<T> v, T than)
-    {
-#if defined(__AVX512F__)
-        if constexpr (sizeof(T) == 4) {
-            return _mm512_cmp_ps_mask(v, simd::splat(than), _CMP_NLE_UQ) != 0;
-        } else {
-            return _mm512_cmp_pd_mask(v, simd::splat(than), _CMP_NLE_UQ) != 0;
-        }
-#else
-        return !(simd::max(v) <= than);
-#endif
-    }
-    template <class F>
-    HEED_SIMD_INLINE static void each_above(simd::vec<T> v, T than, F&& f)
-    {
-#if defined(__AVX512F__)
-        unsigned bits;
-        if constexpr (sizeof(T) == 4) {
-            bits = _mm512_cmp_ps_mask(v, simd::splat(than), _CMP_GT_OQ);
-        } else {
-            bits = _mm512_cmp_pd_mask(v, simd::splat(than), _CMP_GT_OQ);
-        }
-        for (; bits != 0; bits &= bits - 1) {
-            const auto i = static_cast<std::size_t>(__builtin_ctz(bits));
-            f(i, v[i]);
-        }
-#else
-        for (std::size_t i = 0; i < simd::lanes<T>; ++i) {
-            if (v[i] > than) f(i, v[i]);
-        }
-#endif
     }
 };
 
@@ -139,7 +89,7 @@ void output_words(std::size_t rows, const T* t, const panels<T>& W, const T* bia
                     W.multiply(n, p, t + first * K, K, tile);
                     for (std::size_t r = 0; r < n; ++r) {
                         row& state = states[first - begin + r];
-                        state.add(tile + r * width, bias + p * width, p * width, wanted.most);
+                        state.add(tile + r * width, bias + p * width, p * width);
                         if (wanted.also != nullptr && wanted.also[first + r] / width == p &&
                             wanted.also[first + r] < V) {
                             const std::size_t at = wanted.also[first + r] % width;
@@ -153,8 +103,8 @@ void output_words(std::size_t rows, const T* t, const panels<T>& W, const T* bia
                 const T log_sum = state.shift + std::log(simd::sum(state.sum));
                 for (std::size_t k = 0; k < wanted.most; ++k) {
                     const bool there = k < state.found.size();
-                    wanted.words[r * wanted.most + k] = there ? state.found[k].second : static_cast<std::uint32_t>(V);
-                    wanted.log_p[r * wanted.most + k] = there ? state.found[k].first - log_sum : lowest;
+                    wanted.words[r * wanted.most + k] = there ? state.found.place(k) : static_cast<std::uint32_t>(V);
+                    wanted.log_p[r * wanted.most + k] = there ? state.found.value(k) - log_sum : lowest;
                 }
                 if (wanted.also != nullptr) wanted.log_p_also[r] = state.also == lowest ? lowest : state.also - log_sum;
             }

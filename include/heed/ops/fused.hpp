@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <cstddef>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include <heed/core/arena.hpp>
 #include <heed/core/mask.hpp>
@@ -63,9 +66,34 @@ struct additive_step_op : operation<additive_step_op<temporal>> {
     auto plain(const Q& query, const K& keys, const V& v, const H& values, const lengths& real,
                const L&... history) const
     {
-        using T = element_of<K>;
-        static_assert(sizeof...(L) == (temporal ? 1 : 0));
-        const auto at = shape_of(keys), of = shape_of(values);
+        return of_rows(shape_of(keys)[0], nullptr, query, keys, v, values, real, history...);
+    }
+
+    /// The same where several queries ask about one sentence: query [R,A], row r about keys and values of sentence[r].
+    template <plain_tensor Q, plain_tensor K, plain_tensor V, plain_tensor H, class... L>
+    auto shared(const std::vector<std::size_t>& sentence, const Q& query, const K& keys, const V& v, const H& values,
+                const lengths& real, const L&... history) const
+    {
+        const std::size_t B = shape_of(keys)[0];
+        for (const std::size_t s : sentence) {
+            if (s >= B) {
+                throw shape_error(std::string(name) + ": a row asks about sentence " + std::to_string(s) + " of " +
+                                  std::to_string(B) + "; sentences count from 0");
+            }
+        }
+        return of_rows(sentence.size(), sentence.data(), query, keys, v, values, real, history...);
+    }
+
+private:
+    auto of_rows(std::size_t rows, const std::size_t* sentence, const auto& query, const auto& keys, const auto& v,
+                 const auto& values, const lengths& real, const auto&... history) const
+    {
+        using T = element_of<decltype(keys)>;
+        static_assert(sizeof...(history) == (temporal ? 1 : 0));
+        const auto all_values = shape_of(values);
+        require_shape(name, "the values", all_values, {shape_of(keys)[0], shape_of(keys)[1], all_values[2]},
+                      "positions as the keys ", shape_of(keys));
+        const shape_of_rank<3> at{rows, shape_of(keys)[1], shape_of(keys)[2]}, of{rows, all_values[1], all_values[2]};
         check(shape_of(query), at, shape_of(v), of, real);
         (check_history(shape_of(history), at), ...);
         const T* past = nullptr;
@@ -75,9 +103,10 @@ struct additive_step_op : operation<additive_step_op<temporal>> {
         auto next = storage_for<T, 2>(temporal ? shape_of_rank<2>{at[0], at[1]} : shape_of_rank<2>{0, 0});
         scratch memory;
         T* scores = memory.take<T>(at[0] * at[1]);
-        kernels::additive_forward(kernel<T>(at, of, real.data(), view_of(query).data, view_of(keys).data,
-                                            view_of(v).data, view_of(values).data, past),
-                                  scores, weights.data(), context.data(), temporal ? next.data() : nullptr);
+        auto step = kernel<T>(at, of, real.data(), view_of(query).data, view_of(keys).data, view_of(v).data,
+                              view_of(values).data, past);
+        step.sentence = sentence;
+        kernels::additive_forward(step, scores, weights.data(), context.data(), temporal ? next.data() : nullptr);
         return fused_result<array<T, 2>, array<T, 2>, array<T, 2>>{std::move(context), std::move(weights),
                                                                    std::move(next)};
     }

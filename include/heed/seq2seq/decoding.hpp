@@ -82,10 +82,8 @@ namespace detail {
 template <class Values, class Keys, class Mask>
 auto rows_of_memory(const memory<Values, Keys, Mask>& from, std::span<const std::size_t> rows)
 {
-    std::vector<std::size_t> real(rows.size());
-    for (std::size_t i = 0; i < rows.size(); ++i) real[i] = from.real[rows[i]];
     memory<Values, Keys, Mask> to{ops::rows_of(from.values, rows), ops::rows_of(from.keys, rows),
-                                  lengths(std::move(real)), from.mask};
+                                  from.real.rows({rows.begin(), rows.end()}), from.mask};
     if constexpr (!std::is_same_v<Mask, no_mask>) {
         const std::size_t T_ = from.positions();
         Mask mask(shape_of_rank<2>{rows.size(), T_});
@@ -115,6 +113,26 @@ auto rows_of_memory(const Memory& from, std::span<const std::size_t> rows)
 template <class Memory>
     requires requires(const Memory& memory, std::span<const std::size_t> rows) { memory.rows(rows); }
 auto rows_of_memory(const Memory& from, std::span<const std::size_t> rows) { return from.rows(rows); }
+
+/// What the rows of a search are asked with: copies of their sentences' memories, or these themselves where the
+/// attention takes them so.
+template <class Attention, class Memory>
+struct memory_for_rows {
+    using type = Memory;
+    static type make(const Memory& from, const std::vector<std::size_t>& rows)
+    {
+        return detail::rows_of_memory(from, std::span<const std::size_t>(rows));
+    }
+};
+template <class Attention, class Values, class Keys>
+    requires(fused_form<Attention>::shares_memory)
+struct memory_for_rows<Attention, memory<Values, Keys, no_mask>> {
+    using type = shared_memory<Values, Keys>;
+    static type make(const memory<Values, Keys, no_mask>& from, const std::vector<std::size_t>& rows)
+    {
+        return type(from, rows);
+    }
+};
 
 template <class Attention>
 concept several_at_once = requires(const Attention& attention)
@@ -191,8 +209,9 @@ inline std::vector<std::size_t> first_rows(std::size_t count)
 /// and a decoder with `open`, `step` (or `advance`, `W_o` and `b`, which leaves the output layer to the search) and
 /// `attention`, as `translator` has.
 ///
-/// The memory of a sentence is the same for all its hypotheses: it is laid out once for the rows of a sentence, and
-/// again only when sentences begin to branch or leave. Everything else a row remembers is gathered by `select`.
+/// The memory of a sentence is the same for all its hypotheses. Additive attention reads it where it is; for others it
+/// is laid out once for the rows of a sentence, and again only when sentences begin to branch or leave. Everything else
+/// a row remembers is gathered by `select`.
 template <class T, class Model>
 class decoding_of final : public decoding<T> {
 public:
@@ -222,34 +241,12 @@ public:
     {
         require_shape<2>("decoding::step", "the previous words", {previous.steps, previous.batch}, {1, rows()},
                          "one for each row");
-        const auto& memory = tiled_ ? *tiled_ : start_.memory;
         computed_ = with_bias_ = false;
-        if constexpr (packs) {
-            if (panels_ != nullptr) {
-                const auto& decoder = model_->decoder;
-                if constexpr (model_decoder::attention_reads_word) {
-                    seen_.emplace(decoder.attend(memory, state_, past_, ops::lookup(decoder.embedding, previous)));
-                } else {
-                    // No word is looked up: the shape of y is all that is asked for.
-                    seen_.emplace(decoder.attend(memory, state_, past_, no_embeddings_));
-                }
-                past_ = std::move(seen_->state);
-                state_type after(shape_of(state_));
-                const std::size_t L = (panels_->width - 3 * panels_->hidden) / 2;
-                if (readout_.size() < rows() * L) readout_.resize(rows() * L);
-                panels_->advance(previous, view_of(seen_->context).data, multiplied_ != nullptr, view_of(state_).data,
-                                 after.data(), readout_.data());
-                state_ = std::move(after);
-                return;
-            }
-        }
-        if constexpr (advances) {
-            next_.emplace(model_->decoder.advance(memory, state_, past_, previous));
+        if (of_rows_) {
+            step_with(*of_rows_, previous);
         } else {
-            next_.emplace(model_->decoder.step(memory, state_, past_, previous));
+            step_with(start_.memory, previous);
         }
-        state_ = std::move(next_->state);
-        past_ = std::move(next_->seen.state);
     }
 
     void propose(std::size_t most, std::span<const std::uint32_t> also, proposals<T>& into) override
@@ -316,9 +313,8 @@ public:
             if constexpr (packs && multiplies) {
                 if (panels_ != nullptr && multiplied_ == nullptr && sentence_.size() >= 4 * real_.batch()) multiply();
             }
-            tiled_.reset();  // before its successor needs the same memory again
-            tiled_.emplace(detail::rows_of_memory(multiplied_ ? *multiplied_ : start_.memory,
-                                                  std::span<const std::size_t>(sentence_)));
+            of_rows_.reset();  // before its successor needs the same memory again
+            of_rows_.emplace(memory_for_rows::make(multiplied_ ? *multiplied_ : start_.memory, sentence_));
         }
     }
 
@@ -357,6 +353,8 @@ private:
         std::declval<const Model>().encoder.encode(std::declval<const source_batch&>()),
         std::declval<const lengths&>()));
     using memory_type = std::remove_cvref_t<decltype(opening::memory)>;
+    using memory_for_rows =
+        detail::memory_for_rows<std::remove_cvref_t<decltype(std::declval<Model>().decoder.attention)>, memory_type>;
     using state_type = std::remove_cvref_t<decltype(opening::state)>;
     using past_type = decltype(std::declval<const Model>().decoder.attention.start(std::declval<const memory_type&>()));
 
@@ -387,6 +385,36 @@ private:
     static constexpr bool packs = advances && detail::packable<model_decoder>;
     static constexpr bool multiplies =
         detail::context_is_linear<std::remove_cvref_t<decltype(std::declval<Model>().decoder.attention)>>::value;
+
+    void step_with(const auto& memory, const word_ids& previous)
+    {
+        if constexpr (packs) {
+            if (panels_ != nullptr) {
+                const auto& decoder = model_->decoder;
+                if constexpr (model_decoder::attention_reads_word) {
+                    seen_.emplace(decoder.attend(memory, state_, past_, ops::lookup(decoder.embedding, previous)));
+                } else {
+                    // No word is looked up: the shape of y is all that is asked for.
+                    seen_.emplace(decoder.attend(memory, state_, past_, no_embeddings_));
+                }
+                past_ = std::move(seen_->state);
+                state_type after(shape_of(state_));
+                const std::size_t L = (panels_->width - 3 * panels_->hidden) / 2;
+                if (readout_.size() < rows() * L) readout_.resize(rows() * L);
+                panels_->advance(previous, view_of(seen_->context).data, multiplied_ != nullptr, view_of(state_).data,
+                                 after.data(), readout_.data());
+                state_ = std::move(after);
+                return;
+            }
+        }
+        if constexpr (advances) {
+            next_.emplace(model_->decoder.advance(memory, state_, past_, previous));
+        } else {
+            next_.emplace(model_->decoder.step(memory, state_, past_, previous));
+        }
+        state_ = std::move(next_->state);
+        past_ = std::move(next_->seen.state);
+    }
 
     /// From now on the values are what the decoder makes of them: see packed.hpp. Once hypotheses branch, a source word
     /// is read by many.
@@ -445,10 +473,10 @@ private:
     opening start_;
     state_type state_;
     past_type past_;
-    std::optional<memory_type> tiled_;  // the memory of each row; start_.memory while there is one row a sentence
-    std::optional<next> next_;          // what the last step gave
-    std::optional<seen> seen_;          // the same with panels, together with
-    std::vector<T> readout_;            // [R,L]
+    std::optional<typename memory_for_rows::type> of_rows_;  // start_.memory while there is one row a sentence
+    std::optional<next> next_;                               // what the last step gave
+    std::optional<seen> seen_;                               // the same with panels, together with
+    std::vector<T> readout_;                                 // [R,L]
     std::unique_ptr<memory_type> multiplied_;
     array<T, 3> no_embeddings_ = array<T, 3>(shape_of_rank<3>{1, 0, 0});
     lengths real_;                       // of each sentence
