@@ -55,6 +55,12 @@ ensemble<double> together(const source_batch& source, averaging how, const Model
     return ensemble<double>(std::move(members), how);
 }
 
+/// Equal but for the order of a sum; infinities and what is no number likewise.
+bool same_number(double a, double b)
+{
+    return a == b || (std::isnan(a) && std::isnan(b)) || std::abs(a - b) <= 1e-5 * (1 + std::abs(b));
+}
+
 /// softmax by its definition.
 std::vector<double> probabilities(const double* logits, std::size_t count)
 {
@@ -169,6 +175,51 @@ TEST_CASE_TEMPLATE("the output layer tile by tile gives what it gives as a whole
     t[0] = std::numeric_limits<T>::quiet_NaN();
     kernels::output_words<T>(1, t.data(), packed_W, bias.data(), {3, nullptr, words.data(), log_p.data(), none.data()});
     for (const T each : log_p) CHECK(!(each > -std::numeric_limits<T>::infinity()));
+}
+
+TEST_CASE_TEMPLATE("the output layer shared out among threads: few rows by columns, many by rows", T, float, double)
+{
+    constexpr T infinity = std::numeric_limits<T>::infinity();
+    auto draw = [drawn = std::uint64_t{0}]() mutable { return static_cast<T>(uniform(5, drawn++) * 2 - 1); };
+    const std::size_t K = 300, V = 3000, most = 13;
+    std::vector<T> W(K * V), b(V);
+    for (T& each : W) each = draw();
+    for (T& each : b) each = draw();
+    for (const std::size_t v : {7u, 8u, 1500u, 2999u}) {  // equal ones, in parts of different threads
+        for (std::size_t k = 0; k < K; ++k) W[k * V + v] = W[k * V + 7];
+        b[v] = 50;
+    }
+    b[20] = -infinity;
+    b[2000] = -infinity;
+    kernels::panels<T> packed_W;
+    std::vector<T> bias;
+    decoder_panels<T>::pack_output(K, V, W.data(), b.data(), packed_W, bias);
+    for (const std::size_t R : {1u, 4u, 13u, 40u}) {
+        std::vector<T> t(R * K);
+        for (T& each : t) each = draw();
+        if (R > 4) t[3 * K] = std::numeric_limits<T>::quiet_NaN();
+        std::vector<std::uint32_t> also(R), words(R * most), expected_words;
+        for (std::size_t r = 0; r < R; ++r) also[r] = static_cast<std::uint32_t>(r == 0 ? 2000 : 997 * r % V);
+        std::vector<T> log_p(R * most), log_p_also(R), expected, expected_also;
+        for (const std::size_t count : {1u, 2u, 3u}) {
+            set_threads(count);
+            kernels::output_words<T>(R, t.data(), packed_W, bias.data(),
+                                     {most, also.data(), words.data(), log_p.data(), log_p_also.data()});
+            set_threads(1);
+            if (count == 1) {
+                CHECK(std::vector<std::uint32_t>(words.begin(), words.begin() + 4) ==
+                      std::vector<std::uint32_t>{7, 8, 1500, 2999});
+                CHECK(log_p_also[0] == -infinity);
+                if (R > 4) CHECK(std::isnan(log_p_also[3]));
+                expected_words = words;
+                expected = log_p;
+                expected_also = log_p_also;
+            }
+            CHECK(words == expected_words);
+            for (std::size_t i = 0; i < R * most; ++i) CHECK(same_number(log_p[i], expected[i]));
+            for (std::size_t r = 0; r < R; ++r) CHECK(same_number(log_p_also[r], expected_also[r]));
+        }
+    }
 }
 
 namespace {

@@ -64,6 +64,22 @@ struct row_so_far {
         unrolled<n>([&](auto i) { part += exp(x[i] - c); });
         sum += part;
     }
+
+    /// What was found among later columns.
+    void add(const row_so_far& later)
+    {
+        const T greatest = std::max(shift, later.shift);
+        if (greatest == -std::numeric_limits<T>::infinity()) {
+            sum += later.sum;
+        } else {
+            sum = sum * simd::splat(std::exp(shift - greatest)) +
+                  later.sum * simd::splat(std::exp(later.shift - greatest));
+            shift = greatest;
+        }
+        if (!(later.also == -std::numeric_limits<T>::infinity())) also = later.also;
+        for (std::size_t k = 0; k < later.found.size() && later.found.value(k) > found.bound(); ++k)
+            found.insert(later.found.value(k), later.found.place(k));
+    }
 };
 
 }  // namespace detail
@@ -76,38 +92,57 @@ void output_words(std::size_t rows, const T* t, const panels<T>& W, const T* bia
     constexpr std::size_t width = panels<T>::width, block = panels<T>::most_rows;
     constexpr T lowest = -std::numeric_limits<T>::infinity();
     const std::size_t K = W.rows(), V = W.columns();
-    parallel_for(
-        rows, (std::size_t{1} << 18) / (K * V + 1) + 1,
-        [&](std::size_t begin, std::size_t end, std::size_t) {
-            static thread_local std::vector<row> states;
-            if (states.size() < end - begin) states.resize(end - begin);
-            for (std::size_t r = 0; r < end - begin; ++r) states[r].begin(wanted.most);
-            alignas(64) T tile[block * width];
-            for (std::size_t p = 0; p < W.count(); ++p) {
-                for (std::size_t first = begin; first < end; first += block) {
-                    const std::size_t n = std::min(block, end - first);
-                    W.multiply(n, p, t + first * K, K, tile);
-                    for (std::size_t r = 0; r < n; ++r) {
-                        row& state = states[first - begin + r];
-                        state.add(tile + r * width, bias + p * width, p * width);
-                        if (wanted.also != nullptr && wanted.also[first + r] / width == p &&
-                            wanted.also[first + r] < V) {
-                            const std::size_t at = wanted.also[first + r] % width;
-                            state.also = tile[r * width + at] + bias[p * width + at];
-                        }
+    const auto look = [&](std::size_t begin, std::size_t end, std::size_t p0, std::size_t p1, row* states) {
+        alignas(64) T tile[block * width];
+        for (std::size_t p = p0; p < p1; ++p) {
+            for (std::size_t first = begin; first < end; first += block) {
+                const std::size_t n = std::min(block, end - first);
+                W.multiply(n, p, t + first * K, K, tile);
+                for (std::size_t r = 0; r < n; ++r) {
+                    row& state = states[first - begin + r];
+                    state.add(tile + r * width, bias + p * width, p * width);
+                    if (wanted.also != nullptr && wanted.also[first + r] / width == p && wanted.also[first + r] < V) {
+                        const std::size_t at = wanted.also[first + r] % width;
+                        state.also = tile[r * width + at] + bias[p * width + at];
                     }
                 }
             }
-            for (std::size_t r = begin; r < end; ++r) {
-                row& state = states[r - begin];
-                const T log_sum = state.shift + std::log(simd::sum(state.sum));
-                for (std::size_t k = 0; k < wanted.most; ++k) {
-                    const bool there = k < state.found.size();
-                    wanted.words[r * wanted.most + k] = there ? state.found.place(k) : static_cast<std::uint32_t>(V);
-                    wanted.log_p[r * wanted.most + k] = there ? state.found.value(k) - log_sum : lowest;
-                }
-                if (wanted.also != nullptr) wanted.log_p_also[r] = state.also == lowest ? lowest : state.also - log_sum;
-            }
+        }
+    };
+    const auto tell = [&](std::size_t r, const row& state) {
+        const T log_sum = state.shift + std::log(simd::sum(state.sum));
+        for (std::size_t k = 0; k < wanted.most; ++k) {
+            const bool there = k < state.found.size();
+            wanted.words[r * wanted.most + k] = there ? state.found.place(k) : static_cast<std::uint32_t>(V);
+            wanted.log_p[r * wanted.most + k] = there ? state.found.value(k) - log_sum : lowest;
+        }
+        if (wanted.also != nullptr) wanted.log_p_also[r] = state.also == lowest ? lowest : state.also - log_sum;
+    };
+    const auto begun = [&](std::size_t count) {
+        static thread_local std::vector<row> states;
+        if (states.size() < count) states.resize(count);
+        for (std::size_t r = 0; r < count; ++r) states[r].begin(wanted.most);
+        return states.data();
+    };
+    constexpr std::size_t worth_sharing = std::size_t{1} << 18;
+    if (threads() > 1 && rows <= block * (2 * threads() - 1)) {
+        // Few rows: what counts is reading W, and each thread reads a part of it.
+        row* const states = begun(threads() * rows);
+        parallel_for(
+            W.count(), worth_sharing / (K * width * rows + 1) + 1,
+            [&](std::size_t p0, std::size_t p1, std::size_t shard) { look(0, rows, p0, p1, states + shard * rows); });
+        for (std::size_t r = 0; r < rows; ++r) {
+            for (std::size_t shard = 1; shard < threads(); ++shard) states[r].add(states[shard * rows + r]);
+            tell(r, states[r]);
+        }
+        return;
+    }
+    parallel_for(
+        rows, worth_sharing / (K * V + 1) + 1,
+        [&](std::size_t begin, std::size_t end, std::size_t) {
+            row* const states = begun(end - begin);
+            look(begin, end, 0, W.count(), states);
+            for (std::size_t r = begin; r < end; ++r) tell(r, states[r - begin]);
         },
         block);
 }
