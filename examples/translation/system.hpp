@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -13,6 +14,7 @@
 #include <heed/io/weights.hpp>
 #include <heed/nn/adam.hpp>
 #include <heed/seq2seq/decoding.hpp>
+#include <heed/seq2seq/packed.hpp>
 #include <heed/seq2seq/translator.hpp>
 
 #include "options.hpp"
@@ -69,6 +71,7 @@ public:
         for (float& weight : examples.targets.weights) {
             if (weight != 0.0f) weight = each;
         }
+        packed_.reset();
         tape_.clear();
         const auto lifted = heed::ad::lift(tape_, model_);
         const heed::nn::dropout drop{how.dropout, &random};
@@ -83,7 +86,8 @@ public:
 
     std::unique_ptr<heed::seq2seq::decoding<float>> decode(const heed::seq2seq::source_batch& sentences) const override
     {
-        return heed::seq2seq::decode<float>(model_, sentences);
+        if (!packed_) packed_.emplace(model_);  // once for all batches
+        return heed::seq2seq::decode<float>(*packed_, sentences);
     }
 
     std::vector<std::vector<float>> look_by_dimension(const heed::seq2seq::id_sentence& source,
@@ -112,7 +116,11 @@ public:
     std::size_t parameters() const override { return heed::parameter_count(model_); }
     std::size_t updates() const override { return optimiser_.steps(); }
     void put(heed::io::archive& to) const override { heed::io::put(to, model_); }
-    void take(const heed::io::archive& from) override { heed::io::take(from, model_); }
+    void take(const heed::io::archive& from) override
+    {
+        packed_.reset();
+        heed::io::take(from, model_);
+    }
 
     void put_optimiser(heed::io::archive& to) const override
     {
@@ -149,6 +157,7 @@ private:
     };
 
     Model model_;
+    mutable std::optional<heed::seq2seq::packed<float, Model>> packed_;  // the model laid out for searching
     heed::ad::tape<float> tape_;
     heed::nn::adam<float> optimiser_;
 };
