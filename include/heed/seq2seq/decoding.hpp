@@ -184,6 +184,17 @@ struct word_list {
         return places_.data();
     }
 
+    /// Throws for what restrict_to does not take.
+    static void require(const std::vector<std::uint32_t>& words, std::size_t vocabulary)
+    {
+        for (std::size_t i = 0; i < words.size(); ++i) {
+            if (words[i] >= vocabulary || (i > 0 && words[i] <= words[i - 1])) {
+                throw error("decoding::restrict_to: word " + std::to_string(words[i]) + " in a list of words below " +
+                            std::to_string(vocabulary) + "; give them in ascending order, each once");
+            }
+        }
+    }
+
     void name(std::vector<std::uint32_t>& of) const
     {
         if (words.empty()) return;
@@ -323,13 +334,7 @@ public:
         if constexpr (advances) {
             const auto W = view_of(model_->decoder.W_o);
             const auto b = view_of(model_->decoder.b);
-            for (std::size_t i = 0; i < words.size(); ++i) {
-                if (words[i] >= b.shape[0] || (i > 0 && words[i] <= words[i - 1])) {
-                    throw error("decoding::restrict_to: word " + std::to_string(words[i]) +
-                                " in a list of words below " + std::to_string(b.shape[0]) +
-                                "; give them in ascending order, each once");
-                }
-            }
+            detail::word_list::require(words, b.shape[0]);
             const std::size_t L = W.shape[0], V = W.shape[1], n = words.size();
             some_W_.resize(L * n);
             some_b_.resize(n);

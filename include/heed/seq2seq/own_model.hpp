@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <heed/core/errors.hpp>
+#include <heed/core/tensor.hpp>
+#include <heed/kernels/top_words.hpp>
+#include <heed/seq2seq/decoding.hpp>
+
+/// heed's searches over a model that is none of heed's: another library's, a table, a remote one.
+namespace heed::seq2seq {
+
+/// What a search must be able to ask of a model that is at work on one batch, and nothing else. A row is a hypothesis;
+/// at first there is one for each sentence.
+///
+///     vocabulary()              V, how many words there are
+///     step(previous, scores)    every row reads its previous word, [R]; into scores [R,V] comes what it says of each
+///                               next word: log-probabilities or logits, the search takes their softmax
+///     select(rows)              go on with these: what row i remembers is from now on what row rows[i] did
+///
+/// and, where it looks at the source: weights(row, to), into a vector, how much at each of its positions.
+template <class Steps, class T>
+concept own_model = std::floating_point<T> && requires(Steps& model, std::span<const std::uint32_t> previous,
+                                                       std::span<T> scores, std::span<const std::size_t> rows)
+{
+    {
+        model.vocabulary()
+        } -> std::convertible_to<std::size_t>;
+    model.step(previous, scores);
+    model.select(rows);
+};
+
+/// Such a model as `beam`, `greedy`, `force` and `ensemble` take it. It is referred to, and must stay.
+///
+///     seq2seq::decoding_by<float, my_model> at_work(model, batch);
+///     auto found = seq2seq::beam<float>(at_work, lengths{7, 5});       // of the sources, end words included
+template <class T, own_model<T> Steps>
+class decoding_by final : public decoding<T> {
+public:
+    decoding_by(Steps& model, std::size_t sentences) : model_(model), rows_(sentences), total_(model.vocabulary())
+    {
+        if (total_ == 0) throw error("decoding_by: a model without words; vocabulary() must be 1 or more");
+    }
+    decoding_by(Steps&& model, std::size_t sentences) = delete;
+
+    std::size_t rows() const override { return rows_; }
+    std::size_t vocabulary() const override { return only_.words.empty() ? total_ : only_.words.size(); }
+
+    void step(const word_ids& previous) override
+    {
+        require_shape<2>("decoding_by::step", "the previous words", {previous.steps, previous.batch}, {1, rows_},
+                         "one for each row");
+        all_.resize(rows_ * total_);
+        model_.step(std::span<const std::uint32_t>(previous.ids), std::span<T>(all_));
+        if (only_.words.empty()) return;
+        some_.resize(rows_ * only_.words.size());
+        for (std::size_t r = 0; r < rows_; ++r) {
+            for (std::size_t i = 0; i < only_.words.size(); ++i)
+                some_[r * only_.words.size() + i] = all_[r * total_ + only_.words[i]];
+        }
+    }
+
+    void propose(std::size_t most, std::span<const std::uint32_t> also, proposals<T>& into) override
+    {
+        into.most = most = std::min(most, vocabulary());
+        into.words.resize(rows_ * most);
+        into.log_p.resize(rows_ * most);
+        into.log_p_also.resize(rows_);
+        kernels::log_softmax_top<T>(
+            rows_, vocabulary(), logits().data, nullptr,
+            {most, only_.places(also), into.words.data(), into.log_p.data(), into.log_p_also.data()});
+        only_.name(into.words);
+    }
+
+    tensor_view<const T, 2> logits() override
+    {
+        return {only_.words.empty() ? all_.data() : some_.data(), {rows_, vocabulary()}};
+    }
+
+    bool looks() const override
+    {
+        return requires(const Steps& model, std::vector<T>& to) { model.weights(std::size_t{}, to); };
+    }
+
+    void weights([[maybe_unused]] std::size_t row, std::vector<T>& to) const override
+    {
+        to.clear();
+        if constexpr (requires(const Steps& model) { model.weights(row, to); }) {
+            static_cast<const Steps&>(model_).weights(row, to);
+        }
+    }
+
+    void select(std::span<const std::size_t> rows) override
+    {
+        for (const std::size_t row : rows) {
+            if (row >= rows_) {
+                throw error("decoding_by::select: row " + std::to_string(row) + " of " + std::to_string(rows_) +
+                            "; rows count from 0");
+            }
+        }
+        model_.select(rows);
+        rows_ = rows.size();
+    }
+
+    void restrict_to(std::vector<std::uint32_t> words) override
+    {
+        detail::word_list::require(words, total_);
+        only_.words = std::move(words);
+    }
+
+private:
+    Steps& model_;
+    std::size_t rows_, total_;
+    std::vector<T> all_, some_;  // [R,V] what the last step said; of the words that it is restricted to
+    detail::word_list only_;
+};
+
+}  // namespace heed::seq2seq
