@@ -5,6 +5,7 @@
 #include <concepts>
 #include <utility>
 
+#include <heed/core/window.hpp>
 #include <heed/kernels/dot.hpp>
 #include <heed/memory.hpp>
 #include <heed/ops/fused.hpp>
@@ -272,15 +273,12 @@ const T* asked(const score::general<Matrix>& score, const tensor auto& query, co
 struct kept_dot {
     static constexpr bool exists = true;
 
-    static kernels::stretch stretch_at(const normalize::softmax&, std::size_t, std::size_t real) { return {0, real}; }
+    static stretch stretch_at(const normalize::softmax&, std::size_t, std::size_t real) { return {0, real}; }
     template <class History>
-    static kernels::stretch stretch_at(const normalize::local_m<normalize::softmax, History>& local, std::size_t step,
-                                       std::size_t real)
+    static stretch stretch_at(const normalize::local_m<normalize::softmax, History>& local, std::size_t step,
+                              std::size_t real)
     {
-        const std::size_t reach = std::min(local.reach, real);
-        const std::size_t at = std::min(step, real == 0 ? 0 : real - 1);
-        const std::size_t first = at > reach ? at - reach : 0;
-        return {first, std::min(at + reach + 1, real) - first};
+        return local.stretch_at(step, real);
     }
 
     static void step_into(const auto& attention, auto& result, const auto& memory, const lengths& real,

@@ -21,9 +21,7 @@ var<T, R> twin(const ops::columns_of_op& operation, const var<T, R>& x, const st
     operation.compute(rows, V, columns.data(), n, x.data(), out);
     if (x.wanted()) {
         const std::uint32_t* ids = on.keep(columns.data(), n);
-        on.record([&on, x, y = y, ids, rows, V, n] {
-            const T* d_y = on.reached(y);
-            if (d_y == nullptr) return;
+        on.record(y, [&on, x, ids, rows, V, n](const T* d_y) {
             T* d_x = on.adjoint(x);
             parallel_for(rows, (std::size_t{1} << 15) / (n + 1) + 1,
                          [&](std::size_t begin, std::size_t end, std::size_t) {

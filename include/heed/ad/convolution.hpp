@@ -18,16 +18,12 @@ var<T, 3> twin(const ops::unfold_op& operation, const var<T, 3>& x, std::size_t 
     operation.each_place(x.shape(), width, [&x, out = out](std::size_t from, std::size_t to, std::size_t n) {
         std::copy_n(x.data() + from, n, out + to);
     });
-    if (x.wanted()) {
-        on.record([&on, x, y = y, width] {
-            const T* d_y = on.reached(y);
-            if (d_y == nullptr) return;
-            T* d_x = on.adjoint(x);
-            ops::unfold_op::each_place(x.shape(), width, [d_x, d_y](std::size_t to, std::size_t from, std::size_t n) {
-                kernels::add(n, d_x + to, d_y + from);
-            });
+    on.record(y, [&on, x, width](const T* d_y) {
+        T* d_x = on.adjoint(x);
+        ops::unfold_op::each_place(x.shape(), width, [d_x, d_y](std::size_t to, std::size_t from, std::size_t n) {
+            kernels::add(n, d_x + to, d_y + from);
         });
-    }
+    });
     return y;
 }
 
@@ -42,19 +38,15 @@ auto twin(const ops::pool_windows_op& operation, const X& x_, const A& a_, std::
     const var<T, 2> a = on_tape(on, a_);
     auto [y, out] = on.template make<3>(shape, x.wanted() || a.wanted());
     operation.compute(shape, width, x.data(), a.data(), out);
-    if (y.wanted()) {
-        on.record([&on, x, a, y = y, width] {
-            const T* d_y = on.reached(y);
-            if (d_y == nullptr) return;
-            T* d_x = on.wanted_adjoint(x);
-            T* d_a = on.wanted_adjoint(a);
-            const std::size_t D = x.shape()[2];
-            ops::pool_windows_op::each_pair(y.shape(), width, [&](std::size_t j, std::size_t k) {
-                if (d_x != nullptr) kernels::add_scaled(D, d_x + k * D, a.data()[k], d_y + j * D);
-                if (d_a != nullptr) d_a[k] += kernels::dot(D, d_y + j * D, x.data() + k * D);
-            });
+    on.record(y, [&on, x, a, y = y, width](const T* d_y) {
+        T* d_x = on.wanted_adjoint(x);
+        T* d_a = on.wanted_adjoint(a);
+        const std::size_t D = x.shape()[2];
+        ops::pool_windows_op::each_pair(y.shape(), width, [&](std::size_t j, std::size_t k) {
+            if (d_x != nullptr) kernels::add_scaled(D, d_x + k * D, a.data()[k], d_y + j * D);
+            if (d_a != nullptr) d_a[k] += kernels::dot(D, d_y + j * D, x.data() + k * D);
         });
-    }
+    });
     return y;
 }
 
@@ -65,15 +57,11 @@ var<T, 3> twin(const ops::transpose_op& operation, const var<T, 3>& x)
     tape<T>& on = x.tape();
     auto [y, out] = on.template make<3>({x.shape()[0], x.shape()[2], x.shape()[1]}, x.wanted());
     operation.each_number(x.shape(), [&x, out = out](std::size_t from, std::size_t to) { out[to] = x.data()[from]; });
-    if (x.wanted()) {
-        on.record([&on, x, y = y] {
-            const T* d_y = on.reached(y);
-            if (d_y == nullptr) return;
-            T* d_x = on.adjoint(x);
-            ops::transpose_op::each_number(x.shape(),
-                                           [d_x, d_y](std::size_t to, std::size_t from) { d_x[to] += d_y[from]; });
-        });
-    }
+    on.record(y, [&on, x](const T* d_y) {
+        T* d_x = on.adjoint(x);
+        ops::transpose_op::each_number(x.shape(),
+                                       [d_x, d_y](std::size_t to, std::size_t from) { d_x[to] += d_y[from]; });
+    });
     return y;
 }
 

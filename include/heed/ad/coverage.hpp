@@ -30,19 +30,15 @@ auto twin(const ops::coverage_gru_op& operation, const Y& word_, const A& weight
         kernels::coverage_update(step, on.memory().template array_of<T>(3 * B * N), out);
         on.memory().release(before);
     }
-    if (wanted) {
-        on.record([&on, word, weights, by_weight, products, coverage, next = next, step] {
-            const T* d_next = on.reached(next);
-            if (d_next == nullptr) return;
-            const kernels::coverage_adjoints<T> into{on.wanted_adjoint(word), on.wanted_adjoint(weights),
-                                                     on.wanted_adjoint(by_weight), on.wanted_adjoint(products),
-                                                     on.wanted_adjoint(coverage)};
-            const auto before = on.memory().mark();
-            kernels::coverage_update_backward(step, d_next, into,
-                                              on.memory().template array_of<T>(9 * step.batch * step.width));
-            on.memory().release(before);
-        });
-    }
+    on.record(next, [&on, word, weights, by_weight, products, coverage, step](const T* d_next) {
+        const kernels::coverage_adjoints<T> into{on.wanted_adjoint(word), on.wanted_adjoint(weights),
+                                                 on.wanted_adjoint(by_weight), on.wanted_adjoint(products),
+                                                 on.wanted_adjoint(coverage)};
+        const auto before = on.memory().mark();
+        kernels::coverage_update_backward(step, d_next, into,
+                                          on.memory().template array_of<T>(9 * step.batch * step.width));
+        on.memory().release(before);
+    });
     return next;
 }
 
@@ -58,20 +54,16 @@ auto twin(const ops::add_outer_op& operation, const K& keys_, const X& x_, const
     const var<T, 1> v = on_tape(on, v_);
     auto [y, out] = on.template make<3>(keys.shape(), keys.wanted() || x.wanted() || v.wanted());
     operation.compute(x.size(), v.size(), keys.data(), x.data(), v.data(), out);
-    if (y.wanted()) {
-        on.record([&on, keys, x, v, y = y] {
-            const T* d_y = on.reached(y);
-            if (d_y == nullptr) return;
-            const std::size_t n = v.size();
-            if (T* d_k = on.wanted_adjoint(keys)) kernels::add(keys.size(), d_k, d_y);
-            T* d_x = on.wanted_adjoint(x);
-            T* d_v = on.wanted_adjoint(v);
-            for (std::size_t r = 0; r < x.size(); ++r) {
-                if (d_x != nullptr) d_x[r] += kernels::dot(n, d_y + r * n, v.data());
-                if (d_v != nullptr) kernels::add_scaled(n, d_v, x.data()[r], d_y + r * n);
-            }
-        });
-    }
+    on.record(y, [&on, keys, x, v](const T* d_y) {
+        const std::size_t n = v.size();
+        if (T* d_k = on.wanted_adjoint(keys)) kernels::add(keys.size(), d_k, d_y);
+        T* d_x = on.wanted_adjoint(x);
+        T* d_v = on.wanted_adjoint(v);
+        for (std::size_t r = 0; r < x.size(); ++r) {
+            if (d_x != nullptr) d_x[r] += kernels::dot(n, d_y + r * n, v.data());
+            if (d_v != nullptr) kernels::add_scaled(n, d_v, x.data()[r], d_y + r * n);
+        }
+    });
     return y;
 }
 
@@ -86,21 +78,17 @@ auto twin(const ops::add_share_op& operation, const C& coverage_, const A& weigh
                     fertility = on_tape(on, fertility_);
     auto [y, out] = on.template make<2>(coverage.shape(), coverage.wanted() || weights.wanted() || fertility.wanted());
     operation.compute(y.size(), coverage.data(), weights.data(), fertility.data(), out);
-    if (y.wanted()) {
-        on.record([&on, coverage, weights, fertility, y = y] {
-            const T* d_y = on.reached(y);
-            if (d_y == nullptr) return;
-            if (T* d_c = on.wanted_adjoint(coverage)) kernels::add(y.size(), d_c, d_y);
-            T* d_w = on.wanted_adjoint(weights);
-            T* d_f = on.wanted_adjoint(fertility);
-            constexpr T least = T(ops::add_share_op::least);
-            for (std::size_t i = 0; i < y.size(); ++i) {
-                const T f = fertility.data()[i], by = std::max(f, least);
-                if (d_w != nullptr) d_w[i] += d_y[i] / by;
-                if (d_f != nullptr && f > least) d_f[i] -= d_y[i] * weights.data()[i] / (by * by);
-            }
-        });
-    }
+    on.record(y, [&on, coverage, weights, fertility, y = y](const T* d_y) {
+        if (T* d_c = on.wanted_adjoint(coverage)) kernels::add(y.size(), d_c, d_y);
+        T* d_w = on.wanted_adjoint(weights);
+        T* d_f = on.wanted_adjoint(fertility);
+        constexpr T least = T(ops::add_share_op::least);
+        for (std::size_t i = 0; i < y.size(); ++i) {
+            const T f = fertility.data()[i], by = std::max(f, least);
+            if (d_w != nullptr) d_w[i] += d_y[i] / by;
+            if (d_f != nullptr && f > least) d_f[i] -= d_y[i] * weights.data()[i] / (by * by);
+        }
+    });
     return y;
 }
 
@@ -115,16 +103,12 @@ var<T, 3> twin(const ops::neighbourhood_op& operation, const var<T, 2>& x, std::
     operation.each_position(x.shape(), reach, [&x, out = out](std::size_t from, std::size_t to, std::size_t n) {
         std::copy_n(x.data() + from, n, out + to);
     });
-    if (x.wanted()) {
-        on.record([&on, x, y = y, reach] {
-            const T* d_y = on.reached(y);
-            if (d_y == nullptr) return;
-            T* d_x = on.adjoint(x);
-            ops::neighbourhood_op::each_position(
-                x.shape(), reach,
-                [&](std::size_t to, std::size_t from, std::size_t n) { kernels::add(n, d_x + to, d_y + from); });
+    on.record(y, [&on, x, reach](const T* d_y) {
+        T* d_x = on.adjoint(x);
+        ops::neighbourhood_op::each_position(x.shape(), reach, [&](std::size_t to, std::size_t from, std::size_t n) {
+            kernels::add(n, d_x + to, d_y + from);
         });
-    }
+    });
     return y;
 }
 
@@ -145,32 +129,28 @@ auto twin(const ops::convolve_op& operation, const X& x_, const M& filters_)
                           on.memory().template array_of<T>(positions + r - 1), out);
         on.memory().release(before);
     }
-    if (y.wanted()) {
-        on.record([&on, x, filters, y = y] {
-            const T* d_y = on.reached(y);
-            if (d_y == nullptr) return;
-            const auto [rows, T_, count] = y.shape();
-            const std::size_t width = filters.shape()[1], padded = T_ + width - 1;
-            T* d_x = on.wanted_adjoint(x);
-            T* d_F = on.wanted_adjoint(filters);
-            const auto before = on.memory().mark();
-            T* around = on.memory().template array_of<T>(padded);
-            T* d_around = on.memory().template array_of<T>(padded);
-            for (std::size_t b = 0; b < rows; ++b) {
-                ops::convolve_op::pad(T_, width / 2, x.data() + b * T_, around);
-                std::fill_n(d_around, padded, T(0));
-                for (std::size_t t = 0; t < T_; ++t) {
-                    for (std::size_t n = 0; n < count; ++n) {
-                        const T d = d_y[(b * T_ + t) * count + n];
-                        if (d_F != nullptr) kernels::add_scaled(width, d_F + n * width, d, around + t);
-                        if (d_x != nullptr) kernels::add_scaled(width, d_around + t, d, filters.data() + n * width);
-                    }
+    on.record(y, [&on, x, filters, y = y](const T* d_y) {
+        const auto [rows, T_, count] = y.shape();
+        const std::size_t width = filters.shape()[1], padded = T_ + width - 1;
+        T* d_x = on.wanted_adjoint(x);
+        T* d_F = on.wanted_adjoint(filters);
+        const auto before = on.memory().mark();
+        T* around = on.memory().template array_of<T>(padded);
+        T* d_around = on.memory().template array_of<T>(padded);
+        for (std::size_t b = 0; b < rows; ++b) {
+            ops::convolve_op::pad(T_, width / 2, x.data() + b * T_, around);
+            std::fill_n(d_around, padded, T(0));
+            for (std::size_t t = 0; t < T_; ++t) {
+                for (std::size_t n = 0; n < count; ++n) {
+                    const T d = d_y[(b * T_ + t) * count + n];
+                    if (d_F != nullptr) kernels::add_scaled(width, d_F + n * width, d, around + t);
+                    if (d_x != nullptr) kernels::add_scaled(width, d_around + t, d, filters.data() + n * width);
                 }
-                if (d_x != nullptr) kernels::add(T_, d_x + b * T_, d_around + width / 2);
             }
-            on.memory().release(before);
-        });
-    }
+            if (d_x != nullptr) kernels::add(T_, d_x + b * T_, d_around + width / 2);
+        }
+        on.memory().release(before);
+    });
     return y;
 }
 

@@ -16,16 +16,12 @@ var<T, N> twin(const ops::unary<F>&, const var<T, N>& x)
     auto [y, out] = on.template make<N>(x.shape(), x.wanted());
     simd::parallel_transform(
         x.size(), out, [](auto v) { return F::template value<T>(v); }, x.data());
-    if (x.wanted()) {
-        on.record([&on, x, y = y] {
-            const T* d_y = on.reached(y);
-            if (d_y == nullptr) return;
-            T* d_x = on.adjoint(x);
-            simd::parallel_transform(
-                x.size(), d_x, [](auto sum, auto v, auto w, auto d) { return sum + F::template slope<T>(v, w, d); },
-                static_cast<const T*>(d_x), x.data(), y.data(), d_y);
-        });
-    }
+    on.record(y, [&on, x, y = y](const T* d_y) {
+        T* d_x = on.adjoint(x);
+        simd::parallel_transform(
+            x.size(), d_x, [](auto sum, auto v, auto w, auto d) { return sum + F::template slope<T>(v, w, d); },
+            static_cast<const T*>(d_x), x.data(), y.data(), d_y);
+    });
     return y;
 }
 
@@ -41,24 +37,20 @@ auto twin(const ops::binary<F>& operation, const A& a_, const B& b_)
     auto [y, out] = on.template make<N>(a.shape(), a.wanted() || b.wanted());
     simd::parallel_transform(
         a.size(), out, [](auto u, auto v) { return F::template value<T>(u, v); }, a.data(), b.data());
-    if (y.wanted()) {
-        on.record([&on, a, b, y = y] {
-            const T* d_y = on.reached(y);
-            if (d_y == nullptr) return;
-            if (T* d_a = on.wanted_adjoint(a)) {
-                simd::parallel_transform(
-                    a.size(), d_a,
-                    [](auto sum, auto u, auto v, auto w, auto d) { return sum + F::template slope_a<T>(u, v, w, d); },
-                    static_cast<const T*>(d_a), a.data(), b.data(), y.data(), d_y);
-            }
-            if (T* d_b = on.wanted_adjoint(b)) {
-                simd::parallel_transform(
-                    b.size(), d_b,
-                    [](auto sum, auto u, auto v, auto w, auto d) { return sum + F::template slope_b<T>(u, v, w, d); },
-                    static_cast<const T*>(d_b), a.data(), b.data(), y.data(), d_y);
-            }
-        });
-    }
+    on.record(y, [&on, a, b, y = y](const T* d_y) {
+        if (T* d_a = on.wanted_adjoint(a)) {
+            simd::parallel_transform(
+                a.size(), d_a,
+                [](auto sum, auto u, auto v, auto w, auto d) { return sum + F::template slope_a<T>(u, v, w, d); },
+                static_cast<const T*>(d_a), a.data(), b.data(), y.data(), d_y);
+        }
+        if (T* d_b = on.wanted_adjoint(b)) {
+            simd::parallel_transform(
+                b.size(), d_b,
+                [](auto sum, auto u, auto v, auto w, auto d) { return sum + F::template slope_b<T>(u, v, w, d); },
+                static_cast<const T*>(d_b), a.data(), b.data(), y.data(), d_y);
+        }
+    });
     return y;
 }
 
@@ -81,38 +73,34 @@ auto twin(const ops::binary_each<F>& operation, const A& a_, const B& b_)
                 b.data() + i / positions * width);
         }
     });
-    if (y.wanted()) {
-        on.record([&on, a, b, y = y, rows, positions, width, grain] {
-            const T* d_y = on.reached(y);
-            if (d_y == nullptr) return;
-            T* d_a = on.wanted_adjoint(a);
-            T* d_b = on.wanted_adjoint(b);
-            parallel_for(rows, grain, [&](std::size_t first, std::size_t last, std::size_t) {
-                for (std::size_t i = first * positions; i < last * positions; ++i) {
-                    const T *u = a.data() + i * width, *v = b.data() + i / positions * width;
-                    const T *w = y.data() + i * width, *d = d_y + i * width;
-                    if (d_a != nullptr) {
-                        T* to = d_a + i * width;
-                        simd::transform(
-                            width, to,
-                            [](auto sum, auto p, auto q, auto r, auto s) {
-                                return sum + F::template slope_a<T>(p, q, r, s);
-                            },
-                            static_cast<const T*>(to), u, v, w, d);
-                    }
-                    if (d_b != nullptr) {
-                        T* to = d_b + i / positions * width;
-                        simd::transform(
-                            width, to,
-                            [](auto sum, auto p, auto q, auto r, auto s) {
-                                return sum + F::template slope_b<T>(p, q, r, s);
-                            },
-                            static_cast<const T*>(to), u, v, w, d);
-                    }
+    on.record(y, [&on, a, b, y = y, rows, positions, width, grain](const T* d_y) {
+        T* d_a = on.wanted_adjoint(a);
+        T* d_b = on.wanted_adjoint(b);
+        parallel_for(rows, grain, [&](std::size_t first, std::size_t last, std::size_t) {
+            for (std::size_t i = first * positions; i < last * positions; ++i) {
+                const T *u = a.data() + i * width, *v = b.data() + i / positions * width;
+                const T *w = y.data() + i * width, *d = d_y + i * width;
+                if (d_a != nullptr) {
+                    T* to = d_a + i * width;
+                    simd::transform(
+                        width, to,
+                        [](auto sum, auto p, auto q, auto r, auto s) {
+                            return sum + F::template slope_a<T>(p, q, r, s);
+                        },
+                        static_cast<const T*>(to), u, v, w, d);
                 }
-            });
+                if (d_b != nullptr) {
+                    T* to = d_b + i / positions * width;
+                    simd::transform(
+                        width, to,
+                        [](auto sum, auto p, auto q, auto r, auto s) {
+                            return sum + F::template slope_b<T>(p, q, r, s);
+                        },
+                        static_cast<const T*>(to), u, v, w, d);
+                }
+            }
         });
-    }
+    });
     return y;
 }
 
@@ -125,11 +113,7 @@ var<T, N> twin(const ops::scale_op&, const var<T, N>& x, double by)
     auto [y, out] = on.template make<N>(x.shape(), x.wanted());
     simd::parallel_transform(
         x.size(), out, [factor](auto v) { return v * factor; }, x.data());
-    if (x.wanted()) {
-        on.record([&on, x, y = y, factor] {
-            if (const T* d_y = on.reached(y)) kernels::add_scaled(x.size(), on.adjoint(x), factor, d_y);
-        });
-    }
+    on.record(y, [&on, x, factor](const T* d_y) { kernels::add_scaled(x.size(), on.adjoint(x), factor, d_y); });
     return y;
 }
 

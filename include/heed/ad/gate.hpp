@@ -18,19 +18,15 @@ auto twin(const ops::multiply_rows_op& operation, const X& x_, const G& g_)
     const var<T, 2> x = on_tape(on, x_), g = on_tape(on, g_);
     auto [y, out] = on.template make<2>(x.shape(), x.wanted() || g.wanted());
     operation.compute(x.shape()[0], x.shape()[1], x.data(), g.data(), out);
-    if (y.wanted()) {
-        on.record([&on, x, g, y = y] {
-            const T* d_y = on.reached(y);
-            if (d_y == nullptr) return;
-            T* d_x = on.wanted_adjoint(x);
-            T* d_g = on.wanted_adjoint(g);
-            const auto [B, n] = x.shape();
-            for (std::size_t b = 0; b < B; ++b) {
-                if (d_x != nullptr) kernels::add_scaled(n, d_x + b * n, g.data()[b], d_y + b * n);
-                if (d_g != nullptr) d_g[b] += kernels::dot(n, d_y + b * n, x.data() + b * n);
-            }
-        });
-    }
+    on.record(y, [&on, x, g](const T* d_y) {
+        T* d_x = on.wanted_adjoint(x);
+        T* d_g = on.wanted_adjoint(g);
+        const auto [B, n] = x.shape();
+        for (std::size_t b = 0; b < B; ++b) {
+            if (d_x != nullptr) kernels::add_scaled(n, d_x + b * n, g.data()[b], d_y + b * n);
+            if (d_g != nullptr) d_g[b] += kernels::dot(n, d_y + b * n, x.data() + b * n);
+        }
+    });
     return y;
 }
 
@@ -48,9 +44,7 @@ var<T, 2> twin(const ops::keep_rows_op& operation, const var<T, 2>& x, const std
     }
     if (x.wanted()) {
         const std::uint8_t* kept = on.keep(rows.data(), rows.size());
-        on.record([&on, x, y = y, kept, n] {
-            const T* d_y = on.reached(y);
-            if (d_y == nullptr) return;
+        on.record(y, [&on, x, kept, n](const T* d_y) {
             T* d_x = on.adjoint(x);
             for (std::size_t b = 0; b < x.shape()[0]; ++b) {
                 if (kept[b] != 0) kernels::add(n, d_x + b * n, d_y + b * n);

@@ -21,20 +21,16 @@ auto twin(const ops::place_in_row_op& operation, const Z& z_, const V& v_, const
     auto [p, out] = on.template make<1>({rows}, z.wanted() || v.wanted());
     const std::size_t* kept = on.keep(real.data(), rows);
     operation.template compute<T>(rows, n, kept, z.data(), v.data(), out);
-    if (p.wanted()) {
-        on.record([&on, z, v, p = p, kept, rows, n] {
-            const T* d_p = on.reached(p);
-            if (d_p == nullptr) return;
-            T* d_z = on.wanted_adjoint(z);
-            T* d_v = on.wanted_adjoint(v);
-            for (std::size_t b = 0; b < rows; ++b) {
-                if (kept[b] == 0) continue;  // nowhere to look
-                const T d_a = p.data()[b] * (1 - p.data()[b] / static_cast<T>(kept[b])) * d_p[b];
-                if (d_z != nullptr) kernels::add_scaled(n, d_z + b * n, d_a, v.data());
-                if (d_v != nullptr) kernels::add_scaled(n, d_v, d_a, z.data() + b * n);
-            }
-        });
-    }
+    on.record(p, [&on, z, v, p = p, kept, rows, n](const T* d_p) {
+        T* d_z = on.wanted_adjoint(z);
+        T* d_v = on.wanted_adjoint(v);
+        for (std::size_t b = 0; b < rows; ++b) {
+            if (kept[b] == 0) continue;  // nowhere to look
+            const T d_a = p.data()[b] * (1 - p.data()[b] / static_cast<T>(kept[b])) * d_p[b];
+            if (d_z != nullptr) kernels::add_scaled(n, d_z + b * n, d_a, v.data());
+            if (d_v != nullptr) kernels::add_scaled(n, d_v, d_a, z.data() + b * n);
+        }
+    });
     return p;
 }
 
@@ -58,23 +54,19 @@ auto twin(const ops::gaussian_op& operation, const X& x_, const P& p_, const std
     T* f = on.memory().template array_of<T>(rows * positions);
     operation.factors(rows, positions, p.data(), kept, sigma, f);
     operation.template compute<T>(rows * positions, width, f, x.data(), out);
-    if (y.wanted()) {
-        on.record([&on, x, p, y = y, kept, f, sigma, rows, positions, width] {
-            const T* d_y = on.reached(y);
-            if (d_y == nullptr) return;
-            T* d_x = on.wanted_adjoint(x);
-            T* d_p = on.wanted_adjoint(p);
-            for (std::size_t i = 0; i < rows * positions; ++i) {
-                if (d_x != nullptr) kernels::add_scaled(width, d_x + i * width, f[i], d_y + i * width);
-                if (d_p == nullptr) continue;
-                const std::size_t b = i / positions;
-                const T off = static_cast<T>(kept[b] + i % positions) - p.data()[b];
-                T sum = 0;
-                for (std::size_t k = i * width; k < (i + 1) * width; ++k) sum += y.data()[k] * d_y[k];
-                d_p[b] += sum * off / (sigma * sigma);
-            }
-        });
-    }
+    on.record(y, [&on, x, p, y = y, kept, f, sigma, rows, positions, width](const T* d_y) {
+        T* d_x = on.wanted_adjoint(x);
+        T* d_p = on.wanted_adjoint(p);
+        for (std::size_t i = 0; i < rows * positions; ++i) {
+            if (d_x != nullptr) kernels::add_scaled(width, d_x + i * width, f[i], d_y + i * width);
+            if (d_p == nullptr) continue;
+            const std::size_t b = i / positions;
+            const T off = static_cast<T>(kept[b] + i % positions) - p.data()[b];
+            T sum = 0;
+            for (std::size_t k = i * width; k < (i + 1) * width; ++k) sum += y.data()[k] * d_y[k];
+            d_p[b] += sum * off / (sigma * sigma);
+        }
+    });
     return y;
 }
 
@@ -87,29 +79,25 @@ var<T, R> twin(const ops::divide_by_sum_op& operation, const var<T, R>& x)
     auto [y, out] = on.template make<R>(x.shape(), x.wanted());
     T* sums = on.memory().template array_of<T>(shape[0] * shape[2]);
     operation.template compute<T>(shape, x.data(), sums, out);
-    if (x.wanted()) {
-        on.record([&on, x, y = y, sums, shape] {
-            const T* d_y = on.reached(y);
-            if (d_y == nullptr) return;
-            T* d_x = on.adjoint(x);
-            const auto [B, positions, N] = shape;
-            for (std::size_t b = 0; b < B; ++b) {
-                for (std::size_t n = 0; n < N; ++n) {
-                    const T sum = sums[b * N + n];
-                    if (sum == T(0)) continue;
-                    T mean = 0;
-                    for (std::size_t j = 0; j < positions; ++j) {
-                        const std::size_t i = (b * positions + j) * N + n;
-                        mean += y.data()[i] * d_y[i];
-                    }
-                    for (std::size_t j = 0; j < positions; ++j) {
-                        const std::size_t i = (b * positions + j) * N + n;
-                        d_x[i] += (d_y[i] - mean) / sum;
-                    }
+    on.record(y, [&on, x, y = y, sums, shape](const T* d_y) {
+        T* d_x = on.adjoint(x);
+        const auto [B, positions, N] = shape;
+        for (std::size_t b = 0; b < B; ++b) {
+            for (std::size_t n = 0; n < N; ++n) {
+                const T sum = sums[b * N + n];
+                if (sum == T(0)) continue;
+                T mean = 0;
+                for (std::size_t j = 0; j < positions; ++j) {
+                    const std::size_t i = (b * positions + j) * N + n;
+                    mean += y.data()[i] * d_y[i];
+                }
+                for (std::size_t j = 0; j < positions; ++j) {
+                    const std::size_t i = (b * positions + j) * N + n;
+                    d_x[i] += (d_y[i] - mean) / sum;
                 }
             }
-        });
-    }
+        }
+    });
     return y;
 }
 

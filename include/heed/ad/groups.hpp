@@ -17,24 +17,20 @@ auto twin(const ops::grouped_sum_op& operation, const W& weights_, const H& valu
     const var<T, 3> weights = on_tape(on, weights_), values = on_tape(on, values_);
     auto [context, out] = on.template make<2>(shape, weights.wanted() || values.wanted());
     operation.compute(values.shape(), weights.shape()[2], weights.data(), values.data(), out);
-    if (context.wanted()) {
-        on.record([&on, weights, values, context = context] {
-            const T* d_c = on.reached(context);
-            if (d_c == nullptr) return;
-            T* d_w = on.wanted_adjoint(weights);
-            T* d_h = on.wanted_adjoint(values);
-            const auto [B, positions, D] = values.shape();
-            const std::size_t G = weights.shape()[2], n = D / G;
-            for (std::size_t r = 0; r < B * positions; ++r) {
-                for (std::size_t g = 0; g < G; ++g) {
-                    const T* d = d_c + r / positions * D + g * n;
-                    const T weight = weights.data()[r * G + g];
-                    if (d_w != nullptr) d_w[r * G + g] += kernels::dot(n, d, values.data() + r * D + g * n);
-                    if (d_h != nullptr && weight != T(0)) kernels::add_scaled(n, d_h + r * D + g * n, weight, d);
-                }
+    on.record(context, [&on, weights, values](const T* d_c) {
+        T* d_w = on.wanted_adjoint(weights);
+        T* d_h = on.wanted_adjoint(values);
+        const auto [B, positions, D] = values.shape();
+        const std::size_t G = weights.shape()[2], n = D / G;
+        for (std::size_t r = 0; r < B * positions; ++r) {
+            for (std::size_t g = 0; g < G; ++g) {
+                const T* d = d_c + r / positions * D + g * n;
+                const T weight = weights.data()[r * G + g];
+                if (d_w != nullptr) d_w[r * G + g] += kernels::dot(n, d, values.data() + r * D + g * n);
+                if (d_h != nullptr && weight != T(0)) kernels::add_scaled(n, d_h + r * D + g * n, weight, d);
             }
-        });
-    }
+        }
+    });
     return context;
 }
 

@@ -19,16 +19,12 @@ std::vector<var<T, R>> twin(const ops::split_op& operation, const var<T, R>& x, 
     operation.each_stretch(rows, parts, n, [&x, out = out](std::size_t from, std::size_t to, std::size_t count) {
         std::copy_n(x.data() + from, count, out + to);
     });
-    if (x.wanted()) {
-        on.record([&on, x, whole = whole, rows, parts, n] {
-            const T* d_y = on.reached(whole);
-            if (d_y == nullptr) return;
-            T* d_x = on.adjoint(x);
-            ops::split_op::each_stretch(rows, parts, n, [=](std::size_t to, std::size_t from, std::size_t count) {
-                kernels::add(count, d_x + to, d_y + from);
-            });
+    on.record(whole, [&on, x, rows, parts, n](const T* d_y) {
+        T* d_x = on.adjoint(x);
+        ops::split_op::each_stretch(rows, parts, n, [=](std::size_t to, std::size_t from, std::size_t count) {
+            kernels::add(count, d_x + to, d_y + from);
         });
-    }
+    });
     std::vector<var<T, R>> y;
     y.reserve(parts);
     for (std::size_t p = 0; p < parts; ++p) y.push_back(on.piece(whole, p * size, shape));
@@ -47,9 +43,7 @@ var<T, R> twin(const ops::join_op& operation, const std::vector<var<T, R>>& part
     operation.compute(parts, shape[R - 1], y.size(), out);
     if (wanted) {
         const var<T, R>* kept = on.keep(parts.data(), parts.size());
-        on.record([&on, y = y, kept, count = parts.size()] {
-            const T* d_y = on.reached(y);
-            if (d_y == nullptr) return;
+        on.record(y, [&on, y = y, kept, count = parts.size()](const T* d_y) {
             const std::size_t N = y.shape()[R - 1];
             std::size_t first = 0;
             for (std::size_t p = 0; p < count; ++p) {

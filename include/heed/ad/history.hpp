@@ -21,18 +21,14 @@ auto twin(const ops::discount_by_op& operation, const E& e_, const H& L_, double
     auto [y, out] = on.template make<N>(e.shape(), e.wanted() || L.wanted());
     simd::parallel_transform(
         y.size(), out, [f](auto u, auto v) { return f.value(u, v); }, e.data(), L.data());
-    if (y.wanted()) {
-        on.record([&on, e, L, y = y, f] {
-            const T* d_y = on.reached(y);
-            if (d_y == nullptr) return;
-            if (T* d_e = on.wanted_adjoint(e)) kernels::add(y.size(), d_e, d_y);
-            if (T* d_L = on.wanted_adjoint(L)) {
-                simd::parallel_transform(
-                    y.size(), d_L, [f](auto sum, auto v, auto d) { return sum + f.slope_history(v, d); },
-                    static_cast<const T*>(d_L), L.data(), d_y);
-            }
-        });
-    }
+    on.record(y, [&on, e, L, y = y, f](const T* d_y) {
+        if (T* d_e = on.wanted_adjoint(e)) kernels::add(y.size(), d_e, d_y);
+        if (T* d_L = on.wanted_adjoint(L)) {
+            simd::parallel_transform(
+                y.size(), d_L, [f](auto sum, auto v, auto d) { return sum + f.slope_history(v, d); },
+                static_cast<const T*>(d_L), L.data(), d_y);
+        }
+    });
     return y;
 }
 
@@ -49,24 +45,20 @@ auto twin(const ops::fade_op& operation, const H& L_, const E& e_, double decay)
     auto [y, out] = on.template make<N>(e.shape(), e.wanted() || L.wanted());
     simd::parallel_transform(
         y.size(), out, [f](auto u, auto v) { return f.value(u, v); }, L.data(), e.data());
-    if (y.wanted()) {
-        on.record([&on, e, L, y = y, f] {
-            const T* d_y = on.reached(y);
-            if (d_y == nullptr) return;
-            if (T* d_L = on.wanted_adjoint(L)) {
-                simd::parallel_transform(
-                    y.size(), d_L,
-                    [f](auto sum, auto u, auto v, auto w, auto d) { return sum + f.slope_history(u, v, w, d); },
-                    static_cast<const T*>(d_L), L.data(), e.data(), y.data(), d_y);
-            }
-            if (T* d_e = on.wanted_adjoint(e)) {
-                simd::parallel_transform(
-                    y.size(), d_e,
-                    [f](auto sum, auto u, auto v, auto w, auto d) { return sum + f.slope_scores(u, v, w, d); },
-                    static_cast<const T*>(d_e), L.data(), e.data(), y.data(), d_y);
-            }
-        });
-    }
+    on.record(y, [&on, e, L, y = y, f](const T* d_y) {
+        if (T* d_L = on.wanted_adjoint(L)) {
+            simd::parallel_transform(
+                y.size(), d_L,
+                [f](auto sum, auto u, auto v, auto w, auto d) { return sum + f.slope_history(u, v, w, d); },
+                static_cast<const T*>(d_L), L.data(), e.data(), y.data(), d_y);
+        }
+        if (T* d_e = on.wanted_adjoint(e)) {
+            simd::parallel_transform(
+                y.size(), d_e,
+                [f](auto sum, auto u, auto v, auto w, auto d) { return sum + f.slope_scores(u, v, w, d); },
+                static_cast<const T*>(d_e), L.data(), e.data(), y.data(), d_y);
+        }
+    });
     return y;
 }
 
@@ -83,15 +75,11 @@ auto twin(const ops::add_weighted_op& operation, const E& e_, const W& w_, const
     auto [y, out] = on.template make<N>(e.shape(), e.wanted() || w.wanted() || x.wanted());
     simd::parallel_transform(
         y.size(), out, [by = w.data()[0]](auto u, auto v) { return u + by * v; }, e.data(), x.data());
-    if (y.wanted()) {
-        on.record([&on, e, w, x, y = y] {
-            const T* d_y = on.reached(y);
-            if (d_y == nullptr) return;
-            if (T* d_e = on.wanted_adjoint(e)) kernels::add(y.size(), d_e, d_y);
-            if (T* d_w = on.wanted_adjoint(w)) *d_w += kernels::dot(y.size(), x.data(), d_y);
-            if (T* d_x = on.wanted_adjoint(x)) kernels::add_scaled(y.size(), d_x, w.data()[0], d_y);
-        });
-    }
+    on.record(y, [&on, e, w, x, y = y](const T* d_y) {
+        if (T* d_e = on.wanted_adjoint(e)) kernels::add(y.size(), d_e, d_y);
+        if (T* d_w = on.wanted_adjoint(w)) *d_w += kernels::dot(y.size(), x.data(), d_y);
+        if (T* d_x = on.wanted_adjoint(x)) kernels::add_scaled(y.size(), d_x, w.data()[0], d_y);
+    });
     return y;
 }
 

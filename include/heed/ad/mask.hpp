@@ -14,9 +14,7 @@ namespace detail {
 template <class T, std::size_t R>
 void record_shown(tape<T>& on, const var<T, R>& x, const var<T, R>& y, std::size_t width, const std::uint8_t* attend)
 {
-    on.record([&on, x, y, width, attend] {
-        const T* d_y = on.reached(y);
-        if (d_y == nullptr) return;
+    on.record(y, [&on, x, width, attend](const T* d_y) {
         T* d_x = on.adjoint(x);
         for (std::size_t i = 0; i * width < x.size(); ++i) {
             if (attend[i] != 0) kernels::add(width, d_x + i * width, d_y + i * width);
@@ -89,22 +87,18 @@ auto twin(const ops::add_mask_op& operation, const E& e_, const M& mask_)
     const var<T, 2> mask = on_tape(on, mask_);
     auto [y, out] = on.template make<R>(e.shape(), e.wanted() || mask.wanted());
     operation.template compute<T>(mask.size(), R == 3 ? e.shape()[R - 1] : 1, mask.data(), e.data(), out);
-    if (y.wanted()) {
-        on.record([&on, e, mask, y = y] {
-            const T* d_y = on.reached(y);
-            if (d_y == nullptr) return;
-            const std::size_t positions = mask.size(), width = R == 3 ? e.shape()[R - 1] : 1;
-            T* d_e = on.wanted_adjoint(e);
-            T* d_m = on.wanted_adjoint(mask);
-            for (std::size_t i = 0; i < positions; ++i) {
-                if (mask.data()[i] == -std::numeric_limits<T>::infinity()) continue;
-                for (std::size_t k = i * width; k < (i + 1) * width; ++k) {
-                    if (d_e != nullptr) d_e[k] += d_y[k];
-                    if (d_m != nullptr) d_m[i] += d_y[k];
-                }
+    on.record(y, [&on, e, mask](const T* d_y) {
+        const std::size_t positions = mask.size(), width = R == 3 ? e.shape()[R - 1] : 1;
+        T* d_e = on.wanted_adjoint(e);
+        T* d_m = on.wanted_adjoint(mask);
+        for (std::size_t i = 0; i < positions; ++i) {
+            if (mask.data()[i] == -std::numeric_limits<T>::infinity()) continue;
+            for (std::size_t k = i * width; k < (i + 1) * width; ++k) {
+                if (d_e != nullptr) d_e[k] += d_y[k];
+                if (d_m != nullptr) d_m[i] += d_y[k];
             }
-        });
-    }
+        }
+    });
     return y;
 }
 
@@ -119,16 +113,12 @@ var<T, R> twin(const ops::window_of_op& operation, const var<T, R>& x, const win
     detail::each_stretch(x.shape(), kept, [&x, out = out](std::size_t from, std::size_t to, std::size_t n) {
         std::copy_n(x.data() + from, n, out + to);
     });
-    if (x.wanted()) {
-        on.record([&on, x, y = y, kept] {
-            const T* d_y = on.reached(y);
-            if (d_y == nullptr) return;
-            T* d_x = on.adjoint(x);
-            detail::each_stretch(x.shape(), kept, [d_x, d_y](std::size_t to, std::size_t from, std::size_t n) {
-                kernels::add(n, d_x + to, d_y + from);
-            });
+    on.record(y, [&on, x, kept](const T* d_y) {
+        T* d_x = on.adjoint(x);
+        detail::each_stretch(x.shape(), kept, [d_x, d_y](std::size_t to, std::size_t from, std::size_t n) {
+            kernels::add(n, d_x + to, d_y + from);
         });
-    }
+    });
     return y;
 }
 
@@ -147,26 +137,22 @@ auto twin(const ops::put_window_op& operation, const X& x_, const W& w_, const w
     detail::each_stretch(x.shape(), kept, [&w, out = out](std::size_t to, std::size_t from, std::size_t n) {
         std::copy_n(w.data() + from, n, out + to);
     });
-    if (y.wanted()) {
-        on.record([&on, x, w, y = y, kept] {
-            const T* d_y = on.reached(y);
-            if (d_y == nullptr) return;
-            if (T* d_x = on.wanted_adjoint(x)) {
-                const std::size_t row = x.size() / std::max<std::size_t>(1, x.shape()[0]);
-                std::size_t b = 0;
-                detail::each_stretch(x.shape(), kept, [&](std::size_t at, std::size_t, std::size_t n) {
-                    const std::size_t first = b * row, last = ++b * row;
-                    kernels::add(at - first, d_x + first, d_y + first);
-                    kernels::add(last - at - n, d_x + at + n, d_y + at + n);
-                });
-            }
-            if (T* d_w = on.wanted_adjoint(w)) {
-                detail::each_stretch(x.shape(), kept, [d_w, d_y](std::size_t from, std::size_t to, std::size_t n) {
-                    kernels::add(n, d_w + to, d_y + from);
-                });
-            }
-        });
-    }
+    on.record(y, [&on, x, w, kept](const T* d_y) {
+        if (T* d_x = on.wanted_adjoint(x)) {
+            const std::size_t row = x.size() / std::max<std::size_t>(1, x.shape()[0]);
+            std::size_t b = 0;
+            detail::each_stretch(x.shape(), kept, [&](std::size_t at, std::size_t, std::size_t n) {
+                const std::size_t first = b * row, last = ++b * row;
+                kernels::add(at - first, d_x + first, d_y + first);
+                kernels::add(last - at - n, d_x + at + n, d_y + at + n);
+            });
+        }
+        if (T* d_w = on.wanted_adjoint(w)) {
+            detail::each_stretch(x.shape(), kept, [d_w, d_y](std::size_t from, std::size_t to, std::size_t n) {
+                kernels::add(n, d_w + to, d_y + from);
+            });
+        }
+    });
     return y;
 }
 
@@ -181,16 +167,12 @@ var<T, R> twin(const ops::spread_window_op& operation, const var<T, R>& w, const
     detail::each_stretch(y.shape(), kept, [&w, out = out](std::size_t to, std::size_t from, std::size_t n) {
         std::copy_n(w.data() + from, n, out + to);
     });
-    if (w.wanted()) {
-        on.record([&on, w, y = y, kept] {
-            const T* d_y = on.reached(y);
-            if (d_y == nullptr) return;
-            T* d_w = on.adjoint(w);
-            detail::each_stretch(y.shape(), kept, [d_w, d_y](std::size_t from, std::size_t to, std::size_t n) {
-                kernels::add(n, d_w + to, d_y + from);
-            });
+    on.record(y, [&on, w, y = y, kept](const T* d_y) {
+        T* d_w = on.adjoint(w);
+        detail::each_stretch(y.shape(), kept, [d_w, d_y](std::size_t from, std::size_t to, std::size_t n) {
+            kernels::add(n, d_w + to, d_y + from);
         });
-    }
+    });
     return y;
 }
 

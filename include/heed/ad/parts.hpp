@@ -26,17 +26,13 @@ auto twin(const ops::pick_op& operation, const X& x_, const P& at_)
     const var<T, 3> at = on_tape(on, at_);
     auto [y, out] = on.template make<2>(shape, x.wanted());
     operation.compute(shape, x.shape(), x.data(), at.data(), out);
-    if (x.wanted()) {
-        on.record([&on, x, at, y = y] {
-            const T* d_y = on.reached(y);
-            if (d_y == nullptr) return;
-            T* d_x = on.adjoint(x);
-            const std::size_t positions = y.shape()[1], n = x.shape()[1];
-            for (std::size_t i = 0; i < y.size(); ++i) {
-                d_x[i / positions * n + static_cast<std::size_t>(at.data()[i])] += d_y[i];
-            }
-        });
-    }
+    on.record(y, [&on, x, at, y = y](const T* d_y) {
+        T* d_x = on.adjoint(x);
+        const std::size_t positions = y.shape()[1], n = x.shape()[1];
+        for (std::size_t i = 0; i < y.size(); ++i) {
+            d_x[i / positions * n + static_cast<std::size_t>(at.data()[i])] += d_y[i];
+        }
+    });
     return y;
 }
 

@@ -20,18 +20,14 @@ var<T, 0> twin(const ops::penalty_op<Rule>& operation, const var<T, 3>& weights,
     const std::size_t* in_target = on.keep(target.data(), shape[1]);
     T* scratch = on.memory().template array_of<T>(Rule::scratch(shape[0], shape[2]));
     *out = operation.compute(shape, weights.data(), in_source, in_target, scratch);
-    if (weights.wanted()) {
-        on.record([&on, weights, loss = loss, in_source, in_target, scratch] {
-            const T* d_y = on.reached(loss);
-            if (d_y == nullptr) return;
-            T* d_a = on.adjoint(weights);
-            const auto [S, B, positions] = weights.shape();
-            for (std::size_t b = 0; b < B; ++b) {
-                Rule::back(ops::penalty_op<Rule>::path(weights.shape(), weights.data(), b, in_source, in_target),
-                           scratch, *d_y, d_a + b * positions);
-            }
-        });
-    }
+    on.record(loss, [&on, weights, in_source, in_target, scratch](const T* d_y) {
+        T* d_a = on.adjoint(weights);
+        const auto [S, B, positions] = weights.shape();
+        for (std::size_t b = 0; b < B; ++b) {
+            Rule::back(ops::penalty_op<Rule>::path(weights.shape(), weights.data(), b, in_source, in_target), scratch,
+                       *d_y, d_a + b * positions);
+        }
+    });
     return loss;
 }
 
@@ -49,16 +45,12 @@ var<T, 0> twin(const ops::guided_op& operation, const var<T, 3>& weights, const 
     const std::size_t* in_source = on.keep(source.data(), shape[1]);
     const std::size_t* in_target = on.keep(target.data(), shape[1]);
     *out = operation.compute(shape, weights.data(), links, in_source, in_target, floor);
-    if (weights.wanted()) {
-        on.record([&on, weights, loss = loss, links, in_source, in_target, floor] {
-            const T* d_y = on.reached(loss);
-            if (d_y == nullptr) return;
-            T* d_a = on.adjoint(weights);
-            ops::guided_op::each_link(weights.shape(), links, in_source, in_target, [&](std::size_t at, T link) {
-                d_a[at] -= *d_y * link / std::max(weights.data()[at], floor);
-            });
+    on.record(loss, [&on, weights, links, in_source, in_target, floor](const T* d_y) {
+        T* d_a = on.adjoint(weights);
+        ops::guided_op::each_link(weights.shape(), links, in_source, in_target, [&](std::size_t at, T link) {
+            d_a[at] -= *d_y * link / std::max(weights.data()[at], floor);
         });
-    }
+    });
     return loss;
 }
 

@@ -54,24 +54,16 @@ auto twin(const ops::linear_op& operation, const X& x_, const M& W_, const V&...
     if constexpr (sizeof...(V) == 0) {
         auto [y, out] = on.template make<R>(shape, x.wanted() || W.wanted());
         operation.template compute<T>(rows, K, N, x.data(), W.data(), nullptr, out);
-        if (y.wanted()) {
-            on.record([&on, x, W, y = y, rows, K, N] {
-                if (const T* d_y = on.reached(y)) product_back(on, rows, K, N, x.slot(), W.slot(), d_y);
-            });
-        }
+        on.record(y, [&on, x, W, rows, K, N](const T* d_y) { product_back(on, rows, K, N, x.slot(), W.slot(), d_y); });
         return y;
     } else {
         const var<T, 1> b = on_tape(on, b_...);
         auto [y, out] = on.template make<R>(shape, x.wanted() || W.wanted() || b.wanted());
         operation.compute(rows, K, N, x.data(), W.data(), b.data(), out);
-        if (y.wanted()) {
-            on.record([&on, x, W, b, y = y, rows, K, N] {
-                const T* d_y = on.reached(y);
-                if (d_y == nullptr) return;
-                product_back(on, rows, K, N, x.slot(), W.slot(), d_y);
-                if (T* d_b = on.wanted_adjoint(b)) kernels::add_columns(rows, N, d_b, d_y);
-            });
-        }
+        on.record(y, [&on, x, W, b, rows, K, N](const T* d_y) {
+            product_back(on, rows, K, N, x.slot(), W.slot(), d_y);
+            if (T* d_b = on.wanted_adjoint(b)) kernels::add_columns(rows, N, d_b, d_y);
+        });
         return y;
     }
 }
@@ -88,19 +80,15 @@ auto twin(const ops::matvec_op& operation, const X& x_, const V& v_)
     auto [y, out] = on.template make<2>(shape, x.wanted() || v.wanted());
     const std::size_t rows = y.size(), n = v.size();
     for (std::size_t r = 0; r < rows; ++r) out[r] = kernels::dot(n, x.data() + r * n, v.data());
-    if (y.wanted()) {
-        on.record([&on, x, v, y = y, rows, n] {
-            const T* d_y = on.reached(y);
-            if (d_y == nullptr) return;
-            T* d_x = on.wanted_adjoint(x);
-            T* d_v = on.wanted_adjoint(v);
-            for (std::size_t r = 0; r < rows; ++r) {
-                if (d_y[r] == T(0)) continue;  // a masked position: whatever is there stays there
-                if (d_x != nullptr) kernels::add_scaled(n, d_x + r * n, d_y[r], v.data());
-                if (d_v != nullptr) kernels::add_scaled(n, d_v, d_y[r], x.data() + r * n);
-            }
-        });
-    }
+    on.record(y, [&on, x, v, rows, n](const T* d_y) {
+        T* d_x = on.wanted_adjoint(x);
+        T* d_v = on.wanted_adjoint(v);
+        for (std::size_t r = 0; r < rows; ++r) {
+            if (d_y[r] == T(0)) continue;  // a masked position: whatever is there stays there
+            if (d_x != nullptr) kernels::add_scaled(n, d_x + r * n, d_y[r], v.data());
+            if (d_v != nullptr) kernels::add_scaled(n, d_v, d_y[r], x.data() + r * n);
+        }
+    });
     return y;
 }
 
@@ -116,19 +104,15 @@ auto twin(const ops::dot_each_op& operation, const Q& q_, const K& k_)
     auto [y, out] = on.template make<2>(shape, q.wanted() || k.wanted());
     const std::size_t rows = y.size(), positions = shape[1], n = q.shape()[1];
     for (std::size_t r = 0; r < rows; ++r) out[r] = kernels::dot(n, q.data() + r / positions * n, k.data() + r * n);
-    if (y.wanted()) {
-        on.record([&on, q, k, y = y, rows, positions, n] {
-            const T* d_y = on.reached(y);
-            if (d_y == nullptr) return;
-            T* d_q = on.wanted_adjoint(q);
-            T* d_k = on.wanted_adjoint(k);
-            for (std::size_t r = 0; r < rows; ++r) {
-                if (d_y[r] == T(0)) continue;
-                if (d_q != nullptr) kernels::add_scaled(n, d_q + r / positions * n, d_y[r], k.data() + r * n);
-                if (d_k != nullptr) kernels::add_scaled(n, d_k + r * n, d_y[r], q.data() + r / positions * n);
-            }
-        });
-    }
+    on.record(y, [&on, q, k, rows, positions, n](const T* d_y) {
+        T* d_q = on.wanted_adjoint(q);
+        T* d_k = on.wanted_adjoint(k);
+        for (std::size_t r = 0; r < rows; ++r) {
+            if (d_y[r] == T(0)) continue;
+            if (d_q != nullptr) kernels::add_scaled(n, d_q + r / positions * n, d_y[r], k.data() + r * n);
+            if (d_k != nullptr) kernels::add_scaled(n, d_k + r * n, d_y[r], q.data() + r / positions * n);
+        }
+    });
     return y;
 }
 
@@ -143,22 +127,18 @@ auto twin(const ops::weighted_sum_op& operation, const W& weights_, const H& val
     const var<T, 3> values = on_tape(on, values_);
     auto [context, out] = on.template make<2>(shape, weights.wanted() || values.wanted());
     operation.compute(values.shape(), weights.data(), values.data(), out);
-    if (context.wanted()) {
-        on.record([&on, weights, values, context = context] {
-            const T* d_c = on.reached(context);
-            if (d_c == nullptr) return;
-            T* d_w = on.wanted_adjoint(weights);
-            T* d_h = on.wanted_adjoint(values);
-            const auto [B, positions, D] = values.shape();
-            for (std::size_t r = 0; r < B * positions; ++r) {
-                const T* d = d_c + r / positions * D;
-                if (d_w != nullptr) d_w[r] += kernels::dot(D, d, values.data() + r * D);
-                if (d_h != nullptr && weights.data()[r] != T(0)) {
-                    kernels::add_scaled(D, d_h + r * D, weights.data()[r], d);
-                }
+    on.record(context, [&on, weights, values](const T* d_c) {
+        T* d_w = on.wanted_adjoint(weights);
+        T* d_h = on.wanted_adjoint(values);
+        const auto [B, positions, D] = values.shape();
+        for (std::size_t r = 0; r < B * positions; ++r) {
+            const T* d = d_c + r / positions * D;
+            if (d_w != nullptr) d_w[r] += kernels::dot(D, d, values.data() + r * D);
+            if (d_h != nullptr && weights.data()[r] != T(0)) {
+                kernels::add_scaled(D, d_h + r * D, weights.data()[r], d);
             }
-        });
-    }
+        }
+    });
     return context;
 }
 
@@ -172,27 +152,21 @@ auto twin(const ops::elementwise_sum_op& operation, const W& weights_, const H& 
     const var<T, 3> weights = on_tape(on, weights_), values = on_tape(on, values_);
     auto [context, out] = on.template make<2>(shape, weights.wanted() || values.wanted());
     operation.compute(values.shape(), weights.data(), values.data(), out);
-    if (context.wanted()) {
-        on.record([&on, weights, values, context = context] {
-            const T* d_c = on.reached(context);
-            if (d_c == nullptr) return;
-            T* d_w = on.wanted_adjoint(weights);
-            T* d_h = on.wanted_adjoint(values);
-            const auto [B, positions, D] = values.shape();
-            const auto product = [](auto sum, auto d, auto x) { return sum + d * x; };
-            for (std::size_t r = 0; r < B * positions; ++r) {
-                const T* d = d_c + r / positions * D;
-                if (d_w != nullptr) {
-                    simd::transform(D, d_w + r * D, product, static_cast<const T*>(d_w + r * D), d,
-                                    values.data() + r * D);
-                }
-                if (d_h != nullptr) {
-                    simd::transform(D, d_h + r * D, product, static_cast<const T*>(d_h + r * D), d,
-                                    weights.data() + r * D);
-                }
+    on.record(context, [&on, weights, values](const T* d_c) {
+        T* d_w = on.wanted_adjoint(weights);
+        T* d_h = on.wanted_adjoint(values);
+        const auto [B, positions, D] = values.shape();
+        const auto product = [](auto sum, auto d, auto x) { return sum + d * x; };
+        for (std::size_t r = 0; r < B * positions; ++r) {
+            const T* d = d_c + r / positions * D;
+            if (d_w != nullptr) {
+                simd::transform(D, d_w + r * D, product, static_cast<const T*>(d_w + r * D), d, values.data() + r * D);
             }
-        });
-    }
+            if (d_h != nullptr) {
+                simd::transform(D, d_h + r * D, product, static_cast<const T*>(d_h + r * D), d, weights.data() + r * D);
+            }
+        }
+    });
     return context;
 }
 

@@ -21,14 +21,10 @@ auto twin(const ops::linear_onto_op& operation, const Y& base_, const X& x_, con
     auto [y, out] = on.template make<R>(base.shape(), base.wanted() || x.wanted() || W.wanted());
     std::copy_n(base.data(), base.size(), out);
     blas::gemm(blas::op::plain, blas::op::plain, rows, N, K, x.data(), W.data(), T(1), out);
-    if (y.wanted()) {
-        on.record([&on, base, x, W, y = y, rows, K, N] {
-            const T* d_y = on.reached(y);
-            if (d_y == nullptr) return;
-            if (T* d_base = on.wanted_adjoint(base)) kernels::add(base.size(), d_base, d_y);
-            product_back(on, rows, K, N, x.slot(), W.slot(), d_y);
-        });
-    }
+    on.record(y, [&on, base, x, W, rows, K, N](const T* d_y) {
+        if (T* d_base = on.wanted_adjoint(base)) kernels::add(base.size(), d_base, d_y);
+        product_back(on, rows, K, N, x.slot(), W.slot(), d_y);
+    });
     return y;
 }
 
@@ -40,11 +36,7 @@ var<T, 2> twin(const ops::repeat_op&, const var<T, 1>& x, std::size_t batch)
     const std::size_t n = x.size();
     auto [y, out] = on.template make<2>({batch, n}, x.wanted());
     for (std::size_t b = 0; b < batch; ++b) std::copy_n(x.data(), n, out + b * n);
-    if (x.wanted()) {
-        on.record([&on, x, y = y, batch, n] {
-            if (const T* d_y = on.reached(y)) kernels::add_columns(batch, n, on.adjoint(x), d_y);
-        });
-    }
+    on.record(y, [&on, x, batch, n](const T* d_y) { kernels::add_columns(batch, n, on.adjoint(x), d_y); });
     return y;
 }
 
@@ -71,31 +63,27 @@ auto twin(const ops::gru_op& operation, const X& inputs_, const S& hidden_, cons
         operation.compute(step, U.data(), U_h.data(), recurrent, saved, reset_hidden, out);
         on.memory().release(before);
     }
-    if (wanted) {
-        on.record([&on, inputs, hidden, U, U_h, next = next, saved, reset_hidden, step] {
-            const T* d_next = on.reached(next);
-            if (d_next == nullptr) return;
-            const std::size_t rows = step.batch, width = step.width;
-            // ∂a_z|∂a_r|∂a_h: the gradient of the inputs and of the products alike. It becomes the inputs' adjoint
-            // where that is still empty, and must stay as it is either way: weight gradients wait for it.
-            const bool owned = inputs.wanted() && inputs.slot().adjoint == nullptr && inputs.slot().whole == nullptr;
-            T* d_sums = owned ? on.accumulate(inputs.slot()).data : on.memory().template array_of<T>(3 * rows * width);
-            T* d_hidden = on.wanted_adjoint(hidden);
-            kernels::gru_blend_backward(step, saved, d_next, d_sums, 3 * width, d_hidden);
-            T* d_reset = on.memory().template array_of<T>(rows * width);
-            blas::gemm(blas::op::plain, blas::op::transposed, rows, width, width,
-                       static_cast<const T*>(d_sums + 2 * width), 3 * width, U_h.data(), width, T(0), d_reset, width);
-            kernels::gru_gates_backward(step, saved, d_reset, d_sums, 3 * width, d_hidden);
-            if (d_hidden != nullptr) {
-                blas::gemm(blas::op::plain, blas::op::transposed, rows, width, 2 * width, static_cast<const T*>(d_sums),
-                           3 * width, U.data(), 2 * width, T(1), d_hidden, width);
-            }
-            weight_back<T>(on, rows, width, 2 * width, step.hidden, U.slot(), d_sums, 3 * width);
-            weight_back<T>(on, rows, width, width, reset_hidden, U_h.slot(), d_sums + 2 * width, 3 * width);
-            if (owned) inputs.slot().lent = true;  // others that use the inputs, too, must leave d_sums as it is
-            if (!owned && inputs.wanted()) kernels::add(3 * rows * width, on.adjoint(inputs), d_sums);
-        });
-    }
+    on.record(next, [&on, inputs, hidden, U, U_h, saved, reset_hidden, step](const T* d_next) {
+        const std::size_t rows = step.batch, width = step.width;
+        // ∂a_z|∂a_r|∂a_h: the gradient of the inputs and of the products alike. It becomes the inputs' adjoint
+        // where that is still empty, and must stay as it is either way: weight gradients wait for it.
+        const bool owned = inputs.wanted() && inputs.slot().adjoint == nullptr && inputs.slot().whole == nullptr;
+        T* d_sums = owned ? on.accumulate(inputs.slot()).data : on.memory().template array_of<T>(3 * rows * width);
+        T* d_hidden = on.wanted_adjoint(hidden);
+        kernels::gru_blend_backward(step, saved, d_next, d_sums, 3 * width, d_hidden);
+        T* d_reset = on.memory().template array_of<T>(rows * width);
+        blas::gemm(blas::op::plain, blas::op::transposed, rows, width, width, static_cast<const T*>(d_sums + 2 * width),
+                   3 * width, U_h.data(), width, T(0), d_reset, width);
+        kernels::gru_gates_backward(step, saved, d_reset, d_sums, 3 * width, d_hidden);
+        if (d_hidden != nullptr) {
+            blas::gemm(blas::op::plain, blas::op::transposed, rows, width, 2 * width, static_cast<const T*>(d_sums),
+                       3 * width, U.data(), 2 * width, T(1), d_hidden, width);
+        }
+        weight_back<T>(on, rows, width, 2 * width, step.hidden, U.slot(), d_sums, 3 * width);
+        weight_back<T>(on, rows, width, width, reset_hidden, U_h.slot(), d_sums + 2 * width, 3 * width);
+        if (owned) inputs.slot().lent = true;  // others that use the inputs, too, must leave d_sums as it is
+        if (!owned && inputs.wanted()) kernels::add(3 * rows * width, on.adjoint(inputs), d_sums);
+    });
     return next;
 }
 
@@ -106,19 +94,15 @@ var<T, R> twin(const ops::maxout_op& operation, const var<T, R>& x)
     tape<T>& on = x.tape();
     auto [y, out] = on.template make<R>(operation.result_shape(x.shape()), x.wanted());
     for (std::size_t i = 0; i < y.size(); ++i) out[i] = std::max(x.data()[2 * i], x.data()[2 * i + 1]);
-    if (x.wanted()) {
-        on.record([&on, x, y = y] {
-            const T* d_y = on.reached(y);
-            if (d_y == nullptr) return;
-            T* d_x = on.adjoint(x);
-            const T* from = x.data();
-            for (std::size_t i = 0; i < y.size(); ++i) {
-                const bool second = from[2 * i + 1] > from[2 * i];
-                d_x[2 * i] += second ? T(0) : d_y[i];
-                d_x[2 * i + 1] += second ? d_y[i] : T(0);
-            }
-        });
-    }
+    on.record(y, [&on, x, y = y](const T* d_y) {
+        T* d_x = on.adjoint(x);
+        const T* from = x.data();
+        for (std::size_t i = 0; i < y.size(); ++i) {
+            const bool second = from[2 * i + 1] > from[2 * i];
+            d_x[2 * i] += second ? T(0) : d_y[i];
+            d_x[2 * i + 1] += second ? d_y[i] : T(0);
+        }
+    });
     return y;
 }
 

@@ -41,27 +41,23 @@ auto twin(const ops::log_probability_op& operation, const E& e_, const D& drawn_
     T* p = on.memory().template array_of<T>(e.size());
     const std::size_t* kept = on.keep(real.data(), real.batch());
     operation.template compute<T>(e.shape(), kept, e.data(), drawn.data(), p, out);
-    if (e.wanted()) {
-        on.record([&on, e, drawn, y = y, p, kept] {
-            const T* d_y = on.reached(y);
-            if (d_y == nullptr) return;
-            T* d_e = on.adjoint(e);
-            const ops::detail::row_plan plan(e.shape(), kept);
-            plan.each_row([&](std::size_t, std::size_t n, std::size_t at, scratch& memory) {
-                T* sum = memory.take<T>(plan.width);
-                std::fill_n(sum, plan.width, T(0));
-                const auto each = [&](auto&& f) {
-                    for (std::size_t t = 0; t < n; ++t) {
-                        for (std::size_t d = 0; d < plan.width; ++d) f(at + t * plan.width + d, d);
-                    }
-                };
-                each([&](std::size_t i, std::size_t d) { sum[d] += drawn.data()[i] != T(0) ? d_y[i] : T(0); });
-                each([&](std::size_t i, std::size_t d) {
-                    d_e[i] += (drawn.data()[i] != T(0) ? d_y[i] : T(0)) - p[i] * sum[d];
-                });
+    on.record(y, [&on, e, drawn, p, kept](const T* d_y) {
+        T* d_e = on.adjoint(e);
+        const ops::detail::row_plan plan(e.shape(), kept);
+        plan.each_row([&](std::size_t, std::size_t n, std::size_t at, scratch& memory) {
+            T* sum = memory.take<T>(plan.width);
+            std::fill_n(sum, plan.width, T(0));
+            const auto each = [&](auto&& f) {
+                for (std::size_t t = 0; t < n; ++t) {
+                    for (std::size_t d = 0; d < plan.width; ++d) f(at + t * plan.width + d, d);
+                }
+            };
+            each([&](std::size_t i, std::size_t d) { sum[d] += drawn.data()[i] != T(0) ? d_y[i] : T(0); });
+            each([&](std::size_t i, std::size_t d) {
+                d_e[i] += (drawn.data()[i] != T(0) ? d_y[i] : T(0)) - p[i] * sum[d];
             });
         });
-    }
+    });
     return y;
 }
 
@@ -77,30 +73,26 @@ var<T, R> twin(const ops::perturb_op& operation, const var<T, R>& e, const lengt
     const std::size_t width = ops::detail::row_plan(e.shape(), kept).width;
     auto* greatest = on.memory().template array_of<std::size_t>(e.shape()[0] * width);
     operation.template compute<T>(e.shape(), kept, stream, strength, e.data(), out, greatest);
-    if (e.wanted()) {
-        on.record([&on, e, y = y, kept, greatest] {
-            const T* d_y = on.reached(y);
-            if (d_y == nullptr) return;
-            T* d_e = on.adjoint(e);
-            const ops::detail::row_plan plan(e.shape(), kept);
-            plan.each_row([&](std::size_t b, std::size_t n, std::size_t at, scratch& memory) {
-                T* sum = memory.take<T>(plan.width);
-                std::fill_n(sum, plan.width, T(0));
-                for (std::size_t t = 0; t < n; ++t) {
-                    for (std::size_t d = 0; d < plan.width; ++d) {
-                        const std::size_t i = at + t * plan.width + d;
-                        if (e.data()[i] == -std::numeric_limits<T>::infinity()) continue;
-                        d_e[i] += d_y[i];
-                        sum[d] += d_y[i];
-                    }
-                }
+    on.record(y, [&on, e, kept, greatest](const T* d_y) {
+        T* d_e = on.adjoint(e);
+        const ops::detail::row_plan plan(e.shape(), kept);
+        plan.each_row([&](std::size_t b, std::size_t n, std::size_t at, scratch& memory) {
+            T* sum = memory.take<T>(plan.width);
+            std::fill_n(sum, plan.width, T(0));
+            for (std::size_t t = 0; t < n; ++t) {
                 for (std::size_t d = 0; d < plan.width; ++d) {
-                    const std::size_t m = greatest[b * plan.width + d];
-                    if (m < n) d_e[at + m * plan.width + d] -= sum[d];
+                    const std::size_t i = at + t * plan.width + d;
+                    if (e.data()[i] == -std::numeric_limits<T>::infinity()) continue;
+                    d_e[i] += d_y[i];
+                    sum[d] += d_y[i];
                 }
-            });
+            }
+            for (std::size_t d = 0; d < plan.width; ++d) {
+                const std::size_t m = greatest[b * plan.width + d];
+                if (m < n) d_e[at + m * plan.width + d] -= sum[d];
+            }
         });
-    }
+    });
     return y;
 }
 
@@ -115,11 +107,7 @@ auto twin(const ops::straight_through_op& operation, const X& value_, const Y& s
     const var<T, R> soft = on_tape(on, soft_);
     auto [y, out] = on.template make<R>(soft.shape(), soft.wanted());
     std::copy_n(view_of(value_).data, soft.size(), out);
-    if (soft.wanted()) {
-        on.record([&on, soft, y = y] {
-            if (const T* d_y = on.reached(y)) kernels::add(soft.size(), on.adjoint(soft), d_y);
-        });
-    }
+    on.record(y, [&on, soft](const T* d_y) { kernels::add(soft.size(), on.adjoint(soft), d_y); });
     return y;
 }
 
@@ -137,40 +125,36 @@ var<T, R> twin(const ops::thin_op& operation, const var<T, R>& weights, const le
     T* scale =
         on.memory().template array_of<T>(weights.shape()[0] * ops::detail::row_plan(weights.shape(), kept).width);
     operation.template compute<T>(weights.shape(), kept, p, stream, renormalise, weights.data(), out, keep, scale);
-    if (weights.wanted()) {
-        on.record([&on, weights, y = y, kept, keep, scale, renormalise] {
-            const T* d_y = on.reached(y);
-            if (d_y == nullptr) return;
-            const T* a = weights.data();
-            T* d_a = on.adjoint(weights);
-            const ops::detail::row_plan plan(weights.shape(), kept);
-            plan.each_row([&](std::size_t b, std::size_t n, std::size_t at, scratch& memory) {
-                const T* r = scale + b * plan.width;
-                T *sum = memory.take<T>(plan.width), *pulled = memory.take<T>(plan.width);
-                std::fill_n(sum, plan.width, T(0));
-                std::fill_n(pulled, plan.width, T(0));
-                const auto each = [&](auto&& f) {
-                    for (std::size_t t = 0; t < n; ++t) {
-                        for (std::size_t d = 0; d < plan.width; ++d) f(at + t * plan.width + d, d);
-                    }
-                };
-                if (!renormalise) {
-                    each([&](std::size_t i, std::size_t d) { d_a[i] += keep[i] != 0 ? r[d] * d_y[i] : T(0); });
-                    return;
+    on.record(y, [&on, weights, kept, keep, scale, renormalise](const T* d_y) {
+        const T* a = weights.data();
+        T* d_a = on.adjoint(weights);
+        const ops::detail::row_plan plan(weights.shape(), kept);
+        plan.each_row([&](std::size_t b, std::size_t n, std::size_t at, scratch& memory) {
+            const T* r = scale + b * plan.width;
+            T *sum = memory.take<T>(plan.width), *pulled = memory.take<T>(plan.width);
+            std::fill_n(sum, plan.width, T(0));
+            std::fill_n(pulled, plan.width, T(0));
+            const auto each = [&](auto&& f) {
+                for (std::size_t t = 0; t < n; ++t) {
+                    for (std::size_t d = 0; d < plan.width; ++d) f(at + t * plan.width + d, d);
                 }
-                each([&](std::size_t i, std::size_t d) {
-                    if (keep[i] == 0) return;
-                    sum[d] += a[i];
-                    pulled[d] += a[i] * d_y[i];
-                });
-                each([&](std::size_t i, std::size_t d) {
-                    if (!(sum[d] > T(0))) return;  // all dropped: 0 whatever the weights are
-                    const T mean = pulled[d] / sum[d];
-                    d_a[i] += keep[i] != 0 ? mean + r[d] * (d_y[i] - mean) : mean;
-                });
+            };
+            if (!renormalise) {
+                each([&](std::size_t i, std::size_t d) { d_a[i] += keep[i] != 0 ? r[d] * d_y[i] : T(0); });
+                return;
+            }
+            each([&](std::size_t i, std::size_t d) {
+                if (keep[i] == 0) return;
+                sum[d] += a[i];
+                pulled[d] += a[i] * d_y[i];
+            });
+            each([&](std::size_t i, std::size_t d) {
+                if (!(sum[d] > T(0))) return;  // all dropped: 0 whatever the weights are
+                const T mean = pulled[d] / sum[d];
+                d_a[i] += keep[i] != 0 ? mean + r[d] * (d_y[i] - mean) : mean;
             });
         });
-    }
+    });
     return y;
 }
 

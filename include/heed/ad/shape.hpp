@@ -24,18 +24,14 @@ auto twin(const ops::concat_op& operation, const A& a_, const B& b_)
         to = std::copy_n(a.data() + row * n, n, to);
         to = std::copy_n(b.data() + row * m, m, to);
     }
-    if (y.wanted()) {
-        on.record([&on, a, b, y = y, n, m, rows] {
-            const T* d_y = on.reached(y);
-            if (d_y == nullptr) return;
-            T* d_a = on.wanted_adjoint(a);
-            T* d_b = on.wanted_adjoint(b);
-            for (std::size_t row = 0; row < rows; ++row) {
-                if (d_a != nullptr) kernels::add(n, d_a + row * n, d_y + row * (n + m));
-                if (d_b != nullptr) kernels::add(m, d_b + row * m, d_y + row * (n + m) + n);
-            }
-        });
-    }
+    on.record(y, [&on, a, b, n, m, rows](const T* d_y) {
+        T* d_a = on.wanted_adjoint(a);
+        T* d_b = on.wanted_adjoint(b);
+        for (std::size_t row = 0; row < rows; ++row) {
+            if (d_a != nullptr) kernels::add(n, d_a + row * n, d_y + row * (n + m));
+            if (d_b != nullptr) kernels::add(m, d_b + row * m, d_y + row * (n + m) + n);
+        }
+    });
     return y;
 }
 
@@ -47,15 +43,11 @@ var<T, 2> twin(const ops::step_of_op& operation, const var<T, 3>& x, std::size_t
     auto [y, out] = on.template make<2>(operation.result_shape(x.shape(), s), x.wanted());
     const auto [B, S, N] = x.shape();
     for (std::size_t b = 0; b < B; ++b) std::copy_n(x.data() + (b * S + s) * N, N, out + b * N);
-    if (x.wanted()) {
-        on.record([&on, x, y = y, s] {
-            const T* d_y = on.reached(y);
-            if (d_y == nullptr) return;
-            T* d_x = on.adjoint(x);
-            const auto [rows, steps, n] = x.shape();
-            for (std::size_t b = 0; b < rows; ++b) kernels::add(n, d_x + (b * steps + s) * n, d_y + b * n);
-        });
-    }
+    on.record(y, [&on, x, s](const T* d_y) {
+        T* d_x = on.adjoint(x);
+        const auto [rows, steps, n] = x.shape();
+        for (std::size_t b = 0; b < rows; ++b) kernels::add(n, d_x + (b * steps + s) * n, d_y + b * n);
+    });
     return y;
 }
 
@@ -80,9 +72,7 @@ var<T, R + 1> twin(const ops::stack_op& operation, const std::vector<var<T, R>>&
     for (const auto& part : parts) to = std::copy_n(part.data(), part.size(), to);
     if (wanted) {
         const var<T, R>* kept = on.keep(parts.data(), parts.size());
-        on.record([&on, y = y, kept, count = parts.size()] {
-            const T* d_y = on.reached(y);
-            if (d_y == nullptr) return;
+        on.record(y, [&on, kept, count = parts.size()](const T* d_y) {
             for (std::size_t i = 0; i < count; ++i) {
                 if (T* d_x = on.wanted_adjoint(kept[i])) kernels::add(kept[i].size(), d_x, d_y + i * kept[i].size());
             }
@@ -100,15 +90,11 @@ var<T, 3> twin(const ops::swap_axes_op& operation, const var<T, 3>& x)
     auto [y, out] = on.template make<3>({shape[1], shape[0], shape[2]}, x.wanted());
     operation.template each_row<T>(
         shape, [&, out = out](std::size_t from, std::size_t to) { std::copy_n(x.data() + from, shape[2], out + to); });
-    if (x.wanted()) {
-        on.record([&on, x, y = y] {
-            const T* d_y = on.reached(y);
-            if (d_y == nullptr) return;
-            T* d_x = on.adjoint(x);
-            ops::swap_axes_op::each_row<T>(
-                x.shape(), [&](std::size_t from, std::size_t to) { kernels::add(x.shape()[2], d_x + from, d_y + to); });
-        });
-    }
+    on.record(y, [&on, x](const T* d_y) {
+        T* d_x = on.adjoint(x);
+        ops::swap_axes_op::each_row<T>(
+            x.shape(), [&](std::size_t from, std::size_t to) { kernels::add(x.shape()[2], d_x + from, d_y + to); });
+    });
     return y;
 }
 
@@ -126,17 +112,13 @@ var<T, 3> twin(const ops::clear_padding_op&, const var<T, 3>& x, const lengths& 
         std::copy_n(x.data() + b * positions * D, kept[b] * D, row);
         std::fill_n(row + kept[b] * D, (positions - kept[b]) * D, T(0));
     }
-    if (x.wanted()) {
-        on.record([&on, x, y = y, kept] {
-            const T* d_y = on.reached(y);
-            if (d_y == nullptr) return;
-            T* d_x = on.adjoint(x);
-            const std::size_t block = x.shape()[1] * x.shape()[2];
-            for (std::size_t b = 0; b < x.shape()[0]; ++b) {
-                kernels::add(kept[b] * x.shape()[2], d_x + b * block, d_y + b * block);
-            }
-        });
-    }
+    on.record(y, [&on, x, kept](const T* d_y) {
+        T* d_x = on.adjoint(x);
+        const std::size_t block = x.shape()[1] * x.shape()[2];
+        for (std::size_t b = 0; b < x.shape()[0]; ++b) {
+            kernels::add(kept[b] * x.shape()[2], d_x + b * block, d_y + b * block);
+        }
+    });
     return y;
 }
 
@@ -152,16 +134,12 @@ var<T, R - 1> twin(const ops::sum_last_op& operation, const var<T, R>& x)
         for (std::size_t k = 0; k < n; ++k) sum += x.data()[i * n + k];
         out[i] = sum;
     }
-    if (x.wanted()) {
-        on.record([&on, x, y = y, n] {
-            const T* d_y = on.reached(y);
-            if (d_y == nullptr) return;
-            T* d_x = on.adjoint(x);
-            for (std::size_t i = 0; i < y.size(); ++i) {
-                for (std::size_t k = 0; k < n; ++k) d_x[i * n + k] += d_y[i];
-            }
-        });
-    }
+    on.record(y, [&on, x, y = y, n](const T* d_y) {
+        T* d_x = on.adjoint(x);
+        for (std::size_t i = 0; i < y.size(); ++i) {
+            for (std::size_t k = 0; k < n; ++k) d_x[i * n + k] += d_y[i];
+        }
+    });
     return y;
 }
 
@@ -176,11 +154,7 @@ var<T, 0> twin(const ops::inner_op&, const var<T, R>& x, const C& c)
     T sum = 0;
     for (std::size_t i = 0; i < x.size(); ++i) sum += x.data()[i] * constants[i];
     *out = sum;
-    if (x.wanted()) {
-        on.record([&on, x, y = y, constants] {
-            if (const T* d_y = on.reached(y)) kernels::add_scaled(x.size(), on.adjoint(x), *d_y, constants);
-        });
-    }
+    on.record(y, [&on, x, constants](const T* d_y) { kernels::add_scaled(x.size(), on.adjoint(x), *d_y, constants); });
     return y;
 }
 

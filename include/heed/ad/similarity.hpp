@@ -15,22 +15,18 @@ var<T, R> twin(const ops::unit_op& operation, const var<T, R>& x)
     auto [y, out] = on.template make<R>(x.shape(), x.wanted());
     const std::size_t n = x.shape()[R - 1], rows = n == 0 ? 0 : x.size() / n;
     operation.compute(rows, n, x.data(), out);
-    if (x.wanted()) {
-        on.record([&on, x, y = y, rows, n] {
-            const T* d_y = on.reached(y);
-            if (d_y == nullptr) return;
-            T* d_x = on.adjoint(x);
-            for (std::size_t r = 0; r < rows * n; r += n) {
-                const auto by = ops::unit_op::inverse(n, x.data() + r);
-                if (by.second == T(0)) continue;
-                const T along = kernels::dot(n, y.data() + r, d_y + r);
-                const auto across = [by, along](auto sum, auto u, auto d) {
-                    return sum + (d - u * along) * by.first * by.second;
-                };
-                simd::transform(n, d_x + r, across, static_cast<const T*>(d_x + r), y.data() + r, d_y + r);
-            }
-        });
-    }
+    on.record(y, [&on, x, y = y, rows, n](const T* d_y) {
+        T* d_x = on.adjoint(x);
+        for (std::size_t r = 0; r < rows * n; r += n) {
+            const auto by = ops::unit_op::inverse(n, x.data() + r);
+            if (by.second == T(0)) continue;
+            const T along = kernels::dot(n, y.data() + r, d_y + r);
+            const auto across = [by, along](auto sum, auto u, auto d) {
+                return sum + (d - u * along) * by.first * by.second;
+            };
+            simd::transform(n, d_x + r, across, static_cast<const T*>(d_x + r), y.data() + r, d_y + r);
+        }
+    });
     return y;
 }
 
@@ -70,15 +66,11 @@ var<T, R> match(tape<T>& on, const shape_of_rank<R>& shape, const shape_of_rank<
     const std::size_t D = y.shape()[2];
     auto [A, out] = on.template make<R>(shape, x.wanted() || y.wanted());
     ops::match_matrix_op::compute(as, D, real_x, real_y, x.data(), y.data(), out);
-    if (A.wanted()) {
-        on.record([&on, x, y, A = A, as, D, real_x, real_y] {
-            const T* d_A = on.reached(A);
-            if (d_A == nullptr) return;
-            T* d_x = on.wanted_adjoint(x);
-            T* d_y = on.wanted_adjoint(y);
-            match_back(as, D, real_x, real_y, x.data(), y.data(), A.data(), d_A, d_x, d_y);
-        });
-    }
+    on.record(A, [&on, x, y, A = A, as, D, real_x, real_y](const T* d_A) {
+        T* d_x = on.wanted_adjoint(x);
+        T* d_y = on.wanted_adjoint(y);
+        match_back(as, D, real_x, real_y, x.data(), y.data(), A.data(), d_A, d_x, d_y);
+    });
     return A;
 }
 

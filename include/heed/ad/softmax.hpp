@@ -15,19 +15,15 @@ var<T, R> twin(const ops::softmax_op& operation, const var<T, R>& scores, const 
     auto [weights, out] = on.template make<R>(scores.shape(), scores.wanted());
     const std::size_t* kept = on.keep(real.data(), real.batch());
     operation.template compute<T>(scores.shape(), kept, scores.data(), out);
-    if (scores.wanted()) {
-        on.record([&on, scores, weights = weights, kept] {
-            const T* d_w = on.reached(weights);
-            if (d_w == nullptr) return;
-            const auto& shape = scores.shape();
-            T* d_e = on.adjoint(scores);
-            if constexpr (R == 2) {
-                kernels::softmax_backward(shape[0], shape[1], kept, weights.data(), d_w, d_e);
-            } else {
-                kernels::softmax_per_dimension_backward(shape[0], shape[1], shape[2], kept, weights.data(), d_w, d_e);
-            }
-        });
-    }
+    on.record(weights, [&on, scores, weights = weights, kept](const T* d_w) {
+        const auto& shape = scores.shape();
+        T* d_e = on.adjoint(scores);
+        if constexpr (R == 2) {
+            kernels::softmax_backward(shape[0], shape[1], kept, weights.data(), d_w, d_e);
+        } else {
+            kernels::softmax_per_dimension_backward(shape[0], shape[1], shape[2], kept, weights.data(), d_w, d_e);
+        }
+    });
     return weights;
 }
 

@@ -17,15 +17,11 @@ var<T, R> twin(const ops::sparse_weights_op<power>& operation, const var<T, R>& 
     auto [weights, out] = on.template make<R>(scores.shape(), scores.wanted());
     const std::size_t* kept = on.keep(real.data(), real.batch());
     operation.template compute<T>(scores.shape(), kept, scores.data(), out);
-    if (scores.wanted()) {
-        on.record([&on, scores, weights = weights, kept] {
-            const T* d_w = on.reached(weights);
-            if (d_w == nullptr) return;
-            const auto& shape = scores.shape();
-            kernels::sparse_weights_backward<power>(shape[0], shape[1], ops::detail::width_of(shape), kept,
-                                                    weights.data(), d_w, on.adjoint(scores));
-        });
-    }
+    on.record(weights, [&on, scores, weights = weights, kept](const T* d_w) {
+        const auto& shape = scores.shape();
+        kernels::sparse_weights_backward<power>(shape[0], shape[1], ops::detail::width_of(shape), kept, weights.data(),
+                                                d_w, on.adjoint(scores));
+    });
     return weights;
 }
 
@@ -38,20 +34,16 @@ var<T, R> twin(const ops::sigmoid_weights_op& operation, const var<T, R>& scores
     auto [weights, out] = on.template make<R>(scores.shape(), scores.wanted());
     const std::size_t* kept = on.keep(real.data(), real.batch());
     operation.template compute<T>(scores.shape(), kept, bias, scores.data(), out);
-    if (scores.wanted()) {
-        on.record([&on, scores, weights = weights, kept] {
-            const T* d_w = on.reached(weights);
-            if (d_w == nullptr) return;
-            const auto& shape = scores.shape();
-            const std::size_t width = ops::detail::width_of(shape), row = shape[1] * width;
-            T* d_e = on.adjoint(scores);
-            for (std::size_t b = 0; b < shape[0]; ++b) {
-                simd::transform(
-                    kept[b] * width, d_e + b * row, [](auto d, auto a, auto g) { return d + a * (1 - a) * g; },
-                    static_cast<const T*>(d_e + b * row), weights.data() + b * row, d_w + b * row);
-            }
-        });
-    }
+    on.record(weights, [&on, scores, weights = weights, kept](const T* d_w) {
+        const auto& shape = scores.shape();
+        const std::size_t width = ops::detail::width_of(shape), row = shape[1] * width;
+        T* d_e = on.adjoint(scores);
+        for (std::size_t b = 0; b < shape[0]; ++b) {
+            simd::transform(
+                kept[b] * width, d_e + b * row, [](auto d, auto a, auto g) { return d + a * (1 - a) * g; },
+                static_cast<const T*>(d_e + b * row), weights.data() + b * row, d_w + b * row);
+        }
+    });
     return weights;
 }
 
@@ -67,17 +59,13 @@ auto twin(const ops::scale_from_greatest_op& operation, const E& e_, const S& se
     auto [y, out] = on.template make<R>(e.shape(), e.wanted());
     const std::size_t* kept = on.keep(real.data(), real.batch());
     operation.template compute<T>(e.shape(), kept, factor, e.data(), view_of(seen).data, out);
-    if (e.wanted()) {
-        on.record([&on, e, y = y, kept, by = static_cast<T>(factor)] {
-            const T* d_y = on.reached(y);
-            if (d_y == nullptr) return;
-            T* d_e = on.adjoint(e);
-            const std::size_t width = ops::detail::width_of(e.shape()), row = e.shape()[1] * width;
-            for (std::size_t b = 0; b < e.shape()[0]; ++b) {
-                kernels::add_scaled(kept[b] * width, d_e + b * row, by, d_y + b * row);
-            }
-        });
-    }
+    on.record(y, [&on, e, kept, by = static_cast<T>(factor)](const T* d_y) {
+        T* d_e = on.adjoint(e);
+        const std::size_t width = ops::detail::width_of(e.shape()), row = e.shape()[1] * width;
+        for (std::size_t b = 0; b < e.shape()[0]; ++b) {
+            kernels::add_scaled(kept[b] * width, d_e + b * row, by, d_y + b * row);
+        }
+    });
     return y;
 }
 

@@ -162,14 +162,27 @@ public:
         return {*this, s, shape};
     }
 
-    /// Remember how to go back through an operation. Skipped by the caller where nothing it depends on is wanted.
+    /// Remember how to go back through the operation that made y: back(∂y), once something has reached y. Nothing is
+    /// remembered where nobody wants y's derivative.
+    template <std::size_t N, class Back>
+    void record(const var<T, N>& y, Back back)
+    {
+        if (!y.wanted()) return;
+        push(
+            &y.slot(),
+            [](tape& on, slot<T>* made, void* closure) {
+                if (const T* d_y = on.reached(*made)) (*static_cast<Back*>(closure))(d_y);
+            },
+            back);
+    }
+
+    /// The same for an operation with several results: `back()` asks for what has `reached` them. Skipped by the caller
+    /// where nothing it depends on is wanted.
     template <class Back>
     void record(Back back)
     {
-        static_assert(std::is_trivially_destructible_v<Back>,
-                      "heed: a closure on the tape must be trivially destructible: keep tensors in the tape's memory");
-        Back* kept = new (memory_.allocate(sizeof(Back))) Back(back);
-        entries_.push_back({[](tape&, slot<T>*, void* closure) { (*static_cast<Back*>(closure))(); }, nullptr, kept});
+        push(
+            nullptr, [](tape&, slot<T>*, void* closure) { (*static_cast<Back*>(closure))(); }, back);
     }
 
     /// The adjoint of a slot; zeros where nobody has added to it yet.
@@ -205,12 +218,15 @@ public:
     }
 
     /// The adjoint if anything has reached it, else nullptr: the operation behind it has nothing to do.
+    const T* reached(slot<T>& s)
+    {
+        if (s.adjoint == nullptr && s.whole != nullptr && s.whole->adjoint != nullptr) return adjoint(s);
+        return s.adjoint;
+    }
     template <std::size_t N>
     const T* reached(const var<T, N>& x)
     {
-        slot<T>& s = x.slot();
-        if (s.adjoint == nullptr && s.whole != nullptr && s.whole->adjoint != nullptr) return adjoint(s);
-        return s.adjoint;
+        return reached(x.slot());
     }
 
     /// Where a product may write its gradient: beta 0 into fresh memory spares the zeros, beta 1 adds.
@@ -278,6 +294,14 @@ private:
         slot<T>* of;
         void* closure;
     };
+
+    template <class Back>
+    void push(slot<T>* of, void (*back)(tape&, slot<T>*, void*), const Back& closure)
+    {
+        static_assert(std::is_trivially_destructible_v<Back>,
+                      "heed: a closure on the tape must be trivially destructible: keep tensors in the tape's memory");
+        entries_.push_back({back, of, new (memory_.allocate(sizeof(Back))) Back(closure)});
+    }
 
     slot<T>& new_slot(const T* value, std::size_t size)
     {

@@ -22,9 +22,7 @@ var<T, 3> twin(const ops::lookup_op& operation, const var<T, 2>& table, const wo
     operation.compute(words, width, table.data(), out);
     if (table.wanted()) {
         const std::uint32_t* ids = on.keep(words.ids.data(), words.ids.size());
-        on.record([&on, table, y = y, ids, count = words.ids.size(), width] {
-            const T* d_y = on.reached(y);
-            if (d_y == nullptr) return;
+        on.record(y, [&on, table, ids, count = words.ids.size(), width](const T* d_y) {
             slot<T>& s = table.slot();
             if (s.leaf) {
                 auto* use = on.memory().template array_of<waiting_rows<T>>(1);
@@ -64,16 +62,12 @@ var<T, R> twin(const ops::dropout_op&, const var<T, R>& x, double rate, std::uin
             }
         },
         64);
-    if (x.wanted()) {
-        on.record([&on, x, y = y, mask] {
-            const T* d_y = on.reached(y);
-            if (d_y == nullptr) return;
-            T* d_x = on.adjoint(x);
-            simd::parallel_transform(
-                x.size(), d_x, [](auto sum, auto m, auto d) { return sum + m * d; }, static_cast<const T*>(d_x),
-                static_cast<const T*>(mask), d_y);
-        });
-    }
+    on.record(y, [&on, x, mask](const T* d_y) {
+        T* d_x = on.adjoint(x);
+        simd::parallel_transform(
+            x.size(), d_x, [](auto sum, auto m, auto d) { return sum + m * d; }, static_cast<const T*>(d_x),
+            static_cast<const T*>(mask), d_y);
+    });
     return y;
 }
 
@@ -100,9 +94,7 @@ var<T, 0> twin(const ops::cross_entropy_op& operation, const var<T, 3>& x, const
     ops::linear_op::compute<T>(rows, N, V, x.data(), W.data(), nullptr, logits);
     *out = static_cast<T>(kernels::cross_entropy_in_place(rows, V, logits, targets.words.ids.data(), weights, smoothing,
                                                           losses, b.data()));
-    on.record([&on, x, W, b, loss = loss, logits, rows, N, V] {
-        const T* d_loss = on.reached(loss);
-        if (d_loss == nullptr) return;
+    on.record(loss, [&on, x, W, b, logits, rows, N, V](const T* d_loss) {
         if (*d_loss != T(1)) {
             const T factor = *d_loss;
             simd::parallel_transform(

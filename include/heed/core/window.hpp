@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <utility>
 #include <vector>
@@ -8,6 +9,20 @@
 #include <heed/core/mask.hpp>
 
 namespace heed {
+
+/// Positions of a row that follow each other: from `first`, `count` of them.
+struct stretch {
+    std::size_t first = 0;
+    std::size_t count = 0;
+
+    /// The positions within `reach` of a centre, as far as a row of n has them.
+    static stretch around(std::size_t centre, std::size_t reach, std::size_t n)
+    {
+        const std::size_t first = centre > reach ? centre - reach : 0;
+        const std::size_t last = std::min(centre + reach + 1, n);
+        return first < last ? stretch{first, last - first} : stretch{};
+    }
+};
 
 /// A stretch of positions of each row: from begin[b], count[b] of them, at most `width`.
 struct window {
@@ -23,11 +38,9 @@ struct window {
         std::vector<std::size_t> count;
         w.width = 2 * reach + 1;
         for (std::size_t b = 0; b < real.batch(); ++b) {
-            const std::size_t at = centre(b);
-            const std::size_t first = at > reach ? at - reach : 0;
-            const std::size_t last = at + reach + 1 < real[b] ? at + reach + 1 : real[b];
-            w.begin.push_back(first < last ? first : 0);
-            count.push_back(first < last ? last - first : 0);
+            const stretch here = stretch::around(centre(b), reach, real[b]);
+            w.begin.push_back(here.first);
+            count.push_back(here.count);
         }
         w.count = lengths(std::move(count));
         return w;

@@ -23,11 +23,6 @@ struct dot_step {
     const T* values;                                 // [B,T,D]
 };
 
-/// Some positions that follow each other.
-struct stretch {
-    std::size_t first, count;
-};
-
 /// One sentence: n positions of keys and values. weights [n], context [D].
 template <class T>
 [[gnu::noinline]] void dot_forward_row(std::size_t n, std::size_t alignment, std::size_t width, const T* query,

@@ -39,6 +39,12 @@ struct local_m {
     static constexpr bool ages = detail::ages_inside<Inner>();
     static constexpr bool ignores_offset = detail::offset_ignored_inside<Inner>();
 
+    /// What target word t looks at in a row of n source words.
+    stretch stretch_at(std::size_t t, std::size_t n) const
+    {
+        return stretch::around(centre(t, n), std::min(reach, n), n);
+    }
+
     auto focus(const auto& at, std::size_t positions) const requires(detail::may_cut<Inner, History>)
     {
         return detail::found_window<local_m>{around(at, positions), {}};
@@ -78,11 +84,13 @@ struct local_m {
     }
 
 private:
+    // p_t
+    static std::size_t centre(std::size_t t, std::size_t n) { return n == 0 ? 0 : std::min(t, n - 1); }
+
     window around(const auto& at, std::size_t positions) const
     {
-        window w = window::around(at.real, std::min(reach, positions), [&at](std::size_t b) {
-            return at.real[b] == 0 ? 0 : std::min(at.step, at.real[b] - 1);
-        });
+        window w = window::around(at.real, std::min(reach, positions),
+                                  [&at](std::size_t b) { return centre(at.step, at.real[b]); });
         w.width = std::min(w.width, positions);
         return w;
     }
@@ -91,11 +99,7 @@ private:
     {
         using moment_type = std::remove_cvref_t<decltype(at)>;
         if constexpr (detail::cut_by<moment_type, local_m>) {
-            if constexpr (detail::remembers<Inner>) {
-                return inner(scores, memory, at);
-            } else {
-                return inner(scores, at);
-            }
+            return detail::weigh_cut(inner, scores, memory, at);
         } else {
             static_assert(!detail::cut_by_another<moment_type>,
                           "heed: local_m does not know its place inside another window: make the outer one the window "

@@ -122,11 +122,7 @@ private:
     {
         using moment_type = std::remove_cvref_t<decltype(at)>;
         if constexpr (detail::cut_by<moment_type, local_p>) {
-            if constexpr (detail::remembers<Inner>) {
-                return fall_off(inner(scores, memory, at), at.focus.centre, at.focus.where.begin);
-            } else {
-                return fall_off(inner(scores, at), at.focus.centre, at.focus.where.begin);
-            }
+            return fall_off(detail::weigh_cut(inner, scores, memory, at), at.focus.centre, at.focus.where.begin);
         } else {
             static_assert(!detail::cut_by_another<moment_type>,
                           "heed: local_p does not know its place inside another window: make the outer one the window "

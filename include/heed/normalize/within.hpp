@@ -95,6 +95,17 @@ struct narrowed_moment {
     }
 };
 
+/// The inner normalizer's weights of scores that were cut to the window.
+template <class Inner>
+auto weigh_cut(const Inner& inner, const tensor auto& scores, const auto& state, const auto& at)
+{
+    if constexpr (remembers<Inner>) {
+        return inner(scores, state, at);
+    } else {
+        return inner(scores, at);
+    }
+}
+
 /// The inner normalizer's weights of a whole row of scores, 0 outside the window.
 template <class History, class Inner>
 auto weigh_within(const window& where, const Inner& inner, const tensor auto& scores, const auto& state, const auto& at)

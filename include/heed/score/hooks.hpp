@@ -1,13 +1,38 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <cstddef>
 #include <type_traits>
 #include <utility>
 
+#include <heed/concepts.hpp>
 #include <heed/memory.hpp>
 
 /// The hooks of a score, called whether it has them or not: by attention, and by a score that is laid over another one.
 namespace heed::score::over {
+
+/// What every score that is laid over another one is as its base is: the kind of its weights, and what `prepare` makes
+/// of the annotations. `struct with_x : over::another<Base>` remains an aggregate, whose first part is the base:
+/// `with_x{base, x}`.
+template <class Base>
+struct another {
+    Base base;
+
+    another() = default;
+    another(Base one) : base(std::move(one)) {}  // not explicit: the base needs no braces around it
+
+    static constexpr weight_kind weights = Base::weights;
+
+    std::size_t groups() const requires requires { base.groups(); }
+    {
+        return base.groups();
+    }
+
+    auto prepare(const tensor auto& annotations) const requires requires { base.prepare(annotations); }
+    {
+        return base.prepare(annotations);
+    }
+};
 
 /// e = score(query, keys), with the state if it has one.
 template <class Base>

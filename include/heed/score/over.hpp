@@ -11,6 +11,24 @@
 #include <heed/score/hooks.hpp>
 #include <heed/score/with_word.hpp>
 
+namespace heed::score {
+
+/// What a score remembers that reads k numbers about each position.
+template <class Features, class Inner = no_past>
+struct features_past {
+    Features features;  // [B,T,k]
+    Inner base;
+
+    auto map(auto&& f, const auto&... others) const
+    {
+        return score::features_past{f(features, others.features...), base.map(f, others.base...)};
+    }
+};
+template <class Features, class Inner>
+features_past(Features, Inner) -> features_past<Features, Inner>;
+
+}  // namespace heed::score
+
 /// What a score that is laid over another one asks of it, whether the one below has that hook or not. A score over
 /// another one keeps the lower one's state beside its own: so they can be laid over each other in any order.
 namespace heed::score::over {

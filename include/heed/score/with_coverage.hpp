@@ -43,22 +43,10 @@ coverage_past(Coverage, Weights, Inner) -> coverage_past<Coverage, Weights, Inne
 /// N is 100 in the papers. Tu et al. 2016 describe the same unit with another c_0; their accumulated coverage is
 /// `with_fertility`. Ours: with a weight for each dimension, α_{t,j} is their mean.
 template <class Base, class Matrix, class Cell>
-struct with_coverage {
-    Base base;
+struct with_coverage : over::another<Base> {
+    using over::another<Base>::base;
     Matrix C;   // [N,A]
     Cell cell;  // nn::coverage_gru
-
-    static constexpr weight_kind weights = Base::weights;
-
-    std::size_t groups() const requires requires { base.groups(); }
-    {
-        return base.groups();
-    }
-
-    auto prepare(const tensor auto& annotations) const requires requires { base.prepare(annotations); }
-    {
-        return base.prepare(annotations);
-    }
 
     auto project(const auto& query) const { return over::project(base, query); }
 

@@ -38,23 +38,11 @@ fertility_past(Coverage, Fertility, Inner) -> fertility_past<Coverage, Fertility
 /// Deviations: Φ counts for at least 1e-6, where σ has underflowed. Ours: with a weight for each dimension, α is their
 /// mean.
 template <class Base, class Vector>
-struct with_fertility {
-    Base base;
+struct with_fertility : over::another<Base> {
+    using over::another<Base>::base;
     Vector v_c;  // [A]
     Vector U_f;  // [D]
     double N = 2;
-
-    static constexpr weight_kind weights = Base::weights;
-
-    std::size_t groups() const requires requires { base.groups(); }
-    {
-        return base.groups();
-    }
-
-    auto prepare(const tensor auto& annotations) const requires requires { base.prepare(annotations); }
-    {
-        return base.prepare(annotations);
-    }
 
     auto project(const auto& query) const { return over::project(base, query); }
 

@@ -7,20 +7,6 @@
 
 namespace heed::score {
 
-/// What a score with location features remembers.
-template <class Features, class Inner = no_past>
-struct location_past {
-    Features features;  // [B,T,k] F ∗ α_{t−1}
-    Inner base;
-
-    auto map(auto&& f, const auto&... others) const
-    {
-        return score::location_past{f(features, others.features...), base.map(f, others.base...)};
-    }
-};
-template <class Features, class Inner>
-location_past(Features, Inner) -> location_past<Features, Inner>;
-
 /// A score that also reads where the last step looked, through k filters of width r (location-aware attention).
 ///
 ///     f_t = F ∗ α_{t−1}
@@ -31,22 +17,10 @@ location_past(Features, Inner) -> location_past<Features, Inner>;
 /// Deviations: no bias; F is not mirrored, as in every toolkit. Ours: with a weight for each dimension, α is their
 /// mean.
 template <class Base, class Matrix>
-struct with_location {
-    Base base;
+struct with_location : over::another<Base> {
+    using over::another<Base>::base;
     Matrix F;    // [k,r]
     Matrix U_f;  // [k,A]
-
-    static constexpr weight_kind weights = Base::weights;
-
-    std::size_t groups() const requires requires { base.groups(); }
-    {
-        return base.groups();
-    }
-
-    auto prepare(const tensor auto& annotations) const requires requires { base.prepare(annotations); }
-    {
-        return base.prepare(annotations);
-    }
 
     auto project(const auto& query) const { return over::project(base, query); }
 
@@ -62,12 +36,12 @@ struct with_location {
         require_shape("with_location::start_from", "the weights", shape_of(weights_before),
                       shape_of_rank<2>{memory.batch(), memory.positions()}, "one for each source position");
         const auto& beside = over::taped_among(memory.keys, F, U_f, weights_before);
-        return score::location_past{ops::convolve(same_family(beside, weights_before), F), over::start(base, memory)};
+        return score::features_past{ops::convolve(same_family(beside, weights_before), F), over::start(base, memory)};
     }
 
     auto recall(const auto& past, const auto& at) const
     {
-        return score::location_past{past.features, over::recall(base, past.base, at)};
+        return score::features_past{past.features, over::recall(base, past.base, at)};
     }
 
     auto match(const tensor auto& projected, const tensor auto& keys, const auto& past) const
@@ -77,7 +51,7 @@ struct with_location {
 
     auto advance(const auto& past, const tensor auto& weights_now, const tensor auto& context, const auto& at) const
     {
-        return score::location_past{ops::convolve(over::per_position(weights_now), F),
+        return score::features_past{ops::convolve(over::per_position(weights_now), F),
                                     over::advance(base, past.base, weights_now, context, at)};
     }
 

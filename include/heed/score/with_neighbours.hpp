@@ -16,20 +16,6 @@ namespace heed::score {
 struct last_weights {};  // α_{t−1}
 struct all_weights {};   // Σ_{i<t} α_i
 
-/// What a score with neighbours remembers.
-template <class Neighbours, class Inner = no_past>
-struct neighbours_past {
-    Neighbours neighbours;  // [B,T,2k+1]
-    Inner base;
-
-    auto map(auto&& f, const auto&... others) const
-    {
-        return score::neighbours_past{f(neighbours, others.neighbours...), base.map(f, others.base...)};
-    }
-};
-template <class Neighbours, class Inner>
-neighbours_past(Neighbours, Inner) -> neighbours_past<Neighbours, Inner>;
-
 /// A score that also reads the past weights of position j and of its k neighbours on either side.
 ///
 ///     e_{t,j} = vᵀ tanh(W s_t + U h_j + M ξ_{t,j})              Cohn et al. 2016 [lit] · SPEC R2
@@ -43,22 +29,10 @@ neighbours_past(Neighbours, Inner) -> neighbours_past<Neighbours, Inner>;
 /// The paper's global fertility and its bilingual symmetry are terms of a loss, not of a score.
 /// No other deviation. Ours: with a weight for each dimension, α is their mean.
 template <class Base, class Matrix, class Which = last_weights>
-struct with_neighbours {
-    Base base;
+struct with_neighbours : over::another<Base> {
+    using over::another<Base>::base;
     Matrix M;  // [2k+1,A]
     [[no_unique_address]] Which which{};
-
-    static constexpr weight_kind weights = Base::weights;
-
-    std::size_t groups() const requires requires { base.groups(); }
-    {
-        return base.groups();
-    }
-
-    auto prepare(const tensor auto& annotations) const requires requires { base.prepare(annotations); }
-    {
-        return base.prepare(annotations);
-    }
 
     auto project(const auto& query) const { return over::project(base, query); }
 
@@ -71,18 +45,18 @@ struct with_neighbours {
                 ", but must have an odd number of rows, 2k + 1: a position and k neighbours on each side");
         }
         const shape_of_rank<3> shape{memory.batch(), memory.positions(), rows};
-        return score::neighbours_past{constant_like(over::taped_among(memory.keys, M), shape, 0.0),
-                                      over::start(base, memory)};
+        return score::features_past{constant_like(over::taped_among(memory.keys, M), shape, 0.0),
+                                    over::start(base, memory)};
     }
 
     auto recall(const auto& past, const auto& at) const
     {
-        return score::neighbours_past{past.neighbours, over::recall(base, past.base, at)};
+        return score::features_past{past.features, over::recall(base, past.base, at)};
     }
 
     auto match(const tensor auto& projected, const tensor auto& keys, const auto& past) const
     {
-        return over::match(base, projected, ops::linear_onto(keys, past.neighbours, M), past.base);
+        return over::match(base, projected, ops::linear_onto(keys, past.features, M), past.base);
     }
 
     auto advance(const auto& past, const tensor auto& weights_now, const tensor auto& context, const auto& at) const
@@ -90,9 +64,9 @@ struct with_neighbours {
         auto now = ops::neighbourhood(over::per_position(weights_now), shape_of(M)[0] / 2);
         auto inner = over::advance(base, past.base, weights_now, context, at);
         if constexpr (std::is_same_v<Which, all_weights>) {
-            return score::neighbours_past{ops::add(past.neighbours, now), std::move(inner)};
+            return score::features_past{ops::add(past.features, now), std::move(inner)};
         } else {
-            return score::neighbours_past{std::move(now), std::move(inner)};
+            return score::features_past{std::move(now), std::move(inner)};
         }
     }
 

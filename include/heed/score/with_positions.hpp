@@ -9,20 +9,6 @@
 
 namespace heed::score {
 
-/// What a score with positions carries along; no parameter and no gradient is in it.
-template <class Features, class Inner = no_past>
-struct positions_past {
-    Features features;  // [B,T,3] ψ
-    Inner base;
-
-    auto map(auto&& f, const auto&... others) const
-    {
-        return score::positions_past{f(features, others.features...), base.map(f, others.base...)};
-    }
-};
-template <class Features, class Inner>
-positions_past(Features, Inner) -> positions_past<Features, Inner>;
-
 /// A score that also reads at which target word t and at which source word j of how many I it is asked (position bias).
 ///
 ///     e_{t,j} = vᵀ tanh(W s_t + U h_j + P ψ_{t,j})
@@ -31,21 +17,9 @@ positions_past(Features, Inner) -> positions_past<Features, Inner>;
 /// P ψ joins the keys of any base score: inside the tanh, as in Cohn's paper (see `with_neighbours`, whose two biases
 /// belong to the same model). t and j count from 1; I is the length that `attend.on` was given, whatever a mask hides.
 template <class Base, class Matrix>
-struct with_positions {
-    Base base;
+struct with_positions : over::another<Base> {
+    using over::another<Base>::base;
     Matrix P;  // [3,A], for t, j, I
-
-    static constexpr weight_kind weights = Base::weights;
-
-    std::size_t groups() const requires requires { base.groups(); }
-    {
-        return base.groups();
-    }
-
-    auto prepare(const tensor auto& annotations) const requires requires { base.prepare(annotations); }
-    {
-        return base.prepare(annotations);
-    }
 
     auto project(const auto& query) const { return over::project(base, query); }
 
@@ -53,6 +27,7 @@ struct with_positions {
     {
         using T = element_of<decltype(memory.keys)>;
         const std::size_t B = memory.batch(), positions = memory.positions();
+        // [B,T,3] ψ: no parameter and no gradient is in it
         auto features = filled<T, 3>({B, positions, 3}, T(0));
         for (std::size_t b = 0; b < B; ++b) {
             for (std::size_t j = 0; j < positions; ++j) {
@@ -61,12 +36,12 @@ struct with_positions {
                 psi[2] = static_cast<T>(std::log(1.0 + static_cast<double>(memory.real[b])));
             }
         }
-        return score::positions_past{std::move(features), over::start(base, memory)};
+        return score::features_past{std::move(features), over::start(base, memory)};
     }
 
     auto recall(const auto& past, const auto& at) const
     {
-        auto now = score::positions_past{past.features, over::recall(base, past.base, at)};
+        auto now = score::features_past{past.features, over::recall(base, past.base, at)};
         using T = element_of<decltype(now.features)>;
         const T step = static_cast<T>(std::log(2.0 + static_cast<double>(at.step)));
         for (std::size_t i = 0; i < now.features.size(); i += 3) now.features.data()[i] = step;
@@ -80,7 +55,7 @@ struct with_positions {
 
     auto advance(const auto& past, const tensor auto& weights_now, const tensor auto& context, const auto& at) const
     {
-        return score::positions_past{past.features, over::advance(base, past.base, weights_now, context, at)};
+        return score::features_past{past.features, over::advance(base, past.base, weights_now, context, at)};
     }
 
     auto operator()(const auto& query, const tensor auto& keys, const auto& past) const

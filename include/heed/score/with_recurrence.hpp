@@ -46,22 +46,10 @@ recurrence_past(State, Inner) -> recurrence_past<State, Inner>;
 /// the combiner makes, whatever its width. The state has a row for each sentence and no positions: a window (`local_m`,
 /// `local_p`) leaves it whole.
 template <class Base, class Matrix, class Cell>
-struct with_recurrence {
-    Base base;
+struct with_recurrence : over::another<Base> {
+    using over::another<Base>::base;
     Matrix W_r;  // [R,A]
     Cell cell;   // nn::gru from [E+D] to [R]
-
-    static constexpr weight_kind weights = Base::weights;
-
-    std::size_t groups() const requires requires { base.groups(); }
-    {
-        return base.groups();
-    }
-
-    auto prepare(const tensor auto& annotations) const requires requires { base.prepare(annotations); }
-    {
-        return base.prepare(annotations);
-    }
 
     auto project(const auto& query) const { return over::project(base, query); }
 

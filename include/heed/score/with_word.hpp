@@ -9,6 +9,7 @@
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/products.hpp>
 #include <heed/ops/shape.hpp>
+#include <heed/score/hooks.hpp>
 
 namespace heed {
 
@@ -88,22 +89,11 @@ namespace score {
 /// In training all target words are known: `project_words` computes Y y for every step in one product.
 /// No deviation.
 template <class Base, class Matrix>
-struct with_word {
-    Base base;
+struct with_word : over::another<Base> {
+    using over::another<Base>::base;
     Matrix Y;  // [E,A]
 
-    static constexpr weight_kind weights = Base::weights;
     static constexpr bool adds_word = true;
-
-    std::size_t groups() const requires requires { base.groups(); }
-    {
-        return base.groups();
-    }
-
-    auto prepare(const tensor auto& annotations) const requires requires { base.prepare(annotations); }
-    {
-        return base.prepare(annotations);
-    }
 
     auto project_words(const tensor auto& words) const  // [...,E] -> [...,A]
     {
