@@ -13,13 +13,13 @@
 #include <vector>
 
 #include <heed/core/blas.hpp>
-#include <heed/core/several.hpp>
 #include <heed/kernels/output_words.hpp>
 #include <heed/kernels/top_words.hpp>
-#include <heed/memory.hpp>
 #include <heed/ops/rows.hpp>
 #include <heed/seq2seq/batch.hpp>
 #include <heed/seq2seq/packed.hpp>
+#include <heed/seq2seq/rows_of_memory.hpp>
+#include <heed/seq2seq/word_list.hpp>
 
 /// One model (or an ensemble of them, see ensemble.hpp) at work on one batch: what every search is written over.
 namespace heed::seq2seq {
@@ -78,62 +78,6 @@ public:
 
 namespace detail {
 
-/// The rows of a memory, of whichever kind of attention.
-template <class Values, class Keys, class Mask>
-auto rows_of_memory(const memory<Values, Keys, Mask>& from, std::span<const std::size_t> rows)
-{
-    memory<Values, Keys, Mask> to{ops::rows_of(from.values, rows), ops::rows_of(from.keys, rows),
-                                  from.real.rows({rows.begin(), rows.end()}), from.mask};
-    if constexpr (!std::is_same_v<Mask, no_mask>) {
-        const std::size_t T_ = from.positions();
-        Mask mask(shape_of_rank<2>{rows.size(), T_});
-        for (std::size_t i = 0; i < rows.size(); ++i) {
-            for (std::size_t t = 0; t < T_; ++t) mask[i * T_ + t] = from.mask[rows[i] * T_ + t];
-        }
-        to.mask = std::move(mask);
-    }
-    return to;
-}
-
-template <class Memories>
-auto rows_of_memory(const several_memories<Memories>& from, std::span<const std::size_t> rows)
-{
-    auto all = heed::detail::each_of(
-        from.of, [&](auto i) { return detail::rows_of_memory(heed::detail::nth(from.of, i), rows); });
-    return several_memories<decltype(all)>{std::move(all)};
-}
-
-/// A memory of somebody's own says itself what its rows are; `fixed_context` has a summary of each sentence.
-template <class Memory>
-    requires requires(const Memory& memory) { memory.summary; }
-auto rows_of_memory(const Memory& from, std::span<const std::size_t> rows)
-{
-    return Memory{ops::rows_of(from.summary, rows)};
-}
-template <class Memory>
-    requires requires(const Memory& memory, std::span<const std::size_t> rows) { memory.rows(rows); }
-auto rows_of_memory(const Memory& from, std::span<const std::size_t> rows) { return from.rows(rows); }
-
-/// What the rows of a search are asked with: copies of their sentences' memories, or these themselves where the
-/// attention takes them so.
-template <class Attention, class Memory>
-struct memory_for_rows {
-    using type = Memory;
-    static type make(const Memory& from, const std::vector<std::size_t>& rows)
-    {
-        return detail::rows_of_memory(from, std::span<const std::size_t>(rows));
-    }
-};
-template <class Attention, class Values, class Keys>
-    requires(fused_form<Attention>::shares_memory)
-struct memory_for_rows<Attention, memory<Values, Keys, no_mask>> {
-    using type = shared_memory<Values, Keys>;
-    static type make(const memory<Values, Keys, no_mask>& from, const std::vector<std::size_t>& rows)
-    {
-        return type(from, rows);
-    }
-};
-
 template <class Attention>
 concept several_at_once = requires(const Attention& attention)
 {
@@ -165,47 +109,6 @@ void put_weights(const Weights& weights, std::size_t row, std::size_t real, std:
         }
     }
 }
-
-/// The words that an output layer was restricted to; their places in it, and back.
-struct word_list {
-    std::vector<std::uint32_t> words;  // ascending; empty: no restriction
-
-    /// The places of these words, words.size() for one that is not there. nullptr for no words at all.
-    const std::uint32_t* places(std::span<const std::uint32_t> of)
-    {
-        if (of.empty()) return nullptr;
-        if (words.empty()) return of.data();
-        places_.clear();
-        for (const std::uint32_t word : of) {
-            const auto found = std::lower_bound(words.begin(), words.end(), word);
-            const bool there = found != words.end() && *found == word;
-            places_.push_back(static_cast<std::uint32_t>(there ? found - words.begin() : words.end() - words.begin()));
-        }
-        return places_.data();
-    }
-
-    /// Throws for what restrict_to does not take.
-    static void require(const std::vector<std::uint32_t>& words, std::size_t vocabulary)
-    {
-        for (std::size_t i = 0; i < words.size(); ++i) {
-            if (words[i] >= vocabulary || (i > 0 && words[i] <= words[i - 1])) {
-                throw error("decoding::restrict_to: word " + std::to_string(words[i]) + " in a list of words below " +
-                            std::to_string(vocabulary) + "; give them in ascending order, each once");
-            }
-        }
-    }
-
-    void name(std::vector<std::uint32_t>& of) const
-    {
-        if (words.empty()) return;
-        for (std::uint32_t& place : of) {
-            if (place < words.size()) place = words[place];
-        }
-    }
-
-private:
-    std::vector<std::uint32_t> places_;
-};
 
 inline std::vector<std::size_t> first_rows(std::size_t count)
 {

@@ -14,6 +14,7 @@
 #include <heed/core/tensor.hpp>
 #include <heed/kernels/top_words.hpp>
 #include <heed/seq2seq/decoding.hpp>
+#include <heed/seq2seq/word_list.hpp>
 
 /// heed's searches over a model that is none of heed's: another library's, a table, a remote one.
 namespace heed::seq2seq {

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <heed/core/several.hpp>
+#include <heed/fused.hpp>
+#include <heed/memory.hpp>
+#include <heed/ops/rows.hpp>
+
+/// The memory that the rows of a search are asked with: that of the sentence each of them is a translation of.
+namespace heed::seq2seq::detail {
+
+/// The rows of a memory, of whichever kind of attention.
+template <class Values, class Keys, class Mask>
+auto rows_of_memory(const memory<Values, Keys, Mask>& from, std::span<const std::size_t> rows)
+{
+    memory<Values, Keys, Mask> to{ops::rows_of(from.values, rows), ops::rows_of(from.keys, rows),
+                                  from.real.rows({rows.begin(), rows.end()}), from.mask};
+    if constexpr (!std::is_same_v<Mask, no_mask>) {
+        const std::size_t T_ = from.positions();
+        Mask mask(shape_of_rank<2>{rows.size(), T_});
+        for (std::size_t i = 0; i < rows.size(); ++i) {
+            for (std::size_t t = 0; t < T_; ++t) mask[i * T_ + t] = from.mask[rows[i] * T_ + t];
+        }
+        to.mask = std::move(mask);
+    }
+    return to;
+}
+
+template <class Memories>
+auto rows_of_memory(const several_memories<Memories>& from, std::span<const std::size_t> rows)
+{
+    auto all = heed::detail::each_of(
+        from.of, [&](auto i) { return detail::rows_of_memory(heed::detail::nth(from.of, i), rows); });
+    return several_memories<decltype(all)>{std::move(all)};
+}
+
+/// A memory of somebody's own says itself what its rows are; `fixed_context` has a summary of each sentence.
+template <class Memory>
+    requires requires(const Memory& memory) { memory.summary; }
+auto rows_of_memory(const Memory& from, std::span<const std::size_t> rows)
+{
+    return Memory{ops::rows_of(from.summary, rows)};
+}
+template <class Memory>
+    requires requires(const Memory& memory, std::span<const std::size_t> rows) { memory.rows(rows); }
+auto rows_of_memory(const Memory& from, std::span<const std::size_t> rows) { return from.rows(rows); }
+
+/// What the rows of a search are asked with: copies of their sentences' memories, or these themselves where the
+/// attention takes them so.
+template <class Attention, class Memory>
+struct memory_for_rows {
+    using type = Memory;
+    static type make(const Memory& from, const std::vector<std::size_t>& rows)
+    {
+        return detail::rows_of_memory(from, std::span<const std::size_t>(rows));
+    }
+};
+template <class Attention, class Values, class Keys>
+    requires(fused_form<Attention>::shares_memory)
+struct memory_for_rows<Attention, memory<Values, Keys, no_mask>> {
+    using type = shared_memory<Values, Keys>;
+    static type make(const memory<Values, Keys, no_mask>& from, const std::vector<std::size_t>& rows)
+    {
+        return type(from, rows);
+    }
+};
+
+}  // namespace heed::seq2seq::detail

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <heed/core/errors.hpp>
+
+namespace heed::seq2seq::detail {
+
+/// The words that an output layer was restricted to; their places in it, and back.
+struct word_list {
+    std::vector<std::uint32_t> words;  // ascending; empty: no restriction
+
+    /// The places of these words, words.size() for one that is not there. nullptr for no words at all.
+    const std::uint32_t* places(std::span<const std::uint32_t> of)
+    {
+        if (of.empty()) return nullptr;
+        if (words.empty()) return of.data();
+        places_.clear();
+        for (const std::uint32_t word : of) {
+            const auto found = std::lower_bound(words.begin(), words.end(), word);
+            const bool there = found != words.end() && *found == word;
+            places_.push_back(static_cast<std::uint32_t>(there ? found - words.begin() : words.end() - words.begin()));
+        }
+        return places_.data();
+    }
+
+    /// Throws for what restrict_to does not take.
+    static void require(const std::vector<std::uint32_t>& words, std::size_t vocabulary)
+    {
+        for (std::size_t i = 0; i < words.size(); ++i) {
+            if (words[i] >= vocabulary || (i > 0 && words[i] <= words[i - 1])) {
+                throw error("decoding::restrict_to: word " + std::to_string(words[i]) + " in a list of words below " +
+                            std::to_string(vocabulary) + "; give them in ascending order, each once");
+            }
+        }
+    }
+
+    void name(std::vector<std::uint32_t>& of) const
+    {
+        if (words.empty()) return;
+        for (std::uint32_t& place : of) {
+            if (place < words.size()) place = words[place];
+        }
+    }
+
+private:
+    std::vector<std::uint32_t> places_;
+};
+
+}  // namespace heed::seq2seq::detail
