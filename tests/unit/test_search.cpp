@@ -306,7 +306,7 @@ TEST_CASE("forced decoding: the loss of training, word by word, and its weights"
     CHECK(-sum == doctest::Approx(first.loss(batch).data()[0]).epsilon(1e-10));
     CHECK(force<double>(blind, batch.source, pointers(targets))[0].weights.empty());
     CHECK_THROWS_WITH_AS(force<double>(first, batch.source, pointers({{4}})),
-                         "force: 1 translations of 4 sentences; give one of each", error);
+                         "force: 1 translation of 4 sentences; give one of each", error);
 }
 
 TEST_CASE("links: the source word that was looked at most, and what the end words do")

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <heed/seq2seq/decoding.hpp>
+#include <heed/seq2seq/require_rows.hpp>
 #include <heed/seq2seq/translation.hpp>
 
 /// Beam search.
@@ -74,6 +75,7 @@ public:
         if (how.coverage > 0 && !model.looks()) {
             throw error("beam: a coverage penalty needs attention, and this model has none; set coverage to 0");
         }
+        detail::require_rows("beam", source.batch(), model.rows());
         for (std::size_t b = 0; b < source.batch(); ++b) {
             sentence s;
             s.real = source[b];
@@ -339,7 +341,8 @@ private:
 /// by. That changes nothing of the result, whatever the normalisation.
 ///
 /// Width 1 is greedy decoding. A sentence's result does not depend on the batch it is in (but for rounding).
-/// `source`: the number of real positions of each sentence, `source_batch::real`.
+/// `source`: the number of real positions of each sentence, `source_batch::real`. Throws heed::error for options that
+/// contradict each other, and if `model` has not one row for each sentence, as it has until it is searched.
 template <class T>
 std::vector<std::vector<translation<T>>> beam(decoding<T>& model, const lengths& source, const beam_options& how = {})
 {

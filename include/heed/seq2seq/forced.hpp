@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <heed/seq2seq/decoding.hpp>
+#include <heed/seq2seq/require_rows.hpp>
 
 namespace heed::seq2seq {
 
@@ -31,16 +32,19 @@ struct forced_decoding {
 /// Forced decoding: the model is led through a given translation of each sentence.    SPEC X2, X3
 ///
 /// What it gives of each word is what training would see (teacher forcing), and where it looks is the alignment of a
-/// reference, of which `links_of` makes links.
+/// reference, of which `links_of` makes links. Throws heed::error if there is not one translation and one row of
+/// `model` for each sentence; it has one until it is searched.
 template <class T>
 std::vector<forced_decoding<T>> force(decoding<T>& model, const lengths& source,
                                       std::span<const id_sentence* const> targets, bool with_weights = true,
                                       const special_ids& special = {})
 {
     if (targets.size() != source.batch()) {
-        throw error("force: " + std::to_string(targets.size()) + " translations of " + std::to_string(source.batch()) +
-                    " sentences; give one of each");
+        throw error("force: " + std::to_string(targets.size()) +
+                    (targets.size() == 1 ? " translation of " : " translations of ") + std::to_string(source.batch()) +
+                    (source.batch() == 1 ? " sentence; give one of each" : " sentences; give one of each"));
     }
+    detail::require_rows("force", source.batch(), model.rows());
     const bool looks = with_weights && model.looks();
     std::vector<forced_decoding<T>> results(targets.size());
     std::vector<std::size_t> sentence(targets.size()), rows;

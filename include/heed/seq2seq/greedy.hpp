@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <heed/seq2seq/decoding.hpp>
+#include <heed/seq2seq/require_rows.hpp>
 #include <heed/seq2seq/translation.hpp>
 
 namespace heed::seq2seq {
@@ -15,11 +16,13 @@ namespace heed::seq2seq {
 /// Greedy decoding: the most probable word at every step, until the end word.           SPEC X1, D8
 ///
 /// At the greatest length a translation ends, whatever the model says. Weights per dimension are averaged (SPEC Q10).
-/// `source`: the real positions of each sentence.
+/// `source`: the real positions of each sentence. Throws heed::error if `model` has not one row for each sentence, as
+/// it has until it is searched.
 template <class T>
 std::vector<translation<T>> greedy(decoding<T>& model, const lengths& source, bool with_weights = false,
                                    const special_ids& special = {}, const length_limit& at_most = {})
 {
+    detail::require_rows("greedy", source.batch(), model.rows());
     const bool looks = with_weights && model.looks();
     std::vector<translation<T>> results(source.batch());
     std::vector<std::size_t> sentence(source.batch());  // of each row; results.size(): it has ended

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include <heed/core/errors.hpp>
+
+namespace heed::seq2seq::detail {
+
+/// A search begins with one row for each sentence. `who` begins the message.
+inline void require_rows(std::string_view who, std::size_t sentences, std::size_t rows)
+{
+    if (sentences == rows) return;
+    throw error(std::string(who) + ": " + std::to_string(sentences) + (sentences == 1 ? " sentence" : " sentences") +
+                ", but the model is at work on " + std::to_string(rows) + (rows == 1 ? " row" : " rows") +
+                "; give the lengths of the batch that it was made for, and make it anew for each search");
+}
+
+}  // namespace heed::seq2seq::detail
