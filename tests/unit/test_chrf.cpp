@@ -128,7 +128,7 @@ TEST_CASE("chrF++: words too, with one sign taken off")
 TEST_CASE("what cannot be scored is refused")
 {
     CHECK_THROWS_WITH_AS(score({"a", "b"}, {"a"}),
-                         "chrf: 2 hypotheses but 1 references; each sentence needs one of both", heed::error);
+                         "chrf: 2 hypotheses but 1 reference; each sentence needs one of both", heed::error);
     CHECK_THROWS_WITH_AS(chrf_matches("ab\xff", "a"), "chrf: byte 3 of the hypothesis is not valid UTF-8", heed::error);
     CHECK_THROWS_WITH_AS(chrf_matches("a", "\xff"), "chrf: byte 1 of the reference is not valid UTF-8", heed::error);
     chrf_options how;

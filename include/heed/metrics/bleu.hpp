@@ -3,6 +3,7 @@
 
 #include <heed/core/errors.hpp>
 #include <heed/metrics/ngrams.hpp>
+#include <heed/metrics/require_as_many.hpp>
 #include <heed/text/sentence.hpp>
 
 #include <algorithm>
@@ -168,10 +169,7 @@ private:
 inline std::vector<bleu_counts> bleu_statistics(std::span<const text::sentence> hypotheses,
                                                 std::span<const std::vector<text::sentence>> references)
 {
-    for (const auto& each : references)
-        if (each.size() != hypotheses.size())
-            throw error("bleu: " + std::to_string(hypotheses.size()) + " hypotheses but " +
-                        std::to_string(each.size()) + " references; each sentence needs one of both");
+    for (const auto& each : references) detail::require_as_many("bleu", hypotheses.size(), each.size());
     bleu_counter counter;
     std::vector<bleu_counts> result;
     result.reserve(hypotheses.size());
@@ -187,9 +185,7 @@ inline std::vector<bleu_counts> bleu_statistics(std::span<const text::sentence> 
 inline bleu_score bleu(std::span<const text::sentence> hypotheses, std::span<const text::sentence> references,
                        smoothing smooth = smoothing::none)
 {
-    if (hypotheses.size() != references.size())
-        throw error("bleu: " + std::to_string(hypotheses.size()) + " hypotheses but " +
-                    std::to_string(references.size()) + " references; each sentence needs one of both");
+    detail::require_as_many("bleu", hypotheses.size(), references.size());
     bleu_counter counter;
     for (std::size_t i = 0; i < hypotheses.size(); ++i)
         counter.add(hypotheses[i], std::span<const std::string>(references[i]));

@@ -3,6 +3,7 @@
 
 #include <heed/core/errors.hpp>
 #include <heed/core/random.hpp>
+#include <heed/metrics/require_as_many.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -113,7 +114,9 @@ template <class Statistics, class Score>
 ///
 /// Koehn 2004, section 4, for the resamples; Riezler & Maxwell 2005 for the p-value, which shifts the resamples to a
 /// difference of 0. It is two-sided: about twice what Moses' and sacrebleu's one-sided test says, and 1 for a system
-/// against itself. Throws heed::error as bootstrap() does, and if the counts of sentences differ.
+/// against itself. Few sentences make few different resamples, none of them as far from the mean as the systems are
+/// from each other: p is then small for no reason. Throws heed::error as bootstrap() does, and if the counts of
+/// sentences differ.
 template <class Statistics, class Score>
     requires summed_score<Statistics, Score> paired_score paired_bootstrap(const std::vector<Statistics>& first,
                                                                            const std::vector<Statistics>& second,
@@ -121,8 +124,9 @@ template <class Statistics, class Score>
                                                                            const bootstrap_options& how = {})
     {
         if (first.size() != second.size())
-            throw error("paired_bootstrap: " + std::to_string(first.size()) + " sentences of the first system but " +
-                        std::to_string(second.size()) + " of the second; both must have translated the same ones");
+            throw error("paired_bootstrap: " + detail::counted(first.size(), "sentence", "sentences") +
+                        " of the first system but " + std::to_string(second.size()) +
+                        " of the second; both must have translated the same ones");
         detail::check(how, first.size());
         const auto sum_of = [](const std::vector<Statistics>& sentences) {
             Statistics sum{};

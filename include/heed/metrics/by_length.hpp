@@ -3,6 +3,7 @@
 
 #include <heed/core/errors.hpp>
 #include <heed/metrics/bleu.hpp>
+#include <heed/metrics/require_as_many.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -44,13 +45,13 @@ inline std::vector<length_bucket> bleu_by_length(std::span<const bleu_counts> st
                                                  std::span<const std::size_t> bounds)
 {
     if (statistics.size() != lengths.size())
-        throw error("bleu_by_length: " + std::to_string(statistics.size()) + " hypotheses but " +
-                    std::to_string(lengths.size()) + " lengths; each sentence needs one of both");
+        throw error("bleu_by_length: " + detail::counted(statistics.size(), "hypothesis", "hypotheses") + " but " +
+                    detail::counted(lengths.size(), "length", "lengths") + "; each sentence needs one of both");
     std::vector<length_bucket> buckets(1);
     for (const std::size_t bound : bounds) {
         if (bound < buckets.back().shortest || bound == length_bucket::unbounded)
             throw error("bleu_by_length: bucket " + std::to_string(buckets.size()) + " cannot end at " +
-                        std::to_string(bound) + "; bounds must ascend, as 10 20 30");
+                        std::to_string(bound) + "; bounds must ascend, as {10, 20, 30}");
         buckets.back().longest = bound;
         buckets.push_back({bound + 1, length_bucket::unbounded, 0, {}});
     }

@@ -3,6 +3,7 @@
 
 #include <heed/core/errors.hpp>
 #include <heed/metrics/ngrams.hpp>
+#include <heed/metrics/require_as_many.hpp>
 #include <heed/metrics/tokenize_13a.hpp>
 #include <heed/text/sentence.hpp>
 #include <heed/text/utf8.hpp>
@@ -171,9 +172,7 @@ inline double chrf(const chrf_counts& counts, const chrf_options& how = {})
 inline std::vector<chrf_counts> chrf_statistics(std::span<const std::string> hypotheses,
                                                 std::span<const std::string> references, const chrf_options& how = {})
 {
-    if (hypotheses.size() != references.size())
-        throw error("chrf: " + std::to_string(hypotheses.size()) + " hypotheses but " +
-                    std::to_string(references.size()) + " references; each sentence needs one of both");
+    detail::require_as_many("chrf", hypotheses.size(), references.size());
     std::vector<chrf_counts> result;
     result.reserve(hypotheses.size());
     for (std::size_t i = 0; i < hypotheses.size(); ++i)

@@ -3,6 +3,7 @@
 
 #include <heed/core/errors.hpp>
 #include <heed/metrics/ngrams.hpp>
+#include <heed/metrics/require_as_many.hpp>
 #include <heed/metrics/suffixes.hpp>
 #include <heed/text/sentence.hpp>
 
@@ -206,9 +207,7 @@ inline std::vector<ribes_sum> ribes_statistics(std::span<const text::sentence> h
                                                std::span<const text::sentence> references,
                                                const ribes_options& how = {})
 {
-    if (hypotheses.size() != references.size())
-        throw error("ribes: " + std::to_string(hypotheses.size()) + " hypotheses but " +
-                    std::to_string(references.size()) + " references; each sentence needs one of both");
+    detail::require_as_many("ribes", hypotheses.size(), references.size());
     std::vector<ribes_sum> result(hypotheses.size());
     for (std::size_t i = 0; i < hypotheses.size(); ++i)
         if (!references[i].empty())

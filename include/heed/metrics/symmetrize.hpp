@@ -3,6 +3,7 @@
 
 #include <heed/core/errors.hpp>
 #include <heed/metrics/alignment_error.hpp>
+#include <heed/metrics/require_as_many.hpp>
 
 #include <algorithm>
 #include <array>
@@ -135,8 +136,9 @@ inline std::vector<links> symmetrize(std::span<const links> forward, std::span<c
                                      symmetrization method)
 {
     if (forward.size() != reverse.size())
-        throw error("symmetrize: " + std::to_string(forward.size()) + " forward alignments but " +
-                    std::to_string(reverse.size()) + " reverse ones; each sentence pair needs one of both");
+        throw error("symmetrize: " + detail::counted(forward.size(), "forward alignment", "forward alignments") +
+                    " but " + detail::counted(reverse.size(), "reverse one", "reverse ones") +
+                    "; each sentence pair needs one of both");
     std::vector<links> result;
     result.reserve(forward.size());
     for (std::size_t i = 0; i < forward.size(); ++i) result.push_back(symmetrize(forward[i], reverse[i], method));

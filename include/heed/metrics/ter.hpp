@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include <heed/core/errors.hpp>
 #include <heed/metrics/ngrams.hpp>
+#include <heed/metrics/require_as_many.hpp>
 #include <heed/text/sentence.hpp>
 
 #include <algorithm>
@@ -274,9 +274,7 @@ inline ter_counts ter_edits(std::span<const std::string> hypothesis, std::span<c
 inline std::vector<ter_counts> ter_statistics(std::span<const text::sentence> hypotheses,
                                               std::span<const text::sentence> references)
 {
-    if (hypotheses.size() != references.size())
-        throw error("ter: " + std::to_string(hypotheses.size()) + " hypotheses but " +
-                    std::to_string(references.size()) + " references; each sentence needs one of both");
+    detail::require_as_many("ter", hypotheses.size(), references.size());
     std::vector<ter_counts> result;
     result.reserve(hypotheses.size());
     for (std::size_t i = 0; i < hypotheses.size(); ++i) result.push_back(ter_edits(hypotheses[i], references[i]));
