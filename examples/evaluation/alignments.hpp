@@ -3,9 +3,10 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
+#include <iostream>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -35,19 +36,21 @@ struct align_command : command {
         for (const auto& each : metrics::symmetrizations) known.emplace_back(each.first);
         app.add_option("--symmetrize", methods,
                        "make one alignment of two files, both source-target: intersection, union, grow-diag,\n"
-                       "grow-diag-final, grow-diag-final-and, grow-diag-strict or grow-diag-final-strict;\n"
-                       "may be given several times")
+                       "grow-diag-final, grow-diag-final-and, grow-diag-strict or grow-diag-final-strict (strict: a\n"
+                       "link is added only if neither of its words has a partner yet); may be given several times")
             ->check(CLI::IsMember(known).description(""))
             ->type_name("METHOD")
             ->allow_extra_args(false);
         app.add_flag("--flip", flip, "with --symmetrize: the second file is target-source, j-i");
-        app.add_option("--output", output, "write the symmetrized links")->type_name("FILE");
+        app.add_option("--output", output,
+                       "write the symmetrized links; -: to standard output, if --gold does not print there")
+            ->type_name("FILE");
         CLI::Option* const from = app.add_option("--source", source, "the sentences, to check that links are in range");
         CLI::Option* const to = app.add_option("--target", target, "their translations");
         from->needs(to)->type_name("FILE");
         to->needs(from)->type_name("FILE");
         app.add_option("--max-length", max_length, "only pairs with at most so many words on each side")
-            ->check(positive)
+            ->transform(whole(1, std::uint64_t{1} << 30))
             ->needs(from)
             ->type_name("N");
     }
@@ -56,13 +59,18 @@ struct align_command : command {
     {
         namespace metrics = heed::metrics;
         if (gold.empty() && output.empty()) throw heed::error("align: nothing to do; give --gold, --output or both");
-        if (!methods.empty() && systems.size() != 2)
-            throw heed::error(
-                fmt::format("align: --symmetrize takes two files, forward and reverse, but got {}", systems.size()));
+        if (!methods.empty() && systems.size() != 2) throw heed::error(not_two_files());
         if (methods.empty() && flip) throw heed::error("align: --flip is for --symmetrize");
         if (!output.empty() && methods.size() != 1)
             throw heed::error("align: --output needs --symmetrize with one method");
-        if (!output.empty()) check_output();
+        const bool to_standard_output = output == "-";
+        if (to_standard_output && (!gold.empty() || as_json))
+            throw heed::error("align: --output - and the report would both be on standard output; name a file");
+        if (!output.empty() && !to_standard_output) {
+            std::vector<std::string> inputs = systems;
+            inputs.insert(inputs.end(), {gold, source, target});
+            check_output(output, inputs);
+        }
 
         std::vector<std::string> names;
         std::vector<std::vector<metrics::links>> proposals;
@@ -96,7 +104,7 @@ struct align_command : command {
         if (!golden.empty()) {
             const auto pairs = static_cast<std::size_t>(std::count(counts.begin(), counts.end(), true));
             result.data["sentences"] = pairs;
-            result.note = fmt::format("{} sentence pairs", pairs);
+            result.note = fmt::format("{} sentence pair{}", pairs, pairs == 1 ? "" : "s");
             result.table = {{"", "links", "precision", "recall", "F1", "AER"}};
             for (std::size_t k = 0; k < names.size(); ++k) {
                 metrics::alignment_score score;
@@ -116,13 +124,18 @@ struct align_command : command {
                                                   {"f1", score.f1()},
                                                   {"aer", score.aer()}});
             }
-        } else {
-            result.note = fmt::format("{} lines of links: {}", proposals.back().size(), output);
+        } else if (!to_standard_output) {
+            const std::size_t lines = proposals.back().size();
+            result.note = fmt::format("{} line{} of links: {}", lines, lines == 1 ? "" : "s", output);
         }
         if (!output.empty()) {
             std::string text;
             for (const metrics::links& links : proposals.back()) text += metrics::pharaoh(links) + "\n";
-            heed::io::write_file(output, text);
+            if (to_standard_output) {
+                std::cout << text;
+            } else {
+                heed::io::write_file(output, text);
+            }
         }
         return result;
     }
@@ -130,17 +143,15 @@ struct align_command : command {
 private:
     static std::string place(const corpus& file, std::size_t line) { return fmt::format("{}:{}", file.name, line + 1); }
 
-    /// Refuses to write over what is read, and says at once where nothing can be written.
-    void check_output() const
+    std::string not_two_files() const
     {
-        std::vector<std::string> inputs = systems;
-        inputs.insert(inputs.end(), {gold, source, target});
-        for (const std::string& input : inputs) {
-            std::error_code not_there;
-            if (std::filesystem::equivalent(output, input, not_there))
-                throw heed::error(output + ": would overwrite what is read; give it another name");
-        }
-        heed::io::atomic_file{output};
+        std::string text =
+            fmt::format("align: --symmetrize takes two files, forward and reverse, but got {}", systems.size());
+        for (const std::string& each : systems)
+            for (const auto& known : heed::metrics::symmetrizations)
+                if (each == known.first && !std::filesystem::exists(each))
+                    return text + fmt::format("; of several methods, each needs its own: --symmetrize {}", each);
+        return text;
     }
 
     /// Every link must lie inside its sentences; pairs that are too long do not count.

@@ -1,28 +1,47 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include <cmath>
+#include <charconv>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
+#include <system_error>
+#include <type_traits>
 #include <vector>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+
+#include <heed/metrics/bootstrap.hpp>
+#include <heed/text/utf8.hpp>
 
 #include "files.hpp"
 #include "report.hpp"
 
 namespace evaluation {
 
-/// Options that are numbers: their range goes without saying in --help.
-inline const CLI::Validator positive = CLI::Range(std::size_t{1}, std::size_t{1} << 30).description("");
-inline const CLI::Validator whole = CLI::Range(std::size_t{0}, std::size_t{1} << 62).description("");
-/// Ranges let "nan" pass: it is neither too small nor too large.
-inline const CLI::Validator number =
-    CLI::Validator([](std::string& text) { return text.find_first_of("nN") == text.npos ? "" : "is no number"; }, "");
-inline const CLI::Validator share = CLI::Range(0.0, 10.0).description("");
+/// Options that are numbers: what they may be goes without saying in --help, and is said where they are not.
+template <class Number>
+CLI::Validator from_to(Number low, Number high)
+{
+    return {[low, high](std::string& text) -> std::string {
+                Number value{};
+                const char* const end = text.data() + text.size();
+                const auto read = std::from_chars(text.data(), end, value);
+                const bool minus = std::is_integral_v<Number> && text.starts_with('-');
+                if (!minus && (read.ptr != end || read.ec == std::errc::invalid_argument || value != value))
+                    return fmt::format("{} is no {}number", heed::text::printable(text),
+                                       std::is_integral_v<Number> ? "whole " : "");
+                if (minus || read.ec != std::errc{} || value < low || value > high)
+                    return fmt::format("{} is not from {} to {}", heed::text::printable(text), low, high);
+                if constexpr (std::is_integral_v<Number>) text = std::to_string(value);  // 010 is ten, not eight
+                return "";
+            },
+            ""};
+}
+
+inline CLI::Validator whole(std::uint64_t low, std::uint64_t high) { return from_to(low, high); }
+inline CLI::Validator number(double low, double high) { return from_to(low, high); }
 
 /// What all commands share. A command declares its options and returns what it found out.
 struct command {
@@ -39,51 +58,17 @@ struct command {
 protected:
     void declare_systems(CLI::App& app, const char* help, const char* example)
     {
-        app.add_option("files", systems, help)->required()->type_name("FILE...");
+        app.add_option("FILE", systems, help)->required();
+        declare_output(app, example);
+    }
+
+    void declare_output(CLI::App& app, const char* example)
+    {
         app.add_flag("--json", as_json, "print JSON in place of a table, with all digits");
         app.footer(
             std::string("Files are UTF-8, one sentence a line, tokens separated by spaces; - is standard input.\n\n"
                         "Example:\n  ") +
             example);
-    }
-};
-
-/// How sure a score is.
-struct resampling {
-    heed::metrics::bootstrap_options how;
-
-    void declare(CLI::App& app)
-    {
-        app.add_option("--resamples", how.resamples, "of the bootstrap, for the interval; 0: no interval")
-            ->check(CLI::Range(std::size_t{0}, std::size_t{1000000}).description(""))
-            ->type_name("N")
-            ->capture_default_str();
-        app.add_option("--confidence", how.confidence, "of the interval")
-            ->check(CLI::Range(0.01, 0.999).description(""))
-            ->check(number)
-            ->type_name("P")
-            ->capture_default_str();
-        app.add_option("--seed", how.seed, "the same seed draws the same sentences")
-            ->check(whole)
-            ->type_name("N")
-            ->capture_default_str();
-    }
-
-    std::string title() const { return fmt::format("{:g} %", 100 * how.confidence); }
-
-    template <class Statistics, class Score>
-    heed::metrics::bootstrap_score operator()(const std::vector<Statistics>& sentences, const Score& score) const
-    {
-        if (how.resamples > 0) return heed::metrics::bootstrap(sentences, score, how);
-        Statistics sum{};
-        for (const Statistics& each : sentences) sum += each;
-        const double value = score(sum);
-        return {value, value, {value, value}};
-    }
-
-    std::string text(const heed::metrics::bootstrap_score& score, int digits) const
-    {
-        return how.resamples > 0 ? range_text(score.range, digits) : "";
     }
 };
 
@@ -94,5 +79,51 @@ Statistics total(const std::vector<Statistics>& sentences)
     for (const Statistics& each : sentences) sum += each;
     return sum;
 }
+
+/// How sure a score is.
+struct resampling {
+    heed::metrics::bootstrap_options how;
+
+    void declare(CLI::App& app)
+    {
+        app.add_option("--resamples", how.resamples, "of the bootstrap, for the interval; 0: no interval")
+            ->transform(whole(0, 1000000))
+            ->type_name("N")
+            ->capture_default_str();
+        app.add_option("--confidence", how.confidence, "of the interval")
+            ->check(number(0.01, 0.999))
+            ->type_name("P")
+            ->capture_default_str();
+        app.add_option("--seed", how.seed, "the same seed draws the same sentences")
+            ->transform(whole(0, std::uint64_t{1} << 62))
+            ->type_name("N")
+            ->capture_default_str();
+    }
+
+    std::string title() const { return fmt::format("{:g} %", 100 * how.confidence); }
+
+    /// Of few sentences there are few different resamples.
+    std::string warning(std::size_t sentences) const
+    {
+        constexpr std::size_t enough = 30;
+        if (how.resamples == 0 || sentences >= enough) return "";
+        return fmt::format(
+            "\nwarning: the resamples of {} sentence{} differ too little for an interval or a p to mean anything",
+            sentences, sentences == 1 ? "" : "s");
+    }
+
+    template <class Statistics, class Score>
+    heed::metrics::bootstrap_score operator()(const std::vector<Statistics>& sentences, const Score& score) const
+    {
+        if (how.resamples > 0) return heed::metrics::bootstrap(sentences, score, how);
+        const double value = score(total(sentences));
+        return {value, value, {value, value}};
+    }
+
+    std::string text(const heed::metrics::bootstrap_score& score, int digits) const
+    {
+        return how.resamples > 0 ? range_text(score.range, digits) : "";
+    }
+};
 
 }  // namespace evaluation

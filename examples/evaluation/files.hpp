@@ -5,12 +5,14 @@
 #include <filesystem>
 #include <iostream>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
-#include <heed/metrics/alignment_error.hpp>
+#include <heed/core/errors.hpp>
+#include <heed/io/atomic_file.hpp>
 #include <heed/text/corpus.hpp>
 
 namespace evaluation {
@@ -53,9 +55,20 @@ inline void require_as_many(const std::string& name, std::size_t lines, const co
 {
     if (lines != other.lines.size())
         throw heed::error(
-            fmt::format("{} has {} lines, {} has {}; they need as many, since line n of one belongs to line n "
+            fmt::format("{} has {} line{}, {} has {}; they need as many, since line n of one belongs to line n "
                         "of the other",
-                        name, lines, other.name, other.lines.size()));
+                        name, lines, lines == 1 ? "" : "s", other.name, other.lines.size()));
+}
+
+/// Refuses to write over what is read, and says at once where nothing can be written.
+inline void check_output(const std::string& output, const std::vector<std::string>& inputs)
+{
+    for (const std::string& input : inputs) {
+        std::error_code not_there;
+        if (std::filesystem::equivalent(output, input, not_there))
+            throw heed::error(output + ": would overwrite what is read; give it another name");
+    }
+    heed::io::atomic_file{output};
 }
 
 /// The lines as text again, for metrics of characters.

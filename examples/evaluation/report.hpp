@@ -20,7 +20,7 @@ using json = nlohmann::ordered_json;
 /// What a command has to say, for people and for programs.
 struct report {
     std::vector<std::vector<std::string>> table;  ///< the first row names the columns
-    std::string note;                             ///< a line below the table
+    std::string note;                             ///< below the table
     json data;
 
     std::string text(bool as_json) const
@@ -43,7 +43,8 @@ struct report {
             }
             result += line.erase(line.find_last_not_of(' ') + 1) + "\n";
         }
-        return result + (note.empty() ? "" : "\n" + note + "\n");
+        if (note.empty()) return result;
+        return result + (table.empty() ? "" : "\n") + note + "\n";
     }
 };
 

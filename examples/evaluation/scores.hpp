@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
-#include <map>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,17 +24,28 @@ struct bleu_choice {
     std::string tokenize = "none";
     std::string smoothing = "none";
 
-    void declare(CLI::App& app)
+    /// `of_what` begins the help, where there are other scores beside.
+    void declare(CLI::App& app, const std::string& of_what = "")
     {
-        app.add_option("--tokenize", tokenize, "none: tokens as given; 13a: as mteval-v13a and sacrebleu")
-            ->check(CLI::IsMember({"none", "13a"}).description(""))
-            ->type_name("NAME")
-            ->capture_default_str();
-        app.add_option("--smoothing", smoothing, "none: as multi-bleu; exp: as sacrebleu")
-            ->check(CLI::IsMember({"none", "exp"}).description(""))
-            ->type_name("NAME")
-            ->capture_default_str();
+        options_.push_back(
+            app.add_option("--tokenize", tokenize, of_what + "none: tokens as given; 13a: as mteval-v13a and sacrebleu")
+                ->check(CLI::IsMember({"none", "13a"}).description(""))
+                ->type_name("NAME")
+                ->capture_default_str());
+        options_.push_back(app.add_option("--smoothing", smoothing, of_what + "none: as multi-bleu; exp: as sacrebleu")
+                               ->check(CLI::IsMember({"none", "exp"}).description(""))
+                               ->type_name("NAME")
+                               ->capture_default_str());
     }
+
+    /// Refuses options that no score takes notice of.
+    void require_none(const std::string& why) const
+    {
+        for (const CLI::Option* each : options_)
+            if (each->count() > 0) throw heed::error(each->get_name() + why);
+    }
+
+    std::string text() const { return fmt::format("tokenize {}, smoothing {}", tokenize, smoothing); }
 
     std::vector<sentence> tokens(const corpus& file) const
     {
@@ -50,7 +60,31 @@ struct bleu_choice {
     {
         return metrics::bleu(counts, smoothing == "exp" ? metrics::smoothing::exponential : metrics::smoothing::none);
     }
+
+private:
+    std::vector<const CLI::Option*> options_;
 };
+
+/// A line and an entry for each system: `judge` gives the statistics of its sentences, `score` makes a number of their
+/// sum, and `more` adds what else there is to say to the line and to the entry.
+template <class Judge, class Score, class More>
+void score_all(report& result, const std::vector<std::string>& systems, const corpus& golden, const resampling& sure,
+               int digits, const Judge& judge, const Score& score, const More& more)
+{
+    for (const corpus& system : read(systems)) {
+        require_as_many(system.name, system.lines.size(), golden);
+        const auto statistics = judge(system);
+        const auto spread = sure(statistics, score);
+        std::vector<std::string> row{system.name, fmt::format("{:.{}f}", spread.score, digits),
+                                     sure.text(spread, digits)};
+        json data = json_of(spread);
+        data["file"] = system.name;
+        more(statistics, row, data);
+        result.table.push_back(std::move(row));
+        result.data["systems"].push_back(std::move(data));
+    }
+    result.note += sure.warning(golden.lines.size());
+}
 
 struct bleu_command : command {
     std::vector<std::string> references;
@@ -80,36 +114,31 @@ struct bleu_command : command {
         }
         report result;
         result.table = {{"system", "BLEU", sure.title(), "1", "2", "3", "4-grams", "BP", "ratio", "words"}};
-        result.note = fmt::format("tokenize {}, smoothing {}, {} reference{}", choice.tokenize, choice.smoothing,
-                                  tokens.size(), tokens.size() == 1 ? "" : "s");
+        result.note = fmt::format("{}, {} reference{}", choice.text(), tokens.size(), tokens.size() == 1 ? "" : "s");
         result.data = {{"metric", "bleu"},
                        {"tokenize", choice.tokenize},
                        {"smoothing", choice.smoothing},
                        {"references", references},
                        {"sentences", golden.front().lines.size()},
                        {"systems", json::array()}};
-        for (const corpus& system : read(systems)) {
-            require_as_many(system.name, system.lines.size(), golden.front());
-            const auto statistics = metrics::bleu_statistics(choice.tokens(system), tokens);
-            const metrics::bleu_score score = choice(total(statistics));
-            const auto spread = sure(statistics, [&](const metrics::bleu_counts& sum) { return choice(sum).score; });
-            const double ratio = score.reference_length == 0 ? 0
-                                                             : static_cast<double>(score.hypothesis_length) /
-                                                                   static_cast<double>(score.reference_length);
-            std::vector<std::string> row{system.name, fmt::format("{:.2f}", score.score), sure.text(spread, 2)};
-            for (const double precision : score.precisions) row.push_back(fmt::format("{:.1f}", precision));
-            row.push_back(fmt::format("{:.3f}", score.brevity_penalty));
-            row.push_back(fmt::format("{:.3f}", ratio));
-            row.push_back(std::to_string(score.hypothesis_length));
-            result.table.push_back(std::move(row));
-            json data = json_of(spread);
-            data["file"] = system.name;
-            data["precisions"] = score.precisions;
-            data["brevity_penalty"] = score.brevity_penalty;
-            data["hypothesis_length"] = score.hypothesis_length;
-            data["reference_length"] = score.reference_length;
-            result.data["systems"].push_back(std::move(data));
-        }
+        score_all(
+            result, systems, golden.front(), sure, 2,
+            [&](const corpus& system) { return metrics::bleu_statistics(choice.tokens(system), tokens); },
+            [&](const metrics::bleu_counts& sum) { return choice(sum).score; },
+            [&](const auto& statistics, std::vector<std::string>& row, json& data) {
+                const metrics::bleu_score score = choice(total(statistics));
+                const double ratio = score.reference_length == 0 ? 0
+                                                                 : static_cast<double>(score.hypothesis_length) /
+                                                                       static_cast<double>(score.reference_length);
+                for (const double precision : score.precisions) row.push_back(fmt::format("{:.1f}", precision));
+                row.push_back(fmt::format("{:.3f}", score.brevity_penalty));
+                row.push_back(fmt::format("{:.3f}", ratio));
+                row.push_back(std::to_string(score.hypothesis_length));
+                data["precisions"] = score.precisions;
+                data["brevity_penalty"] = score.brevity_penalty;
+                data["hypothesis_length"] = score.hypothesis_length;
+                data["reference_length"] = score.reference_length;
+            });
         return result;
     }
 };
@@ -125,13 +154,16 @@ struct edits_and_grams {
         grams += other.grams;
         return *this;
     }
-    double tb() const { return metrics::tb(metrics::ter(edits), metrics::bleu(grams).score); }
+    /// Of the TER and the BLEU that stand beside it.
+    double tb(const bleu_choice& choice) const { return metrics::tb(metrics::ter(edits), choice(grams).score); }
 };
 
-inline std::vector<edits_and_grams> edits_of(const corpus& system, const corpus& golden)
+/// Edits of the words as given; n-grams of the tokens that are chosen for BLEU.
+inline std::vector<edits_and_grams> edits_of(const corpus& system, const corpus& golden, const bleu_choice& choice)
 {
     const auto edits = metrics::ter_statistics(system.lines, golden.lines);
-    const auto grams = metrics::bleu_statistics(system.lines, std::span(&golden.lines, 1));
+    const std::vector<std::vector<sentence>> tokens{choice.tokens(golden)};
+    const auto grams = metrics::bleu_statistics(choice.tokens(system), tokens);
     std::vector<edits_and_grams> result;
     for (std::size_t i = 0; i < edits.size(); ++i) result.push_back({edits[i], grams[i]});
     return result;
@@ -164,31 +196,30 @@ struct ter_command : one_reference_command {
         const corpus golden = read(reference);
         report result;
         result.table = {{"system", "TER", sure.title(), "edits", "shifts", "words", "BLEU", "TB", sure.title()}};
-        result.note = "tokens and case as given; limits as tercom's and sacrebleu's";
+        result.note = "tokens and case as given, BLEU unsmoothed; limits of TER as tercom's and sacrebleu's";
         result.data = {{"metric", "ter"},
                        {"reference", golden.name},
                        {"sentences", golden.lines.size()},
                        {"systems", json::array()}};
-        for (const corpus& system : read(systems)) {
-            require_as_many(system.name, system.lines.size(), golden);
-            const auto statistics = edits_of(system, golden);
-            const edits_and_grams sum = total(statistics);
-            const auto spread = sure(statistics, [](const edits_and_grams& all) { return metrics::ter(all.edits); });
-            const auto both = sure(statistics, [](const edits_and_grams& all) { return all.tb(); });
-            const double bleu = metrics::bleu(sum.grams).score;
-            result.table.push_back({system.name, fmt::format("{:.2f}", spread.score), sure.text(spread, 2),
-                                    std::to_string(sum.edits.edits), std::to_string(sum.edits.shifts),
-                                    std::to_string(sum.edits.reference_length), fmt::format("{:.2f}", bleu),
-                                    fmt::format("{:.2f}", both.score), sure.text(both, 2)});
-            json data = json_of(spread);
-            data["file"] = system.name;
-            data["edits"] = sum.edits.edits;
-            data["shifts"] = sum.edits.shifts;
-            data["reference_length"] = sum.edits.reference_length;
-            data["bleu"] = bleu;
-            data["tb"] = json_of(both);
-            result.data["systems"].push_back(std::move(data));
-        }
+        const bleu_choice as_given;
+        score_all(
+            result, systems, golden, sure, 2, [&](const corpus& system) { return edits_of(system, golden, as_given); },
+            [](const edits_and_grams& sum) { return metrics::ter(sum.edits); },
+            [&](const auto& statistics, std::vector<std::string>& row, json& data) {
+                const edits_and_grams sum = total(statistics);
+                const auto both = sure(statistics, [&](const edits_and_grams& all) { return all.tb(as_given); });
+                const double bleu = as_given(sum.grams).score;
+                for (const std::size_t count : {sum.edits.edits, sum.edits.shifts, sum.edits.reference_length})
+                    row.push_back(std::to_string(count));
+                row.push_back(fmt::format("{:.2f}", bleu));
+                row.push_back(fmt::format("{:.2f}", both.score));
+                row.push_back(sure.text(both, 2));
+                data["edits"] = sum.edits.edits;
+                data["shifts"] = sum.edits.shifts;
+                data["reference_length"] = sum.edits.reference_length;
+                data["bleu"] = bleu;
+                data["tb"] = json_of(both);
+            });
         return result;
     }
 };
@@ -201,13 +232,11 @@ struct ribes_command : one_reference_command {
         app.description("RIBES: do the words stand in the reference's order? (Isozaki et al. 2010); 0 to 1.");
         declare_all(app, "evaluate ribes --reference test.de system.de");
         app.add_option("--alpha", how.alpha, "exponent of the precision")
-            ->check(share)
-            ->check(number)
+            ->check(number(0, 10))
             ->type_name("X")
             ->capture_default_str();
         app.add_option("--beta", how.beta, "exponent of the brevity penalty")
-            ->check(share)
-            ->check(number)
+            ->check(number(0, 10))
             ->type_name("X")
             ->capture_default_str();
     }
@@ -224,18 +253,15 @@ struct ribes_command : one_reference_command {
                        {"beta", how.beta},
                        {"reference", golden.name},
                        {"systems", json::array()}};
-        for (const corpus& system : read(systems)) {
-            require_as_many(system.name, system.lines.size(), golden);
-            const auto statistics = metrics::ribes_statistics(system.lines, golden.lines, how);
-            const std::size_t sentences = total(statistics).sentences;
-            const auto spread = sure(statistics, [](const metrics::ribes_sum& sum) { return sum.score(); });
-            result.table.push_back(
-                {system.name, fmt::format("{:.4f}", spread.score), sure.text(spread, 4), std::to_string(sentences)});
-            json data = json_of(spread);
-            data["file"] = system.name;
-            data["sentences"] = sentences;
-            result.data["systems"].push_back(std::move(data));
-        }
+        score_all(
+            result, systems, golden, sure, 4,
+            [&](const corpus& system) { return metrics::ribes_statistics(system.lines, golden.lines, how); },
+            [](const metrics::ribes_sum& sum) { return sum.score(); },
+            [](const auto& statistics, std::vector<std::string>& row, json& data) {
+                const std::size_t sentences = total(statistics).sentences;
+                row.push_back(std::to_string(sentences));
+                data["sentences"] = sentences;
+            });
         return result;
     }
 };
@@ -248,16 +274,15 @@ struct chrf_command : one_reference_command {
         app.description("chrF: F-score of character n-grams (Popović 2015); 0 to 100. With --words 2 it is chrF++.");
         declare_all(app, "evaluate chrf --words 2 --reference test.de system.de");
         app.add_option("--characters", how.characters, "longest character n-gram")
-            ->check(CLI::Range(std::size_t{1}, std::size_t{6}).description(""))
+            ->transform(whole(1, 6))
             ->type_name("N")
             ->capture_default_str();
         app.add_option("--words", how.words, "longest word n-gram")
-            ->check(CLI::Range(std::size_t{0}, std::size_t{2}).description(""))
+            ->transform(whole(0, 2))
             ->type_name("N")
             ->capture_default_str();
         app.add_option("--beta", how.beta, "recall counts so many times as much as precision")
-            ->check(CLI::Range(0.001, 1000.0).description(""))
-            ->check(number)
+            ->check(number(0.001, 1000))
             ->type_name("X")
             ->capture_default_str();
     }
@@ -273,21 +298,17 @@ struct chrf_command : one_reference_command {
                        {"beta", how.beta},        {"reference", golden.name},     {"sentences", golden.lines.size()},
                        {"systems", json::array()}};
         const std::vector<std::string> references = text_of(golden);
-        for (const corpus& system : read(systems)) {
-            require_as_many(system.name, system.lines.size(), golden);
-            const auto spread = sure(metrics::chrf_statistics(text_of(system), references, how),
-                                     [&](const metrics::chrf_counts& sum) { return metrics::chrf(sum, how); });
-            result.table.push_back({system.name, fmt::format("{:.2f}", spread.score), sure.text(spread, 2)});
-            json data = json_of(spread);
-            data["file"] = system.name;
-            result.data["systems"].push_back(std::move(data));
-        }
+        score_all(
+            result, systems, golden, sure, 2,
+            [&](const corpus& system) { return metrics::chrf_statistics(text_of(system), references, how); },
+            [&](const metrics::chrf_counts& sum) { return metrics::chrf(sum, how); },
+            [](const auto&, std::vector<std::string>&, json&) {});
         return result;
     }
 };
 
 struct compare_command : command {
-    std::string reference;
+    std::string baseline, system, reference;
     std::vector<std::string> names{"bleu", "ter", "tb", "chrf", "ribes"};
     bleu_choice choice;
     resampling sure;
@@ -296,32 +317,40 @@ struct compare_command : command {
     {
         app.description(
             "Is the second system really better? Scores on the same resamples (paired bootstrap, Koehn 2004).");
-        declare_systems(app, "translations of two systems",
-                        "evaluate compare --reference test.de baseline.de system.de");
-        app.get_option("files")->expected(2);
+        app.add_option("BASELINE", baseline, "translations of one system")->required();
+        app.add_option("SYSTEM", system, "and of the other")->required();
+        declare_output(app, "evaluate compare --reference test.de baseline.de system.de");
         app.add_option("--reference", reference, "reference translations")->required()->type_name("FILE");
         app.add_option("--metric", names, "bleu, ter, tb, chrf or ribes; may be given several times; all if not given")
             ->check(CLI::IsMember({"bleu", "ter", "tb", "chrf", "ribes"}).description(""))
             ->type_name("NAME")
             ->allow_extra_args(false);
-        choice.declare(app);
+        choice.declare(app, "for bleu and tb alone; ");
         sure.declare(app);
     }
 
     report run() override
     {
         if (sure.how.resamples == 0) throw heed::error("compare: needs --resamples of 1 at least");
+        const auto wanted = [&](const char* name) {
+            return std::find(names.begin(), names.end(), name) != names.end();
+        };
+        const bool any_bleu = wanted("bleu") || wanted("tb");
+        if (!any_bleu) choice.require_none(": is for bleu and tb, and --metric asks for neither");
         const corpus golden = read(reference);
-        const std::vector<corpus> both = read(systems);
-        for (const corpus& system : both) require_as_many(system.name, system.lines.size(), golden);
+        const std::vector<corpus> both = read({baseline, system});
+        for (const corpus& each : both) require_as_many(each.name, each.lines.size(), golden);
         const corpus& first = both[0];
         const corpus& second = both[1];
         report result;
         result.table = {{"", first.name, second.name, "difference", sure.title(), "p"}};
         result.note = "p: how likely such a difference is by chance (two-sided). Of ter and tb, less is better.";
+        if (any_bleu) result.note += fmt::format("\nbleu, and in tb: {}", choice.text());
+        result.note += sure.warning(golden.lines.size());
         result.data = {{"reference", golden.name},        {"first", first.name},
                        {"second", second.name},           {"sentences", golden.lines.size()},
-                       {"resamples", sure.how.resamples}, {"metrics", json::object()}};
+                       {"resamples", sure.how.resamples}, {"tokenize", choice.tokenize},
+                       {"smoothing", choice.smoothing},   {"metrics", json::object()}};
         const auto add = [&](const std::string& name, int digits, const metrics::paired_score& score) {
             result.table.push_back({name, fmt::format("{:.{}f}", score.first.score, digits),
                                     fmt::format("{:.{}f}", score.second.score, digits),
@@ -340,24 +369,24 @@ struct compare_command : command {
             if (name == "bleu") {
                 const std::vector<std::vector<sentence>> tokens{choice.tokens(golden)};
                 add(name, 2,
-                    pair([&](const corpus& system) { return metrics::bleu_statistics(choice.tokens(system), tokens); },
+                    pair([&](const corpus& each) { return metrics::bleu_statistics(choice.tokens(each), tokens); },
                          [&](const metrics::bleu_counts& sum) { return choice(sum).score; }));
             } else if (name == "ter") {
                 add(name, 2,
-                    pair([&](const corpus& system) { return metrics::ter_statistics(system.lines, golden.lines); },
+                    pair([&](const corpus& each) { return metrics::ter_statistics(each.lines, golden.lines); },
                          [](const metrics::ter_counts& sum) { return metrics::ter(sum); }));
             } else if (name == "tb") {
                 add(name, 2,
-                    pair([&](const corpus& system) { return edits_of(system, golden); },
-                         [](const edits_and_grams& sum) { return sum.tb(); }));
+                    pair([&](const corpus& each) { return edits_of(each, golden, choice); },
+                         [&](const edits_and_grams& sum) { return sum.tb(choice); }));
             } else if (name == "chrf") {
                 const std::vector<std::string> references = text_of(golden);
                 add(name, 2,
-                    pair([&](const corpus& system) { return metrics::chrf_statistics(text_of(system), references); },
+                    pair([&](const corpus& each) { return metrics::chrf_statistics(text_of(each), references); },
                          [](const metrics::chrf_counts& sum) { return metrics::chrf(sum); }));
             } else {
                 add(name, 4,
-                    pair([&](const corpus& system) { return metrics::ribes_statistics(system.lines, golden.lines); },
+                    pair([&](const corpus& each) { return metrics::ribes_statistics(each.lines, golden.lines); },
                          [](const metrics::ribes_sum& sum) { return sum.score(); }));
             }
         }

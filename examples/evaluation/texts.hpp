@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <filesystem>
 #include <span>
 #include <string>
 #include <utility>
@@ -28,11 +31,11 @@ struct repetition_command : command {
         declare_systems(app, "translations", "evaluate repetition --reference test.de system.de other.de");
         app.add_option("--reference", reference, "reference translations, for comparison")->type_name("FILE");
         app.add_option("--shortest", how.shortest, "words of a phrase that comes again later")
-            ->check(CLI::Range(std::size_t{1}, std::size_t{1000}).description(""))
+            ->transform(whole(1, 1000))
             ->type_name("N")
             ->capture_default_str();
         app.add_option("--shortest-adjacent", how.shortest_adjacent, "words of a phrase that comes again at once")
-            ->check(CLI::Range(std::size_t{1}, std::size_t{1000}).description(""))
+            ->transform(whole(1, 1000))
             ->type_name("N")
             ->capture_default_str();
     }
@@ -76,7 +79,7 @@ struct repetition_command : command {
 
 struct lengths_command : command {
     std::string reference, source, picture;
-    std::vector<std::size_t> bounds{10, 20, 30, 40, 50};
+    std::string bounds = "10,20,30,40,50";
 
     void declare(CLI::App& app) override
     {
@@ -86,16 +89,25 @@ struct lengths_command : command {
         app.add_option("--reference", reference, "reference translations")->required()->type_name("FILE");
         app.add_option("--source", source, "what was translated")->type_name("FILE");
         app.add_option("--picture", picture, "also draw it there, as SVG")->type_name("FILE");
-        app.add_option("--bounds", bounds, "the longest length of each group but the last")
-            ->check(whole)
-            ->delimiter(',')
-            ->type_name("N,N...")
-            ->allow_extra_args(false)
+        app.add_option("--bounds", bounds, "the longest length of each group but the last, with commas between")
+            ->check(CLI::Validator(
+                [](std::string& text) -> std::string {
+                    try {
+                        numbers_of(text);
+                    } catch (const heed::error& reason) {
+                        return reason.what();
+                    }
+                    return "";
+                },
+                ""))
+            ->type_name("LIST")
             ->capture_default_str();
     }
 
     report run() override
     {
+        check_files();
+        const std::vector<std::size_t> longest = numbers_of(bounds);
         const corpus golden = read(reference);
         const corpus measured = source.empty() ? golden : read(source);
         require_as_many(measured.name, measured.lines.size(), golden);
@@ -109,11 +121,14 @@ struct lengths_command : command {
                        {"reference", golden.name},
                        {"lengths_of", measured.name},
                        {"systems", json::array()}};
-        heed::view::chart chart{.x_label = "words", .y_label = "BLEU", .all = {}, .bars = true};
+        heed::view::chart chart{.x_label = source.empty() ? "words of the reference" : "words of the source sentence",
+                                .y_label = "BLEU",
+                                .all = {},
+                                .bars = true};
         for (const corpus& system : read(systems)) {
             require_as_many(system.name, system.lines.size(), golden);
             const auto statistics = heed::metrics::bleu_statistics(system.lines, std::span(&golden.lines, 1));
-            const auto buckets = heed::metrics::bleu_by_length(statistics, lengths, bounds);
+            const auto buckets = heed::metrics::bleu_by_length(statistics, lengths, longest);
             json list = json::array();
             heed::view::series& bars = chart.all.emplace_back();
             bars.name = system.name;
@@ -139,6 +154,44 @@ struct lengths_command : command {
         }
         if (!picture.empty()) heed::io::write_file(picture, heed::view::svg(chart));
         return result;
+    }
+
+private:
+    /// "10,20,30" as numbers. Throws heed::error if it is anything else, or if they do not ascend.
+    static std::vector<std::size_t> numbers_of(const std::string& list)
+    {
+        std::vector<std::size_t> numbers;
+        for (std::size_t begin = 0; begin <= list.size();) {
+            const std::size_t end = std::min(list.find(',', begin), list.size());
+            std::string each = list.substr(begin, end - begin);
+            const std::string wrong = whole(0, std::uint64_t{1} << 30)(each);
+            if (!wrong.empty()) {
+                throw heed::error((each.empty() ? "a number is missing" : wrong) +
+                                  "; lengths are numbers with commas between, as 10,20,30");
+            }
+            numbers.push_back(std::stoul(each));
+            if (numbers.size() > 1 && numbers.back() <= numbers[numbers.size() - 2])
+                throw heed::error(fmt::format("{} after {}; lengths must ascend, as 10,20,30", numbers.back(),
+                                              numbers[numbers.size() - 2]));
+            begin = end + 1;
+        }
+        return numbers;
+    }
+
+    void check_files() const
+    {
+        for (const std::string& each : systems) {
+            if (each.find_first_not_of("0123456789,") == each.npos && !std::filesystem::exists(each))
+                throw heed::error(
+                    fmt::format("{}: there is no such file; lengths of --bounds have commas and no spaces "
+                                "between them, as --bounds 10,20,30",
+                                each));
+        }
+        if (picture == "-") throw heed::error("lengths: --picture - would be where the table is; name a file");
+        if (picture.empty()) return;
+        std::vector<std::string> inputs = systems;
+        inputs.insert(inputs.end(), {reference, source});
+        check_output(picture, inputs);
     }
 };
 

@@ -75,6 +75,32 @@ prints '"distinct": 12' words --json test.de
 prints '^bleu 100\.00 100\.00 +0\.00 \[0\.00, 0\.00\] 1\.0000$' compare --reference test.de test.de test.de
 prints '"p_value": 1\.0' compare --json --metric ter --reference test.de system.de system.de
 if grep -q ribes output; then fail "one metric was asked for"; fi
+# column N NAME: of the last output's line of that name, in hundredths.
+column() { awk -v n="$1" -v name="$2" '$1 == name { printf "%.0f", 100 * $n }' output; }
+# TB is made of the TER and the BLEU that are shown, whatever they are made of; "man." is one word or two tokens.
+for choice in "" "--tokenize 13a" "--smoothing exp" "--tokenize 13a --smoothing exp"; do
+    # shellcheck disable=SC2086  # several options
+    "$evaluate" compare --reference test.de system.de second.de $choice >output 2>log || fail "comparing: $choice"
+    for n in 2 3; do
+        apart=$((2 * $(column $n tb) - $(column $n ter) + $(column $n bleu)))
+        ((apart >= -2 && apart <= 2)) || fail "TB is not (TER - BLEU) / 2 with '$choice': $(cat output)"
+    done
+    blues+="$(column 3 bleu) "
+done
+[[ $(tr ' ' '\n' <<<"${blues% }" | sort -u | wc -l) == 3 ]] || fail "the options change nothing: $blues"
+prints '^bleu, and in tb: tokenize 13a, smoothing exp$' compare --metric tb --tokenize 13a --smoothing exp \
+    --reference test.de system.de second.de
+prints '"tokenize": "13a"' compare --json --tokenize 13a --reference test.de system.de second.de
+refused '--tokenize: is for bleu and tb, and --metric asks for neither' \
+    "$evaluate" compare --metric ter --metric ribes --tokenize 13a --reference test.de system.de second.de
+refused '--smoothing: is for bleu and tb' "$evaluate" compare --metric chrf --smoothing exp --reference test.de test.de test.de
+prints '^warning: the resamples of 3 sentences differ too little' compare --reference test.de other.de system.de
+prints '^warning: the resamples of 3 sentences differ too little' ter --reference test.de other.de
+"$evaluate" ribes --resamples 0 --reference test.de other.de >output || fail "without resamples"
+if grep -q warning output; then fail "nothing is resampled"; fi
+for i in {1..10}; do cat test.de; done >long.de
+"$evaluate" compare --reference long.de long.de long.de >output || fail "comparing thirty sentences"
+if grep -q 'warning\|tokenize.*exp' output; then fail "thirty sentences are warned of: $(cat output)"; fi
 "$evaluate" compare --reference test.de other.de system.de >once || fail "comparing"
 "$evaluate" compare --reference test.de other.de system.de >again || fail "comparing again"
 cmp once again || fail "two runs differ"
@@ -85,11 +111,29 @@ cmp once again || fail "two runs differ"
 sed 's/\([0-9]*\)-\([0-9]*\)/\2-\1/g' reverse.links >flipped.links
 "$evaluate" align --symmetrize union --flip --output flip.links forward.links flipped.links >output || fail "flipping"
 cmp union.links flip.links || fail "flipping makes a difference"
+"$evaluate" align --symmetrize union --output - forward.links reverse.links >output || fail "writing to standard output"
+cmp union.links output || fail "standard output has other links"
+[[ ! -e - ]] || fail "a file is named -"
+refused 'name a file' "$evaluate" align --gold test.gold --symmetrize union --output - forward.links reverse.links
+refused 'name a file' "$evaluate" align --json --symmetrize union --output - forward.links reverse.links
+"$evaluate" align --symmetrize union --output union.links forward.links reverse.links >output || fail "writing again"
+[[ $(cat output) == '3 lines of links: union.links' && $(wc -l <output) == 1 ]] || fail "said: $(cat output)"
 no_temporaries
+
+"$evaluate" lengths --bounds 5 --picture picture.svg --reference test.de system.de >output || fail "a picture"
+grep -q '>words of the reference<' picture.svg || fail "the picture does not say whose words"
+"$evaluate" lengths --bounds 5 --picture picture.svg --source test.en --reference test.de system.de >output || fail "a picture"
+grep -q '>words of the source sentence<' picture.svg || fail "the picture does not say whose words"
+refused 'would overwrite' "$evaluate" lengths --picture test.de --reference test.de system.de
+refused 'name a file' "$evaluate" lengths --picture - --reference test.de system.de
+prints '"shortest": 10,' repetition --json --shortest 010 system.de
 
 # What the help gives as an example works, in this directory.
 for subcommand in bleu ter ribes chrf compare align repetition lengths words; do
     "$evaluate" $subcommand --help >help || fail "help of $subcommand"
+    # "..." means several, one after the other, and stands at what is no option alone.
+    if grep -q '\.\.\. *\.\.\.\|(2x)\|x 2\|^  -.*\.\.\.' help; then fail "the help of $subcommand: $(cat help)"; fi
+    [[ $subcommand == compare ]] || grep -q '^Usage: .* FILE\.\.\.$' help || fail "the usage of $subcommand: $(cat help)"
     example=$(grep -A 3 '^Example:' help | grep '^  evaluate ')
     [[ $example == "  evaluate $subcommand "* ]] || fail "no example: $subcommand"
     read -r -a words <<<"$example"
@@ -123,7 +167,6 @@ grep -q '>5-10<' lengths.svg || fail "the picture of BLEU by length names no gro
 [[ $(grep -c 'class="bar' lengths.svg) == 4 ]] || fail "two systems in two groups are four bars"
 refused 'short has 2 lines' "$evaluate" lengths --source short --reference test.de system.de
 refused 'system.de has 3 lines, short has 2' "$evaluate" repetition --reference short system.de
-refused 'bounds must ascend' "$evaluate" lengths --bounds 20,10 --reference test.de system.de
 refused 'forward.links has 3 lines, short.gold has 2' bash -c 'head -n 2 test.gold >short.gold; "$@"' - \
     "$evaluate" align --gold short.gold forward.links
 refused 'test.de:1: "The" is not a link' "$evaluate" align --gold test.gold test.de
@@ -137,10 +180,25 @@ printf 'a\na\na\n' >tiny
 refused 'forward.links:1: the link 1-1 leaves its sentences, which have 1 and 1 words' \
     "$evaluate" align --gold test.gold --source tiny --target tiny forward.links
 
-misused 'subcommand is required'
+subcommands='bleu, ter, ribes, chrf, compare, align, repetition, lengths, words'
+misused "^evaluate: a subcommand is missing; there are $subcommands\$"
+misused "^evaluate: blue is no subcommand; there are $subcommands\$" blue --reference test.de system.de
+misused "^evaluate: --json is not known here; .*: $subcommands\$" --json
 misused '--reference is required' bleu system.de
-misused 'files' bleu --reference test.de
-misused 'files' compare --reference test.de system.de
+misused 'FILE is required' bleu --reference test.de
+misused 'SYSTEM is required' compare --reference test.de system.de
+misused 'not expected: other.de' compare --reference test.de system.de system.de other.de
+misused '--bounds: a is no whole number; .* commas between' lengths --bounds a --reference test.de system.de
+misused '--bounds: a number is missing; ' lengths --bounds 10, --reference test.de system.de
+misused '--bounds: 5 after 10; lengths must ascend, as 10,20,30' lengths --bounds 10,5 --reference test.de system.de
+misused '--bounds: 5 after 5;' lengths --bounds 5,5 --reference test.de system.de
+refused '20: there is no such file; lengths of --bounds have commas' \
+    "$evaluate" lengths --bounds 10 20 --reference test.de system.de
+refused 'two files, forward and reverse, but got 3; of several methods, each needs its own: --symmetrize union' \
+    "$evaluate" align --gold test.gold --symmetrize grow-diag union forward.links reverse.links
+misused '--seed: a is no whole number' bleu --seed a --reference test.de system.de
+misused '--resamples: -1 is not from 0 to 1000000' bleu --resamples=-1 --reference test.de system.de
+misused '--confidence: nan is no number' bleu --confidence nan --reference test.de system.de
 misused '--tokenize: .*bogus' bleu --tokenize bogus --reference test.de system.de
 misused '--symmetrize: .*bogus' align --symmetrize bogus --gold test.gold forward.links reverse.links
 misused '--metric: .*bogus' compare --metric bogus --reference test.de system.de other.de

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <csignal>
+#include <cstddef>
+#include <cstdio>
+#include <functional>
+#include <iostream>
+#include <memory>
+#include <new>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include <heed/core/errors.hpp>
+#include <heed/text/utf8.hpp>
+#include <heed/version.hpp>
+
+/// What programs with subcommands share.
+namespace program {
+
+/// One rule for "..." in --help: what stands before it may be given several times, one after the other, as in FILE... .
+/// Only what has no name of its own (what is no option) does so; an option takes one value, and its help says if the
+/// option itself may come several times.
+class formatter : public CLI::Formatter {
+public:
+    formatter() { column_width(33); }
+
+    std::string make_option_opts(const CLI::Option* option) const override
+    {
+        if (option->get_positional()) return several(option) ? "..." : "";
+        if (option->get_type_size() == 0) return CLI::Formatter::make_option_opts(option);
+        std::string text = " " + option->get_type_name();
+        if (!option->get_default_str().empty()) text += "=" + option->get_default_str();
+        if (option->get_required()) text += " " + get_label("REQUIRED");
+        for (const CLI::Option* needed : option->get_needs()) text += " Needs: " + needed->get_name();
+        return text;
+    }
+
+    std::string make_option_usage(const CLI::Option* option) const override
+    {
+        const std::string text = make_option_name(option, true) + (several(option) ? "..." : "");
+        return option->get_required() ? text : "[" + text + "]";
+    }
+
+private:
+    static bool several(const CLI::Option* option) { return option->get_expected_max() > 1; }
+};
+
+/// What is wrong with a command line without a subcommand.
+inline std::string missing_subcommand(const CLI::App& app)
+{
+    std::string names;
+    for (const CLI::App* each : app.get_subcommands({})) names += (names.empty() ? "" : ", ") + each->get_name();
+    const std::vector<std::string> given = app.remaining();
+    if (given.empty()) return "a subcommand is missing; there are " + names;
+    const std::string first = heed::text::printable(given.front());
+    if (first.starts_with('-')) return first + " is not known here; options stand behind their subcommand: " + names;
+    return first + " is no subcommand; there are " + names;
+}
+
+/// Reads the command line, does what `work` does, and returns how the program ends: all that goes wrong is a message.
+inline int run(CLI::App& app, const std::string& name, int argc, char** argv, const std::function<int()>& work)
+{
+    std::ios::sync_with_stdio(false);
+    std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error like a full disk, not the end
+    const auto say = [&](const std::string& text) { std::fputs((name + ": " + text + '\n').c_str(), stderr); };
+    try {
+        int status = 0;
+        try {
+            app.parse(argc, argv);
+            status = work();
+        } catch (const CLI::RequiredError& reason) {
+            if (!app.get_subcommands().empty()) {
+                status = app.exit(reason);
+            } else {
+                say(missing_subcommand(app) + "\nRun with --help for more information.");
+                status = reason.get_exit_code();
+            }
+        } catch (const CLI::ParseError& reason) {
+            status = app.exit(reason);  // --help and --version, too
+        }
+        if (!std::cout.flush()) throw heed::error("standard output: cannot be written");
+        return status;
+    } catch (const std::bad_alloc&) {
+        say("out of memory");
+    } catch (const std::exception& problem) {
+        say(heed::text::printable(problem.what()));
+    }
+    return 1;
+}
+
+}  // namespace program
