@@ -94,12 +94,14 @@ for pair in en-fr fr-en; do
     "${translate[@]}" align --model "$model" --source "$out/gold.$source" --target "$out/gold.$target" --out "$out/$pair.links"
 done
 sed -E 's/([0-9]+)-([0-9]+)/\2-\1/g' "$out/fr-en.links" >"$out/en-fr.reverse.links"  # French-English links, English first
-for method in intersection union grow-diag grow-diag-final-and; do
+files=("$out"/{en-fr,en-fr.reverse}.links)
+for method in intersection union grow-diag grow-diag-strict grow-diag-final-and; do
     "$evaluate" align "$out/en-fr.links" "$out/en-fr.reverse.links" --symmetrize "$method" --output "$out/$method.links" \
         >/dev/null
+    files+=("$out/$method.links")
 done
+files+=("$@")
 
-files=("$out"/{en-fr,en-fr.reverse,intersection,union,grow-diag,grow-diag-final-and}.links "$@")
 echo "All pairs:"
 "$evaluate" align --gold "$gold/gold" --source "$out/gold.en" --target "$out/gold.fr" "${files[@]}"
 echo
