@@ -2,13 +2,17 @@
 #pragma once
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <cstddef>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
 #include <heed/metrics/bleu.hpp>
 #include <heed/metrics/chrf.hpp>
+#include <heed/metrics/perplexity.hpp>
 #include <heed/metrics/ribes.hpp>
 #include <heed/metrics/ter.hpp>
 #include <heed/metrics/tokenize_13a.hpp>
@@ -303,6 +307,77 @@ struct chrf_command : one_reference_command {
             [&](const corpus& system) { return metrics::chrf_statistics(text_of(system), references, how); },
             [&](const metrics::chrf_counts& sum) { return metrics::chrf(sum, how); },
             [](const auto&, std::vector<std::string>&, json&) {});
+        return result;
+    }
+};
+
+struct perplexity_command : one_reference_command {
+    std::string base = "e";
+
+    void declare(CLI::App& app) override
+    {
+        app.description("Perplexity of a word of the reference translations, from what a model thought of them.");
+        declare_systems(app,
+                        "log-probabilities of the reference sentences, their ends included: a line's numbers are\n"
+                        "added up, one for the sentence or one for each token, which may be pieces of words",
+                        "evaluate perplexity --reference test.de system.scores");
+        app.add_option("--reference", reference, "reference translations, for the number of words")
+            ->required()
+            ->type_name("FILE");
+        app.add_option("--base", base, "of the logarithms: e, 2 or 10")
+            ->check(CLI::IsMember({"e", "2", "10"}).description(""))
+            ->type_name("BASE")
+            ->capture_default_str();
+        sure.declare(app);
+    }
+
+    report run() override
+    {
+        const corpus golden = read(reference);
+        report result;
+        result.table = {{"system", "perplexity", sure.title(), "nats a word", "words"}};
+        result.note = fmt::format("a word's, of {}; the end of a sentence counts as one", golden.name);
+        result.data = {{"metric", "perplexity"},
+                       {"reference", golden.name},
+                       {"base", base},
+                       {"sentences", golden.lines.size()},
+                       {"systems", json::array()}};
+        score_all(
+            result, systems, golden, sure, 3, [&](const corpus& system) { return counts_of(system, golden); },
+            [](const metrics::perplexity_counts& sum) { return metrics::perplexity(sum); },
+            [](const auto& statistics, std::vector<std::string>& row, json& data) {
+                const metrics::perplexity_counts sum = total(statistics);
+                row.push_back(fmt::format("{:.4f}", -sum.log_probability / static_cast<double>(sum.words)));
+                row.push_back(std::to_string(sum.words));
+                data["log_probability"] = sum.log_probability;
+                data["words"] = sum.words;
+            });
+        return result;
+    }
+
+private:
+    std::vector<metrics::perplexity_counts> counts_of(const corpus& system, const corpus& golden) const
+    {
+        const double nats = base == "e" ? 1 : std::log(base == "2" ? 2.0 : 10.0);
+        std::vector<metrics::perplexity_counts> result;
+        for (std::size_t i = 0; i < golden.lines.size(); ++i) {
+            metrics::perplexity_counts here{0, golden.lines[i].size() + 1};
+            const sentence& line = system.lines[i];
+            const auto refuse = [&](const std::string& what) {
+                throw heed::error(
+                    fmt::format("{}:{}: {}; a line has log-probabilities, 0 or less", system.name, i + 1, what));
+            };
+            if (line.empty()) refuse("there is no number");
+            for (const std::string& each : line) {
+                double value = 0;
+                const auto read = std::from_chars(each.data(), each.data() + each.size(), value);
+                if (read.ptr != each.data() + each.size() || read.ec != std::errc{} || value != value)
+                    refuse(fmt::format("\"{}\" is no number", each));
+                if (value > 1e-3) refuse(fmt::format("{} is above 0", each));  // sums of floats round to a little more
+                here.log_probability += nats * std::min(value, 0.0);
+            }
+            result.push_back(here);
+        }
         return result;
     }
 };

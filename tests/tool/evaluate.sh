@@ -39,6 +39,7 @@ printf 'The dog had bit the man.\nNo one was surprised.\nThe man had bitten the 
 printf "The dog bit the man.\\nIt wasn't surprising.\\nThe man had just bitten him.\\n" >system.de
 printf 'the the the man.\n\nman The man bit him first. man The man bit him first.\n' >other.de
 cp other.de baseline.de
+printf -- '-6.9314718\n-0.6931472 -2 -1 -0.5\n-0\n' >system.scores
 printf 'a b c d e\na b c d\na b c d e f\n' >test.en
 printf '0-0 1-1 3p3\n0-0\n1-2 2p2\n' >test.gold
 printf '0-0 1-1 3-3\n0-1\n1-2\n' >forward.links
@@ -57,6 +58,16 @@ prints '^test.de 0\.00 \[0\.00, 0\.00\] 0 0 14 100\.00 -50\.00 \[-50\.00, -50\.0
 prints '"edits": 14' ter --json --reference test.de other.de
 prints '^test.de 1\.0000 \[1\.0000, 1\.0000\] 3$' ribes --reference test.de test.de
 prints '^test.de 100\.00 \[100\.00, 100\.00\]$' chrf --words 2 --reference test.de test.de
+# 14 words and 3 ends; 11.125 nats.
+prints '^system.scores 1\.924 \[.*\] 0\.6544 17$' perplexity --reference test.de system.scores
+printf -- '-10\n-1 -3 -1e0\n-0\n' >bits
+prints '^bits 1\.843 ' perplexity --base 2 --reference test.de bits
+printf -- '-10\n-inf\n-0\n' >never
+prints '^never inf \[.*inf\] inf 17$' perplexity --reference test.de never
+for wrong in 0.5 nan two '' 1e999; do
+    printf -- '-1\n%s\n-1\n' "$wrong" >wrong.scores
+    refused 'wrong.scores:2: ' "$evaluate" perplexity --reference test.de wrong.scores
+done
 prints ' chrF2++ ' chrf --words 2 --reference test.de test.de
 prints '^forward.links 5 80\.000 75\.000 77\.419 22\.222$' align --gold test.gold forward.links
 prints '^intersection 3 100\.000 75\.000 85\.714 14\.286$' align --gold test.gold forward.links reverse.links \
@@ -129,7 +140,7 @@ refused 'name a file' "$evaluate" lengths --picture - --reference test.de system
 prints '"shortest": 10,' repetition --json --shortest 010 system.de
 
 # What the help gives as an example works, in this directory.
-for subcommand in bleu ter ribes chrf compare align repetition lengths words; do
+for subcommand in bleu ter ribes chrf perplexity compare align repetition lengths words; do
     "$evaluate" $subcommand --help >help || fail "help of $subcommand"
     # "..." means several, one after the other, and stands at what is no option alone.
     if grep -q '\.\.\. *\.\.\.\|(2x)\|x 2\|^  -.*\.\.\.' help; then fail "the help of $subcommand: $(cat help)"; fi
@@ -180,7 +191,7 @@ printf 'a\na\na\n' >tiny
 refused 'forward.links:1: the link 1-1 leaves its sentences, which have 1 and 1 words' \
     "$evaluate" align --gold test.gold --source tiny --target tiny forward.links
 
-subcommands='bleu, ter, ribes, chrf, compare, align, repetition, lengths, words'
+subcommands='bleu, ter, ribes, chrf, perplexity, compare, align, repetition, lengths, words'
 misused "^evaluate: a subcommand is missing; there are $subcommands\$"
 misused "^evaluate: blue is no subcommand; there are $subcommands\$" blue --reference test.de system.de
 misused "^evaluate: --json is not known here; .*: $subcommands\$" --json

@@ -9,6 +9,7 @@
 
 using heed::metrics::perplexity;
 using heed::metrics::perplexity_counter;
+using heed::metrics::perplexity_counts;
 
 TEST_CASE("as likely as a die with so many faces")
 {
@@ -33,4 +34,20 @@ TEST_CASE("what is no log-probability is refused")
         "perplexity: word 2 has the log-probability 0.500000; it must be 0 or less (natural logarithm)", heed::error);
     CHECK_THROWS_AS(perplexity(std::vector<double>{std::nan("")}), heed::error);
     CHECK_THROWS_AS(perplexity_counter{}.perplexity(), heed::error);
+    CHECK_THROWS_WITH_AS(perplexity(perplexity_counts{}), "perplexity: of no word at all; at least one is needed",
+                         heed::error);
+    CHECK_THROWS_WITH_AS(
+        perplexity(perplexity_counts{0.5, 3}),
+        "perplexity: 3 words have the log-probability 0.500000; it must be 0 or less (natural logarithm)", heed::error);
+    CHECK_THROWS_AS(perplexity(perplexity_counts{std::nan(""), 3}), heed::error);
+}
+
+TEST_CASE("sentences add up to what their words do")
+{
+    perplexity_counts sum{std::log(0.5), 1};
+    sum += {std::log(0.125) + std::log(0.25), 2};
+    CHECK(sum.words == 3);
+    CHECK(perplexity(sum) == doctest::Approx(perplexity(std::vector{std::log(0.5), std::log(0.125), std::log(0.25)})));
+    sum += {-std::numeric_limits<double>::infinity(), 2};
+    CHECK(std::isinf(perplexity(sum)));
 }

@@ -44,6 +44,30 @@ private:
     std::size_t words_ = 0;
 };
 
+/// What perplexity is computed from: of one sentence, or summed over a corpus. For a bootstrap, and where only
+/// sentences' probabilities are known. Models that cut words into different pieces can be compared by words alone.
+struct perplexity_counts {
+    double log_probability = 0;  ///< natural logarithm
+    std::size_t words = 0;       ///< the sentence's end is one, too, where its probability is part of it
+
+    perplexity_counts& operator+=(const perplexity_counts& other)
+    {
+        log_probability += other.log_probability;
+        words += other.words;
+        return *this;
+    }
+};
+
+/// Throws heed::error for no word at all, and for a log-probability above 0.
+inline double perplexity(const perplexity_counts& counts)
+{
+    if (counts.words == 0) throw error("perplexity: of no word at all; at least one is needed");
+    if (!(counts.log_probability <= 1e-3 * static_cast<double>(counts.words)))
+        throw error("perplexity: " + std::to_string(counts.words) + " words have the log-probability " +
+                    std::to_string(counts.log_probability) + "; it must be 0 or less (natural logarithm)");
+    return std::exp(-counts.log_probability / static_cast<double>(counts.words));
+}
+
 /// The perplexity of words with these natural log-probabilities. Throws heed::error as perplexity_counter does.
 inline double perplexity(std::span<const double> log_probabilities)
 {
