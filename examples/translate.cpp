@@ -43,7 +43,10 @@ int main(int argc, char** argv)
     app.require_subcommand(1);
     app.get_formatter()->column_width(33);
     app.option_defaults()->take_last();  // more --epochs can be put behind a command from before
-    app.footer("`translate train --help` tells more, with an example; so do the others.");
+    app.failure_message(usage_message);
+    app.footer("`translate train --help` tells more, with an example; so do the others.\n"
+               "An option with \"...\" takes several values, one behind another, and may also be given again:\n"
+               "--model A B is --model A --model B.");
 
     train_command train;
     run_command run;

@@ -62,7 +62,7 @@ struct align_command {
         app.footer(
             "One line a pair, as Pharaoh writes links: i-j, source word i and target word j from 0. Each target\n"
             "word is linked to the source word that was looked at most; to none where that is the end of the\n"
-            "sentence.\n"
+            "sentence. A pair with an empty line has no links.\n"
             "Links are of words also for a model of --bpe: a source word's pieces are added up, a target word's\n"
             "averaged. `evaluate align` scores and symmetrizes them.\n\n"
             "Example:\n"
@@ -94,7 +94,7 @@ struct align_command {
         const std::vector<translator_file> files = load_models(paths);
         if (!looks(files))
             throw heed::error(paths.front().string() + ": trained with --attention none, so it links no words");
-        const auto pairs = heed::text::read_parallel(source, target);
+        const auto pairs = read_lines(source, target);
         stop_politely();
         progress line(pairs.size());
         const std::vector<weight_rows> all = force_all(files, pairs, batch, &line);

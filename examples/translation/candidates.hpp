@@ -43,6 +43,15 @@ inline std::optional<candidate_sizes> parse_candidates(const std::string& text)
     return result;
 }
 
+/// What is wrong with the argument of --candidates; nothing if it is right.
+inline std::string wrong_candidates(const std::string& text)
+{
+    if (text == "all") return "";
+    const auto sizes = parse_candidates(text);
+    if (!sizes) return "give two numbers, as in 2000:10, or all";
+    return sizes->frequent == 0 && sizes->per_word == 0 ? "0:0 leaves nothing to choose from; give more" : "";
+}
+
 /// What the softmax of a batch runs over: see heed::seq2seq::candidate_lists.
 struct candidate_words {
     candidate_sizes sizes;

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -22,11 +23,13 @@ namespace translation {
 
 /// Where a run stands. Together with the weights and the optimiser's state this is all that the future depends on.
 struct standing {
-    std::size_t epoch = 0, batch = 0;       // the next batch to do
-    std::size_t streams = 0;                // random streams used by dropout
-    double rate = 0;                        // learning rate
-    double nats = 0, words = 0;             // of the epoch so far
-    double best = 0;                        // validation BLEU of the best model
+    std::size_t epoch = 0, batch = 0;  // the next batch to do
+    std::size_t streams = 0;           // random streams used by dropout
+    double rate = 0;                   // learning rate
+    double nats = 0, words = 0;        // of the epoch so far
+    double best = 0;                   // validation BLEU of the best model
+    // and its validation loss, nats a token. Not known: greater than any, so that the next as good is better.
+    double best_loss = std::numeric_limits<double>::max();
     std::size_t best_epoch = 0, worse = 0;  // its epoch, from 1, and how many since then
     double seconds = 0;                     // of training and validation so far
     std::size_t finished = 0;               // 1 when there was nothing more to do
@@ -44,6 +47,7 @@ struct standing {
         member("worse", self.worse);
         member("seconds", self.seconds);
         member("finished", self.finished);
+        member("best-loss", self.best_loss);
     }
 };
 
@@ -81,9 +85,9 @@ inline standing load_checkpoint(const heed::io::archive& archive, translator_fil
                                 candidate_words* only = nullptr)
 {
     standing at;
-    standing::each(at, [&](const char* name, auto& value) {
-        read_entry(archive.metadata, "training." + std::string(name), value);
-    });
+    metadata all = archive.metadata;
+    all.emplace("training.best-loss", text_of(at.best_loss));  // the first checkpoints have none
+    standing::each(at, [&](const char* name, auto& value) { read_entry(all, "training." + std::string(name), value); });
     metadata wanted, before;
     model.how.write(wanted);
     options::read(archive.metadata).write(before);

@@ -9,12 +9,15 @@
 #include <iostream>
 #include <string>
 #include <system_error>
+#include <vector>
 
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
 
 #include <heed/core/errors.hpp>
 #include <heed/io/atomic_file.hpp>
 #include <heed/text/corpus.hpp>
+#include <heed/text/utf8.hpp>
 
 /// What the commands share: ranges of options, files that are read and written.
 namespace translation {
@@ -36,6 +39,39 @@ inline std::string number(const std::string& text)
     return text.find_first_of("nN") == text.npos ? "" : "is no number";
 }
 
+/// "1 name", "2 names".
+inline std::string counted(std::size_t count, const std::string& what)
+{
+    return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
+/// Without a subcommand, or with one that is not known, which there are; else what CLI11 says.
+inline std::string usage_message(const CLI::App* app, const CLI::Error& reason)
+{
+    const CLI::App* at = app;  // the innermost command that was given
+    while (!at->get_subcommands().empty()) at = at->get_subcommands().front();
+    std::string message = reason.what();
+    if (at->get_require_subcommand_min() > 0) {
+        const std::vector<std::string> unknown = at->remaining();
+        message = unknown.empty()
+                      ? "A subcommand is required"
+                      : fmt::format("There is no {} \"{}\"", unknown.front().starts_with('-') ? "option" : "subcommand",
+                                    heed::text::printable(unknown.front()));
+        std::string names;
+        for (const CLI::App* each : at->get_subcommands([](const CLI::App*) { return true; }))
+            names += (names.empty() ? "" : ", ") + each->get_name();
+        message += "; subcommands are " + names;
+    }
+    // What lacks may have been taken for another one of an option's values.
+    if (dynamic_cast<const CLI::RequiredError*>(&reason) != nullptr && !message.starts_with('-')) {
+        for (const CLI::Option* each : at->get_options()) {
+            if (each->nonpositional() && each->count() > 1)
+                message += fmt::format("; {} takes all that stands behind it, so let that come last", each->get_name());
+        }
+    }
+    return message + "\nRun with --help for more information.\n";
+}
+
 /// Whether two outputs are one file, whether or not it is there yet.
 inline bool same_file(const std::filesystem::path& one, const std::filesystem::path& other)
 {
@@ -52,6 +88,26 @@ inline void check_output(const std::filesystem::path& output, std::initializer_l
             throw heed::error(output.string() + ": would overwrite what is read; give it another name");
     }
     heed::io::atomic_file{output};
+}
+
+/// The lines of a text; some may be empty.
+inline std::vector<heed::text::sentence> read_lines(const std::filesystem::path& path)
+{
+    auto lines = heed::text::read_corpus(path, heed::text::empty_lines::keep);
+    if (lines.empty()) throw heed::error(path.string() + ": is empty; it must hold one sentence a line");
+    return lines;
+}
+
+/// The lines of two texts that belong together, as what `translate run` writes belongs to what it reads.
+inline heed::text::parallel_corpus read_lines(const std::filesystem::path& source, const std::filesystem::path& target)
+{
+    heed::text::parallel_corpus both{read_lines(source), read_lines(target)};
+    if (both.source.size() != both.target.size()) {
+        throw heed::error(fmt::format("{} has {} lines, {} has {}; parallel files need as many, since line n of one "
+                                      "translates line n of the other",
+                                      source.string(), both.source.size(), target.string(), both.target.size()));
+    }
+    return both;
 }
 
 inline void flush_output()

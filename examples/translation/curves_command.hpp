@@ -55,9 +55,10 @@ struct curves_command {
             ->check(CLI::IsMember(keys(up)).description(""))
             ->type_name("NAME")
             ->capture_default_str();
-        app.add_option("--name", names, "what the curves are called, in their order; else as the files")
+        app.add_option("--name", names,
+                       "what the curves are called, one for each LOG, in their order; else\n"
+                       "as the files")
             ->take_all()
-            ->allow_extra_args(false)
             ->type_name("NAME");
         app.add_option("--title", title, "of the picture")->type_name("TEXT");
     }
@@ -66,8 +67,8 @@ struct curves_command {
     {
         for (const fs::path& log : logs) check_output(output, {log});
         if (!names.empty() && names.size() != logs.size())
-            throw heed::error(
-                fmt::format("{} names of {} logs; give one for each, or none", names.size(), logs.size()));
+            throw heed::error(fmt::format("{} for {}; give one for each, or none, behind the logs",
+                                          counted(names.size(), "name"), counted(logs.size(), "log")));
         const std::vector<std::string> called = names.empty() ? names_of(logs) : names;
         heed::view::chart picture{.title = title, .x_label = across.at(x).label, .y_label = up.at(y).label, .all = {}};
         for (std::size_t i = 0; i < logs.size(); ++i) {

@@ -17,6 +17,7 @@
 
 #include <heed/core/errors.hpp>
 #include <heed/seq2seq/candidates.hpp>
+#include <heed/text/bpe.hpp>
 #include <heed/text/corpus.hpp>
 
 #include "language.hpp"
@@ -72,6 +73,33 @@ public:
             }
         }
         return result;
+    }
+
+    /// Throws heed::error for a dictionary of words if these are a model's that reads and writes pieces of words: it
+    /// would only serve words that the model leaves whole. `instead`: what would be right.
+    void require_tokens(const language& source, const language& target, const std::filesystem::path& path,
+                        const std::string& instead) const
+    {
+        std::string word, pieces;  // one that is split
+        const auto is_piece = [&](const language& side, const std::string& token) {
+            if (token.ends_with(heed::text::bpe_separator)) return true;
+            if (const sentence parts = word.empty() ? side.tokens({token}) : sentence(); parts.size() > 1) {
+                word = token;
+                pieces = heed::text::join(parts);
+            }
+            return false;
+        };
+        for (const auto& [from, known] : of_) {
+            if (is_piece(source, from)) return;
+            for (const auto& [probability, to] : known) {
+                if (is_piece(target, to)) return;
+            }
+        }
+        if (!word.empty()) {
+            throw heed::error(fmt::format("{}: is a dictionary of words, but the tokens of this model are pieces of "
+                                          "words: \"{}\" is \"{}\" to it; {}",
+                                          path.string(), word, pieces, instead));
+        }
     }
 
     /// What a model may write: `frequent` words in any case, and `per_word` translations of each word that it reads.

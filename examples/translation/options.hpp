@@ -33,7 +33,7 @@ inline constexpr const char* first_format_name = "heed.translate/1";
 inline std::string text_of(const std::string& value) { return value; }
 inline std::string text_of(bool value) { return value ? "1" : "0"; }
 inline std::string text_of(std::uint64_t value) { return std::to_string(value); }
-inline std::string text_of(double value) { return fmt::format("{:.17g}", value); }
+inline std::string text_of(double value) { return fmt::format("{}", value); }  // the shortest that reads as the same
 
 /// The inverse of text_of; numbers must be finite and not negative. Throws heed::error for anything else.
 inline void read_entry(const metadata& from, const std::string& name, std::string& to) { to = entry(from, name); }

@@ -54,14 +54,17 @@ struct page_command {
         app.description("Compare models on one HTML page: their translations, and where they looked.");
         app.footer("The page is one file that needs no network. Words can be pointed at; links of --gold stand beside\n"
                    "the models'. With --forced every model is led through the reference, so that they can be compared\n"
-                   "word by word.\n\n"
+                   "word by word. log p is that of the translation, its end included. An empty line stays in its\n"
+                   "place and has no translation.\n\n"
                    "Example:\n"
                    "  translate page --model en-de.safetensors --source test.en --reference test.de --out page.html");
         app.add_option("--model", paths, "what `translate train` wrote; each is a system of the page")
             ->required()
             ->take_all()
             ->type_name("FILE");
-        app.add_option("--name", names, "what the models are called, in their order; else as their files")
+        app.add_option("--name", names,
+                       "what the models are called, one for each, in their order; else as\n"
+                       "their files")
             ->take_all()
             ->type_name("NAME");
         app.add_option("--source", source, "sentences to translate")->required()->type_name("FILE");
@@ -93,8 +96,8 @@ struct page_command {
         check_output(output, {source, reference, gold});
         for (const fs::path& model : paths) check_output(output, {model});
         if (!names.empty() && names.size() != paths.size())
-            throw heed::error(
-                fmt::format("{} names of {} models; give one for each --model, or none", names.size(), paths.size()));
+            throw heed::error(fmt::format("{} for {}; give one for each --model, or none",
+                                          counted(names.size(), "name"), counted(paths.size(), "model")));
         heed::view::page page{.title = title.empty() ? source.filename().string() : title,
                               .note = forced ? "Forced decoding of the reference" : "",
                               .systems = names.empty() ? names_of(paths) : names,
@@ -120,12 +123,11 @@ struct page_command {
 private:
     heed::text::parallel_corpus read(heed::view::page& page) const
     {
-        using heed::text::read_corpus;
-        auto pairs = reference.empty() ? heed::text::parallel_corpus{read_corpus(source), {}}
-                                       : heed::text::read_parallel(source, reference);
+        auto pairs =
+            reference.empty() ? heed::text::parallel_corpus{read_lines(source), {}} : read_lines(source, reference);
         std::vector<sentence> links;
         if (!gold.empty()) {
-            links = read_corpus(gold, heed::text::empty_lines::keep);
+            links = heed::text::read_corpus(gold, heed::text::empty_lines::keep);
             if (links.size() != pairs.source.size())
                 throw heed::error(fmt::format("{} has {} lines, {} has {}; give the links of each pair, an empty line "
                                               "for none",
@@ -163,6 +165,10 @@ private:
             search_all(*file.system, file.source.encode(pairs.source), batch, search, true, nullptr, &line);
         for (std::size_t i = 0; i < all.size(); ++i) {
             if (all[i].empty()) return;  // interrupted
+            if (pairs.source[i].empty()) {
+                page.sentences[i].translations.emplace_back();
+                continue;
+            }
             const auto& found = all[i].front();
             add(file, pairs.source[i], found.words, file.target.read(found.words), found.weights, found.log_probability,
                 page.sentences[i]);

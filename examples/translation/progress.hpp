@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cmath>
 #include <cstddef>
 #include <cstdio>
 #include <string>
@@ -25,6 +26,12 @@ inline std::string duration_text(double seconds)
     if (whole < 60) return fmt::format("{} s", whole);
     if (whole < 3600) return fmt::format("{}:{:02}", whole / 60, whole % 60);
     return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
+}
+
+/// With so many decimals; 6.205e+31 where that would be a long row of digits.
+inline std::string number_text(double value, int decimals)
+{
+    return std::abs(value) < 1e7 ? fmt::format("{:.{}f}", value, decimals) : fmt::format("{:.{}e}", value, decimals);
 }
 
 /// A line on standard error. A log that cannot be written is no reason to stop.

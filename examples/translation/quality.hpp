@@ -7,6 +7,7 @@
 
 #include <heed/metrics/bleu.hpp>
 #include <heed/seq2seq/batch.hpp>
+#include <heed/seq2seq/forced.hpp>
 
 #include "interrupt.hpp"
 #include "language.hpp"
@@ -29,28 +30,52 @@ inline batch make_batch(const examples& from, const std::vector<std::size_t>& wh
 
 struct quality {
     heed::metrics::bleu_score bleu;
-    double loss = 0;  // nats a token
-    double perplexity = 0;
+    double loss = 0;             // nats a token
+    double perplexity = 0;       // a token
+    double word_perplexity = 0;  // a word, where tokens are pieces of words
 };
 
-/// Perplexity of the references, a token of the model's, and BLEU of the translations: of their words, against the
-/// references as they were given. Once interrupted, it is over soon and means nothing.
-inline quality evaluate(const system& with, const examples& pairs, const std::vector<sentence>& references,
-                        const language& target, std::size_t batch_size,
-                        const search_options& how = search_options::greedy(), progress* seen = nullptr)
+/// Σ −log p(target | source) of these pairs, in nats.
+inline double loss_of(const models& with, const examples& pairs, const std::vector<std::size_t>& which)
 {
-    double nats = 0, count = 0;
+    if (const system* const one = with.alone()) return one->loss(make_batch(pairs, which));
+    const auto some = heed::seq2seq::make_source(chosen(pairs.source, which));
+    const auto at_work = with.decode(some);
+    double nats = 0;
+    for (const auto& each : heed::seq2seq::force(*at_work, some.real, chosen(pairs.target, which), false))
+        nats -= each.log_probability();
+    return nats;
+}
+
+/// What the model says of the references, end words included; without BLEU. Once interrupted, it is over soon and means
+/// nothing.
+inline quality evaluate_loss(const models& with, const examples& pairs, const std::vector<sentence>& references,
+                             std::size_t batch_size)
+{
+    double nats = 0, count = 0, words = 0;
     for (const auto& which : batches_by_length(pairs.target, batch_size)) {
         if (interrupted != 0) break;
-        const batch some = make_batch(pairs, which);
-        nats += with.loss(some);
-        count += static_cast<double>(some.target_words);
+        nats += loss_of(with, pairs, which);
+        for (const std::size_t i : which) count += static_cast<double>(pairs.target[i].size() + 1);
     }
+    for (const sentence& each : references) words += static_cast<double>(each.size() + 1);
+    return {{}, nats / count, std::exp(nats / count), std::exp(nats / words)};
+}
+
+/// BLEU of the translations: of their words, against the references as they were given. The translation of an empty
+/// sentence is empty. Once interrupted, it is over soon and means nothing.
+inline heed::metrics::bleu_score evaluate_bleu(const models& with, const examples& pairs,
+                                               const std::vector<sentence>& references, const language& target,
+                                               std::size_t batch_size,
+                                               const search_options& how = search_options::greedy(),
+                                               progress* seen = nullptr)
+{
     std::vector<sentence> hypotheses;
     hypotheses.reserve(references.size());
-    for (const auto& t : translate_all(with, pairs.source, batch_size, false, how, seen))
-        hypotheses.push_back(target.words(t.words));
-    return {heed::metrics::bleu(hypotheses, references), nats / count, std::exp(nats / count)};
+    const auto all = translate_all(with, pairs.source, batch_size, false, how, seen);
+    for (std::size_t i = 0; i < all.size(); ++i)
+        hypotheses.push_back(pairs.source[i].empty() ? sentence() : target.words(all[i].words));
+    return heed::metrics::bleu(hypotheses, references);
 }
 
 }  // namespace translation

@@ -38,7 +38,7 @@ namespace fs = std::filesystem;
 struct run_command {
     std::vector<fs::path> paths;
     fs::path input, alignments, page, words;
-    std::string replacements, candidates;
+    std::string replacements, candidates = "all";
     std::size_t batch = 64, pictures = 50, page_sentences = 50, dimensions = 50;
     search_options search;
 
@@ -46,7 +46,9 @@ struct run_command {
     {
         app.description("Translate: one sentence a line in, one translation a line out.");
         app.footer(
-            "With --n-best each line is \"index ||| translation ||| score\", index from 0, the best first.\n"
+            "With --n-best each line is \"index ||| translation ||| score\", index from 0, the best first; the\n"
+            "score is the log-probability, by --length-penalty and --coverage-penalty. Pictures and the page are\n"
+            "of the best alone; log p there is the log-probability itself.\n"
             "Tokens are words, or pieces of words for a model of --bpe; pictures and what replaces unknown\n"
             "words are of words in any case: a source word's pieces are added up, a target word's averaged.\n\n"
             "Example:\n"
@@ -61,24 +63,31 @@ struct run_command {
             ->type_name("N")
             ->capture_default_str();
         search.declare(app);
-        best_ = app.add_option("--n-best", search.best, "the N best translations of each sentence, with their scores")
+        best_ = app.add_option("--n-best", search.best,
+                               "the N best translations of each sentence, with their scores;\n"
+                               "pictures and the page are of the best alone")
                     ->check(positive)
                     ->type_name("N")
                     ->group("Search");
         CLI::Option* const limited =
             app.add_option("--candidates", candidates,
-                           "write only the K most frequent words and, for each source word of a\n"
-                           "batch, the N best of --dictionary")
-                ->check(CLI::Validator(
-                    [](std::string& text) { return parse_candidates(text) ? "" : "give two numbers, as in 2000:10"; },
-                    ""))
+                           "write only the K most frequent tokens and, for each source token of\n"
+                           "a batch, the N best of --dictionary; or all")
+                ->check(CLI::Validator([](std::string& text) { return wrong_candidates(text); }, ""))
                 ->type_name("K:N")
+                ->capture_default_str()
                 ->group("Search");
-        CLI::Option* const known = app.add_option("--dictionary", words, "for that: what `translate dictionary` wrote")
-                                       ->type_name("FILE")
-                                       ->group("Search");
-        known->needs(limited);
-        limited->needs(known);
+        app.add_option("--dictionary", words,
+                       "for that: what `translate dictionary` wrote, for a model of --bpe\n"
+                       "with its --model")
+            ->needs(limited)
+            ->type_name("FILE")
+            ->group("Search");
+        app.parse_complete_callback([this] {
+            const auto sizes = parse_candidates(candidates);
+            if (sizes && sizes->per_word > 0 && words.empty())
+                throw CLI::RequiresError("--candidates " + candidates, "--dictionary");
+        });
         replace_ = app.add_option("--replace-unknown", replacements,
                                   "replace unknown words by the source word looked at most, or by what\n"
                                   "this dictionary says of it")
@@ -160,16 +169,31 @@ private:
             throw heed::error(paths.front().string() + ": trained with --attention none, so nothing says which source "
                                                        "word replaces an unknown one; leave out --replace-unknown");
         if (!replacements.empty()) meanings_ = dictionary(replacements).best();
-        if (const auto sizes = parse_candidates(candidates)) {
-            only_.emplace(dictionary(words).candidates(sizes->frequent, sizes->per_word, files.front().source,
-                                                       files.front().target));
-        }
+        restrict(files.front());
         listed_ = best_->count() > 0;
         std::string system;
         for (const fs::path& path : paths) system += (system.empty() ? "" : " + ") + path.stem().string();
         shown_.title = input.empty() ? "Translations" : input.filename().string();
         shown_.systems = {system};
         shown_.most_dimensions = dimensions;
+    }
+
+    /// To the words that --candidates names, if that is not all.
+    void restrict(const translator_file& file)
+    {
+        const auto sizes = parse_candidates(candidates);
+        if (!sizes && !words.empty())
+            throw heed::error("--dictionary: is for --candidates K:N; leave it out, or give that");
+        if (!sizes) return;
+        if (words.empty()) {
+            only_.emplace(sizes->frequent, 0, std::vector<id_sentence>());
+            return;
+        }
+        const dictionary known(words);
+        known.require_tokens(file.source, file.target, words,
+                             "make one of its pieces with `translate dictionary --model " + paths.front().string() +
+                                 "`");
+        only_.emplace(known.candidates(sizes->frequent, sizes->per_word, file.source, file.target));
     }
 
     void translate_lines(const std::vector<translator_file>& files, const std::vector<sentence>& lines, progress& line)
@@ -199,7 +223,7 @@ private:
                     pair.source = lines[i];
                     pair.source.emplace_back(end_of_sentence);
                     pair.translations = {for_page(file, files.size() == 1, lines[i], found.words, read, found.weights)};
-                    pair.translations.back().note = fmt::format("score {:.2f}", found.score);
+                    pair.translations.back().note = fmt::format("log p {:.2f}", found.log_probability);
                 }
             }
         }

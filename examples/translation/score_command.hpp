@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <filesystem>
 #include <iostream>
+#include <string>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -22,19 +24,25 @@ namespace fs = std::filesystem;
 
 /// `translate score`
 struct score_command {
-    fs::path model, source, target;
+    std::vector<fs::path> paths;
+    fs::path source, target;
     std::size_t batch = 64;
     search_options search = search_options::greedy();
 
     void declare(CLI::App& app)
     {
         app.description("Perplexity of reference translations, and BLEU against them.");
-        app.footer("BLEU is that of greedy translations, or of those that --beam finds, computed as multi-bleu does:\n"
-                   "4-grams, brevity penalty, on the words as given. Perplexity is a token's: a word's, or a piece's\n"
-                   "for a model of --bpe.\n\n"
-                   "Example:\n"
-                   "  translate score --model en-de.safetensors --source test.en --target test.de");
-        app.add_option("--model", model, "what `translate train` wrote")->required()->type_name("FILE");
+        app.footer(
+            "BLEU is that of greedy translations, or of those that --beam finds, computed as multi-bleu does:\n"
+            "4-grams, brevity penalty, on the words as given. Perplexity is a word's, or for a model of --bpe\n"
+            "that of a piece, which is a token to it, and that of a word. A sentence's end counts as one; it is\n"
+            "all there is of an empty line.\n\n"
+            "Example:\n"
+            "  translate score --model en-de.safetensors --source test.en --target test.de");
+        app.add_option("--model", paths, "what `translate train` wrote; several are an ensemble")
+            ->required()
+            ->take_all()
+            ->type_name("FILE");
         app.add_option("--source", source, "sentences to translate")->required()->type_name("FILE");
         app.add_option("--target", target, "their reference translations, line by line")->required()->type_name("FILE");
         app.add_option("--batch", batch, "sentences translated at once")
@@ -46,14 +54,20 @@ struct score_command {
 
     int run()
     {
-        const translator_file file = load_model(model);
-        search.check(looks(file));
-        const auto pairs = heed::text::read_parallel(source, target);
+        const std::vector<translator_file> files = load_models(paths);
+        const translator_file& file = files.front();
+        search.check(looks(files));
+        const auto pairs = read_lines(source, target);
         const examples ids{file.source.encode(pairs.source), file.target.encode(pairs.target)};
         progress line(pairs.size());
-        const quality result = evaluate(*file.system, ids, pairs.target, file.target, batch, search, &line);
+        const models with(files);
+        quality result = evaluate_loss(with, ids, pairs.target, batch);
+        result.bleu = evaluate_bleu(with, ids, pairs.target, file.target, batch, search, &line);
         line.clear();
-        std::cout << fmt::format("{}\nperplexity = {:.4f}\n", result.bleu.text(), result.perplexity);
+        std::string perplexity = number_text(result.perplexity, 4);
+        if (file.target.splitting)
+            perplexity += fmt::format(" (a piece), {} (a word)", number_text(result.word_perplexity, 4));
+        std::cout << fmt::format("{}\nperplexity = {}\n", result.bleu.text(), perplexity);
         return 0;
     }
 };

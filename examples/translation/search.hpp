@@ -36,6 +36,9 @@ public:
         for (const translator_file& each : several) members_.push_back(each.system.get());
     }
 
+    /// The only one; null for an ensemble.
+    const system* alone() const { return members_.size() == 1 ? members_.front() : nullptr; }
+
     std::unique_ptr<heed::seq2seq::decoding<float>> decode(const heed::seq2seq::source_batch& sentences) const
     {
         if (members_.size() == 1) return members_.front()->decode(sentences);
@@ -54,16 +57,18 @@ inline std::vector<translator_file> load_models(const std::vector<std::filesyste
     std::vector<translator_file> all;
     for (const std::filesystem::path& path : paths) {
         all.push_back(load_model(path));
-        const auto differ = [&](const std::string& what) {
+        const auto differ = [&](const std::string& what, const std::string& right) {
             throw heed::error(path.string() + ": " + what + " as " + paths.front().string() +
-                              "; models that translate together must have the same vocabularies and byte-pair codes");
+                              "; models that translate together must have " + right);
         };
+        const std::string words = "the same vocabularies and byte-pair codes";
         const translator_file &first = all.front(), &last = all.back();
         if (!(last.source.vocabulary == first.source.vocabulary) || last.source.codes() != first.source.codes())
-            differ("does not read the same words");
+            differ("does not read the same words", words);
         if (!(last.target.vocabulary == first.target.vocabulary) || last.target.codes() != first.target.codes())
-            differ("does not write the same words");
-        if (last.source.backwards != first.source.backwards) differ("does not read in the same direction");
+            differ("does not write the same words", words);
+        if (last.source.backwards != first.source.backwards)
+            differ("does not read in the same direction", "been trained all with --reverse-source, or all without");
     }
     return all;
 }

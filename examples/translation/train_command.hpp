@@ -36,10 +36,11 @@ struct train_command {
         app.description("Learn to translate from two files of parallel text.");
         app.footer(
             "Text is one sentence a line, words separated by spaces, in UTF-8. MODEL is the one with the best\n"
-            "validation BLEU (greedy) so far; a * marks its epoch. Ctrl-C saves and ends. The same command with\n"
-            "--resume goes on from MODEL.checkpoint, to the same result bit for bit at the same number of\n"
-            "threads; --epochs and --patience may be others then. The model holds its byte-pair codes; BLEU is\n"
-            "of whole words, loss and perplexity are a token's: a word's, or a piece's with --bpe.\n\n"
+            "validation BLEU (greedy) so far, of equals the one with the lowest validation loss; a * marks its\n"
+            "epoch. Ctrl-C saves and ends. The same command with --resume goes on from MODEL.checkpoint, to the\n"
+            "same result bit for bit at the same number of threads; --epochs and --patience may be others then.\n"
+            "Without --resume, a MODEL.checkpoint is never written over. The model holds its byte-pair codes;\n"
+            "BLEU is of whole words, loss and perplexity are a token's: a word's, or a piece's with --bpe.\n\n"
             "A large vocabulary makes the softmax dear. With --candidates 2000:10 that of a batch runs over the\n"
             "2000 most frequent target tokens, the 10 likeliest translations of each source token of the batch,\n"
             "and its references' tokens (Jean et al. 2015; Mi et al. 2016). No dictionary is needed for that: one\n"
@@ -100,13 +101,15 @@ struct train_command {
             ->group("Byte-pair encoding");
 
         choice("--epochs", how.epochs, "at most so many passes over the text")->check(positive)->group("Training");
-        choice("--patience", how.patience, "epochs without a better validation BLEU to put up with")
+        choice("--patience", how.patience, "so many epochs in a row may be no better than the best before")
             ->check(any_number)
             ->group("Training");
-        choice("--batch", how.batch, "sentences in a batch")->check(positive)->group("Training");
+        choice("--batch", how.batch, "sentences in a batch; of the validation, always")
+            ->check(positive)
+            ->group("Training");
         choice("--batch-tokens", how.batch_tokens,
-               "instead of --batch: tokens in a batch, that is its sentences\n"
-               "times the tokens of the longest; 0: not")
+               "tokens in a batch, that is its sentences times the tokens of the\n"
+               "longest: in training this replaces --batch; 0: not")
             ->check(any_number)
             ->group("Training");
         choice("--max-length", how.max_length, "leave out pairs with more tokens on either side; 0: none")
@@ -120,7 +123,7 @@ struct train_command {
             ->check(share)
             ->check(number)
             ->group("Training");
-        choice("--learning-rate", how.learning_rate, "of Adam; halved after an epoch that is no better")
+        choice("--learning-rate", how.learning_rate, "of Adam; halved after each epoch that is not marked with *")
             ->check(above_zero)
             ->check(number)
             ->group("Training");
@@ -135,14 +138,10 @@ struct train_command {
                            "token of a batch, the N best of a dictionary; or all")
                 ->transform(CLI::Validator(
                     [](std::string& text) {
-                        if (text == "all") return "";
                         const auto sizes = parse_candidates(text);
-                        if (!sizes) return "give two numbers, as in 2000:10, or all";
-                        if (sizes->frequent == 0 && sizes->per_word == 0)
-                            return "0:0 leaves nothing to choose from but the references; give more";
                         // --resume compares texts.
-                        text = fmt::format("{}:{}", sizes->frequent, sizes->per_word);
-                        return "";
+                        if (sizes) text = fmt::format("{}:{}", sizes->frequent, sizes->per_word);
+                        return wrong_candidates(text);
                     },
                     ""))
                 ->type_name("K:N")
@@ -160,26 +159,34 @@ struct train_command {
     {
         const std::initializer_list<fs::path> inputs{source, target,       valid_source, valid_target,
                                                      codes,  target_codes, meanings};
-        check_output(model, inputs);
+        const fs::path checkpoint = checkpoint_path(model);
+        for (const fs::path& ours : {model, checkpoint}) {
+            check_output(ours, inputs);
+            if (fs::exists(ours) && !fs::is_regular_file(ours))
+                throw heed::error(ours.string() +
+                                  ": is no regular file; a model is a file that is replaced as a whole");
+        }
         std::optional<training_log> rows;
         if (!log.empty()) {
             rows.emplace(log);
             check_output(log, inputs);
-            for (const fs::path& ours : {model, fs::path(checkpoint_path(model))}) {
+            for (const fs::path& ours : {model, checkpoint}) {
                 if (same_file(log, ours))
                     throw heed::error(log.string() + ": is the model's, too; give the log another name");
             }
         }
-        const fs::path checkpoint = checkpoint_path(model);
         if (resume && !fs::exists(checkpoint))
             throw heed::error(checkpoint.string() + ": no such file, so nothing to resume; start without --resume");
         if (!resume && fs::exists(checkpoint)) {
             const auto stored = heed::io::load(checkpoint).metadata;
             const auto finished = stored.find("training.finished");
-            if (finished == stored.end() || finished->second != "1")
-                throw heed::error(
-                    checkpoint.string() +
-                    ": a run stopped here before it was finished; add --resume to go on, or remove this file");
+            const bool whole = finished != stored.end() && finished->second == "1";
+            throw heed::error(checkpoint.string() +
+                              (whole
+                                   ? ": a finished run ended here; add --resume and more --epochs or --patience to go "
+                                     "on, or remove this file to start anew"
+                                   : ": a run stopped here before it was finished; add --resume to go on, or remove "
+                                     "this file to start anew"));
         }
         const std::optional<dictionary> given = given_dictionary();
         const auto training = heed::text::read_parallel(source, target);
@@ -245,6 +252,8 @@ private:
         if (sizes->per_word > 0) {
             const clock::time_point start = clock::now();
             if (given) {
+                given->require_tokens(file.source, file.target, meanings,
+                                      "leave out --dictionary, then one of its pieces is learned");
                 only.choose(*given, meanings, file.source, file.target);
             } else if (resume) {
                 only.from = candidate_words::origin::learned;

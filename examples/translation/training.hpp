@@ -28,11 +28,34 @@ struct outcome {
     bool stopped = false;  // by Ctrl-C: there is more to do
 };
 
-/// Trains until validation BLEU stops improving, the epochs are over, or Ctrl-C. After each epoch the learning rate is
-/// halved unless BLEU improved. The best model is written to `path` as soon as it is known; `path`.checkpoint is where
+/// Is the model that was just validated the best of the run? BLEU decides, and of equals the loss: a small text's first
+/// epochs all have BLEU 0, and yet each may be better than the one before.
+inline bool better(const quality& now, const standing& at)
+{
+    return at.best_epoch == 0 || now.bleu.score > at.best || (now.bleu.score == at.best && now.loss < at.best_loss);
+}
+
+/// The end of a run whose numbers are none any more. What it has written stays: the best model, and the checkpoint of
+/// the last epoch's end.
+[[noreturn]] inline void diverged(const char* what, double value, const standing& at, std::size_t updates,
+                                  const std::filesystem::path& path)
+{
+    std::string kept;
+    if (!path.empty()) {
+        kept = at.best_epoch == 0 ? "; no model was written"
+                                  : fmt::format("; {} stays that of epoch {}, the best", path.string(), at.best_epoch);
+    }
+    throw heed::error(fmt::format(
+        "{} is {} in epoch {}, after update {}: training has diverged at a learning rate of {:g}; start anew with a "
+        "lower --learning-rate, or a lower --clip{}",
+        what, std::isnan(value) ? "not a number" : "infinite", at.epoch + 1, updates, at.rate, kept));
+}
+
+/// Trains until validation stops improving, the epochs are over, or Ctrl-C. After each epoch that is not `better` the
+/// learning rate is halved. The best model is written to `path` as soon as it is known; `path`.checkpoint is where
 /// --resume goes on. With an empty path nothing is written. Each validation is a row of `log`, if there is one.
 /// `only`: what the softmax of a batch runs over, if not all words; resumed, those of the checkpoint. Validation and
-/// its perplexity are of all words.
+/// its perplexity are of all words. Throws heed::error for a loss or a perplexity that is no finite number.
 inline outcome train(translator_file& model, const examples& training, const examples& validation,
                      const std::vector<sentence>& references, const std::filesystem::path& path, bool resume,
                      training_log* log = nullptr, candidate_words* only = nullptr)
@@ -79,10 +102,7 @@ inline outcome train(translator_file& model, const examples& training, const exa
             std::vector<std::uint32_t> words;
             if (lists) words = lists->of(some, model.target.vocabulary.size());
             const auto step = model.system->train(some, how, random, at.rate, lists ? &words : nullptr);
-            if (!std::isfinite(step.loss)) {
-                throw heed::error(fmt::format("the loss is {} in epoch {}, batch {}; lower --learning-rate or --clip",
-                                              step.loss, at.epoch + 1, at.batch + 1));
-            }
+            if (!std::isfinite(step.loss)) diverged("the loss", step.loss, at, model.system->updates(), path);
             at.nats += step.loss;
             at.words += static_cast<double>(some.target_words);
             here += static_cast<double>(some.target_words);
@@ -90,8 +110,8 @@ inline outcome train(translator_file& model, const examples& training, const exa
             const double done = static_cast<double>(at.batch + 1) / static_cast<double>(batches.size());
             const double speed = here / seconds_since(epoch_start);
             const double epoch_seconds = at.words / done / speed;
-            line.show(fmt::format("epoch {}/{} {:3.0f} %  loss {:.3f}  {:.0f} tokens/s  left {}, all epochs {}",
-                                  at.epoch + 1, how.epochs, 100 * done, at.nats / at.words, speed,
+            line.show(fmt::format("epoch {}/{} {:3.0f} %  loss {}  {:.0f} tokens/s  left {}, all epochs {}",
+                                  at.epoch + 1, how.epochs, 100 * done, number_text(at.nats / at.words, 3), speed,
                                   duration_text((1 - done) * epoch_seconds),
                                   duration_text((static_cast<double>(how.epochs - at.epoch) - done) * epoch_seconds)));
         }
@@ -101,13 +121,17 @@ inline outcome train(translator_file& model, const examples& training, const exa
         if (here > 0 && lists)
             speed_text += fmt::format(", {:.0f} candidates a batch", columns / static_cast<double>(at.batch - first));
         line.show("validation …");
-        const quality now = evaluate(*model.system, validation, references, model.target, how.batch);
+        quality now = evaluate_loss(*model.system, validation, references, how.batch);
         if (interrupted != 0) return stop();  // resumed, the epoch is at its end and validated once more
+        if (!std::isfinite(now.perplexity))
+            diverged("the validation perplexity", now.perplexity, at, model.system->updates(), path);
+        now.bleu = evaluate_bleu(*model.system, validation, references, model.target, how.batch);
+        if (interrupted != 0) return stop();
         line.clear();
-        const bool better = at.best_epoch == 0 || now.bleu.score > at.best;
-        say(fmt::format("epoch {:2}  loss {:.3f}{}  validation: perplexity {:.2f}, BLEU {:.2f}{}  {}", at.epoch + 1,
-                        at.nats / at.words, speed_text, now.perplexity, now.bleu.score, better ? " *" : "",
-                        duration_text(before + seconds_since(start))));
+        const bool best = better(now, at);
+        say(fmt::format("epoch {:2}  loss {}{}  validation: perplexity {}, BLEU {:.2f}{}  {}", at.epoch + 1,
+                        number_text(at.nats / at.words, 3), speed_text, number_text(now.perplexity, 2), now.bleu.score,
+                        best ? " *" : "", duration_text(before + seconds_since(start))));
         ++at.epoch;
         // Before the checkpoint: a run that dies between the two does this epoch's end again, and its row.
         if (log != nullptr) {
@@ -116,8 +140,9 @@ inline outcome train(translator_file& model, const examples& training, const exa
         }
         at.batch = 0;
         at.nats = at.words = 0;
-        if (better) {
+        if (best) {
             at.best = now.bleu.score;
+            at.best_loss = now.loss;
             at.best_epoch = at.epoch;
             at.worse = 0;
             if (!path.empty()) save_model(path, model);

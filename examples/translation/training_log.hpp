@@ -16,6 +16,8 @@
 #include <heed/io/atomic_file.hpp>
 #include <heed/text/corpus.hpp>
 
+#include "progress.hpp"
+
 namespace translation {
 
 /// The course of a training as CSV: a row after each validation. The file is replaced as a whole, so that it never ends
@@ -52,8 +54,9 @@ public:
 
     void add(const row& next)
     {
-        text_ += fmt::format("{},{},{:.3f},{:.6f},{:.6g},{:.6f},{:.4f},", next.epoch, next.updates, next.minutes,
-                             next.training_loss, next.learning_rate, next.validation_loss, next.validation_bleu);
+        text_ += fmt::format("{},{},{:.3f},{},{:.6g},{},{:.4f},", next.epoch, next.updates, next.minutes,
+                             number_text(next.training_loss, 6), next.learning_rate,
+                             number_text(next.validation_loss, 6), next.validation_bleu);
         text_ += next.tokens_per_second ? fmt::format("{:.1f}\n", *next.tokens_per_second) : "\n";
         heed::io::write_file(path_, text_);
     }

@@ -108,6 +108,21 @@ for more in '' --reverse-source; do
     rm {pieces,split}.safetensors.checkpoint
 done
 
+# Empty lines, as `run` reads and writes them: no links, no weights, and the others' are as they are alone.
+printf 'one two\n\nthree one\n\nthree\n' >gap.a
+printf 'zwei eins\neins\n\n\ndrei\n' >gap.b
+gaps=(--model model.safetensors --source gap.a --target gap.b --threads 1)
+"$translate" align "${gaps[@]}" --link-all --weights weights >output 2>log || fail "empty lines"
+sed -n '1p;5p' output >some
+"$translate" align --model model.safetensors --threads 1 --link-all --source <(sed -n '1p;5p' gap.a) \
+    --target <(sed -n '1p;5p' gap.b) 2>log | cmp - some || fail "empty lines change the others: $(cat output)"
+[[ $(wc -l <output) == 5 && -z $(sed -n 2,4p output) ]] || fail "links of empty lines: $(cat output)"
+[[ $(awk '{ print NF }' weights | paste -sd ' ') == '3 3 0 1 0 0 0 2 0' ]] || fail "weights of empty lines: $(cat weights)"
+"$translate" score "${gaps[@]}" >scores 2>log || fail "scoring empty lines"
+grep -q 'ref_len=5)' scores || fail "not the words of the references: $(cat scores)"
+"$translate" run --model model.safetensors --input gap.a >gap.b 2>log || fail "translating empty lines"
+"$translate" align "${gaps[@]}" >output 2>log || fail "what run writes cannot be aligned"
+
 # Stopped in the middle: nothing is written, what was there stays.
 for side in a b; do
     for ((i = 0; i < 300; ++i)); do cat train.$side; done >many.$side
@@ -131,11 +146,9 @@ done
 command=("$translate" align --model model.safetensors)
 train --attention none --model none.safetensors --epochs 1 || fail "training without attention"
 head -n 9 valid.b >short
-printf 'one\n\nthree\n' >gap
 : >empty
 refused 'none.safetensors: trained with --attention none' "$translate" align --model none.safetensors "${pairs[@]}"
 refused 'short has 9; parallel files' "${command[@]}" --source valid.a --target short
-refused 'gap:2: a sentence with no token' "${command[@]}" --source gap --target gap
 refused 'empty: is empty' "${command[@]}" --source empty --target valid.b
 refused 'nowhere: cannot be opened' "${command[@]}" --source valid.a --target nowhere
 refused 'codes: ' "$translate" align --model codes "${pairs[@]}"

@@ -65,6 +65,16 @@ done
 run --model temporal.safetensors --model none.safetensors --n-best 1 >output || fail "three models"
 "$translate" run --model none.safetensors --input valid.a --n-best 1 2>log | cmp -s - output && fail "one decides alone"
 
+# Scored together, as they translate together.
+score=("$translate" score --threads 1 --source valid.a --target valid.b)
+"${score[@]}" --model model.safetensors >alone 2>log || fail "scoring"
+"${score[@]}" --model model.safetensors model.safetensors >together 2>log || fail "scoring an ensemble"
+paste -d ' ' alone together | awk '/^perplexity/ { d = $3 - $6; exit d < -0.001 || d > 0.001 } /^BLEU/ && $3 != $(NF / 2 + 3) { exit 1 }' ||
+    fail "a model with itself is another: $(cat alone together)"
+"${score[@]}" --model temporal.safetensors none.safetensors >together 2>log || fail "scoring two attentions"
+"${score[@]}" --model temporal.safetensors >alone 2>log || fail "scoring"
+cmp -s alone together && fail "one decides alone"
+
 # Unknown words: everything that was one is replaced, by a source word or by what a dictionary says.
 run --replace-unknown >output || fail "--replace-unknown"
 grep -q '<unk>' output && fail "an unknown word is left"
@@ -83,6 +93,9 @@ for pair in 'one eins' 'two zwei' 'three drei'; do
 done
 (($(wc -l <learned) <= 6)) || fail "--most 2: $(cat learned)"
 run --replace-unknown learned | cmp -s - twelve && fail "nothing is replaced"
+
+run --candidates all | cmp - twelve || fail "--candidates all"
+run --candidates 1000:0 | cmp - twelve || fail "all words are not all, without a dictionary"
 
 # Candidate lists: only the words that they allow. Four marks are always the most frequent.
 run --candidates 1000:0 --dictionary learned | cmp - twelve || fail "all words are not all"
@@ -125,6 +138,8 @@ train --model other.safetensors --source plain.a --target plain.b --epochs 1 || 
 refused 'other.safetensors: does not read the same words' "${command[@]}" --model other.safetensors
 train --model backwards.safetensors --epochs 1 --min-count 50 --reverse-source || fail "training backwards"
 refused 'backwards.safetensors: does not read in the same direction' "${command[@]}" --model backwards.safetensors
+grep -q 'vocabularies' log && fail "that is not what differs"
+grep -q 'all with --reverse-source, or all without' log || fail "it does not say what would be right"
 for value in 0 -1 1.5 many 1025; do misused '--beam' "${command[@]:1}" --beam="$value"; done
 for value in 0 -1 many; do misused '--n-best' "${command[@]:1}" --n-best="$value"; done
 for option in length-penalty coverage-penalty; do
@@ -132,4 +147,6 @@ for option in length-penalty coverage-penalty; do
 done
 for value in 5 5: :5 5:x 5:5:5 -5:5; do misused '--candidates' "${command[@]:1}" --candidates="$value" --dictionary words; done
 misused '--dictionary' "${command[@]:1}" --candidates 5:5
+misused '0:0 leaves nothing' "${command[@]:1}" --candidates 0:0
+refused '--dictionary: is for --candidates K:N' "${command[@]}" --candidates all --dictionary words
 no_temporaries

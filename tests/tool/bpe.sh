@@ -108,6 +108,23 @@ grep -q @@ joint.svg && fail "pieces of words in the picture"
 "$translate" score --model joint.safetensors --source valid.a --target valid.b >scores 2>log || fail "scoring"
 bleu=$(sed 's/^BLEU = \([0-9]*\).*/\1/;q' scores)
 ((bleu >= 60)) || fail "it should have learnt this language: $(cat scores)"
+# Perplexity of a piece, and of a word: the same log p shared out among fewer, the ends of sentences included.
+metadata bpe.target joint.safetensors | sed 's/\\n/\n/g' >its.codes
+bpe apply --codes its.codes --input valid.b --output its.pieces || fail "splitting with the model's codes"
+sed -n 's/^perplexity = \([0-9.]*\) (a piece), \([0-9.]*\) (a word)$/\1 \2/p' scores |
+    awk -v pieces="$(($(wc -w <its.pieces) + 40))" -v words="$(($(wc -w <valid.b) + 40))" '
+        { d = log($1) * pieces - log($2) * words } END { exit NR != 1 || pieces == words || d < -0.05 || d > 0.05 }' ||
+    fail "no perplexities of pieces and words: $(cat scores)"
+
+# A dictionary of words is of no use to a model of pieces; one of its pieces is.
+"$translate" dictionary --source train.a --target train.b --out words 2>log || fail "a dictionary of words"
+"$translate" dictionary --source train.a --target train.b --model joint.safetensors --out pieces.dictionary 2>log || fail "a dictionary of pieces"
+refused 'words: is a dictionary of words' "$translate" run --model joint.safetensors --input valid.a --candidates 5:2 --dictionary words
+grep -q '`translate dictionary --model joint.safetensors`' log || fail "it does not say what would be right"
+"$translate" run --model joint.safetensors --input valid.a --candidates 5:2 --dictionary pieces.dictionary >output 2>log ||
+    fail "a dictionary of pieces"
+refused 'words: is a dictionary of words' train --model never.safetensors --bpe 4 --candidates 5:2 --dictionary words
+grep -q 'leave out --dictionary' log || fail "it does not say what would be right"
 
 # BLEU while training is that of words: the last epoch's is what `score` says of that model.
 train --model one.safetensors --epochs 1 --learning-rate 0.02 --bpe 4 || fail "one epoch"

@@ -29,6 +29,7 @@ losses all.csv >all
 validation all.csv >all.valid
 
 # Few: what is learned is a choice among fewer, so that the loss is smaller at first, and it goes down.
+rm model.safetensors.checkpoint
 train "${how[@]}" --log few.csv --candidates 5:2 || fail "--candidates 5:2"
 grep -q '^candidates: the 5 most frequent tokens, 2 translations .* learned in .* knows 64 of 64$' log || fail "$(cat log)"
 size=$(grep -c . <(metadata vocabulary.target model.safetensors | sed 's/\\n/\n/g'))

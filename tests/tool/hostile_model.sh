@@ -97,6 +97,7 @@ lie_to_resume()
 }
 for value in nan inf -nan -1 '' x 1e999; do
     lie_to_resume '"training.rate":"0.001' "\"training.rate\":\"$value\",\"x\":\"" "training.rate is \"$value\""
+    lie_to_resume '"training.best-loss":"' "\"training.best-loss\":\"$value\",\"x\":\"" "training.best-loss is \"$value\""
     lie_to_resume '"training.epoch":"1"' "\"training.epoch\":\"$value\"" "training.epoch is \"$value\""
     lie_to_resume '"adam.steps":"' "\"adam.steps\":\"$value\",\"x\":\"" "adam.steps is \"$value\""
 done

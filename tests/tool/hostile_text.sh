@@ -37,7 +37,10 @@ done
 score=("$translate" score --model model.safetensors)
 run=("$translate" run --model model.safetensors)
 refused 'short has 49; parallel files' "${score[@]}" --source train.a --target short
-refused 'gap:2: a sentence with no token' "${score[@]}" --source gap --target gap
+"${score[@]}" --source gap --target gap >output 2>log || fail "an empty line to score"
+grep -q '^perplexity = [0-9]' output || fail "no perplexity: $(cat output)"
+refused 'gap has 3 lines, short has 49; parallel files' "${score[@]}" --source gap --target short
+refused 'gap:2: a sentence with no token' "$translate" dictionary --source gap --target gap --out never
 refused 'invalid:2:5' "${run[@]}" --input invalid
 refused 'standard input:2:5' bash -c '"$@" <invalid' - "${run[@]}"
 refused 'empty: is empty' "${run[@]}" --input empty
@@ -49,6 +52,11 @@ refused 'standard input: cannot be read' bash -c '"$@" <&-' - "${run[@]}"
 # Where nothing can be written, and what must not be written over.
 refused 'nowhere/m: cannot' train --model nowhere/m
 refused 'folder: cannot' train --model folder
+refused '/dev/full: is no regular file' train --model /dev/full
+grep -q 'sentence pairs' log && fail "text was read before it was seen that there is no place for the model"
+mkdir placeless.checkpoint
+refused 'placeless.checkpoint: cannot' train --model placeless
+[[ ! -e placeless ]] || fail "a model was written, but there is no place for its checkpoint"
 refused 'nowhere/svg: cannot' "${run[@]}" --input valid.a --alignments nowhere/svg
 [[ ! -s output ]] || fail "translated before it was seen that nothing can be drawn"
 text=$(cksum <train.a)
@@ -62,7 +70,32 @@ refused 'valid.a: would overwrite' "${run[@]}" --input valid.a --alignments vali
 train --attention none --model none.safetensors --epochs 1 || fail "training without attention"
 refused 'no alignment to draw' "$translate" run --model none.safetensors --input valid.a --alignments a.svg
 refused '--min-count 1000 leaves no word' train --min-count 1000
-refused 'lower --learning-rate' train --learning-rate 1e30 --epochs 3
+
+# A run that diverges ends, is never the best, and leaves the best as it is. In one batch, in an epoch, in a validation.
+for rate in 1e30 1e9; do
+    refused 'lower --learning-rate' train --model diverged.safetensors --learning-rate $rate --epochs 3
+    grep -q ' in epoch 1, after update [0-9]*: training has diverged at a learning rate of 1e+\(30\|09\); .*; no model was written$' log ||
+        fail "it does not say what happened"
+    grep -q '^epoch' log && fail "an epoch of a run that diverged"
+    if compgen -G 'diverged*' >/dev/null; then fail "the model of a run that diverged"; fi
+done
+refused 'the validation perplexity is not a number in epoch 1, after update 1' train --model diverged.safetensors \
+    --learning-rate 1e38 --batch-tokens 1000000
+train --model diverged.safetensors --epochs 1 --learning-rate 0.02 || fail "one epoch"
+cp diverged.safetensors best
+cp diverged.safetensors.checkpoint good
+edited '"training.rate":"0.02' '"training.rate":"1e9","x":"' good >diverged.safetensors.checkpoint
+refused 'diverged.safetensors stays that of epoch 1, the best' train --model diverged.safetensors --epochs 3 --resume \
+    --learning-rate 0.02 --log diverged.csv
+cmp diverged.safetensors best || fail "the model of a run that diverged"
+(($(wc -l <diverged.csv) == 1)) || fail "a row of a run that diverged"
+rm diverged* best good
+# Great, but a number: no row of digits.
+train --model large.safetensors --learning-rate 100 --epochs 1 --log large.csv || fail "a great loss"
+grep -q '^epoch .* perplexity [0-9]\.[0-9]*e+[0-9]*, BLEU' log || fail "a long number: the test's, or the message's"
+awk 'length > 150' log | grep . && fail "a long line"
+"$translate" curves large.csv --y loss --out large.svg 2>log || fail "curves of great numbers"
+rm large*
 
 trains=("${training[@]:1}")
 misused '--attention: .*bogus not in {none,additive,additive-y,per-dimension,temporal}' "${trains[@]}" --attention bogus
@@ -85,7 +118,9 @@ misused 'not expected' "${trains[@]}" bogus
 misused '--alignments' run --model model.safetensors --pictures 3
 misused '--batch' run --model model.safetensors --batch 0
 misused 'subcommand' --threads 1
-misused 'subcommand' bogus
+misused 'There is no subcommand "bogus"; .* train, run, score' bogus
+misused 'There is no subcommand "bogus"; .* learn, apply, undo' bpe bogus
+misused 'There is no option "--bogus"' --bogus
 [[ $(cksum <model.safetensors) == "$model" ]] || fail "the model is another"
 no_temporaries
 chmod 600 locked

@@ -32,6 +32,38 @@ awk -F, 'NR > 1 && !($3 >= before && $4 > 0 && $5 > 0 && $6 > 0 && $8 > 0) { exi
 perplexity=$(sed -n 's/^epoch *6 .*perplexity \([0-9.]*\),.*/\1/p' log)
 [[ $(awk -F, 'NR == 7 { printf "%.2f", exp($6) }' all.csv) == "$perplexity" ]] || fail "the validation's loss is no log perplexity"
 
+# Small text: BLEU is 0 for long, here for ever, since no reference has four words. The loss decides then which epoch is
+# the best: each has its star, none halves the rate, patience does not run out, and the last model is kept.
+rm model.safetensors*
+awk 'NF < 4' valid.a >brief.a
+awk 'NF < 4' valid.b >brief.b
+brief=(--valid-source brief.a --valid-target brief.b --patience 1 --seed 2)
+train "${brief[@]}" --epochs 5 --log equal.csv || fail "training"
+awk -F, 'NR > 1 && ($7 != 0 || NR > 2 && $6 >= last) { exit 1 } { last = $6 }' equal.csv ||
+    fail "the loss does not fall, or BLEU is not 0: the test tests nothing: $(cat equal.csv)"
+(($(grep -c '^epoch .* BLEU 0.00 \*  ' log) == 5)) || fail "a lower loss is no better"
+[[ $(awk -F, 'NR > 1 { print $5 }' equal.csv | paste -sd ' ') == '0.001 0.001 0.001 0.001 0.001' ]] || fail "the rate is halved"
+grep -q '^best validation BLEU 0.00 after epoch 5 of 5' log || fail "the best is another"
+"$translate" score --model model.safetensors --source brief.a --target brief.b --threads 1 >scores 2>/dev/null || fail "scoring"
+paste -d ' ' <(sed -n 's/^perplexity = //p' scores) <(sed -n 6p equal.csv | cut -d, -f 6) |
+    awk '{ d = log($1) - $2; exit d < -0.001 || d > 0.001 }' || fail "another model was kept"
+# A checkpoint remembers the best loss: with one that cannot be reached, no epoch is better, and patience runs out. One of
+# before, which has none, takes the next epoch that is as good for the best.
+cp model.safetensors.checkpoint good
+edited '"training.best-loss":"' '"training.best-loss":"0.001","x":"' good >model.safetensors.checkpoint
+train "${brief[@]}" --epochs 9 --resume --log equal.csv || fail "resuming"
+(($(grep -c '^epoch ' log) == 2)) || fail "patience for more or less than two epochs that are no better"
+grep -q '^epoch .*\*' log && fail "a greater loss is better"
+[[ $(awk -F, 'NR > 6 { print $5 }' equal.csv | paste -sd ' ') == '0.001 0.0005' ]] || fail "the rate is not halved"
+edited '"training.best-loss"' '"training.of-before"' good >model.safetensors.checkpoint
+train "${brief[@]}" --epochs 6 --resume || fail "a checkpoint without the best loss"
+(($(grep -c '^epoch  6 .*\*' log) == 1)) || fail "as good, and of unknown loss, but no better"
+# A better BLEU counts more than a greater loss.
+edited '"training.best":"0","training.best-epoch":"5","training.best-loss":"' \
+    '"training.best":"0.5","training.best-epoch":"5","training.best-loss":"9999' good >model.safetensors.checkpoint
+train "${brief[@]}" --epochs 6 --resume || fail "resuming"
+grep -q '^epoch .*\*' log && fail "a lower loss with a lower BLEU is better"
+
 # Interrupted, or killed, and resumed again and again; its log is whole at any moment.
 rm model.safetensors*
 how=(--hidden 40 --embedding 40 --batch 4 --epochs 6)

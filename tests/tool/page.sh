@@ -31,6 +31,11 @@ grep -q '"systems":\["model"\]' run.data || fail "no system"
 grep -q '"source":\["one","\\u003cb\\u003e","</s>"\]' run.data || grep -q '"source":\["one","\\u003cb\\u003e","\\u003c/s\\u003e"\]' run.data ||
     fail "the first sentence is another, or not escaped: $(head -n 2 run.data)"
 (($(grep -c '"mean":"' run.data) == 5)) || fail "translations without weights"
+# What `translate page` says of it, too: the log-probability, whatever is searched by.
+"$translate" page --model model.safetensors --source valid.a --min-length 1 --out same.html --threads 1 2>log || fail "translate page"
+notes() { data "$1" | grep -o '"note":"[^"]*"' | sed -n "$2"; }
+[[ $(notes run.html 2,5p) == "$(notes same.html 1,4p)" && $(notes run.html 2p) == '"note":"log p -'* ]] ||
+    fail "two things are said of one translation: $(notes run.html 2,5p) $(notes same.html 1,4p)"
 "$translate" run --model model.safetensors --model model.safetensors --input valid.a --page both.html >output 2>log ||
     fail "a page of an ensemble"
 grep -q '"systems":\["model + model"\]' both.html || fail "an ensemble is one system"
@@ -45,6 +50,20 @@ grep -q '"systems":\["model","dimensions","none"\]' page.data || fail "not three
 (($(grep -c '"sure":\[\[0,0\]\],"possible":\[\[0,0\]\]' page.data) == 5)) || fail "no gold links"
 [[ $(grep -o '"words":' page.data | wc -l) == 30 ]] || fail "not three translations of each"
 grep -q '"dimensions":16,"kept":3,' page.data || fail "no dimensions"
+
+# Empty lines stay in their places, with nothing to show.
+printf 'one two\n\nthree\n' >gap.a
+printf 'zwei eins\neins\n\n' >gap.b
+for how in '' --forced; do
+    # shellcheck disable=SC2086  # no word at first
+    "$translate" page "${models[@]}" --source gap.a --reference gap.b $how --min-length 1 --out gap.html --threads 1 2>log ||
+        fail "empty lines $how"
+    data gap.html | grep '^{"source"' >gap.data
+    (($(wc -l <gap.data) == 3)) || fail "not 3 sentences"
+    sed -n 2p gap.data | grep -q '^{"source":\["\(<\|\\u003c\)/s[^,]*\],"reference":\["eins"\]' || fail "the second is another"
+    empty=$([[ $how ]] && echo 3 || echo 2)
+    (($(sed -n ${empty}p gap.data | grep -o '"words":\[\]' | wc -l) == 3)) || fail "words of an empty line: $(cat gap.data)"
+done
 
 # Led through the reference: everybody has its words, and all have weights but one.
 "$translate" page "${models[@]}" --name A B 'C <i>' --source valid.a --reference valid.b --forced --title 'a & b' --out forced.html \
@@ -66,11 +85,11 @@ refused 'gold has 1 lines, valid.a has 12' "${page[@]}" --reference valid.b --go
 for ((i = 0; i < 12; ++i)); do echo 0-99; done >gold
 refused 'gold:1: a link of words 0 and 99' "${page[@]}" --reference valid.b --gold gold
 refused 'valid.a:1: "' "${page[@]}" --reference valid.b --gold valid.a
-refused '2 names of 1 models' "${page[@]}" --name A B
+refused '2 names for 1 model; give one for each' "${page[@]}" --name A B
 refused 'codes: ' "${page[@]}" --model codes
 refused 'nowhere: cannot be opened' "${page[@]}" --reference nowhere
 refused 'valid.a: would overwrite' "$translate" page --model model.safetensors --source valid.a --out valid.a
-refused 'gap:2: a sentence with no token' bash -c 'printf "one\n\n" >gap; "$@"' - "${page[@]}" --source gap
+refused 'nothing: is empty' bash -c ': >nothing; "$@"' - "${page[@]}" --source nothing
 refused 'page.html: cannot write: File too large' bash -c 'ulimit -f 1; "$@"' - "$translate" page --model model.safetensors \
     --source valid.a --out page.html
 data page.html | cmp - page.data || fail "the page is another"
@@ -110,10 +129,17 @@ for row in '1,2' '1,10,0.5,2,0.001,1.5,much,' '1,10,0.5,2,0.001,1.5,20.5,,' ''; 
 done
 echo "$header" >bad
 refused 'bad: has no epoch yet' "${curves[@]}" bad
-refused '1 names of 2 logs' "${curves[@]}" log.csv other/log.csv --name one
+refused '1 name for 2 logs; give one for each' "${curves[@]}" log.csv other/log.csv --name one
 refused 'log.csv: would overwrite' "$translate" curves log.csv --out log.csv
 [[ ! -e never.svg ]] || fail "something was written"
 misused '--x' "${curves[@]:1}" log.csv --x hours
 misused '--y' "${curves[@]:1}" log.csv --y ter
 misused 'LOG' "${curves[@]:1}"
+# One rule for all that may be repeated: one behind another, or one by one.
+for names in '--name A B' '--name A --name B'; do
+    # shellcheck disable=SC2086  # several words
+    "$translate" curves log.csv other/log.csv $names --out curves.svg 2>log || fail "$names"
+    grep -q '>A<' curves.svg && grep -q '>B<' curves.svg || fail "no names: $names"
+done
+misused '--name takes all that stands behind it' curves --name A B log.csv other/log.csv --out never.svg
 no_temporaries

@@ -40,6 +40,7 @@ for threads in 1 2; do
     train "${how[@]}" --threads $threads || fail "uninterrupted"
     mv model.safetensors uninterrupted.safetensors
     tensors model.safetensors.checkpoint >uninterrupted.tensors
+    loss=$(metadata training.best-loss model.safetensors.checkpoint)
     rm model.safetensors.checkpoint
 
     # Again and again in one run: in its first epoch, in the middle, by both signals.
@@ -65,6 +66,7 @@ for threads in 1 2; do
     cmp model.safetensors uninterrupted.safetensors || fail "interrupted and resumed, the model is another ($threads threads)"
     tensors model.safetensors.checkpoint | cmp - uninterrupted.tensors || fail "weights or the optimiser's state are others"
     [[ $(metadata training.finished model.safetensors.checkpoint) == 1 ]] || fail "the checkpoint is not a finished one"
+    [[ $(metadata training.best-loss model.safetensors.checkpoint) == "$loss" ]] || fail "the best loss is another"
 
     # Nothing to do; and then more epochs, which is what more epochs from the start would have been.
     train "${how[@]}" --threads $threads --resume || fail "resuming a finished run"
@@ -80,6 +82,15 @@ for threads in 1 2; do
 done
 ((middles >= 2)) || fail "only $middles of 8 interruptions were in the middle of an epoch"
 
+# A finished run is not thrown away, nor is its log.
+train --epochs 1 --log kept.csv || fail "one epoch"
+kept=$(cksum model.safetensors model.safetensors.checkpoint kept.csv)
+refused 'model.safetensors.checkpoint: a finished run ended here; add --resume and more --epochs' train --epochs 2 --log kept.csv
+[[ $(cksum model.safetensors model.safetensors.checkpoint kept.csv) == "$kept" ]] || fail "refused, but something is another"
+train --epochs 2 --log kept.csv --resume || fail "going on as it says"
+(($(wc -l <kept.csv) == 3)) || fail "a row an epoch: $(cat kept.csv)"
+rm model.safetensors*
+
 # What is refused.
 refused 'model.safetensors.checkpoint: no such file' train "${how[@]}" --resume
 [[ -e model.safetensors ]] && fail "refused, but there is a model"
@@ -94,6 +105,7 @@ for other in '--hidden 9' '--attention additive' '--dropout 0.2' '--seed 2' '--b
     # shellcheck disable=SC2086  # option and value
     refused "${other% *}" train "${how[@]}" $other --resume
 done
+refused 'started with --learning-rate 0.0001, not 0.1; give' train "${how[@]}" --learning-rate 0.1 --resume
 cp train.b train.old
 sed '7s/.*/eins eins eins eins eins/' train.old >train.b
 refused 'another text' train "${how[@]}" --resume
