@@ -57,7 +57,7 @@ struct curves_command {
             ->capture_default_str();
         app.add_option("--name", names,
                        "what the curves are called, one for each LOG, in their order; else\n"
-                       "as the files")
+                       "as the files; it stands behind the logs")
             ->take_all()
             ->type_name("NAME");
         app.add_option("--title", title, "of the picture")->type_name("TEXT");

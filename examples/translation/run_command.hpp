@@ -47,8 +47,8 @@ struct run_command {
         app.description("Translate: one sentence a line in, one translation a line out.");
         app.footer(
             "With --n-best each line is \"index ||| translation ||| score\", index from 0, the best first; the\n"
-            "score is the log-probability, by --length-penalty and --coverage-penalty. Pictures and the page are\n"
-            "of the best alone; log p there is the log-probability itself.\n"
+            "score is the log-probability as --length-penalty and --coverage-penalty change it. Pictures and the\n"
+            "page are of the best alone; log p there is the log-probability itself.\n"
             "Tokens are words, or pieces of words for a model of --bpe; pictures and what replaces unknown\n"
             "words are of words in any case: a source word's pieces are added up, a target word's averaged.\n\n"
             "Example:\n"

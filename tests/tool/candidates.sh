@@ -64,6 +64,7 @@ grep -q ", $size candidates a batch" log || fail "not all $size: $(cat log)"
 # --candidates all is what no option is; leading zeros are nobody's other number.
 train "${how[@]}" --candidates all || fail "--candidates all"
 cmp model.safetensors all.safetensors || fail "all is not all"
+rm model.safetensors*
 train "${how[@]}" --candidates 05:02 || fail "--candidates 05:02"
 cmp model.safetensors few.safetensors || fail "05:02 is not 5:2"
 rm model.safetensors*
