@@ -120,7 +120,7 @@ sed -n 's/^perplexity = \([0-9.]*\) (a piece), \([0-9.]*\) (a word)$/\1 \2/p' sc
 "$translate" dictionary --source train.a --target train.b --out words 2>log || fail "a dictionary of words"
 "$translate" dictionary --source train.a --target train.b --model joint.safetensors --out pieces.dictionary 2>log || fail "a dictionary of pieces"
 refused 'words: is a dictionary of words' "$translate" run --model joint.safetensors --input valid.a --candidates 5:2 --dictionary words
-grep -q '`translate dictionary --model joint.safetensors`' log || fail "it does not say what would be right"
+grep -q 'translate dictionary --model joint.safetensors' log || fail "it does not say what would be right"
 "$translate" run --model joint.safetensors --input valid.a --candidates 5:2 --dictionary pieces.dictionary >output 2>log ||
     fail "a dictionary of pieces"
 refused 'words: is a dictionary of words' train --model never.safetensors --bpe 4 --candidates 5:2 --dictionary words

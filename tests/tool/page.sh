@@ -62,7 +62,7 @@ for how in '' --forced; do
     (($(wc -l <gap.data) == 3)) || fail "not 3 sentences"
     sed -n 2p gap.data | grep -q '^{"source":\["\(<\|\\u003c\)/s[^,]*\],"reference":\["eins"\]' || fail "the second is another"
     empty=$([[ $how ]] && echo 3 || echo 2)
-    (($(sed -n ${empty}p gap.data | grep -o '"words":\[\]' | wc -l) == 3)) || fail "words of an empty line: $(cat gap.data)"
+    (($(sed -n "${empty}p" gap.data | grep -o '"words":\[\]' | wc -l) == 3)) || fail "words of an empty line: $(cat gap.data)"
 done
 
 # Led through the reference: everybody has its words, and all have weights but one.
@@ -139,7 +139,7 @@ misused 'LOG' "${curves[@]:1}"
 for names in '--name A B' '--name A --name B'; do
     # shellcheck disable=SC2086  # several words
     "$translate" curves log.csv other/log.csv $names --out curves.svg 2>log || fail "$names"
-    grep -q '>A<' curves.svg && grep -q '>B<' curves.svg || fail "no names: $names"
+    for name in A B; do grep -q ">$name<" curves.svg || fail "no curve is called $name: $names"; done
 done
 misused '--name takes all that stands behind it' curves --name A B log.csv other/log.csv --out never.svg
 no_temporaries
