@@ -48,11 +48,27 @@ private:
     static bool several(const CLI::Option* option) { return option->get_expected_max() > 1; }
 };
 
+/// An option that may come several times takes one value each time, in this command and those below it.
+inline void one_value_each(CLI::App& app)
+{
+    for (CLI::Option* option : app.get_options()) {
+        if (option->nonpositional() && option->get_expected_max() > 1) option->allow_extra_args(false);
+    }
+    for (CLI::App* command : app.get_subcommands({})) one_value_each(*command);
+}
+
+/// The innermost command that was given.
+inline const CLI::App& innermost(const CLI::App& app)
+{
+    return app.get_subcommands().empty() ? app : innermost(*app.get_subcommands().front());
+}
+
 /// What is wrong with a command line without a subcommand.
 inline std::string missing_subcommand(const CLI::App& app)
 {
     std::string names;
-    for (const CLI::App* each : app.get_subcommands({})) names += (names.empty() ? "" : ", ") + each->get_name();
+    for (const CLI::App* each : app.get_subcommands([](const CLI::App*) { return true; }))
+        names += (names.empty() ? "" : ", ") + each->get_name();
     const std::vector<std::string> given = app.remaining();
     if (given.empty()) return "a subcommand is missing; there are " + names;
     const std::string first = heed::text::printable(given.front());
@@ -61,8 +77,11 @@ inline std::string missing_subcommand(const CLI::App& app)
 }
 
 /// Reads the command line, does what `work` does, and returns how the program ends: all that goes wrong is a message.
-inline int run(CLI::App& app, const std::string& name, int argc, char** argv, const std::function<int()>& work)
+/// `needs_less`: what to do where memory does not suffice.
+inline int run(CLI::App& app, const std::string& name, int argc, char** argv, const std::function<int()>& work,
+               const std::string& needs_less = "")
 {
+    one_value_each(app);
     std::ios::sync_with_stdio(false);
     std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error like a full disk, not the end
     const auto say = [&](const std::string& text) { std::fputs((name + ": " + text + '\n').c_str(), stderr); };
@@ -72,10 +91,11 @@ inline int run(CLI::App& app, const std::string& name, int argc, char** argv, co
             app.parse(argc, argv);
             status = work();
         } catch (const CLI::RequiredError& reason) {
-            if (!app.get_subcommands().empty()) {
+            const CLI::App& at = innermost(app);
+            if (at.get_require_subcommand_min() == 0) {
                 status = app.exit(reason);
             } else {
-                say(missing_subcommand(app) + "\nRun with --help for more information.");
+                say(missing_subcommand(at) + "\nRun with --help for more information.");
                 status = reason.get_exit_code();
             }
         } catch (const CLI::ParseError& reason) {
@@ -84,7 +104,7 @@ inline int run(CLI::App& app, const std::string& name, int argc, char** argv, co
         if (!std::cout.flush()) throw heed::error("standard output: cannot be written");
         return status;
     } catch (const std::bad_alloc&) {
-        say("out of memory");
+        say("out of memory" + needs_less);
     } catch (const std::exception& problem) {
         say(heed::text::printable(problem.what()));
     }

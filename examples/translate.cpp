@@ -7,20 +7,18 @@
 //
 // test: --help
 
-#include <csignal>
 #include <cstddef>
 #include <functional>
-#include <iostream>
-#include <new>
+#include <memory>
 #include <utility>
 #include <vector>
 
 #include <CLI/CLI.hpp>
 
 #include <heed/core/parallel.hpp>
-#include <heed/text/utf8.hpp>
 #include <heed/version.hpp>
 
+#include "program.hpp"
 #include "translation/align_command.hpp"
 #include "translation/bpe_command.hpp"
 #include "translation/curves_command.hpp"
@@ -35,18 +33,12 @@ using namespace translation;
 
 int main(int argc, char** argv)
 {
-    std::ios::sync_with_stdio(false);
-    std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error like a full disk, not the end
-
     CLI::App app{"Train a neural translator with attention, translate with it, score it, and see where it looks."};
+    app.formatter(std::make_shared<program::formatter>());  // before the subcommands, which take it over
     app.set_version_flag("--version", "translate (heed) " HEED_VERSION_STRING);
     app.require_subcommand(1);
-    app.get_formatter()->column_width(33);
     app.option_defaults()->take_last();  // more --epochs can be put behind a command from before
-    app.failure_message(usage_message);
-    app.footer("`translate train --help` tells more, with an example; so do the others.\n"
-               "An option with \"...\" takes several values, one behind another, and may also be given again:\n"
-               "--model A B is --model A --model B.");
+    app.footer("`translate train --help` tells more, with an example; so do the others.");
 
     train_command train;
     run_command run;
@@ -83,23 +75,15 @@ int main(int argc, char** argv)
     add("bpe", bpe, false);
     add("dictionary", dictionary, false);
 
-    try {
-        int status = 0;
-        try {
-            app.parse(argc, argv);
+    return program::run(
+        app, "translate", argc, argv,
+        [&] {
             heed::set_threads(threads);
+            int status = 0;
             for (const auto& [command, work] : commands) {
                 if (command->parsed()) status = work();
             }
-        } catch (const CLI::ParseError& reason) {
-            status = app.exit(reason);  // --help and --version, too
-        }
-        flush_output();
-        return status;
-    } catch (const std::bad_alloc&) {
-        say("translate: out of memory; smaller --batch, --beam, --hidden or --embedding need less");
-    } catch (const std::exception& problem) {
-        say("translate: " + heed::text::printable(problem.what()));
-    }
-    return 1;
+            return status;
+        },
+        "; smaller --batch, --beam, --hidden or --embedding need less");
 }

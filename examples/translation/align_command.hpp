@@ -67,7 +67,7 @@ struct align_command {
             "averaged. `evaluate align` scores and symmetrizes them.\n\n"
             "Example:\n"
             "  translate align --model en-de.safetensors --source test.en --target test.de --out test.links");
-        app.add_option("--model", paths, "what `translate train` wrote; several are an ensemble")
+        app.add_option("--model", paths, "what `translate train` wrote; given again: an ensemble")
             ->required()
             ->take_all()
             ->type_name("FILE");

@@ -41,8 +41,9 @@ struct bpe_command {
         learning = app.add_subcommand("learn", "Learn codes: the most frequent pairs of symbols, merged one by one.");
         learning->footer("Codes for two languages are joint when learned from the text of both.\n\n"
                          "Example:\n"
-                         "  translate bpe learn --input train.en train.de --merges 10000 --codes en-de.codes");
-        learning->add_option("--input", texts, "text to learn from; standard input if not given")
+                         "  translate bpe learn --input train.en --input train.de --merges 10000 --codes en-de.codes");
+        learning
+            ->add_option("--input", texts, "text to learn from, given again: more of it; standard input if not\ngiven")
             ->take_all()
             ->type_name("FILE");
         learning->add_option("--codes", codes, "what to write")->required()->type_name("FILE");

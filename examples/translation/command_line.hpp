@@ -45,33 +45,6 @@ inline std::string counted(std::size_t count, const std::string& what)
     return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
-/// Without a subcommand, or with one that is not known, which there are; else what CLI11 says.
-inline std::string usage_message(const CLI::App* app, const CLI::Error& reason)
-{
-    const CLI::App* at = app;  // the innermost command that was given
-    while (!at->get_subcommands().empty()) at = at->get_subcommands().front();
-    std::string message = reason.what();
-    if (at->get_require_subcommand_min() > 0) {
-        const std::vector<std::string> unknown = at->remaining();
-        message = unknown.empty()
-                      ? "A subcommand is required"
-                      : fmt::format("There is no {} \"{}\"", unknown.front().starts_with('-') ? "option" : "subcommand",
-                                    heed::text::printable(unknown.front()));
-        std::string names;
-        for (const CLI::App* each : at->get_subcommands([](const CLI::App*) { return true; }))
-            names += (names.empty() ? "" : ", ") + each->get_name();
-        message += "; subcommands are " + names;
-    }
-    // What lacks may have been taken for another one of an option's values.
-    if (dynamic_cast<const CLI::RequiredError*>(&reason) != nullptr && !message.starts_with('-')) {
-        for (const CLI::Option* each : at->get_options()) {
-            if (each->nonpositional() && each->count() > 1)
-                message += fmt::format("; {} takes all that stands behind it, so let that come last", each->get_name());
-        }
-    }
-    return message + "\nRun with --help for more information.\n";
-}
-
 /// Whether two outputs are one file, whether or not it is there yet.
 inline bool same_file(const std::filesystem::path& one, const std::filesystem::path& other)
 {

@@ -57,7 +57,7 @@ struct curves_command {
             ->capture_default_str();
         app.add_option("--name", names,
                        "what the curves are called, one for each LOG, in their order; else\n"
-                       "as the files; it stands behind the logs")
+                       "as the files")
             ->take_all()
             ->type_name("NAME");
         app.add_option("--title", title, "of the picture")->type_name("TEXT");
@@ -67,8 +67,8 @@ struct curves_command {
     {
         for (const fs::path& log : logs) check_output(output, {log});
         if (!names.empty() && names.size() != logs.size())
-            throw heed::error(fmt::format("{} for {}; give one for each, or none, behind the logs",
-                                          counted(names.size(), "name"), counted(logs.size(), "log")));
+            throw heed::error(fmt::format("{} for {}; give one for each, or none", counted(names.size(), "name"),
+                                          counted(logs.size(), "log")));
         const std::vector<std::string> called = names.empty() ? names_of(logs) : names;
         heed::view::chart picture{.title = title, .x_label = across.at(x).label, .y_label = up.at(y).label, .all = {}};
         for (std::size_t i = 0; i < logs.size(); ++i) {

@@ -53,7 +53,7 @@ struct run_command {
             "words are of words in any case: a source word's pieces are added up, a target word's averaged.\n\n"
             "Example:\n"
             "  echo \"a man is sleeping .\" | translate run --model en-de.safetensors --alignments alignment.svg");
-        app.add_option("--model", paths, "what `translate train` wrote; several are an ensemble")
+        app.add_option("--model", paths, "what `translate train` wrote; given again: an ensemble")
             ->required()
             ->take_all()
             ->type_name("FILE");

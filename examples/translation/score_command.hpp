@@ -39,7 +39,7 @@ struct score_command {
             "all there is of an empty line.\n\n"
             "Example:\n"
             "  translate score --model en-de.safetensors --source test.en --target test.de");
-        app.add_option("--model", paths, "what `translate train` wrote; several are an ensemble")
+        app.add_option("--model", paths, "what `translate train` wrote; given again: an ensemble")
             ->required()
             ->take_all()
             ->type_name("FILE");

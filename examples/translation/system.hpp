@@ -136,15 +136,15 @@ public:
         std::size_t steps = 0;
         read_entry(from.metadata, "adam.steps", steps);
         std::vector<heed::nn::adam<float>::moments> state;
-        heed::for_each_parameter(model_, [&](const std::string& name, const auto& x) {
-            const auto moments = [&](const std::string& which) {
+        for (const auto& [name, numbers] : heed::numbers_of<float>(model_)) {
+            const auto moments = [&from, &name = name, &numbers = numbers](const std::string& which) {
                 const heed::io::tensor_entry& stored = from.at("adam." + which + "." + name);
-                if (stored.size() != heed::view_of(x).size())
+                if (stored.size() != numbers.size())
                     throw heed::error("\"" + stored.name + "\" has not as many numbers as the parameter it belongs to");
                 return stored.template values<float>();
             };
             if (steps > 0) state.push_back({name, moments("first"), moments("second")});
-        });
+        }
         optimiser_.restore(steps, std::move(state));
     }
 

@@ -99,8 +99,7 @@ struct attention {
     template <class Mask = no_mask>
     auto step(const auto& memory, const auto& query, const auto& state, const Mask& mask = {}) const
     {
-        return answer<true>(
-            memory, project(query), [&query]() -> const auto& { return query; }, state, mask);
+        return answer<true>(memory, project(query), detail::given_query{query}, state, mask);
     }
 
     /// The same context and state; the weights are not kept. Training per-dimension attention so needs no [B,T,D] a
@@ -108,16 +107,14 @@ struct attention {
     template <class Mask = no_mask>
     auto read(const auto& memory, const auto& query, const auto& state, const Mask& mask = {}) const
     {
-        return answer<false>(
-            memory, project(query), [&query]() -> const auto& { return query; }, state, mask);
+        return answer<false>(memory, project(query), detail::given_query{query}, state, mask);
     }
 
     /// The specification of `step`: score, normalize and combine one after the other, without fused kernels.
     template <class Mask = no_mask>
     auto compose(const auto& memory, const auto& query, const auto& state, const Mask& mask = {}) const
     {
-        return composed<true>(
-            memory, project(query), [&query]() -> const auto& { return query; }, state, mask);
+        return composed<true>(memory, project(query), detail::given_query{query}, state, mask);
     }
 
     /// Many queries at once: queries [B,S,Q] -> contexts [B,S,D], with their state running from the first to the last.
@@ -213,7 +210,7 @@ private:
     {
         const std::size_t S = shape_of(projected)[1];
         const auto answer_to = [&](std::size_t s, const auto& now) {
-            const auto ask = [&queries, s] { return detail::query_of_step(queries, s); };
+            const detail::given_query_of_step ask{queries, s};
             return answer<false>(memory, ops::step_of(projected, s), ask, now,
                                  detail::mask_of_step(mask, s, S, memory.real));
         };

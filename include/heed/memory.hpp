@@ -235,6 +235,27 @@ template <class Query>
     requires(!tensor<Query>)
 auto query_of_step(const Query& queries, std::size_t s) { return queries.step(s); }
 
+/// How a policy gets at the query itself. Named types, not lambdas: what step, read and compose call, and what
+/// attentions with other scores call, is then compiled once.
+template <class Query>
+struct given_query {
+    const Query& query;
+
+    const Query& operator()() const { return query; }
+};
+template <class Query>
+given_query(const Query&) -> given_query<Query>;
+
+template <class Queries>
+struct given_query_of_step {
+    const Queries& queries;
+    std::size_t step;
+
+    auto operator()() const { return query_of_step(queries, step); }
+};
+template <class Queries>
+given_query_of_step(const Queries&, std::size_t) -> given_query_of_step<Queries>;
+
 /// What of a mask for all queries concerns query s of S.
 inline no_mask mask_of_step(const no_mask&, std::size_t, std::size_t, const lengths&) { return {}; }
 inline const boolean_mask<2>& mask_of_step(const boolean_mask<2>& mask, std::size_t, std::size_t, const lengths&)

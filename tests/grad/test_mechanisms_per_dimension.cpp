@@ -9,9 +9,8 @@ TEST_CASE("values are those of the equations, step by step and in every form")
     for (const support::mechanism_sizes sizes : {support::mechanism_sizes{}, {7, 19, 37, 3}}) {
         support::each_mechanism_per_dimension(sizes, [&](const std::string& name, const auto& attend,
                                                          const auto& equation, bool temporal, auto describe) {
-            CAPTURE(name);
-            CAPTURE(sizes.width);
-            support::check_values(attend, equation, temporal, describe, sizes.width);
+            support::about(name + ", width " + std::to_string(sizes.width),
+                           [&] { support::check_values(attend, equation, temporal, describe, sizes.width); });
         });
     }
 }
@@ -21,9 +20,8 @@ TEST_CASE("gradients are those of finite differences, through history, in every 
     for (const support::mechanism_sizes sizes : {support::mechanism_sizes{}, {2, 9, 17, 3}}) {
         support::each_mechanism_per_dimension(
             sizes, [&](const std::string& name, const auto& attend, const auto&, bool, auto describe) {
-                CAPTURE(name);
-                CAPTURE(sizes.width);
-                support::check_gradients(attend, describe, sizes.width);
+                support::about(name + ", width " + std::to_string(sizes.width),
+                               [&] { support::check_gradients(attend, describe, sizes.width); });
             });
     }
 }

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <heed/verify.hpp>
+#include <support/about.hpp>
 #include <support/mechanisms.hpp>
 
 /// What is tested of every mechanism. It reuses the batches of heed::verify, and judges them by the scalar loops.
@@ -16,50 +17,83 @@ template <class Attention, class Describe>
 auto made_up(const Attention& attend, const Describe& describe, const heed::lengths& real, std::size_t positions,
              std::size_t steps, std::size_t width)
 {
-    const std::size_t batch = real.batch();
-    running::problem<Attention, array<double, 3>> p{attend, random({batch, positions, width}, 31), {}};
+    const std::size_t rows = real.batch();
+    running::problem<Attention, array<double, 3>> p{attend, random({rows, positions, width}, 31), {}};
     running::setting<Describe> at{describe, running::layout_of(describe), real, steps};
     for (std::size_t i = 0; i < at.layout.size(); ++i) {
-        p.parts.push_back(random({batch, steps, at.layout[i].width}, 32 + i));
+        p.parts.push_back(random({rows, steps, at.layout[i].width}, 32 + i));
     }
     return std::pair{p, at};
 }
 
-/// What the scalar loops say, in the order of running::results<form::step>.
-inline running::outcome<double> expected(const scalar::score& equation, bool temporal, const auto& p, const auto& at)
-{
-    const auto [B, T, D] = heed::shape_of(p.annotations);
-    running::outcome<double> all;
-    for (std::size_t s = 0; s < at.steps; ++s) {
-        all.push_back({running::named("context", s), {}});
-        all.push_back({running::named("weights", s), {}});
+/// What a mechanism is run on, whatever it is, for the scalar loops.
+struct batch {
+    const array<double, 3>& annotations;
+    const std::vector<array<double, 3>>& parts;
+    const heed::lengths& real;
+    std::size_t steps, kind;  // weights a position
+
+    batch(const auto& p, const auto& at) : annotations(p.annotations), parts(p.parts), real(at.real), steps(at.steps)
+    {
+        kind = p.attend.score.weights == heed::weight_kind::per_position ? 1 : annotations.shape()[2];
     }
-    for (std::size_t b = 0; b < B; ++b) {
-        scalar::matrix sentence(at.real[b]);
-        for (std::size_t j = 0; j < at.real[b]; ++j) {
-            for (std::size_t d = 0; d < D; ++d) sentence[j].push_back(p.annotations(b, j, d));
+
+    /// The real positions of row b.
+    scalar::matrix sentence(std::size_t b) const
+    {
+        const auto [B, T, D] = annotations.shape();
+        scalar::matrix rows;
+        for (std::size_t j = 0; j < real[b]; ++j) {
+            const double* h = annotations.data() + (b * T + j) * D;
+            rows.emplace_back(h, h + D);
         }
-        std::vector<std::vector<scalar::numbers>> queries(at.steps);
-        for (std::size_t s = 0; s < at.steps; ++s) {
-            for (const auto& part : p.parts) {
-                queries[s].emplace_back();
-                for (std::size_t k = 0; k < part.shape()[2]; ++k) queries[s].back().push_back(part(b, s, k));
+        return rows;
+    }
+
+    /// Its query at each step, in parts.
+    std::vector<std::vector<scalar::numbers>> queries(std::size_t b) const
+    {
+        std::vector<std::vector<scalar::numbers>> all(steps);
+        for (std::size_t s = 0; s < steps; ++s) {
+            for (const auto& part : parts) {
+                all[s].emplace_back();
+                for (std::size_t k = 0; k < part.shape()[2]; ++k) all[s].back().push_back(part(b, s, k));
             }
         }
-        const auto answers = scalar::attend(equation, temporal, sentence, queries, D);
-        const std::size_t kind = p.attend.score.weights == heed::weight_kind::per_position ? 1 : D;
-        for (std::size_t s = 0; s < at.steps; ++s) {
+        return all;
+    }
+
+    /// Names in the order of running::results<form::step>, to be filled.
+    running::outcome<double> nothing_yet() const
+    {
+        running::outcome<double> all;
+        for (std::size_t s = 0; s < steps; ++s) {
+            all.push_back({running::named("context", s), {}});
+            all.push_back({running::named("weights", s), {}});
+        }
+        return all;
+    }
+};
+
+/// What the scalar loops say, in the order of running::results<form::step>.
+inline running::outcome<double> expected(const scalar::score& equation, bool temporal, const batch& of)
+{
+    const auto [B, T, D] = heed::shape_of(of.annotations);
+    running::outcome<double> all = of.nothing_yet();
+    for (std::size_t b = 0; b < B; ++b) {
+        const auto answers = scalar::attend(equation, temporal, of.sentence(b), of.queries(b), D);
+        for (std::size_t s = 0; s < of.steps; ++s) {
             auto& contexts = all[2 * s].values;
             auto& weights = all[2 * s + 1].values;
             contexts.insert(contexts.end(), answers[s].context.begin(), answers[s].context.end());
             for (const auto& row : answers[s].weights) weights.insert(weights.end(), row.begin(), row.end());
-            weights.insert(weights.end(), (T - at.real[b]) * kind, 0.0);
+            weights.insert(weights.end(), (T - of.real[b]) * of.kind, 0.0);
         }
     }
     return all;
 }
 
-inline void check_close(const auto& is, const auto& must, double tolerance)
+inline void check_close(const running::outcome<double>& is, const running::outcome<double>& must, double tolerance)
 {
     const auto most = running::compare(is, must);
     CHECK_MESSAGE(most.worst <= tolerance, most.where);
@@ -79,7 +113,7 @@ inline void check_values(const auto& attend, const scalar::score& equation, bool
     using running::form;
     const auto check = [&](const heed::lengths& real, std::size_t positions, std::size_t steps) {
         const auto [p, at] = made_up(attend, describe, real, positions, steps, width);
-        const auto must = expected(equation, temporal, p, at);
+        const auto must = expected(equation, temporal, batch(p, at));
         check_close(running::results<form::step, double>(p, at), must, 1e-13);
         check_close(running::results<form::compose, double>(p, at), must, 1e-13);
         check_close(running::results<form::step_into, double>(p, at), must, 1e-13);
@@ -99,30 +133,37 @@ inline void check_values(const auto& attend, const scalar::score& equation, bool
     check({7, 6}, 7, 6);
 }
 
+inline void check_all_zero(const running::outcome<double>& all)
+{
+    for (const auto& some : all) {
+        for (const double x : some.values) CHECK(x == 0);
+    }
+}
+
+inline void check_found(const heed::ad::grad_check_result& found)
+{
+    CHECK_MESSAGE(bool(found), found.text());
+    CHECK(found.worst < 1e-8);
+}
+
 /// Gradients of every form by finite differences: parameters, annotations, queries, through history.
 inline void check_gradients(const auto& attend, const auto& describe, std::size_t width)
 {
+    using heed::ad::grad_check;
     using running::form;
     const auto check = [&](const heed::lengths& real, std::size_t positions, std::size_t steps) {
         auto [p, at] = made_up(attend, describe, real, positions, steps, width);
-        const auto of = [&p = p, &at = at](auto with) {
-            const auto found = heed::ad::grad_check(p, [&](auto&, const auto& lifted) { return with(lifted, at); });
-            CHECK_MESSAGE(bool(found), found.text());
-            CHECK(found.worst < 1e-8);
-        };
-        of([](const auto& x, const auto& s) { return running::loss<form::step, true, double>(x, s); });
-        of([](const auto& x, const auto& s) { return running::loss<form::compose, true, double>(x, s); });
-        of([](const auto& x, const auto& s) { return running::loss<form::read, false, double>(x, s); });
-        of([](const auto& x, const auto& s) { return running::loss<form::at_once, false, double>(x, s); });
+        check_found(grad_check(p, running::loss_for<form::step, true>(at)));
+        check_found(grad_check(p, running::loss_for<form::compose, true>(at)));
+        check_found(grad_check(p, running::loss_for<form::read, false>(at)));
+        check_found(grad_check(p, running::loss_for<form::at_once, false>(at)));
     };
     check({5, 2, 0, 1}, 5, 4);
     check({1}, 1, 1);
     check({0, 3}, 3, 2);
     // Nothing to attend to: no gradient, but no crash either.
     const auto [p, at] = made_up(attend, describe, {0, 0}, 0, 2, width);
-    for (const auto& slope : running::gradients<form::step, true, double>(p, at)) {
-        for (const double x : slope.values) CHECK(x == 0);
-    }
+    check_all_zero(running::gradients<form::step, true, double>(p, at));
 }
 
 }  // namespace support

@@ -81,38 +81,32 @@ struct additive_parameters {
     auto score() const { return heed::score::additive{W, U, v}; }
 };
 
+inline running::outcome<double> expected(const additive_parameters& base, const scalar::remembering& memory,
+                                         bool temporal, const batch& of)
+{
+    const auto [B, T, D] = heed::shape_of(of.annotations);
+    running::outcome<double> must = of.nothing_yet();
+    for (std::size_t b = 0; b < B; ++b) {
+        const auto answers =
+            scalar::attend(scalar::matrix_of(base.W), scalar::matrix_of(base.U), scalar::vector_of(base.v), memory,
+                           temporal, of.sentence(b), of.queries(b), D);
+        for (std::size_t s = 0; s < of.steps; ++s) {
+            auto &contexts = must[2 * s].values, &weights = must[2 * s + 1].values;
+            contexts.insert(contexts.end(), answers[s].context.begin(), answers[s].context.end());
+            for (const auto& row : answers[s].weights) weights.push_back(row[0]);
+            weights.insert(weights.end(), T - of.real[b], 0.0);
+        }
+    }
+    return must;
+}
+
 inline void check_memory(const auto& attend, const additive_parameters& base, const scalar::remembering& memory,
                          bool temporal, const auto& describe, std::size_t width)
 {
     using running::form;
     const auto check = [&](const heed::lengths& real, std::size_t positions, std::size_t steps) {
         const auto [p, at] = made_up(attend, describe, real, positions, steps, width);
-        running::outcome<double> must;
-        for (std::size_t s = 0; s < steps; ++s) {
-            must.push_back({running::named("context", s), {}});
-            must.push_back({running::named("weights", s), {}});
-        }
-        for (std::size_t b = 0; b < real.batch(); ++b) {
-            scalar::matrix sentence(real[b]);
-            for (std::size_t j = 0; j < real[b]; ++j) {
-                for (std::size_t d = 0; d < width; ++d) sentence[j].push_back(p.annotations(b, j, d));
-            }
-            std::vector<std::vector<scalar::numbers>> queries(steps);
-            for (std::size_t s = 0; s < steps; ++s) {
-                for (const auto& part : p.parts) {
-                    queries[s].emplace_back();
-                    for (std::size_t k = 0; k < part.shape()[2]; ++k) queries[s].back().push_back(part(b, s, k));
-                }
-            }
-            const auto answers = scalar::attend(scalar::matrix_of(base.W), scalar::matrix_of(base.U),
-                                                scalar::vector_of(base.v), memory, temporal, sentence, queries, width);
-            for (std::size_t s = 0; s < steps; ++s) {
-                auto &contexts = must[2 * s].values, &weights = must[2 * s + 1].values;
-                contexts.insert(contexts.end(), answers[s].context.begin(), answers[s].context.end());
-                for (const auto& row : answers[s].weights) weights.push_back(row[0]);
-                weights.insert(weights.end(), positions - real[b], 0.0);
-            }
-        }
+        const auto must = expected(base, memory, temporal, batch(p, at));
         check_close(running::results<form::step, double>(p, at), must, 1e-13);
         check_close(running::results<form::read, double>(p, at), contexts_of(must), 1e-13);
         check_close(running::results<form::at_once, double>(p, at), contexts_of(must), 1e-13);
@@ -166,18 +160,21 @@ inline void check_selection(const auto& attend, const auto& describe, std::size_
     }
 }
 
+inline void check_all_finite(const running::outcome<double>& all)
+{
+    for (const auto& some : all) {
+        for (const double x : some.values) CHECK(std::isfinite(x));
+    }
+}
+
 /// ±1e4 in the queries: finite numbers, weights that sum to 1.
 inline void check_extremes(const auto& attend, const auto& describe, std::size_t width)
 {
     auto [p, at] = made_up(attend, describe, {5, 2, 0, 1}, 5, 4, width);
     for (auto& part : p.parts) part *= 1e4;
     p.annotations *= 1e4;
-    for (const auto& part : running::results<running::form::step, double>(p, at)) {
-        for (const double x : part.values) CHECK(std::isfinite(x));
-    }
-    for (const auto& slope : running::gradients<running::form::step, true, double>(p, at)) {
-        for (const double x : slope.values) CHECK(std::isfinite(x));
-    }
+    check_all_finite(running::results<running::form::step, double>(p, at));
+    check_all_finite(running::gradients<running::form::step, true, double>(p, at));
 }
 
 }  // namespace support

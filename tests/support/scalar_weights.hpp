@@ -88,43 +88,34 @@ inline weigher connected(double w)
 }
 
 /// Everything that comes out of a mechanism in the order of running::results<form::step>, from its equations.
-inline running::outcome<double> expected(const score& equation, const weigher& weigh, const auto& p, const auto& at)
+inline running::outcome<double> expected(const score& equation, const weigher& weigh, const batch& of)
 {
-    const auto [B, T, D] = heed::shape_of(p.annotations);
-    running::outcome<double> all;
-    for (std::size_t s = 0; s < at.steps; ++s) {
-        all.push_back({running::named("context", s), {}});
-        all.push_back({running::named("weights", s), {}});
-    }
-    const std::size_t kind = p.attend.score.weights == heed::weight_kind::per_position ? 1 : D;
+    const auto [B, T, D] = heed::shape_of(of.annotations);
+    running::outcome<double> all = of.nothing_yet();
     for (std::size_t b = 0; b < B; ++b) {
-        tables e(at.steps);
-        std::vector<std::vector<numbers>> queries(at.steps);
-        for (std::size_t s = 0; s < at.steps; ++s) {
-            for (const auto& part : p.parts) {
-                queries[s].emplace_back();
-                for (std::size_t k = 0; k < part.shape()[2]; ++k) queries[s].back().push_back(part(b, s, k));
-            }
-            for (std::size_t j = 0; j < at.real[b]; ++j) {
-                const double* h = p.annotations.data() + (b * T + j) * D;
-                const numbers scores = equation(queries[s], numbers(h, h + D));
+        tables e(of.steps);
+        const auto queries = of.queries(b);
+        const matrix sentence = of.sentence(b);
+        for (std::size_t s = 0; s < of.steps; ++s) {
+            for (const numbers& h : sentence) {
+                const numbers scores = equation(queries[s], h);
                 e[s].emplace_back(scores.begin(), scores.end());
             }
         }
         const tables weights = weigh(e, queries);
-        for (std::size_t s = 0; s < at.steps; ++s) {
+        for (std::size_t s = 0; s < of.steps; ++s) {
             for (std::size_t d = 0; d < D; ++d) {
                 tall sum = 0;
-                for (std::size_t j = 0; j < at.real[b]; ++j) {
-                    sum += weights[s][j][kind == 1 ? 0 : d] * tall(p.annotations(b, j, d));
+                for (std::size_t j = 0; j < of.real[b]; ++j) {
+                    sum += weights[s][j][of.kind == 1 ? 0 : d] * tall(sentence[j][d]);
                 }
                 all[2 * s].values.push_back(static_cast<double>(sum));
             }
             auto& out = all[2 * s + 1].values;
-            for (std::size_t j = 0; j < at.real[b]; ++j) {
+            for (std::size_t j = 0; j < of.real[b]; ++j) {
                 for (const tall w : weights[s][j]) out.push_back(static_cast<double>(w));
             }
-            out.insert(out.end(), (T - at.real[b]) * kind, 0.0);
+            out.insert(out.end(), (T - of.real[b]) * of.kind, 0.0);
         }
     }
     return all;
@@ -138,7 +129,7 @@ inline void check_values(const auto& attend, const score& equation, const weighe
     using running::form;
     const auto check = [&](const heed::lengths& real, std::size_t positions, std::size_t steps) {
         const auto [p, at] = made_up(attend, describe, real, positions, steps, width);
-        const auto must = expected(equation, weigh, p, at);
+        const auto must = expected(equation, weigh, batch(p, at));
         check_close(running::results<form::step, double>(p, at), must, tolerance);
         heed::ad::tape<double> on;
         check_close(running::results<form::at_once, double>(heed::ad::lift(on, p), at), contexts_of(must), tolerance);

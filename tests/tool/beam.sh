@@ -53,7 +53,7 @@ run --n-best 12 | cut -d '|' -f 1-4 | sort -u | cmp - covered || fail "coverage 
 run --n-best 12 | cmp -s - output && fail "coverage changes nothing"
 
 # Ensembles.
-for others in model.safetensors 'model.safetensors model.safetensors'; do
+for others in model.safetensors 'model.safetensors --model model.safetensors'; do
     # shellcheck disable=SC2086  # several names
     run --model $others | cmp - twelve || fail "a model with itself is another"
 done
@@ -68,10 +68,10 @@ run --model temporal.safetensors --model none.safetensors --n-best 1 >output || 
 # Scored together, as they translate together.
 score=("$translate" score --threads 1 --source valid.a --target valid.b)
 "${score[@]}" --model model.safetensors >alone 2>log || fail "scoring"
-"${score[@]}" --model model.safetensors model.safetensors >together 2>log || fail "scoring an ensemble"
+"${score[@]}" --model model.safetensors --model model.safetensors >together 2>log || fail "scoring an ensemble"
 paste -d ' ' alone together | awk '/^perplexity/ { d = $3 - $6; exit d < -0.001 || d > 0.001 } /^BLEU/ && $3 != $(NF / 2 + 3) { exit 1 }' ||
     fail "a model with itself is another: $(cat alone together)"
-"${score[@]}" --model temporal.safetensors none.safetensors >together 2>log || fail "scoring two attentions"
+"${score[@]}" --model temporal.safetensors --model none.safetensors >together 2>log || fail "scoring two attentions"
 "${score[@]}" --model temporal.safetensors >alone 2>log || fail "scoring"
 cmp -s alone together && fail "one decides alone"
 

@@ -25,7 +25,7 @@ if command -v python3 >/dev/null; then
         # shellcheck disable=SC2086  # several names
         {
             python3 "$here/../text/learn_bpe.py" 100 $files >expected || fail "the independent program"
-            bpe learn --merges 100 --input $files --codes codes || fail "learning from $files"
+            bpe learn --merges 100 --input ${files// / --input } --codes codes || fail "learning from $files"
         }
         cmp codes expected || fail "other merges from $files"
         [[ $files == letters ]] || (($(wc -l <codes) == 101)) || fail "100 merges should be 100 lines"
@@ -35,11 +35,11 @@ else
 fi
 
 # Learned from standard input, from one file and from two: the same counts, the same codes.
-bpe learn --merges 500 --codes joint --input text letters || fail "learning from two files"
+bpe learn --merges 500 --codes joint --input text --input letters || fail "learning from two files"
 grep -q '^500 merges from [0-9]* different words: joint' log || fail "it does not say what it did"
 cat text letters | bpe learn --merges 500 --codes piped || fail "learning from standard input"
 cmp joint piped || fail "files and standard input differ"
-bpe learn --merges 100000 --least 50 --codes frequent --input text letters || fail "--least"
+bpe learn --merges 100000 --least 50 --codes frequent --input text --input letters || fail "--least"
 head -n "$(wc -l <frequent)" joint | cmp frequent - || fail "--least changes more than the end"
 (($(wc -l <frequent) < 400)) || fail "--least ends nothing"
 
@@ -57,7 +57,7 @@ bpe undo </dev/null >output || fail "nothing to undo"
 
 # What is refused, and where.
 printf 'fine\nab \xe9t\xe9\n' >latin
-refused 'latin:2:4: byte 0xe9 is not valid UTF-8' bpe learn --input text latin --codes never
+refused 'latin:2:4: byte 0xe9 is not valid UTF-8' bpe learn --input text --input latin --codes never
 refused 'latin:2:4: byte 0xe9 is not valid UTF-8' bpe apply --codes joint --input latin --output never
 refused 'standard input:2:4: byte 0xe9' bpe undo <latin
 refused 'missing: cannot be opened' bpe learn --input missing --codes never
@@ -134,7 +134,7 @@ while_training=$(sed -n 's/^epoch .* BLEU \([0-9.]*\).*/\1/p' log)
 
 
 # The same codes given are the same model; other ones for each language are not.
-bpe learn --merges 4 --input train.a train.b --codes given || fail "learning"
+bpe learn --merges 4 --input train.a --input train.b --codes given || fail "learning"
 tensors() { tail -c +$((9 + $(od -An -tu8 -N8 "$1"))) "$1"; }
 learns given --bpe-codes given
 tensors joint.safetensors | cmp - <(tensors given.safetensors) || fail "learned or given, the codes make another model"

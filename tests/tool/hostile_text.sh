@@ -117,10 +117,10 @@ misused 'not expected' "${trains[@]}" --bogus
 misused 'not expected' "${trains[@]}" bogus
 misused '--alignments' run --model model.safetensors --pictures 3
 misused '--batch' run --model model.safetensors --batch 0
-misused 'subcommand' --threads 1
-misused 'There is no subcommand "bogus"; .* train, run, score' bogus
-misused 'There is no subcommand "bogus"; .* learn, apply, undo' bpe bogus
-misused 'There is no option "--bogus"' --bogus
+misused '^translate: a subcommand is missing; there are train, run, score' --threads 1
+misused '^translate: bogus is no subcommand; there are train, run, score' bogus
+misused '^translate: bogus is no subcommand; there are learn, apply, undo' bpe bogus
+misused '^translate: --bogus is not known here; options stand behind their subcommand' --bogus
 [[ $(cksum <model.safetensors) == "$model" ]] || fail "the model is another"
 no_temporaries
 chmod 600 locked

@@ -66,7 +66,7 @@ for how in '' --forced; do
 done
 
 # Led through the reference: everybody has its words, and all have weights but one.
-"$translate" page "${models[@]}" --name A B 'C <i>' --source valid.a --reference valid.b --forced --title 'a & b' --out forced.html \
+"$translate" page "${models[@]}" --name A --name B --name 'C <i>' --source valid.a --reference valid.b --forced --title 'a & b' --out forced.html \
     2>log || fail "--forced"
 data forced.html >forced.data
 grep -q '<title>a &amp; b</title>' forced.html || fail "no title"
@@ -85,7 +85,7 @@ refused 'gold has 1 lines, valid.a has 12' "${page[@]}" --reference valid.b --go
 for ((i = 0; i < 12; ++i)); do echo 0-99; done >gold
 refused 'gold:1: a link of words 0 and 99' "${page[@]}" --reference valid.b --gold gold
 refused 'valid.a:1: "' "${page[@]}" --reference valid.b --gold valid.a
-refused '2 names for 1 model; give one for each' "${page[@]}" --name A B
+refused '2 names for 1 model; give one for each' "${page[@]}" --name A --name B
 refused 'codes: ' "${page[@]}" --model codes
 refused 'nowhere: cannot be opened' "${page[@]}" --reference nowhere
 refused 'valid.a: would overwrite' "$translate" page --model model.safetensors --source valid.a --out valid.a
@@ -135,11 +135,11 @@ refused 'log.csv: would overwrite' "$translate" curves log.csv --out log.csv
 misused '--x' "${curves[@]:1}" log.csv --x hours
 misused '--y' "${curves[@]:1}" log.csv --y ter
 misused 'LOG' "${curves[@]:1}"
-# One rule for all that may be repeated: one behind another, or one by one.
-for names in '--name A B' '--name A --name B'; do
+# What may be repeated takes one value each time, wherever it stands.
+for arguments in '--name A --name B log.csv other/log.csv' 'log.csv --name A other/log.csv --name B'; do
     # shellcheck disable=SC2086  # several words
-    "$translate" curves log.csv other/log.csv $names --out curves.svg 2>log || fail "$names"
-    for name in A B; do grep -q ">$name<" curves.svg || fail "no curve is called $name: $names"; done
+    "$translate" curves $arguments --out curves.svg 2>log || fail "$arguments"
+    for name in A B; do grep -q ">$name<" curves.svg || fail "no curve is called $name: $arguments"; done
 done
-misused '--name takes all that stands behind it' curves --name A B log.csv other/log.csv --out never.svg
+refused 'B: cannot be opened' "$translate" curves log.csv --name A B --out never.svg
 no_temporaries

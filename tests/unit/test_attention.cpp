@@ -63,7 +63,7 @@ TEST_CASE("weights of a sentence are positive and sum to 1")
         running::problem<std::remove_cvref_t<decltype(attend)>, array<double, 3>> p{attend, annotations(), {}};
         running::setting<decltype(describe)> at{describe, running::layout_of(describe), lengths{6, 2}, 3};
         for (const auto& part : at.layout) p.parts.push_back(random({2, 3, part.width}, 5));
-        running::run<running::form::step>(p, at, [](std::size_t, const auto&, const auto& weights) {
+        for (const auto& weights : running::run<running::form::step>(p, at).weights) {
             const std::size_t width = weights.size() / 12;
             for (std::size_t b = 0; b < 2; ++b) {
                 for (std::size_t d = 0; d < width; ++d) {
@@ -76,7 +76,7 @@ TEST_CASE("weights of a sentence are positive and sum to 1")
                     CHECK(sum == doctest::Approx(1.0).epsilon(1e-14));
                 }
             }
-        });
+        }
     };
     support::each_mechanism_per_position(sizes, check);
     support::each_mechanism_per_dimension(sizes, check);
@@ -166,6 +166,28 @@ TEST_CASE("parameters by name, in order, and counted")
     const auto single =
         transform_parameters(attend, [](const std::string&, const auto& x) { return support::converted<float>(x); });
     static_assert(std::is_same_v<element_of<decltype(single.score.base.W)>, float>);
+}
+
+TEST_CASE("parameters as a list: the model's own numbers, and variables on a tape")
+{
+    attention attend = additive();
+    const auto all = numbers_of<double>(attend);
+    REQUIRE(all.size() == 3);
+    CHECK(all[1].name == "score.U");
+    CHECK(all[1].numbers.data == attend.score.U.data());
+    CHECK(all[1].numbers.size() == attend.score.U.size());
+
+    ad::tape<double> on;
+    std::vector<ad::named_variable<double>> variables;
+    const auto lifted = ad::lift(on, attend, variables);
+    const auto memory = lifted.on(annotations(), lengths{6, 2});
+    const auto now = lifted.step(memory, random({2, 3}, 1), lifted.start(memory));
+    on.backward(ops::inner(now.context, support::uneven(now.context.shape())));
+    REQUIRE(variables.size() == 3);
+    CHECK(variables[2].name == "score.v");
+    CHECK(variables[2].numbers.data() == attend.score.v.data());
+    CHECK(support::same_bits(on.gradient(variables[2].numbers), on.gradient(lifted.score.v)));
+    CHECK(on.gradient(variables[2].numbers).data[0] != 0);
 }
 
 TEST_CASE("what does not fit is refused by name")

@@ -56,7 +56,7 @@ void check_values(const auto& attend, const scalar::score& score, bool temporal,
     const std::size_t width = 5;
     const auto check = [&](const lengths& real, std::size_t positions, std::size_t steps) {
         const auto [p, at] = support::made_up(attend, describe, real, positions, steps, width);
-        auto must = support::expected(score, temporal, p, at);
+        auto must = support::expected(score, temporal, support::batch(p, at));
         for (std::size_t s = 0; s < steps; ++s) {
             const scalar::numbers c = must[2 * s].values;
             must[2 * s].values.clear();

@@ -6,6 +6,17 @@
 
 // Every mechanism with one weight a position keeps every contract.
 
+namespace {
+
+void check_report(const std::string& name, std::size_t threads, const heed::verification& report)
+{
+    CAPTURE(name);
+    CAPTURE(threads);
+    CHECK_MESSAGE(bool(report), report.text());
+}
+
+}  // namespace
+
 TEST_CASE("heed's own mechanisms keep the contracts, with one thread and with two")
 {
     const auto check = [](const support::mechanism_sizes& sizes, heed::verification_sizes batch) {
@@ -13,11 +24,8 @@ TEST_CASE("heed's own mechanisms keep the contracts, with one thread and with tw
         support::each_mechanism_per_position(
             sizes, [&](const std::string& name, const auto& attend, const auto&, bool, auto describe) {
                 for (const std::size_t threads : {std::size_t{1}, std::size_t{2}}) {
-                    CAPTURE(name);
-                    CAPTURE(threads);
                     heed::set_threads(threads);
-                    const heed::verification report = heed::verify(attend, batch, describe);
-                    CHECK_MESSAGE(bool(report), report.text());
+                    check_report(name, threads, heed::verify(attend, batch, describe));
                 }
                 heed::set_threads(1);
             });

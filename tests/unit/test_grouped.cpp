@@ -31,35 +31,21 @@ scalar::score equation(const score::additive_grouped<matrix>& score)
 }
 
 /// What the loops say of every step of every row: contexts c^d = Σ_t α_t^{g(d)} h_t^d and weights.
-running::outcome<double> expected(const scalar::score& e, bool temporal, std::size_t G, const auto& p, const auto& at)
+running::outcome<double> expected(const scalar::score& e, bool temporal, std::size_t G, const support::batch& of)
 {
-    const auto [B, T, D] = shape_of(p.annotations);
-    running::outcome<double> all;
-    for (std::size_t s = 0; s < at.steps; ++s) {
-        all.push_back({running::named("context", s), {}});
-        all.push_back({running::named("weights", s), {}});
-    }
+    const auto [B, T, D] = shape_of(of.annotations);
+    running::outcome<double> all = of.nothing_yet();
     for (std::size_t b = 0; b < B; ++b) {
-        scalar::matrix sentence(at.real[b]);
-        for (std::size_t j = 0; j < at.real[b]; ++j) {
-            for (std::size_t d = 0; d < D; ++d) sentence[j].push_back(p.annotations(b, j, d));
-        }
-        std::vector<std::vector<scalar::numbers>> queries(at.steps);
-        for (std::size_t s = 0; s < at.steps; ++s) {
-            for (const auto& part : p.parts) {
-                queries[s].emplace_back();
-                for (std::size_t k = 0; k < shape_of(part)[2]; ++k) queries[s].back().push_back(part(b, s, k));
-            }
-        }
         // The loops sum up one context a weight; of these, the ones that there are here are summed up anew.
-        const auto answers = scalar::attend(e, temporal, sentence, queries, 0);
-        for (std::size_t s = 0; s < at.steps; ++s) {
+        const scalar::matrix sentence = of.sentence(b);
+        const auto answers = scalar::attend(e, temporal, sentence, of.queries(b), 0);
+        for (std::size_t s = 0; s < of.steps; ++s) {
             auto& weights = all[2 * s + 1].values;
             for (const auto& row : answers[s].weights) weights.insert(weights.end(), row.begin(), row.end());
-            weights.insert(weights.end(), (T - at.real[b]) * G, 0.0);
+            weights.insert(weights.end(), (T - of.real[b]) * G, 0.0);
             for (std::size_t d = 0; d < D; ++d) {
                 double c = 0;
-                for (std::size_t j = 0; j < at.real[b]; ++j) c += answers[s].weights[j][d / (D / G)] * sentence[j][d];
+                for (std::size_t j = 0; j < of.real[b]; ++j) c += answers[s].weights[j][d / (D / G)] * sentence[j][d];
                 all[2 * s].values.push_back(c);
             }
         }
@@ -73,7 +59,7 @@ void check_values(const auto& attend, const scalar::score& e, bool temporal, std
     using running::form;
     const auto check = [&](const lengths& real, std::size_t positions, std::size_t steps) {
         const auto [p, at] = support::made_up(attend, describe, real, positions, steps, D);
-        const auto must = expected(e, temporal, G, p, at);
+        const auto must = expected(e, temporal, G, support::batch(p, at));
         support::check_close(running::results<form::step, double>(p, at), must, 1e-13);
         support::check_close(running::results<form::step_into, double>(p, at), must, 1e-13);
         support::check_close(running::results<form::at_once, double>(p, at), support::contexts_of(must), 1e-13);
@@ -121,6 +107,11 @@ void check_same(const auto& one, const auto& other, std::size_t D, const auto& d
     }
 }
 
+void check_report(const std::string& name, const verification& report)
+{
+    CHECK_MESSAGE(bool(report), name << ":\n" << report.text());
+}
+
 }  // namespace
 
 TEST_CASE("values are those of the equations: some groups, groups of one, one group")
@@ -130,8 +121,7 @@ TEST_CASE("values are those of the equations: some groups, groups of one, one gr
         CAPTURE(G);
         each_mechanism(Q, D, G,
                        [&](const std::string& name, const auto& attend, const auto& e, bool temporal, auto describe) {
-                           CAPTURE(name);
-                           check_values(attend, e, temporal, G, D, describe);
+                           support::about(name, [&] { check_values(attend, e, temporal, G, D, describe); });
                        });
     };
     check(3, 6, 2);
@@ -144,17 +134,14 @@ TEST_CASE("values are those of the equations: some groups, groups of one, one gr
 TEST_CASE("gradients are those of finite differences, through history")
 {
     each_mechanism(3, 6, 2, [](const std::string& name, const auto& attend, const auto&, bool, auto describe) {
-        CAPTURE(name);
-        support::check_gradients(attend, describe, 6);
+        support::about(name, [&] { support::check_gradients(attend, describe, 6); });
     });
 }
 
 TEST_CASE("the contracts are kept")
 {
     each_mechanism(3, 6, 3, [](const std::string& name, const auto& attend, const auto&, bool, auto describe) {
-        CAPTURE(name);
-        const verification report = verify(attend, {.width = 6}, describe);
-        CHECK_MESSAGE(bool(report), report.text());
+        check_report(name, verify(attend, {.width = 6}, describe));
     });
 }
 

@@ -109,35 +109,40 @@ void each_score(F&& f)
 TEST_CASE("scores that read earlier weights are their equations")
 {
     each_score([](const std::string& name, const auto& score, const scalar::remembering& equation) {
-        CAPTURE(name);
-        const attention softmax{score, normalize::softmax{}, combine::weighted_sum{}};
-        const attention temporal{score, normalize::temporal{}, combine::weighted_sum{}};
-        check_memory(softmax, parameters, equation, false, describe, sizes.width);
-        check_memory(temporal, parameters, equation, true, describe, sizes.width);
-        support::check_selection(softmax, describe, sizes.width);
-        support::check_selection(temporal, describe, sizes.width);
-        support::check_extremes(softmax, describe, sizes.width);
-        support::check_extremes(temporal, describe, sizes.width);
+        support::about(name, [&] {
+            const attention softmax{score, normalize::softmax{}, combine::weighted_sum{}};
+            const attention temporal{score, normalize::temporal{}, combine::weighted_sum{}};
+            check_memory(softmax, parameters, equation, false, describe, sizes.width);
+            check_memory(temporal, parameters, equation, true, describe, sizes.width);
+            support::check_selection(softmax, describe, sizes.width);
+            support::check_selection(temporal, describe, sizes.width);
+            support::check_extremes(softmax, describe, sizes.width);
+            support::check_extremes(temporal, describe, sizes.width);
+        });
     });
 }
 
 TEST_CASE("their gradient is that of finite differences, through the weights of earlier steps")
 {
     each_score([](const std::string& name, const auto& score, const scalar::remembering&) {
-        CAPTURE(name);
-        support::check_gradients(attention{score, normalize::softmax{}, combine::weighted_sum{}}, describe,
-                                 sizes.width);
-        support::check_gradients(attention{score, normalize::temporal{}, combine::weighted_sum{}}, describe,
-                                 sizes.width);
+        support::about(name, [&] {
+            support::check_gradients(attention{score, normalize::softmax{}, combine::weighted_sum{}}, describe,
+                                     sizes.width);
+            support::check_gradients(attention{score, normalize::temporal{}, combine::weighted_sum{}}, describe,
+                                     sizes.width);
+        });
     });
 }
 
 TEST_CASE("they keep the contracts")
 {
     each_score([](const std::string& name, const auto& score, const scalar::remembering&) {
-        CAPTURE(name);
-        support::check_verified(attention{score, normalize::softmax{}, combine::weighted_sum{}}, verified, describe);
-        support::check_verified(attention{score, normalize::temporal{}, combine::weighted_sum{}}, verified, describe);
+        support::about(name, [&] {
+            support::check_verified(attention{score, normalize::softmax{}, combine::weighted_sum{}}, verified,
+                                    describe);
+            support::check_verified(attention{score, normalize::temporal{}, combine::weighted_sum{}}, verified,
+                                    describe);
+        });
     });
 }
 

@@ -111,6 +111,11 @@ auto temporal(Score score)
     return attention<Score, normalize::temporal, combine::weighted_sum>{std::move(score), {}, {}};
 }
 
+void check_report(const std::string& name, const verification& report)
+{
+    CHECK_MESSAGE(bool(report), name << ":\n" << report.text());
+}
+
 void says(auto&& f, const std::string& part)
 {
     const std::string message = support::message_of<shape_error>(f);
@@ -123,9 +128,10 @@ TEST_CASE("values are those of the equations")
 {
     const auto check = [](std::size_t Q, std::size_t D) {
         each_score(Q, D, [&](const std::string& name, const auto& score, const auto& equation, auto describe) {
-            CAPTURE(name);
-            support::check_values(soft(score), equation, false, describe, D);
-            support::check_values(temporal(score), equation, true, describe, D);
+            support::about(name, [&] {
+                support::check_values(soft(score), equation, false, describe, D);
+                support::check_values(temporal(score), equation, true, describe, D);
+            });
         });
     };
     check(3, 5);
@@ -135,21 +141,17 @@ TEST_CASE("values are those of the equations")
 TEST_CASE("gradients are those of finite differences, through history")
 {
     each_score(3, 5, [](const std::string& name, const auto& score, const auto&, auto describe) {
-        CAPTURE(name);
-        support::check_gradients(temporal(score), describe, 5);
+        support::about(name, [&] { support::check_gradients(temporal(score), describe, 5); });
     });
     each_of_the_rest([](const std::string& name, const auto& score, auto describe) {
-        CAPTURE(name);
-        support::check_gradients(temporal(score), describe, 5);
+        support::about(name, [&] { support::check_gradients(temporal(score), describe, 5); });
     });
 }
 
 TEST_CASE("the contracts are kept")
 {
     const auto check = [](const std::string& name, const auto& attend, auto describe) {
-        CAPTURE(name);
-        const verification report = verify(attend, {.width = 5}, describe);
-        CHECK_MESSAGE(bool(report), report.text());
+        check_report(name, verify(attend, {.width = 5}, describe));
     };
     each_score(3, 5, [&](const std::string& name, const auto& score, const auto&, auto describe) {
         check(name + ", softmax", soft(score), describe);

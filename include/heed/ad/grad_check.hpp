@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cmath>
+#include <cstddef>
 #include <cstdio>
 #include <string>
 #include <vector>
 
 #include <heed/ad/lift.hpp>
+#include <heed/core/callback.hpp>
 
 namespace heed::ad {
 
@@ -27,6 +29,45 @@ struct grad_check_result {
     }
 };
 
+namespace detail {
+
+/// Moves each parameter's entries one by one. `record` records the loss anew each time, and `lifted` with it.
+inline grad_check_result compare_with_differences(tape<double>& on, const std::vector<named_variable<double>>& lifted,
+                                                  const std::vector<named_numbers<double>>& parameters,
+                                                  heed::detail::callback<var<double, 0>> record, double step)
+{
+    on.backward(record());
+    std::vector<double> analytic;
+    for (const auto& parameter : lifted) {
+        const auto gradient = on.gradient(parameter.numbers);
+        analytic.insert(analytic.end(), gradient.data, gradient.data + gradient.size());
+    }
+    grad_check_result result;
+    for (const auto& [name, numbers] : parameters) {
+        for (std::size_t i = 0; i < numbers.size(); ++i) {
+            double& entry = numbers.data[i];
+            const double expected = analytic[result.entries], before = entry, h = step * (1 + std::abs(before));
+            entry = before + h;
+            const double above = record().data()[0];
+            entry = before - h;
+            const double below = record().data()[0];
+            entry = before;
+            const double numeric = (above - below) / (2 * h);
+            const double off = std::abs(expected - numeric) / (1 + std::abs(expected) + std::abs(numeric));
+            ++result.entries;
+            if (!(off <= result.worst)) {  // so that NaN counts as worst
+                result.worst = std::isnan(off) ? INFINITY : off;
+                result.where = name + "[" + std::to_string(i) + "]";
+                result.analytic = expected;
+                result.numeric = numeric;
+            }
+        }
+    }
+    return result;
+}
+
+}  // namespace detail
+
 /// Compares the tape's gradient of loss(module) with central differences, for every entry of every parameter.
 ///
 /// `module` has parameters of double; `loss` takes the module lifted onto a tape and gives a var<double, 0>. The step
@@ -35,44 +76,13 @@ template <parameterised M, class Loss>
 grad_check_result grad_check(M& module, Loss&& loss, double step = 1e-5)
 {
     tape<double> on;
-    std::vector<std::vector<double>> analytic;
-    {
-        const auto lifted = lift(on, module);
-        const var<double, 0> value = loss(on, lifted);
-        on.backward(value);
-        for_each_parameter(lifted, [&](const std::string&, const auto& x) {
-            const auto gradient = on.gradient(x);
-            analytic.emplace_back(gradient.data, gradient.data + gradient.size());
-        });
-    }
-    const auto evaluate = [&] {
+    std::vector<named_variable<double>> lifted;
+    const auto record = [&] {
         on.clear();
-        return loss(on, lift(on, module)).data()[0];
+        lifted.clear();
+        return var<double, 0>(loss(on, lift(on, module, lifted)));
     };
-    grad_check_result result;
-    std::size_t parameter = 0;
-    for_each_parameter(module, [&](const std::string& name, auto& x) {
-        const std::vector<double>& expected = analytic[parameter++];
-        double* values = view_of(x).data;
-        for (std::size_t i = 0; i < expected.size(); ++i) {
-            const double before = values[i], h = step * (1 + std::abs(before));
-            values[i] = before + h;
-            const double above = evaluate();
-            values[i] = before - h;
-            const double below = evaluate();
-            values[i] = before;
-            const double numeric = (above - below) / (2 * h);
-            const double off = std::abs(expected[i] - numeric) / (1 + std::abs(expected[i]) + std::abs(numeric));
-            ++result.entries;
-            if (!(off <= result.worst)) {  // so that NaN counts as worst
-                result.worst = std::isnan(off) ? INFINITY : off;
-                result.where = name + "[" + std::to_string(i) + "]";
-                result.analytic = expected[i];
-                result.numeric = numeric;
-            }
-        }
-    });
-    return result;
+    return detail::compare_with_differences(on, lifted, numbers_of<double>(module), record, step);
 }
 
 }  // namespace heed::ad

@@ -1,21 +1,57 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include <heed/ad/tape.hpp>
 #include <heed/core/parameters.hpp>
 
 namespace heed::ad {
+
+/// A parameter on a tape: its name, and a variable of its numbers in one row, [size].
+template <class T>
+struct named_variable {
+    std::string name;
+    var<T, 1> numbers;
+};
+
+namespace detail {
+
+template <class T>
+struct lifting_leaf {
+    tape<T>& on;
+    std::vector<named_variable<T>>* all;
+
+    auto operator()(const std::string& name, const auto& tensor) const
+    {
+        const auto x = on.parameter(tensor);
+        if (all != nullptr) all->push_back({name, {on, x.slot(), {x.size()}}});
+        return x;
+    }
+};
+
+}  // namespace detail
 
 /// A module of the same kind whose parameters are variables on the tape. No weight is copied: the module must stay
 /// alive and unmoved as long as the recording.
 template <class T, parameterised M>
 auto lift(tape<T>& on, const M& module)
 {
-    return transform_parameters(module, [&on](const std::string&, const auto& tensor) { return on.parameter(tensor); });
+    return transform_parameters(module, detail::lifting_leaf<T>{on, nullptr});
+}
+
+/// The same, and each variable is added to `all`, in the order of for_each_parameter.
+template <class T, parameterised M>
+auto lift(tape<T>& on, const M& module, std::vector<named_variable<T>>& all)
+{
+    return transform_parameters(module, detail::lifting_leaf<T>{on, &all});
 }
 
 /// Not of a temporary: the variables would refer to weights that are gone.
 template <class T, parameterised M>
 auto lift(tape<T>& on, const M&& module) = delete;
+template <class T, parameterised M>
+auto lift(tape<T>& on, const M&& module, std::vector<named_variable<T>>& all) = delete;
 
 }  // namespace heed::ad

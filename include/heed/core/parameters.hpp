@@ -4,7 +4,9 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
+#include <vector>
 
 #include <heed/core/tensor.hpp>
 
@@ -31,6 +33,8 @@ struct looking_visitor {
     visited operator()(std::string_view, auto&) const { return {}; }
 };
 
+/// Knows nothing of the module it walks through, and neither should a leaf: a named type, not a lambda in a template of
+/// the module, so that modules share what is compiled for their parts.
 template <class Leaf>
 struct walking_visitor {
     Leaf& leaf;
@@ -40,10 +44,39 @@ struct walking_visitor {
     {
         using type = std::remove_cvref_t<decltype(member)>;
         if constexpr (tensor<type>) {
-            return leaf(prefix + std::string(name), member);
+            return leaf(path_to(name), member);
         } else {
-            return type::parameters(member, walking_visitor{leaf, prefix + std::string(name) + "."});
+            return type::parameters(member, walking_visitor{leaf, path_to(name, ".")});
         }
+    }
+
+private:
+    std::string path_to(std::string_view name, const char* separator = "") const
+    {
+        return (prefix + std::string(name)) += separator;
+    }
+};
+
+/// A leaf that only looks.
+template <class Look>
+struct looking_leaf {
+    Look& look;
+
+    visited operator()(const std::string& name, auto& tensor) const
+    {
+        look(name, tensor);
+        return {};
+    }
+};
+
+struct counting_look {
+    std::size_t count = 0;
+
+    void operator()(const std::string&, const tensor auto& x)
+    {
+        std::size_t size = 1;
+        for (const std::size_t extent : shape_of(x)) size *= extent;
+        count += size;
     }
 };
 
@@ -68,23 +101,48 @@ auto transform_parameters(M& module, Leaf&& leaf, std::string prefix = {})
 template <parameterised M, class Look>
 void for_each_parameter(M& module, Look&& look)
 {
-    transform_parameters(module, [&look](const std::string& name, auto& tensor) {
-        look(name, tensor);
-        return visited{};
-    });
+    transform_parameters(module, detail::looking_leaf<std::remove_reference_t<Look>>{look});
 }
 
 /// How many numbers the module has to learn.
 template <parameterised M>
 std::size_t parameter_count(const M& module)
 {
-    std::size_t count = 0;
-    for_each_parameter(module, [&](const std::string&, const auto& tensor) {
-        std::size_t size = 1;
-        for (const std::size_t extent : shape_of(tensor)) size *= extent;
-        count += size;
-    });
-    return count;
+    detail::counting_look look;
+    for_each_parameter(module, look);
+    return look.count;
+}
+
+/// A parameter of any shape: its name, and its numbers in one row, [size].
+template <class T>
+struct named_numbers {
+    std::string name;
+    tensor_view<T, 1> numbers;
+};
+
+namespace detail {
+
+template <class T>
+struct listing_look {
+    std::vector<named_numbers<T>>& all;
+
+    void operator()(const std::string& name, tensor auto& x) const
+    {
+        const auto values = view_of(x);
+        all.push_back({name, {values.data, {values.size()}}});
+    }
+};
+
+}  // namespace detail
+
+/// All parameters of a module of T, in the order of for_each_parameter: who works on numbers, whatever they belong to,
+/// walks along this list and is compiled once, not for each module.
+template <class T, parameterised M>
+std::vector<named_numbers<T>> numbers_of(M& module)
+{
+    std::vector<named_numbers<T>> all;
+    for_each_parameter(module, detail::listing_look<T>{all});
+    return all;
 }
 
 }  // namespace heed

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <heed/core/parameters.hpp>
@@ -14,16 +16,63 @@
 /// A tensor's name is its dotted path, "decoder.attention.score.W"; matrices are stored as heed has them, [in,out].
 namespace heed::io {
 
-/// Adds the parameters of a module to an archive.
-template <parameterised M>
-void put(archive& to, const M& module, const std::string& prefix = {})
-{
-    for_each_parameter(module, [&](const std::string& name, const auto& x) {
+namespace detail {
+
+struct putting_look {
+    archive& to;
+    const std::string& prefix;
+
+    void operator()(const std::string& name, const auto& x) const
+    {
         const auto values = view_of(x);
         const auto& shape = values.shape;
         to.tensors.push_back(tensor_entry::of(prefix + name, std::vector<std::size_t>(shape.begin(), shape.end()),
                                               std::span(values.data, values.size())));
-    });
+    }
+};
+
+inline void require_fits(const tensor_entry& entry, const std::string& name, std::string_view dtype,
+                         std::span<const std::size_t> shape, std::size_t size)
+{
+    if (entry.dtype != dtype || !std::equal(shape.begin(), shape.end(), entry.shape.begin(), entry.shape.end())) {
+        throw error("weights: tensor \"" + name + "\" is " + entry.dtype + " " + shape_text(entry.shape) +
+                    " in the file, but the model needs " + std::string(dtype) + " " + shape_text(shape));
+    }
+    if (entry.size() != size) {
+        throw error("weights: tensor \"" + name + "\" is " + shape_text(shape) + " but holds " +
+                    std::to_string(entry.size()) + " values");
+    }
+}
+
+struct fitting_look {
+    const archive& from;
+    const std::string& prefix;
+
+    void operator()(const std::string& name, const auto& x) const
+    {
+        const auto shape = shape_of(x);
+        require_fits(from.at(prefix + name), prefix + name, dtype_name<element_of<decltype(x)>>, shape,
+                     view_of(x).size());
+    }
+};
+
+struct taking_look {
+    const archive& from;
+    const std::string& prefix;
+
+    void operator()(const std::string& name, auto& x) const
+    {
+        from.at(prefix + name).copy_to(std::span(view_of(x).data, view_of(x).size()));
+    }
+};
+
+}  // namespace detail
+
+/// Adds the parameters of a module to an archive.
+template <parameterised M>
+void put(archive& to, const M& module, const std::string& prefix = {})
+{
+    for_each_parameter(module, detail::putting_look{to, prefix});
 }
 
 /// Fills the parameters of a module from an archive. Throws heed::error, and changes nothing, if one is missing or has
@@ -31,23 +80,8 @@ void put(archive& to, const M& module, const std::string& prefix = {})
 template <parameterised M>
 void take(const archive& from, M& module, const std::string& prefix = {})
 {
-    for_each_parameter(module, [&](const std::string& name, const auto& x) {
-        using T = element_of<decltype(x)>;
-        const tensor_entry& entry = from.at(prefix + name);
-        const auto shape = shape_of(x);
-        if (entry.dtype != dtype_name<T> ||
-            !std::equal(shape.begin(), shape.end(), entry.shape.begin(), entry.shape.end())) {
-            throw error("weights: tensor \"" + prefix + name + "\" is " + entry.dtype + " " + shape_text(entry.shape) +
-                        " in the file, but the model needs " + std::string(dtype_name<T>) + " " + shape_text(shape));
-        }
-        if (entry.size() != view_of(x).size()) {
-            throw error("weights: tensor \"" + prefix + name + "\" is " + shape_text(shape) + " but holds " +
-                        std::to_string(entry.size()) + " values");
-        }
-    });
-    for_each_parameter(module, [&](const std::string& name, auto& x) {
-        from.at(prefix + name).copy_to(std::span(view_of(x).data, view_of(x).size()));
-    });
+    for_each_parameter(module, detail::fitting_look{from, prefix});
+    for_each_parameter(module, detail::taking_look{from, prefix});
 }
 
 }  // namespace heed::io

@@ -80,30 +80,44 @@ private:
         ad::sparse_gradient<T> rows;
     };
 
+    /// Finds the gradient of each parameter.
+    struct gradient_look {
+        ad::tape<T>& on;
+        std::vector<use>& uses;
+        std::size_t parameter = 0;
+
+        void operator()(const std::string&, const auto& x)
+        {
+            use& u = uses[parameter++];
+            u.rows = on.gradient_rows(x);
+            if (u.rows.rows == nullptr) u.gradient = on.gradient(x).data;
+        }
+    };
+
     template <class M, class L>
     void collect(M& model, const L& lifted, ad::tape<T>& on)
     {
+        collect(numbers_of<T>(model));
+        gradient_look look{on, uses_};
+        for_each_parameter(lifted, look);
+    }
+
+    void collect(const std::vector<named_numbers<T>>& parameters)
+    {
         uses_.clear();
-        std::size_t known = 0;
-        for_each_parameter(model, [&](const std::string& name, auto& x) {
-            const auto values = view_of(x);
+        for (const auto& [name, values] : parameters) {
+            const std::size_t known = uses_.size();
             uses_.push_back({values.data, values.size(), nullptr, {}});
             if (known == moments_.size()) {
                 moments_.push_back({name, std::vector<T>(values.size()), std::vector<T>(values.size())});
             }
-            const moments& m = moments_[known++];
+            const moments& m = moments_[known];
             if (m.name != name || m.first.size() != values.size()) {
                 throw error("adam: parameter " + name + " with " + std::to_string(values.size()) +
                             " numbers does not fit the optimiser's state, which has " + m.name + " with " +
                             std::to_string(m.first.size()) + " there; one adam serves one model");
             }
-        });
-        std::size_t i = 0;
-        for_each_parameter(lifted, [&](const std::string&, const auto& x) {
-            uses_[i].rows = on.gradient_rows(x);
-            if (uses_[i].rows.rows == nullptr) uses_[i].gradient = on.gradient(x).data;
-            ++i;
-        });
+        }
     }
 
     std::vector<moments> moments_;

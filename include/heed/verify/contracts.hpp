@@ -2,54 +2,20 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
-#include <cmath>
-#include <cstdio>
+#include <cstddef>
 #include <limits>
-#include <set>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include <heed/normalize/inner.hpp>
 #include <heed/verify/problem.hpp>
+#include <heed/verify/requirements.hpp>
 
 /// What heed promises of every mechanism, one function a promise. Each throws `broken` with the place where the promise
 /// fails, or gives a word on what was compared.
 namespace heed::detail::verifying {
-
-/// A promise that does not hold; the message says where.
-struct broken : error {
-    using error::error;
-};
-
-// The last bits may differ where BLAS sums in another order for another number of rows, or a kernel does.
-inline constexpr double rounding = 1e-11;
-
-template <class T, class U>
-std::string require_close(const outcome<T>& is, const outcome<U>& must, double tolerance, const std::string& what)
-{
-    const disagreement most = compare(is, must);
-    if (!(most.worst <= tolerance)) throw broken(what + ": " + most.where);
-    if (most.worst == 0) return "no difference";
-    char text[64];
-    std::snprintf(text, sizeof text, "greatest difference %.1e", most.worst);
-    return text;
-}
-
-template <class T>
-void require_same_bits(const outcome<T>& is, const outcome<T>& must, const std::string& what)
-{
-    const std::string where = differing_bits(is, must);
-    if (!where.empty()) throw broken(what + ": " + where);
-}
-
-template <class T>
-void require_finite(const outcome<T>& is, const std::string& what)
-{
-    const std::string where = not_finite(is);
-    if (!where.empty()) throw broken(what + ": " + where);
-}
 
 /// Is this one attention, not several put together as in multi_head?
 template <class Mechanism>
@@ -72,15 +38,32 @@ struct speaker<Mechanism> {
 template <class Mechanism>
 using normalizer_of = typename speaker<Mechanism>::type;
 
-/// The gradient by parameters, annotations and queries, through all steps and their history.
-std::string check_gradient(auto p, const auto& at)
+/// Verification starts from arrays of double; float follows from it.
+struct requires_double {
+    template <class Tensor>
+    visited operator()(const std::string&, const Tensor&) const
+    {
+        static_assert(std::is_same_v<element_of<Tensor>, double> && plain_tensor<Tensor>,
+                      "heed: verify takes a mechanism whose parameters are arrays of double; float follows from it");
+        return {};
+    }
+};
+
+/// That it runs at all.
+std::string check_first_run(const auto& p, const auto& at)
 {
-    if constexpr (!differentiable_inside<normalizer_of<decltype(p.attend)>>())
+    return require_first_run(results<form::step, double>(p, at), shape_of(p.annotations));
+}
+
+/// The gradient by parameters, annotations and queries, through all steps and their history.
+std::string check_gradient(const auto& p, const auto& at)
+{
+    if constexpr (!differentiable_inside<normalizer_of<decltype(p.attend)>>()) {
         return "not differentiable: not compared";
-    const auto tried =
-        ad::grad_check(p, [&](auto&, const auto& lifted) { return loss<form::step, true, double>(lifted, at); });
-    if (!tried) throw broken(tried.text());
-    return tried.text();
+    } else {
+        auto moved = p;
+        return require_agreement(ad::grad_check(moved, loss_for<form::step, true>(at)));
+    }
 }
 
 /// What was recorded and what was only computed are the same numbers.
@@ -95,42 +78,25 @@ std::string check_families(const auto& p, const auto& at)
 std::string check_empty_rows(const auto& p, const auto& at)
 {
     const auto shape = shape_of(p.annotations);
-    std::size_t rows = 0;
-    const auto require_zero = [&](const auto& numbers, const lengths& real) {
-        for (const auto& s : numbers) {
-            const std::size_t row = s.values.size() / real.batch();
-            for (std::size_t i = 0; i < s.values.size(); ++i) {
-                if (real[i / row] == 0 && s.values[i] != 0) {  // true for NaN as well
-                    throw broken("row " + std::to_string(i / row) + " has no position, but the " + s.name + "[" +
-                                 std::to_string(i) + "] is " + std::to_string(s.values[i]) + ", not 0");
-                }
-            }
-        }
-    };
-    const auto check = [&](const auto& problem, const auto& setting) {
-        const auto values = results<form::step, double>(problem, setting);
-        require_zero(values, setting.real);
-        require_finite(values, "with an empty row");
-        const auto slopes = gradients<form::step, true, double>(problem, setting);
-        require_finite(slopes, "with an empty row");
-        // By the annotations and the queries of that row; parameters get what the other rows give them.
-        require_zero(
-            outcome<double>(slopes.end() - 1 - static_cast<std::ptrdiff_t>(problem.parts.size()), slopes.end()),
-            setting.real);
-        for (std::size_t b = 0; b < setting.real.batch(); ++b) rows += setting.real[b] == 0;
-    };
     auto setting = at;
+    std::size_t rows = 0;
+    const auto check = [&setting, &rows](const auto& problem) {
+        // By the annotations and the queries of that row; parameters get what the other rows give them.
+        rows += require_empty_rows(results<form::step, double>(problem, setting),
+                                   gradients<form::step, true, double>(problem, setting), 1 + problem.parts.size(),
+                                   setting.real);
+    };
     for (const std::size_t empty : {std::size_t{0}, shape[0] - 1}) {  // the first row, the last row
         std::vector<std::size_t> counts(at.real.data(), at.real.data() + shape[0]);
         counts[empty] = 0;
         setting.real = lengths(std::move(counts));
-        check(p, setting);
+        check(p);
     }
     setting.real = lengths::full(shape[0], 0);
-    check(p, setting);  // there are positions, but none is real
+    check(p);  // there are positions, but none is real
     auto nothing = p;
     nothing.annotations = array<double, 3>(shape_of_rank<3>{shape[0], 0, shape[2]});
-    check(nothing, setting);
+    check(nothing);
     return std::to_string(rows) + " rows without a position";
 }
 
@@ -138,141 +104,105 @@ std::string check_empty_rows(const auto& p, const auto& at)
 std::string check_padding(const auto& p, const auto& at)
 {
     const auto values = results<form::step, double>(p, at);
+    const auto contexts = results<form::read, double>(p, at);
     const auto slopes = gradients<form::step, true, double>(p, at);
-    const auto shape = shape_of(p.annotations);
     const double infinite = std::numeric_limits<double>::infinity();
     auto other = p;
     for (const double rubbish : {std::numeric_limits<double>::quiet_NaN(), infinite, -infinite, 1e30, -1.0}) {
-        for (std::size_t b = 0; b < shape[0]; ++b) {
-            for (std::size_t i = at.real[b] * shape[2]; i < shape[1] * shape[2]; ++i) {
-                other.annotations.data()[b * shape[1] * shape[2] + i] = rubbish;
-            }
-        }
+        other.annotations = padded_with(rubbish, p.annotations, at.real);
         const std::string what = "with " + std::to_string(rubbish) + " in the padding";
         require_same_bits(results<form::step, double>(other, at), values, what);
-        require_same_bits(results<form::read, double>(other, at), results<form::read, double>(p, at), what);
+        require_same_bits(results<form::read, double>(other, at), contexts, what);
         require_same_bits(gradients<form::step, true, double>(other, at), slopes, what);
     }
-    for (const auto& s : values) {
-        const std::size_t positions = shape[0] * shape[1];
-        if (!s.name.starts_with("weights") || positions == 0) continue;
-        const std::size_t width = s.values.size() / positions;
-        for (std::size_t i = 0; i < s.values.size(); ++i) {
-            // Positions come first in the weights of an attention, [T,D], and last where there are several, [n,T].
-            const std::size_t position = (one_attention<decltype(p.attend)> ? i / width : i) % shape[1];
-            if (position >= at.real[i / (width * shape[1])] && s.values[i] != 0) {
-                throw broken("behind the length, the " + s.name + "[" + std::to_string(i) + "] is " +
-                             std::to_string(s.values[i]) + ", not 0");
-            }
-        }
-    }
+    require_no_weight_in_padding(values, at.real, shape_of(p.annotations)[1], one_attention<decltype(p.attend)>);
     return "no bit changes with NaN, inf, -inf, 1e30 or -1";
-}
-
-/// The rows [b, b + 1) of x, and of its second axis the first `count`.
-inline array<double, 3> one_row(const array<double, 3>& x, std::size_t b, std::size_t count)
-{
-    const auto shape = shape_of(x);
-    array<double, 3> row(shape_of_rank<3>{1, count, shape[2]});
-    std::copy_n(x.data() + b * shape[1] * shape[2], count * shape[2], row.data());
-    return row;
 }
 
 /// Each sentence without its companions and without padding.
 std::string check_alone(const auto& p, const auto& at)
 {
-    if constexpr (random_inside<normalizer_of<decltype(p.attend)>>()) return "drawn at random: not compared";
-    const auto together = results<form::step, double>(p, at);
-    const auto shape = shape_of(p.annotations);
-    double worst = 0;
-    for (std::size_t b = 0; b < shape[0]; ++b) {
+    if constexpr (random_inside<normalizer_of<decltype(p.attend)>>()) {
+        return "drawn at random: not compared";
+    } else {
+        const auto together = results<form::step, double>(p, at);
+        const auto [B, T, D] = shape_of(p.annotations);
         auto alone = p;
-        alone.annotations = one_row(p.annotations, b, at.real[b]);
-        for (auto& part : alone.parts) part = one_row(part, b, at.steps);
         auto setting = at;
-        setting.real = lengths{at.real[b]};
-        outcome<double> must;
-        for (const auto& s : together) {
-            const std::size_t row = s.values.size() / shape[0];
-            const bool has_padding = s.name.starts_with("weights") && shape[1] != 0;
-            const std::size_t times = has_padding && !one_attention<decltype(p.attend)> ? row / shape[1] : 1;
-            const std::size_t stretch = row / times, kept = has_padding ? stretch / shape[1] * at.real[b] : stretch;
-            series<double> real{s.name, {}};
-            for (std::size_t i = 0; i < times; ++i) {
-                const auto first = s.values.begin() + static_cast<std::ptrdiff_t>(b * row + i * stretch);
-                real.values.insert(real.values.end(), first, first + static_cast<std::ptrdiff_t>(kept));
-            }
-            must.push_back(std::move(real));
+        double worst = 0;
+        for (std::size_t b = 0; b < B; ++b) {
+            alone.annotations = one_row(p.annotations, b, at.real[b]);
+            for (std::size_t i = 0; i < p.parts.size(); ++i) alone.parts[i] = one_row(p.parts[i], b, at.steps);
+            setting.real = lengths{at.real[b]};
+            const auto must = results_of_row(together, b, at.real, T, one_attention<decltype(p.attend)>);
+            const auto is = results<form::step, double>(alone, setting);
+            require_close(is, must, rounding, "row " + std::to_string(b) + " alone against in the batch");
+            worst = std::max(worst, compare(is, must).worst);
         }
-        const auto is = results<form::step, double>(alone, setting);
-        require_close(is, must, rounding, "row " + std::to_string(b) + " alone against in the batch");
-        worst = std::max(worst, compare(is, must).worst);
+        return worst == 0 ? "no difference" : "a few units in the last place apart";
     }
-    return worst == 0 ? "no difference" : "a few units in the last place apart";
+}
+
+/// The weights of such scores, if they and the contexts' gradient by the scores are finite; the first step's weights,
+/// and the later ones'.
+template <weight_kind kind, class T>
+std::pair<outcome<T>, outcome<T>> weights_of_large_scores(ad::tape<T>& on, const auto& normalize, const auto& combine,
+                                                          const ad::var<T, 3>& annotations, const auto& parts,
+                                                          const auto& at, const shape_of_rank<3>& score_shape)
+{
+    std::vector<ad::named_variable<T>> scores;
+    const auto mechanism = [&](std::size_t s) {
+        const auto e = large_scores<T>(score_shape, s);
+        const auto shown = on.parameter(tensor_view<const T, 3>{on.keep(e.data(), e.size()), score_shape});
+        scores.push_back({"the scores" + named("", s), {on, shown.slot(), {shown.size()}}});
+        return attention{given_scores<kind, ad::var<T, 3>>{shown}, normalize, combine};
+    };
+    auto now = [&] {
+        const auto attend = mechanism(0);
+        const auto memory = attend.on(annotations, at.real);
+        return attend.step(memory, at.query(parts, 0), attend.start(memory));
+    }();
+    answers<decltype(now.context), decltype(now.weights)> all;
+    all.keep(now);
+    for (std::size_t s = 1; s < at.steps; ++s) {
+        const auto attend = mechanism(s);
+        now = attend.step(attend.on(annotations, at.real), at.query(parts, s), now.state);
+        all.keep(now);
+    }
+    const auto slopes = gradients_by(scores, loss_of<false, T>(all), "gradient by ");
+    std::pair<outcome<T>, outcome<T>> first_and_later;
+    for (std::size_t s = 0; s < at.steps; ++s) {
+        append(s == 0 ? first_and_later.first : first_and_later.second, named("weights", s), all.weights[s]);
+    }
+    require_finite(first_and_later.first, "with scores of 1e4");
+    require_finite(first_and_later.second, "with scores of 1e4");
+    require_finite(slopes, "with scores of 1e4");
+    return first_and_later;
 }
 
 /// Scores of ±1e4 in float: finite, and what double finds. The normalizer is shown them directly.
-std::string check_large_scores(const auto& p, const auto& at) requires(!one_attention<decltype(p.attend)>)
-{
-    (void)at;
-    return "several scores: not compared here, verify shows it of each attention by itself";
-}
 std::string check_large_scores(const auto& p, const auto& at)
 {
-    using score_type = std::remove_cvref_t<decltype(p.attend.score)>;
-    const auto shape = shape_of(p.annotations);
-    shape_of_rank<3> score_shape{shape[0], shape[1], 1};
-    if constexpr (score_type::weights == weight_kind::per_dimension) score_shape[2] = shape[2];
-    if constexpr (score_type::weights == weight_kind::per_group) score_shape[2] = p.attend.score.groups();
-
-    const auto answer = [&]<class T>(const auto& problem, T) {
-        std::pair<outcome<T>, outcome<T>> first_and_later;
-        ad::tape<T> on;
-        const auto lifted = ad::lift(on, problem);
-        std::vector<ad::var<T, 3>> scores;
-        std::vector<ad::var<T, 0>> terms;
-        const auto mechanism = [&](std::size_t s) {
-            array<T, 3> e(score_shape);
-            for (std::size_t i = 0; i < e.size(); ++i) {  // ±1e4, some of them within a few units: exact in float
-                const double sign = (i * 7 + s * 3) % 5 < 3 ? 1 : -1;
-                e.data()[i] = static_cast<T>(sign * 1e4 + static_cast<double>((i * 5 + s) % 4) * 0.5);
-            }
-            scores.push_back(on.parameter(tensor_view<const T, 3>{on.keep(e.data(), e.size()), score_shape}));
-            return attention{given_scores{lifted.attend.score, scores.back()}, lifted.attend.normalize,
-                             lifted.attend.combine};
+    if constexpr (!one_attention<decltype(p.attend)>) {
+        return "several scores: not compared here, verify shows it of each attention by itself";
+    } else {
+        constexpr weight_kind kind = std::remove_cvref_t<decltype(p.attend.score)>::weights;
+        const auto shape = shape_of(p.annotations);
+        shape_of_rank<3> score_shape{shape[0], shape[1], 1};
+        if constexpr (kind == weight_kind::per_dimension) score_shape[2] = shape[2];
+        if constexpr (kind == weight_kind::per_group) score_shape[2] = p.attend.score.groups();
+        const auto answer = [&]<class T>(ad::tape<T> on, const auto& problem) {
+            const auto lifted = ad::lift(on, problem);
+            return weights_of_large_scores<kind>(on, lifted.attend.normalize, lifted.attend.combine, lifted.annotations,
+                                                 lifted.parts, at, score_shape);
         };
-        const auto keep = [&](std::size_t s, const auto& now) {
-            append(s == 0 ? first_and_later.first : first_and_later.second, named("weights", s), now.weights);
-            terms.push_back(ops::inner(now.context, uneven<T>(now.context.shape(), s)));
-        };
-        auto now = [&] {
-            const auto attend = mechanism(0);
-            const auto memory = attend.on(lifted.annotations, at.real);
-            return attend.step(memory, at.query(lifted.parts, 0), attend.start(memory));
-        }();
-        keep(0, now);
-        for (std::size_t s = 1; s < at.steps; ++s) {
-            const auto attend = mechanism(s);
-            now = attend.step(attend.on(lifted.annotations, at.real), at.query(lifted.parts, s), now.state);
-            keep(s, now);
-        }
-        ad::var<T, 0> sum = terms.front();
-        for (std::size_t i = 1; i < terms.size(); ++i) sum = ops::add(sum, terms[i]);
-        on.backward(sum);
-        outcome<T> slopes;
-        for (std::size_t s = 0; s < scores.size(); ++s)
-            append(slopes, named("gradient by the scores", s), on.gradient(scores[s]));
-        require_finite(first_and_later.first, "with scores of 1e4");
-        require_finite(first_and_later.second, "with scores of 1e4");
-        require_finite(slopes, "with scores of 1e4");
-        return first_and_later;
-    };
-    const auto in_double = answer(p, 0.0);
-    const auto in_float = answer(converted<float>(p), 0.0f);
-    require_close(in_float.first, in_double.first, 1e-5, "scores of 1e4 in float against double");
-    // A float of 1e4 has steps of 1e-3, and so has what a mechanism remembers of such scores.
-    require_close(in_float.second, in_double.second, 5e-3, "scores of 1e4 in float against double, later steps");
-    return "finite, and in float as in double";
+        const auto in_double = answer(ad::tape<double>(), p);
+        const auto in_float = answer(ad::tape<float>(), converted<float>(p));
+        require_close(in_float.first, in_double.first, 1e-5, "scores of 1e4 in float against double");
+        // A float of 1e4 has steps of 1e-3, and so has what a mechanism remembers of such scores.
+        require_close(in_float.second, in_double.second, 5e-3, "scores of 1e4 in float against double, later steps");
+        return "finite, and in float as in double";
+    }
 }
 
 /// The whole mechanism in float.
@@ -308,18 +238,18 @@ std::string check_nothing_hidden(const auto& p, const auto& at)
 {
     const auto memory = p.attend.on(p.annotations, at.real);
     const auto start = p.attend.start(memory);
-    const auto answers = [&](auto state) {
-        outcome<double> all;
-        for (std::size_t s = 0; s < at.steps; ++s) {
-            auto now = p.attend.step(memory, at.query(p.parts, s), state);
-            append(all, named("context", s), now.context);
-            append(all, named("weights", s), now.weights);
-            state = std::move(now.state);
+    const auto run_again = [&] {
+        auto now = p.attend.step(memory, at.query(p.parts, 0), start);
+        answers<decltype(now.context), decltype(now.weights)> all;
+        all.keep(now);
+        for (std::size_t s = 1; s < at.steps; ++s) {
+            now = p.attend.step(memory, at.query(p.parts, s), now.state);
+            all.keep(now);
         }
-        return all;
+        return numbers_in<double>(all);
     };
-    const auto once = answers(start);
-    require_same_bits(answers(start), once, "again from the first state");
+    const auto once = run_again();
+    require_same_bits(run_again(), once, "again from the first state");
     return "an old state gives the old answers";
 }
 
@@ -359,70 +289,51 @@ concept remembers_positions = requires(const State& state)
 /// Whatever does not fit together throws shape_error and leaves the results as they were.
 std::string check_shapes(const auto& p, const auto& at)
 {
-    const auto shape = shape_of(p.annotations);
-    const std::size_t B = shape[0], T_ = shape[1], D = shape[2];
-    std::size_t refused = 0;
-    const auto require_refused = [&](const std::string& what, auto&& act) {
-        std::string message;
-        try {
-            act();
-        } catch (const shape_error& e) {
-            message = e.what();
-        } catch (const std::exception& e) {
-            throw broken(what + " throws something else than shape_error: " + e.what());
-        }
-        if (message.empty()) throw broken(what + " is not refused: shape_error expected");
-        ++refused;
-    };
-    require_refused("one length too many", [&] { p.attend.on(p.annotations, lengths::full(B + 1, T_)); });
-    require_refused("a length beyond the last position", [&] { p.attend.on(p.annotations, lengths::full(B, T_ + 1)); });
+    const auto [B, T, D] = shape_of(p.annotations);
+    lengths real;
+    const auto prepare = [&] { p.attend.on(p.annotations, real); };
+    real = lengths::full(B + 1, T);
+    require_refused("one length too many", prepare);
+    real = lengths::full(B, T + 1);
+    require_refused("a length beyond the last position", prepare);
+    std::size_t refused = 2;
 
     const auto memory = p.attend.on(p.annotations, at.real);
     const auto start = p.attend.start(memory);
-    auto result = p.attend.step(memory, at.query(p.parts, 0), start);
+    auto parts = p.parts;
+    const auto step = [&] { return p.attend.step(memory, at.query(parts, 0), start); };
+    auto result = step();
+    const auto just_step = [&] { step(); };
+    const auto step_into = [&] { p.attend.step_into(result, memory, at.query(parts, 0), start); };
     const auto written = [&] {
         outcome<double> all;
         append(all, "context", result.context);
         append(all, "weights", result.weights);
         return all;
     };
-    const auto before = written();
-    const auto refuse_query = [&](const std::string& what, std::size_t part, const shape_of_rank<3>& misfit) {
-        auto wrong = p.parts;
-        wrong[part] = normal_numbers<double>(misfit, 1);
-        require_refused(what, [&] { p.attend.step(memory, at.query(wrong, 0), start); });
-        require_refused(what, [&] { p.attend.step_into(result, memory, at.query(wrong, 0), start); });
-        require_same_bits(written(), before, what + " throws, but has written");
-    };
     const auto slopes = gradients<form::step, true, double>(p, at);
-    for (std::size_t i = 0; i < p.parts.size(); ++i) {
-        const auto& by_query = slopes[slopes.size() - p.parts.size() + i].values;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+        const auto& by_query = slopes[slopes.size() - parts.size() + i].values;
         // A mechanism that does not look at this part may not notice.
         if (std::all_of(by_query.begin(), by_query.end(), [](double x) { return x == 0; })) continue;
-        const auto [rows, steps, width] = shape_of(p.parts[i]);
-        const std::string name = at.layout[i].name;
-        refuse_query("a " + name + " with a column too many", i, {rows, steps, width + 1});
-        refuse_query("a " + name + " with a row too many", i, {rows + 1, steps, width});
-        if (rows > 1) refuse_query("a " + name + " with a row too few", i, {rows - 1, steps, width});
+        refused += require_misfits_refused(parts, i, at.layout[i].name, just_step, step_into, written);
     }
     if constexpr (remembers_positions<decltype(start)>) {
-        const auto shorter = p.attend.on(array<double, 3>(shape_of_rank<3>{B, T_ + 1, D}, 0.0), at.real);
-        const auto alien = p.attend.start(shorter);
+        const auto longer = p.attend.on(array<double, 3>(shape_of_rank<3>{B, T + 1, D}, 0.0), at.real);
+        const auto alien = p.attend.start(longer);
         require_refused("the state of another batch", [&] { p.attend.step(memory, at.query(p.parts, 0), alien); });
+        ++refused;
     }
     return std::to_string(refused) + " misfits refused";
 }
 
 /// Saving and optimising go by name.
-std::string check_names(const auto& p)
+std::string check_names(const auto& p, const auto&)
 {
-    std::set<std::string> names;
-    std::size_t count = 0;
-    for_each_parameter(p.attend, [&](const std::string& name, const auto&) {
-        ++count;
-        if (!names.insert(name).second) throw broken("two parameters are named \"" + name + "\"");
-    });
-    return std::to_string(count) + " parameters";
+    ad::tape<double> on;
+    std::vector<ad::named_variable<double>> parameters;
+    ad::lift(on, p, parameters);
+    return require_different(parameters, "attention.");
 }
 
 }  // namespace heed::detail::verifying

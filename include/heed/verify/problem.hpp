@@ -88,6 +88,37 @@ inline std::vector<part_layout> layout_of(const auto& describe)
     return layout;
 }
 
+/// A batch whose lengths are T, 0, 1, about T/2, and so on, and all its queries.
+struct made_up_sentences {
+    array<double, 3> annotations;         // [B,T,D]
+    std::vector<array<double, 3>> parts;  // of the queries, [B,S,N] each
+    lengths real;
+};
+inline made_up_sentences sentences(const std::vector<part_layout>& layout, std::uint64_t seed, std::size_t B,
+                                   std::size_t T, std::size_t S, std::size_t D)
+{
+    random_source source{seed};
+    made_up_sentences made{normal_numbers<double, 3>({B, T, D}, source.next_stream()), {}, {}};
+    for (const part_layout& part : layout) {
+        made.parts.push_back(normal_numbers<double, 3>({B, S, part.width}, source.next_stream()));
+    }
+    std::vector<std::size_t> counts;
+    for (std::size_t b = 0; b < B; ++b) {
+        const std::size_t kinds[] = {T, 0, T < 1 ? T : 1, (T + 1) / 2};
+        counts.push_back(kinds[b % 4]);
+    }
+    made.real = lengths(std::move(counts));
+    return made;
+}
+
+/// What a visitor makes of all queries.
+inline auto visited_parts(auto& parts, const auto& visit)
+{
+    std::vector<decltype(visit(std::string_view(), parts[0]))> made;
+    for (std::size_t i = 0; i < parts.size(); ++i) made.push_back(visit("queries." + std::to_string(i), parts[i]));
+    return made;
+}
+
 /// A mechanism, what it attends to, and all queries; plain, or lifted onto a tape.
 template <class Attention, class Tensor>
 struct problem {
@@ -99,12 +130,8 @@ struct problem {
     {
         auto attend = visit("attention", self.attend);
         auto annotations = visit("annotations", self.annotations);
-        std::vector<decltype(annotations)> parts;
-        for (std::size_t i = 0; i < self.parts.size(); ++i) {
-            parts.push_back(visit("queries." + std::to_string(i), self.parts[i]));
-        }
         return problem<decltype(attend), decltype(annotations)>{std::move(attend), std::move(annotations),
-                                                                std::move(parts)};
+                                                                visited_parts(self.parts, visit)};
     }
 };
 
@@ -132,132 +159,183 @@ struct setting {
 
 inline std::string named(const char* what, std::size_t step) { return what + (" of step " + std::to_string(step)); }
 
-/// Runs a mechanism over all queries: look(step, context, weights) for step, compose and step_into,
-/// look(step, context) for read, look(contexts [B,S,D]) for at_once.
-template <form how, class Problem, class Setting, class Look>
-void run(const Problem& p, const Setting& at, Look&& look)
+/// What a mechanism answered, step by step.
+template <class Context, class Weights>
+struct answers {
+    std::vector<Context> contexts;  // [B,D] each
+    std::vector<Weights> weights;   // [B,T] or wider each; empty where the form gives none
+
+    void keep(const auto& now)
+    {
+        contexts.push_back(now.context);
+        if constexpr (tensor<Weights>) weights.push_back(now.weights);
+    }
+};
+struct no_weights {};
+
+/// Runs a mechanism over all queries: the answers, or, at once, the contexts [B,S,D]. What is then made of them knows
+/// the tensors but not the mechanism.
+template <form how>
+auto run(const auto& p, const auto& at)
 {
     const auto memory = p.attend.on(p.annotations, at.real);
     if constexpr (how == form::at_once) {
-        look(p.attend(memory, at.queries(p.parts)));
+        return p.attend(memory, at.queries(p.parts));
     } else {
-        const auto state = p.attend.start(memory);
-        if constexpr (how == form::read) {
-            auto now = p.attend.read(memory, at.query(p.parts, 0), state);
-            look(std::size_t{0}, now.context);
-            for (std::size_t s = 1; s < at.steps; ++s) {
-                now = p.attend.read(memory, at.query(p.parts, s), now.state);
-                look(s, now.context);
+        const auto answer = [&](std::size_t s, const auto& before) {
+            if constexpr (how == form::read) {
+                return p.attend.read(memory, at.query(p.parts, s), before);
+            } else if constexpr (how == form::compose) {
+                return p.attend.compose(memory, at.query(p.parts, s), before);
+            } else {
+                return p.attend.step(memory, at.query(p.parts, s), before);
             }
+        };
+        const auto start = p.attend.start(memory);
+        using answered = decltype(answer(0, start));
+        using context = decltype(answered::context);
+        if constexpr (how == form::read) {
+            answers<context, no_weights> all;
+            auto now = answer(0, start);
+            all.keep(now);
+            for (std::size_t s = 1; s < at.steps; ++s) all.keep(now = answer(s, now.state));
+            return all;
         } else {
-            const auto answer = [&](std::size_t s, const auto& before) {
-                if constexpr (how == form::compose) {
-                    return p.attend.compose(memory, at.query(p.parts, s), before);
-                } else {
-                    return p.attend.step(memory, at.query(p.parts, s), before);
-                }
-            };
+            answers<context, decltype(answered::weights)> all;
             if constexpr (how == form::step_into) {
-                decltype(answer(0, state)) result;
-                p.attend.step_into(result, memory, at.query(p.parts, 0), state);
-                look(std::size_t{0}, result.context, result.weights);
+                answered result;
+                p.attend.step_into(result, memory, at.query(p.parts, 0), start);
+                all.keep(result);
                 for (std::size_t s = 1; s < at.steps; ++s) {
                     p.attend.step_into(result, memory, at.query(p.parts, s), result.state);
-                    look(s, result.context, result.weights);
+                    all.keep(result);
                 }
             } else {
-                auto now = answer(0, state);
-                look(std::size_t{0}, now.context, now.weights);
-                for (std::size_t s = 1; s < at.steps; ++s) {
-                    now = answer(s, now.state);
-                    look(s, now.context, now.weights);
-                }
+                auto now = answer(0, start);
+                all.keep(now);
+                for (std::size_t s = 1; s < at.steps; ++s) all.keep(now = answer(s, now.state));
             }
+            return all;
         }
     }
 }
 
-/// The numbers of a run: contexts, and weights where this form gives them. All at once: cut into steps again.
+/// The numbers of a run: contexts, and weights where its form gives them. All at once: cut into steps again.
+template <class T, class Context, class Weights>
+outcome<T> numbers_in(const answers<Context, Weights>& given)
+{
+    outcome<T> all;
+    for (std::size_t s = 0; s < given.contexts.size(); ++s) {
+        append(all, named("context", s), given.contexts[s]);
+        if constexpr (tensor<Weights>) append(all, named("weights", s), given.weights[s]);
+    }
+    return all;
+}
+template <class T>
+outcome<T> numbers_in(const tensor auto& contexts)
+{
+    outcome<T> all;
+    for (std::size_t s = 0; s < shape_of(contexts)[1]; ++s) {
+        append(all, named("context", s), ops::step_of(contexts, s));
+    }
+    return all;
+}
 template <form how, class T>
 outcome<T> results(const auto& p, const auto& at)
 {
-    outcome<T> all;
-    run<how>(p, at, [&]<class First>(const First& first, const auto&... rest) {
-        if constexpr (how == form::at_once) {
-            for (std::size_t s = 0; s < at.steps; ++s) append(all, named("context", s), ops::step_of(first, s));
-        } else {
-            const auto both = [&](const auto& context, const auto&... weights) {
-                append(all, named("context", first), context);
-                (append(all, named("weights", first), weights), ...);
-            };
-            both(rest...);
-        }
-    });
-    return all;
+    return numbers_in<T>(run<how>(p, at));
 }
 
 /// Σ over all steps of the contexts, and of the weights if `with_weights`, each number times a constant of its own.
-template <form how, bool with_weights, class T>
-ad::var<T, 0> loss(const auto& p, const auto& at)
+template <bool with_weights, class T, class Context, class Weights>
+ad::var<T, 0> loss_of(const answers<Context, Weights>& given)
 {
     std::vector<ad::var<T, 0>> terms;
-    run<how>(p, at, [&]<class First>(const First& first, const auto&... rest) {
-        if constexpr (how == form::at_once) {
-            const auto [B, S, D] = first.shape();
-            array<T, 3> constants(first.shape());
-            for (std::size_t s = 0; s < S; ++s) {
-                const auto of_step = uneven<T, 2>({B, D}, s);
-                for (std::size_t b = 0; b < B; ++b) {
-                    for (std::size_t d = 0; d < D; ++d) constants(b, s, d) = of_step(b, d);
-                }
-            }
-            terms.push_back(ops::inner(first, constants));
-        } else {
-            const auto both = [&](const auto& context, const auto&... weights) {
-                terms.push_back(ops::inner(context, uneven<T>(context.shape(), first)));
-                if constexpr (with_weights) {
-                    (terms.push_back(ops::inner(weights, uneven<T>(weights.shape(), first + 100))), ...);
-                }
-            };
-            both(rest...);
+    for (std::size_t s = 0; s < given.contexts.size(); ++s) {
+        terms.push_back(ops::inner(given.contexts[s], uneven<T>(given.contexts[s].shape(), s)));
+        if constexpr (with_weights) {
+            terms.push_back(ops::inner(given.weights[s], uneven<T>(given.weights[s].shape(), s + 100)));
         }
-    });
+    }
     ad::var<T, 0> sum = terms.front();
     for (std::size_t i = 1; i < terms.size(); ++i) sum = ops::add(sum, terms[i]);
     return sum;
 }
+template <bool with_weights, class T>
+ad::var<T, 0> loss_of(const ad::var<T, 3>& contexts)
+{
+    const auto [B, S, D] = contexts.shape();
+    array<T, 3> constants(contexts.shape());
+    for (std::size_t s = 0; s < S; ++s) {
+        const auto of_step = uneven<T, 2>({B, D}, s);
+        for (std::size_t b = 0; b < B; ++b) {
+            for (std::size_t d = 0; d < D; ++d) constants(b, s, d) = of_step(b, d);
+        }
+    }
+    return ops::inner(contexts, constants);
+}
+template <form how, bool with_weights, class T>
+ad::var<T, 0> loss(const auto& p, const auto& at)
+{
+    return loss_of<with_weights, T>(run<how>(p, at));
+}
+
+/// That loss for ad::grad_check.
+template <form how, bool with_weights, class Setting>
+struct loss_in {
+    const Setting& at;
+
+    auto operator()(auto&, const auto& lifted) const { return loss<how, with_weights, double>(lifted, at); }
+};
+template <form how, bool with_weights, class Setting>
+loss_in<how, with_weights, Setting> loss_for(const Setting& at)
+{
+    return {at};
+}
 
 /// The gradient of that loss by every parameter, the annotations and the queries.
+template <class T>
+outcome<T> gradients_by(const std::vector<ad::named_variable<T>>& parameters, const ad::var<T, 0>& loss,
+                        const char* title = "gradient of ")
+{
+    ad::tape<T>& on = loss.tape();
+    on.backward(loss);
+    outcome<T> all;
+    for (const auto& x : parameters) append(all, title + x.name, on.gradient(x.numbers));
+    return all;
+}
 template <form how, bool with_weights, class T>
 outcome<T> gradients(const auto& p, const auto& at)
 {
     ad::tape<T> on;
-    const auto lifted = ad::lift(on, p);
-    on.backward(loss<how, with_weights, T>(lifted, at));
-    outcome<T> all;
-    for_each_parameter(
-        lifted, [&](const std::string& name, const auto& x) { append(all, "gradient of " + name, on.gradient(x)); });
-    return all;
+    std::vector<ad::named_variable<T>> parameters;
+    const auto lifted = ad::lift(on, p, parameters);
+    return gradients_by(parameters, loss<how, with_weights, T>(lifted, at));
 }
 
 /// A module of the same kind with its numbers converted to another element type.
 template <class To>
+struct converting_leaf {
+    auto operator()(const std::string&, const auto& x) const
+    {
+        const auto from = view_of(x);
+        array<To, rank_of<decltype(x)>> y(from.shape);
+        for (std::size_t i = 0; i < y.size(); ++i) y.data()[i] = static_cast<To>(from.data[i]);
+        return y;
+    }
+};
+template <class To>
 auto converted(const auto& module)
 {
-    return transform_parameters(module, [](const std::string&, const auto& x) {
-        array<To, rank_of<decltype(x)>> y(shape_of(x));
-        for (std::size_t i = 0; i < y.size(); ++i) y.data()[i] = static_cast<To>(view_of(x).data[i]);
-        return y;
-    });
+    return transform_parameters(module, converting_leaf<To>{});
 }
 
 /// A score that answers what it was told: the scores are its keys, so that windows and masks reach them too.
-template <class Base, class Scores>
+template <weight_kind kind, class Scores>
 struct given_scores {
-    Base base;
     Scores scores;  // [B,T,1] or [B,T,N]
 
-    static constexpr weight_kind weights = Base::weights;
+    static constexpr weight_kind weights = kind;
 
     std::size_t groups() const { return shape_of(scores)[2]; }
     auto prepare(const auto&) const { return scores; }
@@ -271,10 +349,12 @@ struct given_scores {
     }
     auto operator()(const auto& query, const auto& keys) const { return match(query, keys); }
 
-    static auto parameters(auto& self, auto&& visit) { return visit("scores", self.scores); }
+    static auto parameters(auto& self, auto&& visit)
+    {
+        auto scores = visit("scores", self.scores);
+        return given_scores<kind, decltype(scores)>{std::move(scores)};
+    }
 };
-template <class Base, class Scores>
-given_scores(Base, Scores) -> given_scores<Base, Scores>;
 
 /// Where two outcomes differ most, |a - b| / (1 + |b|); NaN and missing numbers count as infinite.
 struct disagreement {

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <type_traits>
+
+namespace heed::detail {
+
+/// Refers to anything that is called without arguments, so that who calls it need not be a template. For arguments of
+/// functions: what it refers to must outlive it.
+template <class Result>
+class callback {
+public:
+    template <class F>
+        requires(!std::is_same_v<std::remove_cvref_t<F>, callback>)
+    callback(const F& f) : called_(&f), call_(&call<F>) {}
+
+    Result operator()() const { return call_(called_); }
+
+private:
+    template <class F>
+    static Result call(const void* f)
+    {
+        return (*static_cast<const F*>(f))();
+    }
+
+    const void* called_;
+    Result (*call_)(const void*);
+};
+
+}  // namespace heed::detail

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdio>
+#include <exception>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <heed/core/callback.hpp>
+#include <heed/verify/problem.hpp>
+
+/// What is required of the numbers that come out of a mechanism. Nothing here knows the mechanism's type, so that it is
+/// compiled once, however many are verified.
+namespace heed::detail::verifying {
+
+/// A promise that does not hold; the message says where.
+struct broken : error {
+    using error::error;
+};
+
+// The last bits may differ where BLAS sums in another order for another number of rows, or a kernel does.
+inline constexpr double rounding = 1e-11;
+
+template <class T, class U>
+std::string require_close(const outcome<T>& is, const outcome<U>& must, double tolerance, std::string_view what)
+{
+    const disagreement most = compare(is, must);
+    if (!(most.worst <= tolerance)) throw broken(std::string(what) + ": " + most.where);
+    if (most.worst == 0) return "no difference";
+    char text[64];
+    std::snprintf(text, sizeof text, "greatest difference %.1e", most.worst);
+    return text;
+}
+
+template <class T>
+void require_same_bits(const outcome<T>& is, const outcome<T>& must, std::string_view what)
+{
+    const std::string where = differing_bits(is, must);
+    if (!where.empty()) throw broken(std::string(what) + ": " + where);
+}
+
+template <class T>
+void require_finite(const outcome<T>& is, std::string_view what)
+{
+    const std::string where = not_finite(is);
+    if (!where.empty()) throw broken(std::string(what) + ": " + where);
+}
+
+inline std::string require_first_run(const outcome<double>& all, const shape_of_rank<3>& sizes)
+{
+    require_finite(all, "in a first run");
+    return "B " + std::to_string(sizes[0]) + ", T " + std::to_string(sizes[1]) + ", D " + std::to_string(sizes[2]);
+}
+
+inline std::string require_agreement(const ad::grad_check_result& tried)
+{
+    if (!tried) throw broken(tried.text());
+    return tried.text();
+}
+
+inline void require_zero_where_empty(const outcome<double>& numbers, const lengths& real)
+{
+    for (const auto& s : numbers) {
+        const std::size_t row = s.values.size() / real.batch();
+        for (std::size_t i = 0; i < s.values.size(); ++i) {
+            if (real[i / row] == 0 && s.values[i] != 0) {  // true for NaN as well
+                throw broken("row " + std::to_string(i / row) + " has no position, but the " + s.name + "[" +
+                             std::to_string(i) + "] is " + std::to_string(s.values[i]) + ", not 0");
+            }
+        }
+    }
+}
+
+/// The results of a run and its gradient, of which the last `own` belong to each row: 0 where it is empty. Gives the
+/// number of empty rows.
+inline std::size_t require_empty_rows(const outcome<double>& values, const outcome<double>& slopes, std::size_t own,
+                                      const lengths& real)
+{
+    require_zero_where_empty(values, real);
+    require_finite(values, "with an empty row");
+    require_finite(slopes, "with an empty row");
+    require_zero_where_empty(outcome<double>(slopes.end() - static_cast<std::ptrdiff_t>(own), slopes.end()), real);
+    std::size_t rows = 0;
+    for (std::size_t b = 0; b < real.batch(); ++b) rows += real[b] == 0;
+    return rows;
+}
+
+/// The annotations with something else behind each row's length.
+inline array<double, 3> padded_with(double rubbish, array<double, 3> annotations, const lengths& real)
+{
+    const auto [B, T, D] = shape_of(annotations);
+    for (std::size_t b = 0; b < B; ++b) {
+        std::fill(annotations.data() + (b * T + real[b]) * D, annotations.data() + (b + 1) * T * D, rubbish);
+    }
+    return annotations;
+}
+
+/// Weights behind the length are 0. Positions come first in the weights of an attention, [T,D], and last where there
+/// are several, [n,T].
+inline void require_no_weight_in_padding(const outcome<double>& values, const lengths& real, std::size_t T,
+                                         bool positions_first)
+{
+    for (const auto& s : values) {
+        const std::size_t positions = real.batch() * T;
+        if (!s.name.starts_with("weights") || positions == 0) continue;
+        const std::size_t width = s.values.size() / positions;
+        for (std::size_t i = 0; i < s.values.size(); ++i) {
+            const std::size_t position = (positions_first ? i / width : i) % T;
+            if (position >= real[i / (width * T)] && s.values[i] != 0) {
+                throw broken("behind the length, the " + s.name + "[" + std::to_string(i) + "] is " +
+                             std::to_string(s.values[i]) + ", not 0");
+            }
+        }
+    }
+}
+
+/// The rows [b, b + 1) of x, and of its second axis the first `count`.
+inline array<double, 3> one_row(const array<double, 3>& x, std::size_t b, std::size_t count)
+{
+    const auto shape = shape_of(x);
+    array<double, 3> row(shape_of_rank<3>{1, count, shape[2]});
+    std::copy_n(x.data() + b * shape[1] * shape[2], count * shape[2], row.data());
+    return row;
+}
+
+/// Of the results of a batch those of row b, without its padding.
+inline outcome<double> results_of_row(const outcome<double>& together, std::size_t b, const lengths& real,
+                                      std::size_t positions, bool positions_first)
+{
+    outcome<double> alone;
+    for (const auto& s : together) {
+        const std::size_t row = s.values.size() / real.batch();
+        const bool has_padding = s.name.starts_with("weights") && positions != 0;
+        const std::size_t times = has_padding && !positions_first ? row / positions : 1;
+        const std::size_t stretch = row / times, kept = has_padding ? stretch / positions * real[b] : stretch;
+        series<double> part{s.name, {}};
+        for (std::size_t i = 0; i < times; ++i) {
+            const auto first = s.values.begin() + static_cast<std::ptrdiff_t>(b * row + i * stretch);
+            part.values.insert(part.values.end(), first, first + static_cast<std::ptrdiff_t>(kept));
+        }
+        alone.push_back(std::move(part));
+    }
+    return alone;
+}
+
+/// Scores of ±1e4, some of them within a few units: exact in float.
+template <class T>
+array<T, 3> large_scores(const shape_of_rank<3>& shape, std::size_t step)
+{
+    array<T, 3> e(shape);
+    for (std::size_t i = 0; i < e.size(); ++i) {
+        const double sign = (i * 7 + step * 3) % 5 < 3 ? 1 : -1;
+        e.data()[i] = static_cast<T>(sign * 1e4 + static_cast<double>((i * 5 + step) % 4) * 0.5);
+    }
+    return e;
+}
+
+inline void require_refused(const std::string& what, callback<void> act)
+{
+    std::string message;
+    try {
+        act();
+    } catch (const shape_error& e) {
+        message = e.what();
+    } catch (const std::exception& e) {
+        throw broken(what + " throws something else than shape_error: " + e.what());
+    }
+    if (message.empty()) throw broken(what + " is not refused: shape_error expected");
+}
+
+/// Tries queries whose part i is one column or row off, with a wrong one in place of p.parts: `step` and `step_into`
+/// take them, `written` is what the latter has left. Gives how many were refused.
+inline std::size_t require_misfits_refused(std::vector<array<double, 3>>& parts, std::size_t i, const std::string& name,
+                                           callback<void> step, callback<void> step_into,
+                                           callback<outcome<double>> written)
+{
+    const auto before = written();
+    const array<double, 3> right = parts[i];
+    const auto [rows, steps, width] = shape_of(right);
+    std::size_t refused = 0;
+    const auto refuse = [&](const std::string& what, const shape_of_rank<3>& misfit) {
+        parts[i] = normal_numbers<double>(misfit, 1);
+        require_refused(what, step);
+        require_refused(what, step_into);
+        require_same_bits(written(), before, what + " throws, but has written");
+        refused += 2;
+    };
+    refuse("a " + name + " with a column too many", {rows, steps, width + 1});
+    refuse("a " + name + " with a row too many", {rows + 1, steps, width});
+    if (rows > 1) refuse("a " + name + " with a row too few", {rows - 1, steps, width});
+    parts[i] = right;
+    return refused;
+}
+
+inline std::string require_different(const std::vector<ad::named_variable<double>>& parameters,
+                                     const std::string& prefix)
+{
+    std::set<std::string> names;
+    std::size_t count = 0;
+    for (const auto& parameter : parameters) {
+        if (!parameter.name.starts_with(prefix)) continue;
+        const std::string name = parameter.name.substr(prefix.size());
+        ++count;
+        if (!names.insert(name).second) throw broken("two parameters are named \"" + name + "\"");
+    }
+    return std::to_string(count) + " parameters";
+}
+
+}  // namespace heed::detail::verifying

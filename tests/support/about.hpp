@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include <heed/core/callback.hpp>
+
+/// What a failure in a template says it is about, without the macro's classes in each instantiation.
+namespace support {
+
+/// CAPTURE(what) around some checks.
+inline void about(const std::string& what, heed::detail::callback<void> check)
+{
+    CAPTURE(what);
+    check();
+}
+
+}  // namespace support
