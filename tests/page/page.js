@@ -40,8 +40,8 @@ const where = () => $('where').textContent;
 
 try {
     const list = all('#list li'), count = list.length;
-    equal(count, 12, 'sentences in the list');
-    equal(where(), 'Sentence 1 of 12', 'the first sentence');
+    equal(count, 17, 'sentences in the list');
+    equal(where(), 'Sentence 1 of 17', 'the first sentence');
     equal(cards().map(each => each.querySelector('h3').textContent).join(), 'Gold alignment,additive,fine-grained', 'cards');
 
     // A target word shades the source words, in each card with the same words; and nothing stays behind.
@@ -104,7 +104,7 @@ try {
 
     // The three views, on weights worked out by hand.
     go(6);
-    equal(where(), 'Sentence 6 of 12', 'arrow keys in the list');
+    equal(where(), 'Sentence 6 of 17', 'arrow keys in the list');
     equal($('list').getAttribute('aria-activedescendant'), list[5].id, 'the list says which is chosen');
     equal(all('[aria-selected=true]').length, 1, 'one is selected');
     enter(target('fine-grained')[0]);
@@ -146,20 +146,20 @@ try {
 
     // Another sentence without leaving the words; systems can be put aside.
     key(document.body, 'n');
-    equal(where(), 'Sentence 7 of 12', 'n');
+    equal(where(), 'Sentence 7 of 17', 'n');
     key(document.body, 'p');
     key(document.body, 'p');
-    equal(where(), 'Sentence 5 of 12', 'p');
+    equal(where(), 'Sentence 5 of 17', 'p');
     $('next').click();
     $('previous').click();
-    equal(where(), 'Sentence 5 of 12', 'buttons');
+    equal(where(), 'Sentence 5 of 17', 'buttons');
     key($('list'), 'End');
-    equal(where(), 'Sentence 12 of 12', 'End in the list');
+    equal(where(), 'Sentence 17 of 17', 'End in the list');
     check($('next').disabled, 'nothing comes after the last');
     const last = list[count - 1].getBoundingClientRect(), view = $('list').getBoundingClientRect();
     check(last.top >= view.top && last.bottom <= view.bottom + 1, 'the chosen sentence is in view in the list');
     list[1].click();
-    equal(where(), 'Sentence 2 of 12', 'a click in the list');
+    equal(where(), 'Sentence 2 of 17', 'a click in the list');
     equal($('reference').textContent, 'ReferenceZwei Männer stehen am Herd und bereiten Essen zu .', 'the reference without gold links');
     enter(target('additive')[0]);
     check(source('fine-grained').every(button => shade(button) === 0), 'other words: nothing to compare');
@@ -172,10 +172,82 @@ try {
     $('filter').value = 'UMBRELLA';
     $('filter').dispatchEvent(new Event('input'));
     equal(list.filter(item => item.offsetHeight > 0).length, 1, 'sentences with that word');
-    equal(where(), 'Sentence 5 of 12', 'which is shown');
+    equal(where(), 'Sentence 5 of 17', 'which is shown');
     $('filter').value = '';
     $('filter').dispatchEvent(new Event('input'));
-    equal(list.filter(item => !item.hidden).length, 12, 'all again');
+    equal(list.filter(item => !item.hidden).length, 17, 'all again');
+
+    // The mark of a sentence's end is among the words and in the matrix, but not listed nor found.
+    check(list.every(item => !item.textContent.includes('</s>')), 'the list has end marks');
+    equal(list[16].querySelector('.w').textContent, 'שלום לך , ילד .', 'from right to left in the list');
+    $('filter').value = '</s>';
+    $('filter').dispatchEvent(new Event('input'));
+    equal(list.filter(item => !item.hidden).length, 0, 'sentences with an end mark');
+    $('filter').value = '';
+    $('filter').dispatchEvent(new Event('input'));
+    go(17);
+    equal(source('additive')[5].textContent, '</s>', 'it is among the words');
+
+    // The keys are named where they are looked for.
+    check($('keys').closest('header') && $('keys').getBoundingClientRect().bottom < 300 && $('keys').tabIndex === 0, 'a button for the keys');
+    const keysShown = () => $('help').offsetHeight > 0 && $('keys').getAttribute('aria-expanded') === 'true';
+    check(!keysShown(), 'keys are hidden at first');
+    $('keys').click();
+    check(keysShown() && $('help').textContent.includes('Esc'), 'the button shows the keys');
+    key(document.body, 'Escape');
+    check(!keysShown(), 'Escape hides them');
+    key(document.body, '?');
+    check(keysShown(), '? shows them');
+    key(document.body, '?');
+    check(!keysShown(), 'and hides them');
+    $('filter').dispatchEvent(new KeyboardEvent('keydown', {key: '?', bubbles: true}));
+    check(!keysShown(), 'but not where one writes');
+
+    // Labels of the columns do not run into each other at any length, and are no smaller than can be read. All matrices
+    // of a sentence have the same cells, and use the room that there is.
+    const lengths = new Set();
+    for (let number = 1; number <= count; ++number) {
+        go(number);
+        const drawn = cards().filter(each => each.querySelector('.paper'));
+        const boxes = drawn.map(each => each.querySelector('.paper').getBoundingClientRect());
+        drawn.forEach((each, n) => {
+            const labels = all('.rising', each), columns = all('button', all('.words', each)[0]).length;
+            const title = `sentence ${number}, ${each.querySelector('h3').textContent}`;
+            lengths.add(columns);
+            equal(labels.length, columns, `${title}: labels`);
+            const size = parseFloat(getComputedStyle(labels[0]).fontSize), places = labels.map(text => text.getScreenCTM());
+            for (let i = 1; i < columns; ++i) {
+                const apart = (places[i].e - places[i - 1].e) * Math.abs(places[i].b) / Math.hypot(places[i].a, places[i].b);
+                check(size <= apart + 0.1, `${title}: letters of ${size}, ${apart} apart`);
+            }
+            check(size >= 11, `${title}: letters of ${size}`);
+            const rows = all('button', all('.words', each)[1]).length, first = all('button', all('.words', drawn[0])[1]).length;
+            check(Math.abs(boxes[n].width - boxes[0].width) < 0.1 &&
+                Math.abs((boxes[n].height + 2) / rows - (boxes[0].height + 2) / first) < 0.1, `${title}: another cell than beside it`);
+            const matrix = each.querySelector('.matrix'), [names, field] = all('svg', matrix);
+            const free = matrix.clientWidth - names.clientWidth - field.clientWidth;
+            check(free < 4 || boxes[n].width / columns > 24, `${title}: ${free} pixels are empty`);
+        });
+    }
+    check([2, 5, 9, 18, 20, 26, 30, 60].every(length => lengths.has(length)), `lengths: ${[...lengths]}`);
+
+    // What has no room is scrolled: the target words stay, and the other cards follow; the focus is always in view.
+    go(16);
+    const matrices = all('.matrix'), [names, field] = all('svg', matrices[1]), box = matrices[1].getBoundingClientRect();
+    check(names.clientWidth + field.clientWidth > box.width && matrices[1].tabIndex === 0, '60 words are more than fit');
+    matrices[1].scrollLeft = 90;
+    await moment(300);
+    equal(names.getBoundingClientRect().left, box.left, 'the target words stay');
+    equal(matrices.map(matrix => matrix.scrollLeft).join(), '90,90,90', 'all are scrolled');
+    $('contrast').click();
+    equal(matrices[1].scrollLeft, 90, 'and stay so');
+    $('contrast').click();
+    source('additive')[59].focus();
+    const last60 = all('.rising', card('additive'))[59].getBoundingClientRect();
+    check(last60.left > box.left && last60.right <= box.right, 'the focus is in view');
+    source('additive')[0].focus();
+    equal(matrices[1].scrollLeft, 0, 'and back');
+    document.activeElement.blur();
 
     // Hostile words, and words from right to left.
     go(3);
@@ -202,7 +274,8 @@ try {
         go(number);
         check(document.documentElement.scrollWidth <= document.documentElement.clientWidth, `sentence ${number} is wider than the page`);
     }
-    await moment(100);
+    await moment(400);
+    equal(location.hash, '#17', 'the address names the sentence');
     equal(window.hacked, undefined, 'a word became a script');
 } catch (error) {
     failures.push(`stopped: ${error && error.stack || error}`);

@@ -46,7 +46,7 @@ open()
 
 for width in 1280 500; do
     open page.html "$width"
-    grep -q 'Sentence 1 of 12' "$directory/dom" || {
+    grep -q 'Sentence 1 of 17' "$directory/dom" || {
         echo "FAILED: the page shows no sentence"
         exit 1
     }

@@ -108,6 +108,21 @@ int main()
     for (const std::string& topic : topics)
         page.sentences.push_back(pair("A picture of a " + topic + " .", "Ein Bild .", {{{0, 0}, {1, 1}}, {}}));
 
+    // Long ones, as a translator shows them: with the mark of the sentence's end.
+    for (const std::size_t length : {18, 20, 30, 60}) {
+        std::string source, target;
+        heed::metrics::gold_links gold;
+        for (std::size_t i = 0; i + 1 < length; ++i) {
+            source += i % 5 == 4 ? "internationally " : i % 3 == 0 ? "quay " : "lightly ";
+            target += i % 7 == 3 ? "Geschwindigkeitsbegrenzung " : "eilig ";
+            gold.sure.emplace_back(static_cast<int>(i), static_cast<int>(i));
+        }
+        sentence longer = pair(source + "</s>", target, gold);
+        longer.translations[1] = attending(split("kurz und gut"), length, gold.sure, 1, 3);
+        page.sentences.push_back(std::move(longer));
+    }
+    page.sentences.push_back(pair("שלום לך , ילד . </s>", "Hallo , Kind .", {{{0, 0}, {3, 2}}, {}}));
+
     const std::string html = heed::view::html(page);
     return std::fwrite(html.data(), 1, html.size(), stdout) == html.size() && std::fflush(stdout) == 0 ? 0 : 1;
 }

@@ -92,6 +92,16 @@ TEST_CASE("words cannot bring markup or scripts in")
     CHECK(count(text, "\"dimension\":\"\\\"\\u003c/script\\u003e\"") == 1);
 }
 
+TEST_CASE("what marks a sentence's end is said, for the list to leave it out")
+{
+    page marked = one({{"x"}, {0.25f, 0.75f}});
+    marked.sentences[0].source = {"a", "</s>"};
+    CHECK(count(html(marked), R"("end":"\u003c/s\u003e")") == 1);
+    CHECK(count(html(marked), R"("source":["a","\u003c/s\u003e"])") == 1);
+    marked.end = "<eos>";
+    CHECK(count(html(marked), R"("end":"\u003ceos\u003e")") == 1);
+}
+
 TEST_CASE("weights keep 4096 steps, and runs of zeros are short")
 {
     std::vector<float> weights;

@@ -5,6 +5,7 @@
 #include <heed/metrics/alignment_error.hpp>
 #include <heed/view/drawing.hpp>
 #include <heed/view/page_card.hpp>
+#include <heed/view/page_matrix.hpp>
 #include <heed/view/page_script.hpp>
 #include <heed/view/page_style.hpp>
 
@@ -43,6 +44,7 @@ struct page {
     std::vector<sentence> sentences = {};
     std::size_t most_dimensions = 50;     ///< of each translation: so many of its first dimensions are kept one by one
     std::string dimension = "dimension";  ///< what a dimension is called: "head", say
+    std::string end = "</s>";  ///< as last word of a source: the mark of its end, which is not listed nor searched
 };
 
 namespace detail {
@@ -161,8 +163,8 @@ inline std::string json_translation(const translation& system, std::size_t sourc
 
 inline std::string page_data(const page& what)
 {
-    return "{\"dimension\":" + json_string(what.dimension) + ",\"systems\":" + json_words(what.systems) +
-           ",\"sentences\":" +
+    return "{\"dimension\":" + json_string(what.dimension) + ",\"end\":" + json_string(what.end) +
+           ",\"systems\":" + json_words(what.systems) + ",\"sentences\":" +
            json_list(what.sentences,
                      [&](const sentence& pair) {
                          return "\n{\"source\":" + json_words(pair.source) +
@@ -227,7 +229,7 @@ inline void require_fit(const page& what)
 ///     mean over target words    A[t,d] = (1/S) Σ_t' α[t',t,d], of the dimensions that are kept        SPEC Q11
 ///     one dimension             A[t',t] = α[t',t,d], with a slider for d                              SPEC Q12
 ///
-/// Size: 37 kB for the page itself, and at most two characters a weight, which keeps 4096 steps; runs of zeros take
+/// Size: 42 kB for the page itself, and at most two characters a weight, which keeps 4096 steps; runs of zeros take
 /// fewer. 50 sentences of 20 by 20 words in 100 dimensions are 4.1 MB at most, with 50 dimensions kept 2.1 MB, with
 /// none 0.1 MB. Weights are meant to lie within 0 and 1. Greater ones keep their value, but not their shade; what is
 /// below 0 is shown as 0.
@@ -250,20 +252,23 @@ inline std::string html(const page& what)
     if (!what.note.empty()) result += "<p class=\"soft\" dir=\"auto\">" + detail::escaped(what.note) + "</p>";
     result += R"html(</div>
 <div class="tools"><label class="button"><input type="checkbox" id="contrast">Full contrast</label>
-<button class="button" type="button" id="theme"></button></div></header>
+<button class="button" type="button" id="theme"></button>
+<button class="button" type="button" id="keys" aria-expanded="false" aria-controls="help" aria-keyshortcuts="?">Keys <kbd>?</kbd></button></div>
+<p class="soft" id="help" hidden><span><kbd>n</kbd> <kbd>p</kbd> next, previous sentence</span>
+<span><kbd>↑</kbd> <kbd>↓</kbd> in the list</span> <span><kbd>←</kbd> <kbd>→</kbd> from word to word</span>
+<span><kbd>Enter</kbd> or a click keeps a word</span> <span><kbd>Esc</kbd> lets it go</span>
+<span><kbd>?</kbd> shows or hides these keys</span></p></header>
 <nav aria-label="Sentences"><input type="search" id="filter" placeholder="Find words" aria-label="Find words in the sentences">
 <ul id="list" role="listbox" tabindex="0" aria-label="Sentences"></ul></nav>
 <main><div class="bar"><button class="button" type="button" id="previous" aria-label="Previous sentence">←</button>
 <button class="button" type="button" id="next" aria-label="Next sentence">→</button><h2 id="where" aria-live="polite"></h2>
 <div id="systems" role="group" aria-label="Show or hide"></div></div>
 <p id="reference"></p><div id="cards"></div><noscript>This page is drawn by its script, and scripts are off.</noscript></main>
-<footer class="soft"><span><kbd>n</kbd> <kbd>p</kbd> next, previous sentence</span>
-<span><kbd>↑</kbd> <kbd>↓</kbd> in the list</span> <span><kbd>←</kbd> <kbd>→</kbd> from word to word</span>
-<span><kbd>Enter</kbd> or a click keeps a word</span> <span><kbd>Esc</kbd> lets it go</span></footer>
 <p class="unseen" id="status" role="status" aria-live="polite"></p>
 <script type="application/json" id="data">)html";
     result += detail::page_data(what) + "</script>\n<script>";
     result += detail::page_card;
+    result += detail::page_matrix;
     result += detail::page_script;
     return result + "</script>\n</body>\n</html>\n";
 }

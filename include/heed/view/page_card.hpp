@@ -5,8 +5,9 @@
 
 namespace heed::view::detail {
 
-// The first half of the script of html()'s page: what there is on it, and a card, that is, one system's attention to
-// one sentence. The second half is in page_script.hpp; the data is described in page.hpp.
+// The first third of the script of html()'s page: what there is on it, and the words of a card, that is, one system's
+// attention to one sentence. Its matrix is in page_matrix.hpp, the rest in page_script.hpp; the data is described in
+// page.hpp.
 inline constexpr std::string_view page_card = R"js(
 'use strict';
 (() => {
@@ -68,12 +69,13 @@ const cut = (text, most) => {
 const fromRight = text => /^[^\p{L}]*[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}]/u
     .test(text);
 
-// A label that ends at x (or begins there, rising). The start of what is read from right to left is on the right.
-const label = (text, x, y, rising) => {
+// A label that ends at x, or with an angle begins there and rises. The start of what is read from right to left is on the
+// right.
+const label = (text, x, y, angle) => {
     const rtl = fromRight(text);
     return shape('text', {
-        ...(rising ? {transform: `translate(${x} ${y}) rotate(-45)`} : {x, y}),
-        'text-anchor': rising === rtl ? 'end' : 'start', ...(rtl ? {direction: 'rtl', 'unicode-bidi': 'embed'} : {}),
+        ...(angle ? {class: 'rising', transform: `translate(${x} ${y}) rotate(${-angle})`} : {x, y}),
+        'text-anchor': Boolean(angle) === rtl ? 'end' : 'start', ...(rtl ? {direction: 'rtl', 'unicode-bidi': 'embed'} : {}),
     }, text);
 };
 
@@ -130,7 +132,7 @@ class Card {
             return;
         }
         this.readout = make('p', {class: 'readout live'});
-        this.matrix = make('div', {class: 'matrix'});
+        this.matrix = make('div', {class: 'matrix', role: 'group', 'aria-label': `${this.title}: matrix`});
         this.legend = make('div', {class: 'legend', 'aria-hidden': 'true'});
         this.element.append(this.readout, this.matrix);
         if (D) this.element.append(this.controls());
@@ -140,6 +142,11 @@ class Card {
             if (!same(at, hover)) { hover = at; paint(); }
         });
         this.matrix.addEventListener('pointerleave', () => { hover = null; paint(); });
+        this.matrix.addEventListener('scroll', () => {  // the others show the same columns
+            if (!this.place || this.place.over) return;
+            for (const card of cards)
+                if (card.place && !card.place.over) card.matrix.scrollLeft = this.matrix.scrollLeft;
+        });
         this.matrix.addEventListener('click', event => {
             const at = this.at(event);
             if (!at) return;
@@ -214,183 +221,6 @@ class Card {
         range.setAttribute('aria-valuetext', text);
         output.textContent = text;
     }
-
-    // ---- the matrix
-
-    draw() {
-        if (!this.mean) return;
-        const {S, T, D} = this.size, over = this.view.mode === 'over';
-        const columns = over ? D : T, wide = this.matrix.clientWidth;
-        const room = Math.max(60, Math.min(150, 0.27 * wide)), source = this.source.map(text => cut(text, room));
-        const rows = over ? source : this.target.map(text => cut(text, room));
-        const value = over ? (i, d) => this.over(i, d) : (j, i) => this.weight(j, i);
-        const longest = Math.max(0, ...rows.map(width));
-        let left = Math.ceil(longest + 12);
-        const reach = source.map(text => 0.7072 * (width(text) + 13));  // labels rise at 45 degrees
-        let cell = Math.min(26, (wide - left - (over ? 14 : 4)) / Math.max(1, columns));
-        if (!over) reach.forEach((length, i) => { cell = Math.min(cell, (wide - left - 2 - length) / (i + 0.5)); });
-        cell = over ? Math.max(4, cell) : Math.max(11, Math.floor(cell));
-        const size = over ? 13 : Math.min(13, cell - 1), scale = size / 13;
-        left = Math.ceil(scale * longest + 12);
-        const top = over ? 20 : Math.ceil(scale * Math.max(0, ...reach) + 8);
-        const high = over ? Math.max(18, cell) : cell;  // a row has a word, a column of a dimension has none
-        const gap = cell > 9 ? 2 : 1, side = cell - gap, corner = Math.min(3, side / 4);
-        const square = (c, r) => ({x: c * cell + gap / 2, y: r * high + gap / 2, width: side, height: high - gap, rx: corner});
-        const right = over ? columns * cell + 12 : Math.max(columns * cell, ...reach.map((length, i) => (i + 0.5) * cell + scale * length));
-        this.place = {left, top, cell, high, rows: rows.length, columns, over};
-
-        const svg = shape('svg', {width: Math.ceil(left + right + 2), height: top + rows.length * high + 2, role: 'img',
-            style: `--size: ${size}px; --mark: ${Math.min(2, cell / 9)}px`});
-        svg.setAttribute('aria-label', this.title + (over ? `: mean over the target words, source words by ${data.dimension}s`
-            : ': target words by source words'));
-        const field = shape('g', {transform: `translate(${left} ${top})`});
-        this.rowLabels = rows.map((text, r) => label(text, -9, (r + 0.5) * high + 0.35 * size, false));
-        this.columnLabels = over ? [] : source.map((text, c) => label(text, (c + 0.5) * cell + 3, -6, true));
-        if (over) {
-            const every = [1, 5, 10, 20, 25, 50, 100, 250].find(step => step * cell >= 30) || 500;
-            for (let d = 0; d < D; ++d)
-                if (d === 0 || (d + 1) % every === 0)
-                    field.append(shape('text', {class: 'small', x: (d + 0.5) * cell, y: -6, 'text-anchor': 'middle'}, d + 1));
-        }
-        const weights = [];
-        let most = 0;
-        for (let r = 0; r < rows.length; ++r)
-            for (let c = 0; c < columns; ++c) {
-                weights.push(value(r, c));
-                if (weights[weights.length - 1] > most) most = weights[weights.length - 1];
-            }
-        this.most = fullContrast && !this.gold && most > 0 && most < Infinity ? most : 1;
-        let paper = '';
-        const ink = [];
-        for (let r = 0, n = 0; r < rows.length; ++r)
-            for (let c = 0; c < columns; ++c, ++n) {
-                const box = square(c, r), weight = weights[n] / this.most;
-                paper += `M${box.x} ${box.y}h${side}v${box.height}h-${side}z`;
-                if (weight < 0.004) continue;
-                ink.push(shape('rect', {class: Number.isFinite(weight) ? 'ink' : 'bad', ...box,
-                    ...(weight < 1 ? {'fill-opacity': weight.toFixed(3)} : {})}));
-            }
-        field.append(shape('path', {class: 'paper', d: paper}), ...ink);
-        if (!over && !this.gold && this.marked()) {
-            const sure = new Set(this.pair.sure.map(String));
-            const mark = kind => ([i, j]) => field.append(shape('rect', {class: kind, ...square(i, j)}));
-            this.pair.possible.filter(link => !sure.has(String(link))).forEach(mark('possible'));
-            this.pair.sure.forEach(mark('sure'));
-        }
-        this.bands = [shape('rect', {class: 'band'}), shape('rect', {class: 'band'})];
-        field.append(...this.rowLabels, ...this.columnLabels, ...this.bands);
-        svg.append(field);
-        this.matrix.replaceChildren(svg);
-        this.writeLegend(over);
-    }
-
-    // Gold links belong to the reference: they are marked where its words are this card's.
-    marked() {
-        return this.pair.sure.length + this.pair.possible.length > 0 && this.key === this.pair.reference.join('\0');
-    }
-
-    writeLegend(over) {
-        const item = (kind, text) => make('span', {}, make('i', {class: kind}), text);
-        if (this.gold) {
-            this.legend.replaceChildren(item('full', 'sure'), item('part', 'possible'));
-            return;
-        }
-        this.legend.replaceChildren(make('span', {}, '0', make('i', {class: 'scale'}), this.most === 1 ? '1' : shown(this.most)));
-        if (!over && this.marked()) this.legend.append(item('sure', 'gold: sure'), item('possible', 'possible'));
-        const {D} = this.size, all = this.out.dimensions;
-        if (all > D && this.view.mode === 'mean') this.legend.append(make('span', {}, `mean over all ${all} ${data.dimension}s`));
-        if (all > D && this.view.mode !== 'mean') this.legend.append(make('span', {}, `the first ${D} of ${all} ${data.dimension}s`));
-    }
-
-    // The selection under the pointer.
-    at(event) {
-        const svg = this.matrix.firstChild;
-        if (!svg) return null;
-        const box = svg.getBoundingClientRect(), {left, top, cell, high, rows, columns, over} = this.place;
-        const r = Math.floor((event.clientY - box.top - top) / high), c = Math.floor((event.clientX - box.left - left) / cell);
-        if (r >= rows || c >= columns || c < 0 && r < 0) return null;
-        const row = Math.max(r, -1), column = Math.max(c, -1);
-        if (over) return column < 0 ? null : {...nothing, card: this.index, source: row, dimension: column};
-        return {...nothing, card: this.index, target: row, source: column};
-    }
-
-    // ---- showing what is selected
-
-    paint(chosen) {
-        const {S, T, D} = this.size, own = chosen.card === this.index;
-        let {target, source, dimension} = chosen;
-        const over = this.mean && this.view.mode === 'over';
-        if (target >= 0 && !own && (cards.find(card => card.index === chosen.card) || {}).key !== this.key)
-            target = source = -1;  // other words: its positions say nothing here
-        if (dimension >= 0 && !own) dimension = source = -1;
-        if (over && own === false || over && dimension < 0) dimension = this.view.dimension;
-        const byDimension = over && target < 0 && (source < 0 || own && chosen.dimension >= 0);
-
-        this.sourceWords.forEach((button, i) => {
-            let weight = 0;
-            if (this.mean && target >= 0) weight = this.weight(target, i);
-            else if (byDimension) weight = this.over(i, dimension);
-            this.shade(button, weight, i === source, pinned && pinned.source === i && this.holds(pinned));
-        });
-        this.targetWords.forEach((button, j) => {
-            const weight = this.mean && target < 0 && source >= 0 && !byDimension ? this.weight(j, source) : 0;
-            this.shade(button, weight, j === target, pinned && pinned.target === j && this.holds(pinned));
-        });
-        if (!this.mean) return;
-
-        const {cell, high, rows, columns} = this.place;
-        const row = over ? source : target, column = over ? dimension : source;
-        this.rowLabels.forEach((text, r) => text.classList.toggle('on', r === row));
-        this.columnLabels.forEach((text, c) => text.classList.toggle('on', c === column));
-        const band = (rect, shownAt, x, y, w, h) => {
-            rect.setAttribute('visibility', shownAt >= 0 ? 'visible' : 'hidden');
-            for (const [name, size] of Object.entries({x, y, width: w, height: h, rx: 4})) rect.setAttribute(name, size);
-        };
-        band(this.bands[0], row, -1, row * high - 0.5, columns * cell + 2, high + 1);
-        band(this.bands[1], column, column * cell - 0.5, -1, cell + 1, rows * high + 2);
-        this.say(target, source, byDimension ? dimension : -1);
-    }
-
-    holds(chosen) { return chosen.card === this.index; }
-
-    shade(button, weight, chosen, pressed) {
-        const amount = Number.isFinite(weight) ? Math.max(0, Math.min(1, weight / (this.most || 1))) : 0;
-        button.style.setProperty('--w', amount.toFixed(3));
-        button.classList.toggle('shaded', amount >= 0.05);
-        button.classList.toggle('half', amount >= 0.55);
-        button.classList.toggle('deep', amount >= 0.8);
-        button.classList.toggle('chosen', chosen);
-        button.setAttribute('aria-pressed', Boolean(pressed));
-    }
-
-    // In words: "Hund ← dog 0.91  a 0.05".
-    say(target, source, dimension) {
-        const mark = weight => this.gold ? (weight === 1 ? 'sure' : weight > 0 ? 'possible' : 'no link') : shown(weight);
-        const pairs = (texts, weight) => {
-            const all = texts.map((text, n) => [text, weight(n)]).filter(([, w]) => !(w < 0.005));
-            all.sort((a, b) => b[1] - a[1]);
-            if (!all.length) return ['nothing'];
-            const parts = all.slice(0, 4).flatMap(([text, w]) => [make('span', {class: 'pair'}, word(text), ' ', make('b', {}, mark(w))), ' ']);
-            return all.length > 4 ? [...parts, '…'] : parts;
-        };
-        const strong = text => make('b', {}, word(text));
-        let parts;
-        if (target >= 0 && source >= 0)
-            parts = [strong(this.target[target]), ' ← ', word(this.source[source]), ' ', make('b', {}, mark(this.weight(target, source)))];
-        else if (target >= 0)
-            parts = [strong(this.target[target]), ' ← ', ...pairs(this.source, i => this.weight(target, i))];
-        else if (dimension >= 0 && source >= 0)
-            parts = [`${data.dimension} ${dimension + 1} ← `, word(this.source[source]), ' ',
-                make('b', {}, shown(this.over(source, dimension)))];
-        else if (dimension >= 0)
-            parts = [`${data.dimension} ${dimension + 1} ← `, ...pairs(this.source, i => this.over(i, dimension))];
-        else if (source >= 0)
-            parts = [strong(this.source[source]), ' → ', ...pairs(this.target, j => this.weight(j, source))];
-        else
-            parts = [this.gold ? 'Sure and possible links.' : 'Point at a word to see where the attention is.'];
-        this.readout.replaceChildren(...parts);
-    }
-}
 )js";
 
 }  // namespace heed::view::detail

@@ -5,7 +5,7 @@
 
 namespace heed::view::detail {
 
-// The second half of the script of html()'s page: choosing a sentence, and what is shown of it.
+// The last third of the script of html()'s page: choosing a sentence, and what is shown of it.
 inline constexpr std::string_view page_script = R"js(
 const pin = chosen => {
     pinned = same(pinned, chosen) ? null : chosen;
@@ -26,12 +26,17 @@ const paint = aloud => {
 };
 
 const redraw = () => {
+    layout = layOut();
     for (const card of cards) card.draw();
     paint();
 };
 
 // ---- the sentence
 
+// A source without the mark of its end, which is in the matrix only.
+const plain = words => words.length && words[words.length - 1] === data.end ? words.slice(0, -1) : words;
+
+let settled = 0;
 const show = index => {
     const pair = data.sentences[index];
     sentence = index;
@@ -58,7 +63,10 @@ const show = index => {
     $('cards').style.setProperty('--least', `${Math.max(290, Math.min(440, 140 + 16 * pair.source.length))}px`);
     $('cards').replaceChildren(...cards.map(card => card.element));
     redraw();
-    try { history.replaceState(null, '', '#' + (index + 1)); } catch { /* some browsers refuse for files */ }
+    clearTimeout(settled);  // browsers refuse addresses that change too often, as when a key is held down
+    settled = setTimeout(() => {
+        try { history.replaceState(null, '', '#' + (index + 1)); } catch { /* some refuse for files */ }
+    }, 200);
 };
 
 const visible = () => [...$('list').children].filter(item => !item.hidden).map(item => Number(item.dataset.sentence));
@@ -71,7 +79,7 @@ const step = by => {
 
 data.sentences.forEach((pair, index) => {
     const item = make('li', {role: 'option', id: `sentence${index}`, 'data-sentence': index, 'aria-selected': false},
-        make('span', {class: 'n'}, index + 1), make('span', {class: 'w', dir: 'auto'}, pair.source.join(' ')));
+        make('span', {class: 'n'}, index + 1), make('span', {class: 'w', dir: 'auto'}, plain(pair.source).join(' ')));
     item.addEventListener('click', () => show(index));
     $('list').append(item);
 });
@@ -85,18 +93,28 @@ $('filter').addEventListener('input', () => {
     const wanted = $('filter').value.trim().toLowerCase();
     for (const item of $('list').children) {
         const pair = data.sentences[item.dataset.sentence];
-        const texts = [pair.source, pair.reference, ...pair.systems.map(out => out.words)];
+        const texts = [plain(pair.source), pair.reference, ...pair.systems.map(out => out.words)];
         item.hidden = !texts.some(words => words.join(' ').toLowerCase().includes(wanted));
     }
     const all = visible();
     if (all.length && !all.includes(sentence)) show(all[0]);
 });
+const showKeys = open => {
+    $('help').hidden = !open;
+    $('keys').setAttribute('aria-expanded', open);
+};
+$('keys').addEventListener('click', () => showKeys($('help').hidden));
 $('previous').addEventListener('click', () => step(-1));
 $('next').addEventListener('click', () => step(1));
 document.addEventListener('keydown', event => {
     if (event.ctrlKey || event.altKey || event.metaKey || event.target.type === 'search') return;
     if (event.key === 'n' || event.key === 'p') step(event.key === 'n' ? 1 : -1);
-    if (event.key === 'Escape') { pinned = null; paint(); }
+    if (event.key === '?') showKeys($('help').hidden);
+    if (event.key === 'Escape') {
+        showKeys(false);
+        pinned = null;
+        paint();
+    }
 });
 
 // ---- what is shown, and how

@@ -20,7 +20,7 @@ inline constexpr std::string_view page_style = R"css(
 }
 * { box-sizing: border-box; }
 [hidden] { display: none !important; }
-body { margin: 0; min-height: 100vh; display: grid; grid-template: auto 1fr auto / 17rem minmax(0, 1fr);
+body { margin: 0; min-height: 100vh; display: grid; grid-template: auto 1fr / 17rem minmax(0, 1fr);
     background: var(--page); color: var(--text); }
 h1, h2, h3, p, ul { margin: 0; padding: 0; }
 button, input { font: inherit; color: inherit; }
@@ -92,8 +92,9 @@ fieldset input:focus-visible + span { outline: 2px solid var(--accent); outline-
 .slider input { flex: 1; min-width: 5rem; accent-color: var(--accent); }
 .slider output { font-variant-numeric: tabular-nums; white-space: nowrap; }
 
-.matrix { overflow-x: auto; margin-top: .4rem; }
-.matrix svg { display: block; touch-action: pan-x pan-y; cursor: crosshair; }
+.matrix { display: flex; overflow-x: auto; margin-top: .4rem; }
+.matrix svg { flex: none; touch-action: pan-x pan-y; cursor: crosshair; }
+.matrix .names { position: sticky; left: 0; background: var(--card); }
 .matrix text { font-size: var(--size, 13px); fill: var(--text); }
 .matrix text.small { font-size: 11px; fill: var(--soft); }
 .matrix text.on { font-weight: 700; fill: var(--accent); }
@@ -111,20 +112,21 @@ fieldset input:focus-visible + span { outline: 2px solid var(--accent); outline-
 .legend i.part { background: rgb(var(--ink) / .4); }
 .legend i.sure { border: 2px solid rgb(var(--gold)); }
 .legend i.possible { border: 1.5px dashed rgb(var(--gold)); }
-footer { grid-column: 1 / -1; padding: .6rem 1.25rem; border-top: 1px solid var(--line); }
+#help { flex-basis: 100%; }
+#help span { display: inline-block; margin-inline-end: 1.3em; white-space: nowrap; }
 kbd { font: inherit; font-size: .78rem; border: 1px solid var(--line); border-bottom-width: 2px; border-radius: 5px;
     padding: 0 .35em; background: var(--card); white-space: nowrap; }
-footer span { margin-inline-end: 1.1em; white-space: nowrap; }
+.button[aria-expanded=true] { background: var(--accent-soft); border-color: transparent; }
 
 @media (max-width: 52rem) {
-    body { grid-template: auto auto 1fr auto / minmax(0, 1fr); }
+    body { grid-template: auto auto 1fr / minmax(0, 1fr); }
     nav { position: static; height: auto; border-right: 0; border-bottom: 1px solid var(--line); }
     #list { max-height: 9.5rem; }
     main { padding: .8rem .75rem 1.5rem; }
     header { padding: .7rem .75rem; }
 }
 @media (prefers-reduced-motion: no-preference) { .words button { transition: background-color .09s; } }
-@media print { nav, .tools, footer, .bar button { display: none; } body { display: block; } .card { break-inside: avoid; } }
+@media print { nav, .tools, #help, .bar button { display: none; } body { display: block; } .card { break-inside: avoid; } }
 )css";
 
 }  // namespace heed::view::detail
