@@ -225,6 +225,8 @@ try {
             check(Math.abs(boxes[n].width - boxes[0].width) < 0.1 &&
                 Math.abs((boxes[n].height + 2) / rows - (boxes[0].height + 2) / first) < 0.1, `${title}: another cell than beside it`);
             const matrix = each.querySelector('.matrix'), [names, field] = all('svg', matrix);
+            const edge = names.getBoundingClientRect().left;
+            check(all('text', names).every(text => text.getBoundingClientRect().left >= edge), `${title}: a target word is cut off`);
             const free = matrix.clientWidth - names.clientWidth - field.clientWidth;
             check(free < 4 || boxes[n].width / columns > 24, `${title}: ${free} pixels are empty`);
         });

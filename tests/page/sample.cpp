@@ -79,7 +79,7 @@ int main()
                   {}};
     const heed::metrics::links links{{0, 0}, {1, 1}, {3, 2}, {4, 3}, {5, 3}, {6, 4}, {7, 5}, {8, 6}, {9, 7}};
     free.translations.push_back(attending(split("Zwei Männer stehen am Herd bereiten Essen ."), 10, links, 1));
-    free.translations.push_back(attending(split("Zwei Männer stehen an einem Herd ."), 10, links, 3, 60));
+    free.translations.push_back(attending(split("Zwei Männer stehen an einem Feuerherd ."), 10, links, 3, 60));
     page.sentences.push_back(free);
 
     page.sentences.push_back(pair("שלום לך , ילד </script><script>window.hacked=1</script>",

@@ -21,11 +21,56 @@ using support::fault;
 
 namespace {
 
-std::string ticks(double low, double high, std::size_t most, bool rounded = true)
+std::string ticks(double low, double high, std::size_t most, bool rounded = true, bool whole = false)
 {
-    const axis scale = axis::over(low, high, most, rounded);
+    const axis scale = axis::over(low, high, most, rounded, whole);
     std::string result;
     for (const double tick : scale.ticks) result += (result.empty() ? "" : " ") + scale.name(tick);
+    return result;
+}
+
+/// The texts below the lowest line of a chart, from left to right: the names of its ticks along the x axis.
+std::string x_ticks(const std::vector<double>& xs)
+{
+    const std::string picture = svg(chart{.all = {{"", xs, std::vector<double>(xs.size(), 1.0)}}});
+    CHECK(fault(picture) == "");
+    std::string result;
+    for (std::size_t at = picture.find("text-anchor=\"middle\""); at != std::string::npos;
+         at = picture.find("text-anchor=\"middle\"", at + 1)) {
+        const std::size_t begin = picture.find('>', at) + 1;
+        result += (result.empty() ? "" : " ") + picture.substr(begin, picture.find('<', begin) - begin);
+    }
+    return result;
+}
+
+/// A number in a chart: its place, and how large it is.
+struct written {
+    double x, y, width, height;
+};
+
+/// The numbers above bars, as boxes, in the widest of the fonts.
+std::vector<written> values(const std::string& picture)
+{
+    std::vector<written> result;
+    const auto after = [](const std::string& text, const std::string& key) {
+        return std::stod(text.substr(text.find(key) + key.size()));
+    };
+    for (std::size_t at = picture.find("</rect>\n<text"); at != std::string::npos;
+         at = picture.find("</rect>\n<text", at + 1)) {
+        const std::string text = picture.substr(at + 8, picture.find("</text>", at) - at - 8);
+        const std::string name = text.substr(text.rfind('>') + 1);
+        const double size = text.find("font-size: 10px") == std::string::npos ? 12 : 10;
+        double width = 0;
+        for (const char c : name) width += size * (c == '.' ? 0.318 : 0.636);  // DejaVu Sans
+        if (text.find("rotate(-90)") == std::string::npos) {
+            result.push_back(
+                {after(text, " x=\"") - width / 2, after(text, " y=\"") - 0.75 * size, width, 0.75 * size});
+        } else {
+            const std::size_t place = text.find("translate(") + 10;
+            const double x = std::stod(text.substr(place)), y = std::stod(text.substr(text.find(' ', place)));
+            result.push_back({x - 0.75 * size, y - width, 0.75 * size, width});
+        }
+    }
     return result;
 }
 
@@ -42,9 +87,32 @@ TEST_CASE("ticks are at round numbers")
     CHECK(ticks(-1'500'000, 0, 2) == "-2\u202F000\u202F000 -1\u202F000\u202F000 0");
     CHECK(ticks(0, 3e9, 3) == "0 1e+09 2e+09 3e+09");
     CHECK(ticks(0.03, 0.45, 2, false) == "0.2 0.4");
-    CHECK(ticks(1, 1, 4) == "0.90 0.95 1.00 1.05 1.10");  // one value: some room around it
-    CHECK(ticks(0, 0, 2) == "-0.5 0.0 0.5");
+    CHECK(ticks(1, 1, 4) == "0.90 0.95 1.00 1.05 1.10");                            // one value: some room around it
+    CHECK(ticks(0, 0, 2) == "0.0 0.5 1.0");                                         // nothing is below 0
     CHECK(ticks(std::numeric_limits<double>::infinity(), -1, 2) == "0.0 0.5 1.0");  // no values
+}
+
+TEST_CASE("ticks of whole numbers are whole, each of a few has one, and the last is not far from one")
+{
+    CHECK(ticks(1, 3, 8, false, true) == "1 2 3");
+    CHECK(ticks(1, 3, 8, false) == "1.0 1.5 2.0 2.5 3.0");
+    CHECK(ticks(4, 4, 8, true, true) == "3 4 5");
+    CHECK(x_ticks({1}) == "0 1 2");
+    CHECK(x_ticks({1, 2}) == "1 2");
+    CHECK(x_ticks({1, 2, 3}) == "1 2 3");
+    CHECK(x_ticks({1, 2, 2.5, 3}) == "1.0 1.5 2.0 2.5 3.0");
+    CHECK(x_ticks({1, 2, 3, 4, 5, 6, 7}) == "0 1 2 3 4 5 6 7");
+    CHECK(x_ticks({1, 6, 11}) == "0 1 2 3 4 5 6 7 8 9 10 11");
+    CHECK(x_ticks({1, 20, 39}) == "0 10 20 30 40");
+    CHECK(x_ticks({454, 908, 5902}) == "0 1000 2000 3000 4000 5000 6000");
+    CHECK(x_ticks({454, 908, 5448}) == "0 1000 2000 3000 4000 5000");
+}
+
+TEST_CASE("a model that has learned nothing yet: the axis of its BLEU begins at 0")
+{
+    const std::string picture = svg(chart{.all = {{"additive", {1, 2, 3}, {0, 0, 0}}}});
+    CHECK(count(picture, ">-") == 0);
+    CHECK(count(picture, ">1.0</text>") == 1);
 }
 
 TEST_CASE("lines: a path, and a tooltip at each point")
@@ -139,6 +207,48 @@ TEST_CASE("groups: bars and lines over names")
     CHECK(count(bars, "rotate(-45)") == 0);
     picture.groups[0] = std::string(70, 'x');
     CHECK(count(svg(picture), "rotate(-45)") == 2);
+}
+
+TEST_CASE("numbers above bars do not touch, and are left out only where there is no room at all")
+{
+    std::size_t upright = 0;
+    for (std::size_t systems = 1; systems <= 9; ++systems)
+        for (std::size_t groups = 1; groups <= 8; ++groups)
+            for (const double top : {44.4, 100.0}) {
+                chart picture{
+                    .y_label = "BLEU", .all = {}, .groups = std::vector<std::string>(groups, "g"), .bars = true};
+                for (std::size_t n = 0; n < systems; ++n)
+                    picture.all.push_back(
+                        {"system", {}, std::vector<double>(groups, top - 0.3 * static_cast<double>(n))});
+                picture.all[0].ys[0] = top;
+                const std::string text = svg(picture);
+                CHECK(fault(text) == "");
+                const std::vector<written> all = values(text);
+                CAPTURE(systems);
+                CAPTURE(groups);
+                CAPTURE(top);
+                upright += count(text, "rotate(-90)");
+                if (systems * groups <= 40) CHECK(all.size() == systems * groups);
+                bool touching = false;
+                for (std::size_t i = 0; i < all.size(); ++i) {
+                    CHECK(all[i].y > 20 + 20);  // below the legend
+                    for (std::size_t j = i + 1; j < all.size(); ++j)
+                        touching =
+                            touching ||
+                            (all[i].x < all[j].x + all[j].width + 1.5 && all[j].x < all[i].x + all[i].width + 1.5 &&
+                             all[i].y < all[j].y + all[j].height && all[j].y < all[i].y + all[i].height);
+                }
+                CHECK_FALSE(touching);
+            }
+    CHECK(upright > 0);
+    // Numbers below the axis stay above the groups' names.
+    const chart negative{.all = {{"a", {}, {-10}}}, .groups = {"name"}, .bars = true};
+    const std::string text = svg(negative);
+    const std::size_t name = text.find(">name</text>");
+    REQUIRE(name != std::string::npos);
+    const std::size_t y = text.rfind(" y=\"", name);
+    REQUIRE(values(text).size() == 1);
+    CHECK(values(text)[0].y + values(text)[0].height < std::stod(text.substr(y + 4)) - 9);
 }
 
 TEST_CASE("hostile and right-to-left names; an empty chart; many series")

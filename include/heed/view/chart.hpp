@@ -58,12 +58,14 @@ struct axis {
     std::vector<double> ticks = {};
 
     /// For values from `low` to `high`, about `most` ticks, and no fewer than two. `rounded`: it begins and ends at a
-    /// tick.
-    static axis over(double low, double high, std::size_t most, bool rounded)
+    /// tick; else no value is more than half a step beyond the last one. `whole`: all values are whole, as epochs are,
+    /// and so are the ticks.
+    static axis over(double low, double high, std::size_t most, bool rounded, bool whole = false)
     {
         if (!(low <= high)) low = 0, high = 1;  // no values
-        if (high - low <= 1e-12 * std::max(std::abs(low), std::abs(high)) || high == low) {
-            const double around = low == 0 ? 0.5 : 0.1 * std::abs(low);
+        if (low == 0 && high == 0) high = 1;    // nothing is below 0 because all is 0
+        if (high - low <= 1e-12 * std::max(std::abs(low), std::abs(high))) {
+            const double around = whole ? 1 : 0.1 * std::abs(low);
             low -= around, high += around;
         }
         axis result{low, high, 0, {}};
@@ -71,14 +73,15 @@ struct axis {
         result.step = std::pow(10, std::floor(std::log10(least)));
         for (const double factor : {2.0, 2.5, 2.0})  // 1, 2, 5, 10
             if (result.step < least * (1 - 1e-9)) result.step *= factor;
-        if (rounded) {
-            result.low = std::floor(low / result.step + 1e-9) * result.step;
+        if (whole) result.step = std::max(1.0, result.step);
+        const double last = std::floor(result.high / result.step + 1e-9) * result.step;
+        if (rounded) result.low = std::floor(low / result.step + 1e-9) * result.step;
+        if (rounded || high - last > (0.5 + 1e-9) * result.step)
             result.high = std::ceil(high / result.step - 1e-9) * result.step;
-        }
-        const double first = std::ceil(result.low / result.step - 1e-9);
-        const double last = std::floor(result.high / result.step + 1e-9);
-        for (double n = first; n <= last; ++n) result.ticks.push_back(n == 0 ? 0 : n * result.step);
-        return result.ticks.size() < 2 && most < 20 ? over(low, high, 2 * most, rounded) : result;
+        const double begin = std::ceil(result.low / result.step - 1e-9);
+        const double end = std::floor(result.high / result.step + 1e-9);
+        for (double n = begin; n <= end; ++n) result.ticks.push_back(n == 0 ? 0 : n * result.step);
+        return result.ticks.size() < 2 && most < 20 ? over(low, high, 2 * most, rounded, whole) : result;
     }
 
     /// What a tick is called: as many decimals as the ticks need, thousands set apart from 10 000 on.
@@ -194,6 +197,7 @@ public:
     explicit chart_drawing(const chart& picture) : picture_(picture), groups_(picture.groups.size())
     {
         const bool grouped = groups_ > 0;
+        bool whole_xs = true;
         constexpr double infinity = std::numeric_limits<double>::infinity();
         double x_low = infinity, x_high = -infinity, y_low = infinity, y_high = -infinity;
         for (const series& line : picture.all)
@@ -201,6 +205,7 @@ public:
                 const double x = grouped ? 0 : line.xs[i];
                 if (!std::isfinite(x) || !std::isfinite(line.ys[i])) continue;
                 x_low = std::min(x_low, x), x_high = std::max(x_high, x);
+                whole_xs = whole_xs && std::floor(x) == x;
                 whole_ = whole_ && std::floor(line.ys[i]) == line.ys[i];
                 y_low = std::min(y_low, line.ys[i]), y_high = std::max(y_high, line.ys[i]);
             }
@@ -217,10 +222,20 @@ public:
         for (const double tick : y_.ticks) widest = std::max(widest, 0.95 * width_of(y_.name(tick)));
         left_ = margin + widest + 8;
         right_ = std::max(left_ + 40, picture.width - margin - 6);
-        x_ = axis::over(x_low, x_high, static_cast<std::size_t>(std::clamp((right_ - left_) / 85, 2.0, 12.0)), false);
+        const double wide = right_ - left_;
+        // A tick for each of a few epochs; else a tick for every 85 pixels or so.
+        const bool each = whole_xs && x_high - x_low <= std::min(20.0, wide / 34) && std::abs(x_high) < 1000;
+        x_ = axis::over(x_low, x_high, static_cast<std::size_t>(each ? 20 : std::clamp(wide / 85, 2.0, 12.0)), false,
+                        whole_xs);
 
         for (const std::string& group : picture.groups) widest_group_ = std::max(widest_group_, width_of(group));
         if (grouped && widest_group_ > share()) bottom_ -= std::min(110.0, 0.7072 * widest_group_);
+        if (picture.bars) {
+            labels_ = labels_for(bar_width());
+            top_ += std::max(0.0, labels_.height() - (down(y_high) - top_));
+            if (y_low < 0) below_ = std::max(0.0, labels_.height() - (bottom_ - down(y_low)) - 6);
+            bottom_ -= below_;
+        }
         bottom_ = std::max(bottom_, top_ + 40);
     }
 
@@ -288,10 +303,11 @@ private:
             }
         for (std::size_t group = 0; group < groups_; ++group) {
             if (widest_group_ <= share()) {
-                result_ += chart_text(picture_.groups[group], centre(group), bottom_ + 19, 0, " class=\"tick\"");
+                result_ +=
+                    chart_text(picture_.groups[group], centre(group), bottom_ + below_ + 19, 0, " class=\"tick\"");
                 continue;
             }
-            const std::string place = number(centre(group) + 4) + " " + number(bottom_ + 14);
+            const std::string place = number(centre(group) + 4) + " " + number(bottom_ + below_ + 14);
             result_ += chart_text(picture_.groups[group], 0, 0, 1,
                                   " class=\"tick\" transform=\"translate(" + place + ") rotate(-45)\"");
         }
@@ -341,12 +357,48 @@ private:
                        "\"/>\n" + dots;
     }
 
+    /// What a bar's value is called.
+    std::string value_name(double value) const { return fixed(value, whole_ ? 0 : y_.step < 0.5 ? 2 : 1); }
+
+    /// How a number is written above its bar, so that it does not touch its neighbours': large, small, upright, or not
+    /// at all. One way for all bars, and the room that it takes.
+    struct value_labels {
+        double size = 12, width = 0;
+        bool upright = false;
+        double height() const { return size == 0 ? 0 : (upright ? width : 0.8 * size) + 5; }
+    };
+
+    value_labels labels_for(double bar) const
+    {
+        double widest = 0;
+        for (const series& line : picture_.all)
+            for (const double value : line.ys)
+                if (std::isfinite(value)) widest = std::max(widest, width_of_number(value_name(value)));
+        for (const double size : {12.0, 10.0})
+            if (widest * size + 4 <= bar) return {size, widest * size, false};
+        for (const double size : {12.0, 10.0})
+            if (size + 1 <= bar) return {size, widest * size, true};
+        return {0, 0, false};
+    }
+
+    /// At a size of one pixel, in the widest of the fonts.
+    static double width_of_number(std::string_view name)
+    {
+        double width = 0;
+        for (const char c : name) width += c == '.' ? 0.32 : 0.64;
+        return width;
+    }
+
+    double bar_width() const
+    {
+        return std::min(44.0, 0.82 * share() / static_cast<double>(std::max<std::size_t>(1, picture_.all.size())));
+    }
+
     void bars(std::size_t n)
     {
         const series& line = picture_.all[n];
         const auto count = static_cast<double>(picture_.all.size());
-        const double width = std::min(44.0, 0.82 * share() / count), thickness = width > 5 ? width - 2 : 0.85 * width;
-        const int decimals = whole_ ? 0 : y_.step < 0.5 ? 2 : 1;
+        const double width = bar_width(), thickness = width > 5 ? width - 2 : 0.85 * width;
         for (std::size_t group = 0; group < groups_; ++group) {
             const double value = line.ys[group];
             if (!std::isfinite(value)) continue;
@@ -355,17 +407,25 @@ private:
             result_ += "<rect x=\"" + number(x) + "\" y=\"" + number(from) + "\" width=\"" + number(thickness) +
                        "\" height=\"" + number(std::max(0.5, to - from), 2) + "\" rx=\"1.5\" " + fill(n, "bar ") + ">" +
                        tooltip(line, group) + "</rect>\n";
-            const std::string name = fixed(value, decimals);
-            if (0.85 * width_of(name) <= width + 2)
-                result_ += chart_text(name, x + thickness / 2, value < 0 ? to + 13 : from - 5, 0, " class=\"tick\"");
+            const double middle = x + thickness / 2, size = labels_.size;
+            if (size == 0) continue;
+            const std::string look = std::string(" class=\"tick\"") + (size < 12 ? " style=\"font-size: 10px\"" : "");
+            if (labels_.upright)
+                result_ += chart_text(value_name(value), 0, 0, value < 0 ? 1 : -1,
+                                      look + " transform=\"translate(" + number(middle + 0.36 * size) + " " +
+                                          number(value < 0 ? to + 4 : from - 4) + ") rotate(-90)\"");
+            else
+                result_ += chart_text(value_name(value), middle, value < 0 ? to + 1 + size : from - 5, 0, look);
         }
     }
 
     const chart& picture_;
     std::size_t groups_;
     double left_ = 0, right_ = 0, top_ = 0, bottom_ = 0, widest_group_ = 0;
+    double below_ = 0;   // room for numbers under bars
     bool whole_ = true;  // all ys
     axis x_, y_;
+    value_labels labels_;
     std::string result_, hits_;
 };
 
