@@ -152,21 +152,43 @@ TEST_CASE("svg: a cell for each visible weight, with its tooltip, and a square f
     CHECK(count(plain, "class=\"title\"") == 0);
 }
 
-TEST_CASE("svg: the darker, the greater the weight")
+TEST_CASE("svg: the more ink, the greater the weight")
 {
     const words one{"a"};
-    const auto colour = [&](float weight) {
+    const auto cell = [&](float weight) {
         const std::vector<float> weights{weight};
         const std::string picture = svg(alignment{weights, one, one});
-        const std::size_t cell = picture.find("class=\"cell\"");
-        REQUIRE(cell != std::string::npos);
-        return picture.substr(picture.find("fill=\"#", cell) + 7, 6);
+        const std::size_t at = picture.find("<rect class=\"cell");
+        REQUIRE(at != std::string::npos);
+        return picture.substr(at, picture.find(" x=", at) - at);
     };
-    CHECK(colour(1.0f) == "14181f");
-    CHECK(colour(0.5f) < colour(0.25f));
-    CHECK(colour(0.75f) < colour(0.5f));
-    CHECK(colour(7.0f) == colour(1.0f));
-    CHECK(colour(0.01f) < "f1f3f5");
+    CHECK(cell(1.0f) == "<rect class=\"cell\" fill=\"#14181f\"");
+    CHECK(cell(7.0f) == cell(1.0f));
+    CHECK(cell(0.5f) == cell(1.0f) + " fill-opacity=\"0.500\"");
+    CHECK(cell(0.01f) == cell(1.0f) + " fill-opacity=\"0.010\"");
+    CHECK(cell(std::numeric_limits<float>::quiet_NaN()) == "<rect class=\"cell bad\" fill=\"#ffa8a8\"");
+}
+
+TEST_CASE("svg: whatever has a colour has one in the dark, too")
+{
+    const example e;
+    std::vector<float> weights = e.weights;
+    weights[0] = std::numeric_limits<float>::quiet_NaN();
+    const std::string picture = svg(alignment{weights, e.source, e.target, e.gold, "104"});
+    const std::size_t media = picture.find("@media (prefers-color-scheme: dark) {");
+    REQUIRE(media != std::string::npos);
+    const std::string dark = picture.substr(media, picture.find("</style>") - media);
+    for (const char* name : {"paper", "empty", "cell", "bad", "gold", "from", "to"}) {
+        CHECK_MESSAGE(count(dark, ".alignment ." + std::string(name) + " { ") == 1, name);
+        CHECK_MESSAGE(picture.find(name, picture.find("</style>")) != std::string::npos, name);
+    }
+    CHECK(count(dark, ".alignment text { fill: ") == 1);
+    CHECK(count(dark, ".alignment text.title { fill: ") == 1);
+    CHECK(count(dark, ".alignment .legend text { fill: ") == 1);
+    // Nothing is drawn that the style sheet does not know.
+    for (std::size_t at = picture.find(" fill=\"#"); at != std::string::npos; at = picture.find(" fill=\"#", at + 1))
+        CHECK(picture.substr(picture.rfind('<', at), at - picture.rfind('<', at)).find(" class=\"") !=
+              std::string::npos);
 }
 
 TEST_CASE("svg: hostile and right-to-left words")

@@ -3,15 +3,13 @@
 
 #include <heed/text/utf8.hpp>
 
-#include <algorithm>
 #include <array>
 #include <charconv>
-#include <cmath>
 #include <cstddef>
 #include <string>
 #include <string_view>
 
-// What all of heed's pictures are drawn with: numbers, escaped text, widths, colours.
+// What all of heed's pictures are drawn with: numbers, escaped text, widths.
 namespace heed::view::detail {
 
 // Measures in pixels. The widths of words are estimates, on the generous side: no font is at hand to ask.
@@ -59,20 +57,6 @@ inline std::string escaped(std::string_view raw)
 inline std::string direction(std::string_view text)
 {
     return text::is_right_to_left(text) ? " direction=\"rtl\" unicode-bidi=\"embed\"" : "";
-}
-
-/// From the paper of an empty cell (0) to ink (1).
-inline std::string grey(double weight)
-{
-    constexpr std::array<double, 3> paper{241, 243, 245}, ink{20, 24, 31};
-    const double amount = std::clamp(weight, 0.0, 1.0);
-    std::string colour = "#";
-    for (std::size_t i = 0; i < 3; ++i) {
-        const auto value = static_cast<unsigned>(std::lround(paper[i] + amount * (ink[i] - paper[i])));
-        colour += "0123456789abcdef"[value / 16];
-        colour += "0123456789abcdef"[value % 16];
-    }
-    return colour;
 }
 
 inline double width_of(std::string_view word) { return column_width * static_cast<double>(text::display_width(word)); }

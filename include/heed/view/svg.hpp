@@ -70,22 +70,48 @@ inline std::string square(std::size_t row, std::size_t column)
            "\" rx=\"" + number(corner) + "\"";
 }
 
+/// From the paper of an empty cell to ink, light or dark as the reader's browser is; light where nobody asks.
 inline constexpr std::string_view style = R"(<style>
-text { font: 13px 'DejaVu Sans', 'Noto Sans', system-ui, sans-serif; fill: #343a40; }
-text.title { font-weight: 600; fill: #14181f; }
-.legend text { font-size: 11px; fill: #868e96; }
-.cell:hover { stroke: #4dabf7; stroke-width: 2; }
-.gold { fill: none; stroke: #f76707; stroke-width: 2; pointer-events: none; }
+.alignment text { font: 13px 'DejaVu Sans', 'Noto Sans', system-ui, sans-serif; fill: #343a40; }
+.alignment text.title { font-weight: 600; fill: #14181f; }
+.alignment .legend text { font-size: 11px; fill: #6b737c; }
+.alignment .cell:hover { stroke: #4dabf7; stroke-width: 2; }
+.alignment .gold { fill: none; stroke: #f76707; stroke-width: 2; pointer-events: none; }
+@media (prefers-color-scheme: dark) {
+.alignment .paper { fill: #1a1b1e; }
+.alignment text { fill: #ced4da; }
+.alignment text.title { fill: #f1f3f5; }
+.alignment .legend text { fill: #a0a7af; }
+.alignment .empty { fill: #2a2d32; }
+.alignment .cell { fill: #f1f3f5; }
+.alignment .bad { fill: #b33a3a; }
+.alignment .gold { stroke: #ff922b; }
+.alignment .from { stop-color: #2a2d32; }
+.alignment .to { stop-color: #f1f3f5; }
+}
 </style>
 )";
+
+/// Colours as attributes, for those who draw without style sheets.
+inline constexpr std::string_view paper = "#f1f3f5", ink = "#14181f", bad = "#ffa8a8";
 
 /// What an empty cell looks like, and the legend's scale.
 inline std::string definitions()
 {
+    const std::string light(paper), dark(ink);
     return "<defs>\n<pattern id=\"cells\" width=\"" + number(cell) + "\" height=\"" + number(cell) +
-           "\" patternUnits=\"userSpaceOnUse\"><rect " + square(0, 0) + " fill=\"" + grey(0) +
-           "\"/></pattern>\n<linearGradient id=\"scale\"><stop offset=\"0\" stop-color=\"" + grey(0) +
-           "\"/><stop offset=\"1\" stop-color=\"" + grey(1) + "\"/></linearGradient>\n</defs>\n";
+           "\" patternUnits=\"userSpaceOnUse\"><rect class=\"empty\" " + square(0, 0) + " fill=\"" + light +
+           "\"/></pattern>\n<linearGradient id=\"scale\"><stop class=\"from\" offset=\"0\" stop-color=\"" + light +
+           "\"/><stop class=\"to\" offset=\"1\" stop-color=\"" + dark + "\"/></linearGradient>\n</defs>\n";
+}
+
+/// How a cell is filled: with so much ink.
+inline std::string filled(float weight)
+{
+    if (!std::isfinite(weight)) return "class=\"cell bad\" fill=\"" + std::string(bad) + "\"";
+    const double amount = std::clamp(static_cast<double>(weight), 0.0, 1.0);
+    return "class=\"cell\" fill=\"" + std::string(ink) + "\"" +
+           (amount < 1 ? " fill-opacity=\"" + number(amount, 3) + "\"" : "");
 }
 
 inline std::string draw(const alignment& picture, const layout& place)
@@ -111,8 +137,7 @@ inline std::string draw(const alignment& picture, const layout& place)
         for (std::size_t column = 0; column < picture.source.size(); ++column) {
             const float weight = picture.weight(row, column);
             if (weight < 0.005f) continue;  // "0.00"
-            result += "<rect class=\"cell\" " + square(row, column) + " fill=\"" +
-                      (std::isfinite(weight) ? grey(static_cast<double>(weight)) : "#ffa8a8") + "\">" +
+            result += "<rect " + filled(weight) + " " + square(row, column) + ">" +
                       tooltip(picture.target[row], picture.source[column], weight) + "</rect>\n";
         }
     for (std::size_t row = 0; row < picture.target.size(); ++row)
@@ -137,7 +162,8 @@ inline std::string legend(bool gold)
 
 /// Alignments as one self-contained SVG file, one below the other: source words along the top, target words at the
 /// left, the darker the greater the weight; gold links as outlined squares. A cell's tooltip says what it shows
-/// ("drei ← three: 0.93"). It brings its own white background, so it reads the same on a dark page.
+/// ("drei ← three: 0.93"). It brings its own background, light or dark as the reader's browser is; light where nobody
+/// asks. In the dark, the lighter the greater the weight.
 /// Throws shape_error if the parts of an alignment do not fit, before anything is drawn.
 inline std::string svg(std::span<const alignment> pictures)
 {
@@ -156,10 +182,11 @@ inline std::string svg(std::span<const alignment> pictures)
     height = std::max(0.0, height - between) + legend_height;
 
     const std::string size_x = number(width + 2 * detail::margin), size_y = number(height + 2 * detail::margin);
-    std::string result = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + size_x + "\" height=\"" + size_y +
-                         "\" viewBox=\"0 0 " + size_x + " " + size_y +
+    std::string result = "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"alignment\" width=\"" + size_x +
+                         "\" height=\"" + size_y + "\" viewBox=\"0 0 " + size_x + " " + size_y +
                          "\" role=\"img\" aria-label=\"Attention weights\">\n" + std::string(detail::style) +
-                         detail::definitions() + "<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n";
+                         detail::definitions() +
+                         "<rect class=\"paper\" width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n";
     double y = detail::margin;
     const auto place_at = [&result, &y](const std::string& what, const char* more = "") {
         result += std::string("<g") + more + " transform=\"translate(" + number(detail::margin) + " " + number(y) +
