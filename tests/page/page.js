@@ -251,6 +251,15 @@ try {
     equal(matrices[1].scrollLeft, 0, 'and back');
     document.activeElement.blur();
 
+    // Matrices that stand side by side are at the same height, though one translation is longer.
+    all('#systems button')[0].click();
+    const [left, right] = cards(), top = element => element.getBoundingClientRect().top;
+    check(left.querySelectorAll('.words')[1].children.length > right.querySelectorAll('.words')[1].children.length + 40, 'long and short');
+    equal(top(left) === top(right), innerWidth > 1000, 'side by side where there is room');
+    check(top(left) !== top(right) || Math.abs(top(left.querySelector('.paper')) - top(right.querySelector('.paper'))) < 0.1,
+        'matrices at the same height');
+    all('#systems button')[0].click();
+
     // Hostile words, and words from right to left.
     go(3);
     equal(source('additive')[4].textContent, '<\/script><script>window.hacked=1<\/script>', 'a word is a word');
@@ -265,6 +274,7 @@ try {
     equal(all('img, main script').length, 0, 'no markup out of words');
     go(4);
     check(readout('additive') === 'No attention weights.' && readout('fine-grained') === 'No translation.', 'nothing to show');
+    equal(all('.role').map(role => role.textContent).join(), 'Source,Translation,Source,Translation', 'nothing is no reference');
 
     // Colours, names, and room.
     const themes = [0, 1, 2].map(() => { $('theme').click(); return document.documentElement.dataset.theme; });

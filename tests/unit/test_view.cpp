@@ -162,11 +162,15 @@ TEST_CASE("svg: the more ink, the greater the weight")
         REQUIRE(at != std::string::npos);
         return picture.substr(at, picture.find(" x=", at) - at);
     };
-    CHECK(cell(1.0f) == "<rect class=\"cell\" fill=\"#14181f\"");
+    CHECK(cell(1.0f) == "<rect class=\"cell\"");
     CHECK(cell(7.0f) == cell(1.0f));
-    CHECK(cell(0.5f) == cell(1.0f) + " fill-opacity=\"0.500\"");
-    CHECK(cell(0.01f) == cell(1.0f) + " fill-opacity=\"0.010\"");
+    CHECK(cell(0.5f) == cell(1.0f) + " fill-opacity=\".5\"");
+    CHECK(cell(0.256f) == cell(1.0f) + " fill-opacity=\".256\"");
+    CHECK(cell(0.01f) == cell(1.0f) + " fill-opacity=\".01\"");
     CHECK(cell(std::numeric_limits<float>::quiet_NaN()) == "<rect class=\"cell bad\" fill=\"#ffa8a8\"");
+    const std::vector<float> half{0.5f};
+    const std::string picture = svg(alignment{half, one, one});
+    CHECK(picture.find("<g class=\"ink\" fill=\"#14181f\">") < picture.find("<rect class=\"cell"));
 }
 
 TEST_CASE("svg: whatever has a colour has one in the dark, too")
@@ -178,13 +182,13 @@ TEST_CASE("svg: whatever has a colour has one in the dark, too")
     const std::size_t media = picture.find("@media (prefers-color-scheme: dark) {");
     REQUIRE(media != std::string::npos);
     const std::string dark = picture.substr(media, picture.find("</style>") - media);
-    for (const char* name : {"paper", "empty", "cell", "bad", "gold", "from", "to"}) {
-        CHECK_MESSAGE(count(dark, ".alignment ." + std::string(name) + " { ") == 1, name);
+    for (const char* name : {"paper", "empty", "ink", "bad", "gold", "from", "to"}) {
+        CHECK_MESSAGE(count(dark, ".heed ." + std::string(name) + " { ") == 1, name);
         CHECK_MESSAGE(picture.find(name, picture.find("</style>")) != std::string::npos, name);
     }
-    CHECK(count(dark, ".alignment text { fill: ") == 1);
-    CHECK(count(dark, ".alignment text.title { fill: ") == 1);
-    CHECK(count(dark, ".alignment .legend text { fill: ") == 1);
+    CHECK(count(dark, ".heed text { fill: ") == 1);
+    CHECK(count(dark, ".heed text.title { fill: ") == 1);
+    CHECK(count(dark, ".heed .legend text { fill: ") == 1);
     // Nothing is drawn that the style sheet does not know.
     for (std::size_t at = picture.find(" fill=\"#"); at != std::string::npos; at = picture.find(" fill=\"#", at + 1))
         CHECK(picture.substr(picture.rfind('<', at), at - picture.rfind('<', at)).find(" class=\"") !=

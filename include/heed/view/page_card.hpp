@@ -125,8 +125,8 @@ class Card {
         this.element.append(make('div', {class: 'head'}, make('h3', {dir: 'auto'}, this.title),
             make('span', {class: 'soft', dir: 'auto'}, this.out.note || '')));
         this.sourceWords = this.row('Source', this.source, 'source');
-        this.targetWords = this.row(this.gold || this.key === this.pair.reference.join('\0') ? 'Reference' : 'Translation',
-            this.target, 'target');
+        const reference = this.gold || this.target.length > 0 && this.key === this.pair.reference.join('\0');
+        this.targetWords = this.row(reference ? 'Reference' : 'Translation', this.target, 'target');
         if (!this.mean) {
             this.element.append(make('p', {class: 'readout'}, this.target.length ? 'No attention weights.' : 'No translation.'));
             return;

@@ -188,7 +188,7 @@ inline constexpr std::string_view page_matrix = R"js(
         else if (source >= 0)
             parts = [strong(this.source[source]), ' → ', ...pairs(this.target, j => this.weight(j, source))];
         else
-            parts = [this.gold ? 'Sure and possible links.' : 'Point at a word to see where the attention is.'];
+            parts = [this.gold ? 'Sure and possible links.' : 'Point at a word to see its attention.'];
         this.readout.replaceChildren(...parts);
     }
 }

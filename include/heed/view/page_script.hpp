@@ -60,7 +60,7 @@ const show = index => {
     if (gold && !hidden.has(-2)) cards.push(new Card(-2, pair, {words: pair.reference}, true));
     pair.systems.forEach((out, k) => { if (!hidden.has(k)) cards.push(new Card(k, pair, out, false)); });
     // Long sentences get wider cards, and fewer stand beside each other.
-    $('cards').style.setProperty('--least', `${Math.max(290, Math.min(440, 140 + 16 * pair.source.length))}px`);
+    $('cards').style.setProperty('--least', `${Math.max(270, Math.min(440, 140 + 16 * pair.source.length))}px`);
     $('cards').replaceChildren(...cards.map(card => card.element));
     redraw();
     clearTimeout(settled);  // browsers refuse addresses that change too often, as when a key is held down
@@ -153,7 +153,7 @@ new ResizeObserver(() => {
     const now = $('cards').clientWidth;
     if (now === lastWidth) return;
     lastWidth = now;
-    redraw();
+    requestAnimationFrame(redraw);  // not within what is being laid out
 }).observe($('cards'));
 
 if (data.sentences.length)

@@ -11,7 +11,7 @@ inline constexpr std::string_view page_style = R"css(
     --page: #f4f5f7; --card: #ffffff; --line: #e3e6ea; --text: #1f242c; --soft: #626b77; --cell: #eff1f4;
     --ink: 24 100 171; --gold: 217 72 15; --accent: #1971c2; --accent-soft: #e7f1fb; --bad: #ffa8a8; --on-deep: #ffffff;
     --shadow: 0 1px 2px rgb(0 0 0 / .05), 0 4px 16px rgb(0 0 0 / .04);
-    font: 15px/1.5 system-ui, 'Noto Sans', 'DejaVu Sans', sans-serif; color-scheme: light;
+    font: 15px/1.5 system-ui, 'Noto Sans', 'DejaVu Sans', sans-serif; color-scheme: light; scrollbar-gutter: stable;
 }
 :root[data-theme=dark] {
     --page: #14161a; --card: #1c1f25; --line: #30353e; --text: #e6e9ee; --soft: #98a2b0; --cell: #272b33;
@@ -40,8 +40,8 @@ h1 { font-size: 1.15rem; font-weight: 650; line-height: 1.3; }
 .button[aria-pressed=true] { background: var(--accent-soft); border-color: transparent; }
 .button[aria-pressed=false] { color: var(--soft); text-decoration: line-through; }
 
-nav { border-right: 1px solid var(--line); padding: .9rem .75rem; display: flex; flex-direction: column; gap: .6rem;
-    position: sticky; top: 0; height: 100vh; }
+nav { padding: .9rem .75rem; display: flex; flex-direction: column; gap: .6rem; position: sticky; top: 0;
+    align-self: start; max-height: 100vh; }
 #filter { width: 100%; padding: .35rem .65rem; border-radius: 8px; border: 1px solid var(--line); background: var(--card);
     font-size: .87rem; }
 #list { list-style: none; overflow-y: auto; flex: 1; border-radius: 8px; padding: 2px; }
@@ -53,20 +53,29 @@ nav { border-right: 1px solid var(--line); padding: .9rem .75rem; display: flex;
 #list li[aria-selected=true] { background: var(--accent-soft); color: var(--accent); font-weight: 550; }
 #list li[aria-selected=true] .n { color: inherit; }
 
-main { padding: 1rem 1.25rem 2rem; min-width: 0; }
+main { border-left: 1px solid var(--line); padding: 1rem 1.25rem 2rem; min-width: 0; }
 .bar { display: flex; flex-wrap: wrap; gap: .5rem; align-items: center; margin-bottom: .75rem; }
 h2 { font-size: 1rem; font-weight: 600; font-variant-numeric: tabular-nums; }
 #systems { display: flex; gap: .4rem; flex-wrap: wrap; margin-inline-start: auto; }
 #reference { margin-bottom: .75rem; }
-#cards { display: grid; gap: 1rem; grid-template-columns: repeat(auto-fit, minmax(min(100%, var(--least, 19.5rem)), 1fr)); align-items: start; }
+#cards { display: grid; gap: 1rem; grid-template-columns: repeat(auto-fit, minmax(min(100%, var(--least, 18rem)), 1fr)); align-items: start; }
 .card { background: var(--card); border: 1px solid var(--line); border-radius: 12px; padding: .9rem 1rem 1rem;
     box-shadow: var(--shadow); min-width: 0; }
+/* Side by side, what is the same stands at the same height, however many lines the words before it take. */
+@supports (grid-template-rows: subgrid) {
+    #cards { row-gap: 0; }
+    .card { display: grid; grid: subgrid / minmax(0, 1fr); grid-row: span 9; margin-bottom: 1rem; }
+    .card > .readout { grid-row: 6; }
+    .card > .matrix { grid-row: 7; }
+    .card > .views { grid-row: 8; align-self: start; }
+    .card > .legend { grid-row: 9; align-self: start; }
+}
 .card.gold { --ink: var(--gold); }
 .card > .head { display: flex; flex-wrap: wrap; gap: .1rem .8rem; align-items: baseline; justify-content: space-between; }
 h3 { font-size: 1rem; font-weight: 650; }
 .role { display: block; margin: .55rem 0 .1rem; color: var(--soft); font-size: .72rem; letter-spacing: .06em;
     text-transform: uppercase; }
-.words { display: flex; flex-wrap: wrap; gap: .2rem; }
+.words { display: flex; flex-wrap: wrap; gap: .2rem; align-content: start; }
 .words button { border: 0; border-radius: 6px; padding: .1rem .42rem; cursor: pointer; line-height: 1.45; max-width: 100%;
     overflow-wrap: anywhere; background: rgb(var(--ink) / var(--w, 0)); box-shadow: inset 0 0 0 1px var(--line); }
 .words button.shaded { box-shadow: none; }
@@ -120,9 +129,9 @@ kbd { font: inherit; font-size: .78rem; border: 1px solid var(--line); border-bo
 
 @media (max-width: 52rem) {
     body { grid-template: auto auto 1fr / minmax(0, 1fr); }
-    nav { position: static; height: auto; border-right: 0; border-bottom: 1px solid var(--line); }
+    nav { position: static; max-height: none; border-bottom: 1px solid var(--line); }
     #list { max-height: 9.5rem; }
-    main { padding: .8rem .75rem 1.5rem; }
+    main { border-left: 0; padding: .8rem .75rem 1.5rem; }
     header { padding: .7rem .75rem; }
 }
 @media (prefers-reduced-motion: no-preference) { .words button { transition: background-color .09s; } }

@@ -72,22 +72,22 @@ inline std::string square(std::size_t row, std::size_t column)
 
 /// From the paper of an empty cell to ink, light or dark as the reader's browser is; light where nobody asks.
 inline constexpr std::string_view style = R"(<style>
-.alignment text { font: 13px 'DejaVu Sans', 'Noto Sans', system-ui, sans-serif; fill: #343a40; }
-.alignment text.title { font-weight: 600; fill: #14181f; }
-.alignment .legend text { font-size: 11px; fill: #6b737c; }
-.alignment .cell:hover { stroke: #4dabf7; stroke-width: 2; }
-.alignment .gold { fill: none; stroke: #f76707; stroke-width: 2; pointer-events: none; }
+.heed text { font: 13px 'DejaVu Sans', 'Noto Sans', system-ui, sans-serif; fill: #343a40; }
+.heed text.title { font-weight: 600; fill: #14181f; }
+.heed .legend text { font-size: 11px; fill: #6b737c; }
+.heed .cell:hover { stroke: #4dabf7; stroke-width: 2; }
+.heed .gold { fill: none; stroke: #f76707; stroke-width: 2; pointer-events: none; }
 @media (prefers-color-scheme: dark) {
-.alignment .paper { fill: #1a1b1e; }
-.alignment text { fill: #ced4da; }
-.alignment text.title { fill: #f1f3f5; }
-.alignment .legend text { fill: #a0a7af; }
-.alignment .empty { fill: #2a2d32; }
-.alignment .cell { fill: #f1f3f5; }
-.alignment .bad { fill: #b33a3a; }
-.alignment .gold { stroke: #ff922b; }
-.alignment .from { stop-color: #2a2d32; }
-.alignment .to { stop-color: #f1f3f5; }
+.heed .paper { fill: #1a1b1e; }
+.heed text { fill: #ced4da; }
+.heed text.title { fill: #f1f3f5; }
+.heed .legend text { fill: #a0a7af; }
+.heed .empty { fill: #2a2d32; }
+.heed .ink { fill: #f1f3f5; }
+.heed .bad { fill: #b33a3a; }
+.heed .gold { stroke: #ff922b; }
+.heed .from { stop-color: #2a2d32; }
+.heed .to { stop-color: #f1f3f5; }
 }
 </style>
 )";
@@ -105,13 +105,13 @@ inline std::string definitions()
            "\"/><stop class=\"to\" offset=\"1\" stop-color=\"" + dark + "\"/></linearGradient>\n</defs>\n";
 }
 
-/// How a cell is filled: with so much ink.
+/// What sets a cell's look apart from that of full ink.
 inline std::string filled(float weight)
 {
-    if (!std::isfinite(weight)) return "class=\"cell bad\" fill=\"" + std::string(bad) + "\"";
-    const double amount = std::clamp(static_cast<double>(weight), 0.0, 1.0);
-    return "class=\"cell\" fill=\"" + std::string(ink) + "\"" +
-           (amount < 1 ? " fill-opacity=\"" + number(amount, 3) + "\"" : "");
+    if (!std::isfinite(weight)) return "class=\"cell bad\" fill=\"" + std::string(bad) + "\" ";
+    std::string amount = fixed(std::clamp(static_cast<double>(weight), 0.0, 1.0), 3);
+    amount.erase(amount.find_last_not_of('0') + 1);
+    return amount == "1." ? "class=\"cell\" " : "class=\"cell\" fill-opacity=\"" + amount.substr(1) + "\" ";
 }
 
 inline std::string draw(const alignment& picture, const layout& place)
@@ -132,14 +132,15 @@ inline std::string draw(const alignment& picture, const layout& place)
 
     // All cells as paper, in one element; ink where it would be seen.
     result += "<rect width=\"" + number(columns * cell) + "\" height=\"" + number(rows * cell) +
-              "\" fill=\"url(#cells)\"/>\n";
+              "\" fill=\"url(#cells)\"/>\n<g class=\"ink\" fill=\"" + std::string(ink) + "\">\n";
     for (std::size_t row = 0; row < picture.target.size(); ++row)
         for (std::size_t column = 0; column < picture.source.size(); ++column) {
             const float weight = picture.weight(row, column);
             if (weight < 0.005f) continue;  // "0.00"
-            result += "<rect " + filled(weight) + " " + square(row, column) + ">" +
+            result += "<rect " + filled(weight) + square(row, column) + ">" +
                       tooltip(picture.target[row], picture.source[column], weight) + "</rect>\n";
         }
+    result += "</g>\n";
     for (std::size_t row = 0; row < picture.target.size(); ++row)
         for (std::size_t column = 0; column < picture.source.size(); ++column)
             if (picture.is_gold(row, column)) result += "<rect class=\"gold\" " + square(row, column) + "/>\n";
@@ -182,8 +183,8 @@ inline std::string svg(std::span<const alignment> pictures)
     height = std::max(0.0, height - between) + legend_height;
 
     const std::string size_x = number(width + 2 * detail::margin), size_y = number(height + 2 * detail::margin);
-    std::string result = "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"alignment\" width=\"" + size_x +
-                         "\" height=\"" + size_y + "\" viewBox=\"0 0 " + size_x + " " + size_y +
+    std::string result = "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"heed\" width=\"" + size_x + "\" height=\"" +
+                         size_y + "\" viewBox=\"0 0 " + size_x + " " + size_y +
                          "\" role=\"img\" aria-label=\"Attention weights\">\n" + std::string(detail::style) +
                          detail::definitions() +
                          "<rect class=\"paper\" width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n";
