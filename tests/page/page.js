@@ -158,6 +158,7 @@ try {
     check($('next').disabled, 'nothing comes after the last');
     const last = list[count - 1].getBoundingClientRect(), view = $('list').getBoundingClientRect();
     check(last.top >= view.top && last.bottom <= view.bottom + 1, 'the chosen sentence is in view in the list');
+    check(innerWidth < 1000 || last.bottom < innerHeight, 'and on the screen');
     list[1].click();
     equal(where(), 'Sentence 2 of 17', 'a click in the list');
     equal($('reference').textContent, 'ReferenceZwei Männer stehen am Herd und bereiten Essen zu .', 'the reference without gold links');
@@ -193,6 +194,8 @@ try {
     const keysShown = () => $('help').offsetHeight > 0 && $('keys').getAttribute('aria-expanded') === 'true';
     check(!keysShown(), 'keys are hidden at first');
     $('keys').click();
+    await moment(100);
+    check(innerWidth < 1000 || document.querySelector('nav').getBoundingClientRect().bottom <= innerHeight, 'the list keeps on the screen');
     check(keysShown() && $('help').textContent.includes('Esc'), 'the button shows the keys');
     key(document.body, 'Escape');
     check(!keysShown(), 'Escape hides them');

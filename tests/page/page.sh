@@ -32,7 +32,7 @@ open()
 {
     # Its sandbox wants rights that containers do not give; the page is our own.
     HOME=$directory timeout 240 "$browser" --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --no-first-run \
-        --disable-background-networking --user-data-dir="$directory/profile$2" --window-size="$2,900" \
+        --disable-background-networking --user-data-dir="$directory/profile$2" --window-size="$2,500" \
         --virtual-time-budget=20000 --enable-logging=stderr --dump-dom "file://$directory/$1" \
         >"$directory/dom" 2>"$directory/log" || {
         echo "FAILED: $browser ended with $?" && tail -n 20 "$directory/log"

@@ -148,6 +148,10 @@ $('theme').addEventListener('click', () => {
 });
 setTheme();
 
+// The list of sentences ends where the window does.
+const header = document.querySelector('header');
+new ResizeObserver(() => root.style.setProperty('--head', `${header.offsetHeight}px`)).observe(header);
+
 let lastWidth = 0;
 new ResizeObserver(() => {
     const now = $('cards').clientWidth;

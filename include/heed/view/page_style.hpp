@@ -41,7 +41,7 @@ h1 { font-size: 1.15rem; font-weight: 650; line-height: 1.3; }
 .button[aria-pressed=false] { color: var(--soft); text-decoration: line-through; }
 
 nav { padding: .9rem .75rem; display: flex; flex-direction: column; gap: .6rem; position: sticky; top: 0;
-    align-self: start; max-height: 100vh; }
+    align-self: start; max-height: calc(100vh - var(--head, 4rem)); }
 #filter { width: 100%; padding: .35rem .65rem; border-radius: 8px; border: 1px solid var(--line); background: var(--card);
     font-size: .87rem; }
 #list { list-style: none; overflow-y: auto; flex: 1; border-radius: 8px; padding: 2px; }
