@@ -121,24 +121,25 @@ struct lengths_command : command {
                        {"reference", golden.name},
                        {"lengths_of", measured.name},
                        {"systems", json::array()}};
-        heed::view::chart chart{.x_label = source.empty() ? "words of the reference" : "words of the source sentence",
+        heed::view::chart chart{.x_label = source.empty() ? "words of the reference (sentences)"
+                                                          : "words of the source (sentences)",
                                 .y_label = "BLEU",
-                                .all = {},
-                                .bars = true};
+                                .all = {}};
         for (const corpus& system : read(systems)) {
             require_as_many(system.name, system.lines.size(), golden);
             const auto statistics = heed::metrics::bleu_statistics(system.lines, std::span(&golden.lines, 1));
             const auto buckets = heed::metrics::bleu_by_length(statistics, lengths, longest);
             json list = json::array();
-            heed::view::series& bars = chart.all.emplace_back();
-            bars.name = system.name;
+            heed::view::series& curve = chart.all.emplace_back();
+            curve.name = system.name;
             chart.groups.clear();
             for (std::size_t i = 0; i < buckets.size(); ++i) {
                 const heed::metrics::length_bucket& bucket = buckets[i];
                 const heed::metrics::bleu_score score = bucket.bleu();
                 if (bucket.sentences != 0) {
-                    bars.ys.push_back(score.score);
-                    chart.groups.push_back(bucket.text());
+                    curve.ys.push_back(score.score);
+                    // Few sentences tell little, whatever the curve does there.
+                    chart.groups.push_back(fmt::format("{} ({})", bucket.text(), bucket.sentences));
                 }
                 if (result.table.size() < i + 2)
                     result.table.push_back({bucket.text(), std::to_string(bucket.sentences)});

@@ -132,9 +132,9 @@ refused 'name a file' "$evaluate" align --json --symmetrize union --output - for
 no_temporaries
 
 "$evaluate" lengths --bounds 5 --picture picture.svg --reference test.de system.de >output || fail "a picture"
-grep -q '>words of the reference<' picture.svg || fail "the picture does not say whose words"
+grep -q '>words of the reference (sentences)<' picture.svg || fail "the picture does not say whose words"
 "$evaluate" lengths --bounds 5 --picture picture.svg --source test.en --reference test.de system.de >output || fail "a picture"
-grep -q '>words of the source sentence<' picture.svg || fail "the picture does not say whose words"
+grep -q '>words of the source (sentences)<' picture.svg || fail "the picture does not say whose words"
 refused 'would overwrite' "$evaluate" lengths --picture test.de --reference test.de system.de
 refused 'name a file' "$evaluate" lengths --picture - --reference test.de system.de
 prints '"shortest": 10,' repetition --json --shortest 010 system.de
@@ -174,8 +174,8 @@ done
 refused 'second.de has 3 lines' "$evaluate" bleu --reference short --reference second.de short
 refused 'short has 2 lines, test.de has 3' "$evaluate" compare --reference test.de system.de short
 "$evaluate" lengths --bounds 4,10 --picture lengths.svg --reference test.de system.de other.de >/dev/null
-grep -q '>5-10<' lengths.svg || fail "the picture of BLEU by length names no group"
-[[ $(grep -c 'class="bar' lengths.svg) == 4 ]] || fail "two systems in two groups are four bars"
+grep -q '>5-10 ([0-9]*)<' lengths.svg || fail "the picture of BLEU by length names no group"
+[[ $(grep -c '<circle' lengths.svg) == 4 ]] || fail "two systems in two groups are four points"
 refused 'short has 2 lines' "$evaluate" lengths --source short --reference test.de system.de
 refused 'system.de has 3 lines, short has 2' "$evaluate" repetition --reference short system.de
 refused 'forward.links has 3 lines, short.gold has 2' bash -c 'head -n 2 test.gold >short.gold; "$@"' - \

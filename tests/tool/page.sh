@@ -141,5 +141,5 @@ for arguments in '--name A --name B log.csv other/log.csv' 'log.csv --name A oth
     "$translate" curves $arguments --out curves.svg 2>log || fail "$arguments"
     for name in A B; do grep -q ">$name<" curves.svg || fail "no curve is called $name: $arguments"; done
 done
-refused 'B: cannot be opened' "$translate" curves log.csv --name A B --out never.svg
+refused '1 name for 2 logs' "$translate" curves log.csv --name A B --out never.svg  # B is a log
 no_temporaries
