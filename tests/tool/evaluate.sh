@@ -175,7 +175,7 @@ refused 'second.de has 3 lines' "$evaluate" bleu --reference short --reference s
 refused 'short has 2 lines, test.de has 3' "$evaluate" compare --reference test.de system.de short
 "$evaluate" lengths --bounds 4,10 --picture lengths.svg --reference test.de system.de other.de >/dev/null
 grep -q '>5-10 ([0-9]*)<' lengths.svg || fail "the picture of BLEU by length names no group"
-[[ $(grep -c '<circle' lengths.svg) == 4 ]] || fail "two systems in two groups are four points"
+[[ $(grep -c 'class="hit' lengths.svg) == 4 ]] || fail "two systems in two groups are four points"
 refused 'short has 2 lines' "$evaluate" lengths --source short --reference test.de system.de
 refused 'system.de has 3 lines, short has 2' "$evaluate" repetition --reference short system.de
 refused 'forward.links has 3 lines, short.gold has 2' bash -c 'head -n 2 test.gold >short.gold; "$@"' - \
