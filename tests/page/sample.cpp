@@ -109,7 +109,7 @@ int main()
         page.sentences.push_back(pair("A picture of a " + topic + " .", "Ein Bild .", {{{0, 0}, {1, 1}}, {}}));
 
     // Long ones, as a translator shows them: with the mark of the sentence's end.
-    for (const std::size_t length : {18, 20, 30, 60}) {
+    for (const std::size_t length : {18u, 20u, 30u, 60u}) {
         std::string source, target;
         heed::metrics::gold_links gold;
         for (std::size_t i = 0; i + 1 < length; ++i) {

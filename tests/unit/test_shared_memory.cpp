@@ -25,8 +25,9 @@ void compare(const Attention& attend, const Ask& ask)
     const auto memory = attend.on(random({3, 6, 5}, 4), lengths{6, 2, 0});
     for (const std::vector<std::size_t>& rows :
          {std::vector<std::size_t>{0, 0, 1, 1, 1, 2}, {1}, {2, 0, 1, 0}, {}, std::vector<std::size_t>(30, 1)}) {
-        const heed::memory tiled{ops::rows_of(memory.values, std::span(rows)),
-                                 ops::rows_of(memory.keys, std::span(rows)), memory.real.rows(rows), no_mask{}};
+        const std::remove_cvref_t<decltype(memory)> tiled{ops::rows_of(memory.values, std::span(rows)),
+                                                          ops::rows_of(memory.keys, std::span(rows)),
+                                                          memory.real.rows(rows), no_mask{}};
         const shared_memory shared(memory, rows);
         CHECK(shared.batch() == rows.size());
         CHECK(shared.positions() == 6);
