@@ -80,6 +80,7 @@ class products {
 public:
     explicit products(int threads) : threads_{threads}, multiply_{threads, bench::floor::sharing::ours}
     {
+        multiply_.begin();  // or threads of OpenBLAS's own, which look for work for a while, would disturb the others
         const long rows = 12 * 64, T = 32;
         input_ = bench::floor::numbers(std::max(rows, 64 * T) * 512, 2);
         result_ = std::vector<float>(static_cast<std::size_t>(rows) * 8000, 0.0F);
