@@ -74,12 +74,8 @@ inline std::vector<heed::text::sentence> read_lines(const std::filesystem::path&
 /// The lines of two texts that belong together, as what `translate run` writes belongs to what it reads.
 inline heed::text::parallel_corpus read_lines(const std::filesystem::path& source, const std::filesystem::path& target)
 {
-    heed::text::parallel_corpus both{read_lines(source), read_lines(target)};
-    if (both.source.size() != both.target.size()) {
-        throw heed::error(fmt::format("{} has {} lines, {} has {}; parallel files need as many, since line n of one "
-                                      "translates line n of the other",
-                                      source.string(), both.source.size(), target.string(), both.target.size()));
-    }
+    auto both = heed::text::read_parallel(source, target, heed::text::empty_lines::keep);
+    if (both.size() == 0) throw heed::error(source.string() + ": is empty; it must hold one sentence a line");
     return both;
 }
 

@@ -150,7 +150,8 @@ head -n 9 valid.b >short
 : >empty
 refused 'none.safetensors: trained with --attention none' "$translate" align --model none.safetensors "${pairs[@]}"
 refused 'short has 9; parallel files' "${command[@]}" --source valid.a --target short
-refused 'empty: is empty' "${command[@]}" --source empty --target valid.b
+refused 'empty has 0 lines, valid.b has 30' "${command[@]}" --source empty --target valid.b
+refused 'empty: is empty' "${command[@]}" --source empty --target empty
 refused 'nowhere: cannot be opened' "${command[@]}" --source valid.a --target nowhere
 refused 'codes: ' "$translate" align --model codes "${pairs[@]}"
 refused 'nowhere/links: cannot' "${command[@]}" "${pairs[@]}" --out nowhere/links

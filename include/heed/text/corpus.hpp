@@ -124,9 +124,10 @@ struct parallel_corpus {
 };
 
 /// Two files that belong together line by line. Throws as read_corpus does, and where their line counts differ.
-inline parallel_corpus read_parallel(const std::filesystem::path& source, const std::filesystem::path& target)
+inline parallel_corpus read_parallel(const std::filesystem::path& source, const std::filesystem::path& target,
+                                     empty_lines empty = empty_lines::refuse)
 {
-    parallel_corpus both{read_corpus(source), read_corpus(target)};
+    parallel_corpus both{read_corpus(source, empty), read_corpus(target, empty)};
     if (both.source.size() != both.target.size())
         throw error(source.string() + " has " + std::to_string(both.source.size()) + " lines, " + target.string() +
                     " has " + std::to_string(both.target.size()) +
