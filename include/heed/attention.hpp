@@ -123,6 +123,7 @@ struct attention {
     template <class Mask = no_mask>
     auto operator()(const auto& memory, const auto& queries, const Mask& mask = {}) const
     {
+        require_fits<decltype(memory)>();
         const auto& projected = project(queries);
         static_assert(rank_of<decltype(projected)> == 3, "heed: attention of many queries takes queries [B,S,Q]");
         if constexpr (detail::at_once<Score, Normalize, Combine, std::remove_cvref_t<decltype(projected)>,
@@ -139,6 +140,7 @@ struct attention {
     void step_into(Result& result, const auto& memory, const auto& query, const auto& state,
                    const Mask& mask = {}) const
     {
+        require_fits<decltype(memory)>();
         if constexpr (fused_form<attention>::exists && unmasked<decltype(memory), Mask>) {
             fused_form<attention>::step_into(*this, result, memory, memory.real, query, state);
         } else if constexpr (kept_form<attention>::exists && unmasked<decltype(memory), Mask> &&
@@ -163,6 +165,7 @@ struct attention {
     auto answer(const auto& memory, const auto& projected, const auto& ask, const auto& state,
                 const Mask& mask = {}) const
     {
+        require_fits<decltype(memory)>();
         if constexpr (fused_form<attention>::exists && unmasked<decltype(memory), Mask>) {
             return fused_form<attention>::template step<with_weights>(*this, memory, memory.real, projected, state);
         } else if constexpr (fused_form<attention>::exists && unmasked<decltype(memory), no_mask> &&
@@ -189,6 +192,17 @@ private:
     template <class Memory, class Mask>
     static constexpr bool unmasked = std::is_same_v<Mask, no_mask>&&
         std::is_same_v<std::remove_cvref_t<decltype(std::declval<Memory>().mask)>, no_mask>;
+
+    /// Rows that share a memory are answered by kernels alone.
+    template <class Memory, bool by_kernel = true>
+    static constexpr void require_fits()
+    {
+        static_assert(!shared_by_rows<std::remove_cvref_t<Memory>> ||
+                          (by_kernel && requires { requires fused_form<attention>::shares_memory; }),
+                      "heed: a shared_memory is asked by step, read, step_into or many queries at once, without a mask "
+                      "for a query, of additive scores under softmax or temporal; others need a memory with a row for "
+                      "each query");
+    }
 
     /// What `on` does after clearing: annotations and values are zero already wherever nothing may be attended to.
     template <class Annotations, class Values, class Mask = no_mask>
@@ -250,6 +264,7 @@ private:
     template <bool with_weights, class Mask>
     auto composed(const auto& memory, const auto& projected, const auto& ask, const auto& state, const Mask& mask) const
     {
+        require_fits<decltype(memory), false>();
         if constexpr (std::is_same_v<Mask, lengths>) {
             return seen<with_weights>(memory, detail::shortened(mask, memory.real), projected, ask, state, no_mask{});
         } else {

@@ -109,6 +109,15 @@ const auto& base_of(const Score& score)
     }
 }
 
+/// The shape of keys or values as the rows of a batch see them, [R,T,.].
+template <class Memory>
+shape_of_rank<3> for_rows(const Memory& memory, const tensor auto& x)
+{
+    auto shape = shape_of(x);
+    if constexpr (shared_by_rows<Memory>) shape[0] = memory.batch();
+    return shape;
+}
+
 template <bool temporal>
 struct fused_additive {
     static constexpr bool exists = true;
@@ -121,7 +130,7 @@ struct fused_additive {
     {
         const auto ask = [&](const auto&... history) {
             const auto& v = base_of(attention.score).v;
-            if constexpr (requires { memory.sentence; }) {
+            if constexpr (shared_by_rows<std::remove_cvref_t<decltype(memory)>>) {
                 return ops::additive_step<temporal>.shared(memory.sentence, projected, memory.keys, v, memory.values,
                                                            real, history...);
             } else {
@@ -155,9 +164,12 @@ struct fused_additive {
                           const auto& query, const auto& state)
     {
         using T = element_of<decltype(memory.keys)>;
-        const auto keys = shape_of(memory.keys), values = shape_of(memory.values);
+        const auto keys = for_rows(memory, memory.keys), values = for_rows(memory, memory.values);
         const auto& v = base_of(attention.score).v;
         using operation = ops::additive_step_op<temporal>;
+        if constexpr (shared_by_rows<std::remove_cvref_t<decltype(memory)>>) {
+            operation::check_sentences(memory.sentence, shape_of(memory.keys)[0]);
+        }
         operation::check({keys[0], keys[2]}, keys, shape_of(v), values, real);
         if constexpr (temporal) operation::check_history(shape_of(state.normalize.history), keys);
         scratch here;
@@ -171,7 +183,7 @@ struct fused_additive {
     static void answer_into(const auto& attention, auto& result, const auto& memory, const lengths& real,
                             const T* projected, const auto& state)
     {
-        const auto keys = shape_of(memory.keys), values = shape_of(memory.values);
+        const auto keys = for_rows(memory, memory.keys), values = for_rows(memory, memory.values);
         const auto& v = base_of(attention.score).v;
         using operation = ops::additive_step_op<temporal>;
         scratch here;
@@ -182,6 +194,8 @@ struct fused_additive {
             past = view_of(state.normalize.history).data;
             next = here.take<T>(keys[0] * keys[1]);  // not in place: `state` may be `result.state`
         }
+        const std::size_t* sentences = nullptr;
+        if constexpr (shared_by_rows<std::remove_cvref_t<decltype(memory)>>) sentences = memory.sentence.data();
         fit(result.context, {values[0], values[2]});
         T* weights = nullptr;
         if constexpr (requires { result.weights; }) {
@@ -192,7 +206,7 @@ struct fused_additive {
         }
         kernels::additive_forward(operation::template kernel<T>(keys, values, real.data(), projected,
                                                                 view_of(memory.keys).data, view_of(v).data,
-                                                                view_of(memory.values).data, past),
+                                                                view_of(memory.values).data, past, sentences),
                                   scores, weights, result.context.data(), next);
         if constexpr (temporal) {
             fit(result.state.normalize.history, {keys[0], keys[1]});

@@ -47,6 +47,12 @@ struct shared_memory {
     std::size_t width() const { return shape_of(values)[2]; }
 };
 
+template <class Memory>
+concept shared_by_rows = requires(const Memory& memory)
+{
+    memory.sentence;
+};
+
 /// What one query gets.
 template <class Context, class Weights, class State>
 struct attended {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <support/contracts.hpp>
 #include <support/mechanism_tests.hpp>
 
 // Fine-grained attention by groups: between one weight a position and one a dimension, and equal to either at its end.
@@ -107,11 +108,6 @@ void check_same(const auto& one, const auto& other, std::size_t D, const auto& d
     }
 }
 
-void check_report(const std::string& name, const verification& report)
-{
-    CHECK_MESSAGE(bool(report), name << ":\n" << report.text());
-}
-
 }  // namespace
 
 TEST_CASE("values are those of the equations: some groups, groups of one, one group")
@@ -141,7 +137,7 @@ TEST_CASE("gradients are those of finite differences, through history")
 TEST_CASE("the contracts are kept")
 {
     each_mechanism(3, 6, 3, [](const std::string& name, const auto& attend, const auto&, bool, auto describe) {
-        check_report(name, verify(attend, {.width = 6}, describe));
+        support::check_report(name, verify(attend, {.width = 6}, describe));
     });
 }
 

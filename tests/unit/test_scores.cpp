@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <support/contracts.hpp>
 #include <support/gradients.hpp>
 #include <support/mechanism_tests.hpp>
 
@@ -111,11 +112,6 @@ auto temporal(Score score)
     return attention<Score, normalize::temporal, combine::weighted_sum>{std::move(score), {}, {}};
 }
 
-void check_report(const std::string& name, const verification& report)
-{
-    CHECK_MESSAGE(bool(report), name << ":\n" << report.text());
-}
-
 void says(auto&& f, const std::string& part)
 {
     const std::string message = support::message_of<shape_error>(f);
@@ -151,7 +147,7 @@ TEST_CASE("gradients are those of finite differences, through history")
 TEST_CASE("the contracts are kept")
 {
     const auto check = [](const std::string& name, const auto& attend, auto describe) {
-        check_report(name, verify(attend, {.width = 5}, describe));
+        support::check_report(name, verify(attend, {.width = 5}, describe));
     };
     each_score(3, 5, [&](const std::string& name, const auto& score, const auto&, auto describe) {
         check(name + ", softmax", soft(score), describe);

@@ -23,8 +23,12 @@ template <class Attention, class Ask>
 void compare(const Attention& attend, const Ask& ask)
 {
     const auto memory = attend.on(random({3, 6, 5}, 4), lengths{6, 2, 0});
-    for (const std::vector<std::size_t>& rows :
-         {std::vector<std::size_t>{0, 0, 1, 1, 1, 2}, {1}, {2, 0, 1, 0}, {}, std::vector<std::size_t>(30, 1)}) {
+    for (const std::vector<std::size_t>& rows : {std::vector<std::size_t>{0, 0, 1, 1, 1, 2},
+                                                 {1},
+                                                 {2, 0, 1, 0},
+                                                 {2, 1, 0},
+                                                 {},
+                                                 std::vector<std::size_t>(30, 1)}) {
         const std::remove_cvref_t<decltype(memory)> tiled{ops::rows_of(memory.values, std::span(rows)),
                                                           ops::rows_of(memory.keys, std::span(rows)),
                                                           memory.real.rows(rows), no_mask{}};
@@ -42,12 +46,26 @@ void compare(const Attention& attend, const Ask& ask)
                 CHECK(support::same_bits(seen.state.normalize.history, same.state.normalize.history));
             }
             CHECK(support::same_bits(attend.read(shared, query, state).context, seen.context));
+            auto kept = attend.step(tiled, ask(rows.size(), 99), attend.start(tiled));  // of the same shapes
+            attend.step_into(kept, shared, query, state);
+            CHECK(support::same_bits(kept.context, seen.context));
+            CHECK(support::same_bits(kept.weights, seen.weights));
+            if constexpr (requires { state.normalize.history; }) {
+                CHECK(support::same_bits(kept.state.normalize.history, seen.state.normalize.history));
+            }
             state = same.state;
+        }
+        if constexpr (requires { ask.all(rows.size()); }) {
+            const auto queries = ask.all(rows.size());
+            CHECK(support::same_bits(attend(shared, queries), attend(tiled, queries)));
         }
     }
 }
 
-auto plain_query(std::size_t rows, std::uint64_t seed) { return random({rows, 3}, seed); }
+struct plain_query {
+    auto operator()(std::size_t rows, std::uint64_t seed) const { return random({rows, 3}, seed); }
+    auto all(std::size_t rows) const { return random({rows, 4, 3}, 50); }
+};
 
 }  // namespace
 
@@ -56,8 +74,8 @@ TEST_CASE("rows that share a sentence's memory see what they see in copies of it
     const std::size_t before = threads();
     for (const std::size_t count : {1u, 3u}) {
         set_threads(count);
-        compare(attention{additive(), normalize::softmax{}, combine::weighted_sum{}}, plain_query);
-        compare(attention{additive(), normalize::temporal{}, combine::weighted_sum{}}, plain_query);
+        compare(attention{additive(), normalize::softmax{}, combine::weighted_sum{}}, plain_query{});
+        compare(attention{additive(), normalize::temporal{}, combine::weighted_sum{}}, plain_query{});
         compare(
             attention{score::with_word{additive(), random({2, 4}, 5)}, normalize::temporal{}, combine::weighted_sum{}},
             [](std::size_t rows, std::uint64_t seed) {

@@ -53,7 +53,8 @@ struct walking_visitor {
 private:
     std::string path_to(std::string_view name, const char* separator = "") const
     {
-        return (prefix + std::string(name)) += separator;
+        std::string path = prefix;
+        return path.append(name).append(separator);
     }
 };
 

@@ -53,12 +53,23 @@ struct additive_step_op : operation<additive_step_op<temporal>> {
                       "one number a position; a state belongs to one memory");
     }
 
+    static void check_sentences(const std::vector<std::size_t>& sentence, std::size_t batch)
+    {
+        for (const std::size_t s : sentence) {
+            if (s >= batch) {
+                throw shape_error(std::string(name) + ": a row asks about sentence " + std::to_string(s) + " of " +
+                                  std::to_string(batch) + "; sentences count from 0");
+            }
+        }
+    }
+
+    /// Shapes [R,T,.]: the first extent is that of the rows, of which several may have the same `sentence`.
     template <class T>
     static kernels::additive_step<T> kernel(const shape_of_rank<3>& keys, const shape_of_rank<3>& values,
                                             const std::size_t* real, const T* q, const T* k, const T* v, const T* h,
-                                            const T* history)
+                                            const T* history, const std::size_t* sentence = nullptr)
     {
-        return {keys[0], keys[1], keys[2], values[2], real, q, k, v, h, history, temporal};
+        return {keys[0], keys[1], keys[2], values[2], real, q, k, v, h, history, temporal, sentence};
     }
 
     /// `history` is [B,T] where temporal, else nothing. Scores [B,T] are scratch.
@@ -74,13 +85,7 @@ struct additive_step_op : operation<additive_step_op<temporal>> {
     auto shared(const std::vector<std::size_t>& sentence, const Q& query, const K& keys, const V& v, const H& values,
                 const lengths& real, const L&... history) const
     {
-        const std::size_t B = shape_of(keys)[0];
-        for (const std::size_t s : sentence) {
-            if (s >= B) {
-                throw shape_error(std::string(name) + ": a row asks about sentence " + std::to_string(s) + " of " +
-                                  std::to_string(B) + "; sentences count from 0");
-            }
-        }
+        check_sentences(sentence, shape_of(keys)[0]);
         return of_rows(sentence.size(), sentence.data(), query, keys, v, values, real, history...);
     }
 
@@ -103,10 +108,9 @@ private:
         auto next = storage_for<T, 2>(temporal ? shape_of_rank<2>{at[0], at[1]} : shape_of_rank<2>{0, 0});
         scratch memory;
         T* scores = memory.take<T>(at[0] * at[1]);
-        auto step = kernel<T>(at, of, real.data(), view_of(query).data, view_of(keys).data, view_of(v).data,
-                              view_of(values).data, past);
-        step.sentence = sentence;
-        kernels::additive_forward(step, scores, weights.data(), context.data(), temporal ? next.data() : nullptr);
+        kernels::additive_forward(kernel<T>(at, of, real.data(), view_of(query).data, view_of(keys).data,
+                                            view_of(v).data, view_of(values).data, past, sentence),
+                                  scores, weights.data(), context.data(), temporal ? next.data() : nullptr);
         return fused_result<array<T, 2>, array<T, 2>, array<T, 2>>{std::move(context), std::move(weights),
                                                                    std::move(next)};
     }
