@@ -47,6 +47,7 @@ struct shared_memory {
     std::size_t width() const { return shape_of(values)[2]; }
 };
 
+/// Is it asked by several rows about each of its sentences?
 template <class Memory>
 concept shared_by_rows = requires(const Memory& memory)
 {
