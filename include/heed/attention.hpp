@@ -67,15 +67,27 @@ struct attention {
     /// Keys made of other annotations than the values: both [B,T,.], cleared behind each row's length.
     auto on(const tensor auto& annotations, const tensor auto& values, lengths real) const
     {
-        static_assert(rank_of<decltype(annotations)> == 3 && rank_of<decltype(values)> == 3,
-                      "heed: attention::on takes annotations [B,T,D] and values [B,T,D]");
-        const auto shape = shape_of(annotations);
-        real.require("attention::on", shape[0], shape[1]);
-        require_shape("attention::on", "the values", shape_of(values), {shape[0], shape[1], shape_of(values)[2]},
-                      "one for each annotation");
+        require_pairs(annotations, values);
+        real.require("attention::on", shape_of(annotations)[0], shape_of(annotations)[1]);
         auto cleared = ops::clear_padding(annotations, real);
         auto cleared_values = ops::clear_padding(values, real);
         return on_cleared(std::move(cleared), std::move(cleared_values), std::move(real), no_mask{});
+    }
+
+    /// The same for a batch without padding.
+    auto on(const tensor auto& annotations, const tensor auto& values) const
+    {
+        return on(annotations, values, lengths::full(shape_of(annotations)[0], shape_of(annotations)[1]));
+    }
+
+    /// The same where any position may be missing: mask [B,T], true = attend.
+    auto on(const tensor auto& annotations, const tensor auto& values, boolean_mask<2> mask) const
+    {
+        require_pairs(annotations, values);
+        auto cleared = ops::clear_hidden(annotations, mask);
+        auto cleared_values = ops::clear_hidden(values, mask);
+        auto real = lengths::full(mask.shape()[0], mask.shape()[1]);
+        return on_cleared(std::move(cleared), std::move(cleared_values), std::move(real), std::move(mask));
     }
 
     /// What is remembered before the first step of a batch.
@@ -114,23 +126,39 @@ struct attention {
     template <class Mask = no_mask>
     auto compose(const auto& memory, const auto& query, const auto& state, const Mask& mask = {}) const
     {
-        return composed<true>(memory, project(query), detail::given_query{query}, state, mask);
+        const auto& projected = project(query);
+        return detail::going_on(state, [&](const auto& now) {
+            return composed<true>(memory, projected, detail::given_query{query}, now, mask);
+        });
     }
 
     /// Many queries at once: queries [B,S,Q] -> contexts [B,S,D], with their state running from the first to the last.
     /// What does not depend on the step before is done for all queries in one product. `mask`: causal{}, or a mask with
-    /// a row for each query, or one for all of them.
+    /// a row for each query, or one for all of them. No query, S = 0, gives no context, [B,0,D].
     template <class Mask = no_mask>
     auto operator()(const auto& memory, const auto& queries, const Mask& mask = {}) const
+    {
+        return read_all(memory, queries, start(memory), mask).contexts;
+    }
+
+    /// The same from a state of the caller's (a first coverage, or the state after other queries), with the state after
+    /// the last query:
+    ///
+    ///     auto [contexts, state] = attend.read_all(memory, queries, attend.start(memory, past));
+    template <class Mask = no_mask>
+    auto read_all(const auto& memory, const auto& queries, const auto& state, const Mask& mask = {}) const
     {
         require_fits<decltype(memory)>();
         const auto& projected = project(queries);
         static_assert(rank_of<decltype(projected)> == 3, "heed: attention of many queries takes queries [B,S,Q]");
         if constexpr (detail::at_once<Score, Normalize, Combine, std::remove_cvref_t<decltype(projected)>,
                                       std::remove_cvref_t<decltype(memory)>, Mask>) {
-            return detail::answers_at_once(score, normalize, combine, memory, projected, mask);
+            auto contexts = detail::answers_at_once(score, normalize, combine, memory, projected, mask);
+            auto last = state;
+            last.step += shape_of(projected)[1];
+            return all_read<decltype(contexts), decltype(last)>{std::move(contexts), std::move(last)};
         } else {
-            return one_by_one(memory, queries, projected, mask);
+            return one_by_one(memory, queries, projected, state, mask);
         }
     }
 
@@ -166,16 +194,8 @@ struct attention {
                 const Mask& mask = {}) const
     {
         require_fits<decltype(memory)>();
-        if constexpr (fused_form<attention>::exists && unmasked<decltype(memory), Mask>) {
-            return fused_form<attention>::template step<with_weights>(*this, memory, memory.real, projected, state);
-        } else if constexpr (fused_form<attention>::exists && unmasked<decltype(memory), no_mask> &&
-                             std::is_same_v<Mask, lengths> && !detail::remembers<Normalize>) {
-            // A history counts every score, also of what this query may not see: that is not what the kernels do.
-            return fused_form<attention>::template step<with_weights>(
-                *this, memory, detail::shortened(mask, memory.real), projected, state);
-        } else {
-            return composed<with_weights>(memory, projected, ask, state, mask);
-        }
+        return detail::going_on(
+            state, [&](const auto& now) { return answered<with_weights>(memory, projected, ask, now, mask); });
     }
 
     /// What the score makes of a query; the query itself, not a copy, where it makes nothing of it.
@@ -193,6 +213,22 @@ private:
     static constexpr bool unmasked = std::is_same_v<Mask, no_mask>&&
         std::is_same_v<std::remove_cvref_t<decltype(std::declval<Memory>().mask)>, no_mask>;
 
+    /// By a kernel if there is one for this memory and this mask, else as composed.
+    template <bool with_weights, class Mask>
+    auto answered(const auto& memory, const auto& projected, const auto& ask, const auto& state, const Mask& mask) const
+    {
+        if constexpr (fused_form<attention>::exists && unmasked<decltype(memory), Mask>) {
+            return fused_form<attention>::template step<with_weights>(*this, memory, memory.real, projected, state);
+        } else if constexpr (fused_form<attention>::exists && unmasked<decltype(memory), no_mask> &&
+                             std::is_same_v<Mask, lengths> && !detail::remembers<Normalize>) {
+            // A history counts every score, also of what this query may not see: that is not what the kernels do.
+            return fused_form<attention>::template step<with_weights>(
+                *this, memory, detail::shortened(mask, memory.real), projected, state);
+        } else {
+            return composed<with_weights>(memory, projected, ask, state, mask);
+        }
+    }
+
     /// Rows that share a memory are answered by kernels alone.
     template <class Memory, bool by_kernel = true>
     static constexpr void require_fits()
@@ -202,6 +238,16 @@ private:
                       "heed: a shared_memory is asked by step, read, step_into or many queries at once, without a mask "
                       "for a query, of additive scores under softmax or temporal; others need a memory with a row for "
                       "each query");
+        static_assert(detail::keys_train<Score, std::remove_cvref_t<Memory>>(), HEED_SAYS_KEYS_DO_NOT_TRAIN);
+    }
+
+    static void require_pairs(const tensor auto& annotations, const tensor auto& values)
+    {
+        static_assert(rank_of<decltype(annotations)> == 3 && rank_of<decltype(values)> == 3,
+                      "heed: attention::on takes annotations [B,T,D] and values [B,T,D]");
+        const auto shape = shape_of(annotations);
+        require_shape("attention::on", "the values", shape_of(values), {shape[0], shape[1], shape_of(values)[2]},
+                      "one for each annotation");
     }
 
     /// What `on` does after clearing: annotations and values are zero already wherever nothing may be attended to.
@@ -220,17 +266,23 @@ private:
 
     /// Many queries, each after the one before.
     template <class Mask>
-    auto one_by_one(const auto& memory, const auto& queries, const auto& projected, const Mask& mask) const
+    auto one_by_one(const auto& memory, const auto& queries, const auto& projected, const auto& state,
+                    const Mask& mask) const
     {
-        const std::size_t S = shape_of(projected)[1];
+        const auto [B, S, A] = shape_of(projected);
         const auto answer_to = [&](std::size_t s, const auto& now) {
             const detail::given_query_of_step ask{queries, s};
-            return answer<false>(memory, ops::step_of(projected, s), ask, now,
+            return answer<false>(memory, detail::part_of_step(projected, s), ask, now,
                                  detail::mask_of_step(mask, s, S, memory.real));
         };
-        auto first = answer_to(0, start(memory));
+        auto first = answer_to(0, state);
+        if (S == 0) {  // that was a query of zeros: only the combiner knows how wide a context is
+            auto none = constant_like(first.context, shape_of_rank<3>{B, 0, shape_of(first.context)[1]}, 0.0);
+            auto same = detail::in_family_of<decltype(first.state)>(first.context, state);
+            return all_read<decltype(none), decltype(same)>{std::move(none), std::move(same)};
+        }
         if constexpr (plain_tensor<decltype(first.context)>) {
-            const auto [B, D] = shape_of(first.context);
+            const std::size_t D = shape_of(first.context)[1];
             auto all = storage_for<element_of<decltype(first.context)>, 3>({B, S, D});
             ops::put_step(all, 0, first.context);
             if constexpr (requires { fused_form<attention>::answers_into; } && unmasked<decltype(memory), Mask>) {
@@ -246,7 +298,7 @@ private:
                     ops::put_step(all, s, first.context);
                 }
             }
-            return all;
+            return all_read<decltype(all), decltype(first.state)>{std::move(all), std::move(first.state)};
         } else {
             auto now = std::move(first.state);
             std::vector<decltype(first.context)> contexts;
@@ -257,7 +309,8 @@ private:
                 contexts.push_back(std::move(next.context));
                 now = std::move(next.state);
             }
-            return ops::swap_axes(ops::stack(contexts));
+            auto all = ops::swap_axes(ops::stack(contexts));
+            return all_read<decltype(all), decltype(now)>{std::move(all), std::move(now)};
         }
     }
 

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <algorithm>
+#include <any>
 #include <cstddef>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include <heed/core/family.hpp>
 #include <heed/core/window.hpp>
 #include <heed/ops/mask.hpp>
 #include <heed/ops/shape.hpp>
@@ -69,6 +71,13 @@ struct read_out {
     State state;      // for the next step
 };
 
+/// What many queries get, nobody looking at the weights.
+template <class Contexts, class State>
+struct all_read {
+    Contexts contexts;  // [B,S,D]
+    State state;        // after the last query
+};
+
 /// What a mechanism without memory remembers.
 struct no_state {
     no_state map(auto&&, const auto&...) const { return {}; }
@@ -99,20 +108,117 @@ along_positions(F) -> along_positions<F>;
 
 }  // namespace detail
 
+namespace detail {
+
+/// The numbers of a tensor of either family, without its tape.
+struct values_of {
+    auto operator()(const tensor auto& x) const { return copy_of(view_of(x)); }
+};
+
+/// What a state without tensors has on a tape.
+struct nothing_on_tape {};
+
+/// Is `from` what a state of type `To` becomes on a tape: the same tensors, taped?
+template <class To, class From>
+concept becomes = requires(const From& from)
+{
+    requires std::is_same_v<decltype(from.map(values_of{})), To>;
+};
+
+}  // namespace detail
+
 /// What a mechanism remembers between steps; an ordinary value.
+///
+/// `start` makes it of what is known before the first query. Where parameters and memory are plain, so is the first
+/// state; with queries on a tape, the states after it are not. `state = next` holds both: the numbers, and the state
+/// on the tape, with which the next step goes on, so that gradients flow through all steps.
 template <class History, class Past = no_past>
 struct attention_state {
+    static constexpr bool has_tensors = !std::is_empty_v<History> || !std::is_empty_v<Past>;
+
     [[no_unique_address]] History normalize;  // the normalizer's own state; an empty struct where there is none
     std::size_t step = 0;                     // how many queries were answered
     [[no_unique_address]] Past score{};       // the score's own state
+    // The same on a tape, an attention_state of variables; empty unless `operator=` below has been given one.
+    [[no_unique_address]] std::conditional_t<has_tensors, std::any, detail::nothing_on_tape> on_tape{};
 
-    /// The same with f applied to every tensor: how a beam selects hypotheses.
+    /// Takes the numbers of a taped state and remembers where it is on the tape.
+    template <class H, class P>
+        requires(!std::is_same_v<attention_state<H, P>, attention_state> && detail::becomes<History, H> &&
+                 detail::becomes<Past, P>)
+    attention_state& operator=(const attention_state<H, P>& taped)
+    {
+        normalize = taped.normalize.map(detail::values_of{});
+        step = taped.step;
+        score = taped.score.map(detail::values_of{});
+        on_tape = taped;
+        return *this;
+    }
+
+    /// The same with f applied to every tensor: how a beam selects hypotheses. Throws heed::error for a state of plain
+    /// type that is on a tape: f would reach its numbers alone.
     auto map(auto&& f) const
     {
+        if constexpr (has_tensors) {
+            if (on_tape.has_value()) {
+                throw error("attention_state::map: this state was assigned one that is on a tape, and map would lose its "
+                            "gradient; map the state that `step` returned");
+            }
+        }
         return attention_state<decltype(normalize.map(f)), decltype(score.map(f))>{normalize.map(f), step,
                                                                                    score.map(f)};
     }
 };
+
+namespace detail {
+
+/// answer(state) for a step from `state`, or from what that is on a tape.
+template <class State, class Answer>
+auto going_on(const State& state, const Answer& answer)
+{
+    if constexpr (State::has_tensors) {
+        using next = std::remove_cvref_t<decltype(answer(state).state)>;
+        if constexpr (!std::is_same_v<next, State>) {
+            if (const next* const taped = std::any_cast<next>(&state.on_tape)) return answer(*taped);
+        }
+    }
+    return answer(state);
+}
+
+/// The state itself as a `To`, which is its own type or that on the tape of `beside`.
+template <class To, class State>
+To in_family_of(const tensor auto& beside, const State& state)
+{
+    const auto lift = [&beside](const auto& x) { return same_family(beside, x); };
+    if constexpr (std::is_same_v<To, State>) {
+        return state;
+    } else if constexpr (std::is_same_v<To, decltype(state.map(lift))>) {
+        return state.map(lift);
+    } else {
+        throw shape_error("attention of many queries: there is none, and the state cannot be brought onto the tape "
+                          "without one; give at least one query");
+    }
+}
+
+/// Can the parameters that made a memory's keys get a gradient from it? Not where the plain score made them and the
+/// lifted one is asked.
+template <class Score, class Memory>
+consteval bool keys_train()
+{
+    using keys = std::remove_cvref_t<decltype(std::declval<const Memory&>().keys)>;
+    using values = std::remove_cvref_t<decltype(std::declval<const Memory&>().values)>;
+    if constexpr (plain_tensor<keys> && requires(const Score& score, const values& x) { score.prepare(x); }) {
+        return plain_tensor<decltype(std::declval<const Score&>().prepare(std::declval<const values&>()))>;
+    } else {
+        return true;
+    }
+}
+
+#define HEED_SAYS_KEYS_DO_NOT_TRAIN                                                                                    \
+    "heed: this memory was made by the plain mechanism, so what made its keys (U of score::additive) would get no "    \
+    "gradient: make the memory with the lifted one, lifted.on(annotations, lengths)"
+
+}  // namespace detail
 
 /// Not within a window.
 struct no_focus {};
@@ -232,15 +338,18 @@ auto next_of(const Normalize& normalize, const tensor auto& scores, const tensor
 
 namespace detail {
 
-/// The part of a query for all steps that belongs to step s.
-template <tensor Query>
-auto query_of_step(const Query& queries, std::size_t s)
+/// Of queries for all steps, in one tensor [B,S,.] or in parts: the one of step s. Zeros where there are no steps.
+template <class Queries>
+auto part_of_step(const Queries& queries, std::size_t s)
 {
-    return ops::step_of(queries, s);
+    if constexpr (tensor<Queries>) {
+        const auto shape = shape_of(queries);
+        if (shape[1] == 0) return constant_like(queries, shape_of_rank<2>{shape[0], shape[2]}, 0.0);
+        return ops::step_of(queries, s);
+    } else {
+        return queries.step(s);
+    }
 }
-template <class Query>
-    requires(!tensor<Query>)
-auto query_of_step(const Query& queries, std::size_t s) { return queries.step(s); }
 
 /// How a policy gets at the query itself. Named types, not lambdas: what step, read and compose call, and what
 /// attentions with other scores call, is then compiled once.
@@ -258,7 +367,7 @@ struct given_query_of_step {
     const Queries& queries;
     std::size_t step;
 
-    auto operator()() const { return query_of_step(queries, step); }
+    auto operator()() const { return part_of_step(queries, step); }
 };
 template <class Queries>
 given_query_of_step(const Queries&, std::size_t) -> given_query_of_step<Queries>;
@@ -274,7 +383,7 @@ inline boolean_mask<2> mask_of_step(const boolean_mask<3>& mask, std::size_t s, 
     const auto [B, steps, T] = mask.shape();
     mask.require("attention of many queries", {B, S, T});
     boolean_mask<2> row(shape_of_rank<2>{B, T});
-    for (std::size_t b = 0; b < B; ++b) {
+    for (std::size_t b = 0; b < B && s < S; ++b) {
         for (std::size_t t = 0; t < T; ++t) row[b * T + t] = mask[(b * steps + s) * T + t];
     }
     return row;
@@ -289,7 +398,7 @@ auto mask_of_step(const additive_mask<Bias>& mask, std::size_t s, std::size_t S,
         shape[1] = S;
         require_shape("attention of many queries", "the additive mask", shape_of(mask.bias), shape,
                       "one row for each query");
-        return additive_mask{ops::step_of(mask.bias, s)};
+        return additive_mask{part_of_step(mask.bias, s)};
     }
 }
 inline const lengths& mask_of_step(const lengths& mask, std::size_t, std::size_t, const lengths&) { return mask; }

@@ -134,6 +134,33 @@ void check_gradient(product& p, const taped_outcome& taped)
     }
 }
 
+/// Parameters alone on the tape, or annotations, or queries: they get the gradient that they get beside the others.
+void check_parts_on_tape(const product& p, const taped_outcome& everything)
+{
+    for (const auto& [what, name] :
+         {std::pair{taped::parameters, "parameters"}, {taped::annotations, "annotations"}, {taped::queries, "queries"}}) {
+        const std::string alone = std::string("only ") + name + " on the tape";
+        const taped_outcome is = p.on_tape(what);
+        require_close(is.values, everything.values, 1e-11, alone);
+        require(is.slopes.size() == everything.slopes.size(), alone + ": another number of gradients");
+        for (std::size_t k = 0; k < is.slopes.size(); ++k) {
+            for (std::size_t i = 0; i < is.slopes[k].size(); ++i) {
+                require_close(is.slopes[k][i], everything.slopes[k][i], 1e-11, alone + ": the gradient");
+            }
+        }
+    }
+}
+
+/// No query at all.
+void check_no_queries(product& p)
+{
+    const auto states = p.data.states, words = p.data.words;
+    p.data.states = p.data.words = heed::array<double, 3>(heed::shape_of_rank<3>{batch::rows, 0, batch::width});
+    require(p.at_once().empty(), "contexts of no queries");
+    p.data.states = states;
+    p.data.words = words;
+}
+
 /// An empty row feels nothing.
 void check_empty_row(const product& p, const taped_outcome& taped)
 {
@@ -172,6 +199,8 @@ void check(product& p)
     require_same_bits(p.steps(), values, "the second run");
     require_close(taped.values, values, 1e-11, "on the tape against without");
     check_at_once(values, p.at_once());
+    check_no_queries(p);
+    check_parts_on_tape(p, taped);
     check_zeros(p.data, values);
     check_empty_row(p, taped);
     check_padding(p, values, taped);
@@ -223,6 +252,7 @@ void taped_recorder::operator()(const heed::ad::var<double, 3>& x) const { weigh
 
 void backward(heed::ad::tape<double>& on, const std::vector<heed::ad::var<double, 0>>& terms)
 {
+    if (terms.empty()) return;  // nothing that is on the tape was read
     auto sum = terms.front();
     for (std::size_t i = 1; i < terms.size(); ++i) sum = heed::ops::add(sum, terms[i]);
     on.backward(sum);

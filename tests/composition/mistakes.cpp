@@ -19,6 +19,8 @@ enum class mistake {
     behind_length,
     empty_slope,
     large,
+    no_queries,
+    part_on_tape,
     last
 };
 
@@ -53,14 +55,17 @@ struct mistaken final : product {
     {
         right.data = data;
         numbers contexts = right.at_once();
-        if (made == mistake::at_once) contexts.back() += 1e-9;
+        if (made == mistake::at_once && !contexts.empty()) contexts.back() += 1e-9;
+        if (made == mistake::no_queries && contexts.empty()) contexts.push_back(0);
         return contexts;
     }
 
-    taped_outcome on_tape() const override
+    taped_outcome on_tape(taped what) const override
     {
         right.data = data;
-        taped_outcome all = right.on_tape();
+        taped_outcome all = right.on_tape(what);
+        if (made == mistake::part_on_tape && what == taped::queries) all.slopes.back()[0] += 1e-9;
+        if (what != taped::everything) return all;
         if (made == mistake::gradient) all.slopes[1][2] += 1e-5;
         if (made == mistake::tape) all.values[1][0] += 1e-9;
         if (made == mistake::empty_slope) all.slopes.back()[batch::steps * batch::width] = 1e-300;
@@ -84,10 +89,12 @@ struct mistaken final : product {
 std::string overlooked_mistakes(product& right)
 {
     std::string all;
+    const batch data = right.data;
     for (int m = 0; m < static_cast<int>(mistake::last); ++m) {
         mistaken p(right, static_cast<mistake>(m));
         const bool found = !judge(p).empty();
         if (found != (m != 0)) all += " " + std::to_string(m);
+        right.data = data;  // as it was before the judge stopped
     }
     return all;
 }

@@ -44,8 +44,11 @@ using outcome = std::vector<numbers>;
 /// The same from a tape, and the gradient of `loss` of it.
 struct taped_outcome {
     outcome values;
-    outcome slopes;  // by each of `parts`
+    outcome slopes;  // by each of `parts`, nothing by one that is plain
 };
+
+/// What is on the tape; the rest is plain.
+enum class taped { everything, parameters, annotations, queries };
 
 /// One product, its types forgotten.
 struct product {
@@ -57,7 +60,7 @@ struct product {
     virtual ~product() = default;
     virtual outcome steps() const = 0;
     virtual numbers at_once() const = 0;  // contexts [B,S,.]
-    virtual taped_outcome on_tape() const = 0;
+    virtual taped_outcome on_tape(taped what = taped::everything) const = 0;
     virtual std::vector<part> parts() = 0;  // of the score, the normalizer, the combiner, the batch
 };
 
@@ -104,6 +107,11 @@ struct collect_parts {
 struct collect_slopes {
     outcome& to;
     heed::ad::tape<double>& on;
+    heed::visited operator()(const std::string&, const heed::plain_tensor auto&) const
+    {
+        to.emplace_back();
+        return {};
+    }
     heed::visited operator()(const std::string&, const auto& x) const
     {
         const auto g = on.gradient(x);
@@ -124,17 +132,18 @@ auto query_of(const Tensor& states, const Tensor& words, std::size_t s)
     }
 }
 
-template <bool with_word, class Attention, class Tensor, class Look>
-void each_step(const Attention& attend, const Tensor& annotations, const Tensor& states, const Tensor& words,
+/// README's loop.
+template <bool with_word, class Attention, class Annotations, class Queries, class Look>
+void each_step(const Attention& attend, const Annotations& annotations, const Queries& states, const Queries& words,
                const heed::lengths& real, const Look& look)
 {
-    const auto memory = attend.on(annotations, real);
-    auto now = attend.step(memory, query_of<with_word>(states, words, 0), attend.start(memory));
-    for (std::size_t s = 1;; ++s) {
-        look(now.context);
-        look(now.weights);
-        if (s == batch::steps) return;
-        now = attend.step(memory, query_of<with_word>(states, words, s), now.state);
+    auto memory = attend.on(annotations, real);
+    auto state = attend.start(memory);
+    for (std::size_t s = 0; s < batch::steps; ++s) {
+        auto [context, weights, next] = attend.step(memory, query_of<with_word>(states, words, s), state);
+        state = next;
+        look(context);
+        look(weights);
     }
 }
 
@@ -169,21 +178,34 @@ struct of final : product {
         return all.front();
     }
 
-    taped_outcome on_tape() const override
+    taped_outcome on_tape(taped what) const override
+    {
+        heed::ad::tape<double> on;
+        const auto lifted = [&] {
+            return heed::attention{heed::ad::lift(on, attend.score), heed::ad::lift(on, attend.normalize),
+                                   heed::ad::lift(on, attend.combine)};
+        };
+        const auto on_it = [&](const auto& x) { return on.parameter(x); };
+        switch (what) {
+        case taped::parameters: return run(on, lifted(), data.annotations, data.states, data.words);
+        case taped::annotations: return run(on, attend, on_it(data.annotations), data.states, data.words);
+        case taped::queries: return run(on, attend, data.annotations, on_it(data.states), on_it(data.words));
+        default: return run(on, lifted(), on_it(data.annotations), on_it(data.states), on_it(data.words));
+        }
+    }
+
+    template <class Attention, class Annotations, class Queries>
+    taped_outcome run(heed::ad::tape<double>& on, const Attention& mechanism, const Annotations& annotations,
+                      const Queries& states, const Queries& words) const
     {
         taped_outcome all;
-        heed::ad::tape<double> on;
-        const heed::attention lifted{heed::ad::lift(on, attend.score), heed::ad::lift(on, attend.normalize),
-                                     heed::ad::lift(on, attend.combine)};
-        const auto annotations = on.parameter(data.annotations);
-        const auto states = on.parameter(data.states), words = on.parameter(data.words);
         std::vector<heed::ad::var<double, 0>> terms;
-        each_step<with_word>(lifted, annotations, states, words, data.real, taped_recorder{all.values, terms});
+        each_step<with_word>(mechanism, annotations, states, words, data.real, taped_recorder{all.values, terms});
         backward(on, terms);
         const collect_slopes collect{all.slopes, on};
-        heed::transform_parameters(lifted.score, collect);
-        heed::transform_parameters(lifted.normalize, collect);
-        heed::transform_parameters(lifted.combine, collect);
+        heed::transform_parameters(mechanism.score, collect);
+        heed::transform_parameters(mechanism.normalize, collect);
+        heed::transform_parameters(mechanism.combine, collect);
         collect("", annotations);
         collect("", states);
         if (with_word) collect("", words);

@@ -75,6 +75,19 @@ auto each_of(const std::tuple<M...>&, F&& f)
     (std::index_sequence_for<M...>{});
 }
 
+/// The same for what f does, without results.
+template <class M, class F>
+void for_each_of(const std::vector<M>& several, F&& f)
+{
+    for (std::size_t i = 0; i < several.size(); ++i) f(i);
+}
+template <class... M, class F>
+void for_each_of(const std::tuple<M...>&, F&& f)
+{
+    [&f]<std::size_t... i>(std::index_sequence<i...>) { (f(std::integral_constant<std::size_t, i>{}), ...); }
+    (std::index_sequence_for<M...>{});
+}
+
 /// The first tensor that is on a tape, or the last one.
 template <class First, class... Rest>
 const auto& taped_among(const First& first, const Rest&... rest)
@@ -135,6 +148,17 @@ template <class States>
 struct several_states {
     States of;             // one state for each
     std::size_t step = 0;  // how many queries were answered
+
+    /// Each takes the one that it has become on a tape, see attention_state.
+    template <class Taped>
+        requires(!std::is_same_v<Taped, States>)
+    several_states& operator=(const several_states<Taped>& taped)
+    {
+        detail::require_as_many("the states", "what is assigned", detail::count_of(taped.of), detail::count_of(of));
+        detail::for_each_of(of, [&](auto i) { detail::nth(of, i) = detail::nth(taped.of, i); });
+        step = taped.step;
+        return *this;
+    }
 
     /// The same with f applied to every tensor: how a beam selects hypotheses.
     auto map(auto&& f) const

@@ -13,21 +13,6 @@
 
 namespace heed {
 
-namespace detail {
-
-/// Of queries for all steps, in one tensor [B,S,.] or in parts: the one of step s.
-template <class Queries>
-auto part_of_step(const Queries& queries, std::size_t s)
-{
-    if constexpr (tensor<Queries>) {
-        return ops::step_of(queries, s);
-    } else {
-        return queries.step(s);
-    }
-}
-
-}  // namespace detail
-
 /// A query of two parts: the decoder's state s [B,Q] and the embedding y of the previous target word [B,E].
 template <class State, class Word>
 struct state_and_word {
