@@ -161,8 +161,9 @@ struct attention_state {
     {
         if constexpr (has_tensors) {
             if (on_tape.has_value()) {
-                throw error("attention_state::map: this state was assigned one that is on a tape, and map would lose its "
-                            "gradient; map the state that `step` returned");
+                throw error(
+                    "attention_state::map: this state was assigned one that is on a tape, and map would lose its "
+                    "gradient; map the state that `step` returned");
             }
         }
         return attention_state<decltype(normalize.map(f)), decltype(score.map(f))>{normalize.map(f), step,
@@ -215,7 +216,8 @@ consteval bool keys_train()
 }
 
 #define HEED_SAYS_KEYS_DO_NOT_TRAIN                                                                                    \
-    "heed: this memory was made by the plain mechanism, so what made its keys (U of score::additive) would get no "    \
+    "heed: this memory was made by the plain mechanism, so what made its keys (U of score::additive, W_K of "          \
+    "multi_head) would get no "                                                                                        \
     "gradient: make the memory with the lifted one, lifted.on(annotations, lengths)"
 
 }  // namespace detail

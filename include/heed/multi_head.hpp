@@ -70,6 +70,21 @@ struct multi_head {
         return prepared(ops::clear_padding(annotations, real), ops::clear_padding(values, real), real, no_mask{});
     }
 
+    /// The same for a batch without padding.
+    auto on(const tensor auto& annotations, const tensor auto& values) const
+    {
+        return on(annotations, values, lengths::full(shape_of(annotations)[0], shape_of(annotations)[1]));
+    }
+
+    /// The same where any position may be missing: mask [B,T], true = attend.
+    auto on(const tensor auto& annotations, const tensor auto& values, const boolean_mask<2>& mask) const
+    {
+        static_assert(rank_of<decltype(annotations)> == 3 && rank_of<decltype(values)> == 3,
+                      "heed: multi_head::on takes annotations [B,T,D] and values [B,T,D]");
+        return prepared(ops::clear_hidden(annotations, mask), ops::clear_hidden(values, mask),
+                        lengths::full(mask.shape()[0], mask.shape()[1]), mask);
+    }
+
     /// What is remembered before the first step of a batch: a state for each head.
     auto start(const auto& memory) const
     {
@@ -107,7 +122,7 @@ struct multi_head {
                                           return head.read(in, q, now, mask);
                                       });
         auto context = joined(answers);
-        auto next = states_of(answers, state);
+        auto next = states_of(answers, state.step + 1);
         return read_out<decltype(context), decltype(next)>{std::move(context), std::move(next)};
     }
 
@@ -116,13 +131,24 @@ struct multi_head {
     template <class Mask = no_mask>
     auto operator()(const auto& memory, const auto& queries, const Mask& mask = {}) const
     {
+        return read_all(memory, queries, start(memory), mask).contexts;
+    }
+
+    /// The same from a state of the caller's, with the state after the last query.
+    template <class Mask = no_mask>
+    auto read_all(const auto& memory, const auto& queries, const auto& state, const Mask& mask = {}) const
+    {
         check(memory);
+        check_state(state);
         const auto of_heads = asked(queries);
-        const auto contexts =
-            each([&](const auto& head, auto i) { return head(detail::nth(memory.of, i), of_heads[i], mask); });
-        return ops::linear(ops::join(detail::collect(
-                               contexts, [](const auto& x) -> const auto& { return x; })),
-                           W_O);
+        const auto answers = each([&](const auto& head, auto i) {
+            return head.read_all(detail::nth(memory.of, i), of_heads[i], detail::nth(state.of, i), mask);
+        });
+        auto contexts = ops::linear(ops::join(detail::collect(
+                                        answers, [](const auto& x) -> const auto& { return x.contexts; })),
+                                    W_O);
+        auto next = states_of(answers, state.step + shape_of(contexts)[1]);
+        return all_read<decltype(contexts), decltype(next)>{std::move(contexts), std::move(next)};
     }
 
     /// `step` into results that the caller keeps. `state` may be `result.state`.
@@ -156,6 +182,13 @@ private:
     void check(const auto& memory) const
     {
         detail::require_as_many("multi_head", "the memory", detail::count_of(memory.of), detail::count_of(heads));
+        using values = std::remove_cvref_t<decltype(detail::first_of(memory.of).values)>;
+        static_assert(plain_tensor<Matrix> || !plain_tensor<values>, HEED_SAYS_KEYS_DO_NOT_TRAIN);
+    }
+
+    void check_state(const auto& state) const
+    {
+        detail::require_as_many("multi_head", "the state", detail::count_of(state.of), detail::count_of(heads));
     }
 
     /// The query of each head.
@@ -206,7 +239,7 @@ private:
     auto answered(const auto& memory, const auto& state, const auto& queries, Ask&& ask) const
     {
         check(memory);
-        detail::require_as_many("multi_head", "the state", detail::count_of(state.of), detail::count_of(heads));
+        check_state(state);
         return each([&](const auto& head, auto i) {
             return ask(head, detail::nth(memory.of, i), queries[i], detail::nth(state.of, i));
         });
@@ -219,7 +252,7 @@ private:
         auto context = joined(answers);
         auto weights = ops::swap_axes(ops::stack(detail::collect(
             answers, [](const auto& x) -> const auto& { return x.weights; })));
-        auto next = states_of(answers, state);
+        auto next = states_of(answers, state.step + 1);
         return attended<decltype(context), decltype(weights), decltype(next)>{std::move(context), std::move(weights),
                                                                               std::move(next)};
     }
@@ -232,10 +265,10 @@ private:
                            W_O);
     }
 
-    auto states_of(const auto& answers, const auto& before) const
+    static auto states_of(const auto& answers, std::size_t step)
     {
         auto states = detail::each_of(answers, [&](auto i) { return detail::nth(answers, i).state; });
-        return several_states<decltype(states)>{std::move(states), before.step + 1};
+        return several_states<decltype(states)>{std::move(states), step};
     }
 };
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -34,10 +35,11 @@ struct add_context {
 /// What one query gets of several hops.
 template <class Context, class Weights, class State, class Query>
 struct hopped {
-    Context context;  // [B,D], of the last hop
-    Weights weights;  // [B,K,T], of every hop
-    State state;      // for the next step
-    Query query;      // what a next hop would ask with: h + c_1 + … + c_K with add_context
+    Context context;                // [B,D], of the last hop
+    Weights weights;                // [B,K,T], of every hop
+    State state;                    // for the next step
+    Query query;                    // what a next hop would ask with: h + c_1 + … + c_K with add_context
+    std::vector<Context> contexts;  // [B,D] c_1 … c_K, of every hop
 };
 
 /// The same when nobody looks at the weights.
@@ -46,12 +48,14 @@ struct hopped_read_out {
     Context context;
     State state;
     Query query;
+    std::vector<Context> contexts;
 };
 
 /// The same for all queries, [B,S,.] each.
-template <class Contexts, class Queries>
+template <class Contexts, class State, class Queries>
 struct hopped_all {
-    Contexts contexts;
+    Contexts contexts;  // of the last hop
+    State state;        // after the last query
     Queries queries;
 };
 
@@ -64,7 +68,7 @@ struct hopped_all {
 ///
 /// The paper has a convolution layer of the decoder between the hops: that is an update of yours, anything with
 /// `operator()(query, context, hop)` and `parameters`; it is called with [B,.] by `step` and `read`, with [B,S,.] for
-/// many queries at once, and must give a query of the type that it took. Of a state_and_word, add_context adds to the
+/// many queries at once, and returns a query of the type that it took. Of a state_and_word, add_context adds to the
 /// state.
 ///
 /// The same calls as `attention`. The context is the last hop's; what the paper goes on with, h + c, is `query`.
@@ -118,11 +122,12 @@ struct multi_hop {
             answered(memory, query, state, [&mask](const auto& hop, const auto& in, const auto& q, const auto& now) {
                 return hop.read(in, q, now, mask);
             });
-        auto context = last_of(detail::collect(
-            answers, [](const auto& x) -> const auto& { return x.context; }));
-        auto next = states_of(answers, state);
-        return hopped_read_out<decltype(context), decltype(next), decltype(last)>{std::move(context), std::move(next),
-                                                                                  std::move(last)};
+        auto contexts = detail::collect(
+            answers, [](const auto& x) -> const auto& { return x.context; });
+        auto next = states_of(answers, state.step + 1);
+        using context = typename decltype(contexts)::value_type;
+        return hopped_read_out<context, decltype(next), decltype(last)>{contexts.back(), std::move(next),
+                                                                        std::move(last), std::move(contexts)};
     }
 
     /// Many queries at once, hop after hop: queries [B,S,Q] -> contexts [B,S,D] of the last hop.
@@ -136,16 +141,26 @@ struct multi_hop {
     template <class Mask = no_mask>
     auto all(const auto& memory, const auto& queries, const Mask& mask = {}) const
     {
+        return read_all(memory, queries, start(memory), mask);
+    }
+
+    /// The same from a state of the caller's, with the state after the last query.
+    template <class Mask = no_mask>
+    auto read_all(const auto& memory, const auto& queries, const auto& state, const Mask& mask = {}) const
+    {
         check(memory);
-        auto q = in_family(memory, queries);
-        const auto contexts = each([&](const auto& hop, auto i) {
-            auto context = hop(detail::nth(memory.of, i), q, mask);
-            renew(q, context, i);
-            return context;
-        });
-        auto last = last_of(detail::collect(
-            contexts, [](const auto& x) -> const auto& { return x; }));
-        return hopped_all<decltype(last), decltype(q)>{std::move(last), std::move(q)};
+        check_state(state);
+        auto [answers, last] = hop_by_hop(
+            in_family(memory, queries),
+            [&](const auto& hop, auto i, const auto& q) {
+                return hop.read_all(detail::nth(memory.of, i), q, detail::nth(state.of, i), mask);
+            },
+            [](const auto& answer) -> const auto& { return answer.contexts; });
+        auto contexts = last_of(detail::collect(
+            answers, [](const auto& x) -> const auto& { return x.contexts; }));
+        auto next = states_of(answers, state.step + shape_of(contexts)[1]);
+        return hopped_all<decltype(contexts), decltype(next), decltype(last)>{std::move(contexts), std::move(next),
+                                                                              std::move(last)};
     }
 
     /// `step` into results that the caller keeps. `state` may be `result.state`.
@@ -174,6 +189,11 @@ private:
         detail::require_as_many("multi_hop", "the memory", detail::count_of(memory.of), detail::count_of(hops));
     }
 
+    void check_state(const auto& state) const
+    {
+        detail::require_as_many("multi_hop", "the state", detail::count_of(state.of), detail::count_of(hops));
+    }
+
     /// The query on the tape that a memory is on: so that it has one type from the first hop to the last.
     template <class Query>
     static auto in_family(const auto& memory, const Query& query)
@@ -187,35 +207,61 @@ private:
         }
     }
 
-    template <class Query>
-    void renew(Query& query, const auto& context, std::size_t hop) const
+    /// answer(hop, i, q) for each hop, and what a next one would ask with. The first query may be plain where what hops
+    /// find is on a tape (because parameters are): from the second hop on, queries are on it, too.
+    template <class Query, class Answer, class Found>
+    auto hop_by_hop(const Query& first, const Answer& answer, const Found& found) const
     {
+        using zero = detail::first_index<Hops>;
+        using answer_type = decltype(answer(detail::first_of(hops), zero{}, first));
+        using later_query = decltype(update(first, found(std::declval<const answer_type&>()), zero{}));
         static_assert(
-            std::is_same_v<decltype(update(query, context, hop)), Query>,
+            std::is_same_v<decltype(update(std::declval<const later_query&>(),
+                                           found(std::declval<const answer_type&>()), zero{})),
+                           later_query>,
             "heed: multi_hop's update must give a query of the type that it takes: the next hop asks with it");
-        query = update(query, context, hop);
+        std::optional<later_query> later;
+        auto answers = each([&](const auto& hop, auto i) {
+            const auto go = [&](const auto& q) {
+                auto answered = answer(hop, i, q);
+                later.emplace(update(q, found(answered), i));
+                return answered;
+            };
+            if constexpr (requires { decltype(i)::value; }) {
+                if constexpr (decltype(i)::value == 0) {
+                    return go(first);
+                } else {
+                    const later_query q = *std::move(later);
+                    return go(q);
+                }
+            } else {
+                if (i == 0) return go(first);
+                const later_query q = *std::move(later);
+                return go(q);
+            }
+        });
+        return std::pair{std::move(answers), *std::move(later)};
     }
 
     template <class Ask>
     auto answered(const auto& memory, const auto& query, const auto& state, Ask&& ask) const
     {
         check(memory);
-        detail::require_as_many("multi_hop", "the state", detail::count_of(state.of), detail::count_of(hops));
-        auto q = in_family(memory, query);
-        auto answers = each([&](const auto& hop, auto i) {
-            auto answer = ask(hop, detail::nth(memory.of, i), q, detail::nth(state.of, i));
-            renew(q, answer.context, i);
-            return answer;
-        });
-        return std::pair{std::move(answers), std::move(q)};
+        check_state(state);
+        return hop_by_hop(
+            in_family(memory, query),
+            [&](const auto& hop, auto i, const auto& q) {
+                return ask(hop, detail::nth(memory.of, i), q, detail::nth(state.of, i));
+            },
+            [](const auto& answer) -> const auto& { return answer.context; });
     }
 
     template <class Ask>
     auto with_weights(const auto& memory, const auto& query, const auto& state, Ask&& ask) const
     {
         auto [answers, last] = answered(memory, query, state, ask);
-        auto context = last_of(detail::collect(
-            answers, [](const auto& x) -> const auto& { return x.context; }));
+        auto contexts = detail::collect(
+            answers, [](const auto& x) -> const auto& { return x.context; });
         const auto of_hops = detail::collect(
             answers, [](const auto& x) -> const auto& { return x.weights; });
         static_assert(
@@ -223,9 +269,10 @@ private:
             "heed: multi_hop returns one weight for each hop and position, [B,K,T]: its hops need a score per "
             "position");
         auto weights = ops::swap_axes(ops::stack(of_hops));
-        auto next = states_of(answers, state);
-        return hopped<decltype(context), decltype(weights), decltype(next), decltype(last)>{
-            std::move(context), std::move(weights), std::move(next), std::move(last)};
+        auto next = states_of(answers, state.step + 1);
+        using context = typename decltype(contexts)::value_type;
+        return hopped<context, decltype(weights), decltype(next), decltype(last)>{
+            contexts.back(), std::move(weights), std::move(next), std::move(last), std::move(contexts)};
     }
 
     template <class Tensor>
@@ -234,10 +281,10 @@ private:
         return std::move(all.back());
     }
 
-    static auto states_of(const auto& answers, const auto& before)
+    static auto states_of(const auto& answers, std::size_t step)
     {
         auto states = detail::each_of(answers, [&](auto i) { return detail::nth(answers, i).state; });
-        return several_states<decltype(states)>{std::move(states), before.step + 1};
+        return several_states<decltype(states)>{std::move(states), step};
     }
 };
 

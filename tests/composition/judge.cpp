@@ -137,8 +137,9 @@ void check_gradient(product& p, const taped_outcome& taped)
 /// Parameters alone on the tape, or annotations, or queries: they get the gradient that they get beside the others.
 void check_parts_on_tape(const product& p, const taped_outcome& everything)
 {
-    for (const auto& [what, name] :
-         {std::pair{taped::parameters, "parameters"}, {taped::annotations, "annotations"}, {taped::queries, "queries"}}) {
+    for (const auto& [what, name] : {std::pair{taped::parameters, "parameters"},
+                                     {taped::annotations, "annotations"},
+                                     {taped::queries, "queries"}}) {
         const std::string alone = std::string("only ") + name + " on the tape";
         const taped_outcome is = p.on_tape(what);
         require_close(is.values, everything.values, 1e-11, alone);

@@ -187,10 +187,14 @@ struct of final : product {
         };
         const auto on_it = [&](const auto& x) { return on.parameter(x); };
         switch (what) {
-        case taped::parameters: return run(on, lifted(), data.annotations, data.states, data.words);
-        case taped::annotations: return run(on, attend, on_it(data.annotations), data.states, data.words);
-        case taped::queries: return run(on, attend, data.annotations, on_it(data.states), on_it(data.words));
-        default: return run(on, lifted(), on_it(data.annotations), on_it(data.states), on_it(data.words));
+        case taped::parameters:
+            return run(on, lifted(), data.annotations, data.states, data.words);
+        case taped::annotations:
+            return run(on, attend, on_it(data.annotations), data.states, data.words);
+        case taped::queries:
+            return run(on, attend, data.annotations, on_it(data.states), on_it(data.words));
+        default:
+            return run(on, lifted(), on_it(data.annotations), on_it(data.states), on_it(data.words));
         }
     }
 

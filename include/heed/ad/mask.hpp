@@ -62,15 +62,15 @@ var<T, R> twin(const ops::hide_op& operation, const var<T, R>& e, const boolean_
 }
 
 /// y = x where shown, 0 elsewhere  ->  ∂x += ∂y where shown
-template <class T>
-var<T, 3> twin(const ops::clear_hidden_op& operation, const var<T, 3>& x, const boolean_mask<2>& mask)
+template <class T, std::size_t R>
+var<T, R> twin(const ops::clear_hidden_op& operation, const var<T, R>& x, const boolean_mask<2>& mask)
 {
     tape<T>& on = x.tape();
-    const auto [B, positions, width] = x.shape();
-    mask.require("attention::on", {B, positions});
-    auto [y, out] = on.template make<3>(x.shape(), x.wanted());
-    const std::uint8_t* attend = on.keep(mask.data(), B * positions);
-    operation.template compute<T>(B * positions, width, attend, x.data(), out);
+    mask.require("attention::on", {x.shape()[0], x.shape()[1]});
+    const std::size_t positions = x.shape()[0] * x.shape()[1], width = R == 3 ? x.shape()[R - 1] : 1;
+    auto [y, out] = on.template make<R>(x.shape(), x.wanted());
+    const std::uint8_t* attend = on.keep(mask.data(), positions);
+    operation.template compute<T>(positions, width, attend, x.data(), out);
     if (x.wanted()) detail::record_shown(on, x, y, width, attend);
     return y;
 }

@@ -98,25 +98,38 @@ var<T, 3> twin(const ops::swap_axes_op& operation, const var<T, 3>& x)
     return y;
 }
 
-/// y = x before each row's length, 0 behind it  ->  ∂x += ∂y there, nothing behind
-template <class T>
-var<T, 3> twin(const ops::clear_padding_op&, const var<T, 3>& x, const lengths& real)
+/// y = x within the lengths, else 0  ->  ∂x += ∂y there
+template <class T, std::size_t R>
+var<T, R> twin(const ops::clear_padding_op& operation, const var<T, R>& x, const lengths& real)
 {
     tape<T>& on = x.tape();
-    const auto [B, positions, D] = x.shape();
-    real.require("clear_padding", B, positions);
-    auto [y, out] = on.template make<3>(x.shape(), x.wanted());
-    const std::size_t* kept = on.keep(real.data(), B);
-    for (std::size_t b = 0; b < B; ++b) {
-        T* row = out + b * positions * D;
-        std::copy_n(x.data() + b * positions * D, kept[b] * D, row);
-        std::fill_n(row + kept[b] * D, (positions - kept[b]) * D, T(0));
-    }
+    auto [y, out] = on.template make<R>(x.shape(), x.wanted());
+    operation.compute(x.shape(), real, x.data(), out);
+    const std::size_t* kept = on.keep(real.data(), real.batch());
     on.record(y, [&on, x, kept](const T* d_y) {
         T* d_x = on.adjoint(x);
-        const std::size_t block = x.shape()[1] * x.shape()[2];
-        for (std::size_t b = 0; b < x.shape()[0]; ++b) {
-            kernels::add(kept[b] * x.shape()[2], d_x + b * block, d_y + b * block);
+        const std::size_t B = x.shape()[0], positions = x.shape()[1], width = R == 3 ? x.shape()[R - 1] : 1;
+        for (std::size_t b = 0; b < B; ++b) {
+            kernels::add(kept[b] * width, d_x + b * positions * width, d_y + b * positions * width);
+        }
+    });
+    return y;
+}
+
+/// y = x before the end of each row, else 0  ->  ∂x += ∂y there
+template <class T>
+var<T, 3> twin(const ops::clear_ended_op& operation, const var<T, 3>& x, const lengths& real)
+{
+    tape<T>& on = x.tape();
+    real.require("clear_ended", x.shape()[1], x.shape()[0]);
+    auto [y, out] = on.template make<3>(x.shape(), x.wanted());
+    const std::size_t* kept = on.keep(real.data(), real.batch());
+    operation.template compute<T>(x.shape(), kept, x.data(), out);
+    on.record(y, [&on, x, kept](const T* d_y) {
+        T* d_x = on.adjoint(x);
+        const auto [steps, B, N] = x.shape();
+        for (std::size_t row = 0; row < steps * B; ++row) {
+            if (row / B < kept[row % B]) kernels::add(N, d_x + row * N, d_y + row * N);
         }
     });
     return y;

@@ -54,6 +54,18 @@ const auto& first_of(const std::tuple<M...>& several)
     return std::get<0>(several);
 }
 
+/// The type of the first index: a constant for a tuple.
+template <class Several>
+struct index_of_first {
+    using type = std::size_t;
+};
+template <class... M>
+struct index_of_first<std::tuple<M...>> {
+    using type = std::integral_constant<std::size_t, 0>;
+};
+template <class Several>
+using first_index = typename index_of_first<Several>::type;
+
 /// f(i) for each, from the first to the last: a std::vector of the results, or a std::tuple. For a tuple, i is a
 /// constant.
 template <class M, class F>

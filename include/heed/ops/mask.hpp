@@ -79,7 +79,7 @@ struct add_mask_op : operation<add_mask_op> {
 };
 inline constexpr add_mask_op add_mask{};
 
-/// x with zeros at the positions that the mask hides: [B,T,D]. Selected, as in clear_padding.
+/// x with zeros at the positions that the mask hides: [B,T] or [B,T,D]. Selected, as in clear_padding.
 struct clear_hidden_op : operation<clear_hidden_op> {
     template <class T>
     static void compute(std::size_t positions, std::size_t width, const std::uint8_t* attend, const T* x, T* y)
@@ -97,10 +97,11 @@ struct clear_hidden_op : operation<clear_hidden_op> {
     auto plain(const X& x, const boolean_mask<2>& mask) const
     {
         using T = element_of<X>;
-        const shape_of_rank<3> shape = shape_of(x);
+        const auto shape = shape_of(x);
         mask.require("attention::on", {shape[0], shape[1]});
-        auto y = storage_for<T, 3>(shape);
-        compute<T>(shape[0] * shape[1], shape[2], mask.data(), view_of(x).data, y.data());
+        auto y = storage_for<T, rank_of<X>>(shape);
+        compute<T>(shape[0] * shape[1], rank_of<X> == 3 ? shape[rank_of<X> - 1] : 1, mask.data(), view_of(x).data,
+                   y.data());
         return y;
     }
 };

@@ -151,25 +151,66 @@ struct swap_axes_op : operation<swap_axes_op> {
 };
 inline constexpr swap_axes_op swap_axes{};
 
-/// x with zeros behind the length of each row: [B,T,D]. Selected, never multiplied: a NaN in the padding is gone, and
-/// no gradient comes back from there.
+/// x with zeros behind the length of each row: [B,T] or [B,T,D]. Selected, never multiplied: a NaN in the padding is
+/// gone, and no gradient comes back from there.
 struct clear_padding_op : operation<clear_padding_op> {
+    /// row(begin, kept, all) for each row: where its elements begin, how many are real, how many there are.
+    template <std::size_t R, class Row>
+    static void each_row(const shape_of_rank<R>& x, const lengths& real, Row&& row)
+    {
+        static_assert(R == 2 || R == 3, "heed: clear_padding takes [B,T] or [B,T,D]");
+        real.require("clear_padding", x[0], x[1]);
+        const std::size_t width = R == 3 ? x[R - 1] : 1;
+        for (std::size_t b = 0; b < x[0]; ++b) row(b * x[1] * width, real[b] * width, x[1] * width);
+    }
+
+    template <class T, std::size_t R>
+    static void compute(const shape_of_rank<R>& shape, const lengths& real, const T* x, T* y)
+    {
+        each_row(shape, real, [x, y](std::size_t begin, std::size_t kept, std::size_t all) {
+            std::copy_n(x + begin, kept, y + begin);
+            std::fill_n(y + begin + kept, all - kept, T(0));
+        });
+    }
+
     template <plain_tensor X>
     auto plain(const X& x, const lengths& real) const
     {
         using T = element_of<X>;
-        const auto [B, T_, D] = shape_of(x);
-        real.require("clear_padding", B, T_);
-        auto y = storage_for<T, 3>(shape_of(x));
-        for (std::size_t b = 0; b < B; ++b) {
-            T* row = y.data() + b * T_ * D;
-            std::copy_n(view_of(x).data + b * T_ * D, real[b] * D, row);
-            std::fill_n(row + real[b] * D, (T_ - real[b]) * D, T(0));
-        }
+        auto y = storage_for<T, rank_of<X>>(shape_of(x));
+        compute(shape_of(x), real, view_of(x).data, y.data());
         return y;
     }
 };
 inline constexpr clear_padding_op clear_padding{};
+
+/// The same for words in the order of steps, x [T,B,N]: zeros at step t of a row that has at most t words.
+struct clear_ended_op : operation<clear_ended_op> {
+    template <class T>
+    static void compute(const shape_of_rank<3>& shape, const std::size_t* real, const T* x, T* y)
+    {
+        const auto [steps, B, N] = shape;
+        for (std::size_t row = 0; row < steps * B; ++row) {
+            if (row / B < real[row % B]) {
+                std::copy_n(x + row * N, N, y + row * N);
+            } else {
+                std::fill_n(y + row * N, N, T(0));
+            }
+        }
+    }
+
+    template <plain_tensor X>
+    auto plain(const X& x, const lengths& real) const
+    {
+        using T = element_of<X>;
+        const shape_of_rank<3> shape = shape_of(x);
+        real.require("clear_ended", shape[1], shape[0]);
+        auto y = storage_for<T, 3>(shape);
+        compute<T>(shape, real.data(), view_of(x).data, y.data());
+        return y;
+    }
+};
+inline constexpr clear_ended_op clear_ended{};
 
 /// Σ over the last axis: [...,N] -> [...].
 struct sum_last_op : operation<sum_last_op> {

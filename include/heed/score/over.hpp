@@ -66,6 +66,16 @@ auto per_position(const Weights& weights)
     }
 }
 
+/// x [B,T] or [B,T,N] with zeros wherever a memory has nothing to attend to.
+auto cleared(const tensor auto& x, const auto& memory)
+{
+    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(memory.mask)>, no_mask>) {
+        return ops::clear_padding(x, memory.real);
+    } else {
+        return ops::clear_hidden(x, memory.mask);
+    }
+}
+
 /// The first of these that is taped; the first if none is. What a state is made beside, so that its type stays the same
 /// from step to step.
 template <tensor First, tensor... Rest>

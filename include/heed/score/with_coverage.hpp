@@ -56,7 +56,7 @@ struct with_coverage : over::another<Base> {
         return start_from(memory, constant_like(over::taped_among(memory.keys, C, cell.U), shape, 0.0));
     }
 
-    /// The past before the first step with coverage c_0 [B,T,N].
+    /// The past before the first step with coverage c_0 [B,T,N]; what lies in the padding is cleared.
     auto start_from(const auto& memory, const tensor auto& coverage) const
     {
         require_shape("with_coverage::start_from", "the coverage", shape_of(coverage),
@@ -64,8 +64,8 @@ struct with_coverage : over::another<Base> {
                       "one embedding for each source position");
         const auto& beside = over::taped_among(memory.keys, C, cell.U, coverage);
         const shape_of_rank<2> shape{memory.batch(), memory.positions()};
-        return score::coverage_past{same_family(beside, coverage), constant_like(beside, shape, 0.0),
-                                    over::start(base, memory)};
+        return score::coverage_past{same_family(beside, over::cleared(coverage, memory)),
+                                    constant_like(beside, shape, 0.0), over::start(base, memory)};
     }
 
     auto recall(const auto& past, const auto& at) const
@@ -96,7 +96,9 @@ struct with_coverage : over::another<Base> {
     template <class Past>
     auto advance(Past&& past, const tensor auto& weights_now, const tensor auto& context, const auto& at) const
     {
-        return score::coverage_past{std::forward<Past>(past).coverage, over::per_position(weights_now),
+        auto alpha = over::per_position(weights_now);
+        auto coverage = same_family(alpha, std::forward<Past>(past).coverage);
+        return score::coverage_past{std::move(coverage), std::move(alpha),
                                     over::advance(base, std::forward<Past>(past).base, weights_now, context, at)};
     }
 

@@ -62,6 +62,9 @@ struct with_fertility : over::another<Base> {
 
     auto recall(const auto& past, const auto& at) const
     {
+        static_assert(plain_tensor<Vector> || !plain_tensor<decltype(past.fertility)>,
+                      "heed: this state was made by the plain score::with_fertility, so U_f would get no gradient from "
+                      "its fertility: make the state with the lifted mechanism, lifted.start(memory)");
         return score::fertility_past{past.coverage, past.fertility, over::recall(base, past.base, at)};
     }
 

@@ -30,13 +30,15 @@ struct with_location : over::another<Base> {
         return start_from(memory, constant_like(over::taped_among(memory.keys, F, U_f), shape, 0.0));
     }
 
-    /// The past before the first step as if the step before had looked there: α_0 [B,T].
+    /// The past before the first step as if the step before had looked there: α_0 [B,T]. What lies in the padding is
+    /// cleared, so that a uniform α_0 may be uniform over all T.
     auto start_from(const auto& memory, const tensor auto& weights_before) const
     {
         require_shape("with_location::start_from", "the weights", shape_of(weights_before),
                       shape_of_rank<2>{memory.batch(), memory.positions()}, "one for each source position");
         const auto& beside = over::taped_among(memory.keys, F, U_f, weights_before);
-        return score::features_past{ops::convolve(same_family(beside, weights_before), F), over::start(base, memory)};
+        const auto seen = over::cleared(weights_before, memory);
+        return score::features_past{ops::convolve(same_family(beside, seen), F), over::start(base, memory)};
     }
 
     auto recall(const auto& past, const auto& at) const

@@ -44,7 +44,8 @@ recurrence_past(State, Inner) -> recurrence_past<State, Inner>;
 ///
 /// The query is `state_and_word{s_t, y_{t−1}}`, y_{t−1} the embedding of the last word that was emitted. c_t is what
 /// the combiner makes, whatever its width. The state has a row for each sentence and no positions: a window (`local_m`,
-/// `local_p`) leaves it whole.
+/// `local_p`) leaves it whole. After a step, a_t is `next.score.state` [B,R]: what attention has read so far, context
+/// included, for a decoder that wants it beside c_t.
 template <class Base, class Matrix, class Cell>
 struct with_recurrence : over::another<Base> {
     using over::another<Base>::base;

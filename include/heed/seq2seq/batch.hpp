@@ -38,6 +38,17 @@ struct training_batch {
     word_ids previous;               // [S,B] the target word before each step: <s> y_1 … y_n
     ops::expected_words<T> targets;  // [S,B] the word expected there: y_1 … y_n </s>, weight 1, padding 0
     std::size_t target_words = 0;    // how many weights are 1
+
+    /// The number of steps of each target sentence, its end included: up to the last word that is expected of it.
+    lengths target_lengths() const
+    {
+        const std::size_t S = targets.words.steps, B = targets.words.batch;
+        std::vector<std::size_t> steps(B, 0);
+        for (std::size_t i = 0; i < std::min(S * B, targets.weights.size()); ++i) {
+            if (targets.weights[i] != T(0)) steps[i % B] = i / B + 1;
+        }
+        return lengths(std::move(steps));
+    }
 };
 
 /// A source batch; every sentence also gets the end word, so that it has a position to attend to when nothing is left.

@@ -107,9 +107,11 @@ struct decoder {
               const std::vector<std::uint32_t>* only = nullptr) const
     {
         const auto start = open(source, batch.source.real);
-        const auto y = drop(ops::lookup(embedding, batch.previous));  // [S,B,E]
-        const auto inputs = cell.project(y);                          // [S,B,3H]
-        const auto words = project_words(y);                          // [S,B,A] where the score reads them
+        // zeros in the padding, whatever embedding the padding has: products never read it
+        const auto y =
+            ops::clear_ended(drop(ops::lookup(embedding, batch.previous)), batch.target_lengths());  // [S,B,E]
+        const auto inputs = cell.project(y);                                                         // [S,B,3H]
+        const auto words = project_words(y);  // [S,B,A] where the score reads them
         auto s = start.state;
         auto memory_of_past = attention.start(start.memory);
         std::vector<decltype(s)> states, contexts;

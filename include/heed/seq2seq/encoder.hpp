@@ -21,6 +21,12 @@ struct encoded {
 
 namespace detail {
 
+/// E x_t, zeros in the padding: whatever embedding the padding has, the recurrent layers' products never read it.
+auto words_of(const tensor auto& embedding, const source_batch& source, const nn::dropout& drop)
+{
+    return ops::clear_ended(drop(ops::lookup(embedding, source.words)), source.real);  // [T,B,E]
+}
+
 /// The states of a recurrent layer after each word, in the order of the words: T of [B,H].
 auto run_layer(const auto& cell, const auto& start, const tensor auto& x, const lengths& real, bool reversed)
 {
@@ -57,7 +63,7 @@ struct bidirectional_encoder {
     {
         const std::size_t T = source.words.steps, B = source.words.batch;
         source.real.require("bidirectional_encoder::encode", B, T);
-        const auto x = drop(ops::lookup(embedding, source.words));  // [T,B,E]
+        const auto x = detail::words_of(embedding, source, drop);  // [T,B,E]
         const auto forwards = detail::run_layer(forward, forward_start, x, source.real, false);
         const auto backwards = detail::run_layer(backward, backward_start, x, source.real, true);
         const auto both = drop(ops::concat(ops::stack(forwards), ops::stack(backwards)));  // [T,B,2H]
@@ -91,7 +97,7 @@ struct forward_encoder {
     auto encode(const source_batch& source, const nn::dropout& drop = {}) const
     {
         source.real.require("forward_encoder::encode", source.words.batch, source.words.steps);
-        const auto x = drop(ops::lookup(embedding, source.words));  // [T,B,E]
+        const auto x = detail::words_of(embedding, source, drop);  // [T,B,E]
         const auto states = detail::run_layer(cell, start, x, source.real, false);
         auto annotations = ops::swap_axes(drop(ops::stack(states)));  // [B,T,H]
         using state = std::remove_cvref_t<decltype(states.back())>;
