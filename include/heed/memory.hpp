@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <any>
 #include <cstddef>
+#include <optional>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -173,17 +174,54 @@ struct attention_state {
 
 namespace detail {
 
+/// x as a `To`, on the tape of the state's tensors.
+template <class To>
+To beside_state(const auto& state, const tensor auto& x)
+{
+    std::optional<To> y;
+    (void)state.map([&](const auto& remembered) {
+        if constexpr (!plain_tensor<decltype(remembered)>) {
+            if (!y) y = same_family(remembered, x);
+        }
+        return remembered;
+    });
+    return *std::move(y);
+}
+
+/// What the first step found before anything taped reached it, in the types of the later ones.
+template <class Later>
+Later as_later(auto first)
+{
+    static_assert(
+        std::is_same_v<decltype(first.state), decltype(Later::state)>,
+        "heed: the state of this mechanism takes more than one step to get onto the tape: put its first state "
+        "there, or all queries");
+    auto context = beside_state<decltype(Later::context)>(first.state, first.context);
+    if constexpr (requires { first.weights; }) {
+        auto weights = beside_state<decltype(Later::weights)>(first.state, first.weights);
+        return {std::move(context), std::move(weights), std::move(first.state)};
+    } else {
+        return {std::move(context), std::move(first.state)};
+    }
+}
+
 /// answer(state) for a step from `state`, or from what that is on a tape.
 template <class State, class Answer>
 auto going_on(const State& state, const Answer& answer)
 {
-    if constexpr (State::has_tensors) {
-        using next = std::remove_cvref_t<decltype(answer(state).state)>;
-        if constexpr (!std::is_same_v<next, State>) {
-            if (const next* const taped = std::any_cast<next>(&state.on_tape)) return answer(*taped);
+    using first = decltype(answer(state));
+    using next = decltype(first::state);
+    if constexpr (!State::has_tensors || std::is_same_v<next, State>) {
+        return answer(state);
+    } else {
+        using later = decltype(answer(std::declval<const next&>()));
+        if (const next* const taped = std::any_cast<next>(&state.on_tape)) return answer(*taped);
+        if constexpr (std::is_same_v<first, later>) {
+            return answer(state);
+        } else {
+            return as_later<later>(answer(state));
         }
     }
-    return answer(state);
 }
 
 /// The state itself as a `To`, which is its own type or that on the tape of `beside`.

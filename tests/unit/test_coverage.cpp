@@ -167,7 +167,7 @@ TEST_CASE("trap: the score of a step knows nothing of that step's weights; the f
     const auto memory = attend.on(random({2, 4, sizes.width}, 1), lengths{4, 3});
     const auto s = random({2, sizes.query}, 2);
     const auto y = random({2, sizes.word}, 3), other = random({2, sizes.word}, 4);
-    const auto c_0 = random({2, 4, N}, 5);
+    const auto c_0 = ops::clear_padding(random({2, 4, N}, 5), memory.real);
     const auto start = attend.start(memory, attend.score.start_from(memory, c_0));
 
     // Step 1: additive with C c_0 in its keys, whatever the word.

@@ -175,54 +175,44 @@ TEST_CASE("hops of conv_s2s whose parameters alone are on the tape")
     require_equal(alone, together);
 }
 
-TEST_CASE("one part of a query alone on the tape")
+namespace {
+
+/// The gradients by a query's state, then by its word, each part alone on the tape, against both together.
+template <class Score>
+void check_parts_of_query(const Score& score)
 {
     const problem p;
-    const nn::coverage_gru cell{random({D, 6}, 51), random({6}, 52), random({std::size_t{2}, std::size_t{6}}, 53)};
-    const auto attend =
-        over(score::with_coverage{additive(), random({std::size_t{2}, D}, 54), cell}, normalize::softmax{});
-    const auto asked = [](const auto& states, const auto& words) {
-        std::vector<state_and_word<std::remove_cvref_t<decltype(states[0])>, std::remove_cvref_t<decltype(words[0])>>>
-            all;
-        for (std::size_t s = 0; s < S; ++s) all.push_back({states[s], words[s]});
-        return all;
-    };
-    slopes states, words;
-    {
+    const auto attend = over(score, normalize::softmax{});
+    const auto gradients = [&](bool states_taped, bool words_taped) {
         ad::tape<double> on;
         const auto s = taped(on, p.states), w = taped(on, p.words);
-        on.backward(loss_of(attend, p.annotations, p.real, asked(s, w)));
-        for (const auto& x : s) collecting{on, states}("", x);
-        for (std::size_t i = 1; i < S; ++i) collecting{on, words}("", w[i]);  // step 1 reads no word
-    }
-    {
-        ad::tape<double> on;
-        const auto s = taped(on, p.states);
-        on.backward(loss_of(attend, p.annotations, p.real, asked(s, p.words)));
-        slopes is;
-        for (const auto& x : s) collecting{on, is}("", x);
-        require_equal(is, states);
-    }
-    {
-        ad::tape<double> on;
-        const auto w = taped(on, p.words);
-        // With words alone on the tape, the first step is plain: its loss is no variable.
-        auto memory = attend.on(p.annotations, p.real);
-        auto state = attend.start(memory);
-        std::vector<ad::var<double, 0>> terms;
-        for (std::size_t s = 0; s < S; ++s) {
-            auto [context, weights, next] = attend.step(memory, state_and_word{p.states[s], w[s]}, state);
-            state = next;
-            terms.push_back(ops::inner(context, support::uneven(shape_of(context))));
-            terms.push_back(ops::inner(weights, support::uneven(shape_of(weights))));
-        }
-        auto sum = terms.front();
-        for (std::size_t i = 1; i < terms.size(); ++i) sum = ops::add(sum, terms[i]);
-        on.backward(sum);
-        slopes is;
-        for (std::size_t i = 1; i < S; ++i) collecting{on, is}("", w[i]);
-        require_equal(is, words);
-    }
+        const auto asked = [&](const auto& states, const auto& words) {
+            std::vector<decltype(state_and_word{states[0], words[0]})> all;
+            for (std::size_t i = 0; i < S; ++i) all.push_back({states[i], words[i]});
+            return loss_of(attend, p.annotations, p.real, all);
+        };
+        on.backward(states_taped ? (words_taped ? asked(s, w) : asked(s, p.words)) : asked(p.states, w));
+        slopes all;
+        for (std::size_t i = 0; i < S && states_taped; ++i) collecting{on, all}("", s[i]);
+        // The first step reads no word in its coverage, the last feeds its word to nothing that is read.
+        for (std::size_t i = 1; i + 1 < S && words_taped; ++i) collecting{on, all}("", w[i]);
+        return all;
+    };
+    slopes together = gradients(true, true), apart = gradients(true, false);
+    for (const auto& by_word : gradients(false, true)) apart.push_back(by_word);
+    require_equal(apart, together);
+}
+
+}  // namespace
+
+TEST_CASE("one part of a query alone on the tape, where the state takes it there")
+{
+    constexpr std::size_t N = 2;
+    const nn::coverage_gru cell{random({D, 3 * N}, 51), random({3 * N}, 52), random({N, 3 * N}, 53)};
+    check_parts_of_query(score::with_coverage{additive(), random({N, D}, 54), cell});
+    // The first step reads no word: on the tape are only the state after it and what comes then.
+    const nn::gru unit{random({2 * D, 3 * N}, 55), random({3 * N}, 56), random({N, 2 * N}, 57), random({N, N}, 58)};
+    check_parts_of_query(score::with_recurrence{additive(), random({N, D}, 59), unit});
 }
 
 TEST_CASE("a plain state takes the numbers of a taped one, and goes on from where that is")
