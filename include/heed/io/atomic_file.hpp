@@ -3,6 +3,7 @@
 
 #include <heed/core/errors.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstddef>
@@ -15,10 +16,29 @@
 #include <utility>
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 namespace heed::io {
+
+/// Where a chain of symbolic links ends, whether or not anything is there. A relative link starts from the link's own
+/// folder. Throws heed::error for a loop.
+inline std::filesystem::path end_of_links(const std::filesystem::path& path)
+{
+    std::filesystem::path at = path;
+    std::error_code problem, no_link;
+    for (int links = 0; std::filesystem::is_symlink(at, no_link); ++links) {
+        const std::filesystem::path next = std::filesystem::read_symlink(at, problem);
+        if (links == 40) problem.assign(ELOOP, std::generic_category());  // as many as Linux follows
+        if (problem) throw error(path.string() + ": cannot follow its links: " + problem.message());
+        at = at.parent_path() / next;
+    }
+    return at;
+}
+
+/// What commit() does with a file that has the target's name.
+enum class existing { replace, keep };
 
 /// Replaces a file as a whole or not at all.
 ///
@@ -28,36 +48,43 @@ namespace heed::io {
 ///
 /// What is written goes to a temporary beside the target (`.model.safetensors.<process>-<n>.tmp`). commit() makes it
 /// durable (fsync) and puts it in the target's place (rename); before that, or if anything fails, or if the process
-/// dies, the old file is untouched. Without commit() the temporary is removed; only a killed process leaves one behind.
+/// dies, the old file is untouched. Without commit() the temporary is removed.
 ///
-/// A link is followed, an existing file keeps its permissions. A target that is no regular file (/dev/stdout, a pipe)
-/// holds nothing to keep whole: it is written directly.
+/// A killed process leaves its temporary behind; the next atomic_file for the same target removes it. A temporary is
+/// locked (flock) while its writer lives, so no writer removes another's, in whatever container or on whatever host it
+/// runs, as long as the file system shares its locks between them. Where it has no locks, nothing is removed.
+///
+/// A link is followed, also to a file that is not there yet. An existing file keeps its permissions. A target that is
+/// no regular file (/dev/stdout, a pipe) holds nothing to keep whole: it is written directly.
 ///
 /// Errors are heed::error and name the file, the operation and the system's reason. POSIX.
 class atomic_file {
 public:
     explicit atomic_file(const std::filesystem::path& path) : name_(path.string())
     {
-        std::error_code status;
-        target_ = std::filesystem::is_symlink(path, status) ? std::filesystem::weakly_canonical(path, status) : path;
-        if (status || target_.empty()) target_ = path;
-
+        if (path.empty()) throw error("cannot write to a file without a name: the path is empty");
         struct stat old {};
-        const bool exists = ::stat(target_.c_str(), &old) == 0;
+        const bool exists = ::stat(path.c_str(), &old) == 0;
         if (exists && S_ISDIR(old.st_mode)) fail("open for writing", EISDIR);
         if (exists && !S_ISREG(old.st_mode)) {
-            descriptor_ = ::open(target_.c_str(), O_WRONLY | O_CLOEXEC);
+            descriptor_ = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
             if (descriptor_ < 0) fail("open for writing", errno);
             return;
         }
+        target_ = end_of_links(path);
+        if (target_ != path) name_ += " (a link to " + target_.string() + ")";
 
         static std::atomic<unsigned> counter{0};
-        const std::string stem = target_.filename().string().substr(0, 200);  // file names end at 255 bytes
+        const std::string stem = "." + target_.filename().string().substr(0, 200) + ".";  // names end at 255 bytes
+        remove_leftovers(stem);
         do {
             temporary_ = target_;
-            temporary_.replace_filename("." + stem + "." + std::to_string(::getpid()) + "-" +
-                                        std::to_string(counter++) + ".tmp");
+            temporary_.replace_filename(stem + std::to_string(::getpid()) + "-" + std::to_string(counter++) + ".tmp");
             descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+            if (descriptor_ >= 0 && !lock()) {
+                ::close(std::exchange(descriptor_, -1));
+                errno = EEXIST;
+            }
         } while (descriptor_ < 0 && (errno == EEXIST || errno == EINTR));
         if (descriptor_ < 0) {
             temporary_.clear();  // it is not ours to remove
@@ -86,16 +113,22 @@ public:
 
     void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
 
-    /// Puts the new file in the target's place.
-    void commit()
+    /// Puts the new file in the target's place. With existing::keep it is an error if something is there by then, and
+    /// that stays.
+    void commit(existing there = existing::replace)
     {
         require_open();
-        const bool direct = temporary_.empty();
-        if (!direct && ::fsync(descriptor_) != 0) fail("fsync", errno);
-        if (::close(std::exchange(descriptor_, -1)) != 0 && errno != EINTR) fail("close", errno);
-        if (direct) return;
-        if (::rename(temporary_.c_str(), target_.c_str()) != 0) fail("rename the temporary to it", errno);
+        if (temporary_.empty()) {
+            if (::close(std::exchange(descriptor_, -1)) != 0 && errno != EINTR) fail("close", errno);
+            return;
+        }
+        if (::fsync(descriptor_) != 0) fail("fsync", errno);
+        // Closed only after the rename, since closing gives up the lock. fsync has reported what failed.
+        const int moved =
+            there == existing::keep ? rename_to_free_name() : ::rename(temporary_.c_str(), target_.c_str());
+        if (moved != 0) fail("rename the temporary to it", errno);
         temporary_.clear();
+        ::close(std::exchange(descriptor_, -1));
         sync_directory();
     }
 
@@ -115,25 +148,83 @@ private:
 
     void discard() noexcept
     {
-        if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
         if (!temporary_.empty()) ::unlink(temporary_.c_str());
         temporary_.clear();
+        if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
+    }
+
+    // Locks the new temporary. False if another writer took it for a leftover before it was locked.
+    bool lock() const noexcept
+    {
+        if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0) return errno != EWOULDBLOCK;
+        struct stat mine {};
+        return ::fstat(descriptor_, &mine) != 0 || mine.st_nlink > 0;
+    }
+
+    // Removes the temporaries of this target that no process holds.
+    void remove_leftovers(const std::string& stem) const
+    {
+        std::error_code ignored;
+        std::filesystem::directory_iterator each(folder(), ignored);
+        for (; each != std::filesystem::directory_iterator(); each.increment(ignored)) {
+            if (!is_temporary(each->path().filename().string(), stem)) continue;
+            const char* const path = each->path().c_str();
+            // For writing, because NFS locks exclusively only then; read-only for the leftover of a read-only file.
+            int found = ::open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+            if (found < 0) found = ::open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+            if (found < 0) continue;
+            struct stat held {};
+            struct stat there {};  // may be another file by now, under the same name
+            if (::flock(found, LOCK_EX | LOCK_NB) == 0 && ::fstat(found, &held) == 0 && S_ISREG(held.st_mode) &&
+                ::lstat(path, &there) == 0 && held.st_dev == there.st_dev && held.st_ino == there.st_ino)
+                ::unlink(path);
+            ::close(found);
+        }
+    }
+
+    // Is it "<stem><process>-<n>.tmp"?
+    static bool is_temporary(std::string_view name, std::string_view stem)
+    {
+        constexpr std::string_view end = ".tmp", digits = "0123456789";
+        if (!name.starts_with(stem) || !name.ends_with(end) || name.size() < stem.size() + end.size()) return false;
+        name = name.substr(stem.size(), name.size() - stem.size() - end.size());
+        const std::size_t dash = std::min(name.find_first_not_of(digits), name.size());
+        return dash > 0 && dash + 1 < name.size() && name[dash] == '-' &&
+               name.find_first_not_of(digits, dash + 1) == name.npos;
+    }
+
+    // Like rename(), but fails with EEXIST where something has the target's name.
+    int rename_to_free_name() const noexcept
+    {
+        if (::link(temporary_.c_str(), target_.c_str()) == 0) {
+            ::unlink(temporary_.c_str());
+            return 0;
+        }
+        if (errno == EEXIST) return -1;
+        // A file system without hard links: an empty file takes the name first.
+        const int claim = ::open(target_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (claim < 0) return -1;
+        ::close(claim);
+        return ::rename(temporary_.c_str(), target_.c_str());
+    }
+
+    std::filesystem::path folder() const
+    {
+        return target_.has_parent_path() ? target_.parent_path() : std::filesystem::path(".");
     }
 
     // The rename itself survives a power cut only once the directory is on disk. Some file systems cannot sync
     // directories; there is nothing to do about it, and either file is whole.
     void sync_directory() const noexcept
     {
-        const std::filesystem::path parent =
-            target_.has_parent_path() ? target_.parent_path() : std::filesystem::path(".");
-        const int directory = ::open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        const int directory = ::open(folder().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (directory < 0) return;
         ::fsync(directory);
         ::close(directory);
     }
 
     std::string name_;                 // as the caller spelled it, for messages
-    std::filesystem::path target_;     // after following a link
+    std::filesystem::path target_;     // at the end of its links
     std::filesystem::path temporary_;  // empty when there is none
     int descriptor_ = -1;
 };
