@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <algorithm>
 #include <csignal>
 #include <cstddef>
 #include <cstdio>
@@ -9,6 +10,7 @@
 #include <memory>
 #include <new>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -57,6 +59,41 @@ inline void one_value_each(CLI::App& app)
     for (CLI::App* command : app.get_subcommands({})) one_value_each(*command);
 }
 
+/// Stands for an empty value until its option has looked at it: CLI11 confuses `--option ""` with `--option`, and reads
+/// the next argument as the value of `--option=`. No argument can contain a NUL.
+inline const std::string empty_value("\"\"\0", 3);
+
+/// The arguments, the last one first, as CLI::App::parse takes them.
+inline std::vector<std::string> arguments(int argc, char** argv)
+{
+    std::vector<std::string> all;
+    for (int i = 1; i < argc; ++i) {
+        const std::string_view text = argv[i];
+        const bool nothing_assigned = text.starts_with("--") && text.find('=') == text.size() - 1;
+        if (!text.empty()) all.emplace_back(text.substr(0, text.size() - (nothing_assigned ? 1 : 0)));
+        if (text.empty() || nothing_assigned) all.push_back(empty_value);
+    }
+    std::reverse(all.begin(), all.end());
+    return all;
+}
+
+/// No path may be empty: options and arguments of the type FILE refuse it, in this command and those below it.
+inline void refuse_empty_paths(CLI::App& app)
+{
+    for (CLI::Option* option : app.get_options()) {
+        if (option->get_type_size() == 0) continue;  // a flag
+        const bool is_path = option->get_type_name().find("FILE") != std::string::npos;
+        option->transform(CLI::Validator(
+            [is_path](std::string& text) -> std::string {
+                if (text != empty_value) return "";
+                text.clear();
+                return is_path ? "the path is empty; give the name of a file" : "";
+            },
+            ""));
+    }
+    for (CLI::App* command : app.get_subcommands({})) refuse_empty_paths(*command);
+}
+
 /// The innermost command that was given.
 inline const CLI::App& innermost(const CLI::App& app)
 {
@@ -71,7 +108,7 @@ inline std::string missing_subcommand(const CLI::App& app)
         names += (names.empty() ? "" : ", ") + each->get_name();
     const std::vector<std::string> given = app.remaining();
     if (given.empty()) return "a subcommand is missing; there are " + names;
-    const std::string first = heed::text::printable(given.front());
+    const std::string first = heed::text::printable(given.front().c_str());  // empty_value reads ""
     if (first.starts_with('-')) return first + " is not known here; options stand behind their subcommand: " + names;
     return first + " is no subcommand; there are " + names;
 }
@@ -82,13 +119,15 @@ inline int run(CLI::App& app, const std::string& name, int argc, char** argv, co
                const std::string& needs_less = "")
 {
     one_value_each(app);
+    refuse_empty_paths(app);
+    app.name(argv[0]);
     std::ios::sync_with_stdio(false);
     std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error like a full disk, not the end
     const auto say = [&](const std::string& text) { std::fputs((name + ": " + text + '\n').c_str(), stderr); };
     try {
         int status = 0;
         try {
-            app.parse(argc, argv);
+            app.parse(arguments(argc, argv));
             status = work();
         } catch (const CLI::RequiredError& reason) {
             const CLI::App& at = innermost(app);

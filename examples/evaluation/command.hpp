@@ -58,7 +58,7 @@ struct command {
 protected:
     void declare_systems(CLI::App& app, const char* help, const char* example)
     {
-        app.add_option("FILE", systems, help)->required();
+        app.add_option("FILE", systems, help)->required()->type_name("FILE");
         declare_output(app, example);
     }
 

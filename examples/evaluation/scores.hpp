@@ -392,8 +392,8 @@ struct compare_command : command {
     {
         app.description(
             "Is the second system really better? Scores on the same resamples (paired bootstrap, Koehn 2004).");
-        app.add_option("BASELINE", baseline, "translations of one system")->required();
-        app.add_option("SYSTEM", system, "and of the other")->required();
+        app.add_option("BASELINE", baseline, "translations of one system")->required()->type_name("FILE");
+        app.add_option("SYSTEM", system, "and of the other")->required()->type_name("FILE");
         declare_output(app, "evaluate compare --reference test.de baseline.de system.de");
         app.add_option("--reference", reference, "reference translations")->required()->type_name("FILE");
         app.add_option("--metric", names, "bleu, ter, tb, chrf or ribes; may be given several times; all if not given")

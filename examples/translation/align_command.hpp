@@ -84,10 +84,10 @@ struct align_command {
 
     int run()
     {
+        std::vector<fs::path> inputs = paths;
+        inputs.insert(inputs.end(), {source, target});
         for (const fs::path& out : {output, weights}) {
-            if (out.empty()) continue;
-            check_output(out, {source, target});
-            for (const fs::path& model : paths) check_output(out, {model});
+            if (!out.empty()) check_output(out, inputs);
         }
         if (same_file(output, weights))
             throw heed::error(output.string() + ": --out and --weights are one file; give one another name");

@@ -84,9 +84,9 @@ struct bpe_command {
 private:
     int learn() const
     {
+        check_output(codes, texts);
         heed::text::word_counts words;
         for (const fs::path& path : texts.empty() ? std::vector<fs::path>{fs::path()} : texts) {
-            if (!path.empty()) check_output(codes, {path});
             input_text text(path);
             heed::text::count_words(words,
                                     heed::text::read_corpus(text.stream(), text.name(), heed::text::empty_lines::keep));

@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <initializer_list>
 #include <iostream>
 #include <string>
 #include <system_error>
@@ -48,12 +47,14 @@ inline std::string counted(std::size_t count, const std::string& what)
 /// Whether two outputs are one file, whether or not it is there yet.
 inline bool same_file(const std::filesystem::path& one, const std::filesystem::path& other)
 {
-    using namespace std::filesystem;
-    return !one.empty() && !other.empty() && weakly_canonical(absolute(one)) == weakly_canonical(absolute(other));
+    const auto place = [](const std::filesystem::path& path) {
+        return std::filesystem::weakly_canonical(std::filesystem::absolute(heed::io::end_of_links(path)));
+    };
+    return !one.empty() && !other.empty() && place(one) == place(other);
 }
 
 /// Refuses to write over what is read, and says at once, not after an hour's work, where nothing can be written.
-inline void check_output(const std::filesystem::path& output, std::initializer_list<std::filesystem::path> inputs)
+inline void check_output(const std::filesystem::path& output, const std::vector<std::filesystem::path>& inputs)
 {
     for (const std::filesystem::path& input : inputs) {
         std::error_code not_there;

@@ -93,8 +93,9 @@ struct page_command {
 
     int run()
     {
-        check_output(output, {source, reference, gold});
-        for (const fs::path& model : paths) check_output(output, {model});
+        std::vector<fs::path> inputs = paths;
+        inputs.insert(inputs.end(), {source, reference, gold});
+        check_output(output, inputs);
         if (!names.empty() && names.size() != paths.size())
             throw heed::error(fmt::format("{} for {}; give one for each --model, or none",
                                           counted(names.size(), "name"), counted(paths.size(), "model")));

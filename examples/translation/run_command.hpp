@@ -122,6 +122,7 @@ struct run_command {
 
     int run()
     {
+        check_outputs();
         const std::vector<translator_file> files = load_models(paths);
         prepare(files);
         input_text text(input);
@@ -149,21 +150,24 @@ private:
         std::vector<float> weights;
     };
 
+    void check_outputs() const
+    {
+        std::vector<fs::path> inputs = paths;
+        inputs.insert(inputs.end(), {input, words, fs::path(replacements)});
+        for (const fs::path& output : {alignments, page}) {
+            if (!output.empty()) check_output(output, inputs);
+        }
+        if (same_file(alignments, page))
+            throw heed::error(page.string() + ": --page and --alignments are one file; give one another name");
+    }
+
     void prepare(const std::vector<translator_file>& files)
     {
         const bool look = looks(files);
         search.check(look);
-        std::vector<fs::path> inputs = paths;
-        for (const fs::path& each : {input, words, fs::path(replacements)}) inputs.push_back(each);
-        for (const fs::path& output : {alignments, page}) {
-            if (output.empty()) continue;
-            for (const fs::path& each : inputs) check_output(output, {each});
-            if (!look)
-                throw heed::error(paths.front().string() +
-                                  ": trained with --attention none, so it has no alignment to draw");
-        }
-        if (same_file(alignments, page))
-            throw heed::error(page.string() + ": --page and --alignments are one file; give one another name");
+        if (!look && !(alignments.empty() && page.empty()))
+            throw heed::error(paths.front().string() +
+                              ": trained with --attention none, so it has no alignment to draw");
         replacing_ = replace_->count() > 0;
         if (replacing_ && !look)
             throw heed::error(paths.front().string() + ": trained with --attention none, so nothing says which source "

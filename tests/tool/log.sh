@@ -87,7 +87,6 @@ for signal in INT KILL TERM KILL INT; do
     resume=--resume
 done
 ((stopped >= 2)) || fail "only $stopped interruptions"
-rm -f .*.tmp
 train "${how[@]}" --log parts.csv --resume || fail "resuming: $(cat log)"
 whole parts.csv
 course parts.csv | cmp - <(course all.csv) || fail "interrupted and resumed, the log is another: $(diff parts.csv all.csv)"

@@ -28,11 +28,12 @@ for ((round = 0; round < 12; ++round)); do
         sleep 0.01
     done
     sleep 0.0$((round % 5))
-    while ! compgen -G '.model*.tmp' >/dev/null; do kill -0 $process 2>/dev/null || fail "it ended by itself"; done
+    while ! compgen -G ".model*.$process-*.tmp" >/dev/null; do
+        kill -0 $process 2>/dev/null || fail "it ended by itself"
+    done
     kill -KILL $process
     wait $process 2>/dev/null || true
-    if compgen -G '.model*.tmp' >/dev/null; then torn=$((torn + 1)); fi
-    rm -f .model*.tmp
+    if compgen -G ".model*.$process-*.tmp" >/dev/null; then torn=$((torn + 1)); fi
     for file in model.safetensors model.safetensors.checkpoint; do
         "$translate" run --model $file --input valid.a >output 2>log || fail "$file after a kill"
         (($(wc -l <output) == 2)) || fail "$file after a kill: no translations"
@@ -42,7 +43,7 @@ for ((round = 0; round < 12; ++round)); do
 done
 ((torn > 0)) || fail "no kill was in the middle of a save"
 
-# No room left, for the model and for its checkpoint. Not the kernel's signal, but a message.
+# Half-written files do not pile up. No room left, for the model and for its checkpoint. Not the kernel's signal, but a message.
 before=$(cksum model.safetensors model.safetensors.checkpoint)
 limited() { (ulimit -f "$1" && shift && "$@"); }
 for blocks in 1 $((whole / 1024 + 100)); do
