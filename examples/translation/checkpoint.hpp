@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <limits>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -51,7 +52,11 @@ struct standing {
     }
 };
 
-inline std::string checkpoint_path(const std::filesystem::path& model) { return model.string() + ".checkpoint"; }
+inline constexpr std::string_view checkpoint_ending = ".checkpoint";
+inline std::string checkpoint_path(const std::filesystem::path& model)
+{
+    return model.string() + std::string(checkpoint_ending);
+}
 
 /// What the text is, in one number: a run cannot be resumed on another text.
 inline std::string fingerprint(const examples& training, const examples& validation)
@@ -67,7 +72,7 @@ inline std::string fingerprint(const examples& training, const examples& validat
 }
 
 inline void save_checkpoint(const std::filesystem::path& path, const translator_file& model, const standing& at,
-                            const std::string& text, const candidate_words* only = nullptr)
+                            const std::string& text, const candidate_words* only, heed::io::existing there)
 {
     heed::io::archive archive = to_archive(model);
     model.system->put_optimiser(archive);
@@ -77,7 +82,37 @@ inline void save_checkpoint(const std::filesystem::path& path, const translator_
     standing::each(at, [&](const char* name, const auto& value) {
         archive.metadata["training." + std::string(name)] = text_of(value);
     });
-    heed::io::save(path, archive);
+    heed::io::save(path, archive, there);
+}
+
+/// difference(option, one, other) for each option of two runs of which --resume wants that it is the same.
+void compare(const options& one, const options& other, auto&& difference)
+{
+    metadata left, right;
+    one.write(left);
+    other.write(right);
+    for (const auto& [name, value] : left) {
+        const std::string option = name.substr(name.find('.') + 1);
+        if (option != "epochs" && option != "patience" && right[name] != value) difference(option, value, right[name]);
+    }
+}
+
+/// Refuses a model that is not of the run whose checkpoint this is.
+inline void require_same_run(const std::filesystem::path& path, const std::filesystem::path& checkpoint,
+                             const translator_file& resumed)
+{
+    const translator_file best = load_model(path);
+    const auto refuse = [&](const std::string& what) {
+        throw heed::error(fmt::format("{}: {}; they are not of one run: put the right one back, or start anew "
+                                      "without both",
+                                      path.string(), what));
+    };
+    compare(best.how, resumed.how, [&](const auto& option, const auto& in_model, const auto& in_checkpoint) {
+        refuse(fmt::format("trained with --{} {}, but {} with --{} {}", option, in_model, checkpoint.string(), option,
+                           in_checkpoint));
+    });
+    if (best.source != resumed.source || best.target != resumed.target)
+        refuse("its vocabularies or byte-pair codes are not those of " + checkpoint.string());
 }
 
 /// Goes on from a checkpoint: fills the model and the candidates, if there are any, and says where the run stands.
@@ -88,16 +123,10 @@ inline standing load_checkpoint(const heed::io::archive& archive, translator_fil
     metadata all = archive.metadata;
     all.emplace("training.best-loss", text_of(at.best_loss));  // the first checkpoints have none
     standing::each(at, [&](const char* name, auto& value) { read_entry(all, "training." + std::string(name), value); });
-    metadata wanted, before;
-    model.how.write(wanted);
-    options::read(archive.metadata).write(before);
-    for (const auto& [name, value] : wanted) {
-        const std::string option = name.substr(name.find('.') + 1);
-        if (option != "epochs" && option != "patience" && before[name] != value) {
-            throw heed::error("this run was started with --" + option + " " + before[name] + ", not " + value +
-                              "; give the same options to resume it");
-        }
-    }
+    compare(model.how, options::read(archive.metadata), [](const auto& option, const auto& wanted, const auto& before) {
+        throw heed::error("this run was started with --" + option + " " + before + ", not " + wanted +
+                          "; give the same options to resume it");
+    });
     translator_file stored = from_archive(archive);
     if (stored.source.codes() != model.source.codes() || stored.target.codes() != model.target.codes())
         throw heed::error("this run was started with other byte-pair codes; give the same to resume it");
@@ -112,6 +141,7 @@ inline standing load_checkpoint(const heed::io::archive& archive, translator_fil
                         threads, heed::threads()));
     }
     stored.system->take_optimiser(archive);
+    require_finite(*stored.system);
     model.system = std::move(stored.system);
     return at;
 }

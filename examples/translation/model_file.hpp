@@ -70,6 +70,14 @@ inline void check_sizes(const heed::io::archive& archive, const translator_file&
     if (reads_word) claim(score + "Y", E, A);
 }
 
+/// Refuses what is in a file if one of its numbers is not finite: nothing good comes of it.
+inline void require_finite(const system& read)
+{
+    if (const auto bad = read.not_finite())
+        throw heed::error(*bad + "; the file is damaged, or its training had diverged: use an earlier copy of it, or "
+                                 "train anew");
+}
+
 inline translator_file from_archive(const heed::io::archive& archive)
 {
     if (const std::string& format = entry(archive.metadata, "format");
@@ -88,6 +96,7 @@ inline translator_file from_archive(const heed::io::archive& archive)
     check_sizes(archive, model);
     model.system = make_system(model.how, model.source.vocabulary.size(), model.target.vocabulary.size());
     model.system->take(archive);
+    require_finite(*model.system);
     return model;
 }
 

@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include <heed/ad/ad.hpp>
 #include <heed/io/weights.hpp>
@@ -22,6 +27,14 @@
 namespace translation {
 
 using batch = heed::seq2seq::training_batch<float>;
+
+/// Says of the first number that is not finite which one it is: "decoder.b"[3] is NaN. Nothing if all are finite.
+inline std::optional<std::string> not_finite(const std::string& name, std::span<const float> numbers)
+{
+    const auto bad = std::find_if(numbers.begin(), numbers.end(), [](float each) { return !std::isfinite(each); });
+    if (bad == numbers.end()) return std::nullopt;
+    return fmt::format("\"{}\"[{}] is {}", name, bad - numbers.begin(), std::isnan(*bad) ? "NaN" : "infinite");
+}
 
 /// heed's models are types, put together at compile time. A program that chooses by a command-line option needs one
 /// type for all of them: this one. What is virtual here is called once a batch.
@@ -51,6 +64,8 @@ public:
                                                               const heed::seq2seq::id_sentence& target) const = 0;
 
     virtual std::size_t parameters() const = 0;
+    /// The first number that is not finite, of a parameter or of the optimiser's state, as not_finite() says it.
+    virtual std::optional<std::string> not_finite() const = 0;
     /// Steps of training so far.
     virtual std::size_t updates() const = 0;
     virtual void put(heed::io::archive& to) const = 0;
@@ -114,6 +129,19 @@ public:
     }
 
     std::size_t parameters() const override { return heed::parameter_count(model_); }
+    std::optional<std::string> not_finite() const override
+    {
+        std::optional<std::string> first;
+        heed::for_each_parameter(model_, [&first](const std::string& name, const auto& x) {
+            const auto values = heed::view_of(x);
+            if (!first) first = translation::not_finite(name, {values.data, values.size()});
+        });
+        for (const auto& each : optimiser_.state()) {
+            if (!first) first = translation::not_finite("adam.first." + each.name, each.first);
+            if (!first) first = translation::not_finite("adam.second." + each.name, each.second);
+        }
+        return first;
+    }
     std::size_t updates() const override { return optimiser_.steps(); }
     void put(heed::io::archive& to) const override { heed::io::put(to, model_); }
     void take(const heed::io::archive& from) override

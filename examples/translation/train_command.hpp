@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <filesystem>
-#include <initializer_list>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -20,6 +20,7 @@
 #include "command_line.hpp"
 #include "dictionary.hpp"
 #include "training.hpp"
+#include "training_lock.hpp"
 
 namespace translation {
 
@@ -37,10 +38,11 @@ struct train_command {
         app.footer(
             "Text is one sentence a line, words separated by spaces, in UTF-8. MODEL is the one with the best\n"
             "validation BLEU (greedy) so far, of equals the one with the lowest validation loss; a * marks its\n"
-            "epoch. Ctrl-C saves and ends. The same command with --resume goes on from MODEL.checkpoint, to the\n"
-            "same result bit for bit at the same number of threads; --epochs and --patience may be others then.\n"
-            "Without --resume, a MODEL.checkpoint is never written over. The model holds its byte-pair codes;\n"
-            "BLEU is of whole words, loss and perplexity are a token's: a word's, or a piece's with --bpe.\n\n"
+            "epoch. Ctrl-C saves and ends, and so does a closed terminal. The same command with --resume goes on\n"
+            "from MODEL.checkpoint, to the same result bit for bit at the same number of threads; --epochs and\n"
+            "--patience may be others then. Without --resume, a MODEL.checkpoint is never written over; a MODEL\n"
+            "that another run is training is left alone. The model holds its byte-pair codes; BLEU is of whole\n"
+            "words, loss and perplexity are a token's: a word's, or a piece's with --bpe.\n\n"
             "A large vocabulary makes the softmax dear. With --candidates 2000:10 that of a batch runs over the\n"
             "2000 most frequent target tokens, the 10 likeliest translations of each source token of the batch,\n"
             "and its references' tokens (Jean et al. 2015; Mi et al. 2016). No dictionary is needed for that: one\n"
@@ -157,9 +159,11 @@ struct train_command {
 
     int run()
     {
-        const std::initializer_list<fs::path> inputs{source, target,       valid_source, valid_target,
-                                                     codes,  target_codes, meanings};
+        const std::vector<fs::path> inputs{source, target, valid_source, valid_target, codes, target_codes, meanings};
         const fs::path checkpoint = checkpoint_path(model);
+        if (model.extension() == checkpoint_ending)
+            throw heed::error(model.string() + ": is the name of a checkpoint; give --model that of the model, " +
+                              fs::path(model).replace_extension().string());
         for (const fs::path& ours : {model, checkpoint}) {
             check_output(ours, inputs);
             if (fs::exists(ours) && !fs::is_regular_file(ours))
@@ -175,6 +179,7 @@ struct train_command {
                     throw heed::error(log.string() + ": is the model's, too; give the log another name");
             }
         }
+        const training_lock alone(model);  // before the first look at what a run before has left
         if (resume && !fs::exists(checkpoint))
             throw heed::error(checkpoint.string() + ": no such file, so nothing to resume; start without --resume");
         if (!resume && fs::exists(checkpoint)) {

@@ -35,9 +35,9 @@ inline bool better(const quality& now, const standing& at)
     return at.best_epoch == 0 || now.bleu.score > at.best || (now.bleu.score == at.best && now.loss < at.best_loss);
 }
 
-/// The end of a run whose numbers are none any more. What it has written stays: the best model, and the checkpoint of
+/// The end of a run with numbers that are not finite. What it has written stays: the best model, and the checkpoint of
 /// the last epoch's end.
-[[noreturn]] inline void diverged(const char* what, double value, const standing& at, std::size_t updates,
+[[noreturn]] inline void diverged(const std::string& what, const standing& at, std::size_t updates,
                                   const std::filesystem::path& path)
 {
     std::string kept;
@@ -46,16 +46,22 @@ inline bool better(const quality& now, const standing& at)
                                   : fmt::format("; {} stays that of epoch {}, the best", path.string(), at.best_epoch);
     }
     throw heed::error(fmt::format(
-        "{} is {} in epoch {}, after update {}: training has diverged at a learning rate of {:g}; start anew with a "
+        "{} in epoch {}, after update {}: training has diverged at a learning rate of {:g}; start anew with a "
         "lower --learning-rate, or a lower --clip{}",
-        what, std::isnan(value) ? "not a number" : "infinite", at.epoch + 1, updates, at.rate, kept));
+        what, at.epoch + 1, updates, at.rate, kept));
+}
+
+inline std::string not_finite(const char* what, double value)
+{
+    return fmt::format("{} is {}", what, std::isnan(value) ? "not a number" : "infinite");
 }
 
 /// Trains until validation stops improving, the epochs are over, or Ctrl-C. After each epoch that is not `better` the
 /// learning rate is halved. The best model is written to `path` as soon as it is known; `path`.checkpoint is where
 /// --resume goes on. With an empty path nothing is written. Each validation is a row of `log`, if there is one.
 /// `only`: what the softmax of a batch runs over, if not all words; resumed, those of the checkpoint. Validation and
-/// its perplexity are of all words. Throws heed::error for a loss or a perplexity that is no finite number.
+/// its perplexity are of all words. Throws heed::error where a loss, a perplexity, a parameter or the optimiser's state
+/// is not finite, and saves nothing of that.
 inline outcome train(translator_file& model, const examples& training, const examples& validation,
                      const std::vector<sentence>& references, const std::filesystem::path& path, bool resume,
                      training_log* log = nullptr, candidate_words* only = nullptr)
@@ -70,7 +76,9 @@ inline outcome train(translator_file& model, const examples& training, const exa
         at = about(checkpoint, [&] { return load_checkpoint(archive, model, text, only); });
         if (at.best_epoch > 0 && !std::filesystem::exists(path))
             throw heed::error(path.string() + ": the best model so far is gone; put it back, or start anew");
+        if (at.best_epoch > 0) require_same_run(path, checkpoint, model);
     }
+    bool ours = resume;  // is the checkpoint there this run's?
     at.finished = 0;
     std::optional<heed::seq2seq::candidate_lists> lists;
     if (only != nullptr) lists.emplace(only->lists());
@@ -79,13 +87,27 @@ inline outcome train(translator_file& model, const examples& training, const exa
     const clock::time_point start = clock::now();
     live_line line;
     heed::random_source random{heed::mix(how.seed + 1), at.streams};
+    const auto require_free_checkpoint = [&] {
+        if (!ours && std::filesystem::exists(checkpoint))
+            throw heed::error(checkpoint + ": was not there when this run began; it is not written over, so this run "
+                                           "ends. Take it away and start anew, or give another --model");
+    };
     const auto keep = [&] {
         at.streams = random.streams;
         at.seconds = before + seconds_since(start);
-        if (!path.empty()) save_checkpoint(checkpoint, model, at, text, only);
+        if (path.empty()) return;
+        require_free_checkpoint();
+        save_checkpoint(checkpoint, model, at, text, only,
+                        ours ? heed::io::existing::replace : heed::io::existing::keep);
+        ours = true;
+    };
+    const auto fail = [&](const std::string& what) { diverged(what, at, model.system->updates(), path); };
+    const auto check_numbers = [&] {
+        if (const auto bad = model.system->not_finite()) fail(*bad);
     };
     const auto stop = [&] {
         line.clear();
+        check_numbers();
         keep();
         return outcome{at, true};
     };
@@ -102,7 +124,7 @@ inline outcome train(translator_file& model, const examples& training, const exa
             std::vector<std::uint32_t> words;
             if (lists) words = lists->of(some, model.target.vocabulary.size());
             const auto step = model.system->train(some, how, random, at.rate, lists ? &words : nullptr);
-            if (!std::isfinite(step.loss)) diverged("the loss", step.loss, at, model.system->updates(), path);
+            if (!std::isfinite(step.loss)) fail(not_finite("the loss", step.loss));
             at.nats += step.loss;
             at.words += static_cast<double>(some.target_words);
             here += static_cast<double>(some.target_words);
@@ -123,8 +145,8 @@ inline outcome train(translator_file& model, const examples& training, const exa
         line.show("validation …");
         quality now = evaluate_loss(*model.system, validation, references, how.batch);
         if (interrupted != 0) return stop();  // resumed, the epoch is at its end and validated once more
-        if (!std::isfinite(now.perplexity))
-            diverged("the validation perplexity", now.perplexity, at, model.system->updates(), path);
+        if (!std::isfinite(now.perplexity)) fail(not_finite("the validation perplexity", now.perplexity));
+        check_numbers();
         now.bleu = evaluate_bleu(*model.system, validation, references, model.target, how.batch);
         if (interrupted != 0) return stop();
         line.clear();
@@ -145,7 +167,10 @@ inline outcome train(translator_file& model, const examples& training, const exa
             at.best_loss = now.loss;
             at.best_epoch = at.epoch;
             at.worse = 0;
-            if (!path.empty()) save_model(path, model);
+            if (!path.empty()) {
+                require_free_checkpoint();
+                save_model(path, model);
+            }
         } else {
             ++at.worse;
             at.rate /= 2;

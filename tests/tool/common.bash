@@ -69,11 +69,24 @@ misused()
     grep -q -- "$1" log || fail "the message has no '$1': ${*:2}"
 }
 
-# Only a killed program may leave one.
+# Only a killed program may leave one, until the same file is written again.
 no_temporaries() { if compgen -G '.*.tmp'; then fail "a temporary is left"; fi; }
 
 # metadata NAME FILE: a text in a safetensors file.
 metadata() { head -c 200000 "$2" | grep -a -o "\"$1\":\"[^\"]*\"" | head -n 1 | cut -d '"' -f 4; }
+
+# poisoned NAME NUMBER BYTES FILE: the safetensors file with these four bytes, as printf has them, for a float of a tensor.
+poisoned()
+{
+    local begin at
+    begin=$(head -c 200000 "$4" | grep -a -o "\"$1\":{[^}]*" | sed 's/.*"data_offsets":\[\([0-9]*\).*/\1/')
+    [[ $begin ]] || fail "$4 has no tensor $1"
+    at=$((8 + $(od -An -tu8 -N8 "$4") + begin + 4 * $2))
+    head -c $at "$4"
+    # shellcheck disable=SC2059  # the format is the bytes
+    printf "$3"
+    tail -c +$((at + 5)) "$4"
+}
 
 # edited OLD NEW FILE: the safetensors file with another header, as regards this text.
 edited()

@@ -76,6 +76,24 @@ lie '"decoder.W_s":{"dtype":"F32","shape":[8,8]' '"decoder.W_s":{"dtype":"F32","
 lie '"decoder.W_s":{"dtype":"F32","shape":[8,8]' '"decoder.W_s":{"dtype":"F64","shape":[4,8]' 'decoder.W_s'
 lie '"decoder.U_o":{"dtype":"F32","shape":[8,16]' '"decoder.U_o":{"dtype":"F32","shape":[16,8]' 'decoder.U_o'
 
+# Numbers that are not finite, in a tensor of each part: every reader of a model names the first.
+nan='\0\0\300\177' infinite='\0\0\200\377'
+for place in encoder.embedding:3 decoder.attention.score.base.W:0 decoder.b:6; do
+    poisoned "${place%:*}" "${place#*:}" $nan model.safetensors >bad
+    bad "bad: \"${place%:*}\"[${place#*:}] is NaN; the file is damaged, or its training had diverged"
+done
+poisoned decoder.b 0 $infinite model.safetensors >worse
+poisoned encoder.embedding 3 $nan worse >bad
+pair=(--source valid.a --target valid.b)
+for command in 'run --input valid.a' "score ${pair[*]}" "align ${pair[*]}" 'page --source valid.a --out bad.html' \
+    "dictionary ${pair[*]} --out bad.dictionary"; do
+    # shellcheck disable=SC2086  # several words
+    refused 'bad: "encoder.embedding"[3] is NaN; ' "$translate" $command --model bad
+    # shellcheck disable=SC2086
+    refused 'worse: "decoder.b"[0] is infinite; ' "$translate" $command --model worse
+done
+if compgen -G 'bad.*' >/dev/null; then fail "something was written"; fi
+
 # A message steers no terminal.
 lie '"options.hidden":"8"' '"options.hidden":"\u001b[2J"' 'options.hidden is'
 grep -q $'\033' log && fail "an escape sequence in the message"
@@ -104,6 +122,10 @@ done
 lie_to_resume '"adam.first.decoder.b"' '"adam.first.decoder.c"' 'adam.first.decoder.b'
 lie_to_resume '"adam.second.decoder.W_s":{"dtype":"F32","shape":[64]' '"adam.second.decoder.W_s":{"dtype":"F64","shape":[32]' \
     'adam.second.decoder.W_s'
+for place in encoder.embedding:3 adam.first.decoder.b:1 adam.second.decoder.W_s:0; do
+    poisoned "${place%:*}" "${place#*:}" $nan good >model.safetensors.checkpoint
+    refused "model.safetensors.checkpoint: \"${place%:*}\"[${place#*:}] is NaN; the file is damaged" "${resumes[@]}"
+done
 head -c 5000 good >model.safetensors.checkpoint
 refused 'model.safetensors.checkpoint: ' "${resumes[@]}"
 refused 'model.safetensors.checkpoint: ' train --attention additive-y

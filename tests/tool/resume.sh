@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Ctrl-C at any moment saves and ends; --resume goes on to the same result, bit for bit.
+# Ctrl-C, SIGTERM or SIGHUP at any moment saves and ends; --resume goes on to the same result, bit for bit.
 # shellcheck source=tests/tool/common.bash
 source "$(dirname "${BASH_SOURCE[0]}")/common.bash"
 sentences 1000 1 few
@@ -16,7 +16,7 @@ interrupt()
 {
     local process status=0 line lines=0
     mkfifo messages.pipe
-    "${training[@]}" "${how[@]}" "${@:4}" 2>messages.pipe &
+    env --default-signal=HUP "${training[@]}" "${how[@]}" "${@:4}" 2>messages.pipe &
     process=$!
     {
         while ((lines < $2)) && read -r line; do
@@ -25,6 +25,8 @@ interrupt()
         done
         sleep "$3"
         kill "-$1" $process 2>/dev/null || true
+        # A terminal that is closed may say so twice.
+        if [[ $1 == HUP ]]; then kill -HUP $process 2>/dev/null || true; fi
         cat
     } <messages.pipe >log
     rm messages.pipe
@@ -43,9 +45,9 @@ for threads in 1 2; do
     loss=$(metadata training.best-loss model.safetensors.checkpoint)
     rm model.safetensors.checkpoint
 
-    # Again and again in one run: in its first epoch, in the middle, by both signals.
+    # Again and again in one run: in its first epoch, in the middle, by each signal.
     resume=''
-    for moment in 'INT 1 0' 'INT 1 0.06' 'TERM 2 0.11' 'INT 2 0.03'; do
+    for moment in 'INT 1 0' 'HUP 1 0.06' 'TERM 2 0.11' 'HUP 2 0.03'; do
         read -r signal lines pause <<<"$moment"
         status=0
         # shellcheck disable=SC2086  # no word at first
@@ -81,6 +83,31 @@ for threads in 1 2; do
     rm model.safetensors*
 done
 ((middles >= 2)) || fail "only $middles of 8 interruptions were in the middle of an epoch"
+
+# Interrupted in the update that ruins it, a run saves nothing of that: one batch is all of the text.
+interrupt INT 1 0.1 --batch 5000 --learning-rate 1e300 && fail "training with such a learning rate"
+if [[ -e model.safetensors.checkpoint ]]; then
+    "$translate" run --model model.safetensors.checkpoint --input valid.a >output 2>log || fail "a ruined checkpoint"
+else
+    grep -q '^translate: "[a-zA-Z._]*"\[[0-9]*\] is \(NaN\|infinite\) in epoch 1, after update 1: .*no model was written' log ||
+        fail "it does not say what is wrong"
+fi
+rm -f model.safetensors*
+
+# Ignored when the program starts, as under nohup, SIGHUP stays so.
+line=''
+mkfifo messages.pipe
+(
+    trap '' HUP
+    exec "${training[@]}" --epochs 2
+) 2>messages.pipe &
+{
+    until [[ $line == [0-9]* ]]; do read -r line; done
+    kill -HUP $!
+    cat
+} <messages.pipe >log
+wait $! || fail "SIGHUP under nohup"
+rm messages.pipe model.safetensors*
 
 # A finished run is not thrown away, nor is its log.
 train --epochs 1 --log kept.csv || fail "one epoch"

@@ -327,8 +327,9 @@ inline std::vector<claim> check_claims(std::vector<claim> claims, std::size_t da
 
 /// Writes an archive as atomic_file does: the file at `path` is the old one or the new one, never a part. Tensors of
 /// 8-byte values go first, so that every value lies at a multiple of its size; otherwise they keep their order.
-/// Throws heed::error if the file cannot be written, and before touching it if the archive contradicts itself.
-inline void save(const std::filesystem::path& path, const archive& contents)
+/// Throws heed::error if the file cannot be written, and before touching it if the archive contradicts itself. With
+/// existing::keep it throws, too, if there is a file already.
+inline void save(const std::filesystem::path& path, const archive& contents, existing there = existing::replace)
 {
     const auto refuse = [&](const std::string& why) { throw error(path.string() + ": cannot be saved: " + why); };
 
@@ -377,7 +378,7 @@ inline void save(const std::filesystem::path& path, const archive& contents)
     file.write(std::as_bytes(std::span(&header_size, 1)));
     file.write(text);
     for (const tensor_entry* each : order) file.write(each->bytes);
-    file.commit();
+    file.commit(there);
 }
 
 /// Reads an archive, its tensors in the order of their data. Throws heed::error "path: reason" for a file that cannot

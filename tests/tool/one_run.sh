@@ -1,0 +1,96 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# One model, one training at a time; what --resume goes on with is of one run; a checkpoint is never written over.
+# shellcheck source=tests/tool/common.bash
+source "$(dirname "${BASH_SOURCE[0]}")/common.bash"
+sentences 50 1 train
+sentences 10 2 valid
+files() { cksum model.safetensors model.safetensors.checkpoint; }
+
+# While one run trains a model, no other does, by whatever name and whether resumed or not. The first is stopped for the
+# time being, so that its files stay as they are.
+"${training[@]}" --epochs 1000000 --patience 1000000 2>first.log &
+process=$!
+until [[ -e model.safetensors.checkpoint ]]; do
+    kill -0 $process || fail "it ended by itself: $(cat first.log)"
+    sleep 0.02
+done
+kill -STOP $process
+before=$(files)
+ln -s model.safetensors link
+ln -s . folder
+for name in model.safetensors ./model.safetensors folder/model.safetensors link; do
+    for how in '' --resume '--attention temporal'; do
+        # shellcheck disable=SC2086  # no word, one or two
+        refused "$name: is being trained by process $process on $(uname -n); wait until that run ends, or stop it" \
+            train --model "$name" $how
+    done
+done
+[[ $(files) == "$before" ]] || fail "a refused run changes the files of the first"
+train --model other.safetensors --epochs 1 || fail "training another model beside it"
+
+# A killed run stands in nobody's way.
+kill -KILL $process
+wait $process 2>/dev/null || true
+[[ -e .model.safetensors.lock ]] || fail "the lock went with a killed run, so this test tests nothing"
+refused 'add --resume to go on, or remove this file' train
+[[ $(files) == "$before" ]] || fail "refused, but the files changed"
+epochs=$(($(metadata training.epoch model.safetensors.checkpoint) + 1))
+train --resume --epochs $epochs --patience 1000000 || fail "resuming a killed run"
+[[ $(metadata training.finished model.safetensors.checkpoint) == 1 ]] || fail "the resumed run did not finish"
+if compgen -G '.*.lock'; then fail "a lock is left"; fi
+no_temporaries
+
+# Somebody's own file is no lock.
+echo 'my notes' >.model.safetensors.lock
+refused '.model.safetensors.lock: is no lock of this program' train --resume
+[[ $(cat .model.safetensors.lock) == 'my notes' ]] || fail "a file that is no lock was written over"
+rm .model.safetensors.lock
+
+# A finished run is not written over either; nor is a checkpoint under the name of a model.
+before=$(files)
+refused 'a finished run ended here' train
+refused 'model.safetensors.checkpoint: is the name of a checkpoint; give --model that of the model, model.safetensors' \
+    train --model model.safetensors.checkpoint
+[[ $(files) == "$before" ]] || fail "refused, but the files changed"
+
+# A checkpoint that comes while a run reads its text: neither it nor the model beside it is written over.
+mkdir late
+mkfifo late.b
+"${training[@]}" --model late/model.safetensors --valid-target late.b --epochs 3 2>log &
+process=$!
+{
+    cp model.safetensors model.safetensors.checkpoint late
+    cat valid.b
+} >late.b  # opened once the run reads it
+status=0
+wait $process || status=$?
+((status == 1)) || fail "it ended with $status"
+grep -q '^translate: late/model.safetensors.checkpoint: was not there when this run began; it is not written over' log ||
+    fail "it does not say why it ended"
+cmp model.safetensors.checkpoint late/model.safetensors.checkpoint || fail "the checkpoint was written over"
+cmp model.safetensors late/model.safetensors || fail "the model beside the checkpoint was written over"
+
+# A model and a checkpoint of two runs.
+two_runs()
+{
+    cp "$1" model.safetensors
+    before=$(files)
+    refused "model.safetensors: $2; they are not of one run" train --resume --epochs $((epochs + 1)) --patience 1000000
+    [[ $(files) == "$before" ]] || fail "refused, but the files changed"
+}
+cp model.safetensors right
+train --model temporal --attention temporal --epochs 1 || fail "another attention"
+train --model wide --hidden 12 --epochs 1 || fail "another size"
+train --model seed --seed 2 --epochs 1 || fail "another seed"
+train --model words --source valid.b --target valid.a --epochs 1 || fail "other words"
+two_runs temporal 'trained with --attention temporal, but model.safetensors.checkpoint with --attention additive'
+two_runs wide 'trained with --hidden 12, but model.safetensors.checkpoint with --hidden 8'
+two_runs seed 'trained with --seed 2, but model.safetensors.checkpoint with --seed 1'
+two_runs words 'its vocabularies or byte-pair codes are not those of model.safetensors.checkpoint'
+poisoned decoder.b 0 '\0\0\300\177' right >nan
+cp nan model.safetensors
+refused 'model.safetensors: "decoder.b"[0] is NaN' train --resume --epochs $((epochs + 1)) --patience 1000000
+cp right model.safetensors
+train --resume --epochs $((epochs + 1)) --patience 1000000 || fail "with the model that was the run's"
