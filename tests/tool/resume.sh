@@ -99,7 +99,7 @@ line=''
 mkfifo messages.pipe
 (
     trap '' HUP
-    exec "${training[@]}" --epochs 2
+    exec "${training[@]}" --epochs 1 --batch 64
 ) 2>messages.pipe &
 {
     until [[ $line == [0-9]* ]]; do read -r line; done
