@@ -269,7 +269,7 @@ private:
     auto one_by_one(const auto& memory, const auto& queries, const auto& projected, const auto& state,
                     const Mask& mask) const
     {
-        const auto [B, S, A] = shape_of(projected);
+        const std::size_t B = shape_of(projected)[0], S = shape_of(projected)[1];
         const auto answer_to = [&](std::size_t s, const auto& now) {
             const detail::given_query_of_step ask{queries, s};
             return answer<false>(memory, detail::part_of_step(projected, s), ask, now,
