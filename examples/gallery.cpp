@@ -389,6 +389,22 @@ void fertility(gallery& to)
               look(attend, again), spelled(source), again.target}});
 }
 
+void gated_coverage(gallery& to)
+{
+    // One number a word. Its gate opens where the weight is high: z = σ(8α - 4), C̃ = tanh(5α).
+    const nn::gated_coverage cell{matrix(D, 3, {{one, 0, -4.0f}}), matrix(D, 3, {}), vector(3, {{0, 8.0f}, {2, 5.0f}}),
+                                  matrix(1, 2, {}), matrix(1, 1, {})};
+    const auto V = on_words(1, 0, -1.5f);
+    // section: gated-coverage
+    attention attend{score::with_gated_coverage{score::additive{W, U, v}, V, cell}, normalize::softmax{},
+                     combine::weighted_sum{}};
+    // end
+    const auto covered = look(attend, stuck);
+    attend.score.cell.W(saw, 0) = -4;  // the unit reads the annotation, too: for this word its gate stays shut
+    to.draw("gated-coverage", {{"gated coverage", covered, spelled(source), stuck.target},
+                               {"\"saw\" shuts the gate", look(attend, stuck), spelled(source), stuck.target}});
+}
+
 void location_aware(gallery& to)
 {
     const auto F = matrix(1, 3, {{0, 0, 1.0f}});  // the weight of the place before
@@ -676,11 +692,11 @@ int main(int argc, char** argv)
         std::filesystem::create_directories(out);
         gallery to{out};
         for (const auto section :
-             {additive,          multiplicative, location, similarity,      multi_head_,     multi_hop_,
-              with_word,         per_dimension,  grouped,  coverage,        fertility,       location_aware,
-              structural_biases, recurrent,      temporal, temporal_family, document_memory, local,
-              local_temporal,    hard,           sparse,   temperature,     sigmoid,         weight_dropout,
-              combiners,         abcnn_,         penalties}) {
+             {additive,       multiplicative,    location,  similarity, multi_head_,     multi_hop_,
+              with_word,      per_dimension,     grouped,   coverage,   gated_coverage,  fertility,
+              location_aware, structural_biases, recurrent, temporal,   temporal_family, document_memory,
+              local,          local_temporal,    hard,      sparse,     temperature,     sigmoid,
+              weight_dropout, combiners,         abcnn_,    penalties}) {
             section(to);
         }
         constexpr std::size_t limit = 15000;  // a page shows one: none may take long to load

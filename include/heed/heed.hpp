@@ -48,6 +48,7 @@
 #include <heed/score/scaled_dot.hpp>
 #include <heed/score/with_coverage.hpp>
 #include <heed/score/with_fertility.hpp>
+#include <heed/score/with_gated_coverage.hpp>
 #include <heed/score/with_location.hpp>
 #include <heed/score/with_neighbours.hpp>
 #include <heed/score/with_positions.hpp>

@@ -153,7 +153,7 @@ a window that cuts does not compile.
 weight exactly 0 is therefore discounted from then on like any other. `connected{w, sparsemax{}}` remembers weights: there it is not.
 
 **What does not sum to 1.** `sigmoid`'s weights sum to anything, `local_p`'s to less than 1 unless it renormalises. Scores that read past
-weights (`with_coverage`, `with_fertility`, `with_location`, `with_neighbours`) read them as they are.
+weights (`with_coverage`, `with_gated_coverage`, `with_fertility`, `with_location`, `with_neighbours`) read them as they are.
 
 **Temperature.** Outside of a memory it divides what is remembered as well; `fading_temporal{1, 0, temperature{τ}}` divides after modulation.
 
@@ -207,8 +207,8 @@ std::string markdown(const table& lines)
         "✓: with each of the combiners named above the table.\n\n";
     for (const weight_kind kind : kinds) out += table_of(kind, lines);
     out +=
-        "`with_word`, `with_coverage`, `with_fertility`, `with_location`, `with_neighbours`, `with_positions` and "
-        "`with_recurrence` go over other scores, also over each other;\n"
+        "`with_word`, `with_coverage`, `with_gated_coverage`, `with_fertility`, `with_location`, `with_neighbours`, "
+        "`with_positions` and `with_recurrence` go over other scores, also over each other;\n"
         "`connected`, `dropout`, `fading_temporal`, `local_m`, `local_p`, `recent_temporal` and `temperature` over any "
         "normalizer; `attentional` and `gated` over any combiner.\n"
         "`combine::direction_split` is another name of `weighted_sum`.\n\n"

@@ -14,6 +14,11 @@ void add_scores_that_remember(table& to)
         to, "with_coverage{additive}",
         with_coverage{additive(), random({N, A}, 74),
                       heed::nn::coverage_gru{random({D, 3 * N}, 75), random({3 * N}, 76), random({N, 3 * N}, 77)}});
+    add_products<false>(
+        to, "with_gated_coverage{additive}",
+        with_gated_coverage{additive(), random({N, A}, 83),
+                            heed::nn::gated_coverage{random({D, 3 * N}, 84), random({D, 3 * N}, 85),
+                                                     random({3 * N}, 86), random({N, 2 * N}, 87), random({N, N}, 88)}});
     add_products<true>(to, "with_recurrence{additive}",
                        with_recurrence{additive(), random({R, A}, 78),
                                        heed::nn::gru{random({2 * D, 3 * R}, 79), random({3 * R}, 80),

@@ -81,6 +81,32 @@ TEST_CASE("a GRU step is its equations, and has their gradient")
     }
 }
 
+TEST_CASE("a GRU step of states with further axes is that of their rows")
+{
+    const std::size_t H = 3;
+    const auto U = random({H, 2 * H}, 3), U_h = random({H, H}, 4);
+    const auto x = random({2, 4, 3 * H}, 1), h = random({2, 4, H}, 2);
+    array<double, 2> x_rows(shape_of_rank<2>{8, 3 * H}), h_rows(shape_of_rank<2>{8, H});
+    std::copy(x.begin(), x.end(), x_rows.begin());
+    std::copy(h.begin(), h.end(), h_rows.begin());
+    const auto next = ops::gru(x, h, U, U_h, no_end);
+    const auto must = scalar_gru(x_rows, h_rows, U, U_h);
+    REQUIRE(shape_of(next) == shape_of(h));
+    for (std::size_t i = 0; i < next.size(); ++i)
+        CHECK(next.data()[i] == doctest::Approx(must.data()[i]).epsilon(1e-13));
+    const auto f = [](const auto& inputs, const auto& hidden, const auto& recurrent, const auto& of_candidate) {
+        return ops::gru(inputs, hidden, recurrent, of_candidate, no_end);
+    };
+    const auto check = [](const ad::grad_check_result& found) { CHECK_MESSAGE(bool(found), found.text()); };
+    check(support::gradient_of<0b1111>(f, x, h, U, U_h));
+    check(support::gradient_of<0b0010>(f, x, h, U, U_h));
+    check(support::gradient_of<0b1100>(f, x, h, U, U_h));
+    CHECK(support::contains(support::message_of<shape_error>([&] {
+                                ops::gru(random({2, 4, H}, 1), h, U, U_h, no_end);
+                            }),
+                            "gru: the input is [2,4,3] but must be [2,4,9]"));
+}
+
 TEST_CASE("a sentence that is over keeps its state, and its gradient passes")
 {
     const lengths real{3, 1, 0, 2};

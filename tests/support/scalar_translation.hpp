@@ -19,6 +19,17 @@ struct gated_unit {
     numbers b_z, b_r, b;
 };
 
+/// Some columns of a matrix: heed keeps the parameters of several gates side by side.
+inline matrix columns(const matrix& m, std::size_t first, std::size_t count)
+{
+    matrix part;
+    for (const numbers& row : m) {
+        const auto begin = row.begin() + static_cast<std::ptrdiff_t>(first);
+        part.emplace_back(begin, begin + static_cast<std::ptrdiff_t>(count));
+    }
+    return part;
+}
+
 /// z_i = σ(W_z x_i + U_z h_{i-1}),  r_i = σ(W_r x_i + U_r h_{i-1})
 /// h̃_i = tanh(W x_i + U (r_i ∘ h_{i-1}))
 /// h_i = (1 - z_i) ∘ h_{i-1} + z_i ∘ h̃_i               Bahdanau et al. 2015, A.1.1 and A.2.1, with biases

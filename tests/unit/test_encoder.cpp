@@ -42,25 +42,15 @@ auto forward_only()
     return seq2seq::forward_encoder{random({V, E}, 1), unit(E, 10), nn::trained_start{random({H}, 30)}};
 }
 
-scalar::matrix columns(const scalar::matrix& m, std::size_t first, std::size_t count)
-{
-    scalar::matrix part;
-    for (const scalar::numbers& row : m) {
-        const auto begin = row.begin() + static_cast<std::ptrdiff_t>(first);
-        part.emplace_back(begin, begin + static_cast<std::ptrdiff_t>(count));
-    }
-    return part;
-}
-
 /// The gates of an nn::gru taken apart; `below` are further rows of its input matrix.
 scalar::gated_unit apart(const auto& cell, const scalar::matrix& below = {})
 {
     scalar::matrix W = scalar::matrix_of(cell.W);
     W.insert(W.end(), below.begin(), below.end());
     const scalar::matrix U = scalar::matrix_of(cell.U), b{scalar::vector_of(cell.b)};
-    return {columns(W, 0, H),         columns(W, H, H),         columns(W, 2 * H, H),
-            columns(U, 0, H),         columns(U, H, H),         scalar::matrix_of(cell.U_h),
-            columns(b, 0, H).front(), columns(b, H, H).front(), columns(b, 2 * H, H).front()};
+    return {scalar::columns(W, 0, H),         scalar::columns(W, H, H),         scalar::columns(W, 2 * H, H),
+            scalar::columns(U, 0, H),         scalar::columns(U, H, H),         scalar::matrix_of(cell.U_h),
+            scalar::columns(b, 0, H).front(), scalar::columns(b, H, H).front(), scalar::columns(b, 2 * H, H).front()};
 }
 
 /// The embeddings of the real words of row b.

@@ -48,6 +48,12 @@ void each_with_memory(F&& f)
     f("fertility", [to](const auto& base) {
         return score::with_fertility{base, random({to}, 61), random({sizes.width}, 62), 3.0};
     });
+    f("gated coverage", [to](const auto& base) {
+        return score::with_gated_coverage{base, random({N, to}, 71),
+                                          nn::gated_coverage{random({sizes.width, 3 * N}, 72),
+                                                             random({sizes.query, 3 * N}, 73), random({3 * N}, 74, 2.0),
+                                                             random({N, 2 * N}, 75), random({N, N}, 76)}};
+    });
     f("coverage", [](const auto& base) { return coverage_over(base); });
     f("recurrence", [](const auto& base) { return recurrence_over(base); });
 }

@@ -46,13 +46,14 @@ auto twin(const ops::gru_op& operation, const X& inputs_, const S& hidden_, cons
           const ops::sentence_ends& ends)
 {
     using T = element_of<X>;
+    constexpr std::size_t R = rank_of<S>;
     tape<T>& on = tape_of(inputs_, hidden_, U_, U_h_);
     operation.check(shape_of(inputs_), shape_of(hidden_), shape_of(U_), shape_of(U_h_), ends);
-    const var<T, 2> inputs = on_tape(on, inputs_), hidden = on_tape(on, hidden_), U = on_tape(on, U_),
-                    U_h = on_tape(on, U_h_);
-    const std::size_t B = hidden.shape()[0], H = hidden.shape()[1];
+    const var<T, R> inputs = on_tape(on, inputs_), hidden = on_tape(on, hidden_);
+    const var<T, 2> U = on_tape(on, U_), U_h = on_tape(on, U_h_);
+    const std::size_t B = operation.rows_of(hidden.shape()), H = hidden.shape()[R - 1];
     const bool wanted = inputs.wanted() || hidden.wanted() || U.wanted() || U_h.wanted();
-    auto [next, out] = on.template make<2>(hidden.shape(), wanted);
+    auto [next, out] = on.template make<R>(hidden.shape(), wanted);
     T* saved = on.memory().template array_of<T>(3 * B * H);
     T* reset_hidden = on.memory().template array_of<T>(B * H);
     const kernels::gru_step<T> step{

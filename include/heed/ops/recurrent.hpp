@@ -59,20 +59,32 @@ struct sentence_ends {
 };
 
 /// One step of a gated recurrent unit, see kernels/gru.hpp:
-/// inputs [B,3H] (x_z|x_r|x_h with their bias), hidden [B,H], U [H,2H] (for z|r), U_h [H,H] -> the new state [B,H].
-/// A sentence that is over keeps its state.
+/// inputs [...,3H] (x_z|x_r|x_h with their bias), hidden [...,H], U [H,2H] (for z|r), U_h [H,H] -> the new state
+/// [...,H]. All leading axes go through the same products. A sentence that is over keeps its state.
 struct gru_op : operation<gru_op> {
-    static void check(const shape_of_rank<2>& inputs, const shape_of_rank<2>& hidden, const shape_of_rank<2>& U,
+    template <std::size_t R>
+    static void check(const shape_of_rank<R>& inputs, const shape_of_rank<R>& hidden, const shape_of_rank<2>& U,
                       const shape_of_rank<2>& U_h, const sentence_ends& ends)
     {
-        const std::size_t B = hidden[0], H = hidden[1];
-        require_shape("gru", "the input", inputs, {B, 3 * H}, "three gates for the state ", hidden);
+        const std::size_t B = rows_of(hidden), H = hidden[R - 1];
+        shape_of_rank<R> gates = hidden;
+        gates[R - 1] = 3 * H;
+        require_shape("gru", "the input", inputs, gates, "three gates for the state ", hidden);
         require_shape("gru", "U", U, {H, 2 * H}, "from the state to two gates");
         require_shape("gru", "U_h", U_h, {H, H}, "from the state to the state");
         if (ends.real != nullptr && ends.real->batch() != B) {
             throw shape_error("gru: " + std::to_string(ends.real->batch()) + " lengths for " + std::to_string(B) +
                               " sentences; give one length a sentence");
         }
+    }
+
+    /// The states in a tensor of them.
+    template <std::size_t R>
+    static std::size_t rows_of(const shape_of_rank<R>& hidden)
+    {
+        std::size_t rows = 1;
+        for (std::size_t axis = 0; axis + 1 < R; ++axis) rows *= hidden[axis];
+        return rows;
     }
 
     /// recurrent [B,2H] and reset_hidden [B,H] are scratch; saved [B,3H] is what the backward needs, with reset_hidden.
@@ -92,9 +104,10 @@ struct gru_op : operation<gru_op> {
     auto plain(const X& inputs, const S& hidden, const M& U, const M& U_h, const sentence_ends& ends) const
     {
         using T = element_of<X>;
-        check(shape_of(inputs), shape_of(hidden), shape_of(U), shape_of(U_h), ends);
-        const auto [B, H] = shape_of(hidden);
-        auto next = storage_for<T, 2>(shape_of(hidden));
+        const auto shape = shape_of(hidden);
+        check(shape_of(inputs), shape, shape_of(U), shape_of(U_h), ends);
+        const std::size_t B = rows_of(shape), H = shape.back();
+        auto next = storage_for<T, rank_of<S>>(shape);
         array<T, 1> scratch(shape_of_rank<1>{6 * B * H});
         T* const recurrent = scratch.data();
         compute<T>({B, H, view_of(inputs).data, 3 * H, view_of(hidden).data, ends.data(), ends.step}, view_of(U).data,

@@ -46,6 +46,20 @@ auto project(const Base& base, const Query& query)
     }
 }
 
+/// The decoder's state [B,Q] of a query, which may have further parts.
+template <class Query>
+const auto& state_of(const Query& query)
+{
+    if constexpr (tensor<Query>) {
+        return query;
+    } else {
+        static_assert(
+            requires { query.state; }, "heed: this score reads the decoder's state: ask with a tensor [B,Q], or with a "
+                                       "query that has it as `state`, as heed::state_and_word has");
+        return over::state_of(query.state);
+    }
+}
+
 /// Has this query only Y y, and the embedding y no longer?
 template <class Query>
 inline constexpr bool word_is_projected = false;

@@ -40,8 +40,9 @@ coverage_past(Coverage, Weights, Inner) -> coverage_past<Coverage, Weights, Inne
 ///     auto past = attend.score.start_from(memory, ops::swap_axes(ops::lookup(table, words)));    // table [V,N]
 ///     auto state = attend.start(memory, past);
 ///
-/// N is 100 in the papers. Tu et al. 2016 describe the same unit with another c_0; their accumulated coverage is
-/// `with_fertility`. Ours: with a weight for each dimension, α_{t,j} is their mean.
+/// N is 100 in the papers. The gated coverage of Tu et al. 2016 is another unit, which reads h_j and s_t instead of the
+/// word: `with_gated_coverage`. Their accumulated coverage is `with_fertility`. Ours: with a weight for each dimension,
+/// α_{t,j} is their mean.
 template <class Base, class Matrix, class Cell>
 struct with_coverage : over::another<Base> {
     using over::another<Base>::base;

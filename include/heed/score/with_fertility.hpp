@@ -34,7 +34,7 @@ fertility_past(Coverage, Fertility, Inner) -> fertility_past<Coverage, Fertility
 ///
 /// v_c C joins the keys of any base score. Φ_j, the fertility, is the number of target words that position j is
 /// expected to yield, at most N. h_j are the memory's values. Only the accumulated form is here; the gated one of the
-/// same paper is `with_coverage` with C_0 equal everywhere. Both are named in Sankaran et al. 2016, §5.
+/// same paper is `with_gated_coverage`. Both are named in Sankaran et al. 2016, §5.
 /// Deviations: Φ counts for at least 1e-6, where σ has underflowed. Ours: with a weight for each dimension, α is their
 /// mean.
 template <class Base, class Vector>

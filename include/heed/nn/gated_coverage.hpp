@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstddef>
+#include <utility>
+
+#include <heed/core/random.hpp>
+#include <heed/core/tensor.hpp>
+#include <heed/nn/init.hpp>
+#include <heed/ops/coverage.hpp>
+#include <heed/ops/elementwise.hpp>
+#include <heed/ops/products.hpp>
+#include <heed/ops/recurrent.hpp>
+
+namespace heed::nn {
+
+/// How the coverage C_j of source position j changes when a query s has put the weight α_j on its annotation h_j.
+///
+///     z   = σ(W_z h_j + S_z s + α_j a_z + U_z C_j),  r = σ(W_r h_j + S_r s + α_j a_r + U_r C_j)
+///     C̃_j = tanh(W_c h_j + S_c s + α_j a_c + U_c (r ⊙ C_j))
+///     C_j' = (1 − z) ⊙ C_j + z ⊙ C̃_j                  Tu et al. 2016, §3.1.2
+///
+/// The paper prints C_{i,j} = f(C_{i−1,j}, α_{i,j}, h_j, t_{i−1}) and names a gated recurrent unit as f; the gates are
+/// those of the authors' code, which has no bias. All positions share the parameters.
+/// Not nn::coverage_gru, the unit of Mi et al. 2016: that one reads the emitted word instead of h_j and s, its z keeps
+/// the *old* coverage, and its r acts after the product.
+template <class Matrix, class Vector>
+struct gated_coverage {
+    Matrix W;    // [D,3N], for z|r|C̃
+    Matrix S;    // [Q,3N]
+    Vector a;    // [3N]
+    Matrix U;    // [N,2N], for z|r
+    Matrix U_c;  // [N,N]
+
+    std::size_t size() const { return shape_of(U_c)[0]; }
+
+    /// What the annotations contribute, the same at every step: h [B,T,D] -> [B,T,3N].
+    auto project(const tensor auto& annotations) const { return ops::linear(annotations, W); }
+
+    /// projected [B,T,3N], s [B,Q], α [B,T], C [B,T,N] -> [B,T,N]
+    auto step(const tensor auto& projected, const tensor auto& state, const tensor auto& weights,
+              const tensor auto& coverage) const
+    {
+        // [B,T,3N]
+        const auto inputs = ops::add_each(ops::add_outer(projected, weights, a), ops::linear(state, S));
+        return ops::gru(inputs, coverage, U, U_c, ops::sentence_ends{});
+    }
+
+    static auto parameters(auto& self, auto&& visit)
+    {
+        return nn::gated_coverage{visit("W", self.W), visit("S", self.S), visit("a", self.a), visit("U", self.U),
+                                  visit("U_c", self.U_c)};
+    }
+};
+
+template <class Matrix, class Vector>
+gated_coverage(Matrix, Matrix, Vector, Matrix, Matrix) -> gated_coverage<Matrix, Vector>;
+
+/// A new unit for annotations of size `annotation` and queries of size `query`. The paper's coverage has 10 dimensions.
+template <class T>
+auto make_gated_coverage(random_source& random, std::size_t annotation, std::size_t query, std::size_t coverage = 10)
+{
+    auto W = glorot<T>(random, annotation, 3 * coverage);
+    auto S = glorot<T>(random, query, 3 * coverage);
+    auto a = small_vector<T>(random, 3 * coverage);
+    auto U = glorot<T>(random, coverage, 2 * coverage);
+    auto U_c = glorot<T>(random, coverage, coverage);
+    return gated_coverage{std::move(W), std::move(S), std::move(a), std::move(U), std::move(U_c)};
+}
+
+}  // namespace heed::nn
