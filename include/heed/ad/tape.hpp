@@ -269,6 +269,19 @@ public:
         return x.slot().adjoint == nullptr ? x.slot().sparse : sparse_gradient<T>{};
     }
 
+    /// After backward: ∂loss/∂x times a factor, in whichever form it is asked for.
+    template <std::size_t N>
+    void scale_gradient(const var<T, N>& x, T factor)
+    {
+        slot<T>& s = x.slot();
+        const sparse_gradient<T> rows = gradient_rows(x);
+        const std::size_t size = rows.rows != nullptr ? rows.ids.size() * rows.width : s.size;
+        const T* const from = rows.rows != nullptr ? rows.rows : adjoint(s);
+        T* const to = rows.rows != nullptr ? memory_.template array_of<T>(size) : adjoint(s);
+        for (std::size_t i = 0; i < size; ++i) to[i] = factor * from[i];
+        if (rows.rows != nullptr) s.sparse.rows = to;
+    }
+
     /// Nothing is recorded any more and every variable is void; the memory stays for the next step.
     void clear()
     {

@@ -114,4 +114,66 @@ var<T, 0> twin(const ops::cross_entropy_op& operation, const var<T, 3>& x, const
     return loss;
 }
 
+namespace detail {
+
+/// ∂logits += weight_r (softmax − q) of each row r. What the softmax was is worked out again: saving it would cost
+/// another [S,B,V].
+template <class T, std::size_t R>
+void cross_entropy_back(tape<T>& on, const var<T, R>& logits, const std::uint32_t* ids, const T* weights, T smoothing)
+{
+    const std::size_t vocabulary = logits.shape()[R - 1], rows = vocabulary == 0 ? 0 : logits.size() / vocabulary;
+    const auto into = on.accumulate(logits.slot());
+    const auto before = on.memory().mark();
+    T* const losses = on.memory().template array_of<T>(rows);
+    T* const gradient = into.beta == 0 ? into.data : on.memory().template array_of<T>(logits.size());
+    kernels::cross_entropy_gradient(rows, vocabulary, logits.data(), ids, weights, smoothing, losses, gradient);
+    if (gradient != into.data) kernels::add(logits.size(), into.data, static_cast<const T*>(gradient));
+    on.memory().release(before);
+}
+
+}  // namespace detail
+
+/// ℓ_r = weight_r (−log softmax(logits_r)[target_r])  ->  ∂logits_r += ∂ℓ_r weight_r (softmax − q)
+template <class T, std::size_t R>
+auto twin(const ops::cross_entropy_each_op& operation, const var<T, R>& logits, const expected_words<T>& targets,
+          std::type_identity_t<T> smoothing = 0)
+{
+    tape<T>& on = logits.tape();
+    operation.check(logits.shape(), targets);
+    auto [losses, out] = on.template make<R - 1>(operation.result_shape(logits.shape()), logits.wanted());
+    operation.compute(logits.shape()[R - 1], logits.data(), targets, smoothing, out);
+    if (!logits.wanted()) return losses;
+    const std::uint32_t* ids = on.keep(targets.words.ids.data(), targets.words.ids.size());
+    const T* weights = on.keep(targets.weights.data(), targets.weights.size());
+    on.record(losses, [&on, logits, ids, weights, smoothing, rows = losses.size()](const T* d_losses) {
+        T* const each = on.memory().template array_of<T>(rows);
+        for (std::size_t r = 0; r < rows; ++r) each[r] = weights[r] == T(0) ? T(0) : weights[r] * d_losses[r];
+        detail::cross_entropy_back(on, logits, ids, each, smoothing);
+    });
+    return losses;
+}
+
+/// loss = Σ_r ℓ_r  ->  ∂logits_r += ∂loss weight_r (softmax − q)
+template <class T, std::size_t R>
+var<T, 0> twin(const ops::cross_entropy_op&, const var<T, R>& logits, const expected_words<T>& targets,
+               std::type_identity_t<T> smoothing = 0)
+{
+    using each = ops::cross_entropy_each_op;
+    tape<T>& on = logits.tape();
+    each::check(logits.shape(), targets, "cross_entropy");
+    auto [loss, out] = on.template make<0>({}, logits.wanted());
+    const std::size_t rows = targets.words.ids.size();
+    T* const losses = on.memory().template array_of<T>(rows);
+    *out = static_cast<T>(each::compute(logits.shape()[R - 1], logits.data(), targets, smoothing, losses));
+    if (!logits.wanted()) return loss;
+    const std::uint32_t* ids = on.keep(targets.words.ids.data(), rows);
+    const T* weights = on.keep(targets.weights.data(), rows);
+    on.record(loss, [&on, logits, ids, weights, smoothing, rows](const T* d_loss) {
+        T* const scaled = on.memory().template array_of<T>(rows);
+        for (std::size_t r = 0; r < rows; ++r) scaled[r] = *d_loss * weights[r];
+        detail::cross_entropy_back(on, logits, ids, scaled, smoothing);
+    });
+    return loss;
+}
+
 }  // namespace heed::ad

@@ -92,8 +92,16 @@ double cross_entropy(std::size_t rows, std::size_t vocabulary, const T* logits, 
                                  static_cast<T*>(nullptr));
 }
 
-/// The same, and the logits are replaced by the gradient of Σ_r weight_r loss_r. With a bias [V] given, the logits are
-/// taken to be without it.
+/// The gradient of Σ_r weight_r loss_r by the logits into `gradient` [R,V]. losses [R] as above.
+template <class T, class Index>
+void cross_entropy_gradient(std::size_t rows, std::size_t vocabulary, const T* logits, const Index* targets,
+                            const T* weights, T smoothing, T* losses, T* gradient)
+{
+    detail::cross_entropy(rows, vocabulary, logits, targets, weights, smoothing, losses, gradient);
+}
+
+/// As `cross_entropy`, and the logits are replaced by the gradient of Σ_r weight_r loss_r. With a bias [V] given, the
+/// logits are taken to be without it.
 template <class T, class Index>
 double cross_entropy_in_place(std::size_t rows, std::size_t vocabulary, T* logits, const Index* targets,
                               const T* weights, T smoothing, T* losses, const T* bias = nullptr)

@@ -8,12 +8,13 @@
 #include <heed/ad/tape.hpp>
 #include <heed/core/parameters.hpp>
 #include <heed/kernels/adam.hpp>
+#include <heed/nn/gradient_norm.hpp>
 
 namespace heed::nn {
 
 /// Adam (Kingma and Ba 2015) with the gradient clipped by its norm.                    SPEC T2
 ///
-///     g ← g · min(1, clip / ‖g‖)             Pascanu et al. 2013, ‖g‖ over all parameters
+///     g ← g · min(1, clip / ‖g‖)             Pascanu et al. 2013, see nn::clip_gradient
 ///     m ← β₁ m + (1 − β₁) g,  v ← β₂ v + (1 − β₂) g²
 ///     θ ← θ − rate · m̂ / (√v̂ + ε)
 ///
@@ -37,14 +38,9 @@ public:
     double step(M& model, const L& lifted, ad::tape<T>& on, double clip = INFINITY)
     {
         collect(model, lifted, on);
-        double squares = 0;
-        for (const use& u : uses_) {
-            squares += u.rows.rows != nullptr ? kernels::squared_norm(u.rows.ids.size() * u.rows.width, u.rows.rows)
-                                              : kernels::squared_norm(u.size, u.gradient);
-        }
-        const double norm = std::sqrt(squares);
+        const double norm = gradient_norm(lifted, on);
+        const T scale = static_cast<T>(clip_factor(norm, clip));
         if (!std::isfinite(norm)) return norm;
-        const T scale = norm > clip ? static_cast<T>(clip / norm) : T(1);
         ++steps_;
         for (std::size_t i = 0; i < uses_.size(); ++i) {
             const use& u = uses_[i];
