@@ -76,6 +76,9 @@ struct with_gated_coverage : over::another<Base> {
 
     auto recall(const auto& past, const auto& at) const
     {
+        static_assert(plain_tensor<Matrix> || !plain_tensor<decltype(past.inputs)>,
+                      "heed: this state was made by the plain score::with_gated_coverage, so the unit's W would get no "
+                      "gradient: make the state with the lifted mechanism, lifted.start(memory)");
         return score::gated_coverage_past{past.coverage, past.inputs, over::recall(base, past.base, at)};
     }
 
