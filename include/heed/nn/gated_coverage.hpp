@@ -56,7 +56,8 @@ struct gated_coverage {
 template <class Matrix, class Vector>
 gated_coverage(Matrix, Matrix, Vector, Matrix, Matrix) -> gated_coverage<Matrix, Vector>;
 
-/// A new unit for annotations of size `annotation` and queries of size `query`. The paper's coverage has 10 dimensions.
+/// A new unit for annotations of size `annotation` and queries of size `query`. The authors' code has 10 dimensions of
+/// coverage.
 template <class T>
 auto make_gated_coverage(random_source& random, std::size_t annotation, std::size_t query, std::size_t coverage = 10)
 {

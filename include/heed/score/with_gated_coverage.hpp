@@ -39,8 +39,8 @@ gated_coverage_past(Coverage, Inputs, Inner) -> gated_coverage_past<Coverage, In
 /// where it has further parts. (The paper calls that state t_{i−1}, the decoder's before the word of step i.)
 ///
 /// The accumulated coverage of the same paper, one number for each position, is `with_fertility`. `with_coverage` is
-/// the unit of Mi et al. 2016, which reads the emitted word instead of h_j and s_t. The paper does not print C_0; 0 is
-/// what the authors' code starts with. Another one is given by `start_from`:
+/// the unit of Mi et al. 2016, which reads the emitted word instead of h_j and s_t. C_0 = 0 is from the authors' code;
+/// `start_from` takes another one:
 ///
 ///     auto state = attend.start(memory, attend.score.start_from(memory, first));    // first [B,T,N]
 ///
