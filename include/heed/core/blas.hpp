@@ -2,7 +2,10 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
+#include <thread>
 
 #include <heed/core/arena.hpp>
 #include <heed/core/parallel.hpp>
@@ -35,6 +38,8 @@ void heed_cblas_dgemv(int order, int trans, int m, int n, double alpha, const do
 [[gnu::weak]] void heed_openblas_set_num_threads(int count) HEED_BLAS_SYMBOL("openblas_set_num_threads");
 [[gnu::weak]] int heed_openblas_get_num_threads() HEED_BLAS_SYMBOL("openblas_get_num_threads");
 [[gnu::weak]] int heed_openblas_get_parallel() HEED_BLAS_SYMBOL("openblas_get_parallel");
+[[gnu::weak]] void heed_omp_set_num_threads(int count) HEED_BLAS_SYMBOL("omp_set_num_threads");
+[[gnu::weak]] int heed_omp_get_max_threads() HEED_BLAS_SYMBOL("omp_get_max_threads");
 }
 #undef HEED_BLAS_SYMBOL
 
@@ -57,30 +62,97 @@ inline void gemv(int trans, int m, int n, const double* a, int lda, const double
     heed_cblas_dgemv(101, trans, m, n, 1.0, a, lda, x, incx, beta, y, 1);
 }
 
-/// While it lives, OpenBLAS uses one thread: heed shares out its own work, and two pools in one process collapse.
+/// How OpenBLAS was built: 0 without threads, 1 with threads of its own, 2 with OpenMP's. 1 of any other CBLAS.
+inline int kind_of_threads()
+{
+    static const int kind = heed_openblas_get_parallel == nullptr ? 1 : heed_openblas_get_parallel();
+    return kind;
+}
+
+/// While one of these lives, OpenBLAS uses one thread in the thread that made it: heed shares out its own work, and two
+/// pools in one process collapse.
+///
+/// OpenBLAS has one number of threads per process, so the users of one thread are counted: the first one remembers the
+/// number and sets 1, the last one restores it. If the program sets a number in between, that one is kept. OpenMP has
+/// another number in each thread, which OpenBLAS follows if it was built with OpenMP.
 class one_blas_thread {
 public:
-    one_blas_thread() : before_(heed_openblas_get_num_threads != nullptr ? heed_openblas_get_num_threads() : 1)
+    one_blas_thread()
+        : of_openmp_(kind_of_threads() == 2 && heed_omp_get_max_threads != nullptr ? heed_omp_get_max_threads() : 1),
+          counted_(settable() && enter())
     {
-        if (before_ != 1 && heed_openblas_set_num_threads != nullptr) heed_openblas_set_num_threads(1);
+        if (of_openmp_ != 1) heed_omp_set_num_threads(1);
     }
     ~one_blas_thread()
     {
-        if (before_ != 1 && heed_openblas_set_num_threads != nullptr) heed_openblas_set_num_threads(before_);
+        if (counted_) leave();
+        if (of_openmp_ != 1) heed_omp_set_num_threads(of_openmp_);
     }
     one_blas_thread(const one_blas_thread&) = delete;
     one_blas_thread& operator=(const one_blas_thread&) = delete;
 
 private:
-    int before_;
+    // The lower half of `state` holds the number of users and a bit that is set while one of them changes OpenBLAS's
+    // number. The upper half counts how often that number was restored: if `state` is the same before and after a
+    // thread reads the number, no user changed it meanwhile.
+    static constexpr std::uint64_t one_user = 1, changing = std::uint64_t{1} << 31, restored = std::uint64_t{1} << 32;
+    static inline std::atomic<std::uint64_t> state{0};
+    static inline int before = 1;  // read and written only while `changing` is set
+
+    static std::uint64_t users(std::uint64_t now) { return now % changing; }
+
+    static bool settable()
+    {
+        return heed_openblas_get_num_threads != nullptr && heed_openblas_set_num_threads != nullptr;
+    }
+
+    static std::uint64_t wait_until_changed()
+    {
+        std::uint64_t now = state.load(std::memory_order_acquire);
+        for (; (now & changing) != 0; now = state.load(std::memory_order_acquire)) std::this_thread::yield();
+        return now;
+    }
+
+    /// False if there is nothing to do: the program itself wants one thread.
+    static bool enter()
+    {
+        for (;;) {
+            std::uint64_t now = wait_until_changed();
+            const bool single = heed_openblas_get_num_threads() == 1;
+            if (single && users(now) == 0) {
+                std::atomic_thread_fence(std::memory_order_acquire);
+                if (state.load(std::memory_order_relaxed) == now) return false;
+            } else if (state.compare_exchange_strong(now, single ? now + one_user : now | changing)) {
+                if (!single) {
+                    before = heed_openblas_get_num_threads();
+                    heed_openblas_set_num_threads(1);
+                    state.store(now + one_user, std::memory_order_release);
+                }
+                return true;
+            }
+        }
+    }
+
+    static void leave()
+    {
+        for (;;) {
+            std::uint64_t now = wait_until_changed();
+            const bool last = users(now) == 1;
+            if (!state.compare_exchange_strong(now, (now - one_user) | (last ? changing : 0))) continue;
+            if (last) {
+                if (heed_openblas_get_num_threads() == 1) heed_openblas_set_num_threads(before);
+                state.store(now - one_user + restored, std::memory_order_release);
+            }
+            return;
+        }
+    }
+
+    int of_openmp_;
+    bool counted_;
 };
 
 /// OpenBLAS built without threads keeps global state: concurrent calls give wrong results.
-inline bool callable_from_several_threads()
-{
-    static const bool answer = heed_openblas_get_parallel == nullptr || heed_openblas_get_parallel() != 0;
-    return answer;
-}
+inline bool callable_from_several_threads() { return kind_of_threads() != 0; }
 
 // Below this a fork and join costs more than it saves (some 10 us against 200 Gflop/s).
 inline constexpr double worth_sharing = 3e6;
@@ -101,9 +173,9 @@ void gemm(op op_a, op op_b, std::size_t M, std::size_t N, std::size_t K, const T
         }
         return;
     }
-    const detail::one_blas_thread guard;
     const auto integer = [](std::size_t n) { return static_cast<int>(n); };
     const auto part = [&](std::size_t i0, std::size_t i1, std::size_t j0, std::size_t j1) {
+        const detail::one_blas_thread guard;
         const T* a = A + (op_a == op::plain ? i0 * lda : i0);
         const T* b = B + (op_b == op::plain ? j0 : j0 * ldb);
         T* c = C + i0 * ldc + j0;
@@ -131,6 +203,7 @@ void gemm(op op_a, op op_b, std::size_t M, std::size_t N, std::size_t K, const T
         T* const sums = here.take<T>(threads() * N);
         std::fill_n(sums, threads() * N, T(0));  // inside a shard of somebody else's all rows are one shard
         parallel_for(K, 1, [&](std::size_t k0, std::size_t k1, std::size_t shard) {
+            const detail::one_blas_thread guard;
             detail::gemv(112, integer(k1 - k0), integer(N), B + k0 * ldb, integer(ldb),
                          A + (op_a == op::plain ? k0 : k0 * lda), op_a == op::plain ? 1 : integer(lda),
                          shard == 0 ? beta : T(0), shard == 0 ? C : sums + shard * N);
