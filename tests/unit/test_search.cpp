@@ -10,12 +10,109 @@
 
 #include <heed/core/random.hpp>
 #include <heed/kernels/top_words.hpp>
+#include <heed/score/conv_s2s.hpp>
+#include <heed/score/dot.hpp>
+#include <heed/score/general.hpp>
+#include <heed/score/with_coverage.hpp>
+#include <heed/score/with_fertility.hpp>
+#include <heed/score/with_location.hpp>
+#include <heed/score/with_neighbours.hpp>
+#include <heed/score/with_positions.hpp>
+#include <heed/score/with_recurrence.hpp>
 #include <heed/seq2seq/beam.hpp>
 #include <heed/seq2seq/ensemble.hpp>
 #include <heed/seq2seq/forced.hpp>
 #include <heed/seq2seq/greedy.hpp>
 #include <heed/seq2seq/packed.hpp>
 #include <heed/seq2seq/translator.hpp>
+
+namespace mine {
+
+using heed::tensor;
+
+template <class Trace>
+struct trace_past {
+    Trace trace;  // [B,A]
+
+    auto map(auto&& f, const auto&... others) const
+    {
+        if constexpr (heed::spares_rows<decltype(f)>) {
+            return *this;
+        } else {
+            return mine::trace_past{f(trace, others.trace...)};
+        }
+    }
+};
+template <class Trace>
+trace_past(Trace) -> trace_past<Trace>;
+
+/// A score of a user's own: what was emitted and read so far joins the query, a_t = a_{t-1} / 2 + y_{t-1} P + c_t R.
+template <class Base, class Matrix>
+struct with_trace {
+    Base base;
+    Matrix P, R;  // [E,A], [D,A]
+
+    static constexpr bool reads_word = true;
+
+    static constexpr heed::weight_kind weights = heed::weight_kind::per_position;
+    auto prepare(const tensor auto& annotations) const { return base.prepare(annotations); }
+    auto project(const auto& query) const { return base.project(query.state); }
+    auto start(const auto& memory) const
+    {
+        const heed::shape_of_rank<2> shape{memory.batch(), heed::shape_of(R)[1]};
+        return mine::trace_past{heed::constant_like(memory.keys, shape, 0.0)};
+    }
+    auto match(const tensor auto& projected, const tensor auto& keys, const auto& past) const
+    {
+        return base.match(heed::ops::add(projected, past.trace), keys);
+    }
+    auto advance(const auto& past, const tensor auto&, const tensor auto& context, const auto& at) const
+    {
+        const auto emitted = heed::ops::linear_onto(heed::ops::scale(past.trace, 0.5), at.query().word, P);
+        return mine::trace_past{heed::ops::linear_onto(emitted, context, R)};
+    }
+    auto operator()(const auto& query, const tensor auto& keys, const auto& past) const
+    {
+        return match(project(query), keys, past);
+    }
+    static auto parameters(auto& self, auto&& visit)
+    {
+        return mine::with_trace{visit("base", self.base), visit("P", self.P), visit("R", self.R)};
+    }
+};
+template <class Base, class Matrix>
+with_trace(Base, Matrix, Matrix) -> with_trace<Base, Matrix>;
+
+/// Additive attention with a trace.
+struct tracing {
+    auto operator()(heed::random_source& random, const heed::seq2seq::sizes& n) const
+    {
+        using namespace heed;
+        return attention{with_trace{seq2seq::attentions::additive<double>::score(random, n),
+                                    nn::glorot<double>(random, n.embedding, n.alignment),
+                                    nn::glorot<double>(random, 2 * n.hidden, n.alignment)},
+                         normalize::softmax{}, combine::weighted_sum{}};
+    }
+};
+
+/// A score that has an `advance`, and says that it does not read the context.
+struct indifferent {
+    static constexpr heed::weight_kind weights = heed::weight_kind::per_position;
+    static constexpr bool reads_context = false;
+    heed::no_past start(const auto&) const { return {}; }
+    auto match(const tensor auto& query, const tensor auto& keys, const auto&) const
+    {
+        return heed::ops::dot_each(query, keys);
+    }
+    auto advance(const auto& past, const tensor auto&, const auto&) const { return past; }
+    auto operator()(const auto& query, const tensor auto& keys, const auto& past) const
+    {
+        return match(query, keys, past);
+    }
+    static auto parameters(auto&, auto&&) { return indifferent{}; }
+};
+
+}  // namespace mine
 
 using namespace heed;
 using namespace heed::seq2seq;
@@ -279,6 +376,49 @@ TEST_CASE("a packed model searches as the model itself, whatever its attention")
     packed_is_the_same(first);   // a history, and a context that is linear in the values
     packed_is_the_same(second);  // weights per dimension, and the previous word in the score
     packed_is_the_same(blind);   // no attention
+}
+
+namespace {
+
+using matrix = array<double, 2>;
+using vector = array<double, 1>;
+using heed_additive = score::additive<matrix, vector>;
+using unit = nn::gru<matrix, vector>;
+template <class Score>
+constexpr bool multiplies_values =
+    heed::seq2seq::detail::context_is_linear<attention<Score, normalize::temporal, combine::weighted_sum>>::value;
+
+// What a decoder does with the context may be done with the values, once per source word, unless somebody else reads
+// the context.
+static_assert(multiplies_values<heed_additive> && multiplies_values<score::general<matrix>>);
+static_assert(multiplies_values<score::dot> && multiplies_values<score::conv_s2s<matrix, vector>>);
+static_assert(multiplies_values<score::with_word<heed_additive, matrix>>);
+static_assert(multiplies_values<score::with_positions<heed_additive, matrix>>);
+static_assert(multiplies_values<score::with_location<heed_additive, matrix>>);
+static_assert(multiplies_values<score::with_neighbours<heed_additive, matrix>>);
+static_assert(multiplies_values<score::with_coverage<heed_additive, matrix, unit>>);
+static_assert(multiplies_values<score::with_fertility<heed_additive, vector>>);
+static_assert(multiplies_values<score::with_word<score::with_coverage<heed_additive, matrix, unit>, matrix>>);
+static_assert(multiplies_values<mine::indifferent>);
+static_assert(!multiplies_values<score::with_recurrence<heed_additive, matrix, unit>>);
+static_assert(!multiplies_values<mine::with_trace<heed_additive, matrix>>);
+static_assert(!multiplies_values<score::with_word<mine::with_trace<heed_additive, matrix>, matrix>>);
+static_assert(
+    !multiplies_values<score::with_coverage<score::with_recurrence<heed_additive, matrix, unit>, matrix, unit>>);
+
+// A decoder asks these with the embedding of the previous word.
+static_assert(score::over::reads_word<score::conv_s2s<matrix, vector>>());
+static_assert(score::over::reads_word<score::with_coverage<heed_additive, matrix, unit>>());
+static_assert(score::over::reads_word<score::with_recurrence<heed_additive, matrix, unit>>());
+static_assert(score::over::reads_word<score::with_positions<mine::with_trace<heed_additive, matrix>, matrix>>());
+static_assert(!score::over::reads_word<heed_additive>());
+static_assert(!score::over::reads_word<score::with_word<heed_additive, matrix>>());  // it gets Y y instead
+
+}  // namespace
+
+TEST_CASE("a score of one's own that reads the context gets the context, packed or not")
+{
+    packed_is_the_same(lively(8, mine::tracing{}));
 }
 
 TEST_CASE("forced decoding: the loss of training, word by word, and its weights")

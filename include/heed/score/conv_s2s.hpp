@@ -21,6 +21,7 @@ struct conv_s2s {
     Vector b;  // [D]
 
     static constexpr weight_kind weights = weight_kind::per_position;
+    static constexpr bool reads_word = true;
     static constexpr bool adds_word = true;  // so that with_word is not laid over it by mistake
 
     template <class Query>

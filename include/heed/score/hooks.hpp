@@ -34,6 +34,33 @@ struct another {
     }
 };
 
+/// Does `advance` of this score read the context that its weights led to? A score with an `advance` is taken to read it
+/// unless it says `static constexpr bool reads_context = false;`. One that is laid over another score and only hands
+/// the context on says what that score says: `reads_context = over::reads_context<Base>()`.
+template <class Score>
+consteval bool reads_context()
+{
+    if constexpr (requires { Score::reads_context; }) {
+        return Score::reads_context;
+    } else {
+        return detail::has_advance<Score> || std::is_final_v<Score>;  // the hooks of a final class cannot be seen
+    }
+}
+
+/// Does this score, or one that it is laid over, read the embedding of the previous target word? Then it says `static
+/// constexpr bool reads_word = true;`, and is asked with a state_and_word.
+template <class Score>
+consteval bool reads_word()
+{
+    if constexpr (requires { requires Score::reads_word; }) {
+        return true;
+    } else if constexpr (requires(const Score& score) { score.base; }) {
+        return over::reads_word<std::remove_cvref_t<decltype(std::declval<const Score&>().base)>>();
+    } else {
+        return false;
+    }
+}
+
 /// e = score(query, keys), with the state if it has one.
 template <class Base>
 auto match(const Base& base, const auto& projected, const auto& keys, const auto& past)

@@ -49,6 +49,9 @@ struct with_coverage : over::another<Base> {
     Matrix C;   // [N,A]
     Cell cell;  // nn::coverage_gru
 
+    static constexpr bool reads_word = true;
+    static constexpr bool reads_context = over::reads_context<Base>();
+
     auto project(const auto& query) const { return over::project(base, query); }
 
     auto start(const auto& memory) const

@@ -44,6 +44,8 @@ struct with_fertility : over::another<Base> {
     Vector U_f;  // [D]
     double N = 2;
 
+    static constexpr bool reads_context = over::reads_context<Base>();
+
     auto project(const auto& query) const { return over::project(base, query); }
 
     /// Φ [B,T] of annotations [B,T,D].

@@ -22,6 +22,8 @@ struct with_location : over::another<Base> {
     Matrix F;    // [k,r]
     Matrix U_f;  // [k,A]
 
+    static constexpr bool reads_context = over::reads_context<Base>();
+
     auto project(const auto& query) const { return over::project(base, query); }
 
     auto start(const auto& memory) const

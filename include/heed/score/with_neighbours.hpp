@@ -34,6 +34,8 @@ struct with_neighbours : over::another<Base> {
     Matrix M;  // [2k+1,A]
     [[no_unique_address]] Which which{};
 
+    static constexpr bool reads_context = over::reads_context<Base>();
+
     auto project(const auto& query) const { return over::project(base, query); }
 
     auto start(const auto& memory) const

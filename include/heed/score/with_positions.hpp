@@ -21,6 +21,8 @@ struct with_positions : over::another<Base> {
     using over::another<Base>::base;
     Matrix P;  // [3,A], for t, j, I
 
+    static constexpr bool reads_context = over::reads_context<Base>();
+
     auto project(const auto& query) const { return over::project(base, query); }
 
     auto start(const auto& memory) const

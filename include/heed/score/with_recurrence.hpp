@@ -52,6 +52,8 @@ struct with_recurrence : over::another<Base> {
     Matrix W_r;  // [R,A]
     Cell cell;   // nn::gru from [E+D] to [R]
 
+    static constexpr bool reads_word = true, reads_context = true;
+
     auto project(const auto& query) const { return over::project(base, query); }
 
     auto start(const auto& memory) const

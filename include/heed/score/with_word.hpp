@@ -79,6 +79,7 @@ struct with_word : over::another<Base> {
     Matrix Y;  // [E,A]
 
     static constexpr bool adds_word = true;
+    static constexpr bool reads_context = over::reads_context<Base>();
 
     auto project_words(const tensor auto& words) const  // [...,E] -> [...,A]
     {

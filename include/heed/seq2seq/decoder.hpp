@@ -16,37 +16,16 @@
 #include <heed/seq2seq/encoder.hpp>
 #include <heed/seq2seq/fixed_context.hpp>
 
-namespace heed::score {
-template <class Matrix, class Vector>
-struct conv_s2s;
-template <class Base, class Matrix, class Cell>
-struct with_coverage;
-template <class Base, class Matrix, class Cell>
-struct with_recurrence;
-}  // namespace heed::score
-
 namespace heed::seq2seq {
 
 namespace detail {
 
-/// Must this score, or one that it is laid over, be asked with the embedding of the previous word?
-template <class Score>
-struct asks_for_embedding : std::false_type {};
-template <class Score>
-    requires requires(const Score& score) { score.base; }
-struct asks_for_embedding<Score> : asks_for_embedding<std::remove_cvref_t<decltype(std::declval<Score>().base)>> {};
-template <class Matrix, class Vector>
-struct asks_for_embedding<score::conv_s2s<Matrix, Vector>> : std::true_type {};
-template <class Base, class Matrix, class Cell>
-struct asks_for_embedding<score::with_coverage<Base, Matrix, Cell>> : std::true_type {};
-template <class Base, class Matrix, class Cell>
-struct asks_for_embedding<score::with_recurrence<Base, Matrix, Cell>> : std::true_type {};
-
+/// Must this attention be asked with the embedding of the previous word?
 template <class Attention>
 consteval bool reads_embedding()
 {
     if constexpr (requires(const Attention& attention) { attention.score; }) {
-        return asks_for_embedding<std::remove_cvref_t<decltype(std::declval<const Attention&>().score)>>::value;
+        return score::over::reads_word<std::remove_cvref_t<decltype(std::declval<const Attention&>().score)>>();
     } else {
         return false;
     }
@@ -63,7 +42,7 @@ consteval bool reads_embedding()
 ///     p(y_i) = softmax(W_o t_i + b)           Bahdanau et al. 2015, §3.1 and appendix A.2.2
 ///
 /// Any attention fits, `fixed_context` (none at all) included. A score that reads the previous word (`with_word`,
-/// `with_coverage`, `with_recurrence`, `conv_s2s`) gets E y_{i-1}.
+/// `with_coverage`, `with_recurrence`, `conv_s2s`, or one of your own that says `reads_word`) gets E y_{i-1}.
 /// Deviations: t_i reads s_i where the appendix prints s_{i-1}, as the authors' code does; biases.
 template <class Attention, class Matrix, class Vector, class Gru>
 struct decoder {

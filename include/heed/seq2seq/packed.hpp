@@ -20,23 +20,10 @@
 namespace heed::combine {
 struct weighted_sum;
 }
-namespace heed::score {
-template <class Base, class Matrix, class Cell>
-struct with_recurrence;
-}
 
 namespace heed::seq2seq {
 
 namespace detail {
-
-/// Does this score, or one that it is laid over, read the context that it led to?
-template <class Score>
-struct reads_context : std::false_type {};
-template <class Score>
-    requires requires(const Score& score) { score.base; }
-struct reads_context<Score> : reads_context<std::remove_cvref_t<decltype(std::declval<Score>().base)>> {};
-template <class Base, class Matrix, class Cell>
-struct reads_context<score::with_recurrence<Base, Matrix, Cell>> : std::true_type {};
 
 /// Is the context a weighted sum of the values, and of nothing else, that only the decoder reads? Then a matrix that it
 /// is multiplied with may as well be multiplied with the values, once for each source word.
@@ -44,7 +31,7 @@ template <class Attention>
 struct context_is_linear : std::false_type {};
 template <class Score, class Normalize>
 struct context_is_linear<attention<Score, Normalize, combine::weighted_sum>>
-    : std::bool_constant<!reads_context<Score>::value> {};
+    : std::bool_constant<!score::over::reads_context<Score>()> {};
 
 /// Are these the members of seq2seq::decoder around nn::gru?
 template <class Decoder>
