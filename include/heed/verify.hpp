@@ -19,7 +19,7 @@
 /// A multi_head or a multi_hop is verified in the same words.
 ///
 /// The mechanism is run on made-up sentences of several lengths, 0 and 1 among them, alone and in batches, in every
-/// form, on a tape and without, in double and in float; `contract::name` says what of.
+/// form, with and without masks, on a tape and without, in double and in float; `contract::name` says what of.
 namespace heed {
 
 /// One promise, and whether it holds.
@@ -94,6 +94,7 @@ verification verify(const Mechanism& attend, const verification_sizes& sizes, co
     };
     static constexpr promise promises[] = {
         {"the mechanism runs with these sizes", check_first_run},
+        {"two runs agree", check_repeatable},
         {"every parameter has a name of its own", check_names},
         {"gradients agree with finite differences", check_gradient},
         {"gradients with one sentence, one position, one step", check_gradient, true},
@@ -104,8 +105,9 @@ verification verify(const Mechanism& attend, const verification_sizes& sizes, co
         {"scores of +-1e4 are no problem in float", check_large_scores},
         {"float does what double does", check_float},
         {"asking for the weights changes nothing", check_weights_do_not_matter},
-        {"two runs agree", check_repeatable},
         {"nothing is remembered outside the state", check_nothing_hidden},
+        {"selecting rows, then a step, is a step, then selecting rows", check_rows},
+        {"hidden positions get weight 0, and hiding the last ones equals shorter lengths", check_masks},
         {"all queries at once are the same as one by one", check_at_once},
         {"step, fused or not, is what compose specifies", check_composed},
         {"step_into does what step does", check_step_into},

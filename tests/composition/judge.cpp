@@ -111,6 +111,52 @@ void check_padding(product& p, const outcome& values, const taped_outcome& taped
     p.data.annotations = kept;
 }
 
+/// What a query must not see has weight 0; a mask that hides the last positions is the same as shorter lengths.
+void check_masks(const product& p)
+{
+    constexpr std::size_t B = batch::rows, T = batch::positions;
+    heed::boolean_mask<2> holes({B, T}), first_half({B, T});
+    heed::array<double, 2> bias(heed::shape_of_rank<2>{B, T}, 0.0);
+    std::vector<std::size_t> fewer;
+    for (std::size_t b = 0; b < B; ++b) {
+        fewer.push_back(p.data.real[b] / 2);
+        for (std::size_t t = 0; t < T; ++t) {
+            holes[b * T + t] = (b + t) % 3 != 0;
+            if (holes[b * T + t] == 0) bias(b, t) = -std::numeric_limits<double>::infinity();
+            first_half[b * T + t] = t < fewer[b];
+        }
+    }
+    const outcome masked = p.steps_under(holes);
+    require_finite(masked, "not finite under a mask");
+    require_close(p.steps_under(heed::additive_mask{bias}), masked, 1e-11, "an additive mask against a boolean one");
+    for (std::size_t k = 1; k < masked.size(); k += 2) {
+        const std::size_t width = masked[k].size() / (B * T);
+        for (std::size_t i = 0; i < masked[k].size(); ++i) {
+            if (holes[i / width] == 0) require(masked[k][i] == 0, "a hidden position has a weight: " + place(k, i));
+        }
+    }
+    if (p.reads_length) return;
+    require_close(p.steps_under(first_half), p.steps_under(heed::lengths(fewer)), 1e-11,
+                  "the last positions hidden against shorter lengths");
+}
+
+/// A search goes on with some of the rows: what they remember goes with them.
+void check_rows(const product& p, const outcome& values)
+{
+    if (p.random) return;
+    const std::vector<std::size_t> rows{3, 0, 2, 0};
+    outcome must;
+    for (std::size_t k = 2; k < values.size(); ++k) {  // from the second step on
+        const std::size_t width = values[k].size() / batch::rows;
+        must.emplace_back();
+        for (const std::size_t row : rows) {
+            const double* const from = values[k].data() + row * width;
+            must.back().insert(must.back().end(), from, from + width);
+        }
+    }
+    require_close(p.steps_of(rows), must, 1e-11, "rows selected after the first step (steps count from there)");
+}
+
 /// The gradient along a random direction of each tensor, against central differences of the plain run.
 void check_gradient(product& p, const taped_outcome& taped)
 {
@@ -198,6 +244,8 @@ void check(product& p)
     require_finite(values, "not finite");
     require_finite(taped.slopes, "a gradient is not finite");
     require_same_bits(p.steps(), values, "the second run");
+    check_rows(p, values);
+    check_masks(p);
     require_close(taped.values, values, 1e-11, "on the tape against without");
     check_at_once(values, p.at_once());
     check_no_queries(p);

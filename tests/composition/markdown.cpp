@@ -198,11 +198,17 @@ std::string markdown(const table& lines)
         count(distinct(lines, all, combiner_of).size()) + " combiners are " + count(all.size()) +
         " products, of which " + count(legal.size()) + " are legal and " + count(all.size() - legal.size()) +
         " do not compile. Every legal one is instantiated and run:\n"
-        "`step` and all queries at once agree, the tape computes what inference computes, gradients by parameters, "
-        "annotations and queries agree with\n"
-        "differences (not where something is drawn or picked, see below), an empty row gets 0, padding (NaN included) "
-        "changes no bit, and with queries\n"
-        "and parameters of the score 1e4 times as large everything stays finite.\n\n"
+        "`step` and all queries at once agree, no queries give no contexts, the tape computes what inference computes, "
+        "gradients by parameters,\n"
+        "annotations and queries agree with differences (not where something is drawn or picked, see below), each of "
+        "these parts alone on the tape\n"
+        "gets the gradient that it gets beside the others, an empty row gets 0, padding (NaN included) "
+        "changes no bit, rows of a state can be\n"
+        "selected as beam search does (not where something is drawn), what a boolean or an additive mask hides has "
+        "weight 0, hiding the last positions equals\n"
+        "shorter lengths (not in windows, whose place depends on the length), and with queries and parameters of the "
+        "score 1e4 times as large everything\n"
+        "stays finite.\n\n"
         "## The table\n\n"
         "✓: with each of the combiners named above the table.\n\n";
     for (const weight_kind kind : kinds) out += table_of(kind, lines);

@@ -9,6 +9,8 @@
 
 #include <heed/ad/ad.hpp>
 #include <heed/attention.hpp>
+#include <heed/normalize/inner.hpp>
+#include <heed/ops/rows.hpp>
 #include <heed/score/with_word.hpp>
 
 /// Every score × normalizer × combiner: which are legal, and each legal one as something that can be run.
@@ -56,10 +58,16 @@ struct product {
     heed::weight_kind kind{};
     bool asks_with_word = false;
     bool differentiable = true;
+    bool random = false;        // does it depend on a row's place in the batch?
+    bool reads_length = false;  // does it depend on a row's length, beyond what is visible?
 
     virtual ~product() = default;
     virtual outcome steps() const = 0;
-    virtual numbers at_once() const = 0;  // contexts [B,S,.]
+    virtual outcome steps_under(const heed::boolean_mask<2>& mask) const = 0;
+    virtual outcome steps_under(const heed::additive_mask<heed::array<double, 2>>& mask) const = 0;
+    virtual outcome steps_under(const heed::lengths& mask) const = 0;
+    virtual outcome steps_of(const std::vector<std::size_t>& rows) const = 0;  // selected after the first step
+    virtual numbers at_once() const = 0;                                       // contexts [B,S,.]
     virtual taped_outcome on_tape(taped what = taped::everything) const = 0;
     virtual std::vector<part> parts() = 0;  // of the score, the normalizer, the combiner, the batch
 };
@@ -133,19 +141,26 @@ auto query_of(const Tensor& states, const Tensor& words, std::size_t s)
 }
 
 /// README's loop.
-template <bool with_word, class Attention, class Annotations, class Queries, class Look>
+template <bool with_word, class Attention, class Annotations, class Queries, class Look, class Mask = heed::no_mask>
 void each_step(const Attention& attend, const Annotations& annotations, const Queries& states, const Queries& words,
-               const heed::lengths& real, const Look& look)
+               const heed::lengths& real, const Look& look, const Mask& mask = {})
 {
     auto memory = attend.on(annotations, real);
     auto state = attend.start(memory);
     for (std::size_t s = 0; s < batch::steps; ++s) {
-        auto [context, weights, next] = attend.step(memory, query_of<with_word>(states, words, s), state);
+        auto [context, weights, next] = attend.step(memory, query_of<with_word>(states, words, s), state, mask);
         state = next;
         look(context);
         look(weights);
     }
 }
+
+/// The rows of a tensor.
+struct select_rows {
+    const std::vector<std::size_t>& rows;
+    heed::array<double, 2> operator()(const heed::array<double, 2>& x) const { return heed::ops::rows_of(x, rows); }
+    heed::array<double, 3> operator()(const heed::array<double, 3>& x) const { return heed::ops::rows_of(x, rows); }
+};
 
 template <bool with_word, class Score, class Normalize, class Combine>
 struct of final : product {
@@ -156,13 +171,37 @@ struct of final : product {
     {
         kind = Score::weights;
         asks_with_word = with_word;
-        if constexpr (requires { Normalize::differentiable; }) differentiable = Normalize::differentiable;
+        differentiable = heed::detail::differentiable_inside<Normalize>();
+        random = heed::detail::random_inside<Normalize>();
+        reads_length = heed::detail::reads_length_inside<Normalize>();
     }
 
     outcome steps() const override
     {
         outcome all;
         each_step<with_word>(attend, data.annotations, data.states, data.words, data.real, recorder{all});
+        return all;
+    }
+
+    outcome steps_under(const heed::boolean_mask<2>& mask) const override { return masked(mask); }
+    outcome steps_under(const heed::additive_mask<heed::array<double, 2>>& mask) const override { return masked(mask); }
+    outcome steps_under(const heed::lengths& mask) const override { return masked(mask); }
+
+    outcome steps_of(const std::vector<std::size_t>& rows) const override
+    {
+        outcome all;
+        const recorder look{all};
+        const select_rows select{rows};
+        const auto memory = attend.on(data.annotations, data.real);
+        const auto selected = attend.on(select(data.annotations), data.real.rows(rows));
+        const auto states = select(data.states), words = select(data.words);
+        auto now = attend.step(memory, query_of<with_word>(data.states, data.words, 0), attend.start(memory));
+        now.state = now.state.map(select);
+        for (std::size_t s = 1; s < batch::steps; ++s) {
+            now = attend.step(selected, query_of<with_word>(states, words, s), now.state);
+            look(now.context);
+            look(now.weights);
+        }
         return all;
     }
 
@@ -226,6 +265,14 @@ struct of final : product {
         collect("annotations", data.annotations);
         collect("states", data.states);
         if (with_word) collect("words", data.words);
+        return all;
+    }
+
+private:
+    outcome masked(const auto& mask) const
+    {
+        outcome all;
+        each_step<with_word>(attend, data.annotations, data.states, data.words, data.real, recorder{all}, mask);
         return all;
     }
 };

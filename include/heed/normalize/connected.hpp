@@ -32,6 +32,7 @@ struct connected {
     static constexpr bool differentiable = detail::differentiable_inside<Inner>();
     static constexpr bool random = detail::random_inside<Inner>();
     static constexpr bool ages = detail::ages_inside<Inner>();
+    static constexpr bool reads_length = detail::reads_length_inside<Inner>();
     static constexpr bool ignores_offset = detail::offset_ignored_inside<Inner>();
 
     template <class Alignments, class Past>

@@ -37,6 +37,7 @@ struct dropout {
     static constexpr bool differentiable = detail::differentiable_inside<Inner>();
     static constexpr bool random = true;
     static constexpr bool ages = detail::ages_inside<Inner>();
+    static constexpr bool reads_length = detail::reads_length_inside<Inner>();
     static constexpr bool ignores_offset = detail::offset_ignored_inside<Inner>();
 
     auto start(auto&& blank) const requires detail::remembers<Inner> { return inner.start(blank); }

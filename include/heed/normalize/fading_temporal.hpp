@@ -34,6 +34,7 @@ struct fading_temporal {
     static constexpr bool differentiable = detail::differentiable_inside<Inner>();
     static constexpr bool random = detail::random_inside<Inner>();
     static constexpr bool ages = true;
+    static constexpr bool reads_length = detail::reads_length_inside<Inner>();
 
     template <class History, class Past>
     struct state {

@@ -37,6 +37,18 @@ consteval bool ages_inside()
     }
 }
 
+/// Do its weights depend on the length of a row itself, and not only on which positions a query sees? The place of a
+/// window may.
+template <class Inner>
+consteval bool reads_length_inside()
+{
+    if constexpr (requires { Inner::reads_length; }) {
+        return Inner::reads_length;
+    } else {
+        return false;
+    }
+}
+
 /// Does it make the same weights of e + c as of e?
 template <class Inner>
 consteval bool offset_ignored_inside()

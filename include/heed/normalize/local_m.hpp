@@ -37,6 +37,7 @@ struct local_m {
     static constexpr bool differentiable = detail::differentiable_inside<Inner>();
     static constexpr bool random = detail::random_inside<Inner>();
     static constexpr bool ages = detail::ages_inside<Inner>();
+    static constexpr bool reads_length = true;
     static constexpr bool ignores_offset = detail::offset_ignored_inside<Inner>();
 
     /// What target word t looks at in a row of n source words.

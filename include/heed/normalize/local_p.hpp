@@ -44,6 +44,7 @@ struct local_p {
     static constexpr bool differentiable = detail::differentiable_inside<Inner>();
     static constexpr bool random = detail::random_inside<Inner>();
     static constexpr bool ages = detail::ages_inside<Inner>();
+    static constexpr bool reads_length = true;
     static constexpr bool ignores_offset = detail::offset_ignored_inside<Inner>();
 
     /// p_t of each row: [B].

@@ -42,6 +42,7 @@ struct recent_temporal {
     static constexpr bool differentiable = detail::differentiable_inside<Inner>();
     static constexpr bool random = detail::random_inside<Inner>();
     static constexpr bool ages = true;
+    static constexpr bool reads_length = detail::reads_length_inside<Inner>();
 
     template <class History, class Past>
     struct state {

@@ -33,6 +33,7 @@ struct temperature {
     static constexpr bool differentiable = detail::differentiable_inside<Inner>();
     static constexpr bool random = detail::random_inside<Inner>();
     static constexpr bool ages = detail::ages_inside<Inner>();
+    static constexpr bool reads_length = detail::reads_length_inside<Inner>();
     static constexpr bool ignores_offset = detail::offset_ignored_inside<Inner>();
 
     // Also where the inner normalizer remembers nothing: who has `start` is given scores to which no mask was added.

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <limits>
 #include <string>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -37,6 +38,44 @@ struct speaker<Mechanism> {
 };
 template <class Mechanism>
 using normalizer_of = typename speaker<Mechanism>::type;
+
+/// Does it make a difference for a mechanism whether the last positions are hidden or the row is shorter? It says so
+/// itself, or one of its parts does.
+template <class Mechanism>
+consteval bool length_counts();
+
+template <class Several>
+struct any_length_counts;
+template <class M>
+struct any_length_counts<std::vector<M>> : std::bool_constant<length_counts<M>()> {};
+template <class... M>
+struct any_length_counts<std::tuple<M...>> : std::bool_constant<(length_counts<M>() || ...)> {};
+
+template <class Mechanism>
+consteval bool length_counts()
+{
+    if constexpr (one_attention<Mechanism>) {
+        return reads_length_inside<normalizer_of<Mechanism>>() ||
+               reads_length_inside<std::remove_cvref_t<decltype(std::declval<Mechanism>().score)>>();
+    } else if constexpr (requires(const Mechanism& m) { m.heads; }) {
+        return any_length_counts<std::remove_cvref_t<decltype(std::declval<Mechanism>().heads)>>::value;
+    } else if constexpr (requires(const Mechanism& m) { m.hops; }) {
+        return any_length_counts<std::remove_cvref_t<decltype(std::declval<Mechanism>().hops)>>::value;
+    } else {
+        return reads_length_inside<Mechanism>();
+    }
+}
+
+/// The part of an attention's state that lacks the `map` which selects rows; null if none does.
+template <class State>
+consteval const char* part_without_map()
+{
+    if constexpr (requires(const State& state) { state.normalize, state.score; }) {
+        if constexpr (!requires(const State& state, selected f) { state.normalize.map(f); }) return "the normalizer";
+        if constexpr (!requires(const State& state, selected f) { state.score.map(f); }) return "the score";
+    }
+    return nullptr;
+}
 
 /// Verification starts from arrays of double; float follows from it.
 struct requires_double {
@@ -251,6 +290,41 @@ std::string check_nothing_hidden(const auto& p, const auto& at)
     const auto once = run_again();
     require_same_bits(run_again(), once, "again from the first state");
     return "an old state gives the old answers";
+}
+
+/// What a search does: it goes on with some of the rows.
+std::string check_rows(const auto& p, const auto& at)
+{
+    if constexpr (random_inside<normalizer_of<decltype(p.attend)>>()) {
+        return "drawn at random: not compared";
+    } else {
+        using state = decltype(p.attend.start(p.attend.on(p.annotations, at.real)));
+        constexpr const char* lacking = part_without_map<state>();
+        if constexpr (lacking != nullptr) {
+            throw broken(lacking +
+                         std::string("'s state has no map(f, others...): a search could not select its rows"));
+        } else {
+            const std::size_t batch = at.real.batch();
+            const auto rows = surviving_rows(batch);
+            return require_selected(results_of_rows(rows, p, at), results_of_rows({}, p, at), batch, rows);
+        }
+    }
+}
+
+/// What a query may see: boolean and additive masks, and lengths.
+std::string check_masks(const auto& p, const auto& at)
+{
+    const auto [B, T, D] = shape_of(p.annotations);
+    const boolean_mask<2> holes = mask_with_holes(B, T);
+    require_obeyed(results_under(holes, p, at), results_under(as_bias(holes), p, at), holes,
+                   one_attention<decltype(p.attend)>);
+    if constexpr (length_counts<std::remove_cvref_t<decltype(p.attend)>>()) {
+        return "boolean and additive masks; not shorter lengths, since the length itself counts here";
+    } else {
+        const lengths fewer = first_half(at.real);
+        return require_close(results_under(as_mask(fewer, T), p, at), results_under(fewer, p, at), rounding,
+                             "the last positions hidden against shorter lengths");
+    }
 }
 
 /// attend(memory, queries) against one step after the other.

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,6 +15,7 @@
 #include <heed/ad/ad.hpp>
 #include <heed/attention.hpp>
 #include <heed/core/random.hpp>
+#include <heed/ops/rows.hpp>
 
 /// What heed::verify tries a mechanism on: a batch of made-up sentences, and every way to run it.
 namespace heed::detail::verifying {
@@ -244,6 +247,54 @@ template <form how, class T>
 outcome<T> results(const auto& p, const auto& at)
 {
     return numbers_in<T>(run<how>(p, at));
+}
+
+/// The same of `step` where every query sees only what a mask leaves to it.
+template <class Mask>
+outcome<double> results_under(const Mask& mask, const auto& p, const auto& at)
+{
+    const auto memory = p.attend.on(p.annotations, at.real);
+    auto now = p.attend.step(memory, at.query(p.parts, 0), p.attend.start(memory), mask);
+    answers<decltype(now.context), decltype(now.weights)> all;
+    all.keep(now);
+    for (std::size_t s = 1; s < at.steps; ++s) {
+        now = p.attend.step(memory, at.query(p.parts, s), now.state, mask);
+        all.keep(now);
+    }
+    return numbers_in<double>(all);
+}
+
+/// What a search does with a state: goes on with these rows.
+struct selected {
+    std::span<const std::size_t> rows;
+
+    auto operator()(const plain_tensor auto& x) const { return ops::rows_of(x, rows); }
+};
+
+/// The same of `step` where after the first query the mechanism goes on with these rows, as a search does; with all of
+/// them, nothing selected, if none are given. At least two queries; the first one is answered for all rows.
+inline outcome<double> results_of_rows(std::span<const std::size_t> rows, const auto& p, const auto& at)
+{
+    const selected gather{rows};
+    const auto memory = p.attend.on(p.annotations, at.real);
+    auto now = p.attend.step(memory, at.query(p.parts, 0), p.attend.start(memory));
+    answers<decltype(now.context), decltype(now.weights)> all;
+    all.keep(now);
+    auto annotations = p.annotations;
+    auto parts = p.parts;
+    auto real = at.real;
+    if (!rows.empty()) {
+        annotations = gather(annotations);
+        for (auto& part : parts) part = gather(part);
+        real = real.rows({rows.begin(), rows.end()});
+        now.state = now.state.map(gather);
+    }
+    const auto of_rows = p.attend.on(annotations, real);
+    for (std::size_t s = 1; s < std::max<std::size_t>(at.steps, 2); ++s) {
+        now = p.attend.step(of_rows, at.query(parts, s % at.steps), now.state);
+        all.keep(now);
+    }
+    return numbers_in<double>(all);
 }
 
 /// Σ over all steps of the contexts, and of the weights if `with_weights`, each number times a constant of its own.

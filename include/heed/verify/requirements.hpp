@@ -5,9 +5,11 @@
 #include <cstddef>
 #include <cstdio>
 #include <exception>
+#include <limits>
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <heed/core/callback.hpp>
@@ -116,6 +118,97 @@ inline void require_no_weight_in_padding(const outcome<double>& values, const le
             }
         }
     }
+}
+
+/// Hides every third position, other ones in the next row.
+inline boolean_mask<2> mask_with_holes(std::size_t batch, std::size_t positions)
+{
+    boolean_mask<2> mask(shape_of_rank<2>{batch, positions});
+    for (std::size_t i = 0; i < batch * positions; ++i) mask[i] = (i / positions + i % positions) % 3 != 0;
+    return mask;
+}
+
+/// The first half of each row's positions.
+inline lengths first_half(const lengths& real)
+{
+    std::vector<std::size_t> counts(real.batch());
+    for (std::size_t b = 0; b < counts.size(); ++b) counts[b] = real[b] / 2;
+    return lengths(std::move(counts));
+}
+inline boolean_mask<2> as_mask(const lengths& real, std::size_t positions)
+{
+    boolean_mask<2> mask(shape_of_rank<2>{real.batch(), positions});
+    for (std::size_t b = 0; b < real.batch(); ++b) {
+        for (std::size_t t = 0; t < real[b]; ++t) mask[b * positions + t] = 1;
+    }
+    return mask;
+}
+
+/// -inf where a mask says no.
+inline additive_mask<array<double, 2>> as_bias(const boolean_mask<2>& mask)
+{
+    array<double, 2> bias(mask.shape(), 0.0);
+    for (std::size_t i = 0; i < bias.size(); ++i) {
+        if (mask[i] == 0) bias.data()[i] = -std::numeric_limits<double>::infinity();
+    }
+    return additive_mask{std::move(bias)};
+}
+
+/// Weights of what a mask hides are 0. In the weights of an attention, positions come first, [T,D]; last where there
+/// are several, [n,T].
+inline void require_no_weight_where_hidden(const outcome<double>& values, const boolean_mask<2>& mask,
+                                           bool positions_first, std::string_view what)
+{
+    const auto [B, T] = mask.shape();
+    for (const auto& s : values) {
+        if (!s.name.starts_with("weights") || B * T == 0) continue;
+        const std::size_t width = s.values.size() / (B * T);
+        for (std::size_t i = 0; i < s.values.size(); ++i) {
+            const std::size_t position = (positions_first ? i / width : i) % T;
+            if (mask[i / (width * T) * T + position] == 0 && s.values[i] != 0) {
+                throw broken("hidden by " + std::string(what) + ", the " + s.name + "[" + std::to_string(i) + "] is " +
+                             std::to_string(s.values[i]) + ", not 0");
+            }
+        }
+    }
+}
+
+/// The results under a boolean mask and under an additive one that hides the same.
+inline void require_obeyed(const outcome<double>& masked, const outcome<double>& biased, const boolean_mask<2>& mask,
+                           bool positions_first)
+{
+    require_no_weight_where_hidden(masked, mask, positions_first, "a boolean mask");
+    require_no_weight_where_hidden(biased, mask, positions_first, "an additive mask of -inf");
+    require_finite(masked, "with a boolean mask");
+    require_close(biased, masked, rounding, "an additive mask of -inf against a boolean mask");
+}
+
+/// Which hypotheses a search might go on with: one of them several times, some not at all.
+inline std::vector<std::size_t> surviving_rows(std::size_t batch)
+{
+    std::vector<std::size_t> rows(std::max<std::size_t>(batch, 2));
+    for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = i % 2 == 0 ? (batch - 1 - i / 2) % batch : 0;
+    return rows;
+}
+
+/// The results of a run that went on with these rows after its first step, against those of one that kept all.
+inline std::string require_selected(const outcome<double>& is, const outcome<double>& of_all, std::size_t batch,
+                                    const std::vector<std::size_t>& rows)
+{
+    outcome<double> must, later;
+    for (std::size_t k = 0; k < of_all.size(); ++k) {
+        if (of_all[k].name.ends_with(" of step 0")) continue;
+        const std::vector<double>& values = of_all[k].values;
+        const std::size_t width = values.size() / batch;
+        series<double> chosen{of_all[k].name, {}};
+        for (const std::size_t row : rows) {
+            const auto first = values.begin() + static_cast<std::ptrdiff_t>(row * width);
+            chosen.values.insert(chosen.values.end(), first, first + static_cast<std::ptrdiff_t>(width));
+        }
+        must.push_back(std::move(chosen));
+        later.push_back(is[k]);
+    }
+    return require_close(later, must, rounding, "with rows selected after the first step");
 }
 
 /// The rows [b, b + 1) of x, and of its second axis the first `count`.
