@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include <type_traits>
 #include <utility>
 
 #include <heed/nn/gated_coverage.hpp>
-#include <heed/ops/mask.hpp>
 #include <heed/ops/recurrent.hpp>
-#include <heed/ops/shape.hpp>
 #include <heed/score/over.hpp>
 
 namespace heed::score {
@@ -51,6 +48,8 @@ struct with_gated_coverage : over::another<Base> {
     Matrix V;   // [N,A]
     Cell cell;  // nn::gated_coverage
 
+    static constexpr bool reads_context = over::reads_context<Base>();
+
     auto project(const auto& query) const { return over::project(base, query); }
 
     auto start(const auto& memory) const
@@ -66,12 +65,7 @@ struct with_gated_coverage : over::another<Base> {
         require_shape("with_gated_coverage::start_from", "the coverage", shape_of(coverage),
                       shape_of_rank<3>{memory.batch(), memory.positions(), cell.size()},
                       "one vector for each source position");
-        const auto real = ops::clear_padding(coverage, memory.real);
-        if constexpr (std::is_same_v<std::remove_cvref_t<decltype(memory.mask)>, no_mask>) {
-            return started(memory, real);
-        } else {
-            return started(memory, ops::clear_hidden(real, memory.mask));
-        }
+        return started(memory, over::cleared(coverage, memory));
     }
 
     auto recall(const auto& past, const auto& at) const
