@@ -1,24 +1,28 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # heed_development: how heed's own tests, examples and benchmarks are compiled. Linked PRIVATE by those and by nothing
-# else, never installed: a project that uses heed chooses its own flags.
+# else, never installed: a project that uses heed chooses its own flags. heed_development_anywhere: the same without any
+# -march, for whom the processor is chosen otherwise.
 
 include(CheckCXXCompilerFlag)
 include(CheckCXXSourceCompiles)
+include(CheckCXXSourceRuns)
 
+add_library(heed_development_anywhere INTERFACE)
 add_library(heed_development INTERFACE)
+target_link_libraries(heed_development INTERFACE heed_development_anywhere)
 
-target_compile_options(heed_development INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wshadow)
+target_compile_options(heed_development_anywhere INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wshadow)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # g++ 12 sees uninitialised reads in its own avx512fintrin.h and in xtl, which SYSTEM does not silence after inlining.
-  target_compile_options(heed_development INTERFACE -Wno-maybe-uninitialized)
+  target_compile_options(heed_development_anywhere INTERFACE -Wno-maybe-uninitialized)
   if(CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
     # g++ 12 warns of any `"text" + std::string` at -O2 (its bug 105651).
-    target_compile_options(heed_development INTERFACE -Wno-restrict)
+    target_compile_options(heed_development_anywhere INTERFACE -Wno-restrict)
   endif()
 endif()
 if(HEED_WARNINGS_AS_ERRORS)
-  target_compile_options(heed_development INTERFACE -Werror)
+  target_compile_options(heed_development_anywhere INTERFACE -Werror)
 endif()
 
 if(HEED_NATIVE)
@@ -41,12 +45,12 @@ if(HEED_NATIVE)
 endif()
 
 if(HEED_SANITIZE)
-  target_compile_options(heed_development INTERFACE "-fsanitize=${HEED_SANITIZE}" -fno-sanitize-recover=all
-                                                    -fno-omit-frame-pointer)
-  target_compile_definitions(heed_development INTERFACE _GLIBCXX_ASSERTIONS)
-  target_link_options(heed_development INTERFACE "-fsanitize=${HEED_SANITIZE}")
+  target_compile_options(heed_development_anywhere INTERFACE "-fsanitize=${HEED_SANITIZE}"
+                                                             -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_compile_definitions(heed_development_anywhere INTERFACE _GLIBCXX_ASSERTIONS)
+  target_link_options(heed_development_anywhere INTERFACE "-fsanitize=${HEED_SANITIZE}")
 endif()
 
 if(HEED_XTENSOR_ASSERT)
-  target_compile_definitions(heed_development INTERFACE XTENSOR_ENABLE_ASSERT XTENSOR_ENABLE_CHECK_DIMENSION)
+  target_compile_definitions(heed_development_anywhere INTERFACE XTENSOR_ENABLE_ASSERT XTENSOR_ENABLE_CHECK_DIMENSION)
 endif()

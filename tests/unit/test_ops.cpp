@@ -120,6 +120,13 @@ TEST_CASE("scores of 1e4 and what is no number")
     CHECK(sum(1) == doctest::Approx(-1e4 + std::log(2.0)).epsilon(1e-7));
     CHECK(sum(2) == doctest::Approx(1e4 + std::log(2.0)).epsilon(1e-7));
     CHECK(sum(3) == 0.0f);
+
+    const double nan = std::numeric_limits<double>::quiet_NaN(), none = -std::numeric_limits<double>::infinity();
+    const array<double, 1> c{nan, none, nan, none, 1}, d{none, nan, 1, none, none};
+    const auto joined = ops::logaddexp(c, d);
+    for (const std::size_t i : {0u, 1u, 2u}) CHECK(std::isnan(joined(i)));
+    CHECK(joined(3) == none);
+    CHECK(joined(4) == 1);
 }
 
 TEST_CASE("products are the sums that they say")

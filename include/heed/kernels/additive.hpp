@@ -190,7 +190,7 @@ inline void additive_weights_row(const additive_step<T>& step, std::size_t b, T*
             transform(
                 n, next,
                 [](vec<T> l, vec<T> x) {
-                    const vec<T> low = min(l, x), high = max(l, x);
+                    const vec<T> low = min(x, l), high = max(l, x);  // so ordered that NaN in either shows up
                     return select(l == splat(none), x, high + log1p(exp(low - high)));
                 },
                 L, e);
@@ -296,7 +296,7 @@ void additive_backward(const additive_step<T>& step, const T* scores, const T* w
         detail::each_column<T>(0, n, [&](std::size_t j, auto get, auto put) {
             const vec<T> l = get(L + j), x = get(e + j), g = get(du + j);
             const vec<T> d = dn == nullptr ? vec<T>{} : get(dn + j);
-            const vec<T> low = min(l, x), high = max(l, x);
+            const vec<T> low = min(x, l), high = max(l, x);
             // exp(L - L') and exp(e - L') as shares of the two: no difference of large numbers is formed twice.
             const vec<T> small = exp(low - high), share = splat(T(1)) / (small + T(1));
             const auto first = l == splat(none);

@@ -23,26 +23,18 @@ HEED_SIMD_INLINE V moved_on(V before, V v, std::index_sequence<i...>)
     return __builtin_shufflevector(before, v, (sizeof...(i) - 1 + i)...);
 }
 
-/// Does a lane exceed the bound, or hold no number?
+/// Whether a lane exceeds the bound or is NaN.
 template <class T>
 HEED_SIMD_INLINE bool any_above(simd::vec<T> v, T bound)
 {
-#if defined(__AVX512F__)
-    if constexpr (sizeof(T) == 4) {
-        return _mm512_cmp_ps_mask(v, simd::splat(bound), _CMP_NLE_UQ) != 0;
-    } else {
-        return _mm512_cmp_pd_mask(v, simd::splat(bound), _CMP_NLE_UQ) != 0;
-    }
-#else
-    return !(simd::max(v) <= bound);
-#endif
+    return simd::any(~(v <= simd::splat(bound)));
 }
 
 /// f(i) for the places i in these registers where a number exceeds the bound.
 template <class T, std::size_t n, class F>
 HEED_SIMD_INLINE void each_above(const simd::vec<T> (&x)[n], T bound, F&& f)
 {
-#if defined(__AVX512F__)
+#if defined(HEED_SIMD_AVX512)
     std::uint64_t bits = 0;
     static_assert(n * simd::lanes<T> <= 64);
     simd::unrolled<n>([&](auto i) {

@@ -8,11 +8,20 @@
 #include <type_traits>
 #include <utility>
 
-#if defined(__SSE2__)
-#include <immintrin.h>
-#endif
-
 #include <heed/core/parallel.hpp>
+
+// Which intrinsics kernels use: those of the compiler's target, or none with HEED_SIMD_PORTABLE, which compiles what
+// other processors than x86 get.
+#if !defined(HEED_SIMD_PORTABLE) && defined(__SSE2__)
+#include <immintrin.h>
+#if defined(__AVX512F__)
+#define HEED_SIMD_AVX512
+#elif defined(__AVX__)
+#define HEED_SIMD_AVX
+#else
+#define HEED_SIMD_SSE2
+#endif
+#endif
 
 /// One register of floats or doubles, as wide as the compiler's target has them, and the functions that kernels need of
 /// it.
@@ -22,16 +31,16 @@
 /// The results of one element never depend on its place in the register. Needs IEEE arithmetic: not for -ffast-math.
 namespace heed::simd {
 
-#if defined(__AVX512F__)
+#if defined(HEED_SIMD_AVX512)
 inline constexpr std::size_t register_bytes = 64;
-#elif defined(__AVX__)
+#elif defined(HEED_SIMD_AVX)
 inline constexpr std::size_t register_bytes = 32;
 #else
 inline constexpr std::size_t register_bytes = 16;
 #endif
 
 /// Whether `fma` rounds once.
-#if defined(__AVX512F__) || defined(__FMA__)
+#if defined(HEED_SIMD_AVX512) || (defined(HEED_SIMD_AVX) && defined(__FMA__))
 inline constexpr bool fma_is_fused = true;
 #else
 inline constexpr bool fma_is_fused = false;
@@ -88,7 +97,7 @@ HEED_SIMD_INLINE void store(T* y, std::type_identity_t<vec<T>> v)
 template <class T>
 HEED_SIMD_INLINE vec<T> load(const T* x, std::size_t count)
 {
-#if defined(__AVX512F__)
+#if defined(HEED_SIMD_AVX512)
     if constexpr (sizeof(T) == 4) {
         return _mm512_maskz_loadu_ps(static_cast<__mmask16>((1u << count) - 1u), x);
     } else {
@@ -104,7 +113,7 @@ HEED_SIMD_INLINE vec<T> load(const T* x, std::size_t count)
 template <class T>
 HEED_SIMD_INLINE void store(T* y, std::type_identity_t<vec<T>> v, std::size_t count)
 {
-#if defined(__AVX512F__)
+#if defined(HEED_SIMD_AVX512)
     if constexpr (sizeof(T) == 4) {
         _mm512_mask_storeu_ps(y, static_cast<__mmask16>((1u << count) - 1u), v);
     } else {
@@ -129,7 +138,7 @@ HEED_SIMD_INLINE vec<double> bits_as(vec<double>, mask<double> bits) { return re
 HEED_SIMD_INLINE mask<float> bits_of(vec<float> x) { return reinterpret_cast<mask<float>>(x); }
 HEED_SIMD_INLINE mask<double> bits_of(vec<double> x) { return reinterpret_cast<mask<double>>(x); }
 
-#if defined(__AVX512F__)
+#if defined(HEED_SIMD_AVX512)
 // The plain forms of these intrinsics start from an undefined register, which g++ 12 warns about: hence maskz with all
 // lanes.
 #define HEED_SIMD_ALL16 static_cast<__mmask16>(0xFFFF)
@@ -143,7 +152,7 @@ HEED_SIMD_INLINE vec<float> sqrt(vec<float> x) { return _mm512_maskz_sqrt_ps(HEE
 HEED_SIMD_INLINE vec<double> sqrt(vec<double> x) { return _mm512_maskz_sqrt_pd(HEED_SIMD_ALL8, x); }
 HEED_SIMD_INLINE vec<float> fma(vec<float> a, vec<float> b, vec<float> c) { return _mm512_fmadd_ps(a, b, c); }
 HEED_SIMD_INLINE vec<double> fma(vec<double> a, vec<double> b, vec<double> c) { return _mm512_fmadd_pd(a, b, c); }
-#elif defined(__AVX__)
+#elif defined(HEED_SIMD_AVX)
 HEED_SIMD_INLINE vec<float> max(vec<float> a, vec<float> b) { return _mm256_max_ps(a, b); }
 HEED_SIMD_INLINE vec<double> max(vec<double> a, vec<double> b) { return _mm256_max_pd(a, b); }
 HEED_SIMD_INLINE vec<float> min(vec<float> a, vec<float> b) { return _mm256_min_ps(a, b); }
@@ -164,7 +173,7 @@ HEED_SIMD_INLINE vec<float> min(vec<float> a, vec<float> b) { return select(a < 
 HEED_SIMD_INLINE vec<double> min(vec<double> a, vec<double> b) { return select(a < b, a, b); }
 HEED_SIMD_INLINE vec<float> fma(vec<float> a, vec<float> b, vec<float> c) { return a * b + c; }
 HEED_SIMD_INLINE vec<double> fma(vec<double> a, vec<double> b, vec<double> c) { return a * b + c; }
-#if defined(__SSE2__)
+#if defined(HEED_SIMD_SSE2)
 HEED_SIMD_INLINE vec<float> sqrt(vec<float> x) { return _mm_sqrt_ps(x); }
 HEED_SIMD_INLINE vec<double> sqrt(vec<double> x) { return _mm_sqrt_pd(x); }
 #else
@@ -279,7 +288,7 @@ HEED_SIMD_INLINE vec<T> exp(vec<T> x)
     x = min(splats<T>(real<T>::highest), max(splats<T>(real<T>::lowest), x));
     const reduced<T> part = reduce<T>(x);
     const vec<T> y = fma(part.r * part.r, exp_tail<T>(part.r), part.r) + T(1);
-#if defined(__AVX512F__)
+#if defined(HEED_SIMD_AVX512)
     if constexpr (sizeof(T) == 4) {
         return _mm512_maskz_scalef_ps(HEED_SIMD_ALL16, y, part.n);
     } else {
@@ -362,12 +371,12 @@ HEED_SIMD_INLINE vec<double> tanh(vec<double> x) { return detail::tanh<double>(x
 HEED_SIMD_INLINE vec<float> log(vec<float> x) { return detail::log<float>(x); }
 HEED_SIMD_INLINE vec<double> log(vec<double> x) { return detail::log<double>(x); }
 
-/// ln(1 + x) for x >= 0, accurate near 0 as well.
+/// ln(1 + x) for x >= 0, inf included, accurate near 0 as well; NaN for NaN.
 template <class V>
 HEED_SIMD_INLINE V log1p(V x)
 {
-    const V u = x + 1;
-    return log(u) + (x - (u - 1)) / u;
+    const V u = x + 1, lost = x - (u - 1);
+    return log(u) + select(u == x, V{}, lost) / u;  // where 1 changes nothing, x may be infinite
 }
 
 /// 1 / (1 + e^-x): within [0, 1], NaN for NaN.
@@ -391,11 +400,29 @@ struct greater {
 };
 }  // namespace detail
 
-/// The sum of the lanes, and the greatest, folded in halves.
+/// The sum of the lanes, and the greatest where none is NaN (which lane a NaN hides depends on the width), folded in
+/// halves.
 HEED_SIMD_INLINE float sum(vec<float> v) { return detail::fold<float, register_bytes>(v, detail::add{}); }
 HEED_SIMD_INLINE double sum(vec<double> v) { return detail::fold<double, register_bytes>(v, detail::add{}); }
 HEED_SIMD_INLINE float max(vec<float> v) { return detail::fold<float, register_bytes>(v, detail::greater{}); }
 HEED_SIMD_INLINE double max(vec<double> v) { return detail::fold<double, register_bytes>(v, detail::greater{}); }
+
+/// Whether a comparison holds in any lane.
+template <class M>
+HEED_SIMD_INLINE bool any(M m)
+{
+#if defined(HEED_SIMD_AVX512)
+    return _mm512_test_epi32_mask(__m512i(m), __m512i(m)) != 0;
+#elif defined(HEED_SIMD_AVX)
+    return _mm256_testz_si256(__m256i(m), __m256i(m)) == 0;
+#elif defined(HEED_SIMD_SSE2)
+    return _mm_movemask_epi8(__m128i(m)) != 0;
+#else
+    std::uint64_t half[2];
+    std::memcpy(half, &m, sizeof m);
+    return (half[0] | half[1]) != 0;
+#endif
+}
 
 /// v in the first `count` lanes, `rest` behind them.
 template <class T>

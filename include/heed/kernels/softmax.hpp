@@ -32,6 +32,8 @@ inline void zero(T* y, std::size_t n)
     for (std::size_t i = 0; i < n; ++i) y[i] = T(0);
 }
 
+/// The greatest of the numbers among them; -inf where there is none. NaN is passed over, since a maximum would keep it
+/// only in some places of a register: the caller's sum is NaN anyway.
 template <class T>
 inline T max_of(std::size_t n, const T* x)
 {
@@ -39,8 +41,8 @@ inline T max_of(std::size_t n, const T* x)
     constexpr T lowest = -std::numeric_limits<T>::infinity();
     vec<T> top = splat(lowest);
     std::size_t i = 0;
-    for (; i + lanes<T> <= n; i += lanes<T>) top = max(top, load(x + i));
-    if (i < n) top = max(top, fill_behind<T>(load(x + i, n - i), n - i, lowest));
+    for (; i + lanes<T> <= n; i += lanes<T>) top = max(load(x + i), top);
+    if (i < n) top = max(fill_behind<T>(load(x + i, n - i), n - i, lowest), top);
     return max(top);
 }
 
@@ -65,13 +67,22 @@ private:
     std::size_t count_ = 0;
 };
 
+/// A row in which no score is above -inf: weights 0, or NaN where a score is NaN.
+template <class T>
+inline void no_weights(std::size_t n, const T* x, T* y)
+{
+    T weight = 0;
+    for (std::size_t i = 0; i < n; ++i) weight = x[i] != x[i] ? x[i] : weight;
+    for (std::size_t i = 0; i < n; ++i) y[i] = weight;
+}
+
 /// One row: y_j = exp(x_j - max x) / Σ_k exp(x_k - max x). y may be x.
 template <class T>
 inline void softmax_row(std::size_t n, const T* x, T* y)
 {
     using namespace simd;
     const T top = max_of(n, x);
-    if (top == -std::numeric_limits<T>::infinity()) return zero(y, n);
+    if (top == -std::numeric_limits<T>::infinity()) return no_weights(n, x, y);
     const vec<T> shift = splat(top);
     long_sum<T> sum;
     std::size_t i = 0;

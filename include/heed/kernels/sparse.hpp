@@ -57,7 +57,7 @@ template <int power, class T>
 void sparse_column(std::size_t n, const T* x, T* y, T* heap)
 {
     const T greatest = max_of(n, x);
-    if (greatest == -std::numeric_limits<T>::infinity()) return zero(y, n);
+    if (greatest == -std::numeric_limits<T>::infinity()) return no_weights(n, x, y);
     const double top = static_cast<double>(greatest), tau = sparse_threshold<power>(n, x, top, heap);
     for (std::size_t j = 0; j < n; ++j) {
         const double above = (static_cast<double>(x[j]) - top) / power - tau;

@@ -40,7 +40,7 @@ namespace detail {
 template <class T, class F>
 HEED_SIMD_INLINE void each_reaching(simd::vec<T> v, T bound, std::size_t count, F&& f)
 {
-#if defined(__AVX512F__)
+#if defined(HEED_SIMD_AVX512)
     unsigned bits;
     if constexpr (sizeof(T) == 4) {
         bits = _mm512_cmp_ps_mask(v, simd::splat(bound), _CMP_GE_OQ);
@@ -53,7 +53,7 @@ HEED_SIMD_INLINE void each_reaching(simd::vec<T> v, T bound, std::size_t count, 
         f(i, v[i]);
     }
 #else
-    if (!(simd::max(v) >= bound) && count == simd::lanes<T>) return;
+    if (count == simd::lanes<T> && !simd::any(v >= simd::splat(bound))) return;
     for (std::size_t i = 0; i < count; ++i) {
         if (v[i] >= bound) f(i, v[i]);
     }

@@ -166,7 +166,8 @@ struct logaddexp {
     {
         const V high = simd::select(a > b, a, b), low = simd::select(a > b, b, a);
         const V sum = high + simd::log1p(simd::exp(low - high));
-        return simd::select(high == -std::numeric_limits<T>::infinity(), high, sum);  // -inf - -inf is NaN
+        const auto both = (a == b) & (high == -std::numeric_limits<T>::infinity());  // -inf - -inf is NaN
+        return simd::select(both, high, sum);
     }
     template <class T, class V>
     static V slope_a(V a, V, V y, V dy)

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# The tests of the kernels once more, for each kind of register that the sources have, so that the kind of processor does
+# not decide what passes. What the other tests are compiled for anyway is left out; what this processor cannot run is
+# reported as skipped.
+
+if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
+  set(HEED_TEST_WIDTHS "")
+endif()
+
+# What the compiler's macros are under -march=..., and whether this processor has that.
+set(heed_width_macro_x86-64 "defined(__SSE2__) && !defined(__AVX__)")
+set(heed_width_macro_x86-64-v3 "defined(__AVX2__) && defined(__FMA__) && !defined(__AVX512F__)")
+set(heed_width_macro_x86-64-v4 "defined(__AVX512F__)")
+set(heed_width_needs_x86-64 sse2)
+set(heed_width_needs_x86-64-v3 avx2 fma bmi bmi2)
+set(heed_width_needs_x86-64-v4 avx512f avx512bw avx512cd avx512dq avx512vl)
+
+foreach(width IN LISTS HEED_TEST_WIDTHS)
+  if(width STREQUAL portable)
+    set(flags -DHEED_SIMD_PORTABLE)
+    set(runs ON)
+  else()
+    set(flags "-march=${width}")
+    string(MAKE_C_IDENTIFIER "HEED_${width}_NATIVE_${HEED_NATIVE}" variable)
+    # What heed_development compiles for.
+    string(REPLACE ";" " " CMAKE_REQUIRED_FLAGS "${heed_native_flags}")
+    check_cxx_source_compiles("
+      #if !(${heed_width_macro_${width}})
+      #error
+      #endif
+      int main() {}" ${variable}_IS_DEFAULT)
+    unset(CMAKE_REQUIRED_FLAGS)
+    if(${variable}_IS_DEFAULT)
+      continue()
+    endif()
+    list(TRANSFORM heed_width_needs_${width} REPLACE "(.+)" "__builtin_cpu_supports(\"\\1\")" OUTPUT_VARIABLE supported)
+    list(JOIN supported " && " supported)
+    check_cxx_source_runs("int main() { return ${supported} ? 0 : 1; }" ${variable}_RUNS)
+    set(runs ${${variable}_RUNS})
+  endif()
+
+  foreach(subject IN ITEMS kernels kernels_special_values leaders simd simd_special_values)
+    set(test "${HEED_TEST_PREFIX}unit.${subject}.${width}")
+    if(NOT runs)
+      add_test(NAME "${test}" COMMAND "${CMAKE_COMMAND}" -E echo "This processor cannot run ${width}.")
+      set_tests_properties("${test}" PROPERTIES LABELS unit SKIP_REGULAR_EXPRESSION "cannot run")
+      continue()
+    endif()
+    set(program "unit_${subject}_${width}")
+    add_executable(${program} "unit/test_${subject}.cpp")
+    target_link_libraries(${program} PRIVATE heed::heed heed_test_main heed_development_anywhere)
+    target_include_directories(${program} PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}")
+    # Lightly optimised, for quick builds: how well is tested above.
+    target_compile_options(${program} PRIVATE ${flags} -O1)
+    add_test(NAME "${test}" COMMAND ${program})
+    set_tests_properties("${test}" PROPERTIES TIMEOUT 600 LABELS unit ENVIRONMENT "OPENBLAS_NUM_THREADS=1")
+  endforeach()
+endforeach()
