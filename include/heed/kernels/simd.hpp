@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <heed/core/ieee.hpp>
 #include <heed/core/parallel.hpp>
 
 // Which intrinsics kernels use: those of the compiler's target, or none with HEED_SIMD_PORTABLE, which compiles what
@@ -28,7 +29,9 @@
 ///
 /// Built on the vector extensions that g++ and clang share, so `+ - * /` and comparisons are simply written; a
 /// comparison gives a mask for `select`. Intrinsics appear only where the extensions have no word for an instruction.
-/// The results of one element never depend on its place in the register. Needs IEEE arithmetic: not for -ffast-math.
+/// The results of one element never depend on its place in the register. Where the compiler may
+/// reassociate (-ffast-math -fno-finite-math-only), results are the same to rounding, but a zero may lose its sign; and
+/// g++ then links start-up code that makes the processor treat subnormal numbers as 0.
 namespace heed::simd {
 
 #if defined(HEED_SIMD_AVX512)
@@ -131,6 +134,22 @@ template <class M, class V>
 HEED_SIMD_INLINE V select(M mask, V a, V b)
 {
     return mask ? a : b;
+}
+
+/// x, computed as written, even where the compiler may reassociate: as_written(x + c) - c is x, rounded. Costs nothing.
+template <class V>
+HEED_SIMD_INLINE V as_written(V x)
+{
+#if defined(__clang__) && defined(__x86_64__)
+    return __arithmetic_fence(x);
+#elif defined(__ASSOCIATIVE_MATH__) && defined(__x86_64__)
+    asm("" : "+v"(x));  // g++ 12 takes a register apart for __builtin_assoc_barrier
+    return x;
+#elif defined(__ASSOCIATIVE_MATH__)
+    return __builtin_assoc_barrier(x);
+#else
+    return x;
+#endif
 }
 
 HEED_SIMD_INLINE vec<float> bits_as(vec<float>, mask<float> bits) { return reinterpret_cast<vec<float>>(bits); }
@@ -253,10 +272,10 @@ template <class T>
 HEED_SIMD_INLINE reduced<T> reduce(vec<T> x)
 {
     const vec<T> round = splats<T>(real<T>::round);
-    const vec<T> shifted = fma(x, splats<T>(1.44269504088896340736), round);
-    const vec<T> n = shifted - round;
-    vec<T> r = fma(n, splats<T>(-real<T>::ln2_high), x);
-    r = fma(n, splats<T>(-real<T>::ln2_low), r);
+    const vec<T> shifted = as_written(fma(x, splats<T>(1.44269504088896340736), round));
+    const vec<T> n = as_written(shifted - round);
+    vec<T> r = as_written(fma(n, splats<T>(-real<T>::ln2_high), x));
+    r = as_written(fma(n, splats<T>(-real<T>::ln2_low), r));
     return {n, r, bits_of(shifted) - bits_of(round)};
 }
 
@@ -297,7 +316,7 @@ HEED_SIMD_INLINE vec<T> exp(vec<T> x)
 #else
     // Two steps, because 2^n itself may be no normal number.
     const mask<T> half = part.integer >> 1;
-    return y * power_of_two<T>(half) * power_of_two<T>(part.integer - half);
+    return as_written(y * power_of_two<T>(half)) * power_of_two<T>(part.integer - half);
 #endif
 }
 
@@ -320,7 +339,7 @@ HEED_SIMD_INLINE vec<T> tanh(vec<T> x)
     } else {
         const reduced<T> part = reduce<T>(min(splats<T>(2 * real<T>::tanh_one), magnitude + magnitude));
         const vec<T> scale = power_of_two<T>(part.integer);
-        const vec<T> e = fma(scale, fma(part.r * part.r, exp_tail<T>(part.r), part.r), scale - T(1));
+        const vec<T> e = fma(scale, fma(part.r * part.r, exp_tail<T>(part.r), part.r), as_written(scale - T(1)));
         y = e / (e + T(2));
     }
     return bits_as(x, bits_of(y) | sign);
@@ -348,8 +367,8 @@ HEED_SIMD_INLINE vec<T> log(vec<T> x)
         tail = polynomial<T>(z, {2.0 / 3, 2.0 / 5, 2.0 / 7, 2.0 / 9, 2.0 / 11, 2.0 / 13, 2.0 / 15, 2.0 / 17, 2.0 / 19,
                                  2.0 / 21, 2.0 / 23});
     }
-    vec<T> y = fma(k, splats<T>(real<T>::ln2_low), s * z * tail);
-    y = y + (s + s);
+    vec<T> y = as_written(fma(k, splats<T>(real<T>::ln2_low), s * z * tail));
+    y = as_written(y + (s + s));
     y = fma(k, splats<T>(real<T>::ln2_high), y);
     const vec<T> infinity = splat<T>(std::numeric_limits<T>::infinity());
     y = select(x == infinity, infinity, y);
@@ -375,7 +394,7 @@ HEED_SIMD_INLINE vec<double> log(vec<double> x) { return detail::log<double>(x);
 template <class V>
 HEED_SIMD_INLINE V log1p(V x)
 {
-    const V u = x + 1, lost = x - (u - 1);
+    const V u = as_written(x + 1), lost = x - as_written(u - 1);
     return log(u) + select(u == x, V{}, lost) / u;  // where 1 changes nothing, x may be infinite
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <heed/core/ieee.hpp>
 #include <heed/text/utf8.hpp>
 
 #include <array>

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Compiles program.cpp with FLAGS and runs it: EXPECT=right. EXPECT=refused: it must not compile, and heed must say what
+# to do.
+
+cmake_minimum_required(VERSION 3.22)
+
+foreach(directory IN LISTS SYSTEM_INCLUDES)
+  # Naming the compiler's own directories again would break its #include_next.
+  if(directory AND NOT directory STREQUAL INCLUDE AND NOT directory IN_LIST IMPLICIT_INCLUDES)
+    list(APPEND includes -isystem "${directory}")
+  endif()
+endforeach()
+set(compile "${COMPILER}" -std=c++20 ${FLAGS} -I "${INCLUDE}" ${includes} "${CMAKE_CURRENT_LIST_DIR}/program.cpp")
+
+set(ENV{LC_ALL} C)
+if(EXPECT STREQUAL "refused")
+  execute_process(COMMAND ${compile} -E RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(result EQUAL 0 OR NOT output MATCHES "error: [^\n]*add -fno-finite-math-only")
+    message(FATAL_ERROR "With ${FLAGS} heed must be refused in one sentence. ${COMPILER} says:\n${output}")
+  endif()
+  return()
+endif()
+
+execute_process(COMMAND ${compile} -o "${PROGRAM}" ${LIBRARIES} -pthread RESULT_VARIABLE result
+                OUTPUT_VARIABLE output ERROR_VARIABLE output)
+if(NOT result EQUAL 0)
+  message(FATAL_ERROR "${output}")
+endif()
+execute_process(COMMAND "${PROGRAM}" RESULT_VARIABLE result OUTPUT_VARIABLE output)
+if(NOT result EQUAL 0)
+  message(FATAL_ERROR "Compiled by ${COMPILER} with ${FLAGS}:\n${output}")
+endif()
