@@ -23,6 +23,8 @@ END
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(dirname "$here")
+# shellcheck source=scripts/setup.sh
+source "$root/scripts/setup.sh"
 build="$root/build-bench"
 out=""
 rounds=5
@@ -60,7 +62,7 @@ mkdir -p "$out"
 rm -f "$out"/round-*.json "$out"/*.err "$out"/compile_time.tsv
 
 # All programs run the same kernels of OpenBLAS; a choice that the environment has made stays.
-if [ -z "${OPENBLAS_CORETYPE:-}" ] && grep -qw avx512f /proc/cpuinfo 2>/dev/null; then export OPENBLAS_CORETYPE=SkylakeX; fi
+if [ -z "${OPENBLAS_CORETYPE:-}" ] && heed_has_avx512; then export OPENBLAS_CORETYPE=SkylakeX; fi
 openmp_blas=$(ls -d /usr/lib/*/openblas-openmp 2>/dev/null | head -n 1 || true)
 
 # measure <side> <threads> <round> <group> <program> <regex> [more arguments]
@@ -71,8 +73,10 @@ measure() {
     [ -x "$program" ] || { echo "run.sh: $program is missing; build it first" >&2; return 1; }
     local settings=(HEED_BENCH_THREADS="$threads")
     if [ "$side" = peer ]; then
-        # libtorch's best set-up: AVX-512 kernels, and OpenBLAS on the same threads as libtorch, which sleep between uses
-        settings+=(ATEN_CPU_CAPABILITY="${ATEN_CPU_CAPABILITY:-avx512}" OMP_NUM_THREADS="$threads" OMP_WAIT_POLICY=PASSIVE)
+        # libtorch's best set-up: AVX-512 kernels where the processor has them (what it is told to use it uses, and dies
+        # of it elsewhere), and OpenBLAS on the same threads as libtorch, which sleep between uses
+        settings+=(OMP_NUM_THREADS="$threads" OMP_WAIT_POLICY=PASSIVE)
+        if [ -z "${ATEN_CPU_CAPABILITY:-}" ] && heed_has_avx512; then settings+=(ATEN_CPU_CAPABILITY=avx512); fi
         # and its large temporaries kept by the allocator instead of given back and asked for again in each step
         settings+=(GLIBC_TUNABLES=glibc.malloc.mmap_threshold=1073741824:glibc.malloc.trim_threshold=4294967296)
         if [ -n "$openmp_blas" ]; then settings+=(LD_LIBRARY_PATH="$openmp_blas${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"); fi

@@ -143,7 +143,12 @@ public:
             dup2(in[0], 0);
             dup2(out[1], 1);
             // Its best set-up, see README.md.
-            setenv("ATEN_CPU_CAPABILITY", "avx512", 0);
+#if defined(__x86_64__)
+            if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq")) {
+                setenv("ATEN_CPU_CAPABILITY", "avx512", 0);
+            }
+#endif
             setenv("OMP_NUM_THREADS", std::to_string(threads).c_str(), 1);
             setenv("OPENBLAS_NUM_THREADS", std::to_string(threads).c_str(), 1);
             setenv("OMP_WAIT_POLICY", "PASSIVE", 1);

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
 #
-# What demo.sh and test.sh share; sourced, not run. Nothing is installed that is already there, and nothing at all with
-# HEED_SETUP=off (for who has xtensor and OpenBLAS from elsewhere: CMAKE_PREFIX_PATH then says where).
+# What demo.sh, test.sh and bench/run.sh share; sourced, not run. Nothing is installed that is already there, and nothing
+# at all with HEED_SETUP=off (for who has xtensor and OpenBLAS from elsewhere: CMAKE_PREFIX_PATH then says where).
 
 heed_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 heed_builds=${HEED_BUILD_DIR:-$heed_root/build}
@@ -116,6 +116,17 @@ heed_openblas_version()
     done
 }
 
+# heed_has_avx512: whether this processor has what OpenBLAS and libtorch need for their AVX-512 kernels. HEED_CPUINFO
+# is read in place of /proc/cpuinfo: for tests.
+heed_has_avx512()
+{
+    local flags flag
+    flags=" $(sed -n 's/^flags[^:]*://p;T;q' "${HEED_CPUINFO:-/proc/cpuinfo}" 2>/dev/null || true) "
+    for flag in avx512f avx512bw avx512vl avx512dq; do
+        [[ $flags == *" $flag "* ]] || return 1
+    done
+}
+
 heed_environment()
 {
     # heed shards its own work over threads: BLAS threads beside them would fight for the same cores.
@@ -124,14 +135,10 @@ heed_environment()
     # An OpenBLAS older than 0.3.25 may not recognise a CPU younger than itself, and then falls back to AVX2 kernels, at
     # half the speed where there is AVX-512. Where it does recognise the CPU, naming these kernels changes nothing that
     # could be measured. A choice that the user has made stays.
-    local version flags flag
+    local version
     [[ -z ${OPENBLAS_CORETYPE:-} ]] || return 0
     version=$(heed_openblas_version)
     [[ -n $version && $(printf '%s\n0.3.25\n' "$version" | sort -V | head -n 1) != 0.3.25 ]] || return 0
-    [[ -r /proc/cpuinfo ]] || return 0
-    flags=" $(sed -n 's/^flags[^:]*://p;T;q' /proc/cpuinfo) "
-    for flag in avx512f avx512bw avx512vl avx512dq; do
-        [[ $flags == *" $flag "* ]] || return 0
-    done
+    heed_has_avx512 || return 0
     export OPENBLAS_CORETYPE=SkylakeX
 }
