@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstddef>
@@ -39,7 +40,8 @@ struct curves_command {
     void declare(CLI::App& app)
     {
         app.description("Draw the course of trainings from their logs, as SVG.");
-        app.footer("loss and perplexity are the validation's, a token; training-loss is what was minimised.\n\n"
+        app.footer("loss and perplexity are the validation's, per token; training-loss is what was minimised.\n"
+                   "A value that is missing, nan or inf is a gap in the curve.\n\n"
                    "Example:\n"
                    "  translate curves en-de.csv --x minutes --out bleu.svg");
         app.add_option("LOG", logs, "what `translate train --log` wrote; a curve each")
@@ -116,30 +118,48 @@ private:
                 const std::size_t end = std::min(row.find(',', begin), row.size());
                 double value = std::numeric_limits<double>::quiet_NaN();  // nothing there
                 const auto [stop, problem] = std::from_chars(row.data() + begin, row.data() + end, value);
-                if (end > begin && (problem != std::errc{} || stop != row.data() + end))
-                    throw heed::error(lines.where() + ": \"" + row.substr(begin, end - begin) + "\" is no number");
+                const auto refuse = [&, from = begin](const char* what) {
+                    throw heed::error(fmt::format("{}: {}: \"{}\" {}", lines.where(), column(values.size()),
+                                                  row.substr(from, end - from), what));
+                };
+                if (end > begin && (problem == std::errc::invalid_argument || stop != row.data() + end))
+                    refuse("is no number");
+                if (problem == std::errc::result_out_of_range) refuse("is beyond what a double holds");
                 values.push_back(value);
                 begin = end + 1;
             }
-            if (values.size() != place(""))
-                throw heed::error(
-                    fmt::format("{}: {} values; a row of a log has {}", lines.where(), values.size(), place("")));
+            if (values.size() != columns().size())
+                throw heed::error(fmt::format("{}: {} values; a row of a log has {}", lines.where(), values.size(),
+                                              columns().size()));
             line.xs.push_back(values[x_column]);
             line.ys.push_back(y == "perplexity" ? std::exp(values[y_column]) : values[y_column]);
         }
         if (line.xs.empty()) throw heed::error(path.string() + ": has no epoch yet; there is nothing to draw");
     }
 
-    /// Where a column stands; how many there are for one that is not there.
+    /// The names of a log's columns.
+    static std::vector<std::string> columns()
+    {
+        std::vector<std::string> names;
+        const std::string header(training_log::header);
+        for (std::size_t begin = 0; begin <= header.size();) {
+            const std::size_t end = std::min(header.find(',', begin), header.size());
+            names.push_back(header.substr(begin, end - begin));
+            begin = end + 1;
+        }
+        return names;
+    }
+
     static std::size_t place(std::string_view name)
     {
-        std::size_t column = 0;
-        for (std::string_view rest = training_log::header;; ++column) {
-            const std::size_t end = std::min(rest.find(','), rest.size());
-            if (rest.substr(0, end) == name) return column;
-            if (end == rest.size()) return column + 1;
-            rest.remove_prefix(end + 1);
-        }
+        const std::vector<std::string> all = columns();
+        return static_cast<std::size_t>(std::find(all.begin(), all.end(), name) - all.begin());
+    }
+
+    static std::string column(std::size_t place)
+    {
+        const std::vector<std::string> all = columns();
+        return place < all.size() ? all[place] : fmt::format("column {}", place + 1);
     }
 };
 

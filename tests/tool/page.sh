@@ -131,7 +131,27 @@ echo "$header" >bad
 refused 'bad: has no epoch yet' "${curves[@]}" bad
 refused '1 name for 2 logs; give one for each' "${curves[@]}" log.csv other/log.csv --name one
 refused 'log.csv: would overwrite' "$translate" curves log.csv --out log.csv
+for wrong in much:'is no number' 1e999:'is beyond what a double holds' 1e-400:'is beyond what a double holds'; do
+    printf '%s\n1,10,0.5,2,0.001,1.5,20.5,\n2,20,1,1,0.001,%s,30,\n' "$header" "${wrong%:*}" >bad
+    refused "bad:3: validation_loss: \"${wrong%:*}\" ${wrong#*:}" "${curves[@]}" bad
+done
 [[ ! -e never.svg ]] || fail "something was written"
+# Any finite number is drawn, in a picture of ordinary size; what is missing or not finite is a gap.
+for values in '1.7e18' '1e308 -1e308 5e-324' 'nan 3 inf' '5e-324 1e-323 -1e-310' 'nan nan '; do
+    echo "$header"
+    epoch=0
+    for value in $values; do echo "$((epoch += 1)),10,$value,2,0.001,$value,$value,"; done
+done | awk -v header="$header" '$0 == header { close(name); name = "any" ++n ".csv" } { print >name }'
+for n in 1 2 3 4 5; do
+    for axes in '--x epochs --y bleu' '--x minutes --y loss'; do
+        # shellcheck disable=SC2086  # several words
+        timeout 60 "$translate" curves $axes "any$n.csv" --out any.svg 2>log || fail "curves of any numbers: any$n.csv"
+        (($(wc -c <any.svg) < 10000)) || fail "a large picture: any$n.csv $axes"
+        if grep -q '"[-a-z]*nan\|"-*inf' any.svg; then fail "a place that is no number: any$n.csv $axes"; fi
+    done
+done
+[[ $(grep -c 'class="hit' any.svg) == 0 ]] || fail "points of no number"
+"$translate" curves any3.csv --out any.svg 2>log && [[ $(grep -c 'class="hit' any.svg) == 1 ]] || fail "one point, two gaps"
 misused '--x' "${curves[@]:1}" log.csv --x hours
 misused '--y' "${curves[@]:1}" log.csv --y ter
 misused 'LOG' "${curves[@]:1}"

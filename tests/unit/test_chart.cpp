@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <heed/core/random.hpp>
 #include <heed/view/chart.hpp>
 
 #include <support/markup.hpp>
@@ -6,8 +7,10 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <string>
 #include <vector>
@@ -92,6 +95,22 @@ TEST_CASE("ticks are at round numbers")
     CHECK(ticks(std::numeric_limits<double>::infinity(), -1, 2) == "0.0 0.5 1.0");  // no values
 }
 
+TEST_CASE("ticks of numbers far from 0, huge, or too small to matter")
+{
+    CHECK(ticks(1.7e9, 1.7e9 + 3600, 4, false, true) == "1.7e+09 1.700001e+09 1.700002e+09 1.700003e+09 1.700004e+09");
+    CHECK(ticks(1e18, 1e18 + 4e6, 4, false, true) ==
+          "1e+18 1.000000000001e+18 1.000000000002e+18 1.000000000003e+18 1.000000000004e+18");
+    CHECK(ticks(1e16, 1e16 + 2, 2) == "9e+15 1e+16 1.1e+16");  // as one value
+    CHECK(ticks(1e16, 1e16, 2, false, true) == "9e+15 1e+16 1.1e+16");
+    CHECK(ticks(-1e308, 1e308, 4) == "-1e+308 -5e+307 0 5e+307 1e+308");
+    constexpr double max = std::numeric_limits<double>::max(), least = std::numeric_limits<double>::denorm_min();
+    CHECK(ticks(-max, max, 2) == "-1e+308 0 1e+308");
+    CHECK(ticks(0, max, 4, false) == "0 5e+307 1e+308 1.5e+308");
+    CHECK(ticks(0, least, 2) == "0.0 0.5 1.0");
+    CHECK(ticks(-least, least, 2) == "0.0 0.5 1.0");
+    CHECK(ticks(0, 3e-9, 3) == "0 1e-09 2e-09 3e-09");
+}
+
 TEST_CASE("ticks of whole numbers are whole, each of a few has one, and the last is not far from one")
 {
     CHECK(ticks(1, 3, 8, false, true) == "1 2 3");
@@ -147,6 +166,60 @@ TEST_CASE("lines: a path, and a tooltip at each point")
         x = next_x, y = next_y;
     }
     CHECK(points == 3);
+}
+
+TEST_CASE("any numbers at all: a picture of bounded size, whose points lie inside of it")
+{
+    constexpr double infinity = std::numeric_limits<double>::infinity(), max = std::numeric_limits<double>::max(),
+                     nan = std::numeric_limits<double>::quiet_NaN(), least = std::numeric_limits<double>::denorm_min(),
+                     normal = std::numeric_limits<double>::min();
+    const auto check = [](const std::vector<double>& xs, const std::vector<double>& ys) {
+        std::string numbers;
+        for (const auto& each : {xs, ys})
+            for (const double value : each) numbers += axis::general(value, 17) + " ";
+        CAPTURE(numbers);
+        const std::vector<std::string> names(ys.size(), "group");
+        for (const std::string& picture :
+             {svg(chart{.all = {{"line", xs, ys}}}), svg(chart{.all = {{"line", {}, ys}}, .groups = names}),
+              svg(chart{.all = {{"bar", {}, ys}}, .groups = names, .bars = true})}) {
+            CHECK(fault(picture) == "");
+            CHECK(picture.size() < 20'000);
+            const std::size_t lines = count(picture, "class=\"grid\"");
+            CHECK(lines >= 2);
+            CHECK(lines <= 40);
+            for (const char* coordinate : {" cx=\"", " cy=\"", " y=\"", " height=\""})
+                for (std::size_t at = picture.find(coordinate); at != std::string::npos;
+                     at = picture.find(coordinate, at + 1)) {
+                    const double place = std::stod(picture.substr(picture.find('"', at) + 1));
+                    CHECK(place >= -1);
+                    CHECK(place <= 761);
+                }
+        }
+    };
+    // A time in nanoseconds, a loss that has diverged, one value, none, and those at the ends of what a double holds.
+    const std::vector<std::vector<double>> hostile{{1.7e18, 1.7e18 + 3.6e12, 1.7e18 + 7.2e12},
+                                                   {1.7e18, 1.7e18 + 256, 1.7e18 + 512},
+                                                   {1e16, 1e16 + 2, 1e16 + 4},
+                                                   {5, 1e308, infinity},
+                                                   {1e308, -1e308, 0},
+                                                   {max, max, max},
+                                                   {-max, max, 1},
+                                                   {max, std::nextafter(max, 0.0), max},
+                                                   {least, 2 * least, 3 * least},
+                                                   {normal, -normal, least},
+                                                   {-least, -least, -0.0},
+                                                   {1e-300, 1e300, 1},
+                                                   {1e-15, 2e-15, 3e-15},
+                                                   {0.1 + 0.2, 0.3, 0.3},
+                                                   {nan, 3, -infinity},
+                                                   {nan, nan, nan}};
+    for (const auto& xs : hostile)
+        for (const auto& ys : hostile) check(xs, ys);
+    for (const double value : {0.0, 1.0, -1e16, max, -max, least, 1.7e18, nan}) check({value}, {value});
+    for (std::uint64_t i = 0; i < 2000; i += 6) {
+        const auto any = [i](std::uint64_t n) { return std::bit_cast<double>(heed::mix(i + n)); };
+        check({any(0), any(1), any(2)}, {any(3), any(4), any(5)});
+    }
 }
 
 TEST_CASE("what is not a number is a gap")
@@ -275,4 +348,8 @@ TEST_CASE("a chart whose parts do not fit is refused")
                          "view::svg: series a has 1 ys, but 2 groups", heed::shape_error);
     CHECK_THROWS_AS(svg(chart{.all = {{"a", {0}, {0}}}, .groups = {"x"}}), heed::shape_error);
     CHECK_THROWS_AS(svg(chart{.bars = true}), heed::error);
+    for (const double side : {0.0, -1.0, 1e300, std::nan(""), std::numeric_limits<double>::infinity()}) {
+        CHECK_THROWS_AS(svg(chart{.width = side}), heed::error);
+        CHECK_THROWS_AS(svg(chart{.height = side}), heed::error);
+    }
 }

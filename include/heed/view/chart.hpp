@@ -18,7 +18,8 @@
 
 namespace heed::view {
 
-/// One line of a chart, or its bars of one colour. What is not finite is a gap.
+/// One line of a chart, or its bars of one colour. A point with a coordinate that is not finite is a gap in the line, a
+/// bar that is not finite is missing; all finite numbers are drawn.
 struct series {
     std::string name = {};
     std::vector<double> xs = {};  ///< empty where the chart has groups
@@ -57,44 +58,54 @@ struct axis {
     double low = 0, high = 1, step = 1;
     std::vector<double> ticks = {};
 
-    /// For values from `low` to `high`, about `most` ticks, and no fewer than two. `rounded`: it begins and ends at a
-    /// tick; else no value is more than half a step beyond the last one. `whole`: all values are whole, as epochs are,
-    /// and so are the ticks.
+    /// For finite values from `low` to `high`, about `most` ticks, and no fewer than two. `rounded`: it begins and ends
+    /// at a tick; else no value is more than half a step beyond the last one. `whole`: all values are whole, as epochs
+    /// are, and so are the ticks. Values that differ by less than one part in 10¹² count as one value, and values below
+    /// 1e-290 as 0. So a tick is never more than some 10¹⁴ steps from 0, and counting steps stays exact.
     static axis over(double low, double high, std::size_t most, bool rounded, bool whole = false)
     {
-        if (!(low <= high)) low = 0, high = 1;  // no values
-        if (low == 0 && high == 0) high = 1;    // nothing is below 0 because all is 0
-        if (high - low <= 1e-12 * std::max(std::abs(low), std::abs(high))) {
-            const double around = whole ? 1 : 0.1 * std::abs(low);
-            low -= around, high += around;
+        if (!(low <= high) || largest(low, high) < 1e-290) low = 0, high = 1;  // no values, or all of them 0
+        // Halves, here and in share(): the range from -1e308 to 1e308 is larger than any double.
+        if (high / 2 - low / 2 <= 0.5e-12 * largest(low, high)) {
+            const double around = whole && largest(low, high) < 1e9 ? 1 : 0.1 * std::abs(low);
+            low = bounded(low - around), high = bounded(high + around);
         }
         axis result{low, high, 0, {}};
-        const double least = (high - low) / static_cast<double>(most);
+        const double least = (high / 2 - low / 2) / static_cast<double>(most) * 2;
         result.step = std::pow(10, std::floor(std::log10(least)));
         for (const double factor : {2.0, 2.5, 2.0})  // 1, 2, 5, 10
             if (result.step < least * (1 - 1e-9)) result.step *= factor;
+        result.step = std::min(result.step, 1e308);
         if (whole) result.step = std::max(1.0, result.step);
         const double last = std::floor(result.high / result.step + 1e-9) * result.step;
-        if (rounded) result.low = std::floor(low / result.step + 1e-9) * result.step;
+        if (rounded) result.low = bounded(std::floor(low / result.step + 1e-9) * result.step);
         if (rounded || high - last > (0.5 + 1e-9) * result.step)
-            result.high = std::ceil(high / result.step - 1e-9) * result.step;
+            result.high = bounded(std::ceil(high / result.step - 1e-9) * result.step);
         const double begin = std::ceil(result.low / result.step - 1e-9);
         const double end = std::floor(result.high / result.step + 1e-9);
-        for (double n = begin; n <= end; ++n) result.ticks.push_back(n == 0 ? 0 : n * result.step);
+        for (double n = begin; n <= end; ++n) result.ticks.push_back(n == 0 ? 0 : bounded(n * result.step));
         return result.ticks.size() < 2 && most < 20 ? over(low, high, 2 * most, rounded, whole) : result;
     }
+
+    /// Where a value lies: 0 at the axis' low end, 1 at its high one.
+    double share(double value) const { return (value / 2 - low / 2) / (high / 2 - low / 2); }
 
     /// What a tick is called: as many decimals as the ticks need, thousands set apart from 10 000 on.
     std::string name(double tick) const
     {
-        const double largest = std::max(std::abs(low), std::abs(high));
-        if (largest >= 1e9 || step < 1e-6) return general(tick, 4);
+        if (exponential()) return general(tick, std::max(4, digits()));
         std::string text = fixed(tick, std::max(0, -static_cast<int>(std::floor(std::log10(step) + 1e-9))));
         if (std::abs(tick) >= 10000)
             for (std::size_t at = std::min(text.find('.'), text.size()); at > 3 && text[at - 4] != '-'; at -= 3)
                 text.insert(at - 3, "\u202F");
         return text;
     }
+
+    /// Whether its numbers are written as 1e+09.
+    bool exponential() const { return largest(low, high) >= 1e9 || step < 1e-6; }
+
+    /// So many significant digits tell neighbouring ticks apart.
+    int digits() const { return 1 + static_cast<int>(std::ceil(std::log10(largest(low, high) / step))); }
 
     /// With so many significant digits at most.
     static std::string general(double value, int digits)
@@ -104,6 +115,14 @@ struct axis {
             std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, std::chars_format::general, digits);
         return {buffer.data(), end.ptr};
     }
+
+private:
+    static double bounded(double value)
+    {
+        constexpr double max = std::numeric_limits<double>::max();
+        return std::clamp(value, -max, max);
+    }
+    static double largest(double low, double high) { return std::max(std::abs(low), std::abs(high)); }
 };
 
 /// A text that begins (-1), is centred (0) or ends (1) at x.
@@ -180,6 +199,10 @@ inline std::vector<point> visible(const std::vector<point>& points)
 inline void require_fit(const chart& picture)
 {
     if (picture.bars && picture.groups.empty()) throw error("view::svg: a chart of bars needs groups");
+    for (const double side : {picture.width, picture.height})
+        if (!(side > 0 && side <= 1e6))
+            throw error("view::svg: a chart of " + axis::general(picture.width, 4) + " by " +
+                        axis::general(picture.height, 4) + " pixels; each must be above 0, and 1e6 at most");
     for (const series& line : picture.all) {
         const bool grouped = !picture.groups.empty();
         if (grouped && !line.xs.empty())
@@ -218,15 +241,16 @@ public:
         header();
         top_ += picture.y_label.empty() ? 6 : 26;
         y_ = axis::over(y_low, y_high, static_cast<std::size_t>(std::clamp((bottom_ - top_) / 44, 2.0, 12.0)), true);
-        double widest = 0;
-        for (const double tick : y_.ticks) widest = std::max(widest, 0.95 * width_of(y_.name(tick)));
-        left_ = margin + widest + 8;
+        left_ = margin + widest_name(y_) + 8;
         right_ = std::max(left_ + 40, picture.width - margin - 6);
         const double wide = right_ - left_;
-        // A tick for each of a few epochs; else a tick for every 85 pixels or so.
+        // A tick for each of a few epochs; else a tick for every 85 pixels or so, or as many as their names need.
         const bool each = whole_xs && x_high - x_low <= std::min(20.0, wide / 34) && std::abs(x_high) < 1000;
-        x_ = axis::over(x_low, x_high, static_cast<std::size_t>(each ? 20 : std::clamp(wide / 85, 2.0, 12.0)), false,
-                        whole_xs);
+        const auto with_ticks = [&](double most) {
+            return axis::over(x_low, x_high, static_cast<std::size_t>(most), false, whole_xs);
+        };
+        x_ = with_ticks(each ? 20 : std::clamp(wide / 85, 2.0, 12.0));
+        if (const double room = widest_name(x_) + 12; room > 85) x_ = with_ticks(std::clamp(wide / room, 2.0, 12.0));
 
         for (const std::string& group : picture.groups) widest_group_ = std::max(widest_group_, width_of(group));
         if (grouped && widest_group_ > share()) bottom_ -= std::min(110.0, 0.7072 * widest_group_);
@@ -256,10 +280,17 @@ public:
     }
 
 private:
+    static double widest_name(const axis& scale)
+    {
+        double widest = 0;
+        for (const double tick : scale.ticks) widest = std::max(widest, 0.95 * width_of(scale.name(tick)));
+        return widest;
+    }
+
     double share() const { return (right_ - left_) / static_cast<double>(groups_); }
     double centre(std::size_t group) const { return left_ + share() * (static_cast<double>(group) + 0.5); }
-    double across(double x) const { return left_ + (x - x_.low) / (x_.high - x_.low) * (right_ - left_); }
-    double down(double y) const { return bottom_ - (y - y_.low) / (y_.high - y_.low) * (bottom_ - top_); }
+    double across(double x) const { return left_ + x_.share(x) * (right_ - left_); }
+    double down(double y) const { return bottom_ - y_.share(y) * (bottom_ - top_); }
 
     // The title, and whose colour is whose.
     void header()
@@ -318,7 +349,8 @@ private:
 
     std::string tooltip(const series& line, std::size_t i) const
     {
-        const std::string where = groups_ > 0 ? picture_.groups[i] : axis::general(line.xs[i], 7);
+        const std::string where =
+            groups_ > 0 ? picture_.groups[i] : axis::general(line.xs[i], std::max(7, x_.digits()));
         return "<title>" + escaped(line.name) + ": " + axis::general(line.ys[i], 4) + " at " + escaped(where) +
                "</title>";
     }
@@ -358,7 +390,10 @@ private:
     }
 
     /// What a bar's value is called.
-    std::string value_name(double value) const { return fixed(value, whole_ ? 0 : y_.step < 0.5 ? 2 : 1); }
+    std::string value_name(double value) const
+    {
+        return y_.exponential() ? axis::general(value, 4) : fixed(value, whole_ ? 0 : y_.step < 0.5 ? 2 : 1);
+    }
 
     /// How a number is written above its bar, so that it does not touch its neighbours': large, small, upright, or not
     /// at all. One way for all bars, and the room that it takes.
@@ -439,7 +474,8 @@ private:
 ///     true})
 ///
 /// Points are joined in the order in which they are given; tens of thousands are thinned out to what can be seen.
-/// Throws shape_error if a series' lengths do not fit, and error for bars without groups.
+/// Throws shape_error if a series' lengths do not fit, and error for bars without groups, or a width or height that is
+/// not above 0 and at most 1e6.
 inline std::string svg(const chart& picture)
 {
     detail::require_fit(picture);
