@@ -7,6 +7,7 @@
 // test: --help
 // test: compare --help
 
+#include <cstddef>
 #include <iostream>
 #include <memory>
 #include <utility>
@@ -14,6 +15,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <heed/core/parallel.hpp>
 #include <heed/version.hpp>
 
 #include "evaluation/alignments.hpp"
@@ -31,9 +33,12 @@ int main(int argc, char** argv)
     app.footer("`evaluate bleu --help` tells more, with an example; so do the others.");
 
     std::vector<std::pair<CLI::App*, std::unique_ptr<command>>> commands;
+    std::size_t threads = 0;
+    program::ask_for_threads(app, threads);  // before the command and after it
     const auto add = [&](const char* name, std::unique_ptr<command> what) {
         commands.emplace_back(app.add_subcommand(name), std::move(what));
         commands.back().second->declare(*commands.back().first);
+        program::ask_for_threads(*commands.back().first, threads);
     };
     add("bleu", std::make_unique<bleu_command>());
     add("ter", std::make_unique<ter_command>());
@@ -47,6 +52,7 @@ int main(int argc, char** argv)
     add("words", std::make_unique<words_command>());
 
     return program::run(app, "evaluate", argc, argv, [&] {
+        heed::set_threads(threads);
         for (const auto& [parsed, what] : commands)
             if (parsed->parsed()) std::cout << what->run().text(what->as_json);
         return 0;

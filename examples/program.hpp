@@ -50,6 +50,14 @@ private:
     static bool several(const CLI::Option* option) { return option->get_expected_max() > 1; }
 };
 
+inline void ask_for_threads(CLI::App& app, std::size_t& threads)
+{
+    app.add_option("--threads", threads, "threads to use; 0: as many as the machine has")
+        ->check(CLI::Range(std::size_t{0}, std::size_t{256}).description(""))
+        ->type_name("N")
+        ->capture_default_str();
+}
+
 /// An option that may come several times takes one value each time, in this command and those below it.
 inline void one_value_each(CLI::App& app)
 {

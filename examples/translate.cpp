@@ -49,18 +49,12 @@ int main(int argc, char** argv)
     bpe_command bpe;
     dictionary_command dictionary;
     std::size_t threads = 0;
-    const auto ask_for_threads = [&](CLI::App& of) {  // before the command and after it
-        of.add_option("--threads", threads, "threads to use; 0: as many as the machine has")
-            ->check(CLI::Range(std::size_t{0}, std::size_t{256}).description(""))
-            ->type_name("N")
-            ->capture_default_str();
-    };
-    ask_for_threads(app);
+    program::ask_for_threads(app, threads);  // before the command and after it
     std::vector<std::pair<CLI::App*, std::function<int()>>> commands;
     const auto add = [&](const char* name, auto& command, bool computes) {
         CLI::App* const here = app.add_subcommand(name);
         command.declare(*here);
-        if (computes) ask_for_threads(*here);
+        if (computes) program::ask_for_threads(*here, threads);
         commands.emplace_back(here, [&command, computes] {
             if (computes) say_if_blas_is_slow();
             return command.run();

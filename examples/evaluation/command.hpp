@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <system_error>
 #include <type_traits>
@@ -15,6 +16,7 @@
 #include <heed/metrics/bootstrap.hpp>
 #include <heed/text/utf8.hpp>
 
+#include "../progress.hpp"
 #include "files.hpp"
 #include "report.hpp"
 
@@ -80,13 +82,21 @@ Statistics total(const std::vector<Statistics>& sentences)
     return sum;
 }
 
+/// Shows on a terminal how far a metric is: "1280/20000 sentences, 350/s, left 53 s".
+inline heed::metrics::progress shown(const char* what = "sentences")
+{
+    return [line = std::make_shared<program::progress>(0, true, what)](std::size_t done, std::size_t all) {
+        line->reach(done, all);
+    };
+}
+
 /// How sure a score is.
 struct resampling {
     heed::metrics::bootstrap_options how;
 
     void declare(CLI::App& app)
     {
-        app.add_option("--resamples", how.resamples, "of the bootstrap, for the interval; 0: no interval")
+        app.add_option("--resamples", how.resamples, "of the bootstrap, for the interval; 0: neither of them")
             ->transform(whole(0, 1000000))
             ->type_name("N")
             ->capture_default_str();
@@ -112,10 +122,18 @@ struct resampling {
             sentences, sentences == 1 ? "" : "s");
     }
 
+    /// As asked for, with its progress shown.
+    heed::metrics::bootstrap_options visibly() const
+    {
+        heed::metrics::bootstrap_options result = how;
+        result.seen = shown("resamples");
+        return result;
+    }
+
     template <class Statistics, class Score>
     heed::metrics::bootstrap_score operator()(const std::vector<Statistics>& sentences, const Score& score) const
     {
-        if (how.resamples > 0) return heed::metrics::bootstrap(sentences, score, how);
+        if (how.resamples > 0) return heed::metrics::bootstrap(sentences, score, visibly());
         const double value = score(total(sentences));
         return {value, value, {value, value}};
     }

@@ -127,7 +127,7 @@ struct bleu_command : command {
                        {"systems", json::array()}};
         score_all(
             result, systems, golden.front(), sure, 2,
-            [&](const corpus& system) { return metrics::bleu_statistics(choice.tokens(system), tokens); },
+            [&](const corpus& system) { return metrics::bleu_statistics(choice.tokens(system), tokens, shown()); },
             [&](const metrics::bleu_counts& sum) { return choice(sum).score; },
             [&](const auto& statistics, std::vector<std::string>& row, json& data) {
                 const metrics::bleu_score score = choice(total(statistics));
@@ -165,9 +165,9 @@ struct edits_and_grams {
 /// Edits of the words as given; n-grams of the tokens that are chosen for BLEU.
 inline std::vector<edits_and_grams> edits_of(const corpus& system, const corpus& golden, const bleu_choice& choice)
 {
-    const auto edits = metrics::ter_statistics(system.lines, golden.lines);
+    const auto edits = metrics::ter_statistics(system.lines, golden.lines, shown());
     const std::vector<std::vector<sentence>> tokens{choice.tokens(golden)};
-    const auto grams = metrics::bleu_statistics(choice.tokens(system), tokens);
+    const auto grams = metrics::bleu_statistics(choice.tokens(system), tokens, shown());
     std::vector<edits_and_grams> result;
     for (std::size_t i = 0; i < edits.size(); ++i) result.push_back({edits[i], grams[i]});
     return result;
@@ -259,7 +259,7 @@ struct ribes_command : one_reference_command {
                        {"systems", json::array()}};
         score_all(
             result, systems, golden, sure, 4,
-            [&](const corpus& system) { return metrics::ribes_statistics(system.lines, golden.lines, how); },
+            [&](const corpus& system) { return metrics::ribes_statistics(system.lines, golden.lines, how, shown()); },
             [](const metrics::ribes_sum& sum) { return sum.score(); },
             [](const auto& statistics, std::vector<std::string>& row, json& data) {
                 const std::size_t sentences = total(statistics).sentences;
@@ -304,7 +304,7 @@ struct chrf_command : one_reference_command {
         const std::vector<std::string> references = text_of(golden);
         score_all(
             result, systems, golden, sure, 2,
-            [&](const corpus& system) { return metrics::chrf_statistics(text_of(system), references, how); },
+            [&](const corpus& system) { return metrics::chrf_statistics(text_of(system), references, how, shown()); },
             [&](const metrics::chrf_counts& sum) { return metrics::chrf(sum, how); },
             [](const auto&, std::vector<std::string>&, json&) {});
         return result;
@@ -437,18 +437,21 @@ struct compare_command : command {
                 {"first_larger", score.first_larger},      {"second_larger", score.second_larger}};
         };
         const auto pair = [&](const auto& statistics, const auto& score) {
-            return metrics::paired_bootstrap(statistics(first), statistics(second), score, sure.how);
+            return metrics::paired_bootstrap(statistics(first), statistics(second), score, sure.visibly());
         };
         for (const std::string& name : names) {
             if (result.data["metrics"].contains(name)) continue;
             if (name == "bleu") {
                 const std::vector<std::vector<sentence>> tokens{choice.tokens(golden)};
                 add(name, 2,
-                    pair([&](const corpus& each) { return metrics::bleu_statistics(choice.tokens(each), tokens); },
-                         [&](const metrics::bleu_counts& sum) { return choice(sum).score; }));
+                    pair(
+                        [&](const corpus& each) {
+                            return metrics::bleu_statistics(choice.tokens(each), tokens, shown());
+                        },
+                        [&](const metrics::bleu_counts& sum) { return choice(sum).score; }));
             } else if (name == "ter") {
                 add(name, 2,
-                    pair([&](const corpus& each) { return metrics::ter_statistics(each.lines, golden.lines); },
+                    pair([&](const corpus& each) { return metrics::ter_statistics(each.lines, golden.lines, shown()); },
                          [](const metrics::ter_counts& sum) { return metrics::ter(sum); }));
             } else if (name == "tb") {
                 add(name, 2,
@@ -457,12 +460,18 @@ struct compare_command : command {
             } else if (name == "chrf") {
                 const std::vector<std::string> references = text_of(golden);
                 add(name, 2,
-                    pair([&](const corpus& each) { return metrics::chrf_statistics(text_of(each), references); },
-                         [](const metrics::chrf_counts& sum) { return metrics::chrf(sum); }));
+                    pair(
+                        [&](const corpus& each) {
+                            return metrics::chrf_statistics(text_of(each), references, {}, shown());
+                        },
+                        [](const metrics::chrf_counts& sum) { return metrics::chrf(sum); }));
             } else {
                 add(name, 4,
-                    pair([&](const corpus& each) { return metrics::ribes_statistics(each.lines, golden.lines); },
-                         [](const metrics::ribes_sum& sum) { return sum.score(); }));
+                    pair(
+                        [&](const corpus& each) {
+                            return metrics::ribes_statistics(each.lines, golden.lines, {}, shown());
+                        },
+                        [](const metrics::ribes_sum& sum) { return sum.score(); }));
             }
         }
         return result;

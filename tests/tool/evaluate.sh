@@ -115,6 +115,24 @@ if grep -q 'warning\|tokenize.*exp' output; then fail "thirty sentences are warn
 "$evaluate" compare --reference test.de other.de system.de >once || fail "comparing"
 "$evaluate" compare --reference test.de other.de system.de >again || fail "comparing again"
 cmp once again || fail "two runs differ"
+for threads in 1 2 5; do
+    "$evaluate" compare --threads $threads --reference test.de other.de system.de >again || fail "$threads threads"
+    cmp once again || fail "$threads threads, another result"
+done
+"$evaluate" --threads 2 compare --reference test.de other.de system.de | cmp once || fail "--threads before the command"
+# How far a long work is, on a terminal alone; what is printed stays as it is.
+for subcommand in bleu ter ribes chrf compare; do
+    systems=other.de
+    [[ $subcommand != compare ]] || systems+=' system.de'
+    score="$evaluate $subcommand --reference test.de $systems"
+    $score >output 2>log || fail "$subcommand"
+    [[ ! -s log ]] || fail "a log has what is for a terminal: $subcommand"
+    command -v script >/dev/null || continue
+    script -qec "$score >shown" /dev/null </dev/null >terminal || fail "$subcommand on a terminal"
+    cmp output shown || fail "a terminal changes what is printed: $subcommand"
+    grep -q '/3 sentences, ' terminal || fail "no sentences are counted on a terminal: $subcommand"
+    grep -q '/1000 resamples, ' terminal || fail "no resamples are counted on a terminal: $subcommand"
+done
 
 # Symmetrized links can be written, with a gold alignment or without, in either direction.
 "$evaluate" align --symmetrize union --output union.links forward.links reverse.links >output || fail "writing"
@@ -209,6 +227,7 @@ refused 'two files, forward and reverse, but got 3; of several methods, each nee
     "$evaluate" align --gold test.gold --symmetrize grow-diag union forward.links reverse.links
 misused '--seed: a is no whole number' bleu --seed a --reference test.de system.de
 misused '--resamples: -1 is not from 0 to 1000000' bleu --resamples=-1 --reference test.de system.de
+misused '--threads: ' bleu --threads many --reference test.de system.de
 misused '--confidence: nan is no number' bleu --confidence nan --reference test.de system.de
 misused '--tokenize: .*bogus' bleu --tokenize bogus --reference test.de system.de
 misused '--symmetrize: .*bogus' align --symmetrize bogus --gold test.gold forward.links reverse.links

@@ -1,9 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <heed/core/parallel.hpp>
+#include <heed/metrics/bleu.hpp>
 #include <heed/metrics/bootstrap.hpp>
+#include <heed/metrics/chrf.hpp>
+#include <heed/metrics/ribes.hpp>
+#include <heed/metrics/ter.hpp>
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <thread>
 #include <vector>
 
 using namespace heed::metrics;
@@ -58,6 +68,124 @@ TEST_CASE("one seed, one result")
     CHECK(first.mean == again.mean);
     how.seed = 2;
     CHECK(bootstrap(numbers, mean, how).mean != first.mean);
+}
+
+TEST_CASE("resamples are drawn by number, however many threads share them")
+{
+    // As many sums as resamples, worked out one draw after the other. Whole numbers: their sum has no order.
+    const auto numbers = values(300, [](std::size_t i) { return static_cast<double>(i * i % 101); });
+    const auto others = values(300, [](std::size_t i) { return static_cast<double>(i * i % 97); });
+    bootstrap_options how;
+    how.resamples = 50;
+    how.seed = 7;
+    std::vector<double> means, differences;
+    heed::random_source source{how.seed};
+    for (std::size_t b = 0; b < how.resamples; ++b) {
+        const std::uint64_t stream = source.next_stream();
+        sum one, other;
+        for (std::size_t i = 0; i < 300; ++i) {
+            one += numbers[heed::below(300, stream, i)];
+            other += others[heed::below(300, stream, i)];
+        }
+        means.push_back(mean(one));
+        differences.push_back(mean(other) - mean(one));
+    }
+    const bootstrap_score expected = detail::summarize(0, means, how.confidence);
+    const bootstrap_score expected_difference = detail::summarize(0, differences, how.confidence);
+    // Thirds: sums that would tell another order.
+    const auto thirds = values(300, [](std::size_t i) { return static_cast<double>(i) / 3; });
+    const bootstrap_score third = bootstrap(thirds, mean, how);
+    for (const std::size_t threads : {1u, 2u, 3u, 7u}) {
+        heed::set_threads(threads);
+        const bootstrap_score result = bootstrap(numbers, mean, how);
+        CHECK(result.mean == expected.mean);
+        CHECK(result.range.low == expected.range.low);
+        CHECK(result.range.high == expected.range.high);
+        const paired_score paired = paired_bootstrap(numbers, others, mean, how);
+        CHECK(paired.first.mean == expected.mean);
+        CHECK(paired.difference.mean == expected_difference.mean);
+        CHECK(paired.difference.range.high == expected_difference.range.high);
+        CHECK(bootstrap(thirds, mean, how).mean == third.mean);
+    }
+    heed::set_threads(1);
+}
+
+TEST_CASE("progress is reported on the calling thread, which also calls the score")
+{
+    const auto numbers = values(20, [](std::size_t i) { return static_cast<double>(i); });
+    const std::thread::id here = std::this_thread::get_id();
+    const auto score = [&](const sum& all) {
+        CHECK(std::this_thread::get_id() == here);
+        return mean(all);
+    };
+    heed::set_threads(3);
+    std::vector<std::size_t> told;
+    bootstrap_options how;
+    how.resamples = 100;
+    how.seen = [&](std::size_t done, std::size_t all) {
+        CHECK(std::this_thread::get_id() == here);
+        CHECK(all == 100);
+        CHECK((told.empty() || told.back() < done));
+        told.push_back(done);
+    };
+    bootstrap(numbers, score, how);
+    CHECK(told.size() >= 5);
+    CHECK(told.back() == 100);
+    told.clear();
+    paired_bootstrap(numbers, numbers, score, how);
+    CHECK(told.back() == 100);
+    heed::set_threads(1);
+}
+
+TEST_CASE("the statistics of sentences are the same with any number of threads, and report their progress")
+{
+    // 5000 sentences of up to nine words, with their ends cut off or their first words moved.
+    std::vector<heed::text::sentence> references, hypotheses;
+    std::vector<std::string> lines, other_lines;
+    for (std::uint64_t i = 0; i < 5000; ++i) {
+        heed::text::sentence words;
+        for (std::uint64_t n = 0; n < heed::below(10, 1, i); ++n)
+            words.push_back(std::string(1, static_cast<char>('a' + heed::below(7, 2 + i, n))));
+        references.push_back(words);
+        if (words.size() > 3) std::rotate(words.begin(), words.begin() + 2, words.end());
+        if (i % 3 == 0 && !words.empty()) words.pop_back();
+        hypotheses.push_back(words);
+        lines.push_back(heed::text::join(hypotheses.back()));
+        other_lines.push_back(heed::text::join(references.back()));
+    }
+    const std::vector<std::vector<heed::text::sentence>> both{references, hypotheses};
+    std::size_t done_last = 0, calls = 0;
+    const progress seen = [&](std::size_t done, std::size_t all) {
+        CHECK(all == 5000);
+        CHECK(done > done_last);
+        done_last = done == all ? 0 : done;
+        ++calls;
+    };
+    const auto all_of = [&] {
+        std::vector<double> numbers;
+        for (const bleu_counts& each : bleu_statistics(hypotheses, both, seen))
+            numbers.insert(numbers.end(), {static_cast<double>(each.matches[0]), static_cast<double>(each.totals[3]),
+                                           static_cast<double>(each.reference_length)});
+        for (const ter_counts& each : ter_statistics(hypotheses, references, seen))
+            numbers.insert(numbers.end(), {static_cast<double>(each.edits), static_cast<double>(each.shifts)});
+        for (const chrf_counts& each : chrf_statistics(lines, other_lines, {}, seen))
+            numbers.insert(numbers.end(), {static_cast<double>(each.matches[0]), static_cast<double>(each.matches[2])});
+        for (const ribes_sum& each : ribes_statistics(hypotheses, references, {}, seen)) numbers.push_back(each.total);
+        return numbers;
+    };
+    const std::vector<double> alone = all_of();
+    CHECK(done_last == 0);
+    CHECK(calls >= 8);
+    for (const std::size_t threads : {2u, 5u}) {
+        heed::set_threads(threads);
+        CHECK(all_of() == alone);
+    }
+    // Of several sentences that are refused, the first is named, as by one thread.
+    other_lines[4000] = "\xff";
+    other_lines[10] = "ab\xff";
+    CHECK_THROWS_WITH_AS(chrf_statistics(lines, other_lines), "chrf: byte 3 of the reference is not valid UTF-8",
+                         heed::error);
+    heed::set_threads(1);
 }
 
 TEST_CASE("where nothing varies, the interval is a point")

@@ -3,6 +3,7 @@
 
 #include <heed/core/errors.hpp>
 #include <heed/metrics/ngrams.hpp>
+#include <heed/metrics/progress.hpp>
 #include <heed/metrics/require_as_many.hpp>
 #include <heed/text/sentence.hpp>
 
@@ -164,21 +165,19 @@ private:
     std::size_t reference_ = 0;
 };
 
-/// The counts of each sentence by itself, which is what the bootstrap needs. `references` has one list of sentences for
-/// each set of references. Throws heed::error if the counts of sentences differ.
+/// The counts of each sentence by itself, which is what the bootstrap needs; counted by heed's threads. `references`
+/// has one list of sentences for each set of references. Throws heed::error if the counts of sentences differ.
 inline std::vector<bleu_counts> bleu_statistics(std::span<const text::sentence> hypotheses,
-                                                std::span<const std::vector<text::sentence>> references)
+                                                std::span<const std::vector<text::sentence>> references,
+                                                const progress& seen = {})
 {
     for (const auto& each : references) detail::require_as_many("bleu", hypotheses.size(), each.size());
-    bleu_counter counter;
-    std::vector<bleu_counts> result;
-    result.reserve(hypotheses.size());
-    std::vector<text::sentence> here(references.size());
-    for (std::size_t i = 0; i < hypotheses.size(); ++i) {
-        for (std::size_t r = 0; r < references.size(); ++r) here[r] = references[r][i];
-        result.push_back(counter.add(hypotheses[i], std::span<const text::sentence>(here)));
-    }
-    return result;
+    return detail::of_each_sentence<bleu_counts>(
+        hypotheses.size(), seen,
+        [&, counter = bleu_counter(), here = std::vector<text::sentence>(references.size())](std::size_t i) mutable {
+            for (std::size_t r = 0; r < references.size(); ++r) here[r] = references[r][i];
+            return counter.add(hypotheses[i], std::span<const text::sentence>(here));
+        });
 }
 
 /// Corpus BLEU over the given tokens, one reference a sentence. Throws heed::error if the counts of sentences differ.

@@ -3,9 +3,11 @@
 
 #include <heed/core/errors.hpp>
 #include <heed/core/random.hpp>
+#include <heed/metrics/progress.hpp>
 #include <heed/metrics/require_as_many.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <concepts>
 #include <cstddef>
@@ -17,13 +19,15 @@
 
 /// How much of a corpus score is chance: draw as many sentences as there are, with replacement, a thousand times, and
 /// look how the score varies. A metric takes part with what it counts in each sentence (`bleu_counts`, `ter_counts` …),
-/// so a resample is a sum, not another evaluation.
+/// so a resample is a sum, not another evaluation. Heed's threads share the resamples; the result does not depend on
+/// how many threads there are.
 namespace heed::metrics {
 
 struct bootstrap_options {
     std::size_t resamples = 1000;
     double confidence = 0.95;  ///< of the interval, above 0 and below 1
     std::uint64_t seed = 1;    ///< the same seed gives the same result everywhere
+    progress seen = {};        ///< told how many resamples are done
 };
 
 struct interval {
@@ -82,30 +86,62 @@ inline bootstrap_score summarize(double score, std::vector<double> resampled, do
     return result;
 }
 
+template <class Statistics>
+Statistics sum_of(const std::vector<Statistics>& sentences)
+{
+    Statistics sum{};
+    for (const Statistics& each : sentences) sum += each;
+    return sum;
+}
+
+/// The sums of each resample, of one system or of two on the same sentences: result[b][s].
+template <class Statistics, std::size_t Systems>
+std::vector<std::array<Statistics, Systems>>
+resample(const std::array<const std::vector<Statistics>*, Systems>& systems, const bootstrap_options& how)
+{
+    const std::size_t sentences = systems[0]->size();
+    std::vector<std::uint64_t> streams(how.resamples);
+    random_source source{how.seed};
+    for (std::uint64_t& stream : streams) stream = source.next_stream();
+
+    std::vector<std::array<Statistics, Systems>> result(how.resamples);
+    in_pieces(how.resamples, 4, how.seen, [&](std::size_t begin, std::size_t end) {
+        std::vector<std::uint32_t> times(sentences);
+        for (std::size_t b = begin; b < end; ++b) {
+            std::fill(times.begin(), times.end(), 0u);
+            for (std::size_t i = 0; i < sentences; ++i) ++times[below(sentences, streams[b], i)];
+            // In the order of the text, each sentence as often as it was drawn. In the order of the draws, each would
+            // be a cache miss, which takes several times as long.
+            for (std::size_t s = 0; s < Systems; ++s) {
+                const std::vector<Statistics>& system = *systems[s];
+                Statistics sum{};
+                for (std::size_t i = 0; i < sentences; ++i)
+                    for (std::uint32_t again = times[i]; again > 0; --again) sum += system[i];
+                result[b][s] = sum;
+            }
+        }
+    });
+    return result;
+}
+
 }  // namespace detail
 
 /// A corpus score with its confidence interval.                                              Koehn 2004, section 3
 ///
 /// `score` turns summed statistics into a number: `bootstrap(statistics, [](const bleu_counts& c) { return
-/// bleu(c).score; })`. Time: resamples · sentences additions. Throws heed::error for no sentence, and for options out
-/// of their range.
+/// bleu(c).score; })`. It is called on the calling thread alone, `+=` by several. Time: resamples · sentences
+/// additions. Throws heed::error for no sentence, and for options out of their range.
 template <class Statistics, class Score>
     requires summed_score<Statistics, Score> bootstrap_score bootstrap(const std::vector<Statistics>& sentences,
                                                                        const Score& score,
                                                                        const bootstrap_options& how = {})
     {
         detail::check(how, sentences.size());
-        Statistics all{};
-        for (const Statistics& each : sentences) all += each;
-        std::vector<double> resampled(how.resamples);
-        random_source source{how.seed};
-        for (double& value : resampled) {
-            const std::uint64_t stream = source.next_stream();
-            Statistics sum{};
-            for (std::size_t i = 0; i < sentences.size(); ++i) sum += sentences[below(sentences.size(), stream, i)];
-            value = static_cast<double>(score(sum));
-        }
-        return detail::summarize(static_cast<double>(score(all)), std::move(resampled), how.confidence);
+        std::vector<double> resampled;
+        for (const auto& [sum] : detail::resample(std::array{&sentences}, how))
+            resampled.push_back(static_cast<double>(score(sum)));
+        return detail::summarize(static_cast<double>(score(detail::sum_of(sentences))), std::move(resampled),
+                                 how.confidence);
     }
 
 /// Whether two systems differ by more than chance: both are scored on the same resamples.
@@ -128,27 +164,14 @@ template <class Statistics, class Score>
                         " of the first system but " + std::to_string(second.size()) +
                         " of the second; both must have translated the same ones");
         detail::check(how, first.size());
-        const auto sum_of = [](const std::vector<Statistics>& sentences) {
-            Statistics sum{};
-            for (const Statistics& each : sentences) sum += each;
-            return sum;
-        };
-        const double of_first = static_cast<double>(score(sum_of(first)));
-        const double of_second = static_cast<double>(score(sum_of(second)));
+        const double of_first = static_cast<double>(score(detail::sum_of(first)));
+        const double of_second = static_cast<double>(score(detail::sum_of(second)));
         const double difference = of_second - of_first;
 
         std::vector<double> firsts, seconds, differences;
-        random_source source{how.seed};
         paired_score result;
         double mean = 0;
-        for (std::size_t b = 0; b < how.resamples; ++b) {
-            const std::uint64_t stream = source.next_stream();
-            Statistics one{}, other{};
-            for (std::size_t i = 0; i < first.size(); ++i) {
-                const std::size_t drawn = below(first.size(), stream, i);
-                one += first[drawn];
-                other += second[drawn];
-            }
+        for (const auto& [one, other] : detail::resample(std::array{&first, &second}, how)) {
             firsts.push_back(static_cast<double>(score(one)));
             seconds.push_back(static_cast<double>(score(other)));
             differences.push_back(seconds.back() - firsts.back());

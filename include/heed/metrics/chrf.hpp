@@ -3,6 +3,7 @@
 
 #include <heed/core/errors.hpp>
 #include <heed/metrics/ngrams.hpp>
+#include <heed/metrics/progress.hpp>
 #include <heed/metrics/require_as_many.hpp>
 #include <heed/metrics/tokenize_13a.hpp>
 #include <heed/text/sentence.hpp>
@@ -167,17 +168,15 @@ inline double chrf(const chrf_counts& counts, const chrf_options& how = {})
     return 100 * f(precisions / static_cast<double>(orders), recalls / static_cast<double>(orders));
 }
 
-/// The counts of each line by itself, which is what the bootstrap needs. Throws heed::error if the counts of lines
-/// differ, and as chrf_matches() does.
+/// The counts of each line by itself, which is what the bootstrap needs; counted by heed's threads. Throws heed::error
+/// if the counts of lines differ, and as chrf_matches() does.
 inline std::vector<chrf_counts> chrf_statistics(std::span<const std::string> hypotheses,
-                                                std::span<const std::string> references, const chrf_options& how = {})
+                                                std::span<const std::string> references, const chrf_options& how = {},
+                                                const progress& seen = {})
 {
     detail::require_as_many("chrf", hypotheses.size(), references.size());
-    std::vector<chrf_counts> result;
-    result.reserve(hypotheses.size());
-    for (std::size_t i = 0; i < hypotheses.size(); ++i)
-        result.push_back(chrf_matches(hypotheses[i], references[i], how));
-    return result;
+    return detail::of_each_sentence<chrf_counts>(
+        hypotheses.size(), seen, [&](std::size_t i) { return chrf_matches(hypotheses[i], references[i], how); });
 }
 
 /// Corpus chrF: counts are summed before dividing. Throws heed::error as chrf_statistics() does.

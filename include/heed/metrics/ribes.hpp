@@ -3,6 +3,7 @@
 
 #include <heed/core/errors.hpp>
 #include <heed/metrics/ngrams.hpp>
+#include <heed/metrics/progress.hpp>
 #include <heed/metrics/require_as_many.hpp>
 #include <heed/metrics/suffixes.hpp>
 #include <heed/text/sentence.hpp>
@@ -201,21 +202,18 @@ inline ribes_score ribes(std::span<const std::string> hypothesis, std::span<cons
     return result;
 }
 
-/// RIBES of each sentence by itself, which is what the bootstrap needs. Sentences whose reference is empty do not
-/// count. Throws heed::error if the counts of sentences differ.
+/// RIBES of each sentence by itself, which is what the bootstrap needs; computed by heed's threads. Sentences whose
+/// reference is empty do not count. Throws heed::error if the counts of sentences differ.
 inline std::vector<ribes_sum> ribes_statistics(std::span<const text::sentence> hypotheses,
                                                std::span<const text::sentence> references,
-                                               const ribes_options& how = {})
+                                               const ribes_options& how = {}, const progress& seen = {})
 {
     detail::require_as_many("ribes", hypotheses.size(), references.size());
-    std::vector<ribes_sum> result(hypotheses.size());
-    for (std::size_t i = 0; i < hypotheses.size(); ++i)
-        if (!references[i].empty())
-            result[i] = {
-                ribes(std::span<const std::string>(hypotheses[i]), std::span<const std::string>(references[i]), how)
-                    .score,
-                1};
-    return result;
+    return detail::of_each_sentence<ribes_sum>(hypotheses.size(), seen, [&](std::size_t i) {
+        if (references[i].empty()) return ribes_sum{};
+        const std::span<const std::string> hypothesis(hypotheses[i]), reference(references[i]);
+        return ribes_sum{ribes(hypothesis, reference, how).score, 1};
+    });
 }
 
 /// The mean of the sentences' RIBES, 0 … 1. Throws heed::error if the counts of sentences differ.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <heed/metrics/ngrams.hpp>
+#include <heed/metrics/progress.hpp>
 #include <heed/metrics/require_as_many.hpp>
 #include <heed/text/sentence.hpp>
 
@@ -269,16 +270,14 @@ inline ter_counts ter_edits(std::span<const std::string> hypothesis, std::span<c
     return detail::ter_search(std::move(words), numbers(reference)).run();
 }
 
-/// The edits of each sentence by itself, which is what the bootstrap needs. Throws heed::error if the counts of
-/// sentences differ.
+/// The edits of each sentence by itself, which is what the bootstrap needs; counted by heed's threads. Throws
+/// heed::error if the counts of sentences differ.
 inline std::vector<ter_counts> ter_statistics(std::span<const text::sentence> hypotheses,
-                                              std::span<const text::sentence> references)
+                                              std::span<const text::sentence> references, const progress& seen = {})
 {
     detail::require_as_many("ter", hypotheses.size(), references.size());
-    std::vector<ter_counts> result;
-    result.reserve(hypotheses.size());
-    for (std::size_t i = 0; i < hypotheses.size(); ++i) result.push_back(ter_edits(hypotheses[i], references[i]));
-    return result;
+    return detail::of_each_sentence<ter_counts>(hypotheses.size(), seen,
+                                                [&](std::size_t i) { return ter_edits(hypotheses[i], references[i]); });
 }
 
 /// Corpus TER in percent: all edits by all reference words. Throws heed::error if the counts of sentences differ.
