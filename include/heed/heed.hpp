@@ -3,6 +3,8 @@
 
 /// Everything that runs and trains an attention mechanism. IO, text, metrics and pictures are headers of their own.
 
+#include <heed/core/cxx20.hpp>
+
 #include <heed/abcnn.hpp>
 #include <heed/attention.hpp>
 #include <heed/multi_head.hpp>

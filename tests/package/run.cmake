@@ -82,7 +82,10 @@ if(HOW STREQUAL "find_package" AND PKG_CONFIG)
   endif()
   run("pkg-config --cflags --libs" "${PKG_CONFIG}" --cflags --libs heed)
   separate_arguments(flags UNIX_COMMAND "${output}")
-  run("build with pkg-config" "${COMPILER}" -std=c++20 "${CMAKE_CURRENT_LIST_DIR}/consumer/pkg_config.cpp" ${flags}
+  if(NOT flags MATCHES "-std=c\\+\\+20")
+    message(FATAL_ERROR "heed.pc does not ask for C++20: ${flags}")
+  endif()
+  run("build with pkg-config" "${COMPILER}" "${CMAKE_CURRENT_LIST_DIR}/consumer/pkg_config.cpp" ${flags}
       -o "${SCRATCH}/with_pkg_config")
   run("run of the pkg-config program" "${SCRATCH}/with_pkg_config")
 endif()

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <heed/core/cxx20.hpp>
+
 // The only file that includes xtensor. xtensor >= 0.26 moved its headers into folders.
 #if __has_include(<xtensor/containers/xtensor.hpp>)
 #include <xtensor/containers/xtensor.hpp>

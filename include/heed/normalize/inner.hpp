@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <heed/core/cxx20.hpp>
+
 /// What a normalizer that takes another one inside says of itself: what the inner one says.
 namespace heed::detail {
 
