@@ -17,7 +17,7 @@ namespace {
 
 const ops::sentence_ends no_end{};
 
-/// One step written number by number, from the equations at the head of kernels/gru.hpp (Cho et al. 2014).
+/// One step written number by number, from the equations at the head of kernels/gru.hpp (Bahdanau et al. 2015).
 array<double, 2> scalar_gru(const array<double, 2>& x, const array<double, 2>& h, const array<double, 2>& U,
                             const array<double, 2>& U_h)
 {

@@ -33,7 +33,7 @@ auto query_of(std::size_t t, std::size_t batch = 2)
     return state_and_word{random({batch, sizes.query}, 10 + t), random({batch, sizes.word}, 20 + t)};
 }
 
-/// SPEC R1, number by number: the gated unit of Cho et al. on [y; c].
+/// SPEC R1, number by number: the gated unit of nn/gru.hpp on [y; c].
 scalar::remembering scalar_recurrence(const auto& score)
 {
     struct past {

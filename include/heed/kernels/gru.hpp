@@ -11,9 +11,9 @@
 ///
 ///     z  = σ(x_z + u_z),  r = σ(x_r + u_r)        u_z|u_r = h U_zr
 ///     h̃  = tanh(x_h + u_h)                        u_h = (r ⊙ h) U_h
-///     h' = (1 - z) ⊙ h + z ⊙ h̃                    Cho et al. 2014; Bahdanau et al. 2015, A.1.1 · SPEC E4
+///     h' = (1 - z) ⊙ h + z ⊙ h̃                    Bahdanau et al. 2015, A.1.1 · SPEC E4
 ///
-/// The new state is z times the candidate: some code has z and 1 - z the other way round.
+/// z is the candidate's share. Cho et al. 2014 and much code have z and 1 - z the other way round (docs/gru.md).
 /// One step is: product, `gru_gates`, product, `gru_blend`; back: `gru_blend_backward`, product, `gru_gates_backward`,
 /// product. Rows whose sentence is over (step >= length) keep their state and hand its gradient on untouched.
 namespace heed::kernels {

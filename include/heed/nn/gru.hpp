@@ -17,11 +17,12 @@ namespace heed::nn {
 ///
 ///     z  = σ(W_z x + U_z h + b_z),  r = σ(W_r x + U_r h + b_r)
 ///     h̃  = tanh(W_h x + U_h (r ⊙ h) + b_h)
-///     h' = (1 − z) ⊙ h + z ⊙ h̃               Cho et al. 2014; Bahdanau et al. 2015, appendix A.1.1 · SPEC E4
+///     h' = (1 − z) ⊙ h + z ⊙ h̃               Bahdanau et al. 2015, appendix A.1.1 · SPEC E4
 ///
-/// The reset gate acts on the state before the product, as in the papers (cuDNN's variant acts after it).
-/// What the input contributes does not depend on the step before: `project` computes it for all steps in one product.
-/// Deviation: biases, which the papers leave out of their formulas.
+/// Cho et al. 2014, who introduced the unit, have z the other way round: h' = z ⊙ h + (1 − z) ⊙ h̃. The reset gate acts
+/// on the state before the product; cuDNN's acts after it. docs/gru.md says which library has what, and how weights
+/// become heed's. What the input contributes does not depend on the step before: `project` computes it for all steps in
+/// one product. Deviation: biases, which the paper leaves out of its formulas.
 template <class Matrix, class Vector>
 struct gru {
     Matrix W;    // [X,3H], for z|r|h
