@@ -96,7 +96,7 @@ struct resampling {
 
     void declare(CLI::App& app)
     {
-        app.add_option("--resamples", how.resamples, "of the bootstrap, for the interval; 0: neither of them")
+        app.add_option("--resamples", how.resamples, "of the bootstrap, for the interval; 0: no bootstrap, no interval")
             ->transform(whole(0, 1000000))
             ->type_name("N")
             ->capture_default_str();
