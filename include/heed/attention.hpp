@@ -20,7 +20,7 @@
 ///     α = normalize(e, history)      how do scores become weights?
 ///     c = combine(α, values)         how do weights and values become one context?
 ///
-/// `on` does once a batch what does not depend on the query; `start` gives what the mechanism remembers before the
+/// `on` does once per batch what does not depend on the query; `start` returns what the mechanism remembers before the
 /// first step; `step` answers one query. Nothing is hidden in the layer: state goes in and comes out. Plain tensors run
 /// without a tape; as soon as the policies' parameters or the tensors are taped, everything trains.
 namespace heed {
@@ -38,7 +38,7 @@ struct attention {
     static_assert(fault_of<Score, Normalize, Combine>() != composition_fault::different_weights,
                   HEED_SAYS_DIFFERENT_WEIGHTS);
 
-    /// The query-independent part, once a batch: annotations [B,T,D] and the number of real positions of each row.
+    /// The query-independent part, once per batch: annotations [B,T,D] and the number of real positions of each row.
     /// Values behind a row's length are cleared: whatever is there, NaN included, changes no result and no gradient.
     auto on(const tensor auto& annotations, lengths real) const
     {

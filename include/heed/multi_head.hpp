@@ -36,7 +36,7 @@ struct multi_head {
     Matrix W_V;  // [D,n·V]
     Matrix W_O;  // [n·V,O]
 
-    /// The query-independent part, once a batch, see attention::on.
+    /// The query-independent part, once per batch, see attention::on.
     auto on(const tensor auto& annotations, const lengths& real) const
     {
         static_assert(rank_of<decltype(annotations)> == 3, "heed: multi_head::on takes annotations [B,T,D]");

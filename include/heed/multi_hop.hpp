@@ -78,7 +78,7 @@ struct multi_hop {
     Hops hops;
     Update update{};
 
-    /// The query-independent part, once a batch; arguments as of attention::on.
+    /// The query-independent part, once per batch; arguments as of attention::on.
     auto on(const tensor auto& annotations, const auto&... rest) const
     {
         detail::require_some("multi_hop: hops", detail::count_of(hops));
