@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <heed/core/cxx20.hpp>
+
 /// heed computes with infinity and NaN: a masked score is -inf, so is the history of a position that nobody has looked
 /// at yet, and what stands in the padding may be NaN. A compiler that assumes that there is neither gives wrong
 /// weights.
