@@ -2,13 +2,12 @@
 #pragma once
 
 #include <algorithm>
-#include <any>
 #include <cstddef>
-#include <optional>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include <heed/attention/state.hpp>
 #include <heed/core/family.hpp>
 #include <heed/core/window.hpp>
 #include <heed/ops/mask.hpp>
@@ -79,165 +78,7 @@ struct all_read {
     State state;        // after the last query
 };
 
-/// What a mechanism without memory remembers.
-struct no_state {
-    no_state map(auto&&, const auto&...) const { return {}; }
-};
-
-/// What a score without memory remembers: a type of its own, so that two empty members share an address.
-struct no_past {
-    no_past map(auto&&, const auto&...) const { return {}; }
-};
-
-/// Is f, given to the `map` of a state, for tensors of positions only? A state that keeps a row [B,R] leaves it then as
-/// it is.
-template <class F>
-concept spares_rows = requires
-{
-    std::remove_cvref_t<F>::spares_rows;
-};
-
 namespace detail {
-
-/// What is done with tensors of positions only: a state's `map` leaves out what it keeps without T, a row [B,R] say.
-template <class F>
-struct along_positions : F {
-    static constexpr bool spares_rows = true;
-};
-template <class F>
-along_positions(F) -> along_positions<F>;
-
-}  // namespace detail
-
-namespace detail {
-
-/// The numbers of a tensor of either family, without its tape.
-struct values_of {
-    auto operator()(const tensor auto& x) const { return copy_of(view_of(x)); }
-};
-
-/// What a state without tensors has on a tape.
-struct nothing_on_tape {};
-
-/// Is `from` what a state of type `To` becomes on a tape: the same tensors, taped?
-template <class To, class From>
-concept becomes = requires(const From& from)
-{
-    requires std::is_same_v<decltype(from.map(values_of{})), To>;
-};
-
-}  // namespace detail
-
-/// What a mechanism remembers between steps; an ordinary value.
-///
-/// `start` makes it of what is known before the first query. Where parameters and memory are plain, so is the first
-/// state; with queries on a tape, the states after it are not. `state = next` holds both: the numbers, and the state
-/// on the tape, with which the next step goes on, so that gradients flow through all steps.
-template <class History, class Past = no_past>
-struct attention_state {
-    static constexpr bool has_tensors = !std::is_empty_v<History> || !std::is_empty_v<Past>;
-
-    [[no_unique_address]] History normalize;  // the normalizer's own state; an empty struct where there is none
-    std::size_t step = 0;                     // how many queries were answered
-    [[no_unique_address]] Past score{};       // the score's own state
-    // The same on a tape, an attention_state of variables; empty unless `operator=` below has been given one.
-    [[no_unique_address]] std::conditional_t<has_tensors, std::any, detail::nothing_on_tape> on_tape{};
-
-    /// Takes the numbers of a taped state and remembers where it is on the tape.
-    template <class H, class P>
-        requires(!std::is_same_v<attention_state<H, P>, attention_state> && detail::becomes<History, H> &&
-                 detail::becomes<Past, P>)
-    attention_state& operator=(const attention_state<H, P>& taped)
-    {
-        normalize = taped.normalize.map(detail::values_of{});
-        step = taped.step;
-        score = taped.score.map(detail::values_of{});
-        on_tape = taped;
-        return *this;
-    }
-
-    /// The same with f applied to every tensor: how a beam selects hypotheses. Throws heed::error for a state of plain
-    /// type that is on a tape: f would reach its numbers alone.
-    auto map(auto&& f) const
-    {
-        if constexpr (has_tensors) {
-            if (on_tape.has_value()) {
-                throw error(
-                    "attention_state::map: this state was assigned one that is on a tape, and map would lose its "
-                    "gradient; map the state that `step` returned");
-            }
-        }
-        return attention_state<decltype(normalize.map(f)), decltype(score.map(f))>{normalize.map(f), step,
-                                                                                   score.map(f)};
-    }
-};
-
-namespace detail {
-
-/// x as a `To`, on the tape of the state's tensors.
-template <class To>
-To beside_state(const auto& state, const tensor auto& x)
-{
-    std::optional<To> y;
-    (void)state.map([&](const auto& remembered) {
-        if constexpr (!plain_tensor<decltype(remembered)>) {
-            if (!y) y = same_family(remembered, x);
-        }
-        return remembered;
-    });
-    return *std::move(y);
-}
-
-/// What the first step found before anything taped reached it, in the types of the later ones.
-template <class Later>
-Later as_later(auto first)
-{
-    static_assert(
-        std::is_same_v<decltype(first.state), decltype(Later::state)>,
-        "heed: the state of this mechanism takes more than one step to get onto the tape: put its first state "
-        "there, or all queries");
-    auto context = beside_state<decltype(Later::context)>(first.state, first.context);
-    if constexpr (requires { first.weights; }) {
-        auto weights = beside_state<decltype(Later::weights)>(first.state, first.weights);
-        return {std::move(context), std::move(weights), std::move(first.state)};
-    } else {
-        return {std::move(context), std::move(first.state)};
-    }
-}
-
-/// answer(state) for a step from `state`, or from what that is on a tape.
-template <class State, class Answer>
-auto going_on(const State& state, const Answer& answer)
-{
-    using first = decltype(answer(state));
-    using next = decltype(first::state);
-    if constexpr (!State::has_tensors || std::is_same_v<next, State>) {
-        return answer(state);
-    } else {
-        using later = decltype(answer(std::declval<const next&>()));
-        if (const next* const taped = std::any_cast<next>(&state.on_tape)) return answer(*taped);
-        if constexpr (std::is_same_v<first, later>) {
-            return answer(state);
-        } else {
-            return as_later<later>(answer(state));
-        }
-    }
-}
-
-/// The state itself as a `To`, which is its own type or that on the tape of `beside`.
-template <class To, class State>
-To in_family_of(const tensor auto& beside, const State& state)
-{
-    const auto lift = [&beside](const auto& x) { return same_family(beside, x); };
-    if constexpr (std::is_same_v<To, State>) {
-        return state;
-    } else if constexpr (std::is_same_v<To, decltype(state.map(lift))>) {
-        return state.map(lift);
-    } else {
-        throw shape_error("attention of many queries: there is none, and the state cannot be brought onto the tape "
-                          "without one; give at least one query");
-    }
-}
 
 /// Can the parameters that made a memory's keys get a gradient from it? Not where the plain score made them and the
 /// lifted one is asked.
@@ -255,8 +96,7 @@ consteval bool keys_train()
 
 #define HEED_SAYS_KEYS_DO_NOT_TRAIN                                                                                    \
     "heed: this memory was made by the plain mechanism, so what made its keys (U of score::additive, W_K of "          \
-    "multi_head) would get no "                                                                                        \
-    "gradient: make the memory with the lifted one, lifted.on(annotations, lengths)"
+    "multi_head) would get no gradient: make the memory with the lifted one, lifted.on(annotations, lengths)"
 
 }  // namespace detail
 

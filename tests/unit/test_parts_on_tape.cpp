@@ -234,6 +234,10 @@ TEST_CASE("a plain state takes the numbers of a taped one, and goes on from wher
     CHECK(support::same_bits(attend.step(memory, p.states[1], state).context,
                              attend.step(memory, p.states[1], plain).context));
 
+    // No query goes on from where it is, too.
+    const auto none = on.constant(array<double, 3>(shape_of_rank<3>{B, 0, D}));
+    CHECK(attend.read_all(memory, none, state).state.normalize.history.data() == next.normalize.history.data());
+
     // A beam would select rows of the numbers alone: refused, and the way out is named.
     const auto select = [](const auto& x) { return x; };
     CHECK(
