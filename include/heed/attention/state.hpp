@@ -155,9 +155,8 @@ const Taped* on_tape_of(const State& state)
 {
     const Taped* const taped = std::any_cast<Taped>(&state.on_tape);
     if (taped == nullptr && state.on_tape.has_value()) {
-        throw error(
-            "attention: the state is on a tape, and other parts of this step are than were when it was made, so "
-            "its gradient would be lost; go on from the state that `step` returned, under a name of its own");
+        throw error("attention: the state is on a tape, but this step has other parts on the tape than the step that "
+                    "made it, so the state's gradient would be lost; put the same parts on the tape at each step");
     }
     return taped;
 }
