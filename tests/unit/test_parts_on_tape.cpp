@@ -250,3 +250,17 @@ TEST_CASE("a plain state takes the numbers of a taped one, and goes on from wher
     state = attend.start(memory);  // a plain state again
     CHECK(state.map(select).step == 0);
 }
+
+TEST_CASE("a state that is on the tape in another way than this step would make it is refused")
+{
+    const problem p;
+    const auto attend = over(score::dot{}, normalize::temporal{});
+    const auto memory = attend.on(p.annotations, p.real);
+    auto state = attend.start(memory);
+    state.on_tape = 0;  // whatever a policy of somebody's has made of it
+    ad::tape<double> on;
+    CHECK(support::message_of<error>([&] { attend.step(memory, on.parameter(p.states[0]), state); }) ==
+          "attention: the state is on a tape, but this step has other parts on the tape than the step that made it, so "
+          "the "
+          "state's gradient would be lost; put the same parts on the tape at each step");
+}
