@@ -32,7 +32,7 @@ double sparse_threshold(std::size_t n, const T* scores, double top, T* heap)
     for (std::size_t j = 0; j < n; ++j) {
         if (static_cast<double>(scores[j]) - top > -power) heap[left++] = scores[j];
     }
-    if (left == 0) return std::numeric_limits<double>::quiet_NaN();  // the greatest is no number, or infinite
+    if (left == 0) return std::numeric_limits<double>::quiet_NaN();  // the greatest is NaN or infinite
     std::make_heap(heap, heap + left);
     double count = 0, sum = 0, squares = 0;  // of the z_i that have a weight; in double, where float would lose Σ α = 1
     for (; left > 0; --left) {

@@ -18,7 +18,7 @@ namespace detail {
 template <class T>
 bool all_finite(std::size_t n, const T* x)
 {
-    unsigned not_finite = 0;  // x − x is 0 unless x is infinite or no number
+    unsigned not_finite = 0;  // x − x is 0 unless x is infinite or NaN
     for (std::size_t i = 0; i < n; ++i) not_finite |= static_cast<unsigned>(x[i] - x[i] != T(0));
     return not_finite == 0;
 }

@@ -12,7 +12,7 @@
 /// How alike two vectors are: their direction, their distance.
 namespace heed::ops {
 
-/// y = x / |x| along the last axis. A vector of length 0 (or so short that 1/|x| is no number) stays 0 and gets the
+/// y = x / |x| along the last axis. A vector of length 0 (or so short that 1/|x| is not finite) stays 0 and gets the
 /// gradient 0. Neither overflows nor underflows where x itself is an ordinary number.
 struct unit_op : operation<unit_op> {
     /// 1/|x| as a product of two factors, of which each is an ordinary number; zeros for a vector without direction.

@@ -24,7 +24,7 @@ namespace heed::view {
 struct translation {
     std::vector<std::string> words = {};  ///< S target words; none if the system has no translation of this sentence
     std::vector<float> weights = {};      ///< [S,T] row-major, or [S,T,dimensions]; none if there is nothing to show
-    std::size_t dimensions = 0;  ///< 0: a weight a word pair; else so many, one for each dimension (or head, or hop)
+    std::size_t dimensions = 0;  ///< 0: one weight per word pair; else one for each dimension (or head, or hop)
     std::string note = {};       ///< shown beside the system's name: a score, say
 };
 
