@@ -127,7 +127,7 @@ for subcommand in bleu ter ribes chrf compare; do
     score="$evaluate $subcommand --reference test.de $systems"
     $score >output 2>log || fail "$subcommand"
     [[ ! -s log ]] || fail "a log has what is for a terminal: $subcommand"
-    command -v script >/dev/null || continue
+    script -qec true /dev/null </dev/null >/dev/null 2>&1 || continue  # no such program here, or no terminals to be had
     script -qec "$score >shown" /dev/null </dev/null >terminal || fail "$subcommand on a terminal"
     cmp output shown || fail "a terminal changes what is printed: $subcommand"
     grep -q '/3 sentences, ' terminal || fail "no sentences are counted on a terminal: $subcommand"
