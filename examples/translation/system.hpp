@@ -37,7 +37,7 @@ inline std::optional<std::string> not_finite(const std::string& name, std::span<
 }
 
 /// heed's models are types, put together at compile time. A program that chooses by a command-line option needs one
-/// type for all of them: this one. What is virtual here is called once a batch.
+/// type for all of them: this one. What is virtual here is called once per batch.
 class system {
 public:
     virtual ~system() = default;

@@ -19,7 +19,7 @@
 /// A multi_head or a multi_hop is verified in the same words.
 ///
 /// The mechanism is run on made-up sentences of several lengths, 0 and 1 among them, alone and in batches, in every
-/// form, with and without masks, on a tape and without, in double and in float; `contract::name` says what of.
+/// form, with and without masks, on a tape and without, in double and in float; `contract::name` names the promise.
 namespace heed {
 
 /// One promise, and whether it holds.

@@ -10,8 +10,8 @@
 
 namespace heed::metrics {
 
-/// Called while a metric works on many sentences or resamples, on the calling thread: so many are done, of
-/// so many. The last call has done == all.
+/// Called on the calling thread while a metric works on many sentences or resamples: `done` of `all` are finished. The
+/// last call has done == all.
 using progress = std::function<void(std::size_t done, std::size_t all)>;
 
 namespace detail {

@@ -16,8 +16,8 @@ namespace heed::score {
 ///     e_j = vᵀ tanh(W [h; h_j])               Luong et al. 2015, section 3.1 · SPEC SC5
 ///
 /// The product is never made of the joined vector: W [h; h_j] = W_q h + W_k h_j, with the first Q and the last D rows
-/// of the one matrix, and W_k h_j is computed once a batch. So this is `additive` whose W and U lie behind each other.
-/// The paper's h and h_j have the same size, and W is cut in half; where they do not, `query` says where to cut:
+/// of the one matrix, and W_k h_j is computed once per batch. So this is `additive` whose W and U lie behind each
+/// other. The paper's h and h_j have the same size, and W is cut in half; where they do not, `query` says where to cut:
 /// `concat{W, v, Q}`. No deviation; no bias.
 template <class Matrix, class Vector>
 struct concat {

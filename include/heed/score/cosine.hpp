@@ -13,7 +13,7 @@ namespace heed::score {
 ///     e_j = scale · qᵀ h_j / (|q| |h_j|)      Graves et al. 2014 (Neural Turing Machines), eq. 5 and 6
 ///
 /// `scale` is the sharpness, one over the temperature: as it is, scores lie within [-1, 1], and a softmax of them is
-/// almost flat. Query and annotations have the same size, Q = D. Annotations are brought to length 1 once a batch. A
+/// almost flat. Query and annotations have the same size, Q = D. Annotations are brought to length 1 once per batch. A
 /// vector of length 0 matches nothing: score 0, gradient 0. No parameters.
 struct cosine {
     double scale = 1;
