@@ -5,20 +5,75 @@
 #include <heed/kernels/rows.hpp>
 #include <heed/ops/products.hpp>
 
-/// The taped twins of ops/products.hpp.
+/// Products with a parameter, whose gradient waits: a recurrent weight gets one product for all time steps instead of
+/// one per step.
 namespace heed::ad {
 
+/// The uses of a matrix W [K,N] in y = x W. What each adds to ∂W, xᵀ ∂y, waits until all of them are known.
+template <class T>
+struct waiting_products : deferred<T> {
+    struct use {
+        const T* x;    // [rows,K]
+        const T* d_y;  // [rows,N], which must stay as it is until then
+        std::size_t rows;
+        std::size_t d_y_stride;  // from a row of d_y to the next: N, or more where d_y is a part of wider rows
+        use* next;
+    };
+
+    std::size_t K, N;
+    use* uses = nullptr;  // the last one first
+
+    waiting_products(std::size_t rows, std::size_t columns) : K(rows), N(columns) {}
+
+    /// ∂W += Σ xᵀ ∂y, as one product.
+    static void settle(tape<T>& on, slot<T>& s, deferred<T>& self)
+    {
+        const auto& waiting = static_cast<const waiting_products&>(self);
+        const std::size_t K = waiting.K, N = waiting.N;
+        const use* const uses = waiting.uses;
+        if (s.size == 0) return;
+        const auto into = on.accumulate(s);
+        const arena::position before = on.memory().mark();
+        std::size_t rows = 0;
+        bool joined = true;  // in memory the uses may follow each other
+        for (const use* p = uses; p != nullptr; p = p->next) {
+            rows += p->rows;
+            joined = joined && p->d_y_stride == N &&
+                     (p->next == nullptr ||
+                      (p->next->x + p->next->rows * K == p->x && p->next->d_y + p->next->rows * N == p->d_y));
+        }
+        const T* x = uses->x;
+        const T* d_y = uses->d_y;
+        if (joined) {
+            for (const use* p = uses; p != nullptr; p = p->next) x = p->x, d_y = p->d_y;
+        } else {
+            T* all_x = on.memory().template array_of<T>(rows * K);
+            T* all_d_y = on.memory().template array_of<T>(rows * N);
+            x = all_x;
+            d_y = all_d_y;
+            for (const use* p = uses; p != nullptr; p = p->next) {
+                all_x = std::copy_n(p->x, p->rows * K, all_x);
+                for (std::size_t r = 0; r < p->rows; ++r) {
+                    all_d_y = std::copy_n(p->d_y + r * p->d_y_stride, N, all_d_y);
+                }
+            }
+        }
+        blas::gemm(blas::op::transposed, blas::op::plain, K, N, rows, x, d_y, into.beta, into.data);
+        on.memory().release(before);
+    }
+};
+
 /// ∂W += xᵀ ∂y for y = x W, with x [rows,K] and ∂y [rows,N] in rows of d_y_stride elements.
-/// For a parameter W this waits until all its uses are known, see waiting_product; d_y must stay as it is until then.
 template <class T>
 void weight_back(tape<T>& on, std::size_t rows, std::size_t K, std::size_t N, const T* x, slot<T>& W, const T* d_y,
                  std::size_t d_y_stride)
 {
     if (!W.wanted) return;
     if (W.leaf) {
-        auto* use = on.memory().template array_of<waiting_product<T>>(1);
-        *use = {x, d_y, rows, d_y_stride, W.products};
-        W.products = use;
+        auto& waiting = on.template defer<waiting_products<T>>(W, K, N);
+        auto* use = on.memory().template array_of<typename waiting_products<T>::use>(1);
+        *use = {x, d_y, rows, d_y_stride, waiting.uses};
+        waiting.uses = use;
     } else {
         const auto into = on.accumulate(W);
         blas::gemm(blas::op::transposed, blas::op::plain, K, N, rows, x, K, d_y, d_y_stride, into.beta, into.data, N);
@@ -44,22 +99,20 @@ auto twin(const ops::linear_op& operation, const X& x_, const M& W_, const V&...
     using T = element_of<X>;
     constexpr std::size_t R = rank_of<X>;
     tape<T>& on = tape_of(x_, W_, b_...);
-    const auto shape = operation.result_shape(shape_of(x_), shape_of(W_));
-    (operation.check_bias(shape_of(W_), shape_of(b_)), ...);
+    const auto shape =
+        operation.shape(ops::detail::argument(x_), ops::detail::argument(W_), ops::detail::argument(b_)...);
     const var<T, R> x = on_tape(on, x_);
     const var<T, 2> W = on_tape(on, W_);
-    const std::size_t K = W.shape()[0], N = W.shape()[1];
-    std::size_t rows = 1;
-    for (std::size_t axis = 0; axis + 1 < R; ++axis) rows *= shape[axis];
+    const std::size_t rows = ops::detail::rows_of(shape), K = W.shape()[0], N = W.shape()[1];
     if constexpr (sizeof...(V) == 0) {
         auto [y, out] = on.template make<R>(shape, x.wanted() || W.wanted());
-        operation.template compute<T>(rows, K, N, x.data(), W.data(), nullptr, out);
+        operation.forward(x.value(), W.value(), tensor_view<T, R>{out, shape});
         on.record(y, [&on, x, W, rows, K, N](const T* d_y) { product_back(on, rows, K, N, x.slot(), W.slot(), d_y); });
         return y;
     } else {
         const var<T, 1> b = on_tape(on, b_...);
         auto [y, out] = on.template make<R>(shape, x.wanted() || W.wanted() || b.wanted());
-        operation.compute(rows, K, N, x.data(), W.data(), b.data(), out);
+        operation.forward(x.value(), W.value(), b.value(), tensor_view<T, R>{out, shape});
         on.record(y, [&on, x, W, b, rows, K, N](const T* d_y) {
             product_back(on, rows, K, N, x.slot(), W.slot(), d_y);
             if (T* d_b = on.wanted_adjoint(b)) kernels::add_columns(rows, N, d_b, d_y);
@@ -68,106 +121,25 @@ auto twin(const ops::linear_op& operation, const X& x_, const M& W_, const V&...
     }
 }
 
-/// y[r] = x[r,:] · v  ->  ∂x[r,:] += ∂y[r] v,  ∂v += Σ_r ∂y[r] x[r,:]
-template <tensor X, tensor V>
-auto twin(const ops::matvec_op& operation, const X& x_, const V& v_)
+/// y = base + x W  ->  ∂base += ∂y,  ∂x += ∂y Wᵀ,  ∂W += xᵀ ∂y
+template <tensor Y, tensor X, tensor M>
+auto twin(const ops::linear_onto_op& operation, const Y& base_, const X& x_, const M& W_)
 {
     using T = element_of<X>;
-    tape<T>& on = tape_of(x_, v_);
-    const auto shape = operation.result_shape(shape_of(x_), shape_of(v_));
-    const var<T, 3> x = on_tape(on, x_);
-    const var<T, 1> v = on_tape(on, v_);
-    auto [y, out] = on.template make<2>(shape, x.wanted() || v.wanted());
-    const std::size_t rows = y.size(), n = v.size();
-    for (std::size_t r = 0; r < rows; ++r) out[r] = kernels::dot(n, x.data() + r * n, v.data());
-    on.record(y, [&on, x, v, rows, n](const T* d_y) {
-        T* d_x = on.wanted_adjoint(x);
-        T* d_v = on.wanted_adjoint(v);
-        for (std::size_t r = 0; r < rows; ++r) {
-            if (d_y[r] == T(0)) continue;  // a masked position: whatever is there stays there
-            if (d_x != nullptr) kernels::add_scaled(n, d_x + r * n, d_y[r], v.data());
-            if (d_v != nullptr) kernels::add_scaled(n, d_v, d_y[r], x.data() + r * n);
-        }
+    constexpr std::size_t R = rank_of<X>;
+    tape<T>& on = tape_of(base_, x_, W_);
+    const auto shape =
+        operation.shape(ops::detail::argument(base_), ops::detail::argument(x_), ops::detail::argument(W_));
+    const var<T, R> base = on_tape(on, base_), x = on_tape(on, x_);
+    const var<T, 2> W = on_tape(on, W_);
+    const std::size_t rows = ops::detail::rows_of(shape), K = W.shape()[0], N = W.shape()[1];
+    auto [y, out] = on.template make<R>(shape, base.wanted() || x.wanted() || W.wanted());
+    operation.forward(base.value(), x.value(), W.value(), tensor_view<T, R>{out, shape});
+    on.record(y, [&on, base, x, W, rows, K, N](const T* d_y) {
+        if (T* d_base = on.wanted_adjoint(base)) kernels::add(base.size(), d_base, d_y);
+        product_back(on, rows, K, N, x.slot(), W.slot(), d_y);
     });
     return y;
-}
-
-/// y[b,t] = q[b,:] · k[b,t,:]  ->  ∂q[b,:] += Σ_t ∂y[b,t] k[b,t,:],  ∂k[b,t,:] += ∂y[b,t] q[b,:]
-template <tensor Q, tensor K>
-auto twin(const ops::dot_each_op& operation, const Q& q_, const K& k_)
-{
-    using T = element_of<Q>;
-    tape<T>& on = tape_of(q_, k_);
-    const auto shape = operation.result_shape(shape_of(q_), shape_of(k_));
-    const var<T, 2> q = on_tape(on, q_);
-    const var<T, 3> k = on_tape(on, k_);
-    auto [y, out] = on.template make<2>(shape, q.wanted() || k.wanted());
-    const std::size_t rows = y.size(), positions = shape[1], n = q.shape()[1];
-    for (std::size_t r = 0; r < rows; ++r) out[r] = kernels::dot(n, q.data() + r / positions * n, k.data() + r * n);
-    on.record(y, [&on, q, k, rows, positions, n](const T* d_y) {
-        T* d_q = on.wanted_adjoint(q);
-        T* d_k = on.wanted_adjoint(k);
-        for (std::size_t r = 0; r < rows; ++r) {
-            if (d_y[r] == T(0)) continue;
-            if (d_q != nullptr) kernels::add_scaled(n, d_q + r / positions * n, d_y[r], k.data() + r * n);
-            if (d_k != nullptr) kernels::add_scaled(n, d_k + r * n, d_y[r], q.data() + r / positions * n);
-        }
-    });
-    return y;
-}
-
-/// c[b,:] = Σ_t α[b,t] h[b,t,:]  ->  ∂α[b,t] += ∂c[b,:] · h[b,t,:],  ∂h[b,t,:] += α[b,t] ∂c[b,:]
-template <tensor W, tensor H>
-auto twin(const ops::weighted_sum_op& operation, const W& weights_, const H& values_)
-{
-    using T = element_of<H>;
-    tape<T>& on = tape_of(weights_, values_);
-    const auto shape = operation.result_shape(shape_of(weights_), shape_of(values_));
-    const var<T, 2> weights = on_tape(on, weights_);
-    const var<T, 3> values = on_tape(on, values_);
-    auto [context, out] = on.template make<2>(shape, weights.wanted() || values.wanted());
-    operation.compute(values.shape(), weights.data(), values.data(), out);
-    on.record(context, [&on, weights, values](const T* d_c) {
-        T* d_w = on.wanted_adjoint(weights);
-        T* d_h = on.wanted_adjoint(values);
-        const auto [B, positions, D] = values.shape();
-        for (std::size_t r = 0; r < B * positions; ++r) {
-            const T* d = d_c + r / positions * D;
-            if (d_w != nullptr) d_w[r] += kernels::dot(D, d, values.data() + r * D);
-            if (d_h != nullptr && weights.data()[r] != T(0)) {
-                kernels::add_scaled(D, d_h + r * D, weights.data()[r], d);
-            }
-        }
-    });
-    return context;
-}
-
-/// c[b,d] = Σ_t α[b,t,d] h[b,t,d]  ->  ∂α[b,t,d] += ∂c[b,d] h[b,t,d],  ∂h[b,t,d] += ∂c[b,d] α[b,t,d]
-template <tensor W, tensor H>
-auto twin(const ops::elementwise_sum_op& operation, const W& weights_, const H& values_)
-{
-    using T = element_of<H>;
-    tape<T>& on = tape_of(weights_, values_);
-    const auto shape = operation.result_shape(shape_of(weights_), shape_of(values_));
-    const var<T, 3> weights = on_tape(on, weights_), values = on_tape(on, values_);
-    auto [context, out] = on.template make<2>(shape, weights.wanted() || values.wanted());
-    operation.compute(values.shape(), weights.data(), values.data(), out);
-    on.record(context, [&on, weights, values](const T* d_c) {
-        T* d_w = on.wanted_adjoint(weights);
-        T* d_h = on.wanted_adjoint(values);
-        const auto [B, positions, D] = values.shape();
-        const auto product = [](auto sum, auto d, auto x) { return sum + d * x; };
-        for (std::size_t r = 0; r < B * positions; ++r) {
-            const T* d = d_c + r / positions * D;
-            if (d_w != nullptr) {
-                simd::transform(D, d_w + r * D, product, static_cast<const T*>(d_w + r * D), d, values.data() + r * D);
-            }
-            if (d_h != nullptr) {
-                simd::transform(D, d_h + r * D, product, static_cast<const T*>(d_h + r * D), d, weights.data() + r * D);
-            }
-        }
-    });
-    return context;
 }
 
 }  // namespace heed::ad

@@ -2,75 +2,85 @@
 #pragma once
 
 #include <algorithm>
-#include <cstdint>
+#include <cstddef>
 #include <new>
-#include <span>
 #include <type_traits>
 #include <vector>
 
 #include <heed/core/arena.hpp>
-#include <heed/core/blas.hpp>
-#include <heed/core/errors.hpp>
 #include <heed/core/tensor.hpp>
 
-/// Reverse-mode differentiation of tensors.
+/// Reverse-mode differentiation, from the beginning.
 ///
-/// A tape remembers operations in the order in which they ran. That order is topological, so going back is one loop
-/// over the entries, last first: each operation once, no sorting, no recursion, time linear in the number of entries
-/// however often a value is shared.
+/// **What is wanted.** A loss ℓ is computed from parameters by a chain of operations, y = f(a, b), z = g(y), …, ℓ.
+/// Training needs ∂ℓ/∂p for each number p of each parameter. There are millions of these, and one ℓ.
 ///
-/// A variable is a handle to a slot: a tensor of values and, once somebody asks, a tensor of adjoints (∂loss/∂value) of
-/// the same shape. Values, adjoints and the closures that go back live in the tape's arena, which is kept from step to
-/// step.
+/// **The chain rule, from the end.** Write ȳ for ∂ℓ/∂y, the *adjoint* of y: how much ℓ changes with y. If y = f(a, b)
+/// and nothing else reads a, then
+///
+///     ā = ȳ ∂f/∂a,   b̄ = ȳ ∂f/∂b
+///
+/// So the adjoints of what went into an operation follow from the adjoint of what came out: begin with ℓ̄ = 1 and go
+/// back, operation by operation. Where a value is read twice, it changes ℓ in two ways, and its adjoint is the sum: an
+/// operation therefore never sets an adjoint, it *adds* to it.
+///
+/// **An example with numbers.** ℓ = (a b) + a with a = 2, b = 3: the tape records y = a b = 6 and ℓ = y + a = 8. Back:
+///
+///     ℓ̄ = 1
+///     ℓ = y + a     ȳ += 1,  ā += 1                 ȳ = 1, ā = 1
+///     y = a b       ā += ȳ b = 3,  b̄ += ȳ a = 2     ā = 4, b̄ = 2
+///
+/// and indeed ∂ℓ/∂a = b + 1 = 4, ∂ℓ/∂b = a = 2. All derivatives together cost about as much as computing ℓ twice or
+/// three times, however many parameters there are.
+///
+/// **The tape.** When y is computed, everything that it was computed from is known already. The order in which
+/// operations ran is therefore an order in which each of them comes behind all that it reads; backwards, it comes
+/// before all of them, so that an adjoint is complete when it is needed. No graph has to be sorted and nothing
+/// recurses: `backward` is one loop over a list, last entry first, each entry once. An entry is a closure that knows
+/// its operation's arguments.
+///
+/// **Where things are.** A variable, `var`, is a handle to a `slot`: where the numbers are, and, as soon as something
+/// has reached it, where their adjoints are. Slots, numbers, adjoints and closures lie in the tape's arena, which is
+/// kept from step to step: after the first ones nothing is allocated. `clear()` forgets the recording and keeps the
+/// memory.
+///
+/// **Two shortcuts.** A slot that nobody wants the derivative of (a constant, and what is computed of constants)
+/// records nothing. And what a *parameter* gets from its many uses may wait: x W at fifty steps adds fifty products to
+/// W̄, but one product of all of them costs less. Such work is `deferred` until every use is known, that is, until the
+/// way back reaches the moment when the parameter came onto the tape. What the work is, is not the recorder's business:
+/// matrix products have it in ad/products.hpp, rows of tables in ad/lookup.hpp.
 namespace heed::ad {
 
 template <class T>
 class tape;
-
-/// One use of a matrix W in y = x W. What it adds to ∂W, xᵀ ∂y, waits until all uses are known:
-/// a recurrent weight then costs one product for all time steps instead of one a step.
 template <class T>
-struct waiting_product {
-    const T* x;    // [rows,K]
-    const T* d_y;  // [rows,N]
-    std::size_t rows;
-    std::size_t d_y_stride;  // from a row of d_y to the next: N, or more where d_y is a part of wider rows
-    waiting_product* next;
+struct slot;
+
+/// Work on a parameter's gradient that waits until all its uses are known. A kind of such work derives from this and is
+/// told apart by its function `settle`.
+template <class T>
+struct deferred {
+    using work = void (*)(tape<T>&, slot<T>&, deferred&);
+
+    work at_last = nullptr;  // does it; the last thing that happens to the parameter
+    work in_full = nullptr;  // after that: somebody wants a gradient of every number
+    deferred* next = nullptr;
 };
 
-/// One use of an embedding table E in y = E[ids].
-template <class T>
-struct waiting_rows {
-    const std::uint32_t* ids;  // [count]
-    const T* d_y;              // [count,width]
-    std::size_t count;
-    waiting_rows* next;
-};
-
-/// The touched rows of an embedding table and their gradients; ids ascending, each once.
-template <class T>
-struct sparse_gradient {
-    std::span<const std::uint32_t> ids;
-    const T* rows = nullptr;  // [ids,width]
-    std::size_t width = 0;
-};
-
+/// Where a value and its adjoint are.
 template <class T>
 struct slot {
     const T* value = nullptr;
     T* adjoint = nullptr;
     std::size_t size = 0;
     bool wanted = false;  // does the loss's derivative by this value matter to anyone?
-    bool leaf = false;
-    bool lent = false;  // a weight's gradient still waits to read this adjoint: who adds to it adds to a copy
+    bool leaf = false;    // a parameter
+    bool lent = false;    // deferred work still has to read this adjoint: what adds to it adds to a copy
 
     slot* whole = nullptr;  // this value is a piece of another one and shares its memory
     std::size_t offset = 0;
 
-    std::size_t last_extent = 0;  // leaf: the size of the last axis
-    waiting_product<T>* products = nullptr;
-    waiting_rows<T>* lookups = nullptr;
-    sparse_gradient<T> sparse;
+    deferred<T>* waiting = nullptr;
 };
 
 /// A tensor on a tape: a cheap handle, copied freely, valid until the tape is cleared.
@@ -100,6 +110,7 @@ public:
     tape() = default;
     tape(const tape&) = delete;
     tape& operator=(const tape&) = delete;
+    ~tape() { forget(); }
 
     /// A parameter: refers to the caller's memory, which must outlive the tape's use of it. No copy.
     template <std::size_t N>
@@ -107,9 +118,8 @@ public:
     {
         slot<T>& s = new_slot(values.data, values.size());
         s.wanted = s.leaf = true;
-        if constexpr (N > 0) s.last_extent = values.shape[N - 1];
         // The first entry that mentions a leaf is the last one on the way back: by then every use is known.
-        entries_.push_back({&flush, &s, nullptr});
+        entries_.push_back({&settle, &s, nullptr});
         return {*this, s, values.shape};
     }
     template <std::size_t N>
@@ -118,20 +128,29 @@ public:
         return parameter(view_of(values));
     }
     template <std::size_t N>
-    var<T, N> parameter(const array<T, N>&&) = delete;
+    var<T, N> parameter(const array<T, N>&& values) = delete;
 
     /// A value that needs no gradient; copied, so that it cannot dangle.
     template <std::size_t N>
     var<T, N> constant(tensor_view<const T, N> values)
     {
-        T* copy = memory_.template array_of<T>(values.size());
-        std::copy_n(values.data, values.size(), copy);
-        return {*this, new_slot(copy, values.size()), values.shape};
+        return {*this, new_slot(keep(values.data, values.size()), values.size()), values.shape};
     }
     template <std::size_t N>
     var<T, N> constant(const array<T, N>& values)
     {
         return constant(view_of(values));
+    }
+
+    /// A value that lives elsewhere, as long as the recording, without a copy. What reaches it is added to `adjoint`,
+    /// which lives elsewhere as well; nothing is recorded of it where that is null.
+    template <std::size_t N>
+    var<T, N> refer(tensor_view<const T, N> values, T* adjoint)
+    {
+        slot<T>& s = new_slot(values.data, values.size());
+        s.wanted = adjoint != nullptr;
+        s.adjoint = adjoint;
+        return {*this, s, values.shape};
     }
 
     /// A new value and the memory to write it to.
@@ -165,7 +184,7 @@ public:
     /// Remember how to go back through the operation that made y: back(∂y), once something has reached y. Nothing is
     /// remembered where nobody wants y's derivative.
     template <std::size_t N, class Back>
-    void record(const var<T, N>& y, Back back)
+    void record(const var<T, N>& y, const Back& back)
     {
         if (!y.wanted()) return;
         push(
@@ -179,7 +198,7 @@ public:
     /// The same for an operation with several results: `back()` asks for what has `reached` them. Skipped by the caller
     /// where nothing it depends on is wanted.
     template <class Back>
-    void record(Back back)
+    void record(const Back& back)
     {
         push(
             nullptr, [](tape&, slot<T>*, void* closure) { (*static_cast<Back*>(closure))(); }, back);
@@ -189,9 +208,7 @@ public:
     T* adjoint(slot<T>& s)
     {
         if (s.lent) {
-            T* copy = memory_.template array_of<T>(s.size);
-            std::copy_n(s.adjoint, s.size, copy);
-            s.adjoint = copy;
+            s.adjoint = copy(s.adjoint, s.size);
             s.lent = false;
         }
         if (s.adjoint == nullptr) {
@@ -229,7 +246,8 @@ public:
         return reached(x.slot());
     }
 
-    /// Where a product may write its gradient: beta 0 into fresh memory spares the zeros, beta 1 adds.
+    /// Where an operation may write a whole adjoint: with beta 0 it sets fresh memory, which spares the zeros, with
+    /// beta 1 it adds.
     struct target {
         T* data;
         T beta;
@@ -243,10 +261,36 @@ public:
         return {adjoint(s), T(1)};
     }
 
+    /// The deferred work of kind D on a parameter; made anew by D(arguments...) where there is none yet.
+    template <class D, class... Arguments>
+    D& defer(slot<T>& s, const Arguments&... arguments)
+    {
+        if (D* const there = find_deferred<D>(s)) return *there;
+        D& made = *new (memory_.allocate(sizeof(D))) D(arguments...);
+        made.at_last = &D::settle;
+        made.next = s.waiting;
+        s.waiting = &made;
+        return made;
+    }
+    template <class D>
+    static D* find_deferred(slot<T>& s)
+    {
+        for (deferred<T>* d = s.waiting; d != nullptr; d = d->next) {
+            if (d->at_last == &D::settle) return static_cast<D*>(d);
+        }
+        return nullptr;
+    }
+
     /// ∂loss/∂(every wanted value). Once for a recording.
     void backward(const var<T, 0>& loss)
     {
         adjoint(loss.slot())[0] = T(1);
+        go_back();
+    }
+
+    /// The same from adjoints that the caller has set.
+    void go_back()
+    {
         for (std::size_t i = entries_.size(); i-- > 0;) {
             const entry e = entries_[i];
             e.back(*this, e.of, e.closure);
@@ -258,34 +302,18 @@ public:
     tensor_view<const T, N> gradient(const var<T, N>& x)
     {
         slot<T>& s = x.slot();
-        if (s.adjoint == nullptr && s.sparse.rows != nullptr) scatter_sparse(s);
+        if (s.adjoint == nullptr) {
+            for (deferred<T>* d = s.waiting; d != nullptr; d = d->next) {
+                if (d->in_full != nullptr) d->in_full(*this, s, *d);
+            }
+        }
         return {adjoint(s), x.shape()};
-    }
-
-    /// The gradient of a table that was only looked up; no rows (data nullptr) where a dense one exists.
-    template <std::size_t N>
-    sparse_gradient<T> gradient_rows(const var<T, N>& x)
-    {
-        return x.slot().adjoint == nullptr ? x.slot().sparse : sparse_gradient<T>{};
-    }
-
-    /// After backward: ∂loss/∂x times a factor, in whichever form it is asked for.
-    template <std::size_t N>
-    void scale_gradient(const var<T, N>& x, T factor)
-    {
-        slot<T>& s = x.slot();
-        const sparse_gradient<T> rows = gradient_rows(x);
-        const std::size_t size = rows.rows != nullptr ? rows.ids.size() * rows.width : s.size;
-        const T* const from = rows.rows != nullptr ? rows.rows : adjoint(s);
-        T* const to = rows.rows != nullptr ? memory_.template array_of<T>(size) : adjoint(s);
-        for (std::size_t i = 0; i < size; ++i) to[i] = factor * from[i];
-        if (rows.rows != nullptr) s.sparse.rows = to;
     }
 
     /// Nothing is recorded any more and every variable is void; the memory stays for the next step.
     void clear()
     {
-        entries_.clear();
+        forget();
         memory_.clear();
     }
 
@@ -296,9 +324,7 @@ public:
     template <class U>
     const U* keep(const U* data, std::size_t count)
     {
-        U* copy = memory_.template array_of<U>(count);
-        std::copy_n(data, count, copy);
-        return copy;
+        return copy(data, count);
     }
 
 private:
@@ -307,13 +333,26 @@ private:
         slot<T>* of;
         void* closure;
     };
+    struct ending {
+        void (*destroy)(void*);
+        void* closure;
+    };
 
     template <class Back>
     void push(slot<T>* of, void (*back)(tape&, slot<T>*, void*), const Back& closure)
     {
-        static_assert(std::is_trivially_destructible_v<Back>,
-                      "heed: a closure on the tape must be trivially destructible: keep tensors in the tape's memory");
-        entries_.push_back({back, of, new (memory_.allocate(sizeof(Back))) Back(closure)});
+        void* const kept = new (memory_.allocate(sizeof(Back))) Back(closure);
+        entries_.push_back({back, of, kept});
+        if constexpr (!std::is_trivially_destructible_v<Back>) {
+            endings_.push_back({[](void* old) { static_cast<Back*>(old)->~Back(); }, kept});
+        }
+    }
+
+    void forget()
+    {
+        for (const ending& e : endings_) e.destroy(e.closure);
+        endings_.clear();
+        entries_.clear();
     }
 
     slot<T>& new_slot(const T* value, std::size_t size)
@@ -324,92 +363,28 @@ private:
         return s;
     }
 
-    /// The last thing that happens to a parameter on the way back: its waiting products become one.
-    static void flush(tape& self, slot<T>* s, void*)
+    template <class U>
+    U* copy(const U* data, std::size_t count)
     {
-        if (s->products != nullptr) self.flush_products(*s);
-        if (s->lookups != nullptr) self.flush_lookups(*s);
+        U* const to = memory_.template array_of<U>(count);
+        std::copy_n(data, count, to);
+        return to;
     }
 
-    void flush_products(slot<T>& s)
+    /// The last thing that happens to a parameter on the way back.
+    static void settle(tape& self, slot<T>* s, void*)
     {
-        if (s.size == 0) return;  // no column to divide by, and nothing to add to
-        const std::size_t N = s.last_extent, K = s.size / N;
-        const target into = accumulate(s);
-        const arena::position before = memory_.mark();
-        std::size_t rows = 0;
-        bool joined = true;  // the uses are listed last first; in memory they may follow each other
-        for (const waiting_product<T>* p = s.products; p != nullptr; p = p->next) {
-            rows += p->rows;
-            joined = joined && p->d_y_stride == N &&
-                     (p->next == nullptr ||
-                      (p->next->x + p->next->rows * K == p->x && p->next->d_y + p->next->rows * N == p->d_y));
-        }
-        const T* x = s.products->x;
-        const T* d_y = s.products->d_y;
-        if (joined) {
-            for (const waiting_product<T>* p = s.products; p != nullptr; p = p->next) x = p->x, d_y = p->d_y;
-        } else {
-            T* all_x = memory_.template array_of<T>(rows * K);
-            T* all_d_y = memory_.template array_of<T>(rows * N);
-            x = all_x;
-            d_y = all_d_y;
-            for (const waiting_product<T>* p = s.products; p != nullptr; p = p->next) {
-                all_x = std::copy_n(p->x, p->rows * K, all_x);
-                for (std::size_t r = 0; r < p->rows; ++r) {
-                    all_d_y = std::copy_n(p->d_y + r * p->d_y_stride, N, all_d_y);
-                }
-            }
-        }
-        blas::gemm(blas::op::transposed, blas::op::plain, K, N, rows, x, d_y, into.beta, into.data);
-        memory_.release(before);
-    }
-
-    void flush_lookups(slot<T>& s)
-    {
-        struct use {
-            std::uint32_t id;
-            const T* d_y;
-        };
-        const std::size_t width = s.last_extent;
-        std::size_t count = 0;
-        for (const waiting_rows<T>* p = s.lookups; p != nullptr; p = p->next) count += p->count;
-        auto* ids = memory_.template array_of<std::uint32_t>(count);
-        T* rows = memory_.template array_of<T>(count * width);
-        const arena::position before = memory_.mark();
-        use* uses = memory_.template array_of<use>(count);
-        std::size_t filled = 0;
-        for (const waiting_rows<T>* p = s.lookups; p != nullptr; p = p->next) {
-            for (std::size_t i = 0; i < p->count; ++i) uses[filled++] = {p->ids[i], p->d_y + i * width};
-        }
-        std::stable_sort(uses, uses + count, [](const use& a, const use& b) { return a.id < b.id; });
-        std::size_t distinct = 0;
-        for (std::size_t i = 0; i < count; ++i) {
-            if (i == 0 || uses[i].id != uses[i - 1].id) {
-                ids[distinct] = uses[i].id;
-                std::copy_n(uses[i].d_y, width, rows + distinct * width);
-                ++distinct;
-            } else {
-                T* row = rows + (distinct - 1) * width;
-                for (std::size_t k = 0; k < width; ++k) row[k] += uses[i].d_y[k];
-            }
-        }
-        memory_.release(before);
-        s.sparse = {{ids, distinct}, rows, width};
-        if (s.adjoint != nullptr) scatter_sparse(s);
-    }
-
-    void scatter_sparse(slot<T>& s)
-    {
-        T* dense = adjoint(s);
-        for (std::size_t i = 0; i < s.sparse.ids.size(); ++i) {
-            T* row = dense + s.sparse.ids[i] * s.sparse.width;
-            for (std::size_t k = 0; k < s.sparse.width; ++k) row[k] += s.sparse.rows[i * s.sparse.width + k];
+        for (deferred<T>* d = s->waiting; d != nullptr; d = d->next) d->at_last(self, *s, *d);
+        if (s->adjoint == nullptr) return;
+        // Whatever their order, some of these have set every number: the others are added to it.
+        for (deferred<T>* d = s->waiting; d != nullptr; d = d->next) {
+            if (d->in_full != nullptr) d->in_full(self, *s, *d);
         }
     }
 
     arena memory_;
     std::vector<entry> entries_;
+    std::vector<ending> endings_;
 };
 
 using heed::shape_of;
@@ -426,25 +401,7 @@ tensor_view<const T, N> view_of(const var<T, N>& x)
     return x.value();
 }
 
-/// Tensors on a tape: an operation computes, and records how to go back.
-struct taped_family {
-    template <class T, std::size_t N>
-    using tensor_type = var<T, N>;
-
-    /// The taped twin of an operation, found by the variable's namespace: `ad::twin(operation, arguments...)`.
-    template <class Operation, class... X>
-    static auto call(const Operation& operation, const X&... x)
-    {
-        return twin(operation, x...);
-    }
-
-    /// A constant on the tape that `beside` is on.
-    template <class T, std::size_t N, plain_tensor X>
-    static auto constant(const var<T, N>& beside, const X& x)
-    {
-        return beside.tape().constant(x);
-    }
-};
+struct taped_family;
 
 }  // namespace heed::ad
 
@@ -455,29 +412,5 @@ struct heed::tensor_traits<heed::ad::var<T, N>> {
     static constexpr std::size_t rank = N;
 };
 
-namespace heed::ad {
-
-/// The tape that the first taped argument is on.
-template <class First, class... Rest>
-auto& tape_of(const First& first, const Rest&... rest)
-{
-    if constexpr (requires { first.tape(); }) {
-        return first.tape();
-    } else {
-        return tape_of(rest...);
-    }
-}
-
-/// A plain argument among taped ones is a constant.
-template <class T, std::size_t N>
-const var<T, N>& on_tape(tape<T>&, const var<T, N>& x)
-{
-    return x;
-}
-template <class T, plain_tensor X>
-var<T, rank_of<X>> on_tape(tape<T>& to, const X& x)
-{
-    return to.constant(tensor_view<const T, rank_of<X>>(view_of(x)));
-}
-
-}  // namespace heed::ad
+// What an operation does with a variable.
+#include <heed/ad/operation.hpp>

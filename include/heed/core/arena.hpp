@@ -93,28 +93,4 @@ private:
     std::size_t current_ = 0, used_ = 0;
 };
 
-/// Temporaries of one call: taken from an arena that this thread keeps, given back at the end of the scope.
-class scratch {
-public:
-    scratch() : before_(kept().mark()) {}
-    ~scratch() { kept().release(before_); }
-    scratch(const scratch&) = delete;
-    scratch& operator=(const scratch&) = delete;
-
-    template <class T>
-    T* take(std::size_t count)
-    {
-        return kept().array_of<T>(count);
-    }
-
-private:
-    static arena& kept()
-    {
-        static thread_local arena memory;
-        return memory;
-    }
-
-    arena::position before_;
-};
-
 }  // namespace heed

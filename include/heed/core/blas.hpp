@@ -1,71 +1,126 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <heed/core/cxx20.hpp>
+
 #include <algorithm>
 #include <atomic>
+#include <complex>  // xflens uses it without including it
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <thread>
 
-#include <heed/core/arena.hpp>
 #include <heed/core/parallel.hpp>
+#include <heed/core/workspace.hpp>
 
-/// Matrix products on plain row-major memory, through the CBLAS that the program links (OpenBLAS).
+// xtensor-blas and <cblas.h> declare the same enumerations, so a file can include only one of them: HEED_BLAS_CBLAS
+// says that it is <cblas.h>. Compilers read on after an #error; a file that does not exist stops them.
+#if defined(HEED_BLAS_CBLAS)
+#if defined(CXXBLAS_DRIVERS_CBLAS_H)
+#error "heed: HEED_BLAS_CBLAS takes <cblas.h>, which clashes with xtensor-blas, included before it: take one"
+#include <heed/needs/one/CBLAS>
+#elif !__has_include(<cblas.h>)
+#error "heed: HEED_BLAS_CBLAS needs <cblas.h> (Debian: libopenblas-dev)"
+#include <heed/needs/cblas.h>
+#endif
+#include <cblas.h>
+#else
+#if defined(CBLAS_H)
+#error "heed: <cblas.h> clashes with xtensor-blas, which heed uses; define HEED_BLAS_CBLAS (CMake: HEED_BLAS=cblas)"
+#include <heed/needs/one/CBLAS>
+#elif !__has_include(<xflens/cxxblas/level3/gemm.tcc>)
+#error "heed needs xtensor-blas >= 0.20 (Debian: libxtensor-blas-dev); or define HEED_BLAS_CBLAS to use <cblas.h>"
+#include <heed/needs/xtensor-blas>
+#endif
+// Defines HAVE_CBLAS. (xtensor-blas 0.21 to 0.23 do so themselves only after they have read cxxblas.)
+#include <xtensor-blas/xblas_config.hpp>
+
+// What gemm and gemv need of <xflens/cxxblas/cxxblas.cxx>: it compiles in half of the time.
+#include <xflens/cxxblas/drivers/drivers.tcc>
+#include <xflens/cxxblas/level2/gemv.tcc>
+#include <xflens/cxxblas/level3/gemm.tcc>
+#if !defined(CXXBLAS_DRIVERS_CBLAS_H)
+#error "heed: xtensor-blas would use its own slow loops; define HAVE_CBLAS=1, and not XTENSOR_USE_FLENS_BLAS"
+#include <heed/needs/HAVE_CBLAS>
+#endif
+#endif
+
+#if __has_include(<omp.h>)
+#include <omp.h>
+#endif
+
+/// Matrix products on plain row-major memory, through the BLAS that the program links (OpenBLAS).
 ///
-/// The five functions are declared under names of our own, tied to the CBLAS symbols by asm labels: <cblas.h> and
-/// xtensor-blas declare the same symbols with types that clash, and heed must live beside either of them.
-/// `xt::linalg::dot` is not used: it returns wrong shapes for products of views of one buffer.
+/// They go through xtensor-blas's typed layer, `cxxblas::gemm` and `cxxblas::gemv`, or, with HEED_BLAS_CBLAS defined,
+/// through <cblas.h>; either way the same functions of the BLAS compute the same bits. The choice is one for the whole
+/// program. `xt::linalg::dot` is not used: it returns wrong shapes for products of views of one buffer.
 namespace heed::blas {
+
+enum class op { plain, transposed };
 
 namespace detail {
 
-// On the platforms we know, only macOS puts a prefix before the C names.
-#if defined(__APPLE__)
-#define HEED_BLAS_SYMBOL(name) __asm__("_" name)
-#else
-#define HEED_BLAS_SYMBOL(name) __asm__(name)
-#endif
-extern "C" {
-void heed_cblas_sgemm(int order, int trans_a, int trans_b, int m, int n, int k, float alpha, const float* a, int lda,
-                      const float* b, int ldb, float beta, float* c, int ldc) HEED_BLAS_SYMBOL("cblas_sgemm");
-void heed_cblas_dgemm(int order, int trans_a, int trans_b, int m, int n, int k, double alpha, const double* a, int lda,
-                      const double* b, int ldb, double beta, double* c, int ldc) HEED_BLAS_SYMBOL("cblas_dgemm");
-void heed_cblas_sgemv(int order, int trans, int m, int n, float alpha, const float* a, int lda, const float* x,
-                      int incx, float beta, float* y, int incy) HEED_BLAS_SYMBOL("cblas_sgemv");
-void heed_cblas_dgemv(int order, int trans, int m, int n, double alpha, const double* a, int lda, const double* x,
-                      int incx, double beta, double* y, int incy) HEED_BLAS_SYMBOL("cblas_dgemv");
-// Weak: any other CBLAS has none of these, and is then taken to be of one thread and safe to share.
-[[gnu::weak]] void heed_openblas_set_num_threads(int count) HEED_BLAS_SYMBOL("openblas_set_num_threads");
-[[gnu::weak]] int heed_openblas_get_num_threads() HEED_BLAS_SYMBOL("openblas_get_num_threads");
-[[gnu::weak]] int heed_openblas_get_parallel() HEED_BLAS_SYMBOL("openblas_get_parallel");
-[[gnu::weak]] void heed_omp_set_num_threads(int count) HEED_BLAS_SYMBOL("omp_set_num_threads");
-[[gnu::weak]] int heed_omp_get_max_threads() HEED_BLAS_SYMBOL("omp_get_max_threads");
-}
-#undef HEED_BLAS_SYMBOL
+#if defined(HEED_BLAS_CBLAS)
+inline CBLAS_TRANSPOSE transpose(op which) { return which == op::plain ? CblasNoTrans : CblasTrans; }
 
-inline void gemm(int ta, int tb, int m, int n, int k, const float* a, int lda, const float* b, int ldb, float beta,
+inline void gemm(op op_a, op op_b, int m, int n, int k, const float* a, int lda, const float* b, int ldb, float beta,
                  float* c, int ldc)
 {
-    heed_cblas_sgemm(101, ta, tb, m, n, k, 1.0f, a, lda, b, ldb, beta, c, ldc);
+    cblas_sgemm(CblasRowMajor, transpose(op_a), transpose(op_b), m, n, k, 1, a, lda, b, ldb, beta, c, ldc);
 }
-inline void gemm(int ta, int tb, int m, int n, int k, const double* a, int lda, const double* b, int ldb, double beta,
+inline void gemm(op op_a, op op_b, int m, int n, int k, const double* a, int lda, const double* b, int ldb, double beta,
                  double* c, int ldc)
 {
-    heed_cblas_dgemm(101, ta, tb, m, n, k, 1.0, a, lda, b, ldb, beta, c, ldc);
+    cblas_dgemm(CblasRowMajor, transpose(op_a), transpose(op_b), m, n, k, 1, a, lda, b, ldb, beta, c, ldc);
 }
-inline void gemv(int trans, int m, int n, const float* a, int lda, const float* x, int incx, float beta, float* y)
+inline void gemv(op op_a, int m, int n, const float* a, int lda, const float* x, int incx, float beta, float* y)
 {
-    heed_cblas_sgemv(101, trans, m, n, 1.0f, a, lda, x, incx, beta, y, 1);
+    cblas_sgemv(CblasRowMajor, transpose(op_a), m, n, 1, a, lda, x, incx, beta, y, 1);
 }
-inline void gemv(int trans, int m, int n, const double* a, int lda, const double* x, int incx, double beta, double* y)
+inline void gemv(op op_a, int m, int n, const double* a, int lda, const double* x, int incx, double beta, double* y)
 {
-    heed_cblas_dgemv(101, trans, m, n, 1.0, a, lda, x, incx, beta, y, 1);
+    cblas_dgemv(CblasRowMajor, transpose(op_a), m, n, 1, a, lda, x, incx, beta, y, 1);
+}
+#else
+// Of any other type cxxblas makes loops of its own.
+template <class T>
+concept element = std::same_as<T, float> || std::same_as<T, double>;
+
+inline cxxblas::Transpose transpose(op which) { return which == op::plain ? cxxblas::NoTrans : cxxblas::Trans; }
+
+template <element T>
+void gemm(op op_a, op op_b, int m, int n, int k, const T* a, int lda, const T* b, int ldb, T beta, T* c, int ldc)
+{
+    cxxblas::gemm<int>(cxxblas::RowMajor, transpose(op_a), transpose(op_b), m, n, k, T(1), a, lda, b, ldb, beta, c,
+                       ldc);
+}
+template <element T>
+void gemv(op op_a, int m, int n, const T* a, int lda, const T* x, int incx, T beta, T* y)
+{
+    cxxblas::gemv<int>(cxxblas::RowMajor, transpose(op_a), m, n, T(1), a, lda, x, incx, beta, y, 1);
+}
+#endif
+
+// Weak: any other BLAS has none of these, and is then taken to be of one thread and safe to share.
+extern "C" {
+[[gnu::weak]] void openblas_set_num_threads(int count);
+[[gnu::weak]] int openblas_get_num_threads();
+[[gnu::weak]] int openblas_get_parallel();
+#if __has_include(<omp.h>)
+// With the types of <omp.h>: GNU's functions are noexcept, LLVM's are not.
+[[gnu::weak]] decltype(::omp_set_num_threads) omp_set_num_threads;
+[[gnu::weak]] decltype(::omp_get_max_threads) omp_get_max_threads;
+#else
+[[gnu::weak]] void omp_set_num_threads(int count);
+[[gnu::weak]] int omp_get_max_threads();
+#endif
 }
 
 /// How OpenBLAS was built: 0 without threads, 1 with threads of its own, 2 with OpenMP's. 1 of any other CBLAS.
 inline int kind_of_threads()
 {
-    static const int kind = heed_openblas_get_parallel == nullptr ? 1 : heed_openblas_get_parallel();
+    static const int kind = openblas_get_parallel == nullptr ? 1 : openblas_get_parallel();
     return kind;
 }
 
@@ -78,15 +133,15 @@ inline int kind_of_threads()
 class one_blas_thread {
 public:
     one_blas_thread()
-        : of_openmp_(kind_of_threads() == 2 && heed_omp_get_max_threads != nullptr ? heed_omp_get_max_threads() : 1),
+        : of_openmp_(kind_of_threads() == 2 && omp_get_max_threads != nullptr ? omp_get_max_threads() : 1),
           counted_(settable() && enter())
     {
-        if (of_openmp_ != 1) heed_omp_set_num_threads(1);
+        if (of_openmp_ != 1) omp_set_num_threads(1);
     }
     ~one_blas_thread()
     {
         if (counted_) leave();
-        if (of_openmp_ != 1) heed_omp_set_num_threads(of_openmp_);
+        if (of_openmp_ != 1) omp_set_num_threads(of_openmp_);
     }
     one_blas_thread(const one_blas_thread&) = delete;
     one_blas_thread& operator=(const one_blas_thread&) = delete;
@@ -101,10 +156,7 @@ private:
 
     static std::uint64_t users(std::uint64_t now) { return now % changing; }
 
-    static bool settable()
-    {
-        return heed_openblas_get_num_threads != nullptr && heed_openblas_set_num_threads != nullptr;
-    }
+    static bool settable() { return openblas_get_num_threads != nullptr && openblas_set_num_threads != nullptr; }
 
     static std::uint64_t wait_until_changed()
     {
@@ -118,14 +170,14 @@ private:
     {
         for (;;) {
             std::uint64_t now = wait_until_changed();
-            const bool single = heed_openblas_get_num_threads() == 1;
+            const bool single = openblas_get_num_threads() == 1;
             if (single && users(now) == 0) {
                 std::atomic_thread_fence(std::memory_order_acquire);
                 if (state.load(std::memory_order_relaxed) == now) return false;
             } else if (state.compare_exchange_strong(now, single ? now + one_user : now | changing)) {
                 if (!single) {
-                    before = heed_openblas_get_num_threads();
-                    heed_openblas_set_num_threads(1);
+                    before = openblas_get_num_threads();
+                    openblas_set_num_threads(1);
                     state.store(now + one_user, std::memory_order_release);
                 }
                 return true;
@@ -140,7 +192,7 @@ private:
             const bool last = users(now) == 1;
             if (!state.compare_exchange_strong(now, (now - one_user) | (last ? changing : 0))) continue;
             if (last) {
-                if (heed_openblas_get_num_threads() == 1) heed_openblas_set_num_threads(before);
+                if (openblas_get_num_threads() == 1) openblas_set_num_threads(before);
                 state.store(now - one_user + restored, std::memory_order_release);
             }
             return;
@@ -158,8 +210,6 @@ inline bool callable_from_several_threads() { return kind_of_threads() != 0; }
 inline constexpr double worth_sharing = 3e6;
 
 }  // namespace detail
-
-enum class op { plain = 111, transposed = 112 };
 
 /// C = op(A) op(B) + beta C, with op(A) [M,K], op(B) [K,N], C [M,N]; lda, ldb, ldc: elements from a row to the next.
 template <class T>
@@ -183,14 +233,14 @@ void gemm(op op_a, op op_b, std::size_t M, std::size_t N, std::size_t K, const T
         if (m == 1) {  // gemm with one row is up to three times slower than gemv
             const int incx = op_a == op::plain ? 1 : integer(lda);
             if (op_b == op::plain) {
-                detail::gemv(112, integer(K), integer(n), b, integer(ldb), a, incx, beta, c);
+                detail::gemv(op::transposed, integer(K), integer(n), b, integer(ldb), a, incx, beta, c);
             } else {
-                detail::gemv(111, integer(n), integer(K), b, integer(ldb), a, incx, beta, c);
+                detail::gemv(op::plain, integer(n), integer(K), b, integer(ldb), a, incx, beta, c);
             }
             return;
         }
-        detail::gemm(static_cast<int>(op_a), static_cast<int>(op_b), integer(m), integer(n), integer(K), a,
-                     integer(lda), b, integer(ldb), beta, c, integer(ldc));
+        detail::gemm(op_a, op_b, integer(m), integer(n), integer(K), a, integer(lda), b, integer(ldb), beta, c,
+                     integer(ldc));
     };
     const double flops = 2.0 * static_cast<double>(M) * static_cast<double>(N) * static_cast<double>(K);
     if (threads() == 1 || flops < detail::worth_sharing || !detail::callable_from_several_threads()) {
@@ -204,7 +254,7 @@ void gemm(op op_a, op op_b, std::size_t M, std::size_t N, std::size_t K, const T
         std::fill_n(sums, threads() * N, T(0));  // inside a shard of somebody else's all rows are one shard
         parallel_for(K, 1, [&](std::size_t k0, std::size_t k1, std::size_t shard) {
             const detail::one_blas_thread guard;
-            detail::gemv(112, integer(k1 - k0), integer(N), B + k0 * ldb, integer(ldb),
+            detail::gemv(op::transposed, integer(k1 - k0), integer(N), B + k0 * ldb, integer(ldb),
                          A + (op_a == op::plain ? k0 : k0 * lda), op_a == op::plain ? 1 : integer(lda),
                          shard == 0 ? beta : T(0), shard == 0 ? C : sums + shard * N);
         });

@@ -7,26 +7,26 @@
 
 namespace heed::detail {
 
-/// Refers to anything that is called without arguments, so that who calls it need not be a template. For arguments of
-/// functions: what it refers to must outlive it.
-template <class Result>
+/// Refers to anything that can be called with these arguments, so that its caller need not be a template. For arguments
+/// of functions: what it refers to must outlive it.
+template <class Result, class... Arguments>
 class callback {
 public:
     template <class F>
         requires(!std::is_same_v<std::remove_cvref_t<F>, callback>)
     callback(const F& f) : called_(&f), call_(&call<F>) {}
 
-    Result operator()() const { return call_(called_); }
+    Result operator()(Arguments... arguments) const { return call_(called_, arguments...); }
 
 private:
     template <class F>
-    static Result call(const void* f)
+    static Result call(const void* f, Arguments... arguments)
     {
-        return (*static_cast<const F*>(f))();
+        return (*static_cast<const F*>(f))(arguments...);
     }
 
     const void* called_;
-    Result (*call_)(const void*);
+    Result (*call_)(const void*, Arguments...);
 };
 
 }  // namespace heed::detail

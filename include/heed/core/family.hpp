@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <algorithm>
 #include <utility>
 
-#include <heed/core/tensor.hpp>
+#include <heed/core/transient.hpp>
 
 namespace heed {
 
@@ -12,19 +13,23 @@ template <tensor Beside, std::size_t N>
 auto constant_like(const Beside& beside, const shape_of_rank<N>& shape, double value)
 {
     using T = element_of<Beside>;
-    auto values = filled<T, N>(shape, static_cast<T>(value));
-    if constexpr (plain_tensor<Beside>) {
-        return values;
+    if constexpr (owning_tensor<Beside>) {
+        return filled<T, N>(shape, static_cast<T>(value));
+    } else if constexpr (plain_tensor<Beside>) {
+        const std::size_t size = tensor_view<T, N>{nullptr, shape}.size();
+        T* const to = transient_family::take<T>(size);
+        std::fill_n(to, size, static_cast<T>(value));
+        return transient<T, N>(to, shape);
     } else {
-        return family_of<Beside>::constant(beside, values);
+        return family_of<Beside>::constant(beside, filled<T, N>(shape, static_cast<T>(value)));
     }
 }
 
-/// x itself, or x as a constant on the tape that `beside` is on.
+/// x itself, or x as a constant of the family of `beside` if that is the greater one: on the tape that `beside` is on.
 template <tensor Beside, tensor X>
 auto same_family(const Beside& beside, X x)
 {
-    if constexpr (plain_tensor<Beside> || !plain_tensor<X>) {
+    if constexpr (family_of<Beside>::rank <= family_of<X>::rank) {
         return x;
     } else {
         return family_of<Beside>::constant(beside, x);

@@ -13,12 +13,67 @@
 /// Which source positions exist, and which of them a query may attend to. True = attend, in every mask of heed.
 namespace heed {
 
+class lengths;
+
+/// Lengths that are kept elsewhere: of all rows of a batch, or of some that follow each other. What operations take,
+/// and what a policy finds as `at.real`. Valid as long as the lengths that it was made of.
+class lengths_view {
+public:
+    constexpr lengths_view() = default;
+    constexpr lengths_view(const std::size_t* counts, std::size_t batch, std::size_t first_row = 0)
+        : counts_(counts), batch_(batch), first_row_(first_row)
+    {}
+    lengths_view(const lengths& all);  // not explicit: lengths are passed as they are
+
+    std::size_t batch() const { return batch_; }
+    std::size_t operator[](std::size_t row) const { return counts_[row]; }
+    const std::size_t* data() const { return counts_; }
+
+    /// The place of row 0 in the whole batch: 0 unless these are the lengths of some of its rows.
+    std::size_t first_row() const { return first_row_; }
+
+    /// The lengths of `count` rows from `first` on.
+    lengths_view rows(std::size_t first, std::size_t count) const
+    {
+        return {counts_ + first, count, first_row_ + first};
+    }
+
+    bool is_full(std::size_t positions) const
+    {
+        for (std::size_t row = 0; row < batch_; ++row) {
+            if (counts_[row] != positions) return false;
+        }
+        return true;
+    }
+
+    /// Throws shape_error unless there is one length per row and none above `positions`.
+    void require(const char* where, std::size_t batch, std::size_t positions) const
+    {
+        if (batch_ != batch) {
+            throw shape_error(std::string(where) + ": " + std::to_string(batch_) + " lengths for a batch of " +
+                              std::to_string(batch) + " rows; give one length a row");
+        }
+        for (std::size_t row = 0; row < batch; ++row) {
+            if (counts_[row] > positions) {
+                throw shape_error(std::string(where) + ": the length of row " + std::to_string(row) + " is " +
+                                  std::to_string(counts_[row]) + " but there are only " + std::to_string(positions) +
+                                  " positions");
+            }
+        }
+    }
+
+private:
+    const std::size_t* counts_ = nullptr;
+    std::size_t batch_ = 0, first_row_ = 0;
+};
+
 /// The number of real positions of each sentence of a batch; what lies behind is padding.
 class lengths {
 public:
     lengths() = default;
     lengths(std::initializer_list<std::size_t> counts) : counts_(counts) {}
     explicit lengths(std::vector<std::size_t> counts) : counts_(std::move(counts)) {}
+    lengths(const lengths_view& of) : counts_(of.data(), of.data() + of.batch()) {}  // not explicit: a copy
 
     /// A batch without padding.
     static lengths full(std::size_t batch, std::size_t positions)
@@ -30,13 +85,7 @@ public:
     std::size_t operator[](std::size_t row) const { return counts_[row]; }
     const std::size_t* data() const { return counts_.data(); }
 
-    bool is_full(std::size_t positions) const
-    {
-        for (const std::size_t count : counts_) {
-            if (count != positions) return false;
-        }
-        return true;
-    }
+    bool is_full(std::size_t positions) const { return lengths_view(*this).is_full(positions); }
 
     /// The lengths of these rows.
     lengths rows(const std::vector<std::size_t>& which) const
@@ -52,28 +101,49 @@ public:
         return lengths(std::move(counts));
     }
 
-    /// Throws shape_error unless there is one length a row and none above `positions`.
+    /// Throws shape_error unless there is one length per row and none above `positions`.
     void require(const char* where, std::size_t batch, std::size_t positions) const
     {
-        if (counts_.size() != batch) {
-            throw shape_error(std::string(where) + ": " + std::to_string(counts_.size()) + " lengths for a batch of " +
-                              std::to_string(batch) + " rows; give one length a row");
-        }
-        for (std::size_t row = 0; row < batch; ++row) {
-            if (counts_[row] > positions) {
-                throw shape_error(std::string(where) + ": the length of row " + std::to_string(row) + " is " +
-                                  std::to_string(counts_[row]) + " but there are only " + std::to_string(positions) +
-                                  " positions");
-            }
-        }
+        lengths_view(*this).require(where, batch, positions);
     }
 
 private:
     std::vector<std::size_t> counts_;
 };
 
+inline lengths_view::lengths_view(const lengths& all) : lengths_view(all.data(), all.batch()) {}
+
 /// Every real position.
 struct no_mask {};
+
+/// A boolean mask that is kept elsewhere: all of it, or some rows that follow each other.
+template <std::size_t N>
+class boolean_mask_view {
+public:
+    boolean_mask_view(const std::uint8_t* attend, const shape_of_rank<N>& shape) : attend_(attend), shape_(shape) {}
+
+    const shape_of_rank<N>& shape() const { return shape_; }
+    const std::uint8_t* data() const { return attend_; }
+    std::uint8_t operator[](std::size_t i) const { return attend_[i]; }
+
+    /// The mask of `count` rows from `first` on.
+    boolean_mask_view rows(std::size_t first, std::size_t count) const
+    {
+        const std::size_t row = tensor_view<const bool, N>{nullptr, shape_}.size() / (shape_[0] == 0 ? 1 : shape_[0]);
+        auto shape = shape_;
+        shape[0] = count;
+        return {attend_ + first * row, shape};
+    }
+
+    void require(const char* where, const shape_of_rank<N>& must) const
+    {
+        require_shape(where, "the boolean mask", shape_, must, "one truth value for each position, true = attend");
+    }
+
+private:
+    const std::uint8_t* attend_;
+    shape_of_rank<N> shape_;
+};
 
 /// One truth value for each source position, true = attend: [B,T], or [B,S,T] with a row for each query.
 template <std::size_t N>
@@ -96,9 +166,11 @@ public:
     std::uint8_t& operator[](std::size_t i) { return attend_[i]; }
     std::uint8_t operator[](std::size_t i) const { return attend_[i]; }
 
+    operator boolean_mask_view<N>() const { return {attend_.data(), shape_}; }
+
     void require(const char* where, const shape_of_rank<N>& must) const
     {
-        require_shape(where, "the boolean mask", shape_, must, "one truth value for each position, true = attend");
+        boolean_mask_view<N>(*this).require(where, must);
     }
 
 private:

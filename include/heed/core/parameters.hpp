@@ -98,6 +98,33 @@ auto transform_parameters(M& module, Leaf&& leaf, std::string prefix = {})
         module, detail::walking_visitor<std::remove_reference_t<Leaf>>{leaf, std::move(prefix)});
 }
 
+namespace detail {
+
+/// Walks without names, and so without making any.
+template <class Leaf>
+struct nameless_visitor {
+    const Leaf& leaf;
+
+    auto operator()(std::string_view, auto& member) const
+    {
+        using type = std::remove_cvref_t<decltype(member)>;
+        if constexpr (tensor<type>) {
+            return leaf(member);
+        } else {
+            return type::parameters(member, *this);
+        }
+    }
+};
+
+}  // namespace detail
+
+/// A module of the same kind whose parameters are leaf(tensor).
+template <parameterised M, class Leaf>
+auto map_parameters(M& module, const Leaf& leaf)
+{
+    return std::remove_cvref_t<M>::parameters(module, detail::nameless_visitor<Leaf>{leaf});
+}
+
 /// look(name, tensor) for every parameter, always in the same order.
 template <parameterised M, class Look>
 void for_each_parameter(M& module, Look&& look)

@@ -23,8 +23,9 @@
 /// Tensors. heed's data lives in xtensor's owning row-major containers; its kernels walk plain memory through
 /// `tensor_view`.
 ///
-/// Two families of tensors run through the same policies: plain ones (this file) and taped ones (`ad::var`).
-/// An operation looks only at `tensor_traits`, so that nothing in core names the tape.
+/// Three families of tensors run through the same policies: owning ones (this file), transient ones in a thread's
+/// workspace (core/transient.hpp), and taped ones (`ad::var`). An operation looks only at `tensor_traits`, so that
+/// nothing in core names the tape.
 namespace heed {
 
 static_assert(XTENSOR_DEFAULT_LAYOUT == xt::layout_type::row_major,
@@ -66,8 +67,13 @@ struct tensor_view {
 template <class X>
 struct tensor_traits;
 
-/// Values in memory: an operation computes and returns, nothing is recorded.
+/// Where tensors of several families meet, the family of the greatest rank computes.
+enum class family_rank { owning, transient, taped };
+
+/// Values in memory that the result owns: an operation computes and returns, nothing is recorded.
 struct plain_family {
+    static constexpr family_rank rank = family_rank::owning;
+
     template <class T, std::size_t N>
     using tensor_type = array<T, N>;
 };
@@ -86,7 +92,18 @@ struct tensor_traits<tensor_view<T, N>> {
     static constexpr std::size_t rank = N;
 };
 
-/// A tensor of either family: xt::xtensor, heed::tensor_view or ad::var.
+namespace detail {
+
+/// The family that records, for code that must not name it: ad/operation.hpp says which it is. `On` only makes the
+/// question wait until somebody asks with a taped tensor.
+template <class On>
+struct recording {
+    using family = void;
+};
+
+}  // namespace detail
+
+/// A tensor of any family: xt::xtensor, heed::tensor_view, heed::transient or ad::var.
 template <class X>
 concept tensor = requires
 {
@@ -102,22 +119,41 @@ using family_of = typename tensor_traits<std::remove_cvref_t<X>>::family;
 template <class X>
 inline constexpr std::size_t rank_of = tensor_traits<std::remove_cvref_t<X>>::rank;
 
-/// A tensor whose values are simply in memory.
+/// A tensor whose values are simply in memory: owned, viewed or transient. Nothing is recorded of it.
 template <class X>
-concept plain_tensor = tensor<X> && std::same_as<family_of<X>, plain_family>;
+concept plain_tensor = tensor<X> &&(family_of<X>::rank < family_rank::taped);
 
-/// The family that computes when these tensors meet: taped as soon as one of them is.
-template <class First, class... Rest>
-struct common_family {
-    using type = family_of<First>;
+/// A tensor that owns its values, or views those of somebody who does.
+template <class X>
+concept owning_tensor = plain_tensor<X> &&(family_of<X>::rank == family_rank::owning);
+
+namespace detail {
+
+/// The family of greater rank; what is no tensor has no say.
+template <class Family, class X>
+struct greater_family {
+    using type = Family;
 };
-template <class First, class Second, class... Rest>
-struct common_family<First, Second, Rest...> {
-    using type =
-        std::conditional_t<plain_tensor<First>, typename common_family<Second, Rest...>::type, family_of<First>>;
+template <class Family, tensor X>
+    requires(Family::rank < family_of<X>::rank)
+struct greater_family<Family, X> {
+    using type = family_of<X>;
 };
+template <class Family, class... X>
+struct family_among {
+    using type = Family;
+};
+template <class Family, class First, class... Rest>
+struct family_among<Family, First, Rest...> {
+    using type = typename family_among<typename greater_family<Family, First>::type, Rest...>::type;
+};
+
+}  // namespace detail
+
+/// The family that computes when these meet: taped as soon as one of them is. Arguments that are no tensors do not
+/// matter.
 template <class... X>
-using common_family_of = typename common_family<X...>::type;
+using common_family_of = typename detail::family_among<plain_family, std::remove_cvref_t<X>...>::type;
 
 template <class T, std::size_t N>
 shape_of_rank<N> shape_of(const array<T, N>& x)

@@ -24,15 +24,27 @@ struct stretch {
     }
 };
 
+/// A window that is kept elsewhere: of all rows of a batch, or of some that follow each other.
+struct window_view {
+    const std::size_t* begin = nullptr;  // [B]
+    lengths_view count;                  // [B]
+    std::size_t width = 0;
+
+    /// The window of `n` rows from `first` on.
+    window_view rows(std::size_t first, std::size_t n) const { return {begin + first, count.rows(first, n), width}; }
+};
+
 /// A stretch of positions of each row: from begin[b], count[b] of them, at most `width`.
 struct window {
     std::vector<std::size_t> begin;  // [B]
     lengths count;                   // [B]
     std::size_t width = 0;
 
+    operator window_view() const { return {begin.data(), count, width}; }
+
     /// The positions of row b within `reach` of centre(b), as far as they are real.
     template <class Centre>
-    static window around(const lengths& real, std::size_t reach, Centre&& centre)
+    static window around(const lengths_view& real, std::size_t reach, Centre&& centre)
     {
         window w;
         std::vector<std::size_t> count;

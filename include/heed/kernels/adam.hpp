@@ -10,7 +10,7 @@
 /// Adam, each parameter touched once.
 ///
 ///     m = β1 m + (1 - β1) g,    v = β2 v + (1 - β2) g²,    m̂ = m / (1 - β1^t),    v̂ = v / (1 - β2^t)
-///     θ = θ - rate · m̂ / (√v̂ + ε)                          Kingma & Ba 2015, algorithm 1 · SPEC T2
+///     θ = θ - rate · m̂ / (√v̂ + ε)                          Kingma & Ba 2015, algorithm 1 ·
 ///
 /// g is the given gradient times `scale`, so that clipping by norm needs no pass of its own.
 namespace heed::kernels {
@@ -21,7 +21,7 @@ struct adam_settings {
 
 namespace detail {
 
-/// The update with everything that depends on the step alone worked out, in double.
+/// The update's factors that depend on the step alone, in double.
 template <class T>
 struct adam_update {
     T beta1, fresh1, beta2, fresh2, rate, unbias2, epsilon, scale;
@@ -78,13 +78,13 @@ void adam(std::size_t n, const adam_settings& settings, std::size_t t, T scale, 
         simd::lanes<T>);
 }
 
-/// Where the gradient of the i-th touched row lies: in row i of a small table, or in its own row of a full one.
+/// The place of the gradient of the i-th touched row: row i of a small table, or its own row in a full one.
 enum class gradient_rows { packed, in_place };
 
 /// One step of Adam on some rows of a table [N,width] of embeddings: row rows[i] for i < count, all different.
 ///
-/// Lazy: the other rows are not touched at all. Plain Adam would go on moving them by their old moments, and let these
-/// decay; here both wait until the row is seen again, and the bias correction counts all steps.
+/// Lazy: the other rows are not touched. Plain Adam would keep moving them by their old moments and let these decay;
+/// here both wait until the row is seen again, and the bias correction counts all steps.
 template <class T, class Index>
 void adam_rows(std::size_t count, const Index* rows, std::size_t width, const adam_settings& settings, std::size_t t,
                T scale, const T* gradient, gradient_rows layout, T* m, T* v, T* parameters)

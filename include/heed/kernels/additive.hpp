@@ -12,13 +12,13 @@
 
 /// One step of additive attention, with or without temporal modulation, for a batch of sentences.
 ///
-///     e_j = vᵀ tanh(q + k_j)                     q = W s and k_j = U h_j come projected      SPEC SC2
-///     u_j = e_j - L_j, or e_j where L_j = -inf   temporal; else u = e                        SPEC N3, §12
-///     α   = softmax(u),  c = Σ_j α_j h_j                                                     SPEC N1, C1
-///     L'_j = log(exp L_j + exp e_j)              temporal: the history that the next step gets
+///     e_j = vᵀ tanh(q + k_j)                     q = W s and k_j = U h_j, already projected
+///     u_j = e_j - L_j, or e_j where L_j = -inf   temporal; else u = e
+///     α   = softmax(u),  c = Σ_j α_j h_j
+///     L'_j = log(exp L_j + exp e_j)              temporal: the next step's history
 ///
-/// tanh(q + k) [B,T,A] is never stored: the backward computes it again, since that costs less than memory does.
-/// Every sentence's result depends on its own positions alone, bit for bit, whatever batch and threads it runs in.
+/// tanh(q + k) [B,T,A] is never stored: the backward recomputes it, which costs less than memory traffic.
+/// A sentence's result depends on its own positions alone, bit for bit, whatever the batch and the number of threads.
 namespace heed::kernels {
 
 template <class T>
@@ -31,8 +31,6 @@ struct additive_step {
     const T* values;                                 // [B,T,D]
     const T* history = nullptr;                      // [B,T] L, log domain; nullptr: nothing yet, L = -inf
     bool temporal = false;
-    const std::size_t* sentence = nullptr;  // [B] whose keys and values a row reads, of which there may be fewer than
-                                            // B; nullptr: its own. Forward only
 };
 
 namespace detail {
@@ -48,7 +46,7 @@ inline void additive_scores_row(std::size_t j0, std::size_t j1, std::size_t widt
         const auto term = [&](std::size_t a, vec<T> sum) {
             return fma(load(v + a), tanh(load(query + a) + load(k + a)), sum);
         };
-        vec<T> e{}, f{};  // two, since a processor looks ahead only so far in one long chain
+        vec<T> e{}, f{};  // two, because a processor looks only so far ahead in one long chain
         std::size_t a = 0;
         for (; a + 2 * lanes<T> <= width; a += 2 * lanes<T>) {
             e = term(a, e);
@@ -59,7 +57,7 @@ inline void additive_scores_row(std::size_t j0, std::size_t j1, std::size_t widt
             a += lanes<T>;
         }
         if (a < width) {
-            const std::size_t count = width - a;  // v = 0 behind the end, tanh(0 + 0) = 0: adds nothing
+            const std::size_t count = width - a;  // v = 0 past the end, tanh(0 + 0) = 0: adds nothing
             f = fma(load(v + a, count), tanh(load(query + a, count) + load(k + a, count)), f);
         }
         scores[j] = sum(e + f);
@@ -94,7 +92,7 @@ inline void additive_scores_rows_backward(std::size_t a0, std::size_t a1, const 
 
 }  // namespace detail
 
-/// e_bj = vᵀ tanh(q_b + k_bj), and 0 behind the length.
+/// e_bj = vᵀ tanh(q_b + k_bj), and 0 beyond the length.
 template <class T>
 void additive_scores(std::size_t batch, std::size_t positions, std::size_t alignment, const std::size_t* lengths,
                      const T* query, const T* keys, const T* v, T* scores)
@@ -112,7 +110,7 @@ void additive_scores(std::size_t batch, std::size_t positions, std::size_t align
 /// Elements of `workspace` that additive_scores_backward needs.
 inline std::size_t additive_scores_backward_scratch(std::size_t alignment) { return 3 * alignment; }
 
-/// Backward of e_j = vᵀ tanh(q + k_j), with t_j = tanh(q + k_j) computed again:
+/// Backward of e_j = vᵀ tanh(q + k_j), with t_j = tanh(q + k_j) recomputed:
 /// dk_j += de_j v ⊙ (1 - t_j²),  dq += Σ_j de_j v ⊙ (1 - t_j²),  dv += Σ_bj de_j t_j.
 template <class T>
 void additive_scores_backward(std::size_t batch, std::size_t positions, std::size_t alignment,
@@ -120,12 +118,12 @@ void additive_scores_backward(std::size_t batch, std::size_t positions, std::siz
                               T* d_query, T* d_keys, T* d_v, T* workspace)
 {
     if (d_scores == nullptr || (d_query == nullptr && d_keys == nullptr && d_v == nullptr)) return;
-    // A gradient that is not wanted goes to a row that nobody reads.
+    // An unwanted gradient goes to a row that nothing reads.
     detail::zero(workspace, 3 * alignment);
     T* const no_query = workspace;
     T* const no_v = workspace + alignment;
     T* const no_keys = workspace + 2 * alignment;
-    // Columns are shared out, not sentences: then no two threads add to the same dv, and the sum has one order only.
+    // Threads share columns, not sentences: then no two threads add to the same dv, and the sum has a fixed order.
     parallel_for(
         alignment, detail::rows_a_shard(batch * positions),
         [=](std::size_t a0, std::size_t a1, std::size_t) {
@@ -148,18 +146,18 @@ void additive_scores_backward(std::size_t batch, std::size_t positions, std::siz
 
 namespace detail {
 
-/// Whether the values of a batch have to come from main memory, while those of one sentence find room in a core's own
-/// cache: then it pays to ask for them while its scores, which are all computation, are worked out.
+/// Whether the values of a batch come from main memory while those of one sentence fit in a core's own cache: then it
+/// pays to prefetch them while the sentence's scores, which are all computation, are computed.
 template <class T>
 inline bool values_are_far(const additive_step<T>& step)
 {
     constexpr std::size_t shared_cache = std::size_t{16} << 20, own_cache = std::size_t{1} << 19;
     const std::size_t sentence = step.positions * step.width * sizeof(T);
-    return step.sentence == nullptr && sentence <= own_cache &&
+    return sentence <= own_cache &&
            step.batch * (sentence + step.positions * step.alignment * sizeof(T)) > shared_cache;
 }
 
-/// Asks for a row of n elements, which will be read soon.
+/// Prefetches a row of n elements, which will be read soon.
 template <class T>
 inline void fetch(std::size_t n, const T* x)
 {
@@ -186,11 +184,11 @@ inline void additive_weights_row(const additive_step<T>& step, std::size_t b, T*
             transform(
                 n, next, [](vec<T> x) { return x; }, e);
         } else {
-            // The greater one is taken out, so that no exponent is above 0.
+            // The greater one is factored out, so that no exponent is above 0.
             transform(
                 n, next,
                 [](vec<T> l, vec<T> x) {
-                    const vec<T> low = min(x, l), high = max(l, x);  // so ordered that NaN in either shows up
+                    const vec<T> low = min(x, l), high = max(l, x);  // in this order, NaN in either argument shows up
                     return select(l == splat(none), x, high + log1p(exp(low - high)));
                 },
                 L, e);
@@ -205,21 +203,20 @@ inline void additive_weights_row(const additive_step<T>& step, std::size_t b, T*
 
 }  // namespace detail
 
-/// The forward step: see the head of this file. Writes scores e [B,T] and weights α [B,T] (0 behind the length),
-/// context c [B,D], and next_history L' [B,T] (-inf behind the length; temporal only, may be nullptr).
+/// The forward step: see the head of this file. Writes scores e [B,T] and weights α [B,T] (0 beyond the length),
+/// context c [B,D], and next_history L' [B,T] (-inf beyond the length; temporal only, may be nullptr).
 template <class T>
 void additive_forward(const additive_step<T>& step, T* scores, T* weights, T* context, T* next_history)
 {
     const std::size_t T_ = step.positions, A = step.alignment, D = step.width;
     const bool far = detail::values_are_far(step);
-    if (step.sentence != nullptr || step.batch >= 4 * threads()) {
+    if (step.batch >= 4 * threads()) {
         return parallel_for(
             step.batch, detail::rows_a_shard(T_ * (A + D)), [&](std::size_t begin, std::size_t end, std::size_t) {
                 for (std::size_t b = begin; b < end; ++b) {
                     const std::size_t n = detail::length_of(step.lengths, b, T_);
-                    const std::size_t s = step.sentence == nullptr ? b : step.sentence[b];
-                    const T *query = step.query + b * A, *keys = step.keys + s * T_ * A,
-                            *values = step.values + s * T_ * D;
+                    const T *query = step.query + b * A, *keys = step.keys + b * T_ * A,
+                            *values = step.values + b * T_ * D;
                     if (far) {
                         for (std::size_t j = 0; j < n; ++j) {
                             detail::fetch(D, values + j * D);
@@ -233,7 +230,7 @@ void additive_forward(const additive_step<T>& step, T* scores, T* weights, T* co
                 }
             });
     }
-    // Few sentences: their positions are shared out, then the columns of their values.
+    // Few sentences: threads share their positions, then the columns of their values.
     detail::each_position(step.batch, T_, step.lengths, A, [&](std::size_t b, std::size_t j0, std::size_t j1) {
         detail::additive_scores_row(j0, j1, A, step.query + b * A, step.keys + b * T_ * A, step.v, scores + b * T_);
     });
@@ -278,7 +275,7 @@ void additive_backward(const additive_step<T>& step, const T* scores, const T* w
         const std::size_t n = detail::length_of(step.lengths, b, T_), at = b * T_;
         const T *e = scores + at, *w = weights + at;
         T* du = d_scores + at;
-        // In place: dα is not needed any more.
+        // In place: dα is no longer needed.
         detail::long_sum<T> products;
         detail::each_column<T>(0, n, [&](std::size_t j, auto get, auto) { products.add(get(w + j) * get(du + j)); });
         const vec<T> mean = splat(products.get());
@@ -297,7 +294,7 @@ void additive_backward(const additive_step<T>& step, const T* scores, const T* w
             const vec<T> l = get(L + j), x = get(e + j), g = get(du + j);
             const vec<T> d = dn == nullptr ? vec<T>{} : get(dn + j);
             const vec<T> low = min(x, l), high = max(l, x);
-            // exp(L - L') and exp(e - L') as shares of the two: no difference of large numbers is formed twice.
+            // exp(L - L') and exp(e - L') as shares of the two: no difference of large numbers is computed twice.
             const vec<T> small = exp(low - high), share = splat(T(1)) / (small + T(1));
             const auto first = l == splat(none);
             const auto history_is_greater = l > x;

@@ -9,14 +9,14 @@
 #include <heed/kernels/simd.hpp>
 #include <heed/kernels/softmax.hpp>
 
-/// What the gated recurrent unit of coverage embeddings does beside its matrix products.
+/// The gated recurrent unit of coverage embeddings, without its matrix products.
 ///
 ///     z  = σ(y_z + α w_z + u_z),  r = σ(y_r + α w_r + u_r)        u_z|u_r|u_c = c U
 ///     c̃  = tanh(y_c + α w_c + r ⊙ u_c)
-///     c' = z ⊙ c + (1 - z) ⊙ c̃                Mi et al. 2016 as printed by Sankaran et al. 2016, §4.1 · SPEC V2
+///     c' = z ⊙ c + (1 - z) ⊙ c̃                Mi et al. 2016 as printed by Sankaran et al. 2016, §4.1 ·
 ///
-/// Not the unit of kernels/gru.hpp: here z keeps the *old* state, and r acts on the product instead of before it.
-/// The backward works z, r and c̃ out again: saving them would cost [B,T,3N] a step.
+/// Unlike the unit of kernels/gru.hpp, z keeps the *old* state, and r acts on the product instead of before it.
+/// The backward recomputes z, r and c̃: saving them would cost [B,T,3N] per step.
 namespace heed::kernels {
 
 template <class T>
@@ -29,7 +29,7 @@ struct coverage_step {
     const T* coverage;                    // [B,T,N] c
 };
 
-/// Where the gradients go; nullptr where nobody wants one.
+/// Destinations of the gradients; nullptr for unwanted ones.
 template <class T>
 struct coverage_adjoints {
     T* word;
@@ -73,19 +73,19 @@ void coverage_update(const coverage_step<T>& step, T* gates, T* next)
                          transform(
                              N, next + i * N,
                              [](vec<T> keep, vec<T> fresh, vec<T> old) {
-                                 return fma(keep, old, (1 - keep) * fresh);  // old and fresh exactly at 1 and 0
+                                 return fma(keep, old, (1 - keep) * fresh);  // exactly old and fresh at 1 and 0
                              },
                              static_cast<const T*>(z), static_cast<const T*>(z + 2 * N), step.coverage + i * N);
                      }
                  });
 }
 
-/// Backward of c' = z ⊙ c + (1 - z) ⊙ c̃, with a_z|a_r|a_c what the gates' functions are applied to:
+/// Backward of c' = z ⊙ c + (1 - z) ⊙ c̃, where a_z|a_r|a_c are the arguments of the gates' functions:
 ///
 ///     da_z = dc' ⊙ (c - c̃) ⊙ z (1 - z),   da_c = dc' ⊙ (1 - z) ⊙ (1 - c̃²),   da_r = da_c ⊙ u_c ⊙ r (1 - r)
 ///     dc += dc' ⊙ z,   du += da_z|da_r|da_c ⊙ r,   dy += Σ_j da,   dα_j += w · da,   dw += Σ_j α_j da
 ///
-/// scratch [B,9N]. Each row of the batch sums up its own dw; they are added in the order of the rows.
+/// scratch [B,9N]. Each row of the batch sums its own dw; these are added in the order of the rows.
 template <class T>
 void coverage_update_backward(const coverage_step<T>& step, const T* d_next, const coverage_adjoints<T>& into,
                               T* scratch)

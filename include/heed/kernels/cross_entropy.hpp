@@ -9,11 +9,10 @@
 #include <heed/kernels/simd.hpp>
 #include <heed/kernels/softmax.hpp>
 
-/// Cross-entropy of a softmax over the vocabulary against one target word a row, and its gradient in the same call.
+/// Cross-entropy of a softmax over the vocabulary against one target word per row, and its gradient in the same call.
 ///
-///     loss = log Σ_i exp(x_i) - Σ_i q_i x_i,    dx = (softmax(x) - q) · weight       SPEC T1
-///     q = (1 - ε) onehot(target) + ε / V                                             ε = 0 unless smoothing is asked
-///     for
+///     loss = log Σ_i exp(x_i) - Σ_i q_i x_i,    dx = (softmax(x) - q) · weight
+///     q = (1 - ε) onehot(target) + ε / V                                             ε: label smoothing, 0 for none
 ///
 /// Rows of weight 0 (padding) are never read, cost nothing and have gradient 0.
 namespace heed::kernels {
@@ -63,8 +62,7 @@ inline double cross_entropy(std::size_t rows, std::size_t vocabulary, const T* l
                 if (dx != nullptr) zero(dx, vocabulary);
                 continue;
             }
-            if (bias !=
-                nullptr) {  // here the row comes into the cache anyway; a pass of its own would cost one through memory
+            if (bias != nullptr) {  // here the row enters the cache anyway; a separate pass would go through memory
                 simd::transform(
                     vocabulary, dx, [](auto x, auto b) { return x + b; }, logits + r * vocabulary, bias);
             }
@@ -81,7 +79,7 @@ inline double cross_entropy(std::size_t rows, std::size_t vocabulary, const T* l
 
 }  // namespace detail
 
-/// Writes each row's loss in nats (losses [R], not weighted; 0 where the weight is 0); returns Σ_r weight_r loss_r.
+/// Writes each row's loss in nats (losses [R], not weighted; 0 if the weight is 0). Returns Σ_r weight_r loss_r.
 ///
 /// logits [R,V], biases included; targets [R], each below V; weights [R], or nullptr: 1 for every row.
 template <class T, class Index>
@@ -92,7 +90,7 @@ double cross_entropy(std::size_t rows, std::size_t vocabulary, const T* logits, 
                                  static_cast<T*>(nullptr));
 }
 
-/// The gradient of Σ_r weight_r loss_r by the logits into `gradient` [R,V]. losses [R] as above.
+/// Writes the gradient of Σ_r weight_r loss_r with respect to the logits into `gradient` [R,V]. losses [R] as above.
 template <class T, class Index>
 void cross_entropy_gradient(std::size_t rows, std::size_t vocabulary, const T* logits, const Index* targets,
                             const T* weights, T smoothing, T* losses, T* gradient)
@@ -100,8 +98,8 @@ void cross_entropy_gradient(std::size_t rows, std::size_t vocabulary, const T* l
     detail::cross_entropy(rows, vocabulary, logits, targets, weights, smoothing, losses, gradient);
 }
 
-/// As `cross_entropy`, and the logits are replaced by the gradient of Σ_r weight_r loss_r. With a bias [V] given, the
-/// logits are taken to be without it.
+/// Like `cross_entropy`, but replaces the logits by the gradient of Σ_r weight_r loss_r. If a bias [V] is given, the
+/// logits do not include it.
 template <class T, class Index>
 double cross_entropy_in_place(std::size_t rows, std::size_t vocabulary, T* logits, const Index* targets,
                               const T* weights, T smoothing, T* losses, const T* bias = nullptr)

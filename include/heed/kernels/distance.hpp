@@ -8,7 +8,7 @@
 /// Differences of two rows of memory.
 namespace heed::kernels {
 
-/// Σ_i (a_i - b_i)². Of the differences themselves: |a|² + |b|² - 2ab would lose everything where a is near b.
+/// Σ_i (a_i - b_i)², summed from the differences: |a|² + |b|² - 2ab would lose all precision where a is near b.
 template <class T>
 T squared_distance(std::size_t n, const T* a, const T* b)
 {

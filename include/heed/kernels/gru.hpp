@@ -7,15 +7,16 @@
 #include <heed/kernels/simd.hpp>
 #include <heed/kernels/softmax.hpp>
 
-/// What a gated recurrent unit does between its matrix products.
+/// A gated recurrent unit, without its matrix products.
 ///
 ///     z  = σ(x_z + u_z),  r = σ(x_r + u_r)        u_z|u_r = h U_zr
 ///     h̃  = tanh(x_h + u_h)                        u_h = (r ⊙ h) U_h
-///     h' = (1 - z) ⊙ h + z ⊙ h̃                    Bahdanau et al. 2015, A.1.1 · SPEC E4
+///     h' = (1 - z) ⊙ h + z ⊙ h̃                    Bahdanau et al. 2015, A.1.1 ·
 ///
 /// z is the candidate's share. Cho et al. 2014 and much code have z and 1 - z the other way round (docs/gru.md).
-/// One step is: product, `gru_gates`, product, `gru_blend`; back: `gru_blend_backward`, product, `gru_gates_backward`,
-/// product. Rows whose sentence is over (step >= length) keep their state and hand its gradient on untouched.
+/// One step is: product, `gru_gates`, product, `gru_blend`; backward: `gru_blend_backward`, product,
+/// `gru_gates_backward`, product. Rows whose sentence has ended (step >= length) keep their state and pass its gradient
+/// on unchanged.
 namespace heed::kernels {
 
 template <class T>
@@ -25,7 +26,7 @@ struct gru_step {
     std::size_t input_stride;              // elements from one row of inputs to the next: 3H, or more in a slice
     const T* hidden;                       // [B,H] h
     const std::size_t* lengths = nullptr;  // [B] or nullptr: no sentence ends
-    std::size_t step = 0;                  // a row is over when step >= its length
+    std::size_t step = 0;                  // a row has ended if step >= its length
 };
 
 namespace detail {
@@ -44,7 +45,7 @@ inline void each_gru_row(const gru_step<T>& step, F&& f)
 }  // namespace detail
 
 /// z and r (into saved [B,3H], parts 0 and 1) and r ⊙ h (reset_hidden [B,H]) from u_z|u_r (recurrent [B,2H]).
-/// Rows that are over: r ⊙ h = 0, and nothing is saved.
+/// Rows that have ended: r ⊙ h = 0, and nothing is saved.
 template <class T>
 void gru_gates(const gru_step<T>& step, const T* recurrent, T* saved, T* reset_hidden)
 {
@@ -88,8 +89,8 @@ void gru_blend(const gru_step<T>& step, const T* recurrent, T* saved, T* next)
 /// Backward of h̃ = tanh(a_h), h' = (1 - z) ⊙ h + z ⊙ h̃, z = σ(a_z), where a = x + u:
 ///     da_z = dh' ⊙ (h̃ - h) ⊙ z (1 - z),   da_h = dh' ⊙ z ⊙ (1 - h̃²),   dh += dh' ⊙ (1 - z).
 ///
-/// d_sums holds da_z|da_r|da_h, rows `sum_stride` apart: the gradient of x and of u alike. Parts 0 and 2 are written
-/// (not added to); rows that are over get 0 there, and dh += dh'.
+/// d_sums holds da_z|da_r|da_h, rows `sum_stride` apart: the gradient of both x and u. Parts 0 and 2 are written (not
+/// added to); rows that have ended get 0 there, and dh += dh'.
 template <class T>
 void gru_blend_backward(const gru_step<T>& step, const T* saved, const T* d_next, T* d_sums, std::size_t sum_stride,
                         T* d_hidden)
@@ -128,7 +129,7 @@ void gru_blend_backward(const gru_step<T>& step, const T* saved, const T* d_next
 
 /// Backward of r = σ(a_r) and r ⊙ h:   da_r = d(rh) ⊙ h ⊙ r (1 - r),   dh += d(rh) ⊙ r.
 ///
-/// Writes part 1 of d_sums (0 for rows that are over).
+/// Writes part 1 of d_sums (0 for rows that have ended).
 template <class T>
 void gru_gates_backward(const gru_step<T>& step, const T* saved, const T* d_reset_hidden, T* d_sums,
                         std::size_t sum_stride, T* d_hidden)

@@ -11,12 +11,12 @@
 
 #include <heed/kernels/simd.hpp>
 
-/// The few greatest of many numbers that come by once.
+/// The few greatest of many numbers, in one pass.
 namespace heed::kernels {
 
 namespace detail {
 
-/// v, moved on by one lane; into the first comes the last lane of `before`.
+/// v, shifted up by one lane; the first lane becomes the last lane of `before`.
 template <class V, std::size_t... i>
 HEED_SIMD_INLINE V moved_on(V before, V v, std::index_sequence<i...>)
 {
@@ -30,7 +30,7 @@ HEED_SIMD_INLINE bool any_above(simd::vec<T> v, T bound)
     return simd::any(~(v <= simd::splat(bound)));
 }
 
-/// f(i) for the places i in these registers where a number exceeds the bound.
+/// f(i) for each place i in these registers whose number exceeds the bound.
 template <class T, std::size_t n, class F>
 HEED_SIMD_INLINE void each_above(const simd::vec<T> (&x)[n], T bound, F&& f)
 {
@@ -54,9 +54,9 @@ HEED_SIMD_INLINE void each_above(const simd::vec<T> (&x)[n], T bound, F&& f)
 
 }  // namespace detail
 
-/// The `most` greatest in order, and where each was; of equal ones, the one that came first. They stay in whole
-/// registers, into which a newcomer is put without a branch: where it belongs is as good as random, and a branch that
-/// is guessed wrong costs more than the comparisons.
+/// The `most` greatest in order, with their places; of equal ones, the earlier one first. They stay in whole registers,
+/// into which a new number is inserted without a branch: its rank is as good as random, and a mispredicted branch costs
+/// more than the comparisons.
 template <class T>
 class leaders {
 public:
@@ -70,14 +70,14 @@ public:
         bound_ = most == 0 ? -lowest : lowest;
     }
 
-    /// What a number must exceed to get among them.
+    /// The bound that a number must exceed to be inserted.
     T bound() const { return bound_; }
-    /// How many there are: `most`, or as many as came by and exceeded -inf.
+    /// Their count: `most`, or the count of numbers above -inf so far if that is less.
     std::size_t size() const { return count_; }
     T value(std::size_t k) const { return values_[k]; }
     std::uint32_t place(std::size_t k) const { return static_cast<std::uint32_t>(places_[k]); }
 
-    /// A number that exceeds the bound.
+    /// Inserts a number that exceeds the bound.
     void insert(T value, std::uint32_t place)
     {
         using namespace simd;

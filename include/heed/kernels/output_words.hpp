@@ -13,17 +13,17 @@
 #include <heed/kernels/panels.hpp>
 #include <heed/kernels/top_words.hpp>
 
-/// The output layer and what a search wants of it in one: x = t W + b is looked at tile by tile while it is in
-/// registers and first cache, and never written down.
+/// The output layer together with a search's selection of words: x = t W + b is scanned tile by tile while it is in
+/// registers and first-level cache, and never stored.
 namespace heed::kernels {
 
 namespace detail {
 
-/// What is known of a row after some of its columns.
+/// The state of a row after some of its columns.
 template <class T>
 struct row_so_far {
-    // Exponentials are taken against the maximum of the first tile, and against a new one only where a logit exceeds
-    // it by so much that the sum could overflow: a running maximum would cost an exponential more for every four.
+    // Exponentials are relative to the maximum of the first tile, and to a new one only if a logit exceeds it by so
+    // much that the sum could overflow: a running maximum would cost one more exponential for every four.
     static constexpr T room = sizeof(T) == 4 ? T(40) : T(300);
 
     simd::vec<T> sum{};
@@ -47,7 +47,7 @@ struct row_so_far {
         unrolled<n>([&](auto i) { x[i] = load(tile + i * lanes<T>) + load(bias + i * lanes<T>); });
         vec<T> top = x[0];
         unrolled<n>([&](auto i) { top = max(x[i], top); });
-        // Few tiles have anything above the bound once the first ones are through.
+        // After the first tiles, few have anything above the bound.
         if (any_above(top, std::min(found.bound(), shift + room))) {
             const T greatest = max(top);
             if (greatest > shift + room) {
@@ -65,7 +65,7 @@ struct row_so_far {
         sum += part;
     }
 
-    /// What was found among later columns.
+    /// Merges the state of later columns.
     void add(const row_so_far& later)
     {
         const T greatest = std::max(shift, later.shift);
@@ -84,7 +84,7 @@ struct row_so_far {
 
 }  // namespace detail
 
-/// log_softmax_top of t W + b: t [R,K]; `bias` [panels · width], -inf behind the last column.
+/// log_softmax_top of t W + b: t [R,K]; `bias` [panels · width], -inf past the last column.
 template <class T>
 void output_words(std::size_t rows, const T* t, const panels<T>& W, const T* bias, const top_words<T>& wanted)
 {
@@ -126,7 +126,7 @@ void output_words(std::size_t rows, const T* t, const panels<T>& W, const T* bia
     };
     constexpr std::size_t worth_sharing = std::size_t{1} << 18;
     if (threads() > 1 && rows <= block * (2 * threads() - 1)) {
-        // Few rows: what counts is reading W, and each thread reads a part of it.
+        // Few rows: reading W dominates, and each thread reads a part of it.
         row* const states = begun(threads() * rows);
         parallel_for(
             W.count(), worth_sharing / (K * width * rows + 1) + 1,

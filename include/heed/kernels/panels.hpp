@@ -9,17 +9,17 @@
 #include <heed/core/parallel.hpp>
 #include <heed/kernels/simd.hpp>
 
-/// A matrix laid out once for many products with few rows each, as a decoder's weights are used step after step.
+/// A matrix that is laid out once for many products with few rows each, like a decoder's weights in each step.
 namespace heed::kernels {
 
-/// W [K,N] in panels of some columns: [N/width][K][width], zeros behind the last column. A product walks through a
-/// panel from its first number to its last; a BLAS would lay W out so in every call.
+/// W [K,N] in panels of some columns: [N/width][K][width], zeros past the last column. A product reads a panel from its
+/// first number to its last; a BLAS would lay W out like this in every call.
 template <class T>
 class panels {
 public:
     static constexpr std::size_t registers = simd::register_bytes == 64 ? 4 : 2;  // of a row of a panel
     static constexpr std::size_t width = registers * simd::lanes<T>;
-    static constexpr std::size_t most_rows = 6;  // a product's rows at once: with their sums, the registers are full
+    static constexpr std::size_t most_rows = 6;  // rows of one product: their sums fill the registers
 
     panels() = default;
 
@@ -89,7 +89,7 @@ public:
     void multiply(std::size_t rows, const T* x, std::size_t x_stride, T* y, std::size_t y_stride, bool add) const
     {
         const std::size_t blocks = (rows + most_rows - 1) / most_rows;
-        // Few rows: threads share out the panels; many: the rows, so that each reads its own.
+        // Few rows: threads share the panels. Many: they share the rows, so that each reads its own.
         const bool by_panel = blocks < 2 * threads();
         parallel_for(by_panel ? count() : blocks,
                      (std::size_t{1} << 18) / (K_ * width * (by_panel ? rows : N_ / width + 1) + 1) + 1,

@@ -11,18 +11,17 @@
 #include <heed/kernels/softmax.hpp>
 #include <heed/kernels/weighted_sum.hpp>
 
-/// One step of attention with a weight for every dimension of every annotation.
+/// One step of attention with one weight per dimension of each annotation.
 ///
-///     e_t = tanh(q + k_t) V,   α^d = softmax over t of e^d,   c = Σ_t α_t ⊙ h_t         SPEC SC8, N2, C2
-///                                                              Choi, Cho, Bengio 2018, eq. 7 to 9
+///     e_t = tanh(q + k_t) V,   α^d = softmax over t of e^d,   c = Σ_t α_t ⊙ h_t         Choi et al. 2018, eq. 7-9
 ///
-/// q = W s and k_t = U h_t come projected. The product with V is nearly all of the work: the real positions of whole
-/// sentences are packed into blocks of some thousand rows, so that BLAS runs at its full speed, and softmax and sum go
-/// over a block's scores while they are in cache. Nothing of size [B,T,D] is kept for the backward, which computes tanh
-/// and scores again, block by block: memory does not grow with the number of decoder steps.
+/// q = W s and k_t = U h_t are already projected. The product with V is nearly all of the work: the real positions of
+/// whole sentences are packed into blocks of some thousand rows, so that BLAS runs at full speed, and softmax and sum
+/// read a block's scores while they are in cache. Nothing of size [B,T,D] is kept for the backward, which recomputes
+/// tanh and scores block by block: memory does not grow with the number of decoder steps.
 ///
-/// Padding is neither read nor multiplied. Which kernel BLAS takes may depend on the number of rows: a sentence alone
-/// and in a batch agree to rounding, while everything but the products is the same bit for bit.
+/// Padding is neither read nor multiplied. BLAS may choose its kernel by the number of rows: a sentence alone and in a
+/// batch agree to rounding, while everything but the products is the same bit for bit.
 namespace heed::kernels {
 
 template <class T>
@@ -37,7 +36,7 @@ struct per_dimension_step {
 
 namespace detail {
 
-/// Far fewer rows, and the product runs under the speed of BLAS, which packs V anew for every block; more rows only
+/// With far fewer rows the product is slower than BLAS can be, since BLAS packs V anew for every block; more rows only
 /// push each other out of the cache. (600 to 2000 measure the same on Zen 5.)
 inline constexpr std::size_t block_rows = 1000;
 
@@ -76,7 +75,7 @@ inline std::size_t packed_row(const per_dimension_step<T>& step, std::size_t b0,
     return row;
 }
 
-/// t = tanh(q + k), the real positions of sentences [b0, b1) one behind the other.   [rows,A]
+/// t = tanh(q + k) [rows,A], the real positions of sentences [b0, b1) one after the other.
 template <class T>
 inline void pack_tanh(const per_dimension_step<T>& step, std::size_t b0, std::size_t b1, std::size_t rows, T* t)
 {
@@ -96,15 +95,15 @@ inline void pack_tanh(const per_dimension_step<T>& step, std::size_t b0, std::si
     });
 }
 
-/// f(b, first packed row, length, d0, d1) over the sentences of a block and pieces of their columns: so many columns
-/// that `streams` arrays of them stay in the second-level cache from one pass to the next.
+/// f(b, first packed row, length, d0, d1) over the sentences of a block and pieces of their columns. A piece has as
+/// many columns as let `streams` arrays of them stay in the second-level cache from one pass to the next.
 template <class T, class F>
 inline void each_piece(const per_dimension_step<T>& step, std::size_t b0, std::size_t b1, std::size_t streams, F&& f)
 {
     constexpr std::size_t cache = 512 * 1024, least = 64;
     const std::size_t D = step.width;
     std::size_t columns = cache / (sizeof(T) * streams * (step.positions + 1));
-    const std::size_t share = D * (b1 - b0) / (4 * threads());  // small batches: still some pieces for every thread
+    const std::size_t share = D * (b1 - b0) / (4 * threads());  // small batches: still some pieces for each thread
     if (threads() > 1 && columns > share) columns = share;
     columns = columns < least ? least : columns - columns % least;
     const std::size_t pieces = (D + columns - 1) / columns;
@@ -119,7 +118,7 @@ inline void each_piece(const per_dimension_step<T>& step, std::size_t b0, std::s
     });
 }
 
-/// Columns [d0, d1) of one sentence: max, 1 / Σ exp and context, and the weights if they are wanted.
+/// Columns [d0, d1) of one sentence: max, 1 / Σ exp and context, and the weights if wanted.
 template <class T>
 inline void per_dimension_piece(std::size_t n, std::size_t width, const T* scores, const T* values, std::size_t d0,
                                 std::size_t d1, T* top, T* scale, T* context, T* weights)
@@ -141,7 +140,7 @@ inline void per_dimension_piece(std::size_t n, std::size_t width, const T* score
     };
     const auto summed = [&](auto count, std::size_t t) {
         constexpr std::size_t rows = decltype(count)::value;
-        const bool more = t + 2 * rows <= n;  // these values come from far away: ask for the next ones early
+        const bool more = t + 2 * rows <= n;  // these values come from main memory: prefetch the next ones
         each_column<T>(d0, d1, [&](std::size_t d, auto get, auto put) {
             const vec<T> m = get(top + d);
             vec<T> c = get(context + d), part[rows];
@@ -163,7 +162,7 @@ inline void per_dimension_piece(std::size_t n, std::size_t width, const T* score
         for (; t < n; ++t) pass(single{}, t);
     };
     all(highest);
-    // A column of nothing but -inf: exp(-inf - 0) and not exp(-inf - -inf).
+    // A column of nothing but -inf: exp(-inf - 0), not exp(-inf - -inf).
     each_column<T>(d0, d1, [&](std::size_t d, auto get, auto put) {
         const vec<T> m = get(top + d);
         put(top + d, select(m == splat(lowest), vec<T>{}, m));
@@ -190,7 +189,7 @@ inline void per_dimension_piece_backward(std::size_t n, std::size_t width, T* sc
                                          const T* d_weights, T* d_values, T* mean)
 {
     using namespace simd;
-    // dα = dc ⊙ h + what comes in for the weights themselves
+    // dα = dc ⊙ h + the incoming gradient of the weights
     const auto of_weight = [=](std::size_t at, std::size_t d, auto get) {
         vec<T> g = d_weights == nullptr ? vec<T>{} : get(d_weights + at);
         if (d_context != nullptr) g = fma(get(d_context + d), get(values + at), g);
@@ -228,9 +227,9 @@ std::size_t per_dimension_scratch(const per_dimension_step<T>& step)
 
 /// The forward step: see the head of this file.
 ///
-/// Writes context c [B,D]; weights α [B,T,D] (0 behind the length), unless nullptr; and normalizer [B,2,D], which the
-/// backward needs: max_t e_t and 1 / Σ_t exp(e_t - max). One number, max + log Σ, would not do: beside a score of 1e4
-/// a float has no room for the logarithm. A sentence without positions gets context, weights and normalizer 0.
+/// Writes context c [B,D]; weights α [B,T,D] (0 beyond the length), unless nullptr; and normalizer [B,2,D], which the
+/// backward needs: max_t e_t and 1 / Σ_t exp(e_t - max). One number, max + log Σ, is not enough: added to a score of
+/// 1e4, the logarithm is lost in float. A sentence without positions gets context, weights and normalizer 0.
 template <class T>
 void per_dimension_forward(const per_dimension_step<T>& step, T* weights, T* context, T* normalizer, T* workspace)
 {
@@ -258,7 +257,7 @@ std::size_t per_dimension_backward_scratch(const per_dimension_step<T>& step)
     return detail::largest_block(step) * (2 * step.alignment + step.width) + step.batch * step.width;
 }
 
-/// Backward of the step in the head of this file, from its normalizer; with t = tanh(q + k) and e computed again:
+/// Backward of the step in the head of this file, from its normalizer; with t = tanh(q + k) and e recomputed:
 ///
 ///     dα_t += dc ⊙ h_t,   dh_t += α_t ⊙ dc               of c = Σ_t α_t ⊙ h_t
 ///     de_t  = α_t ⊙ (dα_t - Σ_k α_k ⊙ dα_k)              of α^d = softmax over t of e^d

@@ -26,6 +26,24 @@ HEED_SIMD_INLINE T dot(std::size_t n, const T* a, const T* b)
     return simd::sum((s0 + s1) + (s2 + s3));
 }
 
+/// Σ_i x_i, in four partial sums of registers.
+template <class T>
+HEED_SIMD_INLINE T sum_of(std::size_t n, const T* x)
+{
+    constexpr std::size_t L = simd::lanes<T>;
+    simd::vec<T> s0{}, s1{}, s2{}, s3{};
+    std::size_t i = 0;
+    for (; i + 4 * L <= n; i += 4 * L) {
+        s0 += simd::load(x + i);
+        s1 += simd::load(x + i + L);
+        s2 += simd::load(x + i + 2 * L);
+        s3 += simd::load(x + i + 3 * L);
+    }
+    for (; i + L <= n; i += L) s0 += simd::load(x + i);
+    if (i < n) s1 += simd::load(x + i, n - i);
+    return simd::sum((s0 + s1) + (s2 + s3));
+}
+
 /// y += factor · x.
 template <class T>
 void add_scaled(std::size_t n, T* y, T factor, const T* x)
@@ -33,6 +51,14 @@ void add_scaled(std::size_t n, T* y, T factor, const T* x)
     const simd::vec<T> f = simd::splat<T>(factor);
     simd::transform(
         n, y, [f](auto sum, auto v) { return simd::fma(f, v, sum); }, static_cast<const T*>(y), x);
+}
+
+/// y += c.
+template <class T>
+void add_constant(std::size_t n, T* y, T c)
+{
+    simd::transform(
+        n, y, [c](auto sum) { return sum + c; }, static_cast<const T*>(y));
 }
 
 /// y += x.

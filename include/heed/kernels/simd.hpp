@@ -11,8 +11,8 @@
 #include <heed/core/ieee.hpp>
 #include <heed/core/parallel.hpp>
 
-// Which intrinsics kernels use: those of the compiler's target, or none with HEED_SIMD_PORTABLE, which compiles what
-// other processors than x86 get.
+// Kernels use the intrinsics of the compiler's target, or none with HEED_SIMD_PORTABLE, which compiles the code for
+// processors other than x86.
 #if !defined(HEED_SIMD_PORTABLE) && defined(__SSE2__)
 #include <immintrin.h>
 #if defined(__AVX512F__)
@@ -24,14 +24,13 @@
 #endif
 #endif
 
-/// One register of floats or doubles, as wide as the compiler's target has them, and the functions that kernels need of
-/// it.
+/// One register of floats or doubles, as wide as the compiler's target has them, and its functions for kernels.
 ///
-/// Built on the vector extensions that g++ and clang share, so `+ - * /` and comparisons are simply written; a
-/// comparison gives a mask for `select`. Intrinsics appear only where the extensions have no word for an instruction.
-/// The results of one element never depend on its place in the register. Where the compiler may
-/// reassociate (-ffast-math -fno-finite-math-only), results are the same to rounding, but a zero may lose its sign; and
-/// g++ then links start-up code that makes the processor treat subnormal numbers as 0.
+/// Built on the vector extensions that g++ and clang share, so that `+ - * /` and comparisons work as usual; a
+/// comparison returns a mask for `select`. Intrinsics appear only where the extensions cannot express an instruction.
+/// The results of one element never depend on its place in the register. If the compiler may reassociate (-ffast-math
+/// -fno-finite-math-only), results agree to rounding, but a zero may lose its sign; and g++ then links start-up code
+/// that makes the processor treat subnormal numbers as 0.
 namespace heed::simd {
 
 #if defined(HEED_SIMD_AVX512)
@@ -70,7 +69,7 @@ struct register_of<double> {
 
 template <class T>
 using vec = typename detail::register_of<T>::type;
-/// What a comparison of two vec<T> gives: all bits of a lane set where it holds.
+/// The result of comparing two vec<T>: all bits of a lane are set where the comparison holds.
 template <class T>
 using mask = typename detail::register_of<T>::integer;
 
@@ -96,7 +95,7 @@ HEED_SIMD_INLINE void store(T* y, std::type_identity_t<vec<T>> v)
     std::memcpy(y, &v, sizeof v);
 }
 
-/// The first `count` < lanes elements; the rest is zero and its memory is not touched.
+/// The first `count` < lanes elements; the rest is zero, and its memory is not touched.
 template <class T>
 HEED_SIMD_INLINE vec<T> load(const T* x, std::size_t count)
 {
@@ -129,14 +128,14 @@ HEED_SIMD_INLINE void store(T* y, std::type_identity_t<vec<T>> v, std::size_t co
 #endif
 }
 
-/// a where the mask holds, b elsewhere: chosen, not computed, so that NaN in the other one does not matter.
+/// a where the mask holds, b elsewhere: selected, not computed, so that NaN in the other one does not matter.
 template <class M, class V>
 HEED_SIMD_INLINE V select(M mask, V a, V b)
 {
     return mask ? a : b;
 }
 
-/// x, computed as written, even where the compiler may reassociate: as_written(x + c) - c is x, rounded. Costs nothing.
+/// x, computed as written, even if the compiler may reassociate: as_written(x + c) - c is x, rounded. Costs nothing.
 template <class V>
 HEED_SIMD_INLINE V as_written(V x)
 {
@@ -158,11 +157,11 @@ HEED_SIMD_INLINE mask<float> bits_of(vec<float> x) { return reinterpret_cast<mas
 HEED_SIMD_INLINE mask<double> bits_of(vec<double> x) { return reinterpret_cast<mask<double>>(x); }
 
 #if defined(HEED_SIMD_AVX512)
-// The plain forms of these intrinsics start from an undefined register, which g++ 12 warns about: hence maskz with all
+// The plain forms of these intrinsics start from an undefined register, which g++ 12 warns about; hence maskz with all
 // lanes.
 #define HEED_SIMD_ALL16 static_cast<__mmask16>(0xFFFF)
 #define HEED_SIMD_ALL8 static_cast<__mmask8>(0xFF)
-/// a > b ? a : b, so b where one of them is NaN.
+/// a > b ? a : b, so b if one of them is NaN.
 HEED_SIMD_INLINE vec<float> max(vec<float> a, vec<float> b) { return _mm512_maskz_max_ps(HEED_SIMD_ALL16, a, b); }
 HEED_SIMD_INLINE vec<double> max(vec<double> a, vec<double> b) { return _mm512_maskz_max_pd(HEED_SIMD_ALL8, a, b); }
 HEED_SIMD_INLINE vec<float> min(vec<float> a, vec<float> b) { return _mm512_maskz_min_ps(HEED_SIMD_ALL16, a, b); }
@@ -249,7 +248,7 @@ struct real;
 template <>
 struct real<float> {
     static constexpr int mantissa = 23, bias = 127;
-    // exp is 0 below `lowest` and inf above `highest`, with room for an error in the last place
+    // exp is 0 below `lowest` and inf above `highest`, with a margin for an error in the last place
     static constexpr double lowest = -105, highest = 89, tanh_one = 10;
     static constexpr double ln2_high = 0.693359375, ln2_low = -2.12194440054690583e-4;  // n * ln2_high is exact
     static constexpr double round = 12582912.0;  // 1.5 * 2^23: adding it leaves no room for a fraction
@@ -303,7 +302,7 @@ HEED_SIMD_INLINE vec<T> exp_tail(vec<T> r)
 template <class T>
 HEED_SIMD_INLINE vec<T> exp(vec<T> x)
 {
-    // In this order NaN comes through.
+    // In this order NaN propagates.
     x = min(splats<T>(real<T>::highest), max(splats<T>(real<T>::lowest), x));
     const reduced<T> part = reduce<T>(x);
     const vec<T> y = fma(part.r * part.r, exp_tail<T>(part.r), part.r) + T(1);
@@ -314,14 +313,14 @@ HEED_SIMD_INLINE vec<T> exp(vec<T> x)
         return _mm512_maskz_scalef_pd(HEED_SIMD_ALL8, y, part.n);
     }
 #else
-    // Two steps, because 2^n itself may be no normal number.
+    // Two steps, because 2^n itself may not be a normal number.
     const mask<T> half = part.integer >> 1;
     return as_written(y * power_of_two<T>(half)) * power_of_two<T>(part.integer - half);
 #endif
 }
 
-/// Float: tanh |x| = |x| P(x²) / Q(x²), minimax (2.1e-8) up to 9; from there it grows past 1, where it is cut off.
-/// Double, and where the rounding of unfused products would be too much: with E = exp(2|x|) - 1,
+/// Float: tanh |x| = |x| P(x²) / Q(x²), minimax (2.1e-8) up to 9; beyond, it grows past 1, where it is cut off.
+/// Double, and float where the rounding of unfused products would be too much: with E = exp(2|x|) - 1,
 /// tanh |x| = E / (E + 2), which keeps its accuracy near 0.
 template <class T>
 HEED_SIMD_INLINE vec<T> tanh(vec<T> x)
@@ -390,7 +389,7 @@ HEED_SIMD_INLINE vec<double> tanh(vec<double> x) { return detail::tanh<double>(x
 HEED_SIMD_INLINE vec<float> log(vec<float> x) { return detail::log<float>(x); }
 HEED_SIMD_INLINE vec<double> log(vec<double> x) { return detail::log<double>(x); }
 
-/// ln(1 + x) for x >= 0, inf included, accurate near 0 as well; NaN for NaN.
+/// ln(1 + x) for x >= 0, inf included; also accurate near 0; NaN for NaN.
 template <class V>
 HEED_SIMD_INLINE V log1p(V x)
 {
@@ -419,7 +418,7 @@ struct greater {
 };
 }  // namespace detail
 
-/// The sum of the lanes, and the greatest where none is NaN (which lane a NaN hides depends on the width), folded in
+/// The sum of the lanes, and the greatest if none is NaN (which lane a NaN hides depends on the width), folded in
 /// halves.
 HEED_SIMD_INLINE float sum(vec<float> v) { return detail::fold<float, register_bytes>(v, detail::add{}); }
 HEED_SIMD_INLINE double sum(vec<double> v) { return detail::fold<double, register_bytes>(v, detail::add{}); }
@@ -443,7 +442,7 @@ HEED_SIMD_INLINE bool any(M m)
 #endif
 }
 
-/// v in the first `count` lanes, `rest` behind them.
+/// v in the first `count` lanes, `rest` in the others.
 template <class T>
 HEED_SIMD_INLINE vec<T> fill_behind(std::type_identity_t<vec<T>> v, std::size_t count, T rest)
 {
@@ -453,9 +452,8 @@ HEED_SIMD_INLINE vec<T> fill_behind(std::type_identity_t<vec<T>> v, std::size_t 
     return select(lane < limit, static_cast<vec<T>>(v), splat(rest));
 }
 
-/// f(0), f(1), … f(count - 1), written out: g++ leaves a loop over rows inside a loop over columns rolled, and from
-/// DRAM that runs at half the speed (one load instruction then reads all rows, which may be what spoils the
-/// prefetching).
+/// f(0), f(1), … f(count - 1), unrolled: g++ does not unroll a loop over rows inside a loop over columns, which from
+/// DRAM runs at half the speed (one load instruction then reads all rows, which may defeat prefetching).
 template <std::size_t count, class F>
 HEED_SIMD_INLINE void unrolled(F&& f)
 {
@@ -475,7 +473,7 @@ inline void transform(std::size_t n, T* y, F&& f, const X*... x)
     if (i < n) store(y + i, f(load(x + i, n - i)...), n - i);
 }
 
-/// transform, shared out over heed's threads where that pays (64 K elements and more).
+/// transform, shared among heed's threads if that pays (64 K elements and more).
 template <class T, class F, class... X>
 inline void parallel_transform(std::size_t n, T* y, F&& f, const X*... x)
 {

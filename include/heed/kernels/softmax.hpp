@@ -7,15 +7,20 @@
 #include <heed/core/parallel.hpp>
 #include <heed/kernels/simd.hpp>
 
-/// Softmax over the positions of each sentence of a batch, one weight a position [B,T] or one a dimension [B,T,D].
+/// Softmax over the positions of each sentence of a batch, one weight per position [B,T] or per dimension [B,T,D].
 ///
-/// `lengths` [B] counts the real positions of each row (nullptr: all T). What lies behind them is never read and gets
-/// weight 0. A row with no position, or with nothing but scores of -inf, gets weights 0 everywhere.
+/// `lengths` [B] counts the real positions of each row (nullptr: all T). The padding is never read and gets weight 0. A
+/// row with no position, or with nothing but scores of -inf, gets weights 0 everywhere.
 namespace heed::kernels {
+
+/// Names of the ways in which kernels turn a row of scores into weights. A normalizer that does the same declares it:
+/// `using in_kernels = kernels::softmax_of_row;`.
+struct softmax_of_row {};           // α = softmax(e)
+struct temporal_softmax_of_row {};  // α = softmax(e − L), L' = log(exp L + exp e)
 
 namespace detail {
 
-/// Rows that are worth a thread of their own, for rows of this many elements.
+/// How many rows of this many elements are worth a thread.
 inline std::size_t rows_a_shard(std::size_t elements, std::size_t worth = std::size_t{1} << 15)
 {
     return elements == 0 ? worth : (worth + elements - 1) / elements;
@@ -32,8 +37,8 @@ inline void zero(T* y, std::size_t n)
     for (std::size_t i = 0; i < n; ++i) y[i] = T(0);
 }
 
-/// The greatest of the numbers among them; -inf where there is none. NaN is passed over, since a maximum would keep it
-/// only in some places of a register: the caller's sum is NaN anyway.
+/// The greatest element that is not NaN; -inf if there is none. NaN is skipped, since a maximum would keep it only in
+/// some places of a register; the caller's sum is NaN anyway.
 template <class T>
 inline T max_of(std::size_t n, const T* x)
 {
@@ -46,7 +51,7 @@ inline T max_of(std::size_t n, const T* x)
     return max(top);
 }
 
-/// Sums registers in blocks, and the blocks in double, so that a sum of very many small numbers loses little.
+/// Sums registers in blocks, and the blocks in double, so that a sum of very many small numbers stays accurate.
 template <class T>
 class long_sum {
 public:
@@ -67,7 +72,7 @@ private:
     std::size_t count_ = 0;
 };
 
-/// A row in which no score is above -inf: weights 0, or NaN where a score is NaN.
+/// A row without a score above -inf: weights 0, or NaN where the score is NaN.
 template <class T>
 inline void no_weights(std::size_t n, const T* x, T* y)
 {
@@ -117,7 +122,7 @@ inline void softmax_row_backward(std::size_t n, const T* y, const T* dy, T* dx)
 
 }  // namespace detail
 
-/// α_bj = exp(e_bj) / Σ_k exp(e_bk) over the positions of row b.                      SPEC N1
+/// α_bj = exp(e_bj) / Σ_k exp(e_bk) over the positions of row b.
 ///
 /// scores, weights [B,T]; weights may be scores.
 template <class T>
@@ -166,8 +171,8 @@ HEED_SIMD_INLINE void each_column(std::size_t begin, std::size_t end, F&& f)
     }
 }
 
-/// max_t x_t and Σ_t exp(x_t - max) down one register of columns, in one pass: rows of eight share one correction
-/// of what was summed before.
+/// max_t x_t and Σ_t exp(x_t - max) down one register of columns, in one pass: eight rows share one correction of the
+/// earlier sum.
 template <class T>
 struct column_sums {
     simd::vec<T> top = simd::splat(-std::numeric_limits<T>::infinity()), sum{};
@@ -194,7 +199,7 @@ struct column_sums {
     {
         return simd::select(top == simd::splat(-std::numeric_limits<T>::infinity()), simd::vec<T>{}, top);
     }
-    /// 1 / Σ, and 0 for a column that has nothing.
+    /// 1 / Σ, and 0 for an empty column.
     HEED_SIMD_INLINE simd::vec<T> scale() const
     {
         return simd::select(sum == T(0), simd::vec<T>{}, simd::splat(T(1)) / sum);
@@ -203,7 +208,7 @@ struct column_sums {
 
 }  // namespace detail
 
-/// α_btd = exp(e_btd) / Σ_k exp(e_bkd): one softmax over the positions for every dimension.      SPEC N2
+/// α_btd = exp(e_btd) / Σ_k exp(e_bkd): one softmax over the positions per dimension.
 ///
 /// scores, weights [B,T,D]; weights may be scores.
 template <class T>
@@ -211,7 +216,7 @@ void softmax_per_dimension(std::size_t batch, std::size_t positions, std::size_t
                            const T* scores, T* weights)
 {
     using namespace simd;
-    if (positions == 0) return;  // nor is there any memory to point into
+    if (positions == 0) return;  // there is no memory to point into either
     parallel_for(batch, detail::rows_a_shard(positions * width), [=](std::size_t begin, std::size_t end, std::size_t) {
         for (std::size_t b = begin; b < end; ++b) {
             const std::size_t n = detail::length_of(lengths, b, positions);

@@ -6,17 +6,17 @@
 #include <cstddef>
 #include <limits>
 
-#include <heed/core/arena.hpp>
+#include <heed/core/workspace.hpp>
 #include <heed/kernels/softmax.hpp>
 
-/// Weights of which most are exactly 0: sparsemax (p = 1) and 1.5-entmax (p = 2).
+/// Weights that are mostly exactly 0: sparsemax (p = 1) and 1.5-entmax (p = 2).
 ///
 ///     α_j = max(z_j - τ, 0)^p,  z_j = (e_j - max_k e_k) / p,  τ such that Σ_j α_j = 1
 ///
-/// τ is found exactly. Let z be sorted, greatest first. f_k(x) = Σ_{i<=k} (z_i - x)^p falls until x reaches the mean of
-/// z_1 … z_k; so z_{k+1} is above τ, and has a weight, if and only if the k scores above it leave something for it,
-/// f_k(z_{k+1}) < 1. Once the first one fails, f_k(τ) = 1 is a linear or a quadratic equation. Since z_1 = 0, τ >= -1,
-/// and only scores with z_j > -1 have to be looked at; a heap gives them in order, as many as are asked for.
+/// τ is found exactly. Let z be sorted, greatest first. f_k(x) = Σ_{i<=k} (z_i - x)^p decreases until x reaches the
+/// mean of z_1 … z_k; so z_{k+1} is above τ, and has a weight, if and only if the k scores above it leave some weight
+/// for it, f_k(z_{k+1}) < 1. Once the first one fails, f_k(τ) = 1 is a linear or a quadratic equation. Since z_1 = 0, τ
+/// >= -1, and only scores with z_j > -1 matter; a heap yields as many of them in order as are needed.
 ///
 /// Lengths as in softmax.hpp. -inf gets weight 0; a NaN among the scores shows up in the weights.
 namespace heed::kernels {
@@ -34,7 +34,7 @@ double sparse_threshold(std::size_t n, const T* scores, double top, T* heap)
     }
     if (left == 0) return std::numeric_limits<double>::quiet_NaN();  // the greatest is NaN or infinite
     std::make_heap(heap, heap + left);
-    double count = 0, sum = 0, squares = 0;  // of the z_i that have a weight; in double, where float would lose Σ α = 1
+    double count = 0, sum = 0, squares = 0;  // of the z_i that have a weight; in double, since float would lose Σ α = 1
     for (; left > 0; --left) {
         const double z = (static_cast<double>(heap[0]) - top) / power;
         const double used = power == 1 ? sum - count * z : squares - 2 * z * sum + count * z * z;
@@ -52,7 +52,7 @@ double sparse_threshold(std::size_t n, const T* scores, double top, T* heap)
     }
 }
 
-/// n scores, one behind the other, become weights. y may be x.
+/// Turns n contiguous scores into weights. y may be x.
 template <int power, class T>
 void sparse_column(std::size_t n, const T* x, T* y, T* heap)
 {
@@ -78,7 +78,7 @@ HEED_SIMD_INLINE V sparse_slope(V weight)
 
 }  // namespace detail
 
-/// Sparse weights over the positions of each row, for each of `width` columns by itself.
+/// Sparse weights over the positions of each row, for each of `width` columns separately.
 ///
 /// scores, weights [B,T,width]; weights may be scores.
 template <int power, class T>

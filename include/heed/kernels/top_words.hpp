@@ -9,34 +9,33 @@
 #include <utility>
 #include <vector>
 
-#include <heed/core/arena.hpp>
 #include <heed/core/parallel.hpp>
+#include <heed/core/workspace.hpp>
 #include <heed/kernels/simd.hpp>
 #include <heed/kernels/softmax.hpp>
 
-/// The logarithm of a softmax and its greatest entries, without the softmax: what a search needs of a row of logits.
+/// The greatest log-probabilities of a softmax, without the softmax: all that a search needs from a row of logits.
 ///
-///     log p_w = x_w − log Σ_i exp(x_i)       of the few words w of greatest x_w, and of one word that is asked for
+///     log p_w = x_w − log Σ_i exp(x_i)       for the few words w of greatest x_w, and for one requested word
 ///
-/// A row comes into the cache once. A first look at it there gives its maximum and a bound that the words searched for
-/// must reach; with the second come the sum and the few words above the bound. No log-probability is stored but those
-/// that are returned.
+/// A row is loaded into the cache once. A first pass over it there finds its maximum and a bound that the wanted words
+/// must reach; a second one the sum and the few words above the bound. Only returned log-probabilities are stored.
 namespace heed::kernels {
 
-/// What of each row is wanted, and where it goes.
+/// The wanted results of each row, and their destinations.
 template <class T>
 struct top_words {
     std::size_t most = 0;                 // how many words of each row; at most V
-    const std::uint32_t* also = nullptr;  // [R] a word of each row whose log-probability is wanted in any case, or
-                                          // nullptr. One that is not below V has -inf
-    std::uint32_t* words = nullptr;       // [R,most] the most probable first; of equal ones, the one of lower number
+    const std::uint32_t* also = nullptr;  // [R] a word of each row whose log-probability is always returned, or
+                                          // nullptr. It is -inf for a word not below V
+    std::uint32_t* words = nullptr;       // [R,most] the most probable first; of equal ones, the lower word first
     T* log_p = nullptr;                   // [R,most]
     T* log_p_also = nullptr;              // [R]
 };
 
 namespace detail {
 
-/// f(i) for the places i of a register (of its first `count`) where v reaches the bound.
+/// f(i) for the places i of a register (among its first `count`) where v reaches the bound.
 template <class T, class F>
 HEED_SIMD_INLINE void each_reaching(simd::vec<T> v, T bound, std::size_t count, F&& f)
 {
@@ -60,8 +59,8 @@ HEED_SIMD_INLINE void each_reaching(simd::vec<T> v, T bound, std::size_t count, 
 #endif
 }
 
-/// One row: its words of greatest x_w in order, as pairs (x_w, w), and log Σ_i exp(x_i). With a bias, x = row + bias.
-/// `maxima` is scratch. Returns false where there are not so many numbers that are numbers.
+/// One row: its words of greatest x_w in order, as pairs (x_w, w), their maximum `top`, and Σ_i exp(x_i − top). With a
+/// bias, x = row + bias.
 template <class T>
 class row_search {
 public:
@@ -76,8 +75,7 @@ public:
         };
         constexpr T lowest = -std::numeric_limits<T>::infinity();
         const std::size_t full = V / lanes<T>, rest = V % lanes<T>;
-        // The maxima of enough groups of words, each of words of its own: as many words as there are groups reach the
-        // least of the maxima.
+        // The maxima of enough disjoint groups of words: at least as many words as there are groups reach the least.
         const std::size_t groups = std::min(std::max<std::size_t>((2 * most + lanes<T> - 1) / lanes<T>, 1), full + 1);
         maxima_.resize(groups * lanes<T>);
         top_ = lowest;
@@ -151,7 +149,7 @@ void put_top_words(std::size_t r, std::size_t V, const row_search<T>& search, T 
 {
     constexpr T lowest = -std::numeric_limits<T>::infinity();
     for (std::size_t k = 0; k < wanted.most; ++k) {
-        // A row of NaN has nothing that could be searched for: its words are not below V.
+        // A row of NaN has no words to find: those returned are V.
         const bool there = k < search.words().size();
         wanted.words[r * wanted.most + k] = there ? search.words()[k].second : static_cast<std::uint32_t>(V);
         wanted.log_p[r * wanted.most + k] = there ? search.words()[k].first - log_sum : lowest;
@@ -160,8 +158,8 @@ void put_top_words(std::size_t r, std::size_t V, const row_search<T>& search, T 
 
 }  // namespace detail
 
-/// logits [R,V], without the bias [V] where one is given. Where a row holds less than `most` numbers that are no NaN,
-/// the words missing are V and their log-probabilities -inf.
+/// logits [R,V], without the bias [V] if one is given. If fewer than `most` numbers of a row are not NaN, the missing
+/// words are V and their log-probabilities -inf.
 template <class T>
 void log_softmax_top(std::size_t rows, std::size_t V, const T* logits, const T* bias, const top_words<T>& wanted)
 {
@@ -181,11 +179,11 @@ void log_softmax_top(std::size_t rows, std::size_t V, const T* logits, const T* 
     });
 }
 
-/// The same of several models that are asked together: logits[m] [R,V], biases included.
+/// The same for an ensemble of models: logits[m] [R,V], biases included.
 ///
 ///     arithmetic   p = 1/M Σ_m softmax(x_m)                    geometric   p = softmax(1/M Σ_m x_m)
 ///
-/// The geometric mean of the probabilities, made to sum to 1 again, is the softmax of the mean logits.
+/// The geometric mean of the probabilities, normalized to sum to 1, is the softmax of the mean logits.
 template <class T>
 void mean_softmax_top(std::size_t rows, std::size_t V, const std::vector<const T*>& logits, bool geometric,
                       const top_words<T>& wanted)

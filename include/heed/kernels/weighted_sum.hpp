@@ -7,11 +7,15 @@
 #include <heed/kernels/simd.hpp>
 #include <heed/kernels/softmax.hpp>
 
-/// One context a row: the sum of the values, each times its weight.
+/// One context per row: the sum of the values, each times its weight.
 ///
-/// weights [B,T], values [B,T,D], context [B,D]; `lengths` as in softmax.hpp. Values behind the length are never read.
-/// Rows of values are read side by side, each from its beginning to its end, since that is what memory gives fastest.
+/// weights [B,T], values [B,T,D], context [B,D]; `lengths` as in softmax.hpp. Values beyond the length are never read.
+/// Rows of values are read side by side, each from beginning to end, which is the fastest way to read memory.
 namespace heed::kernels {
+
+/// Names of the ways in which kernels combine weights and values, for combiners: `using in_kernels = …;`.
+struct weighted_sum_of_row {};     // c = Σ_j α_j h_j
+struct elementwise_sum_of_row {};  // c = Σ_j α_j ⊙ h_j
 
 namespace detail {
 
@@ -42,7 +46,7 @@ inline void weighted_sum_row(std::size_t n, std::size_t width, const T* weights,
     }
 }
 
-/// The same over all columns, without the positions of weight 0: their values are not read, and may be NaN.
+/// The same over all columns, skipping positions of weight 0: their values are not read, and may be NaN.
 template <class T>
 inline void selected_sum_row(std::size_t n, std::size_t width, const T* weights, const T* values, T* context)
 {
@@ -111,7 +115,7 @@ inline void weighted_sum_row_backward(std::size_t j0, std::size_t j1, std::size_
     for (; j < j1; ++j) step(std::integral_constant<std::size_t, 1>{}, j);
 }
 
-/// f(row, begin, end) over the positions of all sentences, shared out evenly even if there is but one sentence.
+/// f(row, begin, end) over the positions of all sentences, shared evenly even if there is only one sentence.
 template <class F>
 inline void each_position(std::size_t batch, std::size_t positions, const std::size_t* lengths, std::size_t cost, F&& f)
 {
@@ -144,7 +148,7 @@ inline void each_row_or_column(std::size_t batch, std::size_t width, std::size_t
 
 }  // namespace detail
 
-/// c_b = Σ_j α_bj h_bj                                                                SPEC C1
+/// c_b = Σ_j α_bj h_bj
 template <class T>
 void weighted_sum(std::size_t batch, std::size_t positions, std::size_t width, const std::size_t* lengths,
                   const T* weights, const T* values, T* context)

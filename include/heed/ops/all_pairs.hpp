@@ -8,7 +8,7 @@
 #include <heed/kernels/weighted_sum.hpp>
 #include <heed/ops/operation.hpp>
 
-/// Products of many queries with all positions of their sentence: matrix products, one a sentence. Row b·S + s of a
+/// Products of many queries with all positions of their sentence: matrix products, one per sentence. Row b·S + s of a
 /// matrix [B·S,T] belongs to query s of sentence b.
 namespace heed::ops {
 
@@ -39,54 +39,74 @@ void for_each_sentence(std::size_t B, std::size_t work, F&& f)
 
 }  // namespace detail
 
-/// y[b·S+s,t] = q[b,s,:] · k[b,t,:]: q [B,S,D], k [B,T,D] -> [B·S,T].
+/// y[b·S+s,t] = q[b,s,:] · k[b,t,:]: q [B,S,D], k [B,T,D] -> [B·S,T]. Sentence by sentence Y = Q Kᵀ.
+///
+///     ∂Q += ∂Y K,  ∂K += ∂Yᵀ Q
+///
+/// Where ∂y is 0, as at a masked position, a key may be infinite or NaN.
 struct dot_all_op : operation<dot_all_op> {
-    static shape_of_rank<2> result_shape(const shape_of_rank<3>& q, const shape_of_rank<3>& k)
+    static shape_of_rank<2> shape(const auto& q, const auto& k)
     {
-        require_shape("dot_all", "the queries", q, {k[0], q[1], k[2]}, "as many sentences and as wide as the keys");
-        return {q[0] * q[1], k[1]};
+        require_shape("dot_all", "the queries", q.shape, {k.shape[0], q.shape[1], k.shape[2]},
+                      "as many sentences and as wide as the keys");
+        return {q.shape[0] * q.shape[1], k.shape[1]};
     }
 
     template <class T>
-    static void compute(const shape_of_rank<3>& q_shape, std::size_t positions, const T* q, const T* k, T* y)
+    static void forward(in<T, 3> q, in<T, 3> k, out<T, 2> y)
     {
-        const auto [B, S, D] = q_shape;
-        detail::for_each_sentence(B, S * positions * D, [&, S = S, D = D](std::size_t b) {
-            blas::gemm(blas::op::plain, blas::op::transposed, S, positions, D, q + b * S * D, k + b * positions * D,
-                       T(0), y + b * S * positions);
+        const std::size_t S = q.shape[1], D = q.shape[2], positions = k.shape[1];
+        detail::for_each_sentence(q.shape[0], S * positions * D, [=](std::size_t b) {
+            blas::gemm(blas::op::plain, blas::op::transposed, S, positions, D, q.data + b * S * D,
+                       k.data + b * positions * D, T(0), y.data + b * S * positions);
         });
     }
 
-    template <plain_tensor Q, plain_tensor K>
-    auto plain(const Q& q, const K& k) const
+    template <class T>
+    static void backward(in<T, 3> q, in<T, 3> k, in<T, 2>, in<T, 2> d_y, adjoint<T, 3> d_q, adjoint<T, 3> d_k)
     {
-        using T = element_of<Q>;
-        array<T, 2> y(result_shape(shape_of(q), shape_of(k)));
-        compute<T>(shape_of(q), shape_of(k)[1], view_of(q).data, view_of(k).data, y.data());
-        return y;
+        const std::size_t S = q.shape[1], D = q.shape[2], positions = k.shape[1];
+        detail::for_each_sentence(q.shape[0], 2 * S * positions * D, [=](std::size_t b) {
+            const T* const d = d_y.data + b * S * positions;
+            const T* const keys = k.data + b * positions * D;
+            if (d_q && detail::all_finite(positions * D, keys)) {
+                blas::gemm(blas::op::plain, blas::op::plain, S, D, positions, d, keys, T(1), d_q.data + b * S * D);
+            } else if (d_q) {
+                for (std::size_t i = 0; i < S * positions; ++i) {
+                    if (d[i] == T(0)) continue;
+                    kernels::add_scaled(D, d_q.data + (b * S + i / positions) * D, d[i], keys + i % positions * D);
+                }
+            }
+            if (d_k) {
+                blas::gemm(blas::op::transposed, blas::op::plain, positions, D, S, d, q.data + b * S * D, T(1),
+                           d_k.data + b * positions * D);
+            }
+        });
     }
 };
 inline constexpr dot_all_op dot_all{};
 
-/// c[b,s,:] = Σ_t α[b·S+s,t] h[b,t,:]: α [B·S,T], h [B,T,D] -> [B,S,D]. A weight of exactly 0 selects its value away,
-/// even a NaN.
+/// c[b,s,:] = Σ_t α[b·S+s,t] h[b,t,:]: α [B·S,T], h [B,T,D] -> [B,S,D]. Sentence by sentence C = A H. A weight of
+/// exactly 0 selects its value away, even a NaN.
+///
+///     ∂A += ∂C Hᵀ,  ∂H += Aᵀ ∂C
 struct weighted_sums_op : operation<weighted_sums_op> {
-    static shape_of_rank<3> result_shape(const shape_of_rank<2>& weights, const shape_of_rank<3>& values)
+    static shape_of_rank<3> shape(const auto& weights, const auto& values)
     {
-        const std::size_t S = values[0] == 0 ? 0 : weights[0] / values[0];
-        require_shape("weighted_sums", "the weights", weights, {values[0] * S, values[1]},
+        const std::size_t B = values.shape[0], S = B == 0 ? 0 : weights.shape[0] / B;
+        require_shape("weighted_sums", "the weights", weights.shape, {B * S, values.shape[1]},
                       "some rows for each sentence, and a weight for each position");
-        return {values[0], S, values[2]};
+        return {B, S, values.shape[2]};
     }
 
     template <class T>
-    static void compute(const shape_of_rank<3>& shape, std::size_t S, const T* weights, const T* values, T* contexts)
+    static void forward(in<T, 2> weights, in<T, 3> values, out<T, 3> contexts)
     {
-        const auto [B, positions, D] = shape;
-        detail::for_each_sentence(B, S * positions * D, [&, positions = positions, D = D](std::size_t b) {
-            const T* const w = weights + b * S * positions;
-            const T* const h = values + b * positions * D;
-            T* const c = contexts + b * S * D;
+        const std::size_t S = contexts.shape[1], positions = values.shape[1], D = values.shape[2];
+        detail::for_each_sentence(values.shape[0], S * positions * D, [=](std::size_t b) {
+            const T* const w = weights.data + b * S * positions;
+            const T* const h = values.data + b * positions * D;
+            T* const c = contexts.data + b * S * D;
             if (detail::all_finite(positions * D, h)) {
                 blas::gemm(blas::op::plain, blas::op::plain, S, D, positions, w, h, T(0), c);
             } else {
@@ -97,14 +117,22 @@ struct weighted_sums_op : operation<weighted_sums_op> {
         });
     }
 
-    template <plain_tensor W, plain_tensor H>
-    auto plain(const W& weights, const H& values) const
+    template <class T>
+    static void backward(in<T, 2> weights, in<T, 3> values, in<T, 3> contexts, in<T, 3> d_c, adjoint<T, 2> d_weights,
+                         adjoint<T, 3> d_values)
     {
-        using T = element_of<H>;
-        const auto shape = result_shape(shape_of(weights), shape_of(values));
-        array<T, 3> contexts(shape);
-        compute<T>(shape_of(values), shape[1], view_of(weights).data, view_of(values).data, contexts.data());
-        return contexts;
+        const std::size_t S = contexts.shape[1], positions = values.shape[1], D = values.shape[2];
+        detail::for_each_sentence(values.shape[0], 2 * S * positions * D, [=](std::size_t b) {
+            const T* const d = d_c.data + b * S * D;
+            if (d_weights) {
+                blas::gemm(blas::op::plain, blas::op::transposed, S, positions, D, d, values.data + b * positions * D,
+                           T(1), d_weights.data + b * S * positions);
+            }
+            if (d_values) {
+                blas::gemm(blas::op::transposed, blas::op::plain, positions, D, S, weights.data + b * S * positions, d,
+                           T(1), d_values.data + b * positions * D);
+            }
+        });
     }
 };
 inline constexpr weighted_sums_op weighted_sums{};

@@ -4,6 +4,7 @@
 #include <limits>
 #include <string>
 
+#include <heed/kernels/rows.hpp>
 #include <heed/kernels/simd.hpp>
 #include <heed/ops/operation.hpp>
 
@@ -210,80 +211,126 @@ struct discount {
 
 }  // namespace functions
 
-/// y = f(x), elementwise.
+/// y = f(x), elementwise                      ∂x += f'(x) ∂y
 template <class F>
 struct unary : operation<unary<F>> {
-    template <plain_tensor X>
-    auto plain(const X& x) const
+    static auto shape(const auto& x) { return x.shape; }
+
+    template <class T, std::size_t N>
+    static void forward(in<T, N> x, out<T, N> y)
     {
-        using T = element_of<X>;
-        auto y = storage_for<T, rank_of<X>>(shape_of(x));
-        const auto from = view_of(x);
         simd::parallel_transform(
-            from.size(), y.data(), [](auto v) { return F::template value<T>(v); }, static_cast<const T*>(from.data));
-        return y;
+            x.size(), y.data, [](auto v) { return F::template value<T>(v); }, x.data);
+    }
+
+    template <class T, std::size_t N>
+    static void backward(in<T, N> x, in<T, N> y, in<T, N> d_y, adjoint<T, N> d_x)
+    {
+        if (!d_x) return;
+        simd::parallel_transform(
+            x.size(), d_x.data, [](auto sum, auto v, auto w, auto d) { return sum + F::template slope<T>(v, w, d); },
+            static_cast<const T*>(d_x.data), x.data, y.data, d_y.data);
     }
 };
 
 /// y = f(a, b), elementwise; a and b have the same shape.
+///
+///     ∂a += ∂f/∂a ∂y,  ∂b += ∂f/∂b ∂y
 template <class F>
 struct binary : operation<binary<F>> {
     const char* name;
 
     constexpr explicit binary(const char* word) : name(word) {}
 
-    template <std::size_t N>
-    void check(const shape_of_rank<N>& a, const shape_of_rank<N>& b) const
+    auto shape(const auto& a, const auto& b) const
     {
-        require_shape(name, "the second argument", b, a, "the shape of the first");
+        static_assert(rank_of<decltype(a)> == rank_of<decltype(b)>,
+                      "heed: an elementwise operation takes two tensors of the same rank");
+        require_shape(name, "the second argument", b.shape, a.shape, "the shape of the first");
+        return a.shape;
     }
 
-    template <plain_tensor A, plain_tensor B>
-    auto plain(const A& a, const B& b) const
+    template <class T, std::size_t N>
+    static void forward(in<T, N> a, in<T, N> b, out<T, N> y)
     {
-        static_assert(rank_of<A> == rank_of<B>, "heed: an elementwise operation takes two tensors of the same rank");
-        using T = element_of<A>;
-        check(shape_of(a), shape_of(b));
-        auto y = storage_for<T, rank_of<A>>(shape_of(a));
         simd::parallel_transform(
-            view_of(a).size(), y.data(), [](auto u, auto v) { return F::template value<T>(u, v); },
-            static_cast<const T*>(view_of(a).data), static_cast<const T*>(view_of(b).data));
-        return y;
+            a.size(), y.data, [](auto u, auto v) { return F::template value<T>(u, v); }, a.data, b.data);
+    }
+
+    template <class T, std::size_t N>
+    static void backward(in<T, N> a, in<T, N> b, in<T, N> y, in<T, N> d_y, adjoint<T, N> d_a, adjoint<T, N> d_b)
+    {
+        if (d_a) {
+            simd::parallel_transform(
+                a.size(), d_a.data,
+                [](auto sum, auto u, auto v, auto w, auto d) { return sum + F::template slope_a<T>(u, v, w, d); },
+                static_cast<const T*>(d_a.data), a.data, b.data, y.data, d_y.data);
+        }
+        if (d_b) {
+            simd::parallel_transform(
+                a.size(), d_b.data,
+                [](auto sum, auto u, auto v, auto w, auto d) { return sum + F::template slope_b<T>(u, v, w, d); },
+                static_cast<const T*>(d_b.data), a.data, b.data, y.data, d_y.data);
+        }
     }
 };
 
 /// y[b,t,:] = f(a[b,t,:], b[b,:]): the second argument [B,A] meets each position of the first [B,T,A].
+///
+///     ∂a as above,  ∂b[b,:] += Σ_t ∂f/∂b ∂y[b,t,:]
 template <class F>
 struct binary_each : operation<binary_each<F>> {
     const char* name;
 
     constexpr explicit binary_each(const char* word) : name(word) {}
 
-    void check(const shape_of_rank<3>& a, const shape_of_rank<2>& b) const
+    auto shape(const auto& a, const auto& b) const
     {
-        require_shape(name, "the second argument", b, shape_of_rank<2>{a[0], a[2]},
-                      "one row for each row of the first, which is ", a);
+        static_assert(rank_of<decltype(a)> == 3 && rank_of<decltype(b)> == 2,
+                      "heed: an ..._each operation takes [B,T,A] and [B,A]");
+        require_shape(name, "the second argument", b.shape, shape_of_rank<2>{a.shape[0], a.shape[2]},
+                      "one row for each row of the first, which is ", a.shape);
+        return a.shape;
     }
 
-    template <plain_tensor A, plain_tensor B>
-    auto plain(const A& a, const B& b) const
+    template <class T>
+    static void forward(in<T, 3> a, in<T, 2> b, out<T, 3> y)
     {
-        static_assert(rank_of<A> == 3 && rank_of<B> == 2, "heed: an ..._each operation takes [B,T,A] and [B,A]");
-        using T = element_of<A>;
-        check(shape_of(a), shape_of(b));
-        auto y = storage_for<T, 3>(shape_of(a));
-        const auto [B_, T_, A_] = shape_of(a);
-        const T* from = view_of(a).data;
-        const T* row = view_of(b).data;
-        parallel_for(B_, 1 + 65536 / (T_ * A_ + 1),
-                     [&, T_ = T_, A_ = A_](std::size_t first, std::size_t last, std::size_t) {
-                         for (std::size_t i = first * T_; i < last * T_; ++i) {
-                             simd::transform(
-                                 A_, y.data() + i * A_, [](auto u, auto v) { return F::template value<T>(u, v); },
-                                 from + i * A_, row + i / T_ * A_);
-                         }
-                     });
-        return y;
+        each_position(a.shape, [&](std::size_t width, std::size_t at, std::size_t row) {
+            simd::transform(
+                width, y.data + at, [](auto u, auto v) { return F::template value<T>(u, v); }, a.data + at,
+                b.data + row);
+        });
+    }
+
+    template <class T>
+    static void backward(in<T, 3> a, in<T, 2> b, in<T, 3> y, in<T, 3> d_y, adjoint<T, 3> d_a, adjoint<T, 2> d_b)
+    {
+        each_position(a.shape, [&](std::size_t width, std::size_t at, std::size_t row) {
+            if (d_a) {
+                simd::transform(
+                    width, d_a.data + at,
+                    [](auto sum, auto u, auto v, auto w, auto d) { return sum + F::template slope_a<T>(u, v, w, d); },
+                    static_cast<const T*>(d_a.data + at), a.data + at, b.data + row, y.data + at, d_y.data + at);
+            }
+            if (d_b) {
+                simd::transform(
+                    width, d_b.data + row,
+                    [](auto sum, auto u, auto v, auto w, auto d) { return sum + F::template slope_b<T>(u, v, w, d); },
+                    static_cast<const T*>(d_b.data + row), a.data + at, b.data + row, y.data + at, d_y.data + at);
+            }
+        });
+    }
+
+private:
+    /// f(A, where the position begins in [B,T,A], where its row begins in [B,A]); rows are shared out among threads.
+    template <class F_>
+    static void each_position(const shape_of_rank<3>& shape, F_&& f)
+    {
+        const std::size_t B = shape[0], positions = shape[1], A = shape[2];
+        parallel_for(B, 1 + 65536 / (positions * A + 1), [&](std::size_t first, std::size_t last, std::size_t) {
+            for (std::size_t i = first * positions; i < last * positions; ++i) f(A, i * A, i / positions * A);
+        });
     }
 };
 
@@ -305,17 +352,22 @@ inline constexpr binary_each<functions::tanh_of_sum> tanh_of_sum_each{"tanh_of_s
 inline constexpr binary_each<functions::subtract> subtract_each{"subtract_each"};
 inline constexpr binary_each<functions::multiply> multiply_each{"multiply_each"};
 
-/// y = factor · x. The factor is a double for every element type: a policy's text does not depend on it.
+/// y = factor · x                             ∂x += factor · ∂y
+/// The factor is a double for every element type: a policy's text does not depend on it.
 struct scale_op : operation<scale_op> {
-    template <plain_tensor X>
-    auto plain(const X& x, double factor) const
+    static auto shape(const auto& x, double) { return x.shape; }
+
+    template <class T, std::size_t N>
+    static void forward(in<T, N> x, double factor, out<T, N> y)
     {
-        using T = element_of<X>;
-        auto y = storage_for<T, rank_of<X>>(shape_of(x));
         simd::parallel_transform(
-            view_of(x).size(), y.data(), [f = static_cast<T>(factor)](auto v) { return v * f; },
-            static_cast<const T*>(view_of(x).data));
-        return y;
+            x.size(), y.data, [f = static_cast<T>(factor)](auto v) { return v * f; }, x.data);
+    }
+
+    template <class T, std::size_t N>
+    static void backward(in<T, N> x, double factor, in<T, N>, in<T, N> d_y, adjoint<T, N> d_x)
+    {
+        if (d_x) kernels::add_scaled(x.size(), d_x.data, static_cast<T>(factor), d_y.data);
     }
 };
 inline constexpr scale_op scale{};

@@ -23,31 +23,26 @@ struct word_ids {
 
 namespace ops {
 
-/// y[s,b] = E[ids[s,b]]: a table of embeddings E [V,N] -> [S,B,N].                    SPEC E1
+/// y[s,b] = E[ids[s,b]]: a table of embeddings E [V,N] -> [S,B,N].
+///
+///     ∂E[ids[s,b]] += ∂y[s,b]                    on the tape: ad/lookup.hpp
 struct lookup_op : operation<lookup_op> {
-    static shape_of_rank<3> result_shape(const shape_of_rank<2>& table, const word_ids& words)
+    static shape_of_rank<3> shape(const auto& table, const word_ids& words)
     {
         for (const std::uint32_t id : words.ids) {
-            if (id >= table[0]) {
-                throw error("lookup: word " + std::to_string(id) + " of a table of " + std::to_string(table[0]) +
+            if (id >= table.shape[0]) {
+                throw error("lookup: word " + std::to_string(id) + " of a table of " + std::to_string(table.shape[0]) +
                             " embeddings; ids count from 0");
             }
         }
-        return {words.steps, words.batch, table[1]};
+        return {words.steps, words.batch, table.shape[1]};
     }
 
     template <class T>
-    static void compute(const word_ids& words, std::size_t width, const T* table, T* y)
+    static void forward(in<T, 2> table, const word_ids& words, out<T, 3> y)
     {
-        for (const std::uint32_t id : words.ids) y = std::copy_n(table + id * width, width, y);
-    }
-
-    template <plain_tensor E>
-    auto plain(const E& table, const word_ids& words) const
-    {
-        array<element_of<E>, 3> y(result_shape(shape_of(table), words));
-        compute(words, shape_of(table)[1], view_of(table).data, y.data());
-        return y;
+        T* to = y.data;
+        for (const std::uint32_t id : words.ids) to = std::copy_n(table.data + id * table.shape[1], table.shape[1], to);
     }
 };
 inline constexpr lookup_op lookup{};

@@ -13,43 +13,57 @@ namespace heed::ops {
 
 /// c[b,d] = Σ_t α[b,t,g(d)] h[b,t,d], g(d) = dG/D rounded down: G groups of neighbouring dimensions, α [B,T,G],
 /// h [B,T,D] -> [B,D]. G divides D. A weight of exactly 0 selects its values away, even a NaN.
+///
+///     ∂α_t^g += Σ_{d in g} ∂c_d h_t^d,  ∂h_t^d += ∂c_d α_t^g(d)
 struct grouped_sum_op : operation<grouped_sum_op> {
-    static shape_of_rank<2> result_shape(const shape_of_rank<3>& weights, const shape_of_rank<3>& values)
+    static shape_of_rank<2> shape(const auto& weights, const auto& values)
     {
-        const std::size_t G = weights[2], D = values[2];
-        require_shape("grouped_sum", "the weights", weights, {values[0], values[1], G},
-                      "one row for each position of the values ", values);
+        const std::size_t G = weights.shape[2], D = values.shape[2];
+        require_shape("grouped_sum", "the weights", weights.shape, {values.shape[0], values.shape[1], G},
+                      "one row for each position of the values ", values.shape);
         if (G == 0 || D % G != 0) {
             throw shape_error("grouped_sum: " + std::to_string(G) + " groups for values of width " + std::to_string(D) +
                               ", but the groups are equal: their number must divide the width");
         }
-        return {values[0], D};
+        return {values.shape[0], D};
     }
 
     template <class T>
-    static void compute(const shape_of_rank<3>& shape, std::size_t G, const T* weights, const T* values, T* context)
+    static void forward(in<T, 3> weights, in<T, 3> values, out<T, 2> context)
     {
-        const auto [B, positions, D] = shape;
-        if (G == 1) return weighted_sum_op::compute(shape, weights, values, context);
-        if (G == D) return elementwise_sum_op::compute(shape, weights, values, context);
+        const std::size_t positions = values.shape[1], D = values.shape[2], G = weights.shape[2];
+        if (G == 1) return weighted_sum_op::forward({weights.data, {values.shape[0], positions}}, values, context);
+        if (G == D) return elementwise_sum_op::forward(weights, values, context);
         const std::size_t n = D / G;
-        std::fill_n(context, B * D, T(0));
-        for (std::size_t r = 0; r < B * positions; ++r) {
-            for (std::size_t g = 0; g < G; ++g) {
-                const T weight = weights[r * G + g];
-                if (weight == T(0)) continue;
-                kernels::add_scaled(n, context + r / positions * D + g * n, weight, values + r * D + g * n);
+        detail::each_sentence(values.shape[0], positions * D, [=](std::size_t b) {
+            T* const c = context.data + b * D;
+            std::fill_n(c, D, T(0));
+            for (std::size_t r = b * positions; r < (b + 1) * positions; ++r) {
+                for (std::size_t g = 0; g < G; ++g) {
+                    const T weight = weights.data[r * G + g];
+                    if (weight != T(0)) kernels::add_scaled(n, c + g * n, weight, values.data + r * D + g * n);
+                }
             }
-        }
+        });
     }
 
-    template <plain_tensor W, plain_tensor H>
-    auto plain(const W& weights, const H& values) const
+    template <class T>
+    static void backward(in<T, 3> weights, in<T, 3> values, in<T, 2>, in<T, 2> d_c, adjoint<T, 3> d_weights,
+                         adjoint<T, 3> d_values)
     {
-        using T = element_of<H>;
-        auto context = storage_for<T, 2>(result_shape(shape_of(weights), shape_of(values)));
-        compute<T>(shape_of(values), shape_of(weights)[2], view_of(weights).data, view_of(values).data, context.data());
-        return context;
+        const std::size_t positions = values.shape[1], D = values.shape[2], G = weights.shape[2], n = D / G;
+        detail::each_sentence(values.shape[0], 2 * positions * D, [=](std::size_t b) {
+            for (std::size_t r = b * positions; r < (b + 1) * positions; ++r) {
+                for (std::size_t g = 0; g < G; ++g) {
+                    const T* const d = d_c.data + b * D + g * n;
+                    const T weight = weights.data[r * G + g];
+                    if (d_weights) d_weights.data[r * G + g] += kernels::dot(n, d, values.data + r * D + g * n);
+                    if (d_values && weight != T(0)) {
+                        kernels::add_scaled(n, d_values.data + r * D + g * n, weight, d);
+                    }
+                }
+            }
+        });
     }
 };
 inline constexpr grouped_sum_op grouped_sum{};

@@ -1,59 +1,269 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <array>
+#include <cstddef>
+#include <span>
+#include <tuple>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
-#include <heed/core/storage.hpp>
+#include <heed/core/mask.hpp>
 #include <heed/core/tensor.hpp>
+#include <heed/core/transient.hpp>
+#include <heed/core/window.hpp>
+#include <heed/core/workspace.hpp>
 
-/// The vocabulary that policies are written in. Each word is a constant function object, `ops::tanh(x)`, never an
-/// overload set: an unqualified `tanh(x)` on an xtensor would find the lazy `xt::tanh`, and the C library's `::tanh` is
-/// never far. Write `using namespace heed;` and `ops::tanh(x)`.
+/// The vocabulary that policies are written in, and how to add a word to it.
 ///
-/// The same word serves both families. On plain tensors it computes into a new xt::xtensor; if any argument is taped,
-/// the tape's twin of the word computes and records how to go back. The argument types alone decide.
+/// A word is a constant function object, `ops::tanh(x)`, never an overload set: an unqualified `tanh(x)` on an xtensor
+/// would find the lazy `xt::tanh`, and the C library's `::tanh` is never far. Write `using namespace heed;` and
+/// `ops::tanh(x)`.
+///
+/// An operation is one struct. It says what shape its result has, what it computes, and how its derivative goes back;
+/// how that is run, on owning tensors, in a thread's workspace or on a tape, is written once, here and in ad/.
+///
+///     /// y[b,t] = x[b,t,:] · v                      ∂x[b,t,:] += ∂y[b,t] v,  ∂v += Σ ∂y[b,t] x[b,t,:]
+///     struct my_matvec_op : heed::ops::operation<my_matvec_op> {
+///         static shape_of_rank<2> shape(const auto& x, const auto& v)        // throws shape_error
+///         {
+///             require_shape("my_matvec", "v", v.shape, {x.shape[2]}, "as long as the last axis of x ", x.shape);
+///             return {x.shape[0], x.shape[1]};
+///         }
+///         template <class T>
+///         static void forward(in<T, 3> x, in<T, 1> v, out<T, 2> y);          // writes all of y
+///         template <class T>
+///         static void backward(in<T, 3> x, in<T, 1> v, in<T, 2> y, in<T, 2> d_y, adjoint<T, 3> d_x, adjoint<T, 1>
+///         d_v);
+///     };
+///     inline constexpr my_matvec_op my_matvec{};
+///
+/// All three are given the arguments in the order of the call: tensors as views, settings (numbers, lengths, masks,
+/// windows, lists) as values or views. `backward` then gets the result, its derivative, and an adjoint for each
+/// tensor argument: it *adds* to them, and leaves alone those that are empty, which nobody wants.
+///
+/// A setting of another type that owns memory has a `view()`, which the operation gets, and the view a `kept(tape)`:
+/// the same view, of memory that the tape keeps. See ops::expected_words.
+///
+/// An operation whose way back needs more than arguments and result declares how many numbers that is,
+/// `saved(arguments...)`: `forward` then gets a pointer to them as its last argument, `backward` behind d_y.
+/// One with several results returns a std::tuple of shapes, takes as many `out`, and puts the tensors together in
+/// `results(...)`; `backward` gets tuples of the results and of their derivatives, of which those are empty that
+/// nothing has reached. A result that needs no derivative (a choice) says `static constexpr bool differentiable =
+/// false;` and has no `backward`.
 namespace heed::ops {
+
+/// An argument: plain memory with a shape.
+template <class T, std::size_t N>
+using in = tensor_view<const T, N>;
+
+/// A result to be written.
+template <class T, std::size_t N>
+using out = tensor_view<T, N>;
+
+/// Where a derivative is added to; empty where nobody wants it.
+template <class T, std::size_t N>
+struct adjoint : tensor_view<T, N> {
+    explicit operator bool() const { return this->data != nullptr; }
+};
 
 namespace detail {
 
-template <class... X>
-struct family_among {
-    using type = plain_family;
+/// An argument as an operation gets it: a tensor as a view; of a setting that owns memory, a view of that.
+template <tensor X>
+auto argument(const X& x)
+{
+    return in<element_of<X>, rank_of<X>>(view_of(x));
+}
+inline lengths_view argument(const lengths& x) { return x; }
+inline window_view argument(const window& x) { return x; }
+template <std::size_t N>
+boolean_mask_view<N> argument(const boolean_mask<N>& x)
+{
+    return x;
+}
+template <class T>
+std::span<const T> argument(const std::vector<T>& x)
+{
+    return {x.data(), x.size()};
+}
+/// A number as an operation wants it: `ops::scale(x, 2)` and `ops::block(x, 0)` need no suffix.
+template <class X>
+struct number {
+    X value;
+
+    template <class U>
+        requires(std::is_arithmetic_v<U>)
+    constexpr operator U() const { return static_cast<U>(value); }
 };
+template <class X>
+    requires(std::is_arithmetic_v<X>)
+number<X> argument(const X& x) { return {x}; }
+template <class X>
+    requires(!tensor<X> && !std::is_arithmetic_v<X>)
+decltype(auto) argument(const X& x)
+{
+    if constexpr (requires { x.view(); }) {
+        return x.view();
+    } else {
+        return (x);
+    }
+}
+
+/// The elements of the first tensor among these.
+template <class... X>
+struct element_among;
 template <class First, class... Rest>
-struct family_among<First, Rest...> {
-    using type = typename family_among<Rest...>::type;
+struct element_among<First, Rest...> {
+    using type = typename element_among<Rest...>::type;
 };
 template <tensor First, class... Rest>
-    requires(!plain_tensor<First>)
-struct family_among<First, Rest...> {
-    using type = family_of<First>;
+struct element_among<First, Rest...> {
+    using type = element_of<First>;
 };
 
-/// A temporary that an operation has read is over: its storage is good for the next result.
-template <class X>
-void spend(std::remove_reference_t<X>& x)
+template <class Operation, class... X>
+concept stated = requires(const Operation& operation, const X&... x)
 {
-    if constexpr (!std::is_reference_v<X> && !std::is_const_v<X>) give_back(x);
+    operation.shape(argument(x)...);
+};
+
+/// [B,T] as [B,T,1], and [B,T,N] as it is: for operations that treat all numbers of a position alike.
+template <std::size_t R>
+constexpr shape_of_rank<3> by_position(const shape_of_rank<R>& x)
+{
+    static_assert(R == 2 || R == 3);
+    return {x[0], x[1], R == 3 ? x[R - 1] : 1};
+}
+
+template <class T>
+inline constexpr bool is_tuple = false;
+template <class... T>
+inline constexpr bool is_tuple<std::tuple<T...>> = true;
+
+/// Does the way back need numbers that only the way forward knows?
+template <class Operation, class... X>
+concept saves = requires(const Operation& operation, const X&... x)
+{
+    operation.saved(argument(x)...);
+};
+
+/// Is the result a piece of the first argument, without anything computed?
+template <class Operation, class... X>
+concept pieces = requires(const Operation& operation, const X&... x)
+{
+    operation.piece(argument(x)...);
+};
+
+/// A result of the family, its elements not set yet, and the view to write it through.
+template <class Family, class T>
+struct results_of {
+    template <std::size_t N>
+    static auto make(const shape_of_rank<N>& shape)
+    {
+        if constexpr (std::is_same_v<Family, plain_family>) {
+            return array<T, N>(shape);
+        } else {
+            return transient<T, N>(Family::template take<T>(tensor_view<T, N>{nullptr, shape}.size()), shape);
+        }
+    }
+    template <std::size_t N>
+    static out<T, N> writable(array<T, N>& y)
+    {
+        return view_of(y);
+    }
+    template <std::size_t N>
+    static out<T, N> writable(const transient<T, N>& y)
+    {
+        return {const_cast<T*>(y.data()), y.shape()};  // made above, by this very call
+    }
+};
+
+template <class T, class Operation, class... X>
+void run_forward(const Operation& operation, const std::tuple<X...>& arguments, const auto&... results)
+{
+    std::apply(
+        [&](const X&... x) {
+            if constexpr (requires { operation.saved(x...); }) {
+                scratch here;
+                operation.forward(x..., results..., here.take<T>(operation.saved(x...)));
+            } else {
+                operation.forward(x..., results...);
+            }
+        },
+        arguments);
+}
+
+/// Computes; nothing is recorded.
+template <class Family, class Operation, class... X>
+auto compute(const Operation& operation, const X&... x)
+{
+    using T = typename element_among<X...>::type;
+    using make = results_of<Family, T>;
+    const std::tuple<decltype(argument(x))...> arguments{argument(x)...};
+    const auto shape = operation.shape(argument(x)...);
+    if constexpr (is_tuple<std::remove_cvref_t<decltype(shape)>>) {
+        return std::apply(
+            [&](const auto&... shapes) {
+                auto results = std::tuple{make::make(shapes)...};
+                return std::apply(
+                    [&](auto&... y) {
+                        run_forward<T>(operation, arguments, make::writable(y)...);
+                        return operation.results(std::move(y)...);
+                    },
+                    results);
+            },
+            shape);
+    } else {
+        auto y = make::make(shape);
+        run_forward<T>(operation, arguments, make::writable(y));
+        return y;
+    }
+}
+
+/// A piece of the first argument: where that is transient the same memory, else a copy.
+template <class Family, class Operation, class First, class... X>
+auto copy_piece(const Operation& operation, const First& first, const X&... x)
+{
+    using T = element_of<First>;
+    const auto piece = operation.piece(argument(first), argument(x)...);
+    const in<T, std::tuple_size_v<decltype(piece.shape)>> view{view_of(first).data + piece.offset, piece.shape};
+    if constexpr (std::is_same_v<Family, plain_family>) {
+        return copy_of(view);
+    } else {
+        return transient(view);
+    }
 }
 
 }  // namespace detail
 
-/// What every word derives from: `plain` computes, the family of the arguments decides who is asked.
+/// Elements of a tensor that lie together: where they begin, and their shape. What `piece(arguments...)` of an
+/// operation returns that computes nothing: on the tape and in the workspace its result shares the argument's memory.
+template <std::size_t N>
+struct piece_of {
+    std::size_t offset;
+    shape_of_rank<N> shape;
+};
+
+/// What every word derives from: the family of the arguments decides who runs it.
 template <class Self>
 struct operation {
     template <class... X>
-    auto operator()(X&&... x) const
+    auto operator()(const X&... x) const
     {
-        using family = typename detail::family_among<std::remove_cvref_t<X>...>::type;
+        using family = common_family_of<X...>;
         const Self& self = static_cast<const Self&>(*this);
-        if constexpr (std::is_same_v<family, plain_family>) {
-            auto result = self.plain(std::as_const(x)...);
-            (detail::spend<X>(x), ...);
-            return result;
+        if constexpr (family::rank == family_rank::taped) {
+            return family::call(self, x...);
+        } else if constexpr (detail::pieces<Self, X...>) {
+            return detail::copy_piece<family>(self, x...);
+        } else if constexpr (detail::stated<Self, X...>) {
+            return detail::compute<family>(self, x...);
+        } else if constexpr (family::rank == family_rank::transient) {
+            return family::constant(0, self.plain(x...));
         } else {
-            return family::call(self, std::as_const(x)...);
+            return self.plain(x...);
         }
     }
 };

@@ -1,67 +1,487 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include <heed/core/parallel.hpp>
+#include <heed/kernels/rows.hpp>
 #include <heed/ops/operation.hpp>
 
-/// Parts of a tensor.
+/// Tensors put together, taken apart and turned; no number is changed.
 namespace heed::ops {
+
+/// y = [a; b] along the last axis: [...,N] and [...,M] -> [...,N+M].
+///
+///     ∂a += ∂y[...,:N],  ∂b += ∂y[...,N:]
+struct concat_op : operation<concat_op> {
+    static auto shape(const auto& a, const auto& b)
+    {
+        constexpr std::size_t R = rank_of<decltype(a)>;
+        auto y = a.shape;
+        y[R - 1] = b.shape[R - 1];
+        require_shape("concat", "the second argument", b.shape, y, "all axes but the last as the first, ", a.shape);
+        y[R - 1] += a.shape[R - 1];
+        return y;
+    }
+
+    template <class T, std::size_t R>
+    static void forward(in<T, R> a, in<T, R> b, out<T, R> y)
+    {
+        const std::size_t n = a.shape[R - 1], m = b.shape[R - 1], size = y.size();
+        T* to = y.data;
+        for (std::size_t row = 0; row * (n + m) < size; ++row) {
+            to = std::copy_n(a.data + row * n, n, to);
+            to = std::copy_n(b.data + row * m, m, to);
+        }
+    }
+
+    template <class T, std::size_t R>
+    static void backward(in<T, R> a, in<T, R> b, in<T, R> y, in<T, R> d_y, adjoint<T, R> d_a, adjoint<T, R> d_b)
+    {
+        const std::size_t n = a.shape[R - 1], m = b.shape[R - 1], size = y.size();
+        for (std::size_t row = 0; row * (n + m) < size; ++row) {
+            const T* const d = d_y.data + row * (n + m);
+            if (d_a) kernels::add(n, d_a.data + row * n, d);
+            if (d_b) kernels::add(m, d_b.data + row * m, d + n);
+        }
+    }
+};
+inline constexpr concat_op concat{};
+
+/// y = x[:,s,:], the s-th step of every row: x [B,S,N] -> [B,N].
+///
+///     ∂x[:,s,:] += ∂y
+struct step_of_op : operation<step_of_op> {
+    static shape_of_rank<2> shape(const auto& x, std::size_t s)
+    {
+        if (s >= x.shape[1]) {
+            throw shape_error("step_of: step " + std::to_string(s) + " of " + shape_text(x.shape) +
+                              ", which has only " + std::to_string(x.shape[1]) + " steps");
+        }
+        return {x.shape[0], x.shape[2]};
+    }
+
+    template <class T>
+    static void forward(in<T, 3> x, std::size_t s, out<T, 2> y)
+    {
+        const auto [B, S, N] = x.shape;
+        for (std::size_t b = 0; b < B; ++b) std::copy_n(x.data + (b * S + s) * N, N, y.data + b * N);
+    }
+
+    template <class T>
+    static void backward(in<T, 3> x, std::size_t s, in<T, 2>, in<T, 2> d_y, adjoint<T, 3> d_x)
+    {
+        if (!d_x) return;
+        const auto [B, S, N] = x.shape;
+        for (std::size_t b = 0; b < B; ++b) kernels::add(N, d_x.data + (b * S + s) * N, d_y.data + b * N);
+    }
+};
+inline constexpr step_of_op step_of{};
+
+/// The reverse, in place: y [B,N] becomes the s-th step of x [B,S,N].
+template <class T>
+void put_step(array<T, 3>& x, std::size_t s, const plain_tensor auto& y)
+{
+    const auto [B, S, N] = shape_of(x);
+    require_shape("put_step", "the step", shape_of(y), {B, N}, "a row for each row of ", shape_of(x));
+    for (std::size_t b = 0; b < B; ++b) std::copy_n(view_of(y).data + b * N, N, x.data() + (b * S + s) * N);
+}
+
+/// The i-th block along the first axis: x [S,B,N] -> [B,N]. A view of x on the tape and in the workspace, else a copy.
+struct block_op : operation<block_op> {
+    static auto piece(const auto& x, std::size_t i)
+    {
+        constexpr std::size_t R = rank_of<decltype(x)>;
+        if (i >= x.shape[0]) {
+            throw shape_error("block: block " + std::to_string(i) + " of " + shape_text(x.shape) + ", which has only " +
+                              std::to_string(x.shape[0]));
+        }
+        piece_of<R - 1> part;
+        std::copy_n(x.shape.begin() + 1, R - 1, part.shape.begin());
+        part.offset = i * tensor_view<const bool, R - 1>{nullptr, part.shape}.size();
+        return part;
+    }
+};
+inline constexpr block_op block{};
 
 /// The rows [first, last) of a matrix [K,N]. A view, not a copy, on the tape and off it: the matrix must outlive it.
 struct rows_between_op : operation<rows_between_op> {
-    static shape_of_rank<2> result_shape(const shape_of_rank<2>& x, std::size_t first, std::size_t last)
+    static piece_of<2> piece(const auto& x, std::size_t first, std::size_t last)
     {
-        if (first > last || last > x[0]) {
+        if (first > last || last > x.shape[0]) {
             throw shape_error("rows_between: rows " + std::to_string(first) + " to " + std::to_string(last) + " of " +
-                              shape_text(x) + ", which has " + std::to_string(x[0]));
+                              shape_text(x.shape) + ", which has " + std::to_string(x.shape[0]));
         }
-        return {last - first, x[1]};
+        return {first * x.shape[1], {last - first, x.shape[1]}};
     }
 
-    template <plain_tensor X>
-    auto plain(const X& x, std::size_t first, std::size_t last) const
+    template <tensor X>
+    auto operator()(const X& x, std::size_t first, std::size_t last) const
     {
-        const auto shape = result_shape(shape_of(x), first, last);
-        return tensor_view<const element_of<X>, 2>{view_of(x).data + first * shape[1], shape};
+        if constexpr (owning_tensor<X>) {
+            const auto part = piece(detail::argument(x), first, last);
+            return in<element_of<X>, 2>{view_of(x).data + part.offset, part.shape};
+        } else {
+            return operation::operator()(x, first, last);
+        }
     }
 };
 inline constexpr rows_between_op rows_between{};
 
-/// y[b,t] = x[b, at[b,t,0]]: x [B,N] and whole numbers at [B,T,1] (constants) -> [B,T].
-struct pick_op : operation<pick_op> {
-    static shape_of_rank<2> result_shape(const shape_of_rank<2>& x, const shape_of_rank<3>& at)
-    {
-        require_shape("pick", "what is picked from", x, {at[0], x[1]}, "one row for each row of the positions");
-        require_shape("pick", "the positions", at, {at[0], at[1], 1}, "one number a position");
-        return {at[0], at[1]};
-    }
+namespace detail {
 
-    template <class T>
-    static std::size_t index(const shape_of_rank<2>& x, T at)
+/// An operation on a list of tensors: `shape(parts)`, `forward(parts, y)`; how it goes back is in ad/lists.hpp.
+template <class Self>
+struct list_operation {
+    template <tensor X>
+    auto operator()(const std::vector<X>& parts) const
     {
-        if (!(at >= T(0) && at < static_cast<T>(x[1]))) {
-            throw shape_error("pick: position " + std::to_string(at) + " of " + shape_text(x) + ", which has " +
-                              std::to_string(x[1]) + " columns");
+        using family = family_of<X>;
+        const Self& self = static_cast<const Self&>(*this);
+        if constexpr (family::rank == family_rank::taped) {
+            return family::call(self, parts);
+        } else {
+            using make = results_of<family, element_of<X>>;
+            auto y = make::make(self.shape(parts));
+            self.forward(parts, make::writable(y));
+            return y;
         }
-        return static_cast<std::size_t>(at);
+    }
+};
+
+}  // namespace detail
+
+/// Equal blocks one behind the other: S times [B,N] -> [S,B,N].
+///
+///     ∂x_i += ∂y[i]                              on the tape: ad/lists.hpp
+struct stack_op : detail::list_operation<stack_op> {
+    template <tensor X>
+    static auto shape(const std::vector<X>& parts)
+    {
+        if (parts.empty()) throw shape_error("stack: nothing to stack; give at least one tensor");
+        shape_of_rank<rank_of<X> + 1> y;
+        y[0] = parts.size();
+        const auto first = shape_of(parts.front());
+        std::copy(first.begin(), first.end(), y.begin() + 1);
+        for (const X& part : parts) require_shape("stack", "a part", shape_of(part), first, "as the first part");
+        return y;
+    }
+
+    template <tensor X, class T, std::size_t R>
+    static void forward(const std::vector<X>& parts, out<T, R> y)
+    {
+        T* to = y.data;
+        for (const X& part : parts) to = std::copy_n(view_of(part).data, view_of(part).size(), to);
+    }
+};
+inline constexpr stack_op stack{};
+
+/// [a; b; …] along the last axis: [...,n_1], [...,n_2], … -> [...,n_1+n_2+…].
+///
+///     ∂a += ∂y[…, its columns], and so on        on the tape: ad/lists.hpp
+struct join_op : detail::list_operation<join_op> {
+    template <tensor X>
+    static auto shape(const std::vector<X>& parts)
+    {
+        if (parts.empty()) throw shape_error("join: nothing to join; give at least one tensor");
+        constexpr std::size_t R = rank_of<X>;
+        auto y = shape_of(parts.front());
+        y[R - 1] = 0;
+        for (const X& part : parts) {
+            auto must = shape_of(parts.front());
+            must[R - 1] = shape_of(part)[R - 1];
+            require_shape("join", "a part", shape_of(part), must, "all axes but the last as the first part");
+            y[R - 1] += must[R - 1];
+        }
+        return y;
+    }
+
+    template <tensor X, class T, std::size_t R>
+    static void forward(const std::vector<X>& parts, out<T, R> y)
+    {
+        const std::size_t N = y.shape[R - 1], size = y.size();
+        T* to = y.data;
+        for (std::size_t row = 0; row * N < size; ++row) {
+            for (const X& part : parts) {
+                const auto from = view_of(part);
+                const std::size_t n = from.shape[R - 1];
+                to = std::copy_n(from.data + row * n, n, to);
+            }
+        }
+    }
+};
+inline constexpr join_op join{};
+
+/// The last axis cut into equal parts: x [...,P·n] -> P times [...,n].
+///
+///     ∂x[…, columns of the p-th] += ∂y_p         on the tape: ad/lists.hpp
+struct split_op {
+    /// The shape of each part.
+    static auto shape(const auto& x, std::size_t parts)
+    {
+        constexpr std::size_t R = rank_of<decltype(x)>;
+        if (parts == 0 || x.shape[R - 1] % parts != 0) {
+            throw shape_error("split: the last axis of " + shape_text(x.shape) + " cannot be cut into " +
+                              std::to_string(parts) + " equal parts; its size must be a multiple of their number");
+        }
+        auto y = x.shape;
+        y[R - 1] /= parts;
+        return y;
+    }
+
+    /// The p-th part.
+    template <class T, std::size_t R>
+    static void forward(in<T, R> x, std::size_t parts, std::size_t p, out<T, R> y)
+    {
+        const std::size_t n = y.shape[R - 1], size = y.size();
+        for (std::size_t row = 0; row * n < size; ++row) {
+            std::copy_n(x.data + (row * parts + p) * n, n, y.data + row * n);
+        }
+    }
+
+    template <tensor X>
+    auto operator()(const X& x, std::size_t parts) const
+    {
+        using family = family_of<X>;
+        if constexpr (family::rank == family_rank::taped) {
+            return family::call(*this, x, parts);
+        } else {
+            using make = detail::results_of<family, element_of<X>>;
+            const auto from = detail::argument(x);
+            const auto each = shape(from, parts);
+            std::vector<typename family::template tensor_type<element_of<X>, rank_of<X>>> y;
+            y.reserve(parts);
+            for (std::size_t p = 0; p < parts; ++p)
+                forward(from, parts, p, make::writable(y.emplace_back(make::make(each))));
+            return y;
+        }
+    }
+};
+inline constexpr split_op split{};
+
+/// y[..., i] = x[..., columns[i]] along the last axis: W [K,V] -> [K,n], b [V] -> [n]. An output layer of some words.
+///
+///     ∂x[..., columns[i]] += ∂y[..., i]
+struct columns_of_op : operation<columns_of_op> {
+    static auto shape(const auto& x, std::span<const std::uint32_t> columns)
+    {
+        constexpr std::size_t R = rank_of<decltype(x)>;
+        for (const std::uint32_t column : columns) {
+            if (column >= x.shape[R - 1]) {
+                throw shape_error("columns_of: column " + std::to_string(column) + " of " + shape_text(x.shape) +
+                                  ", whose last axis has only " + std::to_string(x.shape[R - 1]));
+            }
+        }
+        auto y = x.shape;
+        y[R - 1] = columns.size();
+        return y;
+    }
+
+    template <class T, std::size_t R>
+    static void forward(in<T, R> x, std::span<const std::uint32_t> columns, out<T, R> y)
+    {
+        each_number(x, columns, [x, y](std::size_t from, std::size_t to) { y.data[to] = x.data[from]; });
+    }
+
+    template <class T, std::size_t R>
+    static void backward(in<T, R> x, std::span<const std::uint32_t> columns, in<T, R>, in<T, R> d_y, adjoint<T, R> d_x)
+    {
+        if (!d_x) return;
+        each_number(x, columns, [d_y, d_x](std::size_t to, std::size_t from) { d_x.data[to] += d_y.data[from]; });
+    }
+
+private:
+    /// f(place in x, place in y) for each number of the result; rows are shared out among threads.
+    template <class T, std::size_t R, class F>
+    static void each_number(in<T, R> x, std::span<const std::uint32_t> columns, F f)
+    {
+        const std::size_t V = x.shape[R - 1], n = columns.size(), rows = V == 0 ? 0 : x.size() / V;
+        parallel_for(rows, (std::size_t{1} << 15) / (n + 1) + 1, [=](std::size_t first, std::size_t last, std::size_t) {
+            for (std::size_t r = first; r < last; ++r) {
+                for (std::size_t i = 0; i < n; ++i) f(r * V + columns[i], r * n + i);
+            }
+        });
+    }
+};
+inline constexpr columns_of_op columns_of{};
+
+/// y[i] = x[rows[i]] along the first axis: x [B,...] -> [rows,...]. A row may be taken several times, or not at all: so
+/// a beam goes on with the hypotheses that it keeps.
+///
+///     ∂x[rows[i]] += ∂y[i]
+struct rows_of_op : operation<rows_of_op> {
+    static auto shape(const auto& x, std::span<const std::size_t> rows)
+    {
+        static_assert(rank_of<decltype(x)> > 0, "heed: rows_of takes a tensor with at least one axis");
+        auto y = x.shape;
+        for (const std::size_t row : rows) {
+            if (row >= y[0]) {
+                throw shape_error("rows_of: row " + std::to_string(row) + " of " + shape_text(y) + ", which has only " +
+                                  std::to_string(y[0]));
+            }
+        }
+        y[0] = rows.size();
+        return y;
+    }
+
+    template <class T, std::size_t R>
+    static void forward(in<T, R> x, std::span<const std::size_t> rows, out<T, R> y)
+    {
+        const std::size_t n = rows.empty() ? 0 : y.size() / rows.size();
+        parallel_for(rows.size(), n == 0 ? rows.size() : (std::size_t{1} << 18) / n + 1,
+                     [=](std::size_t first, std::size_t last, std::size_t) {
+                         for (std::size_t i = first; i < last; ++i)
+                             std::copy_n(x.data + rows[i] * n, n, y.data + i * n);
+                     });
+    }
+
+    template <class T, std::size_t R>
+    static void backward(in<T, R>, std::span<const std::size_t> rows, in<T, R> y, in<T, R> d_y, adjoint<T, R> d_x)
+    {
+        if (!d_x || rows.empty()) return;
+        const std::size_t n = y.size() / rows.size();
+        for (std::size_t i = 0; i < rows.size(); ++i) kernels::add(n, d_x.data + rows[i] * n, d_y.data + i * n);
+    }
+
+    /// Any list of row numbers that lies together.
+    auto operator()(const tensor auto& x, std::span<const std::size_t> rows) const
+    {
+        return operation::operator()(x, rows);
+    }
+};
+inline constexpr rows_of_op rows_of{};
+
+/// y[b,:] = x, the same row for every sentence: x [N] -> [B,N].
+///
+///     ∂x += Σ_b ∂y[b,:]
+struct repeat_op : operation<repeat_op> {
+    static shape_of_rank<2> shape(const auto& x, std::size_t batch) { return {batch, x.shape[0]}; }
+
+    template <class T>
+    static void forward(in<T, 1> x, std::size_t batch, out<T, 2> y)
+    {
+        const std::size_t n = x.size();
+        for (std::size_t b = 0; b < batch; ++b) std::copy_n(x.data, n, y.data + b * n);
     }
 
     template <class T>
-    static void compute(const shape_of_rank<2>& shape, const shape_of_rank<2>& from, const T* x, const T* at, T* y)
+    static void backward(in<T, 1> x, std::size_t batch, in<T, 2>, in<T, 2> d_y, adjoint<T, 1> d_x)
     {
-        for (std::size_t i = 0; i < shape[0] * shape[1]; ++i) y[i] = x[i / shape[1] * from[1] + index(from, at[i])];
+        if (d_x) kernels::add_columns(batch, x.size(), d_x.data, d_y.data);
+    }
+};
+inline constexpr repeat_op repeat{};
+
+/// y[b,s] = x[s,b], the first two axes change places: [S,B,N] -> [B,S,N] and back.
+///
+///     ∂x[s,b] += ∂y[b,s]
+struct swap_axes_op : operation<swap_axes_op> {
+    static shape_of_rank<3> shape(const auto& x) { return {x.shape[1], x.shape[0], x.shape[2]}; }
+
+    template <class T>
+    static void forward(in<T, 3> x, out<T, 3> y)
+    {
+        each_row(x.shape,
+                 [=, N = x.shape[2]](std::size_t from, std::size_t to) { std::copy_n(x.data + from, N, y.data + to); });
     }
 
-    template <plain_tensor X, plain_tensor P>
-    auto plain(const X& x, const P& at) const
+    template <class T>
+    static void backward(in<T, 3> x, in<T, 3>, in<T, 3> d_y, adjoint<T, 3> d_x)
     {
-        using T = element_of<X>;
-        const auto shape = result_shape(shape_of(x), shape_of(at));
-        auto y = storage_for<T, 2>(shape);
-        compute<T>(shape, shape_of(x), view_of(x).data, view_of(at).data, y.data());
-        return y;
+        if (!d_x) return;
+        each_row(x.shape, [=, N = x.shape[2]](std::size_t to, std::size_t from) {
+            kernels::add(N, d_x.data + to, d_y.data + from);
+        });
+    }
+
+private:
+    /// f(where the row begins in x, where it begins in y) for each row of N.
+    template <class F>
+    static void each_row(const shape_of_rank<3>& x, F&& f)
+    {
+        const auto [S, B, N] = x;
+        for (std::size_t b = 0; b < B; ++b) {
+            for (std::size_t s = 0; s < S; ++s) f((s * B + b) * N, (b * S + s) * N);
+        }
+    }
+};
+inline constexpr swap_axes_op swap_axes{};
+
+/// y[b,t,s] = x[b,s,t], the last two axes change places: [B,S,T] -> [B,T,S].
+///
+///     ∂x[b,s,t] += ∂y[b,t,s]
+struct transpose_op : operation<transpose_op> {
+    static shape_of_rank<3> shape(const auto& x) { return {x.shape[0], x.shape[2], x.shape[1]}; }
+
+    template <class T>
+    static void forward(in<T, 3> x, out<T, 3> y)
+    {
+        each_number(x.shape, [=](std::size_t from, std::size_t to) { y.data[to] = x.data[from]; });
+    }
+
+    template <class T>
+    static void backward(in<T, 3> x, in<T, 3>, in<T, 3> d_y, adjoint<T, 3> d_x)
+    {
+        if (!d_x) return;
+        each_number(x.shape, [=](std::size_t to, std::size_t from) { d_x.data[to] += d_y.data[from]; });
+    }
+
+private:
+    /// f(place in x, place in y) for each number.
+    template <class F>
+    static void each_number(const shape_of_rank<3>& x, F&& f)
+    {
+        const auto [B, S, N] = x;
+        for (std::size_t b = 0; b < B; ++b) {
+            for (std::size_t s = 0; s < S; ++s) {
+                for (std::size_t t = 0; t < N; ++t) f((b * S + s) * N + t, (b * N + t) * S + s);
+            }
+        }
+    }
+};
+inline constexpr transpose_op transpose{};
+
+/// y[b,t] = x[b, at[b,t,0]]: x [B,N] and whole numbers at [B,T,1] (constants) -> [B,T].
+///
+///     ∂x[b, at[b,t,0]] += ∂y[b,t]
+struct pick_op : operation<pick_op> {
+    static shape_of_rank<2> shape(const auto& x, const auto& at)
+    {
+        require_shape("pick", "what is picked from", x.shape, {at.shape[0], x.shape[1]},
+                      "one row for each row of the positions");
+        require_shape("pick", "the positions", at.shape, {at.shape[0], at.shape[1], 1}, "one number for each position");
+        for (std::size_t i = 0, n = at.size(); i < n; ++i) {
+            const auto place = at.data[i];
+            if (place >= 0 && place < static_cast<decltype(place)>(x.shape[1])) continue;
+            throw shape_error("pick: position " + std::to_string(place) + " of " + shape_text(x.shape) +
+                              ", which has " + std::to_string(x.shape[1]) + " columns");
+        }
+        return {at.shape[0], at.shape[1]};
+    }
+
+    template <class T>
+    static void forward(in<T, 2> x, in<T, 3> at, out<T, 2> y)
+    {
+        const std::size_t positions = y.shape[1], N = x.shape[1], size = y.size();
+        for (std::size_t i = 0; i < size; ++i) {
+            y.data[i] = x.data[i / positions * N + static_cast<std::size_t>(at.data[i])];
+        }
+    }
+
+    template <class T>
+    static void backward(in<T, 2> x, in<T, 3> at, in<T, 2> y, in<T, 2> d_y, adjoint<T, 2> d_x, adjoint<T, 3>)
+    {
+        if (!d_x) return;
+        const std::size_t positions = y.shape[1], N = x.shape[1], size = y.size();
+        for (std::size_t i = 0; i < size; ++i) {
+            d_x.data[i / positions * N + static_cast<std::size_t>(at.data[i])] += d_y.data[i];
+        }
     }
 };
 inline constexpr pick_op pick{};

@@ -12,188 +12,311 @@
 /// Products: of rows and matrices, of queries and keys, of weights and values.
 namespace heed::ops {
 
+namespace detail {
+
+/// The product of all extents but the last one.
+template <std::size_t R>
+std::size_t rows_of(const shape_of_rank<R>& shape)
+{
+    std::size_t rows = 1;
+    for (std::size_t axis = 0; axis + 1 < R; ++axis) rows *= shape[axis];
+    return rows;
+}
+
+/// f(b) for the sentences of a batch, shared out among threads; each costs about `work` multiplications.
+template <class F>
+void each_sentence(std::size_t B, std::size_t work, F&& f)
+{
+    parallel_for(B, kernels::detail::rows_a_shard(work), [&](std::size_t first, std::size_t last, std::size_t) {
+        for (std::size_t b = first; b < last; ++b) f(b);
+    });
+}
+
+/// y[j] += Σ_i f_i x[i,j] for x [rows,n]: columns are shared out, so that the sum has one order only. Rows with f = 0
+/// are not read.
+template <class T>
+void add_weighted_rows(std::size_t rows, std::size_t n, const T* f, const T* x, T* y)
+{
+    parallel_for(
+        n, kernels::detail::rows_a_shard(rows),
+        [=](std::size_t first, std::size_t last, std::size_t) {
+            for (std::size_t i = 0; i < rows; ++i) {
+                if (f[i] != T(0)) kernels::add_scaled(last - first, y + first, f[i], x + i * n + first);
+            }
+        },
+        simd::lanes<T>);
+}
+
+}  // namespace detail
+
 /// y = x W, or x W + b: x [...,K], W [K,N], b [N] -> [...,N]. All leading axes go through one matrix product.
+///
+///     ∂x += ∂y Wᵀ,  ∂W += xᵀ ∂y,  ∂b += Σ_rows ∂y         on the tape: ad/products.hpp
 struct linear_op : operation<linear_op> {
-    template <std::size_t R>
-    static shape_of_rank<R> result_shape(const shape_of_rank<R>& x, const shape_of_rank<2>& W)
+    static auto shape(const auto& x, const auto& W)
     {
-        if (x[R - 1] != W[0]) {
-            throw shape_error("linear: x is " + shape_text(x) + " and W is " + shape_text(W) +
-                              ", but W must have as many rows as x has columns, " + std::to_string(x[R - 1]));
+        constexpr std::size_t R = rank_of<decltype(x)>;
+        if (x.shape[R - 1] != W.shape[0]) {
+            throw shape_error("linear: x is " + shape_text(x.shape) + " and W is " + shape_text(W.shape) +
+                              ", but W must have as many rows as x has columns, " + std::to_string(x.shape[R - 1]));
         }
-        shape_of_rank<R> y = x;
-        y[R - 1] = W[1];
+        auto y = x.shape;
+        y[R - 1] = W.shape[1];
         return y;
     }
-    static void check_bias(const shape_of_rank<2>& W, const shape_of_rank<1>& b)
+    static auto shape(const auto& x, const auto& W, const auto& b)
     {
-        require_shape("linear", "the bias", b, {W[1]}, "one number for each column of W ", W);
+        require_shape("linear", "the bias", b.shape, {W.shape[1]}, "one number for each column of W ", W.shape);
+        return shape(x, W);
     }
 
-    template <class T>
-    static void compute(std::size_t rows, std::size_t K, std::size_t N, const T* x, const T* W, const T* b, T* y)
-    {
-        if (b != nullptr) {
-            for (std::size_t i = 0; i < rows; ++i) std::copy_n(b, N, y + i * N);
-        }
-        blas::gemm(blas::op::plain, blas::op::plain, rows, N, K, x, W, b != nullptr ? T(1) : T(0), y);
-    }
-
-    template <plain_tensor X, plain_tensor M>
-    auto plain(const X& x, const M& W) const
-    {
-        return of<element_of<X>>(view_of(x), view_of(W), nullptr);
-    }
-    template <plain_tensor X, plain_tensor M, plain_tensor V>
-    auto plain(const X& x, const M& W, const V& b) const
-    {
-        check_bias(shape_of(W), shape_of(b));
-        return of<element_of<X>>(view_of(x), view_of(W), view_of(b).data);
-    }
-
-private:
     template <class T, std::size_t R>
-    static array<T, R> of(tensor_view<const T, R> x, tensor_view<const T, 2> W, const T* b)
+    static void forward(in<T, R> x, in<T, 2> W, out<T, R> y)
     {
-        auto y = storage_for<T, R>(result_shape(x.shape, W.shape));
-        compute<T>(W.shape[0] == 0 ? rows_of(x.shape) : x.size() / W.shape[0], W.shape[0], W.shape[1], x.data, W.data,
-                   b, y.data());
-        return y;
+        blas::gemm(blas::op::plain, blas::op::plain, detail::rows_of(x.shape), W.shape[1], W.shape[0], x.data, W.data,
+                   T(0), y.data);
     }
-
-    template <std::size_t R>
-    static std::size_t rows_of(const shape_of_rank<R>& shape)
+    template <class T, std::size_t R>
+    static void forward(in<T, R> x, in<T, 2> W, in<T, 1> b, out<T, R> y)
     {
-        std::size_t rows = 1;
-        for (std::size_t axis = 0; axis + 1 < R; ++axis) rows *= shape[axis];
-        return rows;
+        const std::size_t rows = detail::rows_of(x.shape), N = W.shape[1];
+        for (std::size_t i = 0; i < rows; ++i) std::copy_n(b.data, N, y.data + i * N);
+        blas::gemm(blas::op::plain, blas::op::plain, rows, N, W.shape[0], x.data, W.data, T(1), y.data);
     }
 };
 inline constexpr linear_op linear{};
 
-/// y = x v: x [B,T,A], v [A] -> [B,T].
-struct matvec_op : operation<matvec_op> {
-    static shape_of_rank<2> result_shape(const shape_of_rank<3>& x, const shape_of_rank<1>& v)
+/// y = base + x W: x [...,K], W [K,N], base [...,N] -> [...,N].
+///
+///     ∂base += ∂y,  ∂x += ∂y Wᵀ,  ∂W += xᵀ ∂y             on the tape: ad/products.hpp
+struct linear_onto_op : operation<linear_onto_op> {
+    static auto shape(const auto& base, const auto& x, const auto& W)
     {
-        require_shape("matvec", "v", v, {x[2]}, "as long as the last axis of x ", x);
-        return {x[0], x[1]};
+        constexpr std::size_t R = rank_of<decltype(x)>;
+        auto must = x.shape;
+        must[R - 1] = W.shape[1];
+        require_shape("linear_onto", "the base", base.shape, must, "the shape of x W, with x ", x.shape);
+        require_shape("linear_onto", "W", W.shape, {x.shape[R - 1], W.shape[1]}, "one row for each column of x ",
+                      x.shape);
+        return base.shape;
+    }
+
+    template <class T, std::size_t R>
+    static void forward(in<T, R> base, in<T, R> x, in<T, 2> W, out<T, R> y)
+    {
+        std::copy_n(base.data, y.size(), y.data);
+        blas::gemm(blas::op::plain, blas::op::plain, detail::rows_of(y.shape), W.shape[1], W.shape[0], x.data, W.data,
+                   T(1), y.data);
+    }
+};
+inline constexpr linear_onto_op linear_onto{};
+
+/// y[b,t] = x[b,t,:] · v: x [B,T,A], v [A] -> [B,T].
+///
+///     ∂x[b,t,:] += ∂y[b,t] v,  ∂v += Σ ∂y[b,t] x[b,t,:]
+///
+/// Where ∂y is 0, as at a masked position, x is not looked at.
+struct matvec_op : operation<matvec_op> {
+    static shape_of_rank<2> shape(const auto& x, const auto& v)
+    {
+        require_shape("matvec", "v", v.shape, {x.shape[2]}, "as long as the last axis of x ", x.shape);
+        return {x.shape[0], x.shape[1]};
     }
 
     template <class T>
-    static void compute(std::size_t rows, std::size_t n, const T* x, const T* v, T* y)
+    static void forward(in<T, 3> x, in<T, 1> v, out<T, 2> y)
     {
-        parallel_for(rows, kernels::detail::rows_a_shard(n), [=](std::size_t first, std::size_t last, std::size_t) {
-            for (std::size_t i = first; i < last; ++i) y[i] = kernels::dot(n, x + i * n, v);
+        const std::size_t n = v.size();
+        parallel_for(y.size(), kernels::detail::rows_a_shard(n), [=](std::size_t first, std::size_t last, std::size_t) {
+            for (std::size_t i = first; i < last; ++i) y.data[i] = kernels::dot(n, x.data + i * n, v.data);
         });
     }
 
-    template <plain_tensor X, plain_tensor V>
-    auto plain(const X& x, const V& v) const
+    template <class T>
+    static void backward(in<T, 3> x, in<T, 1> v, in<T, 2> y, in<T, 2> d_y, adjoint<T, 3> d_x, adjoint<T, 1> d_v)
     {
-        using T = element_of<X>;
-        auto y = storage_for<T, 2>(result_shape(shape_of(x), shape_of(v)));
-        compute<T>(y.size(), view_of(v).size(), view_of(x).data, view_of(v).data, y.data());
-        return y;
+        const std::size_t rows = y.size(), n = v.size();
+        if (d_x) {
+            parallel_for(rows, kernels::detail::rows_a_shard(n), [=](std::size_t first, std::size_t last, std::size_t) {
+                for (std::size_t i = first; i < last; ++i) {
+                    if (d_y.data[i] != T(0)) kernels::add_scaled(n, d_x.data + i * n, d_y.data[i], v.data);
+                }
+            });
+        }
+        if (d_v) detail::add_weighted_rows(rows, n, d_y.data, x.data, d_v.data);
     }
 };
 inline constexpr matvec_op matvec{};
 
-/// y[b,t] = q[b,:] · k[b,t,:]: q [B,D], k [B,T,D] -> [B,T].
-struct dot_each_op : operation<dot_each_op> {
-    static shape_of_rank<2> result_shape(const shape_of_rank<2>& q, const shape_of_rank<3>& k)
+/// y[b,t,:] = keys[b,t,:] + x[b,t] v: keys [B,T,A], x [B,T], v [A] -> [B,T,A].
+///
+///     ∂keys += ∂y,  ∂x[b,t] += ∂y[b,t,:] · v,  ∂v += Σ x[b,t] ∂y[b,t,:]
+struct add_outer_op : operation<add_outer_op> {
+    static shape_of_rank<3> shape(const auto& keys, const auto& x, const auto& v)
     {
-        require_shape("dot_each", "the query", q, {k[0], k[2]}, "one row for each row of the keys ", k);
-        return {k[0], k[1]};
+        require_shape("add_outer", "x", x.shape, {keys.shape[0], keys.shape[1]}, "one for each position of the keys ",
+                      keys.shape);
+        require_shape("add_outer", "v", v.shape, {keys.shape[2]}, "as long as a key of ", keys.shape);
+        return keys.shape;
     }
 
     template <class T>
-    static void compute(const shape_of_rank<3>& shape, const T* q, const T* k, T* y)
+    static void forward(in<T, 3> keys, in<T, 2> x, in<T, 1> v, out<T, 3> y)
     {
-        const std::size_t positions = shape[1], D = shape[2];
-        parallel_for(shape[0], kernels::detail::rows_a_shard(positions * D),
-                     [=](std::size_t first, std::size_t last, std::size_t) {
-                         for (std::size_t b = first; b < last; ++b) {
-                             for (std::size_t i = b * positions; i < (b + 1) * positions; ++i) {
-                                 y[i] = kernels::dot(D, q + b * D, k + i * D);
-                             }
-                         }
-                     });
+        const std::size_t n = v.size();
+        parallel_for(x.size(), kernels::detail::rows_a_shard(n), [=](std::size_t first, std::size_t last, std::size_t) {
+            for (std::size_t i = first; i < last; ++i) {
+                simd::transform(
+                    n, y.data + i * n, [f = simd::splat<T>(x.data[i])](auto k, auto u) { return simd::fma(f, u, k); },
+                    keys.data + i * n, v.data);
+            }
+        });
     }
 
-    template <plain_tensor Q, plain_tensor K>
-    auto plain(const Q& q, const K& k) const
+    template <class T>
+    static void backward(in<T, 3>, in<T, 2> x, in<T, 1> v, in<T, 3> y, in<T, 3> d_y, adjoint<T, 3> d_keys,
+                         adjoint<T, 2> d_x, adjoint<T, 1> d_v)
     {
-        using T = element_of<Q>;
-        auto y = storage_for<T, 2>(result_shape(shape_of(q), shape_of(k)));
-        compute<T>(shape_of(k), view_of(q).data, view_of(k).data, y.data());
-        return y;
+        const std::size_t rows = x.size(), n = v.size();
+        if (d_keys) {
+            simd::parallel_transform(
+                y.size(), d_keys.data, [](auto sum, auto d) { return sum + d; }, static_cast<const T*>(d_keys.data),
+                d_y.data);
+        }
+        if (d_x) {
+            parallel_for(rows, kernels::detail::rows_a_shard(n), [=](std::size_t first, std::size_t last, std::size_t) {
+                for (std::size_t i = first; i < last; ++i) { d_x.data[i] += kernels::dot(n, d_y.data + i * n, v.data); }
+            });
+        }
+        if (d_v) detail::add_weighted_rows(rows, n, x.data, d_y.data, d_v.data);
+    }
+};
+inline constexpr add_outer_op add_outer{};
+
+/// y[b,t] = q[b,:] · k[b,t,:]: q [B,D], k [B,T,D] -> [B,T].
+///
+///     ∂q[b,:] += Σ_t ∂y[b,t] k[b,t,:],  ∂k[b,t,:] += ∂y[b,t] q[b,:]
+///
+/// Where ∂y is 0, as at a masked position, k is not looked at.
+struct dot_each_op : operation<dot_each_op> {
+    static shape_of_rank<2> shape(const auto& q, const auto& k)
+    {
+        require_shape("dot_each", "the query", q.shape, {k.shape[0], k.shape[2]}, "one row for each row of the keys ",
+                      k.shape);
+        return {k.shape[0], k.shape[1]};
+    }
+
+    template <class T>
+    static void forward(in<T, 2> q, in<T, 3> k, out<T, 2> y)
+    {
+        const std::size_t positions = k.shape[1], D = k.shape[2];
+        detail::each_sentence(k.shape[0], positions * D, [=](std::size_t b) {
+            for (std::size_t i = b * positions; i < (b + 1) * positions; ++i) {
+                y.data[i] = kernels::dot(D, q.data + b * D, k.data + i * D);
+            }
+        });
+    }
+
+    template <class T>
+    static void backward(in<T, 2> q, in<T, 3> k, in<T, 2>, in<T, 2> d_y, adjoint<T, 2> d_q, adjoint<T, 3> d_k)
+    {
+        const std::size_t positions = k.shape[1], D = k.shape[2];
+        detail::each_sentence(k.shape[0], 2 * positions * D, [=](std::size_t b) {
+            for (std::size_t i = b * positions; i < (b + 1) * positions; ++i) {
+                const T d = d_y.data[i];
+                if (d == T(0)) continue;
+                if (d_q) kernels::add_scaled(D, d_q.data + b * D, d, k.data + i * D);
+                if (d_k) kernels::add_scaled(D, d_k.data + i * D, d, q.data + b * D);
+            }
+        });
     }
 };
 inline constexpr dot_each_op dot_each{};
 
 /// c[b,:] = Σ_t α[b,t] h[b,t,:]: α [B,T], h [B,T,D] -> [B,D]. A weight of exactly 0 selects its value away, even a NaN.
+///
+///     ∂α[b,t] += ∂c[b,:] · h[b,t,:],  ∂h[b,t,:] += α[b,t] ∂c[b,:]
 struct weighted_sum_op : operation<weighted_sum_op> {
-    static shape_of_rank<2> result_shape(const shape_of_rank<2>& weights, const shape_of_rank<3>& values)
+    static shape_of_rank<2> shape(const auto& weights, const auto& values)
     {
-        require_shape("weighted_sum", "the weights", weights, {values[0], values[1]},
-                      "one for each position of the values ", values);
-        return {values[0], values[2]};
+        require_shape("weighted_sum", "the weights", weights.shape, {values.shape[0], values.shape[1]},
+                      "one for each position of the values ", values.shape);
+        return {values.shape[0], values.shape[2]};
     }
 
     template <class T>
-    static void compute(const shape_of_rank<3>& shape, const T* weights, const T* values, T* context)
+    static void forward(in<T, 2> weights, in<T, 3> values, out<T, 2> context)
     {
-        const auto [B, T_, D] = shape;
-        parallel_for(B, kernels::detail::rows_a_shard(T_ * D),
-                     [&, T_ = T_, D = D](std::size_t first, std::size_t last, std::size_t) {
-                         for (std::size_t b = first; b < last; ++b) {
-                             kernels::detail::selected_sum_row(T_, D, weights + b * T_, values + b * T_ * D,
-                                                               context + b * D);
-                         }
-                     });
+        const std::size_t positions = values.shape[1], D = values.shape[2];
+        detail::each_sentence(values.shape[0], positions * D, [=](std::size_t b) {
+            kernels::detail::selected_sum_row(positions, D, weights.data + b * positions,
+                                              values.data + b * positions * D, context.data + b * D);
+        });
     }
 
-    template <plain_tensor W, plain_tensor H>
-    auto plain(const W& weights, const H& values) const
+    template <class T>
+    static void backward(in<T, 2> weights, in<T, 3> values, in<T, 2>, in<T, 2> d_c, adjoint<T, 2> d_weights,
+                         adjoint<T, 3> d_values)
     {
-        using T = element_of<H>;
-        auto context = storage_for<T, 2>(result_shape(shape_of(weights), shape_of(values)));
-        compute<T>(shape_of(values), view_of(weights).data, view_of(values).data, context.data());
-        return context;
+        const std::size_t positions = values.shape[1], D = values.shape[2];
+        detail::each_sentence(values.shape[0], 2 * positions * D, [=](std::size_t b) {
+            const T* const d = d_c.data + b * D;
+            for (std::size_t i = b * positions; i < (b + 1) * positions; ++i) {
+                if (d_weights) d_weights.data[i] += kernels::dot(D, d, values.data + i * D);
+                if (d_values && weights.data[i] != T(0)) {
+                    kernels::add_scaled(D, d_values.data + i * D, weights.data[i], d);
+                }
+            }
+        });
     }
 };
 inline constexpr weighted_sum_op weighted_sum{};
 
-/// c[b,d] = Σ_t α[b,t,d] h[b,t,d]: α, h [B,T,D] -> [B,D].
+/// c[b,d] = Σ_t α[b,t,d] h[b,t,d]: α, h [B,T,D] -> [B,D]. A weight of exactly 0 selects its value away, even a NaN.
+///
+///     ∂α[b,t,d] += ∂c[b,d] h[b,t,d],  ∂h[b,t,d] += ∂c[b,d] α[b,t,d]
 struct elementwise_sum_op : operation<elementwise_sum_op> {
-    static shape_of_rank<2> result_shape(const shape_of_rank<3>& weights, const shape_of_rank<3>& values)
+    static shape_of_rank<2> shape(const auto& weights, const auto& values)
     {
-        require_shape("elementwise_sum", "the weights", weights, values, "one for each dimension of each value");
-        return {values[0], values[2]};
+        require_shape("elementwise_sum", "the weights", weights.shape, values.shape,
+                      "one for each dimension of each value");
+        return {values.shape[0], values.shape[2]};
     }
 
     template <class T>
-    static void compute(const shape_of_rank<3>& shape, const T* weights, const T* values, T* context)
+    static void forward(in<T, 3> weights, in<T, 3> values, out<T, 2> context)
     {
-        const auto [B, T_, D] = shape;
-        for (std::size_t b = 0; b < B; ++b) {
-            T* c = context + b * D;
+        const std::size_t positions = values.shape[1], D = values.shape[2];
+        detail::each_sentence(values.shape[0], positions * D, [=](std::size_t b) {
+            T* const c = context.data + b * D;
             std::fill_n(c, D, T(0));
-            for (std::size_t t = b * T_; t < (b + 1) * T_; ++t) {
+            for (std::size_t t = b * positions; t < (b + 1) * positions; ++t) {
                 simd::transform(
                     D, c, [](auto sum, auto w, auto h) { return simd::select(w == T(0), sum, sum + w * h); },
-                    static_cast<const T*>(c), weights + t * D, values + t * D);
+                    static_cast<const T*>(c), weights.data + t * D, values.data + t * D);
             }
-        }
+        });
     }
 
-    template <plain_tensor W, plain_tensor H>
-    auto plain(const W& weights, const H& values) const
+    template <class T>
+    static void backward(in<T, 3> weights, in<T, 3> values, in<T, 2>, in<T, 2> d_c, adjoint<T, 3> d_weights,
+                         adjoint<T, 3> d_values)
     {
-        using T = element_of<H>;
-        auto context = storage_for<T, 2>(result_shape(shape_of(weights), shape_of(values)));
-        compute<T>(shape_of(values), view_of(weights).data, view_of(values).data, context.data());
-        return context;
+        const std::size_t positions = values.shape[1], D = values.shape[2];
+        const auto product = [](auto sum, auto d, auto x) { return sum + d * x; };
+        detail::each_sentence(values.shape[0], 2 * positions * D, [=](std::size_t b) {
+            const T* const d = d_c.data + b * D;
+            for (std::size_t i = b * positions * D; i < (b + 1) * positions * D; i += D) {
+                if (d_weights) {
+                    T* const to = d_weights.data + i;
+                    simd::transform(D, to, product, static_cast<const T*>(to), d, values.data + i);
+                }
+                if (d_values) {
+                    T* const to = d_values.data + i;
+                    simd::transform(D, to, product, static_cast<const T*>(to), d, weights.data + i);
+                }
+            }
+        });
     }
 };
 inline constexpr elementwise_sum_op elementwise_sum{};

@@ -6,49 +6,13 @@
 
 #include <heed/core/blas.hpp>
 #include <heed/core/mask.hpp>
+#include <heed/kernels/coverage.hpp>
 #include <heed/kernels/gru.hpp>
 #include <heed/ops/operation.hpp>
+#include <heed/ops/products.hpp>
 
+/// Steps of recurrent layers, and what else these are made of.
 namespace heed::ops {
-
-/// y = base + x W: x [...,K], W [K,N], base [...,N] -> [...,N].
-struct linear_onto_op : operation<linear_onto_op> {
-    template <std::size_t R>
-    static void check(const shape_of_rank<R>& base, const shape_of_rank<R>& x, const shape_of_rank<2>& W)
-    {
-        shape_of_rank<R> must = x;
-        must[R - 1] = W[1];
-        require_shape("linear_onto", "the base", base, must, "the shape of x W, with x ", x);
-        require_shape("linear_onto", "W", W, {x[R - 1], W[1]}, "one row for each column of x ", x);
-    }
-
-    template <plain_tensor Y, plain_tensor X, plain_tensor M>
-    auto plain(const Y& base, const X& x, const M& W) const
-    {
-        using T = element_of<X>;
-        check(shape_of(base), shape_of(x), shape_of(W));
-        auto y = storage_for<T, rank_of<X>>(shape_of(base));
-        std::copy_n(view_of(base).data, y.size(), y.data());
-        const std::size_t K = shape_of(W)[0], N = shape_of(W)[1];
-        blas::gemm(blas::op::plain, blas::op::plain, N == 0 ? 0 : y.size() / N, N, K, view_of(x).data, view_of(W).data,
-                   T(1), y.data());
-        return y;
-    }
-};
-inline constexpr linear_onto_op linear_onto{};
-
-/// The same row for every sentence: x [N] -> [B,N].
-struct repeat_op : operation<repeat_op> {
-    template <plain_tensor X>
-    auto plain(const X& x, std::size_t batch) const
-    {
-        const std::size_t n = shape_of(x)[0];
-        auto y = storage_for<element_of<X>, 2>(shape_of_rank<2>{batch, n});
-        for (std::size_t b = 0; b < batch; ++b) std::copy_n(view_of(x).data, n, y.data() + b * n);
-        return y;
-    }
-};
-inline constexpr repeat_op repeat{};
 
 /// Which sentences are over at a step of a recurrent layer; without lengths none is.
 struct sentence_ends {
@@ -61,84 +25,130 @@ struct sentence_ends {
 /// One step of a gated recurrent unit, see kernels/gru.hpp:
 /// inputs [...,3H] (x_z|x_r|x_h with their bias), hidden [...,H], U [H,2H] (for z|r), U_h [H,H] -> the new state
 /// [...,H]. All leading axes go through the same products. A sentence that is over keeps its state.
+///
+///     ∂a of the three gates: see kernels/gru.hpp,  ∂inputs += ∂a,  ∂U += hᵀ ∂a_z|∂a_r,  ∂U_h += (r ⊙ h)ᵀ ∂a_h
+///
+/// On the tape: ad/recurrent.hpp.
 struct gru_op : operation<gru_op> {
-    template <std::size_t R>
-    static void check(const shape_of_rank<R>& inputs, const shape_of_rank<R>& hidden, const shape_of_rank<2>& U,
-                      const shape_of_rank<2>& U_h, const sentence_ends& ends)
+    static auto shape(const auto& inputs, const auto& hidden, const auto& U, const auto& U_h, const sentence_ends& ends)
     {
-        const std::size_t B = rows_of(hidden), H = hidden[R - 1];
-        shape_of_rank<R> gates = hidden;
-        gates[R - 1] = 3 * H;
-        require_shape("gru", "the input", inputs, gates, "three gates for the state ", hidden);
-        require_shape("gru", "U", U, {H, 2 * H}, "from the state to two gates");
-        require_shape("gru", "U_h", U_h, {H, H}, "from the state to the state");
+        const std::size_t B = detail::rows_of(hidden.shape), H = hidden.shape.back();
+        auto gates = hidden.shape;
+        gates.back() = 3 * H;
+        require_shape("gru", "the input", inputs.shape, gates, "three gates for the state ", hidden.shape);
+        require_shape("gru", "U", U.shape, {H, 2 * H}, "from the state to two gates");
+        require_shape("gru", "U_h", U_h.shape, {H, H}, "from the state to the state");
         if (ends.real != nullptr && ends.real->batch() != B) {
             throw shape_error("gru: " + std::to_string(ends.real->batch()) + " lengths for " + std::to_string(B) +
                               " sentences; give one length a sentence");
         }
+        return hidden.shape;
     }
 
-    /// The states in a tensor of them.
-    template <std::size_t R>
-    static std::size_t rows_of(const shape_of_rank<R>& hidden)
+    /// z|r|h̃ [B,3H], and r ⊙ h [B,H] behind them.
+    static std::size_t saved(const auto&, const auto& hidden, const auto&, const auto&, const sentence_ends&)
     {
-        std::size_t rows = 1;
-        for (std::size_t axis = 0; axis + 1 < R; ++axis) rows *= hidden[axis];
-        return rows;
+        return 4 * hidden.size();
     }
 
-    /// recurrent [B,2H] and reset_hidden [B,H] are scratch; saved [B,3H] is what the backward needs, with reset_hidden.
-    template <class T>
-    static void compute(const kernels::gru_step<T>& step, const T* U, const T* U_h, T* recurrent, T* saved,
-                        T* reset_hidden, T* next)
+    template <class T, std::size_t R>
+    static void forward(in<T, R> inputs, in<T, R> hidden, in<T, 2> U, in<T, 2> U_h, const sentence_ends& ends,
+                        out<T, R> next, T* gates)
     {
-        const std::size_t B = step.batch, H = step.width;
-        blas::gemm(blas::op::plain, blas::op::plain, B, 2 * H, H, step.hidden, U, T(0), recurrent);
-        kernels::gru_gates(step, recurrent, saved, reset_hidden);
-        blas::gemm(blas::op::plain, blas::op::plain, B, H, H, static_cast<const T*>(reset_hidden), U_h, T(0),
+        const std::size_t B = detail::rows_of(hidden.shape), H = hidden.shape[R - 1];
+        const kernels::gru_step<T> step{B, H, inputs.data, 3 * H, hidden.data, ends.data(), ends.step};
+        T* const reset_hidden = gates + 3 * B * H;
+        scratch here;
+        T* const recurrent = here.take<T>(2 * B * H);
+        blas::gemm(blas::op::plain, blas::op::plain, B, 2 * H, H, hidden.data, U.data, T(0), recurrent);
+        kernels::gru_gates(step, recurrent, gates, reset_hidden);
+        blas::gemm(blas::op::plain, blas::op::plain, B, H, H, static_cast<const T*>(reset_hidden), U_h.data, T(0),
                    recurrent);
-        kernels::gru_blend(step, recurrent, saved, next);
-    }
-
-    template <plain_tensor X, plain_tensor S, plain_tensor M>
-    auto plain(const X& inputs, const S& hidden, const M& U, const M& U_h, const sentence_ends& ends) const
-    {
-        using T = element_of<X>;
-        const auto shape = shape_of(hidden);
-        check(shape_of(inputs), shape, shape_of(U), shape_of(U_h), ends);
-        const std::size_t B = rows_of(shape), H = shape.back();
-        auto next = storage_for<T, rank_of<S>>(shape);
-        array<T, 1> scratch(shape_of_rank<1>{6 * B * H});
-        T* const recurrent = scratch.data();
-        compute<T>({B, H, view_of(inputs).data, 3 * H, view_of(hidden).data, ends.data(), ends.step}, view_of(U).data,
-                   view_of(U_h).data, recurrent, recurrent + 2 * B * H, recurrent + 5 * B * H, next.data());
-        return next;
+        kernels::gru_blend(step, recurrent, gates, next.data);
     }
 };
 inline constexpr gru_op gru{};
 
-/// The greater of each pair of neighbours: x [...,2N] -> [...,N]. Goodfellow et al. 2013; Bahdanau et al. 2015, A.2.2.
-struct maxout_op : operation<maxout_op> {
-    template <std::size_t R>
-    static shape_of_rank<R> result_shape(const shape_of_rank<R>& x)
+/// One step of coverage embeddings, see kernels/coverage.hpp: word [B,3N], weights α [B,T], by_weight [3N],
+/// products c U [B,T,3N], coverage c [B,T,N] -> the new coverage [B,T,N].
+///
+///     ∂ of each argument: see kernels::coverage_update_backward
+struct coverage_gru_op : operation<coverage_gru_op> {
+    static shape_of_rank<3> shape(const auto& word, const auto& weights, const auto& by_weight, const auto& products,
+                                  const auto& coverage)
     {
-        if (x[R - 1] % 2 != 0) {
-            throw shape_error("maxout: x is " + shape_text(x) +
+        const auto [B, T, N] = coverage.shape;
+        require_shape("coverage_gru", "the word", word.shape, {B, 3 * N}, "three gates for each row of the coverage ",
+                      coverage.shape);
+        require_shape("coverage_gru", "the weights", weights.shape, {B, T}, "one for each position of the coverage");
+        require_shape("coverage_gru", "the vector for the weights", by_weight.shape, {3 * N},
+                      "one number for each gate");
+        require_shape("coverage_gru", "the product", products.shape, {B, T, 3 * N}, "three gates for each position");
+        return coverage.shape;
+    }
+
+    template <class T>
+    static void forward(in<T, 2> word, in<T, 2> weights, in<T, 1> by_weight, in<T, 3> products, in<T, 3> coverage,
+                        out<T, 3> next)
+    {
+        scratch here;
+        const auto step = step_of(word, weights, by_weight, products, coverage);
+        kernels::coverage_update(step, here.take<T>(3 * step.batch * step.width), next.data);
+    }
+
+    template <class T>
+    static void backward(in<T, 2> word, in<T, 2> weights, in<T, 1> by_weight, in<T, 3> products, in<T, 3> coverage,
+                         in<T, 3>, in<T, 3> d_next, adjoint<T, 2> d_word, adjoint<T, 2> d_weights,
+                         adjoint<T, 1> d_by_weight, adjoint<T, 3> d_products, adjoint<T, 3> d_coverage)
+    {
+        scratch here;
+        const auto step = step_of(word, weights, by_weight, products, coverage);
+        const kernels::coverage_adjoints<T> into{d_word.data, d_weights.data, d_by_weight.data, d_products.data,
+                                                 d_coverage.data};
+        kernels::coverage_update_backward(step, d_next.data, into, here.take<T>(9 * step.batch * step.width));
+    }
+
+private:
+    template <class T>
+    static kernels::coverage_step<T> step_of(in<T, 2> word, in<T, 2> weights, in<T, 1> by_weight, in<T, 3> products,
+                                             in<T, 3> coverage)
+    {
+        const auto [B, positions, N] = coverage.shape;
+        return {B, positions, N, word.data, weights.data, by_weight.data, products.data, coverage.data};
+    }
+};
+inline constexpr coverage_gru_op coverage_gru{};
+
+/// y_i = max(x_2i, x_2i+1), the greater of each pair of neighbours: x [...,2N] -> [...,N]. Goodfellow et al. 2013;
+/// Bahdanau et al. 2015, A.2.2.
+///
+///     ∂x of the greater one += ∂y_i; of the first one if they are equal
+struct maxout_op : operation<maxout_op> {
+    static auto shape(const auto& x)
+    {
+        if (x.shape.back() % 2 != 0) {
+            throw shape_error("maxout: x is " + shape_text(x.shape) +
                               ", but its last axis must be even: pairs of neighbours");
         }
-        shape_of_rank<R> y = x;
-        y[R - 1] /= 2;
+        auto y = x.shape;
+        y.back() /= 2;
         return y;
     }
 
-    template <plain_tensor X>
-    auto plain(const X& x) const
+    template <class T, std::size_t R>
+    static void forward(in<T, R> x, out<T, R> y)
     {
-        using T = element_of<X>;
-        auto y = storage_for<T, rank_of<X>>(result_shape(shape_of(x)));
-        const T* from = view_of(x).data;
-        for (std::size_t i = 0; i < y.size(); ++i) y.data()[i] = std::max(from[2 * i], from[2 * i + 1]);
-        return y;
+        for (std::size_t i = 0; i < y.size(); ++i) y.data[i] = std::max(x.data[2 * i], x.data[2 * i + 1]);
+    }
+
+    template <class T, std::size_t R>
+    static void backward(in<T, R> x, in<T, R> y, in<T, R> d_y, adjoint<T, R> d_x)
+    {
+        for (std::size_t i = 0; i < y.size(); ++i) {
+            const bool second = x.data[2 * i + 1] > x.data[2 * i];
+            d_x.data[2 * i] += second ? T(0) : d_y.data[i];
+            d_x.data[2 * i + 1] += second ? d_y.data[i] : T(0);
+        }
     }
 };
 inline constexpr maxout_op maxout{};

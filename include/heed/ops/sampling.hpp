@@ -6,16 +6,18 @@
 #include <cstdint>
 #include <limits>
 
-#include <heed/core/arena.hpp>
 #include <heed/core/mask.hpp>
 #include <heed/core/random.hpp>
+#include <heed/core/workspace.hpp>
+#include <heed/kernels/rows.hpp>
 #include <heed/kernels/softmax.hpp>
 #include <heed/ops/operation.hpp>
 
 /// Chance in attention: drawn positions, noise on scores, dropped weights.
 ///
-/// All of it is a function of a stream, the row, the position and the dimension: it can be repeated, and does not
-/// depend on the number of threads, nor on how much padding a batch has.
+/// All of it is a function of a stream, the row, the position and the dimension: it can be repeated, and depends
+/// neither on the number of threads nor on how much padding a batch has. A row is counted in the whole batch
+/// (lengths_view::first_row): a part of a batch draws what the whole would.
 ///
 /// Scores and weights are [B,T], or [B,T,D], where every dimension is drawn by itself. What lies behind a row's length
 /// is not looked at and gets 0; nor is a position with a score of -inf ever drawn.
@@ -32,16 +34,14 @@ constexpr std::uint64_t stream_of(std::uint64_t seed, std::size_t step, chance u
 
 namespace detail {
 
-constexpr std::uint64_t stream_of_row(std::uint64_t stream, std::size_t row) { return mix(stream ^ mix(row + 1)); }
-
-/// What is computed row by row: batch, positions, numbers for each of these, and the lengths.
+/// What is computed row by row: the batch, its positions, the numbers of each position, and the lengths.
 struct row_plan {
     std::size_t batch, positions, width;
-    const std::size_t* real;
+    lengths_view real;
 
     template <std::size_t R>
-    row_plan(const shape_of_rank<R>& shape, const std::size_t* counts)
-        : batch(shape[0]), positions(shape[1]), width(R == 3 ? shape[R - 1] : 1), real(counts)
+    row_plan(const shape_of_rank<R>& shape, const lengths_view& lengths)
+        : batch(shape[0]), positions(shape[1]), width(R == 3 ? shape[R - 1] : 1), real(lengths)
     {
         static_assert(R == 2 || R == 3, "heed: scores and weights are [B,T] or [B,T,D]");
     }
@@ -59,15 +59,30 @@ struct row_plan {
         });
     }
 
+    /// f(element of the row, its dimension) for the elements of the first n positions.
+    template <class F>
+    void each_element(std::size_t n, F&& f) const
+    {
+        for (std::size_t t = 0; t < n; ++t) {
+            for (std::size_t d = 0; d < width; ++d) f(t * width + d, d);
+        }
+    }
+
+    /// The stream of a row of these.
+    std::uint64_t stream_of(std::uint64_t stream, std::size_t row) const
+    {
+        return mix(stream ^ mix(real.first_row() + row + 1));
+    }
+
     std::size_t row_size() const { return positions * width; }
 
     template <class T>
     void softmax(const T* scores, T* weights) const
     {
         if (width == 1) {
-            kernels::softmax(batch, positions, real, scores, weights);
+            kernels::softmax(batch, positions, real.data(), scores, weights);
         } else {
-            kernels::softmax_per_dimension(batch, positions, width, real, scores, weights);
+            kernels::softmax_per_dimension(batch, positions, width, real.data(), scores, weights);
         }
     }
 };
@@ -102,27 +117,24 @@ void one_hot(std::size_t n, std::size_t width, std::size_t size, const std::size
 
 /// 1 at the greatest score of each row, at the first of them if there are several; 0 elsewhere. No gradient.
 struct greatest_op : operation<greatest_op> {
-    template <class T, std::size_t R>
-    static void compute(const shape_of_rank<R>& shape, const std::size_t* real, const T* e, T* y)
+    static constexpr bool differentiable = false;
+
+    static auto shape(const auto& e, const lengths_view& real)
     {
-        const detail::row_plan plan(shape, real);
-        plan.each_row([&, e, y](std::size_t, std::size_t n, std::size_t at, scratch& memory) {
-            T* top = memory.take<T>(plan.width);
-            auto* where = memory.take<std::size_t>(plan.width);
-            detail::greatest_of(n, plan.width, e + at, top, where);
-            detail::one_hot(n, plan.width, plan.row_size(), where, y + at);
-        });
+        real.require("greatest", e.shape[0], e.shape[1]);
+        return e.shape;
     }
 
-    template <plain_tensor E>
-    auto plain(const E& e, const lengths& real) const
+    template <class T, std::size_t R>
+    static void forward(in<T, R> e, const lengths_view& real, out<T, R> y)
     {
-        using T = element_of<E>;
-        const auto shape = shape_of(e);
-        real.require("greatest", shape[0], shape[1]);
-        auto y = storage_for<T, rank_of<E>>(shape);
-        compute<T>(shape, real.data(), view_of(e).data, y.data());
-        return y;
+        const detail::row_plan plan(e.shape, real);
+        plan.each_row([&](std::size_t, std::size_t n, std::size_t at, scratch& memory) {
+            T* const top = memory.take<T>(plan.width);
+            auto* const where = memory.take<std::size_t>(plan.width);
+            detail::greatest_of(n, plan.width, e.data + at, top, where);
+            detail::one_hot(n, plan.width, plan.row_size(), where, y.data + at);
+        });
     }
 };
 inline constexpr greatest_op greatest{};
@@ -130,127 +142,152 @@ inline constexpr greatest_op greatest{};
 /// 1 at one position of each row, drawn with the probabilities softmax(e); 0 elsewhere. No gradient: see
 /// log_probability.
 struct sample_op : operation<sample_op> {
-    template <class T, std::size_t R>
-    static void compute(const shape_of_rank<R>& shape, const std::size_t* real, std::uint64_t stream, const T* e, T* y)
+    static constexpr bool differentiable = false;
+
+    static auto shape(const auto& e, const lengths_view& real, std::uint64_t)
     {
-        const detail::row_plan plan(shape, real);
+        real.require("sample", e.shape[0], e.shape[1]);
+        return e.shape;
+    }
+
+    template <class T, std::size_t R>
+    static void forward(in<T, R> e, const lengths_view& real, std::uint64_t stream, out<T, R> y)
+    {
+        const detail::row_plan plan(e.shape, real);
         const std::size_t width = plan.width;
-        plan.softmax(e, y);
-        plan.each_row([&, stream, y](std::size_t b, std::size_t n, std::size_t at, scratch& memory) {
-            auto* target = memory.take<double>(width);
-            auto* before = memory.take<double>(width);
-            auto* where = memory.take<std::size_t>(width);
-            const T* p = y + at;
+        plan.softmax(e.data, y.data);
+        plan.each_row([&](std::size_t b, std::size_t n, std::size_t at, scratch& memory) {
+            auto* const target = memory.take<double>(width);
+            auto* const before = memory.take<double>(width);
+            auto* const where = memory.take<std::size_t>(width);
+            const T* const p = y.data + at;
             std::fill_n(target, width, 0.0);
-            for (std::size_t t = 0; t < n; ++t) {
-                for (std::size_t d = 0; d < width; ++d) target[d] += static_cast<double>(p[t * width + d]);
-            }
-            for (std::size_t d = 0; d < width; ++d) target[d] *= uniform(detail::stream_of_row(stream, b), d);
+            plan.each_element(n, [=](std::size_t i, std::size_t d) { target[d] += static_cast<double>(p[i]); });
+            for (std::size_t d = 0; d < width; ++d) target[d] *= uniform(plan.stream_of(stream, b), d);
             // The last position before which no more than the target lies. One that cannot be is never taken.
             std::fill_n(before, width, 0.0);
             std::fill_n(where, width, n);
-            for (std::size_t t = 0; t < n; ++t) {
-                for (std::size_t d = 0; d < width; ++d) {
-                    const double chance_here = static_cast<double>(p[t * width + d]);
-                    if (chance_here > 0 && before[d] <= target[d]) where[d] = t;
-                    before[d] += chance_here;
-                }
-            }
-            detail::one_hot(n, width, plan.row_size(), where, y + at);
+            plan.each_element(n, [=](std::size_t i, std::size_t d) {
+                const double chance_here = static_cast<double>(p[i]);
+                if (chance_here > 0 && before[d] <= target[d]) where[d] = i / width;
+                before[d] += chance_here;
+            });
+            detail::one_hot(n, width, plan.row_size(), where, y.data + at);
         });
-    }
-
-    template <plain_tensor E>
-    auto plain(const E& e, const lengths& real, std::uint64_t stream) const
-    {
-        using T = element_of<E>;
-        const auto shape = shape_of(e);
-        real.require("sample", shape[0], shape[1]);
-        auto y = storage_for<T, rank_of<E>>(shape);
-        compute<T>(shape, real.data(), stream, view_of(e).data, y.data());
-        return y;
     }
 };
 inline constexpr sample_op sample{};
 
-/// log softmax(e)_j at the positions where `drawn` is not 0, and 0 elsewhere: of the same shape.
+/// y_j = log p_j with p = softmax(e) at the positions where `drawn` is not 0, and 0 elsewhere: of the same shape.
+///
+///     ∂e_k += [k drawn] ∂y_k − p_k Σ_{j drawn} ∂y_j              nothing for `drawn`
 struct log_probability_op : operation<log_probability_op> {
-    template <std::size_t R>
-    static void check(const shape_of_rank<R>& e, const shape_of_rank<R>& drawn, const lengths& real)
+    static auto shape(const auto& e, const auto& drawn, const lengths_view& real)
     {
-        require_shape("log_probability", "what was drawn", drawn, e, "the shape of the scores");
-        real.require("log_probability", e[0], e[1]);
+        require_shape("log_probability", "what was drawn", drawn.shape, e.shape, "the shape of the scores");
+        real.require("log_probability", e.shape[0], e.shape[1]);
+        return e.shape;
     }
 
-    /// p is softmax(e), which the way back needs.
     template <class T, std::size_t R>
-    static void compute(const shape_of_rank<R>& shape, const std::size_t* real, const T* e, const T* drawn, T* p, T* y)
+    static void forward(in<T, R> e, in<T, R> drawn, const lengths_view& real, out<T, R> y)
     {
-        const detail::row_plan plan(shape, real);
+        const detail::row_plan plan(e.shape, real);
         const std::size_t width = plan.width;
-        plan.softmax(e, p);
-        plan.each_row([&, e, drawn, p, y](std::size_t, std::size_t n, std::size_t at, scratch& memory) {
-            T* log_sum = memory.take<T>(width);  // log Σ exp(e - max e) = -log of the greatest probability
-            T* top = memory.take<T>(width);
-            auto* where = memory.take<std::size_t>(width);
-            detail::greatest_of(n, width, e + at, top, where);
+        scratch here;
+        T* const p = here.take<T>(e.size());
+        plan.softmax(e.data, p);
+        plan.each_row([&](std::size_t, std::size_t n, std::size_t at, scratch& memory) {
+            T* const log_sum = memory.take<T>(width);  // log Σ exp(e - max e) = -log of the greatest probability
+            T* const top = memory.take<T>(width);
+            auto* const where = memory.take<std::size_t>(width);
+            detail::greatest_of(n, width, e.data + at, top, where);
             for (std::size_t d = 0; d < width; ++d) {
                 log_sum[d] = where[d] < n ? -std::log(p[at + where[d] * width + d]) : T(0);
             }
-            kernels::detail::zero(y + at, plan.row_size());
-            for (std::size_t t = 0; t < n; ++t) {
-                for (std::size_t d = 0; d < width; ++d) {
-                    const std::size_t i = at + t * width + d;
-                    if (drawn[i] != T(0)) y[i] = (e[i] - top[d]) - log_sum[d];
-                }
-            }
+            kernels::detail::zero(y.data + at, plan.row_size());
+            plan.each_element(n, [&](std::size_t i, std::size_t d) {
+                if (drawn.data[at + i] != T(0)) y.data[at + i] = (e.data[at + i] - top[d]) - log_sum[d];
+            });
         });
     }
 
-    template <plain_tensor E, plain_tensor D>
-    auto plain(const E& e, const D& drawn, const lengths& real) const
+    template <class T, std::size_t R>
+    static void backward(in<T, R> e, in<T, R> drawn, const lengths_view& real, in<T, R>, in<T, R> d_y,
+                         adjoint<T, R> d_e, adjoint<T, R>)
     {
-        using T = element_of<E>;
-        const auto shape = shape_of(e);
-        check(shape, shape_of(drawn), real);
-        auto y = storage_for<T, rank_of<E>>(shape);
-        auto p = storage_for<T, rank_of<E>>(shape);
-        compute<T>(shape, real.data(), view_of(e).data, view_of(drawn).data, p.data(), y.data());
-        return y;
+        if (!d_e) return;
+        const detail::row_plan plan(e.shape, real);
+        scratch here;
+        T* const p = here.take<T>(e.size());
+        plan.softmax(e.data, p);
+        plan.each_row([&](std::size_t, std::size_t n, std::size_t at, scratch& memory) {
+            T* const sum = memory.take<T>(plan.width);
+            std::fill_n(sum, plan.width, T(0));
+            const auto at_drawn = [&](std::size_t i) { return drawn.data[i] != T(0) ? d_y.data[i] : T(0); };
+            plan.each_element(n, [&](std::size_t i, std::size_t d) { sum[d] += at_drawn(at + i); });
+            plan.each_element(
+                n, [&](std::size_t i, std::size_t d) { d_e.data[at + i] += at_drawn(at + i) - p[at + i] * sum[d]; });
+        });
     }
 };
 inline constexpr log_probability_op log_probability{};
 
-/// e_j − max_k e_k + strength · g_j with noise g_j = −log(−log u_j), u_j uniform in (0,1): the standard Gumbel
-/// distribution, by which argmax_j (e_j + g_j) is distributed as softmax(e). The greatest score is taken off first, so
-/// that the noise of great scores is not rounded away.
+/// y_j = e_j − e_m + strength · g_j, e_m the greatest score of the row, with noise g_j = −log(−log u_j), u_j uniform in
+/// (0,1): the standard Gumbel distribution, by which argmax_j (e_j + g_j) is distributed as softmax(e). The greatest
+/// score is taken off first, so that the noise of great scores is not rounded away. A score of -inf stays.
+///
+///     ∂e_j += ∂y_j − [j = m] Σ_k ∂y_k, and nothing where e_j is -inf
 struct perturb_op : operation<perturb_op> {
-    /// `where` [B,D], if given: the positions of the greatest scores.
-    template <class T, std::size_t R>
-    static void compute(const shape_of_rank<R>& shape, const std::size_t* real, std::uint64_t stream, double strength,
-                        const T* e, T* y, std::size_t* where_all = nullptr)
+    static auto shape(const auto& e, const lengths_view& real, std::uint64_t, double)
     {
-        const detail::row_plan plan(shape, real);
+        real.require("perturb", e.shape[0], e.shape[1]);
+        return e.shape;
+    }
+
+    template <class T, std::size_t R>
+    static void forward(in<T, R> e, const lengths_view& real, std::uint64_t stream, double strength, out<T, R> y)
+    {
+        const detail::row_plan plan(e.shape, real);
         const std::size_t width = plan.width;
-        plan.each_row([&, e, y](std::size_t b, std::size_t n, std::size_t at, scratch& memory) {
-            T* top = memory.take<T>(width);
-            auto* where = where_all == nullptr ? memory.take<std::size_t>(width) : where_all + b * width;
-            detail::greatest_of(n, width, e + at, top, where);
-            auto* noise = memory.take<double>(n * width);
-            gumbel(n * width, detail::stream_of_row(stream, b), strength, noise);
-            for (std::size_t t = 0; t < n; ++t) {
-                for (std::size_t d = 0; d < width; ++d) {
-                    const std::size_t i = t * width + d;
-                    // -inf stays: -inf - -inf is NaN
-                    y[at + i] = e[at + i] == -std::numeric_limits<T>::infinity()
-                                    ? e[at + i]
-                                    : (e[at + i] - top[d]) + static_cast<T>(noise[i]);
-                }
-            }
-            kernels::detail::zero(y + at + n * width, plan.row_size() - n * width);
+        plan.each_row([&](std::size_t b, std::size_t n, std::size_t at, scratch& memory) {
+            T* const top = memory.take<T>(width);
+            auto* const where = memory.take<std::size_t>(width);
+            detail::greatest_of(n, width, e.data + at, top, where);
+            auto* const noise = memory.take<double>(n * width);
+            gumbel(n * width, plan.stream_of(stream, b), strength, noise);
+            plan.each_element(n, [&](std::size_t i, std::size_t d) {
+                const T score = e.data[at + i];
+                // -inf - -inf is NaN
+                y.data[at + i] =
+                    score == -std::numeric_limits<T>::infinity() ? score : (score - top[d]) + static_cast<T>(noise[i]);
+            });
+            kernels::detail::zero(y.data + at + n * width, plan.row_size() - n * width);
         });
     }
 
+    template <class T, std::size_t R>
+    static void backward(in<T, R> e, const lengths_view& real, std::uint64_t, double, in<T, R>, in<T, R> d_y,
+                         adjoint<T, R> d_e)
+    {
+        const detail::row_plan plan(e.shape, real);
+        plan.each_row([&](std::size_t, std::size_t n, std::size_t at, scratch& memory) {
+            T *const top = memory.take<T>(plan.width), *const sum = memory.take<T>(plan.width);
+            auto* const where = memory.take<std::size_t>(plan.width);
+            detail::greatest_of(n, plan.width, e.data + at, top, where);
+            std::fill_n(sum, plan.width, T(0));
+            plan.each_element(n, [&](std::size_t i, std::size_t d) {
+                if (e.data[at + i] == -std::numeric_limits<T>::infinity()) return;
+                d_e.data[at + i] += d_y.data[at + i];
+                sum[d] += d_y.data[at + i];
+            });
+            for (std::size_t d = 0; d < plan.width; ++d) {
+                if (where[d] < n) d_e.data[at + where[d] * plan.width + d] -= sum[d];
+            }
+        });
+    }
+
+private:
     static void gumbel(std::size_t n, std::uint64_t row, double strength, double* noise)
     {
         if (strength == 0) return kernels::detail::zero(noise, n);
@@ -261,90 +298,116 @@ struct perturb_op : operation<perturb_op> {
             n, noise, [strength](simd::vec<double> u) { return strength * -simd::log(-simd::log(u)); },
             static_cast<const double*>(noise));
     }
-
-    template <plain_tensor E>
-    auto plain(const E& e, const lengths& real, std::uint64_t stream, double strength) const
-    {
-        using T = element_of<E>;
-        const auto shape = shape_of(e);
-        real.require("perturb", shape[0], shape[1]);
-        auto y = storage_for<T, rank_of<E>>(shape);
-        compute<T>(shape, real.data(), stream, strength, view_of(e).data, y.data());
-        return y;
-    }
 };
 inline constexpr perturb_op perturb{};
 
-/// The first argument on the way forward, the second one on the way back (Bengio, Léonard & Courville 2013).
+/// y = value on the way forward, y = soft on the way back (Bengio, Léonard & Courville 2013).
+///
+///     ∂soft += ∂y                                                nothing for the value
 struct straight_through_op : operation<straight_through_op> {
-    template <std::size_t R>
-    static void check(const shape_of_rank<R>& value, const shape_of_rank<R>& soft)
+    static auto shape(const auto& value, const auto& soft)
     {
-        require_shape("straight_through", "the second argument", soft, value, "the shape of the first");
+        require_shape("straight_through", "the second argument", soft.shape, value.shape, "the shape of the first");
+        return value.shape;
     }
 
-    template <plain_tensor X, plain_tensor Y>
-    auto plain(const X& value, const Y& soft) const
+    template <class T, std::size_t R>
+    static void forward(in<T, R> value, in<T, R>, out<T, R> y)
     {
-        check(shape_of(value), shape_of(soft));
-        auto y = storage_for<element_of<X>, rank_of<X>>(shape_of(value));
-        std::copy_n(view_of(value).data, y.size(), y.data());
-        return y;
+        std::copy_n(value.data, y.size(), y.data);
+    }
+
+    template <class T, std::size_t R>
+    static void backward(in<T, R>, in<T, R>, in<T, R> y, in<T, R> d_y, adjoint<T, R>, adjoint<T, R> d_soft)
+    {
+        if (d_soft) kernels::add(y.size(), d_soft.data, d_y.data);
     }
 };
 inline constexpr straight_through_op straight_through{};
 
 /// Weights of which each is 0 with probability p: y_j = r k_j α_j, where k_j is 0 or 1 and r = 1 / (1 − p); with
-/// `renormalise` r = Σ α / Σ k α, so that a row's sum stays what it was (0 if all of its weights are dropped).
+/// `renormalise` r = Σ α / Σ k α, so that the sum of a row stays what it was (0 if all of its weights are dropped).
+///
+///     ∂α_j += r k_j ∂y_j; with `renormalise` and m = Σ_i k_i α_i ∂y_i / Σ_i k_i α_i:
+///     ∂α_j += m + r k_j (∂y_j − m)
 struct thin_op : operation<thin_op> {
-    /// keep [the weights' shape] and, to renormalise, factor [B,D] (r) are for the way back.
-    template <class T, std::size_t R>
-    static void compute(const shape_of_rank<R>& shape, const std::size_t* real, double p, std::uint64_t stream,
-                        bool renormalise, const T* weights, T* y, std::uint8_t* keep, T* factor)
+    static auto shape(const auto& weights, const lengths_view& real, double, std::uint64_t, bool)
     {
-        const detail::row_plan plan(shape, real);
-        const std::size_t width = plan.width;
-        plan.each_row([&, weights, y](std::size_t b, std::size_t n, std::size_t at, scratch& memory) {
-            T *all = memory.take<T>(width), *kept = memory.take<T>(width), *r = factor + b * width;
-            std::fill_n(all, width, T(0));
-            std::fill_n(kept, width, T(0));
-            const std::uint64_t row = detail::stream_of_row(stream, b);
-            for (std::size_t i = 0; i < n * width; ++i) keep[at + i] = uniform(row, i) < p ? 0 : 1;
-            if (renormalise) {
-                for (std::size_t t = 0; t < n; ++t) {
-                    for (std::size_t d = 0; d < width; ++d) {
-                        const std::size_t i = at + t * width + d;
-                        all[d] += weights[i];
-                        kept[d] += keep[i] != 0 ? weights[i] : T(0);
-                    }
-                }
-                for (std::size_t d = 0; d < width; ++d) r[d] = kept[d] > T(0) ? all[d] / kept[d] : T(0);
-            } else {
-                std::fill_n(r, width, static_cast<T>(1 / (1 - p)));
-            }
-            for (std::size_t t = 0; t < n; ++t) {
-                for (std::size_t d = 0; d < width; ++d) {
-                    const std::size_t i = at + t * width + d;
-                    y[i] = keep[i] != 0 ? weights[i] * r[d] : T(0);
-                }
-            }
-            kernels::detail::zero(y + at + n * width, plan.row_size() - n * width);
+        real.require("thin", weights.shape[0], weights.shape[1]);
+        return weights.shape;
+    }
+
+    template <class T, std::size_t R>
+    static void forward(in<T, R> weights, const lengths_view& real, double p, std::uint64_t stream, bool renormalise,
+                        out<T, R> y)
+    {
+        const detail::row_plan plan(weights.shape, real);
+        plan.each_row([&](std::size_t b, std::size_t n, std::size_t at, scratch& memory) {
+            const drawn<T> row(plan, b, n, p, stream, renormalise, weights.data + at, memory);
+            plan.each_element(n, [&](std::size_t i, std::size_t d) {
+                y.data[at + i] = row.keep[i] != 0 ? weights.data[at + i] * row.r[d] : T(0);
+            });
+            kernels::detail::zero(y.data + at + n * plan.width, plan.row_size() - n * plan.width);
         });
     }
 
-    template <plain_tensor W>
-    auto plain(const W& weights, const lengths& real, double p, std::uint64_t stream, bool renormalise) const
+    template <class T, std::size_t R>
+    static void backward(in<T, R> weights, const lengths_view& real, double p, std::uint64_t stream, bool renormalise,
+                         in<T, R>, in<T, R> d_y, adjoint<T, R> d_weights)
     {
-        using T = element_of<W>;
-        const auto shape = shape_of(weights);
-        real.require("thin", shape[0], shape[1]);
-        auto y = storage_for<T, rank_of<W>>(shape);
-        scratch memory;
-        auto* keep = memory.take<std::uint8_t>(y.size());
-        T* factor = memory.take<T>(shape[0] * detail::row_plan(shape, nullptr).width);
-        compute<T>(shape, real.data(), p, stream, renormalise, view_of(weights).data, y.data(), keep, factor);
-        return y;
+        const detail::row_plan plan(weights.shape, real);
+        plan.each_row([&](std::size_t b, std::size_t n, std::size_t at, scratch& memory) {
+            const T *const a = weights.data + at, *const d = d_y.data + at;
+            T* const d_a = d_weights.data + at;
+            const drawn<T> row(plan, b, n, p, stream, renormalise, a, memory);
+            if (!renormalise) {
+                plan.each_element(
+                    n, [&](std::size_t i, std::size_t k) { d_a[i] += row.keep[i] != 0 ? row.r[k] * d[i] : T(0); });
+                return;
+            }
+            T* const pulled = memory.take<T>(plan.width);
+            std::fill_n(pulled, plan.width, T(0));
+            plan.each_element(n, [&](std::size_t i, std::size_t k) {
+                if (row.keep[i] != 0) pulled[k] += a[i] * d[i];
+            });
+            plan.each_element(n, [&](std::size_t i, std::size_t k) {
+                if (!(row.kept[k] > T(0))) return;  // all dropped: 0 whatever the weights are
+                const T mean = pulled[k] / row.kept[k];
+                d_a[i] += row.keep[i] != 0 ? mean + row.r[k] * (d[i] - mean) : mean;
+            });
+        });
     }
+
+private:
+    /// What is drawn for a row, and what follows from it; the same on the way forward and back.
+    template <class T>
+    struct drawn {
+        std::uint8_t* keep;  // [n,D] k
+        T* r;                // [D]
+        T* kept;             // [D] Σ k α, where it is wanted
+
+        drawn(const detail::row_plan& plan, std::size_t b, std::size_t n, double p, std::uint64_t stream,
+              bool renormalise, const T* weights, scratch& memory)
+            : keep(memory.take<std::uint8_t>(n * plan.width)),
+              r(memory.take<T>(plan.width)),
+              kept(memory.take<T>(plan.width))
+        {
+            const std::size_t width = plan.width;
+            const std::uint64_t row = plan.stream_of(stream, b);
+            for (std::size_t i = 0; i < n * width; ++i) keep[i] = uniform(row, i) < p ? 0 : 1;
+            if (!renormalise) {
+                std::fill_n(r, width, static_cast<T>(1 / (1 - p)));
+                return;
+            }
+            std::fill_n(r, width, T(0));
+            std::fill_n(kept, width, T(0));
+            plan.each_element(n, [&](std::size_t i, std::size_t d) {
+                r[d] += weights[i];
+                kept[d] += keep[i] != 0 ? weights[i] : T(0);
+            });
+            for (std::size_t d = 0; d < width; ++d) r[d] = kept[d] > T(0) ? r[d] / kept[d] : T(0);
+        }
+    };
 };
 inline constexpr thin_op thin{};
 

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <limits>
 
 #include <heed/core/mask.hpp>
+#include <heed/core/parallel.hpp>
 #include <heed/kernels/distance.hpp>
 #include <heed/kernels/rows.hpp>
 #include <heed/ops/operation.hpp>
@@ -12,9 +15,43 @@
 /// How alike two vectors are: their direction, their distance.
 namespace heed::ops {
 
-/// y = x / |x| along the last axis. A vector of length 0 (or so short that 1/|x| is not finite) stays 0 and gets the
-/// gradient 0. Neither overflows nor underflows where x itself is an ordinary number.
+/// y = x / |x| along the last axis.
+///
+///     ∂x += (∂y − y (y·∂y)) / |x|
+///
+/// A vector of length 0 (or so short that 1/|x| is not finite) stays 0 and gets the gradient 0. Neither overflows nor
+/// underflows where x itself is an ordinary number.
 struct unit_op : operation<unit_op> {
+    static auto shape(const auto& x) { return x.shape; }
+
+    template <class T, std::size_t R>
+    static void forward(in<T, R> x, out<T, R> y)
+    {
+        const std::size_t n = x.shape[R - 1], size = x.size();
+        for (std::size_t r = 0; r < size; r += n) {
+            const auto by = inverse(n, x.data + r);
+            simd::transform(
+                n, y.data + r, [by](auto v) { return v * by.first * by.second; }, x.data + r);
+        }
+    }
+
+    template <class T, std::size_t R>
+    static void backward(in<T, R> x, in<T, R> y, in<T, R> d_y, adjoint<T, R> d_x)
+    {
+        if (!d_x) return;
+        const std::size_t n = x.shape[R - 1], size = x.size();
+        for (std::size_t r = 0; r < size; r += n) {
+            const auto by = inverse(n, x.data + r);
+            if (by.second == T(0)) continue;
+            const T along = kernels::dot(n, y.data + r, d_y.data + r);
+            const auto across = [by, along](auto sum, auto u, auto d) {
+                return sum + (d - u * along) * by.first * by.second;
+            };
+            simd::transform(n, d_x.data + r, across, static_cast<const T*>(d_x.data + r), y.data + r, d_y.data + r);
+        }
+    }
+
+private:
     /// 1/|x| as a product of two factors, of which each is an ordinary number; zeros for a vector without direction.
     template <class T>
     struct inverse_length {
@@ -33,107 +70,130 @@ struct unit_op : operation<unit_op> {
         for (std::size_t i = 0; i < n; ++i) sum += x[i] / most * (x[i] / most);
         return {1 / most, 1 / std::sqrt(sum)};
     }
-
-    template <class T>
-    static void compute(std::size_t rows, std::size_t n, const T* x, T* y)
-    {
-        for (std::size_t r = 0; r < rows; ++r) {
-            const auto by = inverse(n, x + r * n);
-            simd::transform(
-                n, y + r * n, [by](auto v) { return v * by.first * by.second; }, x + r * n);
-        }
-    }
-
-    template <plain_tensor X>
-    auto plain(const X& x) const
-    {
-        using T = element_of<X>;
-        auto y = storage_for<T, rank_of<X>>(shape_of(x));
-        const std::size_t n = shape_of(x)[rank_of<X> - 1];
-        compute<T>(n == 0 ? 0 : y.size() / n, n, view_of(x).data, y.data());
-        return y;
-    }
 };
 inline constexpr unit_op unit{};
 
-/// A[b,s,t] = 1 / (1 + |x[b,s,:] - y[b,t,:]|), the Euclidean distance: x [B,S,D], y [B,T,D] -> [B,S,T], in (0, 1].
-/// With the lengths of both: 0 outside, whatever is there. Yin et al. 2016, section 4 · SPEC SC12
+/// A[b,s,t] = 1 / (1 + r), r = |x[b,s,:] − y[b,t,:]|, the Euclidean distance: x [B,S,D], y [B,T,D] -> [B,S,T], in
+/// (0, 1]. With the lengths of both: 0 outside, whatever is there. Yin et al. 2016, section 4.
+///
+///     ∂x[b,s,:] −= Σ_t A² (x − y)/r ∂A,  ∂y[b,t,:] += Σ_s A² (x − y)/r ∂A
 ///
 /// Where x and y are the same vector the distance has a kink; the gradient there is 0.
 struct match_matrix_op : operation<match_matrix_op> {
-    static shape_of_rank<3> result_shape(const shape_of_rank<3>& x, const shape_of_rank<3>& y)
+    static shape_of_rank<3> shape(const auto& x, const auto& y)
     {
-        require_shape("match_matrix", "the second argument", y, {x[0], y[1], x[2]},
-                      "as many rows and as wide as the first, ", x);
-        return {x[0], x[1], y[1]};
+        require_shape("match_matrix", "the second argument", y.shape, {x.shape[0], y.shape[1], x.shape[2]},
+                      "as many rows and as wide as the first, ", x.shape);
+        return {x.shape[0], x.shape[1], y.shape[1]};
     }
-    static void check(const shape_of_rank<3>& result, const lengths& real_x, const lengths& real_y)
+    static shape_of_rank<3> shape(const auto& x, const auto& y, const lengths_view& real_x, const lengths_view& real_y)
     {
-        real_x.require("match_matrix, first argument", result[0], result[1]);
-        real_y.require("match_matrix, second argument", result[0], result[2]);
-    }
-
-    /// real_x and real_y: the lengths, or nullptr if everything is real.
-    template <class T>
-    static void compute(const shape_of_rank<3>& shape, std::size_t D, const std::size_t* real_x,
-                        const std::size_t* real_y, const T* x, const T* y, T* to)
-    {
-        const std::size_t S = shape[1], N = shape[2];
-        const auto rows = [&](std::size_t first, std::size_t last, std::size_t) {
-            for (std::size_t b = first; b < last; ++b) {
-                const std::size_t xs = real_x != nullptr ? real_x[b] : S, ys = real_y != nullptr ? real_y[b] : N;
-                for (std::size_t s = 0; s < S; ++s) {
-                    for (std::size_t t = 0; t < N; ++t) {
-                        const bool real = s < xs && t < ys;
-                        to[(b * S + s) * N + t] = real ? similarity(D, x + (b * S + s) * D, y + (b * N + t) * D) : T(0);
-                    }
-                }
-            }
-        };
-        parallel_for(shape[0], 1 + 65536 / (S * N * D + 1), rows);
-    }
-    template <class T>
-    static T similarity(std::size_t D, const T* x, const T* y)
-    {
-        return 1 / (1 + std::sqrt(kernels::squared_distance(D, x, y)));
+        const auto A = shape(x, y);
+        real_x.require("match_matrix, first argument", A[0], A[1]);
+        real_y.require("match_matrix, second argument", A[0], A[2]);
+        return A;
     }
 
-    template <plain_tensor X, plain_tensor Y>
-    auto plain(const X& x, const Y& y) const
+    template <class T>
+    static void forward(in<T, 3> x, in<T, 3> y, out<T, 3> A)
     {
-        auto to = storage_for<element_of<X>, 3>(result_shape(shape_of(x), shape_of(y)));
-        compute<element_of<X>>(to.shape(), shape_of(x)[2], nullptr, nullptr, view_of(x).data, view_of(y).data,
-                               to.data());
-        return to;
+        forward(x, y, {}, {}, A);
     }
-    template <plain_tensor X, plain_tensor Y>
-    auto plain(const X& x, const Y& y, const lengths& real_x, const lengths& real_y) const
+    /// Lengths of nothing: everything is real.
+    template <class T>
+    static void forward(in<T, 3> x, in<T, 3> y, const lengths_view& real_x, const lengths_view& real_y, out<T, 3> A)
     {
-        auto to = storage_for<element_of<X>, 3>(result_shape(shape_of(x), shape_of(y)));
-        check(to.shape(), real_x, real_y);
-        compute<element_of<X>>(to.shape(), shape_of(x)[2], real_x.data(), real_y.data(), view_of(x).data,
-                               view_of(y).data, to.data());
-        return to;
+        const auto [B, S, N] = A.shape;
+        const std::size_t D = x.shape[2];
+        parallel_for(B, 1 + 65536 / (S * N * D + 1),
+                     [&, S = S, N = N](std::size_t first, std::size_t last, std::size_t) {
+                         for (std::size_t b = first; b < last; ++b) {
+                             const std::size_t xs = real_in(real_x, b, S), ys = real_in(real_y, b, N);
+                             for (std::size_t s = 0; s < S; ++s) {
+                                 for (std::size_t t = 0; t < N; ++t) {
+                                     A.data[(b * S + s) * N + t] =
+                                         s < xs && t < ys
+                                             ? 1 / (1 + distance(D, x.data + (b * S + s) * D, y.data + (b * N + t) * D))
+                                             : T(0);
+                                 }
+                             }
+                         }
+                     });
+    }
+
+    template <class T>
+    static void backward(in<T, 3> x, in<T, 3> y, in<T, 3> A, in<T, 3> d_A, adjoint<T, 3> d_x, adjoint<T, 3> d_y)
+    {
+        backward(x, y, {}, {}, A, d_A, d_x, d_y);
+    }
+    template <class T>
+    static void backward(in<T, 3> x, in<T, 3> y, const lengths_view& real_x, const lengths_view& real_y, in<T, 3> A,
+                         in<T, 3> d_A, adjoint<T, 3> d_x, adjoint<T, 3> d_y)
+    {
+        const auto [B, S, N] = A.shape;
+        const std::size_t D = x.shape[2];
+        parallel_for(B, 1 + 65536 / (S * N * D + 1),
+                     [&, S = S, N = N](std::size_t first, std::size_t last, std::size_t) {
+                         for (std::size_t b = first; b < last; ++b) {
+                             const std::size_t xs = real_in(real_x, b, S), ys = real_in(real_y, b, N);
+                             for (std::size_t s = b * S; s < b * S + xs; ++s) {
+                                 for (std::size_t t = b * N; t < b * N + ys; ++t) {
+                                     const std::size_t i = s * N + t - b * N;
+                                     if (d_A.data[i] == T(0)) continue;
+                                     const T* const u = x.data + s * D;
+                                     const T* const v = y.data + t * D;
+                                     const T r = distance(D, u, v);
+                                     if (r == T(0)) continue;
+                                     const T slope = -A.data[i] * A.data[i] * d_A.data[i] / r;
+                                     if (slope == T(0)) continue;
+                                     if (d_x) kernels::add_scaled_difference(D, d_x.data + s * D, slope, u, v);
+                                     if (d_y) kernels::add_scaled_difference(D, d_y.data + t * D, slope, v, u);
+                                 }
+                             }
+                         }
+                     });
+    }
+
+private:
+    static std::size_t real_in(const lengths_view& real, std::size_t b, std::size_t positions)
+    {
+        return real.data() == nullptr ? positions : real[b];
+    }
+    template <class T>
+    static T distance(std::size_t D, const T* x, const T* y)
+    {
+        return std::sqrt(kernels::squared_distance(D, x, y));
     }
 };
 inline constexpr match_matrix_op match_matrix{};
 
-/// The same of one query a row: q [B,D], k [B,T,D] -> [B,T].
+/// The same of one query per row: q [B,D], k [B,T,D] -> [B,T].
 struct match_each_op : operation<match_each_op> {
-    static shape_of_rank<2> result_shape(const shape_of_rank<2>& q, const shape_of_rank<3>& k)
+    static shape_of_rank<2> shape(const auto& q, const auto& k)
     {
-        require_shape("match_each", "the query", q, {k[0], k[2]}, "one row for each row of the keys ", k);
-        return {k[0], k[1]};
+        require_shape("match_each", "the query", q.shape, {k.shape[0], k.shape[2]}, "one row for each row of the keys ",
+                      k.shape);
+        return {k.shape[0], k.shape[1]};
     }
 
-    template <plain_tensor Q, plain_tensor K>
-    auto plain(const Q& q, const K& k) const
+    template <class T>
+    static void forward(in<T, 2> q, in<T, 3> k, out<T, 2> e)
     {
-        array<element_of<Q>, 2> to(result_shape(shape_of(q), shape_of(k)));
-        const auto [B, positions, D] = shape_of(k);
-        match_matrix_op::compute<element_of<Q>>({B, 1, positions}, D, nullptr, nullptr, view_of(q).data,
-                                                view_of(k).data, to.data());
-        return to;
+        match_matrix_op::forward(one_step(q), k, one_step(e));
+    }
+
+    template <class T>
+    static void backward(in<T, 2> q, in<T, 3> k, in<T, 2> e, in<T, 2> d_e, adjoint<T, 2> d_q, adjoint<T, 3> d_k)
+    {
+        match_matrix_op::backward(one_step(q), k, one_step(e), one_step(d_e), adjoint<T, 3>{one_step<T>(d_q)}, d_k);
+    }
+
+private:
+    /// [B,N] as [B,1,N].
+    template <class T>
+    static tensor_view<T, 3> one_step(tensor_view<T, 2> x)
+    {
+        return {x.data, {x.shape[0], 1, x.shape[1]}};
     }
 };
 inline constexpr match_each_op match_each{};

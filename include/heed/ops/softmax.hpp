@@ -8,28 +8,40 @@
 namespace heed::ops {
 
 /// α = softmax(e) over the positions of each row: e [B,T], or [B,T,D] with one softmax for every dimension.
+///
+///     ∂e_j += α_j (∂α_j − Σ_k α_k ∂α_k)
+///
 /// Behind a row's length, and in a row of length 0, weights are 0 and gradients are 0.
 struct softmax_op : operation<softmax_op> {
-    template <class T, std::size_t R>
-    static void compute(const shape_of_rank<R>& shape, const std::size_t* real, const T* scores, T* weights)
+    static auto shape(const auto& e, const lengths_view& real)
     {
-        static_assert(R == 2 || R == 3, "heed: softmax takes scores [B,T] or [B,T,D]");
-        if constexpr (R == 2) {
-            kernels::softmax(shape[0], shape[1], real, scores, weights);
-        } else {
-            kernels::softmax_per_dimension(shape[0], shape[1], shape[2], real, scores, weights);
-        }
+        static_assert(rank_of<decltype(e)> == 2 || rank_of<decltype(e)> == 3,
+                      "heed: softmax takes scores [B,T] or [B,T,D]");
+        real.require("softmax", e.shape[0], e.shape[1]);
+        return e.shape;
     }
 
-    template <plain_tensor E>
-    auto plain(const E& scores, const lengths& real) const
+    template <class T>
+    static void forward(in<T, 2> e, const lengths_view& real, out<T, 2> weights)
     {
-        using T = element_of<E>;
-        const auto shape = shape_of(scores);
-        real.require("softmax", shape[0], shape[1]);
-        auto weights = storage_for<T, rank_of<E>>(shape);
-        compute<T>(shape, real.data(), view_of(scores).data, weights.data());
-        return weights;
+        kernels::softmax(e.shape[0], e.shape[1], real.data(), e.data, weights.data);
+    }
+    template <class T>
+    static void forward(in<T, 3> e, const lengths_view& real, out<T, 3> weights)
+    {
+        kernels::softmax_per_dimension(e.shape[0], e.shape[1], e.shape[2], real.data(), e.data, weights.data);
+    }
+
+    template <class T>
+    static void backward(in<T, 2> e, const lengths_view& real, in<T, 2> weights, in<T, 2> d_weights, adjoint<T, 2> d_e)
+    {
+        kernels::softmax_backward(e.shape[0], e.shape[1], real.data(), weights.data, d_weights.data, d_e.data);
+    }
+    template <class T>
+    static void backward(in<T, 3> e, const lengths_view& real, in<T, 3> weights, in<T, 3> d_weights, adjoint<T, 3> d_e)
+    {
+        kernels::softmax_per_dimension_backward(e.shape[0], e.shape[1], e.shape[2], real.data(), weights.data,
+                                                d_weights.data, d_e.data);
     }
 };
 inline constexpr softmax_op softmax{};

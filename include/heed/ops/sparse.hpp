@@ -4,8 +4,9 @@
 #include <algorithm>
 #include <limits>
 
-#include <heed/core/arena.hpp>
 #include <heed/core/mask.hpp>
+#include <heed/core/workspace.hpp>
+#include <heed/kernels/rows.hpp>
 #include <heed/kernels/sparse.hpp>
 #include <heed/ops/operation.hpp>
 
@@ -22,120 +23,141 @@ std::size_t width_of(const shape_of_rank<R>& shape)
     return R == 3 ? shape[R - 1] : 1;
 }
 
+/// f(where a row begins, its real elements, all of its elements) for the rows of [B,T] or [B,T,D], shared out among
+/// threads.
+template <std::size_t R, class F>
+void each_real_row(const shape_of_rank<R>& shape, const lengths_view& real, F&& f)
+{
+    const std::size_t width = width_of(shape), row = shape[1] * width;
+    parallel_for(shape[0], kernels::detail::rows_a_shard(row), [&](std::size_t begin, std::size_t end, std::size_t) {
+        for (std::size_t b = begin; b < end; ++b) f(b * row, real[b] * width, row);
+    });
+}
+
 }  // namespace detail
 
 /// α_j = max(z_j − τ, 0)^power with τ such that Σ_j α_j = 1 over the positions of each row, see kernels/sparse.hpp:
-/// e [B,T], or [B,T,D] with a τ for every dimension. Behind a row's length weights and gradients are 0.
+/// e [B,T], or [B,T,D] with a τ for every dimension.
+///
+///     ∂e_j += s_j (∂α_j − Σ_k s_k ∂α_k / Σ_k s_k), s of kernels/sparse.hpp
+///
+/// Behind a row's length weights and gradients are 0.
 template <int power>
 struct sparse_weights_op : operation<sparse_weights_op<power>> {
     const char* name;
 
     constexpr explicit sparse_weights_op(const char* word) : name(word) {}
 
-    template <class T, std::size_t R>
-    static void compute(const shape_of_rank<R>& shape, const std::size_t* real, const T* scores, T* weights)
+    auto shape(const auto& e, const lengths_view& real) const
     {
-        kernels::sparse_weights<power>(shape[0], shape[1], detail::width_of(shape), real, scores, weights);
+        real.require(name, e.shape[0], e.shape[1]);
+        return e.shape;
     }
 
-    template <plain_tensor E>
-    auto plain(const E& scores, const lengths& real) const
+    template <class T, std::size_t R>
+    static void forward(in<T, R> e, const lengths_view& real, out<T, R> weights)
     {
-        using T = element_of<E>;
-        const auto shape = shape_of(scores);
-        real.require(name, shape[0], shape[1]);
-        auto weights = storage_for<T, rank_of<E>>(shape);
-        compute<T>(shape, real.data(), view_of(scores).data, weights.data());
-        return weights;
+        kernels::sparse_weights<power>(e.shape[0], e.shape[1], detail::width_of(e.shape), real.data(), e.data,
+                                       weights.data);
+    }
+
+    template <class T, std::size_t R>
+    static void backward(in<T, R> e, const lengths_view& real, in<T, R> weights, in<T, R> d_weights, adjoint<T, R> d_e)
+    {
+        kernels::sparse_weights_backward<power>(e.shape[0], e.shape[1], detail::width_of(e.shape), real.data(),
+                                                weights.data, d_weights.data, d_e.data);
     }
 };
 inline constexpr sparse_weights_op<1> sparsemax{"sparsemax"};
 inline constexpr sparse_weights_op<2> entmax15{"entmax15"};
 
 /// α_j = σ(e_j + bias), and 0 behind a row's length and where e_j is -inf: e [B,T] or [B,T,D].
+///
+///     ∂e_j += α_j (1 − α_j) ∂α_j
 struct sigmoid_weights_op : operation<sigmoid_weights_op> {
-    template <class T, std::size_t R>
-    static void compute(const shape_of_rank<R>& shape, const std::size_t* real, double bias, const T* scores,
-                        T* weights)
+    static auto shape(const auto& e, const lengths_view& real, double)
     {
-        const std::size_t width = detail::width_of(shape), row = shape[1] * width;
-        const T shift = static_cast<T>(bias);
-        parallel_for(shape[0], kernels::detail::rows_a_shard(row),
-                     [=](std::size_t begin, std::size_t end, std::size_t) {
-                         for (std::size_t b = begin; b < end; ++b) {
-                             const std::size_t n = real[b] * width;
-                             simd::transform(
-                                 n, weights + b * row,
-                                 [shift](simd::vec<T> e) {
-                                     // 1 / (1 + exp(∞)) is a matter of how exp treats infinities.
-                                     constexpr T none = -std::numeric_limits<T>::infinity();
-                                     return simd::select(e == none, simd::vec<T>{}, simd::sigmoid(e + shift));
-                                 },
-                                 scores + b * row);
-                             kernels::detail::zero(weights + b * row + n, row - n);
-                         }
-                     });
+        real.require("sigmoid_weights", e.shape[0], e.shape[1]);
+        return e.shape;
     }
 
-    template <plain_tensor E>
-    auto plain(const E& scores, const lengths& real, double bias) const
+    template <class T, std::size_t R>
+    static void forward(in<T, R> e, const lengths_view& real, double bias, out<T, R> weights)
     {
-        using T = element_of<E>;
-        const auto shape = shape_of(scores);
-        real.require("sigmoid_weights", shape[0], shape[1]);
-        auto weights = storage_for<T, rank_of<E>>(shape);
-        compute<T>(shape, real.data(), bias, view_of(scores).data, weights.data());
-        return weights;
+        detail::each_real_row(
+            e.shape, real, [=, shift = static_cast<T>(bias)](std::size_t at, std::size_t n, std::size_t row) {
+                simd::transform(
+                    n, weights.data + at,
+                    [shift](simd::vec<T> score) {
+                        // 1 / (1 + exp(∞)) is a matter of how exp treats infinities.
+                        constexpr T none = -std::numeric_limits<T>::infinity();
+                        return simd::select(score == none, simd::vec<T>{}, simd::sigmoid(score + shift));
+                    },
+                    e.data + at);
+                kernels::detail::zero(weights.data + at + n, row - n);
+            });
+    }
+
+    template <class T, std::size_t R>
+    static void backward(in<T, R> e, const lengths_view& real, double, in<T, R> weights, in<T, R> d_weights,
+                         adjoint<T, R> d_e)
+    {
+        detail::each_real_row(e.shape, real, [=](std::size_t at, std::size_t n, std::size_t) {
+            simd::transform(
+                n, d_e.data + at, [](auto d, auto a, auto g) { return d + a * (1 - a) * g; },
+                static_cast<const T*>(d_e.data + at), weights.data + at, d_weights.data + at);
+        });
     }
 };
 inline constexpr sigmoid_weights_op sigmoid_weights{};
 
-/// factor · (e_j − c) with c the greatest score that may be seen, one c for each row (and dimension): for normalizers
-/// that a constant makes no difference to. Great scores keep their differences so, where factor · e_j would round them
-/// away. seen: e, -inf where it is hidden; what is hidden may be NaN. c counts as a constant on the way back.
+/// y_j = factor · (e_j − c) with c the greatest score that may be seen, one c for each row (and dimension): for
+/// normalizers that a constant makes no difference to. Great scores so keep their differences, where factor · e_j would
+/// round them away. seen: e, -inf where it is hidden; what is hidden may be NaN.
+///
+///     ∂e_j += factor · ∂y_j                                      nothing for `seen`
+///
+/// c counts as a constant on the way back: Σ_j ∂y_j is 0 where a constant makes no difference.
 struct scale_from_greatest_op : operation<scale_from_greatest_op> {
-    template <std::size_t R>
-    static void check(const shape_of_rank<R>& e, const shape_of_rank<R>& seen, const lengths& real)
+    static auto shape(const auto& e, const auto& seen, const lengths_view& real, double)
     {
-        require_shape("scale_from_greatest", "what may be seen", seen, e, "the shape of the scores");
-        real.require("scale_from_greatest", e[0], e[1]);
+        require_shape("scale_from_greatest", "what may be seen", seen.shape, e.shape, "the shape of the scores");
+        real.require("scale_from_greatest", e.shape[0], e.shape[1]);
+        return e.shape;
     }
 
     template <class T, std::size_t R>
-    static void compute(const shape_of_rank<R>& shape, const std::size_t* real, double factor, const T* e,
-                        const T* seen, T* y)
+    static void forward(in<T, R> e, in<T, R> seen, const lengths_view& real, double factor, out<T, R> y)
     {
         constexpr T none = -std::numeric_limits<T>::infinity();
-        const std::size_t width = detail::width_of(shape), row = shape[1] * width;
-        scratch memory;
-        T* top = memory.take<T>(width);
-        for (std::size_t at = 0; at < shape[0] * row; at += row) {
-            const std::size_t n = real[at / row] * width;
+        const std::size_t width = detail::width_of(e.shape);
+        detail::each_real_row(e.shape, real, [=](std::size_t at, std::size_t n, std::size_t row) {
+            scratch memory;
+            T* const top = memory.take<T>(width);
             std::fill_n(top, width, none);
-            for (std::size_t i = 0; i < n; i += width) {
+            for (std::size_t i = at; i < at + n; i += width) {
                 for (std::size_t d = 0; d < width; ++d) {
-                    if (seen[at + i + d] != none && e[at + i + d] > top[d]) top[d] = e[at + i + d];
+                    if (seen.data[i + d] != none && e.data[i + d] > top[d]) top[d] = e.data[i + d];
                 }
             }
             for (std::size_t d = 0; d < width; ++d) top[d] = top[d] == none ? T(0) : top[d];
-            for (std::size_t i = 0; i < n; i += width) {
+            for (std::size_t i = at; i < at + n; i += width) {
                 simd::transform(
-                    width, y + at + i, [f = static_cast<T>(factor)](auto u, auto c) { return f * (u - c); }, e + at + i,
+                    width, y.data + i, [f = static_cast<T>(factor)](auto u, auto c) { return f * (u - c); }, e.data + i,
                     static_cast<const T*>(top));
             }
-            kernels::detail::zero(y + at + n, row - n);
-        }
+            kernels::detail::zero(y.data + at + n, row - n);
+        });
     }
 
-    template <plain_tensor E, plain_tensor S>
-    auto plain(const E& e, const S& seen, const lengths& real, double factor) const
+    template <class T, std::size_t R>
+    static void backward(in<T, R> e, in<T, R>, const lengths_view& real, double factor, in<T, R>, in<T, R> d_y,
+                         adjoint<T, R> d_e, adjoint<T, R>)
     {
-        using T = element_of<E>;
-        const auto shape = shape_of(e);
-        check(shape, shape_of(seen), real);
-        auto y = storage_for<T, rank_of<E>>(shape);
-        compute<T>(shape, real.data(), factor, view_of(e).data, view_of(seen).data, y.data());
-        return y;
+        if (!d_e) return;
+        detail::each_real_row(e.shape, real, [=](std::size_t at, std::size_t n, std::size_t) {
+            kernels::add_scaled(n, d_e.data + at, static_cast<T>(factor), d_y.data + at);
+        });
     }
 };
 inline constexpr scale_from_greatest_op scale_from_greatest{};

@@ -3,9 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <vector>
+#include <cstddef>
 
 #include <heed/core/mask.hpp>
+#include <heed/core/workspace.hpp>
 #include <heed/ops/operation.hpp>
 
 /// Losses on the weights of all steps of a batch: α [S,B,T] -> one number, summed over the sentences. What lies behind
@@ -22,12 +23,12 @@ struct weight_path {
     const T* operator[](std::size_t t) const { return weights + t * stride; }
 };
 
-/// Each rule states its value and how to go back. `scratch` numbers of memory are lent to both.
+/// Each rule states its value and how to go back. Both are lent memory for as many numbers as the rule `needs`.
 namespace rules {
 
 /// Σ_i (1 - Σ_t α_ti)²
 struct doubly_stochastic {
-    static std::size_t scratch(std::size_t, std::size_t positions) { return positions; }
+    static std::size_t needs(std::size_t, std::size_t positions) { return positions; }
 
     template <class T>
     static T value(const weight_path<T>& a, T* sums)
@@ -60,7 +61,7 @@ private:
 
 /// Σ_t Σ_i min(α_ti, c_ti), c_ti = Σ_{k<t} α_ki. Where both are the same the gradient goes to c.
 struct coverage {
-    static std::size_t scratch(std::size_t steps, std::size_t positions) { return (steps + 1) * positions; }
+    static std::size_t needs(std::size_t steps, std::size_t positions) { return (steps + 1) * positions; }
 
     template <class T>
     static T value(const weight_path<T>& a, T* covered)
@@ -102,7 +103,7 @@ private:
 
 /// Σ_{t>0} max(0, m_{t-1} - m_t), m_t = Σ_i i α_ti
 struct monotone {
-    static std::size_t scratch(std::size_t steps, std::size_t) { return steps; }
+    static std::size_t needs(std::size_t steps, std::size_t) { return steps; }
 
     template <class T>
     static T value(const weight_path<T>& a, T* mean)
@@ -139,94 +140,109 @@ private:
 
 }  // namespace rules
 
-/// A rule applied to every sentence: weights [S,B,T], the sources' and the targets' lengths -> [].
+/// Σ_b rule(α of sentence b): weights α [S,B,T], the sources' and the targets' lengths -> [].
+///
+///     ∂α as the rule says
 template <class Rule>
 struct penalty_op : operation<penalty_op<Rule>> {
-    static void check(const shape_of_rank<3>& weights, const lengths& source, const lengths& target)
+    static shape_of_rank<0> shape(const auto& weights, const lengths_view& source, const lengths_view& target)
     {
-        source.require("penalty, source", weights[1], weights[2]);
-        target.require("penalty, target", weights[1], weights[0]);
+        source.require("penalty, source", weights.shape[1], weights.shape[2]);
+        target.require("penalty, target", weights.shape[1], weights.shape[0]);
+        return {};
     }
 
+    template <class T>
+    static void forward(in<T, 3> weights, const lengths_view& source, const lengths_view& target, out<T, 0> loss)
+    {
+        scratch here;
+        T* const memory = here.take<T>(Rule::needs(weights.shape[0], weights.shape[2]));
+        T sum = 0;
+        for (std::size_t b = 0; b < weights.shape[1]; ++b) sum += Rule::value(path(weights, b, source, target), memory);
+        *loss.data = sum;
+    }
+
+    template <class T>
+    static void backward(in<T, 3> weights, const lengths_view& source, const lengths_view& target, in<T, 0>,
+                         in<T, 0> d_loss, adjoint<T, 3> d_weights)
+    {
+        if (!d_weights) return;
+        scratch here;
+        T* const memory = here.take<T>(Rule::needs(weights.shape[0], weights.shape[2]));
+        for (std::size_t b = 0; b < weights.shape[1]; ++b) {
+            Rule::back(path(weights, b, source, target), memory, *d_loss.data, d_weights.data + b * weights.shape[2]);
+        }
+    }
+
+private:
     /// The weights of sentence b.
     template <class T>
-    static weight_path<T> path(const shape_of_rank<3>& shape, const T* weights, std::size_t b,
-                               const std::size_t* source, const std::size_t* target)
+    static weight_path<T> path(in<T, 3> weights, std::size_t b, const lengths_view& source, const lengths_view& target)
     {
-        return {weights + b * shape[2], shape[1] * shape[2], target[b], source[b]};
-    }
-
-    template <class T>
-    static T compute(const shape_of_rank<3>& shape, const T* weights, const std::size_t* source,
-                     const std::size_t* target, T* scratch)
-    {
-        T loss = 0;
-        for (std::size_t b = 0; b < shape[1]; ++b) {
-            loss += Rule::value(path(shape, weights, b, source, target), scratch);
-        }
-        return loss;
-    }
-
-    template <plain_tensor W>
-    auto plain(const W& weights, const lengths& source, const lengths& target) const
-    {
-        using T = element_of<W>;
-        const shape_of_rank<3> shape = shape_of(weights);
-        check(shape, source, target);
-        std::vector<T> scratch(Rule::scratch(shape[0], shape[2]));
-        return filled<T, 0>({}, compute<T>(shape, view_of(weights).data, source.data(), target.data(), scratch.data()));
+        const auto [S, B, positions] = weights.shape;
+        return {weights.data + b * positions, B * positions, target[b], source[b]};
     }
 };
 inline constexpr penalty_op<rules::doubly_stochastic> doubly_stochastic_penalty{};
 inline constexpr penalty_op<rules::coverage> coverage_penalty{};
 inline constexpr penalty_op<rules::monotone> monotone_penalty{};
 
-/// -Σ A_ti log α_ti: weights [S,B,T], what they should be [B,S,T] (constants) -> []. Below `floor` the logarithm goes
-/// on as its tangent, log floor + (α - floor) / floor: a weight of 0 costs much, but not infinitely much.
+/// -Σ A_ti log α_ti: weights α [S,B,T], what they should be A [B,S,T] (constants) -> [].
+///
+///     ∂α_ti -= ∂loss A_ti / max(α_ti, floor)
+///
+/// Below `floor` the logarithm goes on as its tangent, log floor + (α - floor) / floor: a weight of 0 costs much, but
+/// not infinitely much.
 struct guided_op : operation<guided_op> {
-    static void check(const shape_of_rank<3>& weights, const shape_of_rank<3>& links, const lengths& source,
-                      const lengths& target)
+    static shape_of_rank<0> shape(const auto& weights, const auto& links, const lengths_view& source,
+                                  const lengths_view& target, double)
     {
-        penalty_op<rules::monotone>::check(weights, source, target);
-        require_shape("guided_alignment", "the matrix of links", links, {weights[1], weights[0], weights[2]},
+        const auto [S, B, positions] = weights.shape;
+        source.require("penalty, source", B, positions);
+        target.require("penalty, target", B, S);
+        require_shape("guided_alignment", "the matrix of links", links.shape, {B, S, positions},
                       "[B,S,T]: a number for each target step and source position of each sentence");
-    }
-
-    /// take(offset in the weights, link) for each link that is not 0 and lies within the lengths.
-    template <class T, class Take>
-    static void each_link(const shape_of_rank<3>& shape, const T* links, const std::size_t* source,
-                          const std::size_t* target, Take&& take)
-    {
-        const auto [S, B, T_] = shape;
-        for (std::size_t b = 0; b < B; ++b) {
-            for (std::size_t t = 0; t < target[b]; ++t) {
-                for (std::size_t i = 0; i < source[b]; ++i) {
-                    const T link = links[(b * S + t) * T_ + i];
-                    if (link != T(0)) take((t * B + b) * T_ + i, link);
-                }
-            }
-        }
+        return {};
     }
 
     template <class T>
-    static T compute(const shape_of_rank<3>& shape, const T* weights, const T* links, const std::size_t* source,
-                     const std::size_t* target, T floor)
+    static void forward(in<T, 3> weights, in<T, 3> links, const lengths_view& source, const lengths_view& target,
+                        double floor, out<T, 0> loss)
     {
-        T loss = 0;
-        each_link(shape, links, source, target, [&](std::size_t at, T link) {
-            const T a = weights[at];
-            loss -= link * (a >= floor ? std::log(a) : std::log(floor) + (a - floor) / floor);
+        const T least = static_cast<T>(floor);
+        T sum = 0;
+        each_link(weights.shape, links, source, target, [&](std::size_t at, T link) {
+            const T a = weights.data[at];
+            sum -= link * (a >= least ? std::log(a) : std::log(least) + (a - least) / least);
         });
-        return loss;
+        *loss.data = sum;
     }
 
-    template <plain_tensor W, plain_tensor L>
-    auto plain(const W& weights, const L& links, const lengths& source, const lengths& target, double floor) const
+    template <class T>
+    static void backward(in<T, 3> weights, in<T, 3> links, const lengths_view& source, const lengths_view& target,
+                         double floor, in<T, 0>, in<T, 0> d_loss, adjoint<T, 3> d_weights, adjoint<T, 3>)
     {
-        using T = element_of<W>;
-        check(shape_of(weights), shape_of(links), source, target);
-        return filled<T, 0>({}, compute<T>(shape_of(weights), view_of(weights).data, view_of(links).data, source.data(),
-                                           target.data(), static_cast<T>(floor)));
+        if (!d_weights) return;
+        const T least = static_cast<T>(floor), d = *d_loss.data;
+        each_link(weights.shape, links, source, target,
+                  [&](std::size_t at, T link) { d_weights.data[at] -= d * link / std::max(weights.data[at], least); });
+    }
+
+private:
+    /// f(place in the weights, link) for each link that is not 0 and lies within the lengths.
+    template <class T, class F>
+    static void each_link(const shape_of_rank<3>& weights, in<T, 3> links, const lengths_view& source,
+                          const lengths_view& target, F&& f)
+    {
+        const auto [S, B, positions] = weights;
+        for (std::size_t b = 0; b < B; ++b) {
+            for (std::size_t t = 0; t < target[b]; ++t) {
+                for (std::size_t i = 0; i < source[b]; ++i) {
+                    const T link = links.data[(b * S + t) * positions + i];
+                    if (link != T(0)) f((t * B + b) * positions + i, link);
+                }
+            }
+        }
     }
 };
 inline constexpr guided_op guided{};

@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include <heed/ad/operation.hpp>
+#include <heed/attention/rows.hpp>
+#include <heed/core/callback.hpp>
+#include <heed/kernels/rows.hpp>
+
+/// A program by rows, as one entry of the tape.
+///
+/// Forward it keeps what went in and what came out, and nothing of what lies between. Back it computes each sentence
+/// again, on a small tape that the thread keeps, and goes back there: the temporaries of one sentence at a time,
+/// instead of those of a batch for every step. What it costs is a second forward; what it saves is [B,T,A] per step.
+namespace heed::ad::detail {
+
+/// The tape for one sentence. Each thread keeps one; a program inside a program gets another.
+template <class T>
+class small_tape {
+public:
+    small_tape() : own_(kept().taken ? new tape<T> : nullptr)
+    {
+        if (own_ == nullptr) kept().taken = true;
+    }
+    ~small_tape()
+    {
+        if (own_ == nullptr) {
+            kept().on.clear();
+            kept().taken = false;
+        }
+        delete own_;
+    }
+    small_tape(const small_tape&) = delete;
+    small_tape& operator=(const small_tape&) = delete;
+
+    tape<T>& operator*() { return own_ == nullptr ? kept().on : *own_; }
+
+private:
+    struct of_thread {
+        tape<T> on;
+        bool taken = false;
+    };
+    static of_thread& kept()
+    {
+        static thread_local of_thread tape_of_this_thread;
+        return tape_of_this_thread;
+    }
+
+    tape<T>* own_;
+};
+
+/// Everything as variables of the tape; plain tensors become constants.
+template <class T>
+struct as_variables {
+    tape<T>& on;
+
+    auto operator()(const auto& x) const { return var<T, rank_of<decltype(x)>>(on_tape(on, x)); }
+    auto part(const auto& x) const { return detail::kept(on, x); }
+};
+
+/// Looks at everything that went in, for one purpose after the other: one visitor, which is compiled once.
+template <class T>
+struct look {
+    enum class purpose {
+        find_tape,      // whose tape is it, and is anything wanted?
+        open_adjoints,  // room for what is wanted (not while threads share the work), and how many parameters that is
+        add_sums        // adds to each parameter what it got in a shard
+    } what;
+    tape<T>* on = nullptr;
+    bool wanted = false;
+    std::size_t parameters = 0;
+    const T* sums = nullptr;
+};
+
+template <class T>
+struct look_at_rows {
+    look<T>& at;
+
+    visited operator()(const auto& x) const
+    {
+        if constexpr (is_var<std::remove_cvref_t<decltype(x)>>) {
+            at.on = &x.tape();
+            at.wanted = at.wanted || x.wanted();
+            if (at.what == look<T>::purpose::open_adjoints) at.on->wanted_adjoint(x);
+        }
+        return {};
+    }
+    const auto& part(const auto& x) const { return x; }
+};
+
+template <class T>
+struct look_at_parameters {
+    look<T>& at;
+
+    visited operator()(const auto& x) const
+    {
+        if constexpr (is_var<std::remove_cvref_t<decltype(x)>>) {
+            at.on = &x.tape();
+            at.wanted = at.wanted || x.wanted();
+            if (at.what == look<T>::purpose::find_tape || !x.wanted()) return {};
+            T* const adjoint = at.on->wanted_adjoint(x);
+            if (at.what == look<T>::purpose::add_sums) {
+                kernels::add(x.size(), adjoint, at.sums);
+                at.sums += x.size();
+            }
+            at.parameters += x.size();
+        }
+        return {};
+    }
+};
+
+/// Some rows of everything on the small tape; what reaches them is added to the large tape's adjoints.
+template <class T>
+struct rows_on_tape {
+    tape<T>& small;
+    heed::detail::row_block block;
+    bool back;
+
+    template <std::size_t N>
+    auto operator()(const var<T, N>& x) const
+    {
+        T* const adjoint = back && x.wanted() ? x.slot().adjoint : nullptr;
+        const auto rows = heed::detail::rows_of_view(x.value(), block);
+        return small.refer(rows, adjoint == nullptr ? nullptr : adjoint + (rows.data - x.data()));
+    }
+    auto part(const auto& x) const { return x.rows(block.first, block.count); }
+};
+
+/// A parameter on the small tape; its gradient is added to the next numbers of `sums`.
+template <class T>
+struct parameters_on_tape {
+    tape<T>& small;
+    mutable T* sums;  // null: nobody goes back
+
+    template <std::size_t N>
+    auto operator()(const var<T, N>& x) const
+    {
+        if (sums == nullptr || !x.wanted()) return small.refer(x.value(), static_cast<T*>(nullptr));
+        T* const mine = sums;
+        sums += x.size();
+        return small.refer(x.value(), mine);
+    }
+};
+
+/// Room on the large tape for all rows of a result.
+template <class T>
+struct room_on_tape {
+    tape<T>& on;
+    std::size_t rows;
+    bool wanted;
+
+    template <std::size_t N>
+    auto operator()(const var<T, N>& some) const
+    {
+        auto shape = some.shape();
+        shape[0] = rows;
+        return on.make(shape, wanted).result;
+    }
+};
+
+template <class T>
+struct put_values {
+    heed::detail::row_block block;
+
+    template <std::size_t N>
+    int operator()(const var<T, N>& all, const var<T, N>& some) const
+    {
+        const auto to = heed::detail::rows_of_view(all.value(), block);
+        std::copy_n(some.data(), some.size(), const_cast<T*>(to.data));  // made by room_on_tape
+        return 0;
+    }
+};
+
+/// What has reached some rows of a result goes on to the result on the small tape.
+template <class T>
+struct pass_back {
+    tape<T>&on, &small;
+    heed::detail::row_block block;
+
+    template <std::size_t N>
+    int operator()(const var<T, N>& all, const var<T, N>& some) const
+    {
+        if (all.slot().adjoint == nullptr || !some.wanted()) return 0;
+        const auto rows = heed::detail::rows_of_view(tensor_view<const T, N>{all.slot().adjoint, all.shape()}, block);
+        kernels::add(some.size(), small.adjoint(some), rows.data);
+        return 0;
+    }
+};
+
+template <class T>
+struct any_reached {
+    tape<T>& on;
+    bool& any;
+
+    template <std::size_t N>
+    int operator()(const var<T, N>& x) const
+    {
+        any = any || on.reached(x) != nullptr;
+        return 0;
+    }
+};
+
+/// The rows of a batch on the way back, each on a small tape: run(small, row, sums) computes a row again and passes on
+/// what has reached its results. `sums` are a shard's own, one number for each of the wanted parameters.
+template <class T>
+struct row_again {
+    heed::detail::row_block block;
+    tape<T>& small;
+    T* sums;
+};
+template <class T>
+void go_back_by_rows(tape<T>& on, std::size_t rows, std::size_t work, std::size_t parameters,
+                     heed::detail::callback<void, row_again<T>> run, heed::detail::callback<void, const T*> add)
+{
+    const auto before = on.memory().mark();
+    const std::size_t shards = threads();
+    T* const sums = on.memory().template array_of<T>(shards * parameters);
+    bool* const used = on.memory().template array_of<bool>(shards);
+    std::fill_n(used, shards, false);
+    parallel_for(rows, kernels::detail::rows_a_shard(work), [&](std::size_t begin, std::size_t end, std::size_t shard) {
+        T* const mine = sums + shard * parameters;
+        std::fill_n(mine, parameters, T(0));
+        used[shard] = true;
+        small_tape<T> small;
+        for (std::size_t b = begin; b < end; ++b) {
+            const scratch here;
+            run(row_again<T>{{b, 1}, *small, mine});
+            (*small).go_back();
+            (*small).clear();
+        }
+    });
+    for (std::size_t shard = 0; shard < shards; ++shard) {
+        if (used[shard]) add(sums + shard * parameters);
+    }
+    on.memory().release(before);
+}
+
+template <class T, class Program, class In>
+auto run_by_rows(tape<T>& on, const Program& program, const In& in, std::size_t rows, std::size_t work)
+{
+    using heed::detail::row_block;
+    look<T> at{look<T>::purpose::find_tape};
+    in.visit(look_at_rows<T>{at}, look_at_parameters<T>{at});
+    const bool wanted = at.wanted;
+    const auto run = [](tape<T>& small, const Program& what, const In& of, row_block block, T* sums) {
+        return what(of.map(rows_on_tape<T>{small, block, sums != nullptr}, parameters_on_tape<T>{small, sums}));
+    };
+    std::optional<decltype(run(on, program, in, {}, nullptr).map(room_on_tape<T>{on, rows, wanted}))> all;
+    const auto first = [&](row_block block) {
+        small_tape<T> small;
+        all.emplace(run(*small, program, in, block, nullptr).map(room_on_tape<T>{on, rows, wanted}));
+    };
+    heed::detail::run_no_row(rows, first);
+    const auto each = [&](row_block block) {
+        small_tape<T> small;
+        (void)all->map(put_values<T>{block}, run(*small, program, in, block, nullptr));
+    };
+    heed::detail::run_each_row(rows, work, each);
+    if (wanted) {
+        on.record([&on, program, in, made = *all, rows, work, run] {
+            bool reached = false;
+            (void)made.map(any_reached<T>{on, reached});
+            if (!reached) return;
+            look<T> open{look<T>::purpose::open_adjoints};
+            in.visit(look_at_rows<T>{open}, look_at_parameters<T>{open});
+            T none{};
+            const auto again = [&](row_again<T> row) {
+                const auto some = run(row.small, program, in, row.block, row.sums == nullptr ? &none : row.sums);
+                (void)made.map(pass_back<T>{on, row.small, row.block}, some);
+            };
+            const auto add = [&](const T* sums) {
+                look<T> total{look<T>::purpose::add_sums};
+                total.sums = sums;
+                in.visit(look_at_rows<T>{total}, look_at_parameters<T>{total});
+            };
+            go_back_by_rows<T>(on, rows, work, open.parameters, again, add);
+        });
+    }
+    return *all;
+}
+
+}  // namespace heed::ad::detail
+
+namespace heed::ad {
+
+/// A program by rows on the tape of its input, see attention/rows.hpp.
+template <class Program, class In>
+auto by_rows(taped_family, const Program& program, const In& in, std::size_t rows, std::size_t work)
+{
+    using T = typename In::element;
+    detail::look<T> at{detail::look<T>::purpose::find_tape};
+    in.visit(detail::look_at_rows<T>{at}, detail::look_at_parameters<T>{at});
+    const detail::as_variables<T> taped{*at.on};
+    return detail::run_by_rows(*at.on, program, in.map(taped, taped), rows, work);
+}
+
+}  // namespace heed::ad

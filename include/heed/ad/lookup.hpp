@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include <heed/ad/tape.hpp>
+#include <heed/kernels/rows.hpp>
+#include <heed/ops/embedding.hpp>
+
+/// Lookups in a table that is a parameter: its gradient is that of the rows that were looked up, and nothing else.
+namespace heed::ad {
+
+/// The touched rows of a table and their gradients; ids ascending, each once.
+template <class T>
+struct sparse_gradient {
+    std::span<const std::uint32_t> ids;
+    const T* rows = nullptr;  // [ids,width]
+    std::size_t width = 0;
+};
+
+/// The uses of a table E in y = E[ids]. They wait until all are known, and then become one sparse gradient.
+template <class T>
+struct waiting_lookups : deferred<T> {
+    struct use {
+        const std::uint32_t* ids;  // [count]
+        const T* d_y;              // [count,width]
+        std::size_t count;
+        use* next;
+    };
+
+    std::size_t width;
+    use* uses = nullptr;  // the last one first
+    sparse_gradient<T> gradient;
+
+    explicit waiting_lookups(std::size_t columns) : width(columns) { this->in_full = &scatter; }
+
+    static void settle(tape<T>& on, slot<T>&, deferred<T>& self)
+    {
+        auto& waiting = static_cast<waiting_lookups&>(self);
+        struct lookup {
+            std::uint32_t id;
+            const T* d_y;
+        };
+        const std::size_t width = waiting.width;
+        std::size_t count = 0;
+        for (const use* p = waiting.uses; p != nullptr; p = p->next) count += p->count;
+        auto* ids = on.memory().template array_of<std::uint32_t>(count);
+        T* rows = on.memory().template array_of<T>(count * width);
+        const arena::position before = on.memory().mark();
+        lookup* all = on.memory().template array_of<lookup>(count);
+        std::size_t filled = 0;
+        for (const use* p = waiting.uses; p != nullptr; p = p->next) {
+            for (std::size_t i = 0; i < p->count; ++i) all[filled++] = {p->ids[i], p->d_y + i * width};
+        }
+        std::stable_sort(all, all + count, [](const lookup& a, const lookup& b) { return a.id < b.id; });
+        std::size_t distinct = 0;
+        for (std::size_t i = 0; i < count; ++i) {
+            if (i == 0 || all[i].id != all[i - 1].id) {
+                ids[distinct] = all[i].id;
+                std::copy_n(all[i].d_y, width, rows + distinct * width);
+                ++distinct;
+            } else {
+                kernels::add(width, rows + (distinct - 1) * width, all[i].d_y);
+            }
+        }
+        on.memory().release(before);
+        waiting.gradient = {{ids, distinct}, rows, width};
+    }
+
+    /// The rows added to a gradient of the whole table.
+    static void scatter(tape<T>& on, slot<T>& s, deferred<T>& self)
+    {
+        const sparse_gradient<T>& rows = static_cast<const waiting_lookups&>(self).gradient;
+        T* const dense = on.adjoint(s);
+        for (std::size_t i = 0; i < rows.ids.size(); ++i) {
+            kernels::add(rows.width, dense + rows.ids[i] * rows.width, rows.rows + i * rows.width);
+        }
+    }
+};
+
+/// The gradient of a table that was only looked up; no rows (null) where there is one of the whole table.
+template <class T, std::size_t N>
+sparse_gradient<T> gradient_rows(const var<T, N>& x)
+{
+    if (x.slot().adjoint != nullptr) return {};
+    const auto* const lookups = tape<T>::template find_deferred<waiting_lookups<T>>(x.slot());
+    return lookups == nullptr ? sparse_gradient<T>{} : lookups->gradient;
+}
+
+/// After backward: ∂loss/∂x times a factor, in whichever form it is asked for.
+template <class T, std::size_t N>
+void scale_gradient(const var<T, N>& x, T factor)
+{
+    tape<T>& on = x.tape();
+    const sparse_gradient<T> rows = gradient_rows(x);
+    const std::size_t size = rows.rows != nullptr ? rows.ids.size() * rows.width : x.size();
+    const T* const from = rows.rows != nullptr ? rows.rows : on.adjoint(x);
+    T* const to = rows.rows != nullptr ? on.memory().template array_of<T>(size) : on.adjoint(x);
+    for (std::size_t i = 0; i < size; ++i) to[i] = factor * from[i];
+    if (rows.rows != nullptr) tape<T>::template find_deferred<waiting_lookups<T>>(x.slot())->gradient.rows = to;
+}
+
+/// y[s,b] = E[ids[s,b]]  ->  ∂E[ids[s,b]] += ∂y[s,b]
+template <class T>
+var<T, 3> twin(const ops::lookup_op& operation, const var<T, 2>& table, const word_ids& words)
+{
+    tape<T>& on = table.tape();
+    const auto shape = operation.shape(table.value(), words);
+    auto [y, out] = on.make(shape, table.wanted());
+    operation.forward(table.value(), words, tensor_view<T, 3>{out, shape});
+    if (table.wanted()) {
+        const std::uint32_t* ids = on.keep(words.ids.data(), words.ids.size());
+        on.record(y, [&on, table, ids, count = words.ids.size()](const T* d_y) {
+            slot<T>& s = table.slot();
+            const std::size_t width = table.shape()[1];
+            if (s.leaf) {
+                auto& waiting = on.template defer<waiting_lookups<T>>(s, width);
+                auto* use = on.memory().template array_of<typename waiting_lookups<T>::use>(1);
+                *use = {ids, d_y, count, waiting.uses};
+                waiting.uses = use;
+            } else {
+                T* const d_table = on.adjoint(table);
+                for (std::size_t i = 0; i < count; ++i) kernels::add(width, d_table + ids[i] * width, d_y + i * width);
+            }
+        });
+    }
+    return y;
+}
+
+}  // namespace heed::ad

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+
+#include <heed/core/tensor.hpp>
+#include <heed/core/workspace.hpp>
+
+/// Tensors that live in this thread's workspace, for the length of one step.
+///
+/// A step of attention makes a dozen temporaries, of the same sizes at every step. As transient tensors they lie in
+/// memory that the thread keeps, and nothing is allocated; the same text of a policy runs on them as on any others.
+/// A transient tensor is a handle that may be copied freely; it is void after the innermost `scratch` scope around the
+/// operation that made it.
+namespace heed {
+
+template <class T, std::size_t N>
+class transient {
+public:
+    transient() = default;
+    transient(const T* data, const shape_of_rank<N>& shape) : view_{data, shape} {}
+    explicit transient(const tensor_view<const T, N>& view) : view_(view) {}
+
+    const tensor_view<const T, N>& view() const { return view_; }
+    const T* data() const { return view_.data; }
+    const shape_of_rank<N>& shape() const { return view_.shape; }
+    std::size_t size() const { return view_.size(); }
+
+private:
+    tensor_view<const T, N> view_;
+};
+
+/// Values in this thread's workspace: an operation computes there, nothing is recorded and nothing is allocated.
+struct transient_family {
+    static constexpr family_rank rank = family_rank::transient;
+
+    template <class T, std::size_t N>
+    using tensor_type = transient<T, N>;
+
+    /// Memory for a result.
+    template <class T>
+    static T* take(std::size_t count)
+    {
+        return detail::workspace_of_this_thread().template array_of<T>(count);
+    }
+
+    /// A copy in the workspace.
+    template <class Beside, plain_tensor X>
+    static auto constant(const Beside&, const X& x)
+    {
+        const auto from = view_of(x);
+        using T = element_of<X>;
+        T* const to = take<T>(from.size());
+        std::copy_n(from.data, from.size(), to);
+        return transient<T, rank_of<X>>(to, from.shape);
+    }
+};
+
+template <class T, std::size_t N>
+struct tensor_traits<transient<T, N>> {
+    using element = T;
+    using family = transient_family;
+    static constexpr std::size_t rank = N;
+};
+
+template <class T, std::size_t N>
+shape_of_rank<N> shape_of(const transient<T, N>& x)
+{
+    return x.shape();
+}
+template <class T, std::size_t N>
+tensor_view<const T, N> view_of(const transient<T, N>& x)
+{
+    return x.view();
+}
+
+}  // namespace heed

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
+#include <heed/core/parallel.hpp>
+#include <heed/core/random.hpp>
+#include <heed/kernels/simd.hpp>
+#include <heed/ops/operation.hpp>
+
+namespace heed::ops {
+
+/// Dropout (Srivastava et al. 2014): y_i = m_i x_i, where m_i is 0 with probability `rate`, else 1 / (1 − rate).
+///
+///     ∂x_i += m_i ∂y_i
+///
+/// Which elements are dropped is a function of the stream and of an element's place alone, so that a run can be
+/// repeated. It happens on a tape only: other tensors pass unchanged, as inference drops nothing.
+struct dropout_op : operation<dropout_op> {
+    template <tensor X>
+    X operator()(const X& x, double rate, std::uint64_t stream) const
+    {
+        if constexpr (family_of<X>::rank == family_rank::taped) {
+            if (rate >= 1) throw error("dropout: the rate is " + std::to_string(rate) + " but must be below 1");
+            if (rate > 0) return operation<dropout_op>::operator()(x, rate, stream);
+        }
+        return x;
+    }
+
+    static auto shape(const auto& x, double, std::uint64_t) { return x.shape; }
+
+    template <class T, std::size_t R>
+    static void forward(in<T, R> x, double rate, std::uint64_t stream, out<T, R> y)
+    {
+        each_block<T>(x.size(), rate, stream, [=](std::size_t first, std::size_t n, const T* mask) {
+            simd::transform(
+                n, y.data + first, [](auto v, auto m) { return v * m; }, x.data + first, mask);
+        });
+    }
+
+    template <class T, std::size_t R>
+    static void backward(in<T, R> x, double rate, std::uint64_t stream, in<T, R>, in<T, R> d_y, adjoint<T, R> d_x)
+    {
+        each_block<T>(x.size(), rate, stream, [=](std::size_t first, std::size_t n, const T* mask) {
+            simd::transform(
+                n, d_x.data + first, [](auto sum, auto m, auto d) { return sum + m * d; },
+                static_cast<const T*>(d_x.data + first), mask, d_y.data + first);
+        });
+    }
+
+private:
+    /// f(first element, elements, m of these), for blocks that stay in the cache; these are shared out among threads.
+    template <class T, class F>
+    static void each_block(std::size_t n, double rate, std::uint64_t stream, F&& f)
+    {
+        constexpr std::size_t elements = 1024;
+        const T kept = static_cast<T>(1 / (1 - rate));
+        // One 64-bit number decides about four elements, 16 bits each: finer than any rate that is used.
+        const auto bound = static_cast<std::uint64_t>(rate * 65536.0 + 0.5);
+        parallel_for(
+            n, std::size_t{1} << 15,
+            [&](std::size_t begin, std::size_t end, std::size_t) {
+                scratch here;
+                T* const mask = here.take<T>(elements);
+                for (std::size_t first = begin; first < end; first += elements) {
+                    const std::size_t count = std::min(elements, end - first);
+                    for (std::size_t i = 0; i < count; i += 4) {
+                        const std::uint64_t bits = mix(stream + (first + i) / 4);
+                        for (std::size_t k = 0; k < 4; ++k) {  // as far as a multiple of 4: that is within the block
+                            mask[i + k] = ((bits >> (16 * k)) & 0xffff) < bound ? T(0) : kept;
+                        }
+                    }
+                    f(first, count, static_cast<const T*>(mask));
+                }
+            },
+            64);
+    }
+};
+inline constexpr dropout_op dropout{};
+
+}  // namespace heed::ops

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <heed/kernels/cross_entropy.hpp>
+#include <heed/kernels/rows.hpp>
+#include <heed/ops/embedding.hpp>
+#include <heed/ops/operation.hpp>
+#include <heed/ops/products.hpp>
+
+/// How far a model's predictions are from what was expected of it.
+namespace heed::ops {
+
+/// Expected words that are kept elsewhere. What the losses take.
+template <class T>
+struct expected_words_view {
+    std::size_t steps = 0, batch = 0;
+    std::span<const std::uint32_t> ids;  // [S,B]
+    std::span<const T> weights;          // [S,B]
+
+    /// The same in memory of `where`, a tape.
+    expected_words_view kept(auto& where) const
+    {
+        return {steps,
+                batch,
+                {where.keep(ids.data(), ids.size()), ids.size()},
+                {where.keep(weights.data(), weights.size()), weights.size()}};
+    }
+};
+
+/// The next words that a model should have predicted, and how much each of them counts; 0 for padding.
+template <class T>
+struct expected_words {
+    word_ids words;          // [S,B]
+    std::vector<T> weights;  // [S,B]
+
+    expected_words_view<T> view() const { return {words.steps, words.batch, words.ids, weights}; }
+};
+
+namespace detail {
+
+/// Throws unless there is a target and a weight for each row of `rows`, [S,B], and each target is in the vocabulary.
+template <class T>
+void require_targets(const shape_of_rank<2>& rows, std::size_t vocabulary, const expected_words_view<T>& targets,
+                     const char* where, const char* of)
+{
+    require_shape<2>(where, "the targets", {targets.steps, targets.batch}, rows, "one word for each row of ", of);
+    require_shape<1>(where, "the weights", {targets.weights.size()}, {rows[0] * rows[1]}, "one for each target");
+    for (const std::uint32_t id : targets.ids) {
+        if (id >= vocabulary) {
+            throw error(std::string(where) + ": target word " + std::to_string(id) + " of a vocabulary of " +
+                        std::to_string(vocabulary) + " words; ids count from 0");
+        }
+    }
+}
+
+/// The same for logits [S,B,V] or [B,V].
+template <class T, std::size_t R>
+void require_targets_of_logits(const shape_of_rank<R>& logits, const expected_words_view<T>& targets, const char* where)
+{
+    static_assert(R == 2 || R == 3, "heed: cross-entropy takes logits [S,B,V], or [B,V] for one step");
+    require_targets({R == 3 ? logits[0] : 1, logits[R - 2]}, logits[R - 1], targets, where, "the logits");
+}
+
+/// ∂logits_r += factor(r) weight_r (softmax − q) for each row r. The softmax is worked out again: saving it would cost
+/// another [S,B,V].
+template <class T, std::size_t R, class F>
+void cross_entropy_back(in<T, R> logits, const expected_words_view<T>& targets, T smoothing, adjoint<T, R> d_logits,
+                        F&& factor)
+{
+    const std::size_t V = logits.shape[R - 1];
+    parallel_for(targets.ids.size(), kernels::detail::rows_a_shard(V),
+                 [&](std::size_t begin, std::size_t end, std::size_t) {
+                     scratch here;
+                     T* const gradient = here.take<T>(V);
+                     for (std::size_t r = begin; r < end; ++r) {
+                         if (targets.weights[r] == T(0)) continue;  // padding is not read
+                         kernels::detail::cross_entropy_row(V, logits.data + r * V, std::size_t{targets.ids[r]},
+                                                            factor(r) * targets.weights[r], smoothing, gradient);
+                         kernels::add(V, d_logits.data + r * V, static_cast<const T*>(gradient));
+                     }
+                 });
+}
+
+}  // namespace detail
+
+/// ℓ_r = weight_r (−log p_r[target_r]), p = softmax(logits), the part of each row in the cross-entropy: logits [S,B,V]
+/// -> [S,B], or [B,V] -> [B]. 0 in the padding, where the weight is 0 and nothing is read. Their sum is
+/// cross_entropy(logits, targets, ε).
+///
+///     ∂logits_r += ∂ℓ_r weight_r (p_r − q_r), q_r what is expected: see kernels/cross_entropy.hpp
+struct cross_entropy_each_op : operation<cross_entropy_each_op> {
+    template <class T>
+    static auto shape(const auto& logits, const expected_words_view<T>& targets, double = 0)
+    {
+        constexpr std::size_t R = rank_of<decltype(logits)>;
+        detail::require_targets_of_logits<T, R>(logits.shape, targets, "cross_entropy_each");
+        shape_of_rank<R - 1> rows;
+        std::copy_n(logits.shape.begin(), R - 1, rows.begin());
+        return rows;
+    }
+
+    template <class T, std::size_t R>
+    static void forward(in<T, R> logits, const expected_words_view<T>& targets, double smoothing, out<T, R - 1> losses)
+    {
+        kernels::cross_entropy(losses.size(), logits.shape[R - 1], logits.data, targets.ids.data(),
+                               targets.weights.data(), static_cast<T>(smoothing), losses.data);
+        for (std::size_t r = 0; r < losses.size(); ++r) losses.data[r] *= targets.weights[r];
+    }
+    template <class T, std::size_t R>
+    static void forward(in<T, R> logits, const expected_words_view<T>& targets, out<T, R - 1> losses)
+    {
+        forward(logits, targets, 0, losses);
+    }
+
+    template <class T, std::size_t R>
+    static void backward(in<T, R> logits, const expected_words_view<T>& targets, double smoothing, in<T, R - 1>,
+                         in<T, R - 1> d_losses, adjoint<T, R> d_logits)
+    {
+        detail::cross_entropy_back(logits, targets, static_cast<T>(smoothing), d_logits,
+                                   [=](std::size_t r) { return d_losses.data[r]; });
+    }
+    template <class T, std::size_t R>
+    static void backward(in<T, R> logits, const expected_words_view<T>& targets, in<T, R - 1> losses,
+                         in<T, R - 1> d_losses, adjoint<T, R> d_logits)
+    {
+        backward(logits, targets, 0, losses, d_losses, d_logits);
+    }
+};
+inline constexpr cross_entropy_each_op cross_entropy_each{};
+
+/// ℓ = Σ_r weight_r (−log p_r[target_r]), one number, in nats. Rows of weight 0 (padding) are not read.
+///
+///     cross_entropy(logits, targets, ε)      p = softmax(logits): logits [S,B,V], or [B,V] for one step
+///     cross_entropy(x, W, b, targets, ε)     p = softmax(x W + b): x [S,B,N], W [N,V], b [V]
+///
+///     ∂logits_r += ∂ℓ weight_r (p_r − q_r)   of the second form on the tape: ad/cross_entropy.hpp
+///
+/// In the second form the product and the softmax are one operation, so that the logits [S,B,V] are stored once, for
+/// their gradient.
+/// Label smoothing ε (Szegedy et al. 2016): the target has 1 − ε, and ε is spread over the vocabulary.
+struct cross_entropy_op : operation<cross_entropy_op> {
+    template <class T>
+    static shape_of_rank<0> shape(const auto& logits, const expected_words_view<T>& targets, double = 0)
+    {
+        detail::require_targets_of_logits<T, rank_of<decltype(logits)>>(logits.shape, targets, "cross_entropy");
+        return {};
+    }
+    template <class T>
+    static shape_of_rank<0> shape(const auto& x, const auto& W, const auto& b, const expected_words_view<T>& targets,
+                                  double)
+    {
+        require_shape("cross_entropy", "W", W.shape, {x.shape[2], b.shape[0]}, "from x ", x.shape,
+                      " to a bias for each word");
+        detail::require_targets({x.shape[0], x.shape[1]}, W.shape[1], targets, "cross_entropy", "x");
+        return {};
+    }
+
+    template <class T, std::size_t R>
+    static void forward(in<T, R> logits, const expected_words_view<T>& targets, double smoothing, out<T, 0> loss)
+    {
+        const std::size_t rows = targets.ids.size();
+        scratch here;
+        *loss.data = static_cast<T>(kernels::cross_entropy(rows, logits.shape[R - 1], logits.data, targets.ids.data(),
+                                                           targets.weights.data(), static_cast<T>(smoothing),
+                                                           here.take<T>(rows)));
+    }
+    template <class T, std::size_t R>
+    static void forward(in<T, R> logits, const expected_words_view<T>& targets, out<T, 0> loss)
+    {
+        forward(logits, targets, 0, loss);
+    }
+    template <class T>
+    static void forward(in<T, 3> x, in<T, 2> W, in<T, 1> b, const expected_words_view<T>& targets, double smoothing,
+                        out<T, 0> loss)
+    {
+        const shape_of_rank<3> shape{x.shape[0], x.shape[1], W.shape[1]};
+        scratch here;
+        T* const logits = here.take<T>(targets.ids.size() * W.shape[1]);
+        linear_op::forward(x, W, b, out<T, 3>{logits, shape});
+        forward(in<T, 3>{logits, shape}, targets, smoothing, loss);
+    }
+
+    template <class T, std::size_t R>
+    static void backward(in<T, R> logits, const expected_words_view<T>& targets, double smoothing, in<T, 0>,
+                         in<T, 0> d_loss, adjoint<T, R> d_logits)
+    {
+        detail::cross_entropy_back(logits, targets, static_cast<T>(smoothing), d_logits,
+                                   [=](std::size_t) { return *d_loss.data; });
+    }
+    template <class T, std::size_t R>
+    static void backward(in<T, R> logits, const expected_words_view<T>& targets, in<T, 0> loss, in<T, 0> d_loss,
+                         adjoint<T, R> d_logits)
+    {
+        backward(logits, targets, 0, loss, d_loss, d_logits);
+    }
+};
+inline constexpr cross_entropy_op cross_entropy{};
+
+}  // namespace heed::ops

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+
+#include <heed/core/parallel.hpp>
+#include <heed/core/workspace.hpp>
+#include <heed/kernels/rows.hpp>
+#include <heed/kernels/softmax.hpp>
+#include <heed/ops/operation.hpp>
+
+/// Sums, and rows that are scaled.
+namespace heed::ops {
+
+/// y = Σ_n x[...,n]: [...,N] -> [...].
+///
+///     ∂x[...,n] += ∂y
+struct sum_last_op : operation<sum_last_op> {
+    static auto shape(const auto& x)
+    {
+        constexpr std::size_t R = rank_of<decltype(x)>;
+        shape_of_rank<R - 1> y;
+        std::copy_n(x.shape.begin(), R - 1, y.begin());
+        return y;
+    }
+
+    template <class T, std::size_t R, std::size_t Q>
+    static void forward(in<T, R> x, out<T, Q> y)
+    {
+        const std::size_t n = x.shape[R - 1];
+        parallel_for(y.size(), kernels::detail::rows_a_shard(n), [=](std::size_t first, std::size_t last, std::size_t) {
+            for (std::size_t i = first; i < last; ++i) y.data[i] = kernels::sum_of(n, x.data + i * n);
+        });
+    }
+
+    template <class T, std::size_t R, std::size_t Q>
+    static void backward(in<T, R> x, in<T, Q> y, in<T, Q> d_y, adjoint<T, R> d_x)
+    {
+        if (!d_x) return;
+        const std::size_t n = x.shape[R - 1];
+        parallel_for(y.size(), kernels::detail::rows_a_shard(n), [=](std::size_t first, std::size_t last, std::size_t) {
+            for (std::size_t i = first; i < last; ++i) kernels::add_constant(n, d_x.data + i * n, d_y.data[i]);
+        });
+    }
+};
+inline constexpr sum_last_op sum_last{};
+
+/// y = Σ_i x_i c_i with c of the same shape, constants mostly: a loss whose every entry has a gradient of its own.
+///
+///     ∂x_i += c_i ∂y,  ∂c_i += x_i ∂y
+struct inner_op : operation<inner_op> {
+    static shape_of_rank<0> shape(const auto& x, const auto& c)
+    {
+        require_shape("inner", "the constants", c.shape, x.shape, "one for each element");
+        return {};
+    }
+
+    template <class T, std::size_t R>
+    static void forward(in<T, R> x, in<T, R> c, out<T, 0> y)
+    {
+        T sum = 0;
+        for (std::size_t i = 0, n = x.size(); i < n; ++i) sum += x.data[i] * c.data[i];
+        *y.data = sum;
+    }
+
+    template <class T, std::size_t R>
+    static void backward(in<T, R> x, in<T, R> c, in<T, 0>, in<T, 0> d_y, adjoint<T, R> d_x, adjoint<T, R> d_c)
+    {
+        if (d_x) kernels::add_scaled(x.size(), d_x.data, *d_y.data, c.data);
+        if (d_c) kernels::add_scaled(c.size(), d_c.data, *d_y.data, x.data);
+    }
+};
+inline constexpr inner_op inner{};
+
+/// y = x / Σ_t x over the positions of each row: x [B,T], or [B,T,N] with a sum for each of a position's numbers. Zeros
+/// where the sum is 0.
+///
+///     ∂x_j += (∂y_j − Σ_k y_k ∂y_k) / Σ x
+struct divide_by_sum_op : operation<divide_by_sum_op> {
+    static auto shape(const auto& x)
+    {
+        constexpr std::size_t R = rank_of<decltype(x)>;
+        static_assert(R == 2 || R == 3, "heed: divide_by_sum takes weights [B,T] or [B,T,N]");
+        return x.shape;
+    }
+
+    template <class T, std::size_t R>
+    static void forward(in<T, R> x, out<T, R> y)
+    {
+        const auto [B, positions, N] = detail::by_position(x.shape);
+        scratch here;
+        const T* const sums = column_sums(x, here);
+        for (std::size_t i = 0; i < B * positions; ++i) {
+            simd::transform(
+                N, y.data + i * N, [](auto v, auto s) { return simd::select(s == T(0), simd::splat<T>(0), v / s); },
+                x.data + i * N, sums + i / positions * N);
+        }
+    }
+
+    template <class T, std::size_t R>
+    static void backward(in<T, R> x, in<T, R> y, in<T, R> d_y, adjoint<T, R> d_x)
+    {
+        if (!d_x) return;
+        const auto [B, positions, N] = detail::by_position(x.shape);
+        scratch here;
+        const T* const sums = column_sums(x, here);
+        for (std::size_t b = 0; b < B; ++b) {
+            for (std::size_t n = 0; n < N; ++n) {
+                const T sum = sums[b * N + n];
+                if (sum == T(0)) continue;
+                T mean = 0;
+                for (std::size_t j = 0; j < positions; ++j) {
+                    const std::size_t i = (b * positions + j) * N + n;
+                    mean += y.data[i] * d_y.data[i];
+                }
+                for (std::size_t j = 0; j < positions; ++j) {
+                    const std::size_t i = (b * positions + j) * N + n;
+                    d_x.data[i] += (d_y.data[i] - mean) / sum;
+                }
+            }
+        }
+    }
+
+private:
+    /// Σ_t x[b,t,n]: [B,N].
+    template <class T, std::size_t R>
+    static const T* column_sums(in<T, R> x, scratch& here)
+    {
+        const auto [B, positions, N] = detail::by_position(x.shape);
+        T* const sums = here.take<T>(B * N);
+        std::fill_n(sums, B * N, T(0));
+        for (std::size_t i = 0; i < B * positions; ++i) kernels::add(N, sums + i / positions * N, x.data + i * N);
+        return sums;
+    }
+};
+inline constexpr divide_by_sum_op divide_by_sum{};
+
+/// y[b,:] = g[b] x[b,:]: x [B,N], g [B,1] -> [B,N].
+///
+///     ∂x[b,:] += g[b] ∂y[b,:],  ∂g[b] += ∂y[b,:] · x[b,:]
+struct multiply_rows_op : operation<multiply_rows_op> {
+    static shape_of_rank<2> shape(const auto& x, const auto& g)
+    {
+        require_shape("multiply_rows", "the factors", g.shape, {x.shape[0], 1}, "one for each row of ", x.shape);
+        return x.shape;
+    }
+
+    template <class T>
+    static void forward(in<T, 2> x, in<T, 2> g, out<T, 2> y)
+    {
+        for (std::size_t i = 0, size = y.size(), n = x.shape[1]; i < size; ++i) y.data[i] = g.data[i / n] * x.data[i];
+    }
+
+    template <class T>
+    static void backward(in<T, 2> x, in<T, 2> g, in<T, 2>, in<T, 2> d_y, adjoint<T, 2> d_x, adjoint<T, 2> d_g)
+    {
+        const auto [B, n] = x.shape;
+        for (std::size_t b = 0; b < B; ++b) {
+            if (d_x) kernels::add_scaled(n, d_x.data + b * n, g.data[b], d_y.data + b * n);
+            if (d_g) d_g.data[b] += kernels::dot(n, d_y.data + b * n, x.data + b * n);
+        }
+    }
+};
+inline constexpr multiply_rows_op multiply_rows{};
+
+}  // namespace heed::ops

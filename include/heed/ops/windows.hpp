@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+
+#include <heed/core/window.hpp>
+#include <heed/core/workspace.hpp>
+#include <heed/kernels/rows.hpp>
+#include <heed/ops/operation.hpp>
+
+/// Neighbouring positions: the window of each row, and windows that slide over all positions.
+namespace heed::ops {
+
+namespace detail {
+
+/// The shape of the window of each row of x [B,T] or [B,T,N].
+template <std::size_t R>
+shape_of_rank<R> window_shape(const shape_of_rank<R>& x, const window_view& where)
+{
+    static_assert(R == 2 || R == 3, "heed: a window is one of [B,T] or [B,T,N]");
+    where.count.require("window_of", x[0], x[1]);
+    shape_of_rank<R> y = x;
+    y[1] = where.width;
+    return y;
+}
+
+/// f(place in the whole, place in the window, count of numbers) for the stretch of each row.
+template <std::size_t R, class F>
+void each_stretch(const shape_of_rank<R>& whole, const window_view& where, F&& f)
+{
+    const auto [B, positions, N] = by_position(whole);
+    for (std::size_t b = 0; b < B; ++b) {
+        f((b * positions + where.begin[b]) * N, b * where.width * N, where.count[b] * N);
+    }
+}
+
+inline void require_width(const char* where, std::size_t width)
+{
+    if (width == 0) throw shape_error(std::string(where) + ": a window of 0 words; it must have at least 1");
+}
+
+}  // namespace detail
+
+/// What lies in a window of each row: x [B,T] or [B,T,N] -> [B,W] or [B,W,N], zeros where a row's window is shorter.
+///
+///     ∂x += ∂y within the window
+struct window_of_op : operation<window_of_op> {
+    static auto shape(const auto& x, const window_view& where) { return detail::window_shape(x.shape, where); }
+
+    template <class T, std::size_t R>
+    static void forward(in<T, R> x, const window_view& where, out<T, R> y)
+    {
+        std::fill_n(y.data, y.size(), T(0));
+        detail::each_stretch(x.shape, where, [=](std::size_t from, std::size_t to, std::size_t n) {
+            std::copy_n(x.data + from, n, y.data + to);
+        });
+    }
+
+    template <class T, std::size_t R>
+    static void backward(in<T, R> x, const window_view& where, in<T, R>, in<T, R> d_y, adjoint<T, R> d_x)
+    {
+        if (!d_x) return;
+        detail::each_stretch(x.shape, where, [=](std::size_t to, std::size_t from, std::size_t n) {
+            kernels::add(n, d_x.data + to, d_y.data + from);
+        });
+    }
+};
+inline constexpr window_of_op window_of{};
+
+/// The whole with a window of each row replaced: x [B,T] or [B,T,N], w [B,W] or [B,W,N] -> the shape of x.
+///
+///     ∂x += ∂y outside of the window,  ∂w += ∂y within
+struct put_window_op : operation<put_window_op> {
+    static auto shape(const auto& x, const auto& w, const window_view& where)
+    {
+        require_shape("put_window", "what is put", w.shape, detail::window_shape(x.shape, where),
+                      "as wide as the window");
+        return x.shape;
+    }
+
+    template <class T, std::size_t R>
+    static void forward(in<T, R> x, in<T, R> w, const window_view& where, out<T, R> y)
+    {
+        std::copy_n(x.data, y.size(), y.data);
+        detail::each_stretch(x.shape, where, [=](std::size_t to, std::size_t from, std::size_t n) {
+            std::copy_n(w.data + from, n, y.data + to);
+        });
+    }
+
+    template <class T, std::size_t R>
+    static void backward(in<T, R> x, in<T, R>, const window_view& where, in<T, R>, in<T, R> d_y, adjoint<T, R> d_x,
+                         adjoint<T, R> d_w)
+    {
+        const std::size_t row = x.size() / std::max<std::size_t>(1, x.shape[0]);
+        std::size_t first = 0;  // where the row begins
+        detail::each_stretch(x.shape, where, [&](std::size_t at, std::size_t in_window, std::size_t n) {
+            if (d_x) {
+                kernels::add(at - first, d_x.data + first, d_y.data + first);
+                kernels::add(first + row - at - n, d_x.data + at + n, d_y.data + at + n);
+            }
+            if (d_w) kernels::add(n, d_w.data + in_window, d_y.data + at);
+            first += row;
+        });
+    }
+};
+inline constexpr put_window_op put_window{};
+
+/// w [B,W] or [B,W,N] in its place among T positions, zeros elsewhere: -> [B,T] or [B,T,N].
+///
+///     ∂w += ∂y within the window
+struct spread_window_op : operation<spread_window_op> {
+    static auto shape(const auto& w, const window_view& where, std::size_t positions)
+    {
+        auto y = w.shape;
+        y[1] = positions;
+        require_shape("put_window", "what is put", w.shape, detail::window_shape(y, where), "as wide as the window");
+        return y;
+    }
+
+    template <class T, std::size_t R>
+    static void forward(in<T, R> w, const window_view& where, std::size_t, out<T, R> y)
+    {
+        std::fill_n(y.data, y.size(), T(0));
+        detail::each_stretch(y.shape, where, [=](std::size_t to, std::size_t from, std::size_t n) {
+            std::copy_n(w.data + from, n, y.data + to);
+        });
+    }
+
+    template <class T, std::size_t R>
+    static void backward(in<T, R>, const window_view& where, std::size_t, in<T, R> y, in<T, R> d_y, adjoint<T, R> d_w)
+    {
+        if (!d_w) return;
+        detail::each_stretch(y.shape, where, [=](std::size_t from, std::size_t to, std::size_t n) {
+            kernels::add(n, d_w.data + to, d_y.data + from);
+        });
+    }
+};
+inline constexpr spread_window_op spread_window{};
+
+/// Each position with its neighbours: x [B,T] -> y [B,T,2k+1], y[b,t,i] = x[b,t+i-k], 0 beyond the sentence.
+///
+///     ∂x[b,t+i-k] += ∂y[b,t,i]
+struct neighbourhood_op : operation<neighbourhood_op> {
+    static shape_of_rank<3> shape(const auto& x, std::size_t reach) { return {x.shape[0], x.shape[1], 2 * reach + 1}; }
+
+    template <class T>
+    static void forward(in<T, 2> x, std::size_t reach, out<T, 3> y)
+    {
+        std::fill_n(y.data, y.size(), T(0));
+        each_position(x.shape, reach, [=](std::size_t from, std::size_t to, std::size_t n) {
+            std::copy_n(x.data + from, n, y.data + to);
+        });
+    }
+
+    template <class T>
+    static void backward(in<T, 2> x, std::size_t reach, in<T, 3>, in<T, 3> d_y, adjoint<T, 2> d_x)
+    {
+        if (!d_x) return;
+        each_position(x.shape, reach, [=](std::size_t to, std::size_t from, std::size_t n) {
+            kernels::add(n, d_x.data + to, d_y.data + from);
+        });
+    }
+
+private:
+    /// f(place in x, place in y, count of numbers) for each position.
+    template <class F>
+    static void each_position(const shape_of_rank<2>& x, std::size_t reach, F&& f)
+    {
+        for (std::size_t b = 0; b < x[0]; ++b) {
+            for (std::size_t t = 0; t < x[1]; ++t) {
+                const auto near = stretch::around(t, reach, x[1]);
+                f(b * x[1] + near.first, (b * x[1] + t) * (2 * reach + 1) + near.first + reach - t, near.count);
+            }
+        }
+    }
+};
+inline constexpr neighbourhood_op neighbourhood{};
+
+/// k filters of odd width r slide over the positions: x [B,T], F [k,r] -> y [B,T,k],
+/// y[b,t,n] = Σ_i F[n,i] x[b,t+i-(r-1)/2], zeros beyond the sentence. Filters are not mirrored, as in every toolkit.
+///
+///     ∂F[n,i] += Σ ∂y[b,t,n] x[b,t+i-(r-1)/2],  ∂x[b,t+i-(r-1)/2] += Σ_n ∂y[b,t,n] F[n,i]
+struct convolve_op : operation<convolve_op> {
+    static shape_of_rank<3> shape(const auto& x, const auto& filters)
+    {
+        if (filters.shape[1] % 2 == 0) {
+            throw shape_error("convolve: the filters are " + shape_text(filters.shape) +
+                              ", but their width must be odd: as much to the left of a position as to the right");
+        }
+        return {x.shape[0], x.shape[1], filters.shape[0]};
+    }
+
+    template <class T>
+    static void forward(in<T, 2> x, in<T, 2> filters, out<T, 3> y)
+    {
+        const auto [B, positions] = x.shape;
+        const auto [k, r] = filters.shape;
+        scratch here;
+        T* const padded = here.take<T>(positions + r - 1);
+        T* to = y.data;
+        for (std::size_t b = 0; b < B; ++b) {
+            pad(positions, r / 2, x.data + b * positions, padded);
+            for (std::size_t t = 0; t < positions; ++t) {
+                for (std::size_t n = 0; n < k; ++n) *to++ = kernels::dot(r, padded + t, filters.data + n * r);
+            }
+        }
+    }
+
+    template <class T>
+    static void backward(in<T, 2> x, in<T, 2> filters, in<T, 3>, in<T, 3> d_y, adjoint<T, 2> d_x,
+                         adjoint<T, 2> d_filters)
+    {
+        const auto [B, positions] = x.shape;
+        const auto [k, r] = filters.shape;
+        scratch here;
+        T* const padded = here.take<T>(positions + r - 1);
+        T* const d_padded = here.take<T>(positions + r - 1);
+        const T* d = d_y.data;
+        for (std::size_t b = 0; b < B; ++b) {
+            pad(positions, r / 2, x.data + b * positions, padded);
+            std::fill_n(d_padded, positions + r - 1, T(0));
+            for (std::size_t t = 0; t < positions; ++t) {
+                for (std::size_t n = 0; n < k; ++n, ++d) {
+                    if (d_filters) kernels::add_scaled(r, d_filters.data + n * r, *d, padded + t);
+                    if (d_x) kernels::add_scaled(r, d_padded + t, *d, filters.data + n * r);
+                }
+            }
+            if (d_x) kernels::add(positions, d_x.data + b * positions, d_padded + r / 2);
+        }
+    }
+
+private:
+    /// A row of x with `reach` zeros before and behind it.
+    template <class T>
+    static void pad(std::size_t positions, std::size_t reach, const T* x, T* padded)
+    {
+        std::fill_n(padded, reach, T(0));
+        std::copy_n(x, positions, padded + reach);
+        std::fill_n(padded + reach + positions, reach, T(0));
+    }
+};
+inline constexpr convolve_op convolve{};
+
+/// The words under each place of a wide convolution, one behind the other: x [B,S,D] -> [B,S+w-1,w·D].
+///
+///     y_i = [x_{i-w+1}; …; x_i], i = 0 … S+w-2, zeros where there is no word
+///     ∂x_k += its part of each ∂y_i
+///
+/// One matrix product with W [w·D,N] then is the convolution.
+struct unfold_op : operation<unfold_op> {
+    static shape_of_rank<3> shape(const auto& x, std::size_t width)
+    {
+        detail::require_width("unfold", width);
+        return {x.shape[0], x.shape[1] + width - 1, width * x.shape[2]};
+    }
+
+    template <class T>
+    static void forward(in<T, 3> x, std::size_t width, out<T, 3> y)
+    {
+        std::fill_n(y.data, y.size(), T(0));
+        each_place(x.shape, width, [=](std::size_t from, std::size_t to, std::size_t n) {
+            std::copy_n(x.data + from, n, y.data + to);
+        });
+    }
+
+    template <class T>
+    static void backward(in<T, 3> x, std::size_t width, in<T, 3>, in<T, 3> d_y, adjoint<T, 3> d_x)
+    {
+        if (!d_x) return;
+        each_place(x.shape, width, [=](std::size_t to, std::size_t from, std::size_t n) {
+            kernels::add(n, d_x.data + to, d_y.data + from);
+        });
+    }
+
+private:
+    /// f(place in x, place in y, count of numbers) for the words of each place: they lie together in both.
+    template <class F>
+    static void each_place(const shape_of_rank<3>& x, std::size_t width, F&& f)
+    {
+        const auto [B, S, D] = x;
+        for (std::size_t b = 0; S > 0 && b < B; ++b) {
+            for (std::size_t i = 0; i < S + width - 1; ++i) {
+                const std::size_t first = i + 1 > width ? i + 1 - width : 0, last = std::min(i + 1, S);
+                const std::size_t place = (b * (S + width - 1) + i) * width;
+                f((b * S + first) * D, (place + first + width - 1 - i) * D, (last - first) * D);
+            }
+        }
+    }
+};
+inline constexpr unfold_op unfold{};
+
+/// Weighted sums of w neighbours: x [B,S,D], a [B,S] -> [B,S-w+1,D].
+///
+///     y_j = Σ_{k=j}^{j+w-1} a_k x_k           w of them, j = 0 … S-w
+///     ∂x_k += a_k ∂y_j,  ∂a_k += ∂y_j · x_k
+struct pool_windows_op : operation<pool_windows_op> {
+    static shape_of_rank<3> shape(const auto& x, const auto& a, std::size_t width)
+    {
+        detail::require_width("pool_windows", width);
+        require_shape("pool_windows", "the weights", a.shape, {x.shape[0], x.shape[1]}, "one for each column of ",
+                      x.shape);
+        if (x.shape[1] + 1 < width) {
+            throw shape_error("pool_windows: windows of " + std::to_string(width) + " columns in " +
+                              shape_text(x.shape) + ", which has only " + std::to_string(x.shape[1]));
+        }
+        return {x.shape[0], x.shape[1] + 1 - width, x.shape[2]};
+    }
+
+    template <class T>
+    static void forward(in<T, 3> x, in<T, 2> a, std::size_t width, out<T, 3> y)
+    {
+        std::fill_n(y.data, y.size(), T(0));
+        each_pair(y.shape, width, [=, D = x.shape[2]](std::size_t j, std::size_t k) {
+            kernels::add_scaled(D, y.data + j * D, a.data[k], x.data + k * D);
+        });
+    }
+
+    template <class T>
+    static void backward(in<T, 3> x, in<T, 2> a, std::size_t width, in<T, 3> y, in<T, 3> d_y, adjoint<T, 3> d_x,
+                         adjoint<T, 2> d_a)
+    {
+        each_pair(y.shape, width, [=, D = x.shape[2]](std::size_t j, std::size_t k) {
+            if (d_x) kernels::add_scaled(D, d_x.data + k * D, a.data[k], d_y.data + j * D);
+            if (d_a) d_a.data[k] += kernels::dot(D, d_y.data + j * D, x.data + k * D);
+        });
+    }
+
+private:
+    /// f(column j of the result, column k of x under its window), both counted over the whole batch.
+    template <class F>
+    static void each_pair(const shape_of_rank<3>& y, std::size_t width, F&& f)
+    {
+        for (std::size_t b = 0; b < y[0]; ++b) {
+            for (std::size_t j = 0; j < y[1]; ++j) {
+                for (std::size_t k = j; k < j + width; ++k) f(b * y[1] + j, b * (y[1] + width - 1) + k);
+            }
+        }
+    }
+};
+inline constexpr pool_windows_op pool_windows{};
+
+}  // namespace heed::ops
