@@ -6,34 +6,35 @@
 #include <utility>
 #include <vector>
 
-#include <heed/concepts.hpp>
+#include <heed/attention/concepts.hpp>
 #include <heed/core/family.hpp>
-#include <heed/ops/convolution.hpp>
 #include <heed/ops/elementwise.hpp>
+#include <heed/ops/masks.hpp>
 #include <heed/ops/parts.hpp>
 #include <heed/ops/products.hpp>
-#include <heed/ops/shape.hpp>
 #include <heed/ops/similarity.hpp>
+#include <heed/ops/sums.hpp>
+#include <heed/ops/windows.hpp>
 
 /// Attention between the two sentences of a pair, inside a convolutional network that reads both.
 ///
 ///     A_ij = 1 / (1 + |x_i - y_j|)                                    the match matrix
 ///     ABCNN-1   F_0a = W_0 Aᵀ, F_1a = W_1 A                           a second channel before the convolution
 ///     ABCNN-2   a_0j = Σ_k A_jk, a_1j = Σ_k A_kj, of the convolutions' columns
-///               F^p[:,j] = Σ_{k=j}^{j+w-1} a_k F^c[:,k]               weighted pooling behind the convolution
-///     ABCNN-3   both                                                  Yin et al. 2016, section 4 [lit] · SPEC C7-C9
+///               F^p[:,j] = Σ_{k=j}^{j+w-1} a_k F^c[:,k]               weighted pooling after the convolution
+///     ABCNN-3   both                                                  Yin et al. 2016, section 4
 ///
 ///     abcnn::block one{abcnn::feature_maps{W_0, W_1}, W, b, w, abcnn::average_pooling{}};      // ABCNN-1
 ///     abcnn::block two{abcnn::words_alone{}, W, b, w, abcnn::attention_pooling{}};             // ABCNN-2
 ///     abcnn::block three{abcnn::feature_maps{W_0, W_1}, W, b, w, abcnn::attention_pooling{}};  // ABCNN-3
 ///     abcnn::block none{abcnn::words_alone{}, W, b, w, abcnn::average_pooling{}};              // BCNN: no attention
 ///
-/// Feature maps lie in rows here, [B,S,D], one row a word, where the paper has columns. A pooling window has w columns,
-/// j to j + w - 1 (the paper's "j : j + w"): the wide convolution makes S + w - 1 of S, pooling makes S of them again,
-/// and blocks can be stacked.
+/// Feature maps are stored by rows, [B,S,D], one row per word, where the paper has columns. A pooling window has w
+/// columns, j to j + w - 1 (the paper's "j : j + w"): the wide convolution turns S columns into S + w - 1, pooling
+/// turns these into S again, and blocks can be stacked.
 ///
-/// The paper pads all sentences to one length, and padding takes part. Here it does not: a sentence in a batch gets
-/// what it gets alone. A sentence without words has no columns: everything about it is 0.
+/// The paper pads all sentences to one length, and padding takes part. Here it does not: a sentence has the same result
+/// in a batch as alone. A sentence without words has no columns, and all its results are 0. See docs/decisions.md.
 namespace heed::abcnn {
 
 /// A batch of sentence pairs.
@@ -47,25 +48,25 @@ struct sentences {
 template <class First, class Second>
 sentences(First, lengths, Second, lengths) -> sentences<First, Second>;
 
-/// How much each word of the first sentence is like each of the second: A [B,S,T], 0 behind the lengths.
+/// How similar each word of the first sentence is to each word of the second: A [B,S,T], 0 beyond the lengths.
 auto match_matrix(const auto& pair)
 {
     return ops::match_matrix(pair.first, pair.second, pair.first_real, pair.second_real);
 }
 
-/// Before the convolution: the words as they are.
+/// Before the convolution: the words alone.
 struct words_alone {
     auto operator()(auto pair) const { return pair; }
 
     static auto parameters(auto&, auto&&) { return abcnn::words_alone{}; }
 };
 
-/// Before the convolution, beside each word a second channel of the same width: what the other sentence has of it.
+/// Before the convolution: each word with a second channel of the same width, its attention to the other sentence.
 ///
-///     F_0a = W_0 Aᵀ,  F_1a = W_1 A             ABCNN-1 · SPEC C7
+///     F_0a = W_0 Aᵀ,  F_1a = W_1 A             ABCNN-1
 ///
-/// Row j of W_0 belongs to the j-th word of the second sentence, of W_1 to that of the first: [N,D] serve sentences of
-/// up to N words. In the paper both are learned; give the same values to both and the two sentences are treated alike.
+/// Row j of W_0 belongs to the j-th word of the second sentence, row j of W_1 to that of the first: [N,D] serves
+/// sentences of up to N words. In the paper both are learned; with equal values the two sentences are treated alike.
 template <class Matrix>
 struct feature_maps {
     Matrix W_0;  // [N,D]
@@ -100,7 +101,7 @@ private:
 template <class Matrix>
 feature_maps(Matrix, Matrix) -> feature_maps<Matrix>;
 
-/// Behind the convolution: the mean of w columns.
+/// After the convolution: the mean of w columns.
 struct average_pooling {
     template <class First, class Second>
     auto operator()(const sentences<First, Second>& columns, std::size_t width) const
@@ -116,9 +117,9 @@ struct average_pooling {
     static auto parameters(auto&, auto&&) { return abcnn::average_pooling{}; }
 };
 
-/// Behind the convolution: the sum of w columns, each as much as the other sentence's columns are like it.
+/// After the convolution: the sum of w columns, each weighted by its similarity to the other sentence's columns.
 ///
-///     a_0j = Σ_k A_jk,  a_1j = Σ_k A_kj,  F^p[:,j] = Σ_{k=j}^{j+w-1} a_k F^c[:,k]     ABCNN-2 · SPEC C8
+///     a_0j = Σ_k A_jk,  a_1j = Σ_k A_kj,  F^p[:,j] = Σ_{k=j}^{j+w-1} a_k F^c[:,k]     ABCNN-2
 struct attention_pooling {
     template <class First, class Second>
     auto operator()(const sentences<First, Second>& columns, std::size_t width) const
@@ -131,15 +132,15 @@ struct attention_pooling {
     static auto parameters(auto&, auto&&) { return abcnn::attention_pooling{}; }
 };
 
-/// One block: attention before the convolution or not, wide convolution with tanh, pooling with attention or without.
+/// One block: attention before the convolution or none, wide convolution with tanh, pooling with or without attention.
 ///
 ///     c_i = [x_{i-w+1}; …; x_i], zeros outside the sentence;  F^c_i = tanh(c_i W + b)
 ///
-/// Both sentences share W and b. What lies behind the lengths is cleared: it changes no result and no gradient.
+/// Both sentences share W and b. Padding beyond the lengths is cleared: it changes no result and no gradient.
 template <class Before, class Matrix, class Vector, class Pooling>
 struct block {
     Before before;
-    Matrix W;           // [w·D,N], or [w·2D,N] behind feature_maps: for each of w words, its channels
+    Matrix W;           // [w·D,N], or [w·2D,N] after feature_maps: for each of w words, its channels
     Vector b;           // [N]
     std::size_t width;  // w
     Pooling pooling;
@@ -153,8 +154,8 @@ struct block {
                                 ops::clear_padding(second, pair.second_real), pair.second_real};
     }
 
-    /// The columns behind the convolution, [B,S+w-1,N] and [B,T+w-1,N]. Their match_matrix is what ABCNN-2 and 3 look
-    /// at; that of the pair itself, what ABCNN-1 and 3 do.
+    /// The columns after the convolution, [B,S+w-1,N] and [B,T+w-1,N]. ABCNN-2 and 3 use their match_matrix, ABCNN-1
+    /// and 3 that of the pair itself.
     template <class First, class Second>
     auto convolved(const sentences<First, Second>& pair) const
     {
@@ -192,7 +193,7 @@ private:
 template <class Before, class Matrix, class Vector, class Pooling>
 block(Before, Matrix, Vector, std::size_t, Pooling) -> block<Before, Matrix, Vector, Pooling>;
 
-/// One vector a sentence: the mean of its columns ("all-ap" in the paper).
+/// One vector per sentence: the mean of its columns ("all-ap" in the paper).
 template <class First, class Second>
 auto average(const sentences<First, Second>& pair)  // [B,S,N], [B,T,N] -> [B,N] twice
 {

@@ -2,17 +2,20 @@
 #pragma once
 
 #include <cstddef>
-#include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
-#include <heed/at_once.hpp>
-#include <heed/concepts.hpp>
+#include <heed/attention/answers.hpp>
+#include <heed/attention/at_once.hpp>
+#include <heed/attention/concepts.hpp>
+#include <heed/attention/families.hpp>
+#include <heed/attention/masks.hpp>
+#include <heed/attention/memory.hpp>
+#include <heed/attention/query.hpp>
+#include <heed/attention/state.hpp>
+#include <heed/attention/step.hpp>
 #include <heed/core/family.hpp>
-#include <heed/core/storage.hpp>
-#include <heed/fused.hpp>
-#include <heed/memory.hpp>
-#include <heed/score/hooks.hpp>
 
 /// Attention: three policies make a mechanism.
 ///
@@ -111,24 +114,29 @@ struct attention {
     template <class Mask = no_mask>
     auto step(const auto& memory, const auto& query, const auto& state, const Mask& mask = {}) const
     {
-        return answer<true>(memory, project(query), detail::given_query{query}, state, mask);
+        return asked<weights_too>(memory, query, state, mask);
     }
 
-    /// The same context and state; the weights are not kept. Training per-dimension attention so needs no [B,T,D] a
+    /// The same context and state; the weights are not kept. Training per-dimension attention so needs no [B,T,D] per
     /// step.
     template <class Mask = no_mask>
     auto read(const auto& memory, const auto& query, const auto& state, const Mask& mask = {}) const
     {
-        return answer<false>(memory, project(query), detail::given_query{query}, state, mask);
+        return asked<context_only>(memory, query, state, mask);
     }
 
-    /// The specification of `step`: score, normalize and combine one after the other, without fused kernels.
+    /// The specification of `step`: score, normalize and combine one after the other, for the whole batch.
     template <class Mask = no_mask>
     auto compose(const auto& memory, const auto& query, const auto& state, const Mask& mask = {}) const
     {
+        require_fits<decltype(memory), false>();
         const auto& projected = project(query);
+        const detail::given_query ask{query};
         return detail::going_on(state, [&](const auto& now) {
-            return composed<true>(memory, projected, detail::given_query{query}, now, mask);
+            const scratch here;
+            return detail::answer_of<weights_too>(
+                stepped<plain_family, detail::line_by_line, weights_too>(*this, memory, projected, ask, now, mask),
+                now.step);
         });
     }
 
@@ -162,23 +170,25 @@ struct attention {
         }
     }
 
-    /// `step` on plain tensors into results that the caller keeps. From the second call of one shape on, a mechanism
-    /// with a fused or a kept form (fused.hpp) allocates nothing. `state` may be `result.state`.
+    /// `step` on plain tensors into results that the caller keeps: from the second call of one shape on, nothing is
+    /// allocated. `state` may be `result.state`. A result without `weights` gets none.
     template <class Result, class Mask = no_mask>
     void step_into(Result& result, const auto& memory, const auto& query, const auto& state,
                    const Mask& mask = {}) const
     {
         require_fits<decltype(memory)>();
-        if constexpr (fused_form<attention>::exists && unmasked<decltype(memory), Mask>) {
-            fused_form<attention>::step_into(*this, result, memory, memory.real, query, state);
-        } else if constexpr (kept_form<attention>::exists && unmasked<decltype(memory), Mask> &&
-                             plain_tensor<decltype(result.context)>) {
-            kept_form<attention>::step_into(*this, result, memory, memory.real, query, state);
-        } else {
+        static_assert(!on_a_tape<decltype(memory), decltype(query), decltype(state), Mask>(),
+                      "heed: step_into is for plain tensors; on a tape call step or read");
+        if constexpr (!detail::reachable_state<std::remove_cvref_t<decltype(state)>>) {
             auto next = step(memory, query, state, mask);
             result.context = std::move(next.context);
-            result.weights = std::move(next.weights);
+            if constexpr (requires { result.weights; }) result.weights = std::move(next.weights);
             result.state = std::move(next.state);
+        } else {
+            const scratch here;
+            const auto self = in_workspace();
+            const auto& shown = transient_query(query);
+            answer_into(self, result, memory, self.project(shown), detail::given_query{shown}, state, mask);
         }
     }
 
@@ -186,16 +196,6 @@ struct attention {
     {
         return heed::attention{visit("score", self.score), visit("normalize", self.normalize),
                                visit("combine", self.combine)};
-    }
-
-    /// What `step` does with a query after the score has projected it; `ask()` gives the query itself.
-    template <bool with_weights, class Mask = no_mask>
-    auto answer(const auto& memory, const auto& projected, const auto& ask, const auto& state,
-                const Mask& mask = {}) const
-    {
-        require_fits<decltype(memory)>();
-        return detail::going_on(
-            state, [&](const auto& now) { return answered<with_weights>(memory, projected, ask, now, mask); });
     }
 
     /// What the score makes of a query; the query itself, not a copy, where it makes nothing of it.
@@ -209,35 +209,121 @@ struct attention {
     }
 
 private:
-    template <class Memory, class Mask>
-    static constexpr bool unmasked = std::is_same_v<Mask, no_mask>&&
-        std::is_same_v<std::remove_cvref_t<decltype(std::declval<Memory>().mask)>, no_mask>;
+    template <class S, class N, class C>
+    friend struct attention;
 
-    /// By a kernel if there is one for this memory and this mask, else as composed.
-    template <bool with_weights, class Mask>
-    auto answered(const auto& memory, const auto& projected, const auto& ask, const auto& state, const Mask& mask) const
+    /// Is anything that a step reads on a tape?
+    template <class Memory, class Query, class State, class Mask>
+    static consteval bool on_a_tape()
     {
-        if constexpr (fused_form<attention>::exists && unmasked<decltype(memory), Mask>) {
-            return fused_form<attention>::template step<with_weights>(*this, memory, memory.real, projected, state);
-        } else if constexpr (fused_form<attention>::exists && unmasked<decltype(memory), no_mask> &&
-                             std::is_same_v<Mask, lengths> && !detail::remembers<Normalize>) {
-            // A history counts every score, also of what this query may not see: that is not what the kernels do.
-            return fused_form<attention>::template step<with_weights>(
-                *this, memory, detail::shortened(mask, memory.real), projected, state);
+        using memory_type = std::remove_cvref_t<Memory>;
+        using keys = std::remove_cvref_t<decltype(std::declval<const memory_type&>().keys)>;
+        using values = std::remove_cvref_t<decltype(std::declval<const memory_type&>().values)>;
+        return detail::taped_policy<Score> || detail::taped_policy<Normalize> || detail::taped_policy<Combine> ||
+               !plain_tensor<keys> || !plain_tensor<values> || detail::taped_query<std::remove_cvref_t<Query>>() ||
+               detail::taped_state<std::remove_cvref_t<State>>() || detail::taped_mask<std::remove_cvref_t<Mask>> ||
+               detail::taped_mask<std::remove_cvref_t<decltype(std::declval<const memory_type&>().mask)>>;
+    }
+
+    /// The same mechanism with its parameters as transient tensors: nothing is copied.
+    auto in_workspace() const
+    {
+        const detail::as_transient whole;
+        return heed::attention{map_parameters(score, whole), map_parameters(normalize, whole),
+                               map_parameters(combine, whole)};
+    }
+
+    template <class Query>
+    static decltype(auto) transient_query(const Query& query)
+    {
+        if constexpr (detail::mappable_query<Query>) {
+            return detail::map_query(query, detail::as_transient{});
         } else {
-            return composed<with_weights>(memory, projected, ask, state, mask);
+            return (query);
         }
     }
 
-    /// Rows that share a memory are answered by kernels alone.
-    template <class Memory, bool by_kernel = true>
+    template <class With, class Mask>
+    auto asked(const auto& memory, const auto& query, const auto& state, const Mask& mask) const
+    {
+        require_fits<decltype(memory)>();
+        if constexpr (on_a_tape<decltype(memory), decltype(query), decltype(state), Mask>() ||
+                      !detail::reachable_state<std::remove_cvref_t<decltype(state)>>) {
+            const auto& projected = project(query);
+            return answer<With>(memory, projected, detail::given_query{query}, state, mask);
+        } else {
+            const scratch here;
+            const auto self = in_workspace();
+            const auto& shown = transient_query(query);
+            const auto now = detail::state_in_workspace(state);
+            return detail::owned_answer<With>(
+                stepped<transient_family, detail::by_kernel, With>(self, memory, transient_query(self.project(shown)),
+                                                                   detail::given_query{shown}, now, mask),
+                state);
+        }
+    }
+
+    /// What `step` does with a query after the score has projected it; `ask()` gives the query itself.
+    template <class With, class Mask>
+    auto answer(const auto& memory, const auto& projected, const auto& ask, const auto& state, const Mask& mask) const
+    {
+        constexpr bool taped = on_a_tape<decltype(memory), decltype(projected), decltype(state), Mask>() ||
+                               detail::taped_query<std::remove_cvref_t<decltype(ask())>>();
+        if constexpr (taped) {
+            using family = typename detail::recording<std::bool_constant<taped>>::family;
+            return detail::going_on(state, [&](const auto& now) {
+                const scratch here;
+                return detail::answer_of<With>(
+                    stepped<family, detail::by_kernel, With>(*this, memory, projected, ask, now, mask), now.step);
+            });
+        } else if constexpr (!detail::reachable_state<std::remove_cvref_t<decltype(state)>>) {
+            const scratch here;
+            return detail::answer_of<With>(
+                stepped<plain_family, detail::line_by_line, With>(*this, memory, projected, ask, state, mask),
+                state.step);
+        } else {
+            const scratch here;
+            const auto now = detail::state_in_workspace(state);
+            return detail::owned_answer<With>(stepped<transient_family, detail::by_kernel, With>(
+                                                  in_workspace(), memory, transient_query(projected), ask, now, mask),
+                                              state);
+        }
+    }
+
+    static void answer_into(const auto& self, auto& result, const auto& memory, const auto& projected, const auto& ask,
+                            const auto& state, const auto& mask)
+    {
+        using with = std::conditional_t < requires { result.weights; }
+        , weights_too, context_only > ;
+        const auto now = detail::state_in_workspace(state);
+        detail::assign_answer(result,
+                              stepped<transient_family, detail::by_kernel, with>(
+                                  self, memory, transient_query(projected), ask, now, mask),
+                              state.step);
+    }
+
+    /// A step in a family of tensors.
+    template <class Family, class How, class With, class Mask>
+    static auto stepped(const auto& self, const auto& memory, const auto& projected, const auto& ask, const auto& state,
+                        const Mask& mask)
+    {
+        // A history counts every score, also of what this query may not see: that is not what kernels do.
+        constexpr bool shortens = std::is_convertible_v<const Mask&, lengths_view> && detail::remembers<Normalize>;
+        using how = std::conditional_t<shortens && std::is_same_v<How, detail::by_kernel>, detail::by_lines, How>;
+        const auto sight = detail::sight_of<Family>(mask, memory.real);
+        return detail::step<Family, how, With>(self.score, self.normalize, self.combine,
+                                               detail::source_in<Family>(memory), projected, ask(), state, sight.mask,
+                                               sight.real);
+    }
+
+    /// What a memory must be.
+    template <class Memory, bool sharing = true>
     static constexpr void require_fits()
     {
-        static_assert(!shared_by_rows<std::remove_cvref_t<Memory>> ||
-                          (by_kernel && requires { requires fused_form<attention>::shares_memory; }),
-                      "heed: a shared_memory is asked by step, read, step_into or many queries at once, without a mask "
-                      "for a query, of additive scores under softmax or temporal; others need a memory with a row for "
-                      "each query");
+        static_assert(
+            !shared_by_rows<std::remove_cvref_t<Memory>> || sharing,
+            "heed: a shared_memory is asked by step, read, step_into or many queries at once; compose needs a "
+            "memory with a row for each query");
         static_assert(detail::keys_train<Score, std::remove_cvref_t<Memory>>(), HEED_SAYS_KEYS_DO_NOT_TRAIN);
     }
 
@@ -271,9 +357,10 @@ private:
     {
         const std::size_t B = shape_of(projected)[0], S = shape_of(projected)[1];
         const auto answer_to = [&](std::size_t s, const auto& now) {
-            const detail::given_query_of_step ask{queries, s};
-            return answer<false>(memory, detail::part_of_step(projected, s), ask, now,
-                                 detail::mask_of_step(mask, s, S, memory.real));
+            const scratch here;
+            return answer<context_only>(memory, detail::part_of_step(projected, s),
+                                        detail::given_query_of_step{queries, s}, now,
+                                        detail::mask_of_step(mask, s, S, memory.real));
         };
         auto first = answer_to(0, state);
         if (S == 0) {  // that was a query of zeros: only the combiner knows how wide a context is
@@ -281,22 +368,18 @@ private:
             auto same = detail::in_family_of<decltype(first.state)>(first.context, state);
             return all_read<decltype(none), decltype(same)>{std::move(none), std::move(same)};
         }
-        if constexpr (plain_tensor<decltype(first.context)>) {
-            const std::size_t D = shape_of(first.context)[1];
-            auto all = storage_for<element_of<decltype(first.context)>, 3>({B, S, D});
+        if constexpr (plain_tensor<decltype(first.context)> &&
+                      detail::reachable_state<std::remove_cvref_t<decltype(first.state)>>) {
+            array<element_of<decltype(first.context)>, 3> all(shape_of_rank<3>{B, S, shape_of(first.context)[1]});
             ops::put_step(all, 0, first.context);
-            if constexpr (requires { fused_form<attention>::answers_into; } && unmasked<decltype(memory), Mask>) {
-                const auto by_step = ops::swap_axes(projected);
-                for (std::size_t s = 1; s < S; ++s) {
-                    fused_form<attention>::answer_into(*this, first, memory, memory.real, view_of(by_step)[s].data,
-                                                       first.state);
-                    ops::put_step(all, s, first.context);
-                }
-            } else {
-                for (std::size_t s = 1; s < S; ++s) {
-                    first = answer_to(s, first.state);
-                    ops::put_step(all, s, first.context);
-                }
+            for (std::size_t s = 1; s < S; ++s) {
+                const scratch here;
+                const detail::as_transient shown;
+                const auto part = detail::part_of_step(shown(projected), s);
+                answer_into(in_workspace(), first, memory, part,
+                            detail::given_query_of_step{transient_query(queries), s}, first.state,
+                            detail::mask_of_step(mask, s, S, memory.real));
+                ops::put_step(all, s, first.context);
             }
             return all_read<decltype(all), decltype(first.state)>{std::move(all), std::move(first.state)};
         } else {
@@ -311,103 +394,6 @@ private:
             }
             auto all = ops::swap_axes(ops::stack(contexts));
             return all_read<decltype(all), decltype(now)>{std::move(all), std::move(now)};
-        }
-    }
-
-    template <bool with_weights, class Mask>
-    auto composed(const auto& memory, const auto& projected, const auto& ask, const auto& state, const Mask& mask) const
-    {
-        require_fits<decltype(memory), false>();
-        if constexpr (std::is_same_v<Mask, lengths>) {
-            return seen<with_weights>(memory, detail::shortened(mask, memory.real), projected, ask, state, no_mask{});
-        } else {
-            return seen<with_weights>(memory, memory.real, projected, ask, state, mask);
-        }
-    }
-
-    template <bool with_weights, class Mask>
-    auto seen(const auto& memory, const lengths& real, const auto& projected, const auto& ask, const auto& state,
-              const Mask& mask) const
-    {
-        const no_focus nowhere{};
-        const moment<std::remove_cvref_t<decltype(ask)>, std::remove_cvref_t<decltype(memory.mask)>, Mask> at{
-            real, state.step, ask, memory.mask, mask, nowhere};
-        auto past = heed::score::over::recall(score, state.score, at);
-        if constexpr (requires { normalize.focus(at, memory.positions()); }) {
-            const auto focus = normalize.focus(at, memory.positions());
-            const window& where = focus.where;
-            const auto cut = [&where](const auto& x) { return ops::window_of(x, where); };
-            const auto source_there = detail::mask_within(memory.mask, where);
-            const auto mask_there = detail::mask_within(mask, where);
-            const auto at_there = at.within(where.count, source_there, mask_there, focus);
-            const auto remembered = detail::along_positions{[&](const auto& x) {
-                auto must = shape_of(x);
-                must[0] = memory.batch();
-                must[1] = memory.positions();
-                require_shape("attention", "the state", shape_of(x), must, "made by start() of the same memory");
-                return cut(x);
-            }};
-            const auto history = state.normalize.map(remembered);
-            auto part =
-                weighed(cut(memory.keys), cut(memory.values), projected, past.map(remembered), history, at_there);
-            auto put = [&where](const auto& whole, const auto& there) { return ops::put_window(whole, there, where); };
-            auto next = state.normalize.map(put, part.history);
-            auto weights = ops::spread_window(part.weights, where, memory.positions());
-            return result<with_weights>(std::move(part.context), std::move(weights), std::move(next), std::move(past),
-                                        at);
-        } else {
-            auto all = weighed(memory.keys, memory.values, projected, past, state.normalize, at);
-            return result<with_weights>(std::move(all.context), std::move(all.weights), std::move(all.history),
-                                        std::move(past), at);
-        }
-    }
-
-    template <class Context, class Weights, class History>
-    struct outcome {
-        Context context;
-        Weights weights;
-        History history;
-    };
-
-    /// Score, normalize, combine: the three lines that attention is.
-    auto weighed(const auto& keys, const auto& values, const auto& projected, const auto& past, const auto& history,
-                 const auto& at) const
-    {
-        const auto scores = heed::score::over::match(score, projected, keys, past);
-        static_assert(
-            rank_of<decltype(scores)> == (Score::weights == weight_kind::per_position ? 2 : 3),
-            "heed: the score's result has the wrong rank: a score per position gives [B,T], a score per dimension "
-            "gives [B,T,D], a score per group [B,T,G]");
-        auto weights = weigh(normalize, scores, history, at);
-        auto next = next_of(normalize, scores, weights, history, at);
-        const auto context_of = [&](const auto& used) {
-            if constexpr (requires { combine(used, values, at); }) {
-                return combine(used, values, at);
-            } else {
-                return combine(used, values);
-            }
-        };
-        auto context = [&] {
-            if constexpr (requires { normalize.thin(weights, at); }) {
-                return context_of(normalize.thin(weights, at));
-            } else {
-                return context_of(weights);
-            }
-        }();
-        return outcome<decltype(context), decltype(weights), decltype(next)>{std::move(context), std::move(weights),
-                                                                             std::move(next)};
-    }
-
-    template <bool with_weights, class Context, class Weights, class History>
-    auto result(Context context, Weights weights, History history, auto past, const auto& at) const
-    {
-        auto next = heed::score::over::advance(score, std::move(past), weights, context, at);
-        using state_type = attention_state<History, decltype(next)>;
-        state_type state{std::move(history), at.step + 1, std::move(next)};
-        if constexpr (with_weights) {
-            return attended<Context, Weights, state_type>{std::move(context), std::move(weights), std::move(state)};
-        } else {
-            return read_out<Context, state_type>{std::move(context), std::move(state)};
         }
     }
 };

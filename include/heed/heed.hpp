@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-/// Everything that runs and trains an attention mechanism. IO, text, metrics and pictures are headers of their own.
+/// Everything that runs and trains an attention mechanism. IO, text, metrics and pictures have headers of their own.
 
 #include <heed/core/cxx20.hpp>
 

@@ -8,7 +8,8 @@
 
 #include <heed/attention.hpp>
 #include <heed/core/several.hpp>
-#include <heed/ops/heads.hpp>
+#include <heed/ops/masks.hpp>
+#include <heed/ops/parts.hpp>
 #include <heed/score/with_word.hpp>
 
 namespace heed {
@@ -16,18 +17,18 @@ namespace heed {
 /// Several attentions at once, each in a space of its own, over any score and any normalizer.
 ///
 ///     head_i = Attention(Q W_Q^i, K W_K^i, V W_V^i)
-///     MultiHead(Q, K, V) = Concat(head_1, …, head_n) W_O       Vaswani et al. 2017, section 3.2.2 · SPEC C5, SC9
+///     MultiHead(Q, K, V) = Concat(head_1, …, head_n) W_O       Vaswani et al. 2017, section 3.2.2
 ///
 ///     multi_head attend{std::vector(8, attention{score::scaled_dot{}, normalize::softmax{}, combine::weighted_sum{}}),
 ///                       W_Q, W_K, W_V, W_O};
 ///
-/// The heads' matrices lie beside each other in one, W_Q = [W_Q^1, W_Q^2, …]: one product for all heads. The heads are
-/// a std::vector of one kind (with its own parameters each, an additive score's say), or a std::tuple of different
-/// kinds: one local, one temporal. To them, what is projected is query and annotation.
+/// The heads' matrices stand side by side in one, W_Q = [W_Q^1, W_Q^2, …]: one product for all heads. The heads are a
+/// std::vector of one kind (each with parameters of its own, for example an additive score's), or a std::tuple of
+/// different kinds: one local, one temporal. Their queries and annotations are the projected ones.
 ///
-/// The same calls as `attention`. `step` returns the weights of every head, [B,n,T], never their mean;
-/// `ops::step_of(weights, i)` are head i's [B,T], for a penalty on one of them. Of a
-/// state_and_word the state is projected, and every head gets the word. No bias, as in the paper.
+/// The calls are those of `attention`. `step` returns the weights of every head, [B,n,T], never their mean;
+/// `ops::step_of(weights, i)` returns head i's [B,T], for example for a penalty on one head. In a state_and_word the
+/// state is projected, and every head gets the word. No bias, as in the paper.
 template <class Heads, class Matrix>
 struct multi_head {
     Heads heads;
@@ -51,7 +52,7 @@ struct multi_head {
         return on(annotations, lengths::full(shape_of(annotations)[0], shape_of(annotations)[1]));
     }
 
-    /// The same where any position may be missing, not only the last ones: mask [B,T], true = attend.
+    /// The same if any position may be missing, not only the last ones: mask [B,T], true = attend.
     auto on(const tensor auto& annotations, const boolean_mask<2>& mask) const
     {
         static_assert(rank_of<decltype(annotations)> == 3, "heed: multi_head::on takes annotations [B,T,D]");
@@ -59,7 +60,7 @@ struct multi_head {
         return prepared(cleared, cleared, lengths::full(mask.shape()[0], mask.shape()[1]), mask);
     }
 
-    /// Keys made of other annotations than the values: both [B,T,.].
+    /// With keys and values from different annotations, both [B,T,.].
     auto on(const tensor auto& annotations, const tensor auto& values, const lengths& real) const
     {
         static_assert(rank_of<decltype(annotations)> == 3 && rank_of<decltype(values)> == 3,
@@ -76,7 +77,7 @@ struct multi_head {
         return on(annotations, values, lengths::full(shape_of(annotations)[0], shape_of(annotations)[1]));
     }
 
-    /// The same where any position may be missing: mask [B,T], true = attend.
+    /// The same if any position may be missing: mask [B,T], true = attend.
     auto on(const tensor auto& annotations, const tensor auto& values, const boolean_mask<2>& mask) const
     {
         static_assert(rank_of<decltype(annotations)> == 3 && rank_of<decltype(values)> == 3,
@@ -85,7 +86,7 @@ struct multi_head {
                         lengths::full(mask.shape()[0], mask.shape()[1]), mask);
     }
 
-    /// What is remembered before the first step of a batch: a state for each head.
+    /// The state before the first step of a batch: one per head.
     auto start(const auto& memory) const
     {
         check(memory);
@@ -113,7 +114,7 @@ struct multi_head {
                             });
     }
 
-    /// The same context and state as `step` gives; the weights are not kept.
+    /// The same context and state as `step` returns; the weights are not kept.
     template <class Mask = no_mask>
     auto read(const auto& memory, const auto& query, const auto& state, const Mask& mask = {}) const
     {
@@ -134,7 +135,7 @@ struct multi_head {
         return read_all(memory, queries, start(memory), mask).contexts;
     }
 
-    /// The same from a state of the caller's, with the state after the last query.
+    /// The same from a given state; also returns the state after the last query.
     template <class Mask = no_mask>
     auto read_all(const auto& memory, const auto& queries, const auto& state, const Mask& mask = {}) const
     {
@@ -205,7 +206,7 @@ private:
         }
     }
 
-    /// Keys and values of all heads; what comes in is cleared already.
+    /// Keys and values of all heads; the arguments are already cleared.
     template <class Mask>
     auto prepared(const tensor auto& annotations, const tensor auto& values, const lengths& real,
                   const Mask& mask) const
@@ -217,8 +218,8 @@ private:
         return several_memories<decltype(memories)>{std::move(memories)};
     }
 
-    // What attention::on_cleared does. Asked through it from here, clang++ 14 takes a score over another one to have no
-    // `prepare`, and the keys would be the annotations.
+    // Does what attention::on_cleared does. Called through it from here, clang++ 14 finds no `prepare` in a score over
+    // another one, and the keys would be the annotations.
     template <class Head, class Annotations, class Values, class Mask>
     static auto memory_of(const Head& head, const Annotations& annotations, const Values& values, const lengths& real,
                           const Mask& mask)

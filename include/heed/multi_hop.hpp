@@ -15,7 +15,7 @@
 
 namespace heed {
 
-/// The next hop asks with what was asked before plus what was found: query and context have the same size.
+/// The next hop's query is this hop's query plus its context: the two have the same size.
 struct add_context {
     template <class Query>
     auto operator()(const Query& query, const tensor auto& context, std::size_t) const
@@ -32,17 +32,17 @@ struct add_context {
     static auto parameters(auto&, auto&&) { return add_context{}; }
 };
 
-/// What one query gets of several hops.
+/// The result of one query over several hops.
 template <class Context, class Weights, class State, class Query>
 struct hopped {
     Context context;                // [B,D], of the last hop
     Weights weights;                // [B,K,T], of every hop
     State state;                    // for the next step
-    Query query;                    // what a next hop would ask with: h + c_1 + … + c_K with add_context
+    Query query;                    // the query of a next hop: h + c_1 + … + c_K with add_context
     std::vector<Context> contexts;  // [B,D] c_1 … c_K, of every hop
 };
 
-/// The same when nobody looks at the weights.
+/// The same without the weights.
 template <class Context, class State, class Query>
 struct hopped_read_out {
     Context context;
@@ -59,26 +59,25 @@ struct hopped_all {
     Queries queries;
 };
 
-/// Attention that looks again, knowing what it saw.
+/// Attention that looks again, knowing what it has seen.
 ///
-///     c_k = attention_k(q_k, memory),  q_{k+1} = q_k + c_k     Gehring et al. 2017, section 3.3 · SPEC C6
+///     c_k = attention_k(q_k, memory),  q_{k+1} = q_k + c_k     Gehring et al. 2017, section 3.3
 ///
 ///     multi_hop attend{std::vector{first, second}};            // attentions with parameters of their own
 ///     multi_hop attend{std::tuple{first, second}, update};     // of different kinds; q_{k+1} = update(q_k, c_k, k)
 ///
-/// The paper has a convolution layer of the decoder between the hops: that is an update of yours, anything with
-/// `operator()(query, context, hop)` and `parameters`; it is called with [B,.] by `step` and `read`, with [B,S,.] for
-/// many queries at once, and returns a query of the type that it took. Of a state_and_word, add_context adds to the
-/// state.
+/// The paper has a convolution layer of the decoder between the hops: pass it as the update, any struct with
+/// `operator()(query, context, hop)` and `parameters`. `step` and `read` call it with [B,.], many queries at once with
+/// [B,S,.]; it returns a query of the type that it takes. In a state_and_word, add_context adds to the state.
 ///
-/// The same calls as `attention`. The context is the last hop's; what the paper goes on with, h + c, is `query`.
-/// `ops::step_of(weights, k)` are hop k's [B,T].
+/// The calls are those of `attention`. The context is the last hop's; the paper continues with h + c, which is `query`.
+/// `ops::step_of(weights, k)` returns hop k's [B,T].
 template <class Hops, class Update = add_context>
 struct multi_hop {
     Hops hops;
     Update update{};
 
-    /// The query-independent part, once per batch; arguments as of attention::on.
+    /// The query-independent part, once per batch; the arguments are those of attention::on.
     auto on(const tensor auto& annotations, const auto&... rest) const
     {
         detail::require_some("multi_hop: hops", detail::count_of(hops));
@@ -86,7 +85,7 @@ struct multi_hop {
         return several_memories<decltype(memories)>{std::move(memories)};
     }
 
-    /// What is remembered before the first step of a batch: a state for each hop.
+    /// The state before the first step of a batch: one per hop.
     auto start(const auto& memory) const
     {
         check(memory);
@@ -114,7 +113,7 @@ struct multi_hop {
                             });
     }
 
-    /// The same context, state and query as `step` gives; the weights are not kept.
+    /// The same context, state and query as `step` returns; the weights are not kept.
     template <class Mask = no_mask>
     auto read(const auto& memory, const auto& query, const auto& state, const Mask& mask = {}) const
     {
@@ -137,14 +136,14 @@ struct multi_hop {
         return all(memory, queries, mask).contexts;
     }
 
-    /// The same together with what a next hop would ask with, [B,S,Q].
+    /// The same together with the queries of a next hop, [B,S,Q].
     template <class Mask = no_mask>
     auto all(const auto& memory, const auto& queries, const Mask& mask = {}) const
     {
         return read_all(memory, queries, start(memory), mask);
     }
 
-    /// The same from a state of the caller's, with the state after the last query.
+    /// The same from a given state; also returns the state after the last query.
     template <class Mask = no_mask>
     auto read_all(const auto& memory, const auto& queries, const auto& state, const Mask& mask = {}) const
     {
@@ -194,7 +193,7 @@ private:
         detail::require_as_many("multi_hop", "the state", detail::count_of(state.of), detail::count_of(hops));
     }
 
-    /// The query on the tape that a memory is on: so that it has one type from the first hop to the last.
+    /// The query in the memory's family, so that it has one type from the first hop to the last.
     template <class Query>
     static auto in_family(const auto& memory, const Query& query)
     {
@@ -207,8 +206,8 @@ private:
         }
     }
 
-    /// answer(hop, i, q) for each hop, and what a next one would ask with. The first query may be plain where what hops
-    /// find is on a tape (because parameters are): from the second hop on, queries are on it, too.
+    /// answer(hop, i, q) for each hop, and the query of a next one. The first query may be plain although the contexts
+    /// are taped (because parameters are): from the second hop on, queries are taped, too.
     template <class Query, class Answer, class Found>
     auto hop_by_hop(const Query& first, const Answer& answer, const Found& found) const
     {
@@ -219,7 +218,7 @@ private:
             std::is_same_v<decltype(update(std::declval<const later_query&>(),
                                            found(std::declval<const answer_type&>()), zero{})),
                            later_query>,
-            "heed: multi_hop's update must give a query of the type that it takes: the next hop asks with it");
+            "heed: multi_hop's update must return a query of the type that it takes: the next hop asks with it");
         std::optional<later_query> later;
         auto answers = each([&](const auto& hop, auto i) {
             const auto go = [&](const auto& q) {

@@ -10,26 +10,26 @@
 
 #include <heed/verify/contracts.hpp>
 
-/// Does a mechanism of your own keep what heed promises of its mechanisms?
+/// Does a mechanism of your own keep heed's contracts?
 ///
 ///     attention attend{mine::distance{W}, normalize::temporal{}, combine::weighted_sum{}};   // of double
 ///     const verification report = heed::verify(attend, {.query = 3, .width = 5});
 ///     if (!report) std::puts(report.text().c_str());
 ///
-/// A multi_head or a multi_hop is verified in the same words.
+/// A multi_head or a multi_hop is verified in the same way.
 ///
-/// The mechanism is run on made-up sentences of several lengths, 0 and 1 among them, alone and in batches, in every
-/// form, with and without masks, on a tape and without, in double and in float; `contract::name` names the promise.
+/// The mechanism is run on generated sentences of several lengths, 0 and 1 included, alone and in batches, in every
+/// form, with and without masks, on a tape and without, in double and in float; `contract::name` names each contract.
 namespace heed {
 
-/// One promise, and whether it holds.
+/// One contract, and whether it is kept.
 struct contract {
     std::string name;
     bool kept = false;
-    std::string detail;  // where it fails, or what was compared
+    std::string detail;  // where it is broken, or what was compared
 };
 
-/// What heed::verify found; true if every contract is kept.
+/// The findings of heed::verify; true if every contract is kept.
 struct verification {
     std::vector<contract> contracts;
 
@@ -41,7 +41,7 @@ struct verification {
         return !contracts.empty();
     }
 
-    /// One line a contract.
+    /// One line per contract.
     std::string text() const
     {
         std::string lines;
@@ -52,7 +52,7 @@ struct verification {
     }
 };
 
-/// The sizes to verify with: those that the mechanism's parameters fit.
+/// The sizes to verify with; the mechanism's parameters must fit them.
 struct verification_sizes {
     std::size_t query = 4;      // Q
     std::size_t width = 4;      // D
@@ -62,8 +62,8 @@ struct verification_sizes {
     std::uint64_t seed = 1;     // of annotations and queries
 };
 
-/// Verifies a mechanism of double arrays whose query is not one tensor [B,Q]. `describe` builds a query from parts
-/// that it asks for by name and size:
+/// Verifies a mechanism of double arrays whose query is not one tensor [B,Q]. `describe` builds a query from parts that
+/// it requests by name and size:
 ///
 ///     heed::verify(attend, sizes, [](auto part) { return state_and_word{part("state", 3), part("word", 2)}; });
 template <class Mechanism, class Describe>
@@ -100,15 +100,15 @@ verification verify(const Mechanism& attend, const verification_sizes& sizes, co
         {"gradients with one sentence, one position, one step", check_gradient, true},
         {"training computes what inference computes", check_families},
         {"a row without positions gets weights 0, context 0, gradient 0", check_empty_rows},
-        {"what lies in the padding changes nothing", check_padding},
-        {"a sentence gets the same alone and in a batch", check_alone},
-        {"scores of +-1e4 are no problem in float", check_large_scores},
-        {"float does what double does", check_float},
+        {"the contents of the padding change nothing", check_padding},
+        {"a sentence has the same results alone and in a batch", check_alone},
+        {"scores of +-1e4 are handled in float", check_large_scores},
+        {"float agrees with double", check_float},
         {"asking for the weights changes nothing", check_weights_do_not_matter},
         {"nothing is remembered outside the state", check_nothing_hidden},
         {"selecting rows, then a step, is a step, then selecting rows", check_rows},
         {"hidden positions get weight 0, and hiding the last ones equals shorter lengths", check_masks},
-        {"all queries at once are the same as one by one", check_at_once},
+        {"all queries at once equal one by one", check_at_once},
         {"step, fused or not, is what compose specifies", check_composed},
         {"step_into does what step does", check_step_into},
         {"shapes that do not fit are refused before anything is written", check_shapes},
@@ -125,7 +125,7 @@ verification verify(const Mechanism& attend, const verification_sizes& sizes, co
             c.detail = e.what();
         }
         report.contracts.push_back(std::move(c));
-        if (report.contracts.size() == 1 && !report) break;  // what does not run keeps no promise
+        if (report.contracts.size() == 1 && !report) break;  // a mechanism that does not run keeps no contract
     }
     return report;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// The one source of the version: CMake, pkg-config and the tests read it from here.
-// 0.x follows semantic versioning as far as it goes: a new minor version may break, a patch never does.
+// The single source of the version: CMake, pkg-config and the tests read it here.
+// 0.x follows semantic versioning as far as it goes: a new minor version may break code, a patch never does.
 #define HEED_VERSION_MAJOR 0
 #define HEED_VERSION_MINOR 1
 #define HEED_VERSION_PATCH 0

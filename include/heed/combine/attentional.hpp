@@ -4,20 +4,19 @@
 #include <heed/combine/weighted_sum.hpp>
 #include <heed/combine/wrapping.hpp>
 #include <heed/ops/elementwise.hpp>
+#include <heed/ops/parts.hpp>
 #include <heed/ops/products.hpp>
-#include <heed/ops/shape.hpp>
 
 namespace heed::combine {
 
-/// The context meets the state that asked for it: Luong's attentional vector, from any combiner's context c.
+/// Joins the context with the state that asked for it: Luong's attentional vector, from any combiner's context c.
 ///
-///     h̃ = tanh(W_c [c; h])                    Luong et al. 2015, eq. 5 · SPEC C4, D3
+///     h̃ = tanh(W_c [c; h])                    Luong et al. 2015, eq. 5
 ///
-/// h is the query, of a state_and_word its state. The result is [B,H] instead of [B,D]. No bias, as in the paper.
-/// `attentional{W_c}` is over the weighted sum, the paper's.
+/// h is the query, or the state of a state_and_word. The result is [B,H] instead of [B,D]. No bias, as in the paper.
+/// `attentional{W_c}` is over the weighted sum, as in the paper.
 ///
-/// Our rule for a query that may attend to nothing (an empty sentence) holds here as everywhere: it gets 0, and no
-/// gradient.
+/// A query that may attend to nothing (an empty sentence) gets 0, and no gradient (docs/decisions.md).
 template <class Matrix, class Inner = weighted_sum>
 struct attentional {
     Matrix W_c;  // [D+Q,H]
@@ -29,7 +28,7 @@ struct attentional {
     {
         const auto& query = at.query();
         const auto& h = detail::asking_state(query);
-        const auto c = detail::combined(inner, given, values, at);
+        const auto c = heed::combined(inner, given, values, at);
         const auto [B, D] = shape_of(c);
         require_shape("combine::attentional", "W_c", shape_of(W_c), {D + shape_of(h)[1], shape_of(W_c)[1]},
                       "as many rows as the context and the query have columns together");

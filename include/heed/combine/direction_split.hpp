@@ -5,11 +5,11 @@
 
 namespace heed::combine {
 
-/// The same weights for what was read from right to left and for what was read from left to right.
+/// The same weights for the annotations of both reading directions.
 ///
-///     c = [Σ_j α_j ←h_j ; Σ_j α_j →h_j]       Sankaran et al. 2016, eq. 4 · SPEC C3
+///     c = [Σ_j α_j ←h_j ; Σ_j α_j →h_j]       Sankaran et al. 2016, eq. 4
 ///
-/// On annotations [←h;→h] this is the weighted sum, word for word; hence its other name.
+/// On annotations [←h;→h] this is exactly the weighted sum; hence an alias.
 using direction_split = weighted_sum;
 
 }  // namespace heed::combine

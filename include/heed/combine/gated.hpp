@@ -4,21 +4,21 @@
 #include <heed/combine/weighted_sum.hpp>
 #include <heed/combine/wrapping.hpp>
 #include <heed/ops/elementwise.hpp>
-#include <heed/ops/gate.hpp>
 #include <heed/ops/products.hpp>
+#include <heed/ops/sums.hpp>
 
 namespace heed::combine {
 
-/// How much the context counts at all, as the asking state h sees it.
+/// A gate, computed from the query h, that scales the whole context.
 ///
-///     β = σ(f_β(h)),  c' = β c                 Xu et al. 2015, section 4.2.1 [lit]
+///     β = σ(f_β(h)),  c' = β c                 Xu et al. 2015, section 4.2.1
 ///
-/// f_β is one linear layer, h W + b. With W [Q,1] there is one β for the whole context: the paper's. With W [Q,D] there
-/// is one for each dimension, c' = β ⊙ c: ours, the vector form that Tu et al. 2017 call a gate on the source side
+/// f_β is one linear layer, h W + b. With W [Q,1] there is one β for the whole context, as in the paper. With W [Q,D]
+/// there is one per dimension, c' = β ⊙ c: ours, the vector form that Tu et al. 2017 call a gate on the source side
 /// (theirs also reads the previous word and the context itself). `gated{W, b}` is over the weighted sum.
 ///
-/// h is the query, of a state_and_word its state. (The paper's h is the decoder's state before this step: the query of
-/// Bahdanau's order, SPEC D1.)
+/// h is the query, or the state of a state_and_word. (The paper's h is the decoder's state before this step: the query
+/// in Bahdanau's order.)
 template <class Matrix, class Vector, class Inner = weighted_sum>
 struct gated {
     Matrix W;  // [Q,1] or [Q,D]
@@ -29,7 +29,7 @@ struct gated {
 
     auto operator()(const tensor auto& given, const tensor auto& values, const auto& at) const  // -> [B,D]
     {
-        const auto c = detail::combined(inner, given, values, at);
+        const auto c = heed::combined(inner, given, values, at);
         const auto& query = at.query();
         const auto gate = ops::sigmoid(ops::linear(detail::asking_state(query), W, b));
         const std::size_t D = shape_of(c)[1], G = shape_of(gate)[1];

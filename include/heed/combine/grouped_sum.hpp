@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include <heed/concepts.hpp>
+#include <heed/attention/concepts.hpp>
 #include <heed/ops/groups.hpp>
 
 namespace heed::combine {
@@ -11,7 +11,7 @@ namespace heed::combine {
 ///     c^d = Σ_j α_j^{g(d)} h_j^d,  g(d) = dG/D rounded down       ours, see score::additive_grouped
 ///
 /// A group is D/G neighbouring dimensions; G must divide D. G = 1 is `weighted_sum`, G = D is `elementwise_sum`, and
-/// G = 2 weighs the two directions of a bidirectional encoder apart.
+/// G = 2 gives the two directions of a bidirectional encoder weights of their own.
 struct grouped_sum {
     static constexpr weight_kind weights = weight_kind::per_group;
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include <heed/concepts.hpp>
+#include <heed/attention/concepts.hpp>
+#include <heed/kernels/weighted_sum.hpp>
 #include <heed/ops/all_pairs.hpp>
 #include <heed/ops/products.hpp>
 
@@ -9,8 +10,9 @@ namespace heed::combine {
 
 /// The context is the expected annotation.
 ///
-///     c = Σ_j α_j h_j                         Bahdanau et al. 2015, eq. 5 · SPEC C1
+///     c = Σ_j α_j h_j                         Bahdanau et al. 2015, eq. 5
 struct weighted_sum {
+    using in_kernels = kernels::weighted_sum_of_row;
     static constexpr weight_kind weights = weight_kind::per_position;
 
     auto operator()(const tensor auto& weights_of_positions,

@@ -4,27 +4,17 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <utility>
-#include <vector>
 
-#include <heed/concepts.hpp>
-#include <heed/memory.hpp>
-#include <heed/ops/gate.hpp>
+#include <heed/attention/concepts.hpp>
+#include <heed/attention/weigh.hpp>
+#include <heed/ops/masks.hpp>
 
-/// What combiners need that take another one inside and also look at the query.
+/// Helpers of combiners that wrap another one and also read the query.
 namespace heed::detail {
 
-/// The inner combiner's context, whether or not it wants to know the moment.
-auto combined(const auto& inner, const tensor auto& weights, const tensor auto& values, const auto& at)
-{
-    if constexpr (requires { inner(weights, values, at); }) {
-        return inner(weights, values, at);
-    } else {
-        return inner(weights, values);
-    }
-}
-
-/// The query's tensor: itself, or the state of a state_and_word.
+/// The query's tensor: the query itself, or the state of a state_and_word.
 decltype(auto) asking_state(const auto& query)
 {
     if constexpr (requires { (query.state); }) {
@@ -35,7 +25,7 @@ decltype(auto) asking_state(const auto& query)
 }
 
 inline bool shows(const no_mask&, std::size_t) { return true; }
-inline bool shows(const boolean_mask<2>& mask, std::size_t i) { return mask[i] != 0; }
+inline bool shows(const boolean_mask_view<2>& mask, std::size_t i) { return mask[i] != 0; }
 template <class Bias>
 bool shows(const additive_mask<Bias>& mask, std::size_t i)
 {
@@ -43,17 +33,19 @@ bool shows(const additive_mask<Bias>& mask, std::size_t i)
     return view_of(mask.bias).data[i] != -std::numeric_limits<T>::infinity();
 }
 
-/// Which rows may attend to at least one of T positions.
-inline std::vector<std::uint8_t> rows_that_see(std::size_t positions, const auto& at)
+/// Which rows may attend to at least one of T positions, in this thread's workspace.
+inline std::span<const std::uint8_t> rows_that_see(std::size_t positions, const auto& at)
 {
-    std::vector<std::uint8_t> sees(at.real.batch(), 0);
-    for (std::size_t b = 0; b < sees.size(); ++b) {
+    const std::size_t B = at.real.batch();
+    auto* const sees = transient_family::take<std::uint8_t>(B);
+    std::fill_n(sees, B, std::uint8_t{0});
+    for (std::size_t b = 0; b < B; ++b) {
         for (std::size_t t = 0; t < at.real[b] && sees[b] == 0; ++t) {
             const std::size_t i = b * positions + t;
             sees[b] = shows(at.source, i) && shows(at.mask, i) ? 1 : 0;
         }
     }
-    return sees;
+    return {sees, B};
 }
 
 /// x, with 0 in the rows that may attend to nothing.

@@ -22,8 +22,8 @@
 
 namespace heed::io {
 
-/// Where a chain of symbolic links ends, whether or not anything is there. A relative link starts from the link's own
-/// folder. Throws heed::error for a loop.
+/// The end of a chain of symbolic links, whether or not it exists. A relative link starts from the link's own
+/// directory. Throws heed::error for a loop.
 inline std::filesystem::path end_of_links(const std::filesystem::path& path)
 {
     std::filesystem::path at = path;
@@ -37,7 +37,7 @@ inline std::filesystem::path end_of_links(const std::filesystem::path& path)
     return at;
 }
 
-/// What commit() does with a file that has the target's name.
+/// What commit() does if a file already has the target's name.
 enum class existing { replace, keep };
 
 /// Replaces a file as a whole or not at all.
@@ -46,18 +46,18 @@ enum class existing { replace, keep };
 ///     file.write(bytes);
 ///     file.commit();
 ///
-/// What is written goes to a temporary beside the target (`.model.safetensors.<process>-<n>.tmp`). commit() makes it
-/// durable (fsync) and puts it in the target's place (rename); before that, or if anything fails, or if the process
-/// dies, the old file is untouched. Without commit() the temporary is removed.
+/// Data goes to a temporary file beside the target (`.model.safetensors.<process>-<n>.tmp`). commit() makes it durable
+/// (fsync) and renames it to the target; until then, and if anything fails or the process dies, the old file is
+/// untouched. Without commit() the temporary is removed.
 ///
 /// A killed process leaves its temporary behind; the next atomic_file for the same target removes it. A temporary is
-/// locked (flock) while its writer lives, so no writer removes another's, in whatever container or on whatever host it
-/// runs, as long as the file system shares its locks between them. Where it has no locks, nothing is removed.
+/// locked (flock) while its writer lives, so no writer removes another's, even from another container or host, as long
+/// as the file system shares its locks. On a file system without locks, nothing is removed.
 ///
-/// A link is followed, also to a file that is not there yet. An existing file keeps its permissions. A target that is
-/// no regular file (/dev/stdout, a pipe) holds nothing to keep whole: it is written directly.
+/// Links are followed, even to a file that does not exist yet. An existing file keeps its permissions. A target that is
+/// not a regular file (/dev/stdout, a pipe) is written directly.
 ///
-/// Errors are heed::error and name the file, the operation and the system's reason. POSIX.
+/// Errors are heed::error; they name the file, the operation and the system's reason. POSIX only.
 class atomic_file {
 public:
     explicit atomic_file(const std::filesystem::path& path) : name_(path.string())
@@ -97,7 +97,7 @@ public:
     atomic_file& operator=(const atomic_file&) = delete;
     ~atomic_file() { discard(); }
 
-    /// Appends to the new file. After a failure nothing is left of it, and the old one is still there.
+    /// Appends to the new file. After a failure the new file is gone and the old one is still there.
     void write(std::span<const std::byte> bytes)
     {
         require_open();
@@ -113,8 +113,8 @@ public:
 
     void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
 
-    /// Puts the new file in the target's place. With existing::keep it is an error if something is there by then, and
-    /// that stays.
+    /// Moves the new file to the target's place. With existing::keep it is an error if the target exists by then, and
+    /// it is left as it is.
     void commit(existing there = existing::replace)
     {
         require_open();
@@ -153,7 +153,7 @@ private:
         if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
     }
 
-    // Locks the new temporary. False if another writer took it for a leftover before it was locked.
+    // Locks the new temporary. Returns false if another writer took it for a leftover before it was locked.
     bool lock() const noexcept
     {
         if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0) return errno != EWOULDBLOCK;
@@ -169,7 +169,8 @@ private:
         for (; each != std::filesystem::directory_iterator(); each.increment(ignored)) {
             if (!is_temporary(each->path().filename().string(), stem)) continue;
             const char* const path = each->path().c_str();
-            // For writing, because NFS locks exclusively only then; read-only for the leftover of a read-only file.
+            // Opened for writing, because NFS grants exclusive locks only then; read-only for the leftover of a
+            // read-only file.
             int found = ::open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
             if (found < 0) found = ::open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
             if (found < 0) continue;
@@ -182,7 +183,7 @@ private:
         }
     }
 
-    // Is it "<stem><process>-<n>.tmp"?
+    // Whether the name is "<stem><process>-<n>.tmp".
     static bool is_temporary(std::string_view name, std::string_view stem)
     {
         constexpr std::string_view end = ".tmp", digits = "0123456789";
@@ -193,7 +194,7 @@ private:
                name.find_first_not_of(digits, dash + 1) == name.npos;
     }
 
-    // Like rename(), but fails with EEXIST where something has the target's name.
+    // Like rename(), but fails with EEXIST if the target exists.
     int rename_to_free_name() const noexcept
     {
         if (::link(temporary_.c_str(), target_.c_str()) == 0) {
@@ -201,7 +202,7 @@ private:
             return 0;
         }
         if (errno == EEXIST) return -1;
-        // A file system without hard links: an empty file takes the name first.
+        // On a file system without hard links, an empty file claims the name first.
         const int claim = ::open(target_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (claim < 0) return -1;
         ::close(claim);
@@ -213,8 +214,8 @@ private:
         return target_.has_parent_path() ? target_.parent_path() : std::filesystem::path(".");
     }
 
-    // The rename itself survives a power cut only once the directory is on disk. Some file systems cannot sync
-    // directories; there is nothing to do about it, and either file is whole.
+    // The rename itself survives a power failure only once the directory is on disk. Some file systems cannot sync
+    // directories; nothing can be done about that, and either file is whole.
     void sync_directory() const noexcept
     {
         const int directory = ::open(folder().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -229,7 +230,7 @@ private:
     int descriptor_ = -1;
 };
 
-/// Replaces a file by this text, as atomic_file does.
+/// Replaces a file's contents with this text, as atomic_file does.
 inline void write_file(const std::filesystem::path& path, std::string_view text)
 {
     atomic_file file(path);

@@ -8,8 +8,8 @@
 //                        "__metadata__": {"key": "text", …}}, padded with spaces
 //     the rest    the tensors' values, little-endian, row-major; every byte belongs to exactly one tensor
 //
-// A model file may come from anywhere, so load() believes nothing: each claim of the header is checked before it is
-// used, and no size that it names is allocated before the file has been seen to be that long.
+// A model file may come from anywhere, so load() trusts nothing: each claim of the header is checked before it is used,
+// and no size it states is allocated before the file is known to be that long.
 
 #include <heed/core/errors.hpp>
 #include <heed/io/atomic_file.hpp>
@@ -46,7 +46,7 @@ namespace heed::io {
 static_assert(std::endian::native == std::endian::little,
               "heed reads and writes safetensors on little-endian machines");
 
-/// A type of number that heed stores: float ("F32"), double ("F64"), std::int64_t ("I64").
+/// A number type that heed stores: float ("F32"), double ("F64"), std::int64_t ("I64").
 template <class T>
 concept storable = std::same_as<T, float> || std::same_as<T, double> || std::same_as<T, std::int64_t>;
 
@@ -56,7 +56,7 @@ inline constexpr std::string_view dtype_name = std::same_as<T, float>    ? "F32"
                                                : std::same_as<T, double> ? "F64"
                                                                          : "I64";
 
-/// Bytes that one value of this dtype takes; nothing for a dtype that heed does not store.
+/// Bytes per value of this dtype; none for a dtype that heed does not store.
 constexpr std::optional<std::size_t> dtype_size(std::string_view dtype)
 {
     if (dtype == "F32") return 4;
@@ -70,10 +70,10 @@ inline constexpr std::size_t largest_header = 100'000'000;
 inline constexpr std::size_t largest_rank = 32;
 inline constexpr std::string_view metadata_key = "__metadata__";
 
-/// Π shape · value_size; nothing if that is more than a size can say.
+/// Π shape · value_size; none if that overflows std::size_t.
 constexpr std::optional<std::size_t> bytes_of(std::span<const std::size_t> shape, std::size_t value_size)
 {
-    // A zero anywhere makes the product zero, whatever the other extents are.
+    // A zero anywhere makes the product zero, whatever the other extents.
     if (std::find(shape.begin(), shape.end(), std::size_t{0}) != shape.end()) return 0;
     std::size_t bytes = value_size;
     for (const std::size_t extent : shape) {
@@ -92,7 +92,7 @@ struct tensor_entry {
     std::vector<std::size_t> shape;
     std::vector<std::byte> bytes;
 
-    /// Copies values in. Throws shape_error unless there are as many as the shape says.
+    /// Copies values in. Throws shape_error unless their number matches the shape.
     template <class Values>
     static tensor_entry of(std::string name, std::vector<std::size_t> shape, const Values& values)
     {
@@ -109,15 +109,15 @@ struct tensor_entry {
         return entry;
     }
 
-    /// How many numbers it holds.
+    /// The number of values.
     std::size_t size() const
     {
         const std::optional<std::size_t> value_size = dtype_size(dtype);
         return value_size ? bytes.size() / *value_size : 0;
     }
 
-    /// Copies the values out into storage that is there. Throws heed::error if they are not T, and shape_error unless
-    /// `values` has size() elements.
+    /// Copies the values into existing storage. Throws heed::error if they are not T, and shape_error unless `values`
+    /// has size() elements.
     template <storable T>
     void copy_to(std::span<T> values) const
     {
@@ -142,7 +142,7 @@ struct tensor_entry {
     friend bool operator==(const tensor_entry&, const tensor_entry&) = default;
 };
 
-/// What a safetensors file holds.
+/// The contents of a safetensors file.
 struct archive {
     std::vector<tensor_entry> tensors;
     std::map<std::string, std::string> metadata;
@@ -173,8 +173,8 @@ struct claim {
     std::set<std::string> seen;
 };
 
-/// Reads the header as it is parsed, so that a hostile one (deep, repetitive, huge) is refused at its first wrong word
-/// and never becomes a document in memory.
+/// Reads the header while it is parsed, so that a hostile one (deep, repetitive, huge) is refused at its first wrong
+/// token and never becomes a document in memory.
 class header_reader : public nlohmann::json_sax<nlohmann::json> {
 public:
     std::vector<claim> claims;
@@ -186,7 +186,7 @@ public:
     bool number_integer(number_integer_t) override { return unexpected("a negative number"); }
     bool number_float(number_float_t, const string_t&) override
     {
-        return unexpected("a number that is no whole number");
+        return unexpected("a number that is not an integer");
     }
     bool binary(binary_t&) override { return unexpected("binary data"); }
 
@@ -206,7 +206,7 @@ public:
             metadata[key_] = std::move(text);
             return true;
         }
-        if (place_ != place::tensor || key_ != "dtype") return unexpected("a text");
+        if (place_ != place::tensor || key_ != "dtype") return unexpected("a string");
         claims.back().dtype = std::move(text);
         return true;
     }
@@ -228,7 +228,7 @@ public:
         key_ = std::move(text);
         if (place_ == place::header) {
             name_ = key_;
-            return names_.insert(key_).second || refuse("is there twice");
+            return names_.insert(key_).second || refuse("appears twice");
         }
         if (place_ == place::metadata)
             return metadata.find(key_) == metadata.end() || refuse("has the key \"" + key_ + "\" twice");
@@ -326,9 +326,9 @@ inline std::vector<claim> check_claims(std::vector<claim> claims, std::size_t da
 }  // namespace detail
 
 /// Writes an archive as atomic_file does: the file at `path` is the old one or the new one, never a part. Tensors of
-/// 8-byte values go first, so that every value lies at a multiple of its size; otherwise they keep their order.
-/// Throws heed::error if the file cannot be written, and before touching it if the archive contradicts itself. With
-/// existing::keep it throws, too, if there is a file already.
+/// 8-byte values go first, so that every value lies at a multiple of its size; otherwise they keep their order. Throws
+/// heed::error if the file cannot be written and, before touching it, if the archive contradicts itself. With
+/// existing::keep it also throws if there is a file already.
 inline void save(const std::filesystem::path& path, const archive& contents, existing there = existing::replace)
 {
     const auto refuse = [&](const std::string& why) { throw error(path.string() + ": cannot be saved: " + why); };
@@ -354,7 +354,7 @@ inline void save(const std::filesystem::path& path, const archive& contents, exi
     if (!contents.metadata.empty()) header[std::string(detail::metadata_key)] = contents.metadata;
     std::size_t offset = 0;
     for (const tensor_entry* each : order) {
-        // Not header[name]: ordered_json looks a key up by a linear search.
+        // Not header[name]: ordered_json finds a key by linear search.
         nlohmann::ordered_json description;
         description["dtype"] = each->dtype;
         description["shape"] = each->shape;
@@ -381,8 +381,8 @@ inline void save(const std::filesystem::path& path, const archive& contents, exi
     file.commit(there);
 }
 
-/// Reads an archive, its tensors in the order of their data. Throws heed::error "path: reason" for a file that cannot
-/// be read, is truncated, is something else, or contradicts itself in any way.
+/// Reads an archive, its tensors in the order of their data. Throws heed::error "path: reason" if the file cannot be
+/// read, is truncated, is not a safetensors file, or contradicts itself.
 inline archive load(const std::filesystem::path& path)
 {
     const auto refuse = [&](const std::string& why) { throw error(path.string() + ": " + text::printable(why)); };

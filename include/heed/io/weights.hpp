@@ -11,9 +11,9 @@
 #include <heed/core/parameters.hpp>
 #include <heed/io/safetensors.hpp>
 
-/// The parameters of any policy, layer or model, in and out of safetensors files.
+/// Saves the parameters of any policy, layer or model to safetensors files and loads them.
 ///
-/// A tensor's name is its dotted path, "decoder.attention.score.W"; matrices are stored as heed has them, [in,out].
+/// A tensor's name is its dotted path, "decoder.attention.score.W"; matrices are stored in heed's layout, [in,out].
 namespace heed::io {
 
 namespace detail {
@@ -75,8 +75,8 @@ void put(archive& to, const M& module, const std::string& prefix = {})
     for_each_parameter(module, detail::putting_look{to, prefix});
 }
 
-/// Fills the parameters of a module from an archive. Throws heed::error, and changes nothing, if one is missing or has
-/// another shape or element type, or not as many values as its shape says.
+/// Fills the parameters of a module from an archive. Throws heed::error, and changes nothing, if one is missing, has
+/// another shape or element type, or a number of values that does not match its shape.
 template <parameterised M>
 void take(const archive& from, M& module, const std::string& prefix = {})
 {

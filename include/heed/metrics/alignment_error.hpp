@@ -21,7 +21,8 @@ namespace heed::metrics {
 /// nor repetition matters.
 using links = std::vector<std::pair<int, int>>;
 
-/// What human annotators said about one sentence pair. A sure link is possible, too, whether or not it is listed there.
+/// The links that human annotators gave one sentence pair. A sure link is also possible, whether or not it is listed
+/// there.
 struct gold_links {
     links sure;
     links possible;
@@ -30,7 +31,7 @@ struct gold_links {
 /// How proposed links A compare with sure links S and possible links P ⊇ S, summed over a corpus.
 ///
 ///     precision = |A∩P| / |A|     recall = |A∩S| / |S|     F1 = 2 · precision · recall / (precision + recall)
-///     AER = 1 - (|A∩S| + |A∩P|) / (|A| + |S|)                           Och & Ney 2003 · SPEC Q5, Q6
+///     AER = 1 - (|A∩S| + |A∩P|) / (|A| + |S|)                           Och & Ney 2003
 ///
 /// A ratio of nothing to nothing is perfect: 1 for precision and recall, 0 for the AER.
 struct alignment_score {
@@ -76,7 +77,7 @@ private:
     }
 };
 
-/// The score of a corpus. Throws heed::error if there are not as many proposals as gold alignments.
+/// The score of a corpus. Throws heed::error if the numbers of proposals and gold alignments differ.
 inline alignment_score alignment_error(std::span<const links> proposals, std::span<const gold_links> gold)
 {
     if (proposals.size() != gold.size())
@@ -88,8 +89,8 @@ inline alignment_score alignment_error(std::span<const links> proposals, std::sp
     return score;
 }
 
-/// Reads one line of word links as the Pharaoh system wrote them: "0-0 2-1 3p1", `i-j` sure, `ipj` possible only.
-/// Throws heed::error for anything else; `where` begins its message, as in "gold.txt:12".
+/// Reads one line of word links in Pharaoh's notation: "0-0 2-1 3p1", `i-j` sure, `ipj` possible only. Throws
+/// heed::error for anything else; `where` begins its message, as in "gold.txt:12".
 inline gold_links parse_gold(std::string_view line, std::string_view where = "alignment")
 {
     gold_links result;
@@ -98,7 +99,7 @@ inline gold_links parse_gold(std::string_view line, std::string_view where = "al
         const char* const end = token.data() + token.size();
         const auto first = std::from_chars(token.data(), end, i);
         const char kind = first.ptr < end ? *first.ptr : '\0';
-        // from_chars would read a sign, too: "0--1" is no link.
+        // from_chars would accept a sign, but "0--1" is not a link.
         const bool good = first.ec == std::errc{} && i >= 0 && (kind == '-' || kind == 'p') && first.ptr + 1 < end &&
                           first.ptr[1] != '-' && token.front() != '-';
         const auto second = good ? std::from_chars(first.ptr + 1, end, j) : first;
@@ -110,17 +111,17 @@ inline gold_links parse_gold(std::string_view line, std::string_view where = "al
     return result;
 }
 
-/// Reads a line of links of one kind: "0-0 2-1". Throws heed::error for anything else, a possible link included.
+/// Reads a line of sure links: "0-0 2-1". Throws heed::error for anything else, including possible links.
 inline links parse_links(std::string_view line, std::string_view where = "alignment")
 {
     gold_links result = parse_gold(line, where);
     if (!result.possible.empty())
         throw error(std::string(where) + ": " + std::to_string(result.possible.front().first) + "p" +
-                    std::to_string(result.possible.front().second) + " is a possible link; only i-j is meant here");
+                    std::to_string(result.possible.front().second) + " is a possible link; only i-j is allowed here");
     return std::move(result.sure);
 }
 
-/// "0-0 2-1 3p1": the links in Pharaoh's notation, in their order, sure ones first.
+/// "0-0 2-1 3p1": the links in Pharaoh's notation, in the given order, sure ones first.
 inline std::string pharaoh(const links& sure, const links& possible = {})
 {
     std::string line;
@@ -140,7 +141,7 @@ inline std::string pharaoh(const links& sure, const links& possible = {})
 inline links strongest_links(std::span<const float> weights, std::size_t source_length, float threshold = 0)
 {
     if (source_length == 0 ? !weights.empty() : weights.size() % source_length != 0)
-        throw shape_error("strongest_links: " + std::to_string(weights.size()) + " weights are no whole rows of " +
+        throw shape_error("strongest_links: " + std::to_string(weights.size()) + " weights are not whole rows of " +
                           std::to_string(source_length));
     links result;
     for (std::size_t row = 0; row * source_length < weights.size(); ++row) {

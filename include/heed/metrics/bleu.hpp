@@ -20,8 +20,8 @@
 
 namespace heed::metrics {
 
-/// What BLEU is computed from: n-grams that match, n-grams that there are (index n - 1), lengths. Of one sentence, or
-/// summed over a corpus.
+/// The statistics of BLEU: matching n-grams, all n-grams (index n - 1) and lengths, of one sentence or summed over a
+/// corpus.
 struct bleu_counts {
     std::array<std::size_t, 4> matches{};
     std::array<std::size_t, 4> totals{};
@@ -40,12 +40,12 @@ struct bleu_counts {
     }
 };
 
-/// What to do with an order of n-grams that has no match. `none`: the score is 0, as in multi-bleu.perl. `exponential`:
-/// the k-th such order counts as 1/2ᵏ of a match, as in mteval-v13a and, by default, sacrebleu (Chen & Cherry 2014,
-/// method 3); without any match at all the score is still 0.
+/// What to do with an n-gram order that has no match. `none`: the score is 0, as in multi-bleu.perl. `exponential`: the
+/// k-th such order counts as 1/2ᵏ of a match, as in mteval-v13a and, by default, sacrebleu (Chen & Cherry 2014, method
+/// 3); without any match at all the score is still 0.
 enum class smoothing { none, exponential };
 
-/// A BLEU score and what it is made of.
+/// A BLEU score and its components.
 struct bleu_score {
     double score = 0;                    ///< 0 … 100
     std::array<double, 4> precisions{};  ///< of 1- to 4-grams, 0 … 100
@@ -57,10 +57,10 @@ struct bleu_score {
     std::string text() const;
 };
 
-///     BLEU = 100 · BP · exp(¼ Σ_{n=1..4} log p_n)        Papineni et al. 2002 · SPEC Q1
+///     BLEU = 100 · BP · exp(¼ Σ_{n=1..4} log p_n)        Papineni et al. 2002
 ///     p_n  = clipped matches / n-grams of the hypotheses,  BP = min(1, exp(1 - r / h))
 ///
-/// An order without any n-gram (no hypothesis of four words) makes the score 0, with smoothing, too.
+/// An order without any n-gram (no hypothesis of four words) makes the score 0, even with smoothing.
 inline bleu_score bleu(const bleu_counts& counts, smoothing smooth = smoothing::none)
 {
     bleu_score result;
@@ -71,7 +71,7 @@ inline bleu_score bleu(const bleu_counts& counts, smoothing smooth = smoothing::
     const double ratio = static_cast<double>(counts.reference_length) / static_cast<double>(counts.hypothesis_length);
     result.brevity_penalty = ratio > 1 ? std::exp(1 - ratio) : 1;
 
-    // No order can match where no word does.
+    // If no word matches, no order can.
     const bool smoothed = smooth == smoothing::exponential && counts.matches[0] > 0;
     bool every_order_matches = true;
     double sum_of_logs = 0;
@@ -91,21 +91,22 @@ inline bleu_score bleu(const bleu_counts& counts, smoothing smooth = smoothing::
     return result;
 }
 
-/// Gathers the counts sentence by sentence, in time linear in the tokens.
+/// Collects the counts sentence by sentence, in time linear in the tokens.
 class bleu_counter {
 public:
-    /// Adds a hypothesis and its one reference, and returns their counts. Either may be empty.
+    /// Adds a hypothesis and its only reference, and returns their counts. Either may be empty.
     bleu_counts add(std::span<const std::string> hypothesis, std::span<const std::string> reference)
     {
         count_reference(reference);
         return count_hypothesis(hypothesis, reference.size());
     }
 
-    /// The same with several references: each n-gram is clipped at the most that one of them has of it, and the length
-    /// that counts is the closest one (of two equally close, the shorter). Throws heed::error if there is none.
+    /// The same with several references: each n-gram's matches are clipped at its largest count in any one reference,
+    /// and the reference length is the closest one (of two equally close, the shorter). Throws heed::error if there is
+    /// none.
     bleu_counts add(std::span<const std::string> hypothesis, std::span<const text::sentence> references)
     {
-        if (references.empty()) throw error("bleu: a hypothesis without a reference; it needs one at least");
+        if (references.empty()) throw error("bleu: a hypothesis without a reference; it needs at least one");
         std::size_t closest = references.front().size();
         const auto distance = [&](std::size_t length) {
             return std::max(length, hypothesis.size()) - std::min(length, hypothesis.size());
@@ -124,8 +125,8 @@ public:
 
 private:
     struct occurrences {
-        std::size_t left = 0;     // to be matched: the most that one reference has
-        std::size_t current = 0;  // in the reference at hand
+        std::size_t left = 0;     // still to be matched: at first the largest count in one reference
+        std::size_t current = 0;  // in the current reference
         std::size_t reference = 0;
     };
 
@@ -148,7 +149,7 @@ private:
         detail::for_each_gram<4>(numbers_(hypothesis), 4, [&](std::size_t n, const detail::gram<4>& words) {
             ++here.totals[n];
             const auto found = grams_.find(words);
-            if (found == grams_.end() || found->second.left == 0) return;  // clipped: all are used up
+            if (found == grams_.end() || found->second.left == 0) return;  // clipped: none is left
             --found->second.left;
             ++here.matches[n];
         });
@@ -160,13 +161,13 @@ private:
     }
 
     bleu_counts counts_;
-    detail::word_numbers numbers_;  // of the words of the pair at hand
+    detail::word_numbers numbers_;  // of the words of the current pair
     std::unordered_map<detail::gram<4>, occurrences, detail::gram_hash> grams_;
     std::size_t reference_ = 0;
 };
 
-/// The counts of each sentence by itself, which is what the bootstrap needs; counted by heed's threads. `references`
-/// has one list of sentences for each set of references. Throws heed::error if the counts of sentences differ.
+/// The counts of each sentence, as the bootstrap needs them; computed by heed's threads. `references` has one list of
+/// sentences per set of references. Throws heed::error if the numbers of sentences differ.
 inline std::vector<bleu_counts> bleu_statistics(std::span<const text::sentence> hypotheses,
                                                 std::span<const std::vector<text::sentence>> references,
                                                 const progress& seen = {})
@@ -180,7 +181,8 @@ inline std::vector<bleu_counts> bleu_statistics(std::span<const text::sentence> 
         });
 }
 
-/// Corpus BLEU over the given tokens, one reference a sentence. Throws heed::error if the counts of sentences differ.
+/// Corpus BLEU over the given tokens, one reference per sentence. Throws heed::error if the numbers of sentences
+/// differ.
 inline bleu_score bleu(std::span<const text::sentence> hypotheses, std::span<const text::sentence> references,
                        smoothing smooth = smoothing::none)
 {
@@ -193,7 +195,7 @@ inline bleu_score bleu(std::span<const text::sentence> hypotheses, std::span<con
 
 inline std::string bleu_score::text() const
 {
-    // to_chars and not printf: a decimal comma from the user's locale would break whoever parses this line.
+    // to_chars and not printf: a decimal comma from the user's locale would break programs that parse this line.
     const auto fixed = [](double value, int digits) {
         std::array<char, 64> buffer{};
         const auto end =

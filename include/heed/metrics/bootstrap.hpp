@@ -18,9 +18,9 @@
 #include <vector>
 
 /// How much of a corpus score is chance: draw as many sentences as there are, with replacement, a thousand times, and
-/// look how the score varies. A metric takes part with what it counts in each sentence (`bleu_counts`, `ter_counts` …),
-/// so a resample is a sum, not another evaluation. Heed's threads share the resamples; the result does not depend on
-/// how many threads there are.
+/// see how the score varies. A metric provides its statistics of each sentence (`bleu_counts`, `ter_counts` …), so a
+/// resample is a sum, not another evaluation. heed's threads share the resamples; the result does not depend on the
+/// number of threads.
 namespace heed::metrics {
 
 struct bootstrap_options {
@@ -35,7 +35,7 @@ struct interval {
     double high = 0;
 };
 
-/// A score with what the bootstrap says of it.
+/// A score and its bootstrap statistics.
 struct bootstrap_score {
     double score = 0;  ///< of the corpus itself
     double mean = 0;   ///< of the resamples
@@ -47,9 +47,9 @@ struct paired_score {
     bootstrap_score first;
     bootstrap_score second;
     bootstrap_score difference;  ///< second - first
-    double p_value = 1;          ///< above 0, at most 1; small where the difference is hardly chance
-    double first_larger = 0;     ///< share of the resamples with a larger score of the first (Koehn's "wins")
-    double second_larger = 0;    ///< and of the second; ties are neither's
+    double p_value = 1;          ///< above 0, at most 1; small if the difference is unlikely to be chance
+    double first_larger = 0;     ///< share of the resamples in which the first scores higher (Koehn's "wins")
+    double second_larger = 0;    ///< in which the second does; ties count for neither
 };
 
 template <class Statistics, class Score>
@@ -70,7 +70,7 @@ inline void check(const bootstrap_options& how, std::size_t sentences)
     if (how.resamples == 0) throw error("bootstrap: 0 resamples; at least one is needed");
     if (!(how.confidence > 0 && how.confidence < 1))
         throw error("bootstrap: a confidence of " + std::to_string(how.confidence) +
-                    "; it must be above 0 and below 1, as 0.95");
+                    "; it must be above 0 and below 1, such as 0.95");
 }
 
 inline bootstrap_score summarize(double score, std::vector<double> resampled, double confidence)
@@ -79,7 +79,7 @@ inline bootstrap_score summarize(double score, std::vector<double> resampled, do
     result.score = score;
     for (const double each : resampled) result.mean += each / static_cast<double>(resampled.size());
     std::sort(resampled.begin(), resampled.end());
-    // 1000 resamples at 0.95: without 25 at each end. The small number is for (1 - 0.9) / 2 · 1000 = 49.999….
+    // 1000 resamples at 0.95: 25 are cut off at each end. The small number is for (1 - 0.9) / 2 · 1000 = 49.999….
     const auto cut = static_cast<std::size_t>((1 - confidence) / 2 * static_cast<double>(resampled.size()) + 1e-6);
     const std::size_t low = std::min(cut, (resampled.size() - 1) / 2);
     result.range = {resampled[low], resampled[resampled.size() - 1 - low]};
@@ -110,8 +110,8 @@ resample(const std::array<const std::vector<Statistics>*, Systems>& systems, con
         for (std::size_t b = begin; b < end; ++b) {
             std::fill(times.begin(), times.end(), 0u);
             for (std::size_t i = 0; i < sentences; ++i) ++times[below(sentences, streams[b], i)];
-            // In the order of the text, each sentence as often as it was drawn. In the order of the draws, each would
-            // be a cache miss, which takes several times as long.
+            // In text order, each sentence as often as it was drawn. In the order of the draws each would be a cache
+            // miss, which takes several times as long.
             for (std::size_t s = 0; s < Systems; ++s) {
                 const std::vector<Statistics>& system = *systems[s];
                 Statistics sum{};
@@ -129,8 +129,8 @@ resample(const std::array<const std::vector<Statistics>*, Systems>& systems, con
 /// A corpus score with its confidence interval.                                              Koehn 2004, section 3
 ///
 /// `score` turns summed statistics into a number: `bootstrap(statistics, [](const bleu_counts& c) { return
-/// bleu(c).score; })`. It is called on the calling thread alone, `+=` by several. Time: resamples · sentences
-/// additions. Throws heed::error for no sentence, and for options out of their range.
+/// bleu(c).score; })`. It is called on the calling thread alone, `+=` by several threads. Time: resamples · sentences
+/// additions. Throws heed::error if there is no sentence, and for options out of range.
 template <class Statistics, class Score>
     requires summed_score<Statistics, Score> bootstrap_score bootstrap(const std::vector<Statistics>& sentences,
                                                                        const Score& score,
@@ -149,10 +149,10 @@ template <class Statistics, class Score>
 ///     p = (1 + #{b : |d_b - mean(d)| ≥ |d|}) / (1 + resamples)     d the difference, d_b that of resample b
 ///
 /// Koehn 2004, section 4, for the resamples; Riezler & Maxwell 2005 for the p-value, which shifts the resamples to a
-/// difference of 0. It is two-sided: about twice what Moses' and sacrebleu's one-sided test says, and 1 for a system
-/// against itself. Few sentences make few different resamples, none of them as far from the mean as the systems are
-/// from each other: p is then small for no reason. Throws heed::error as bootstrap() does, and if the counts of
-/// sentences differ.
+/// difference of 0. It is two-sided: about twice the p-value of Moses' and sacrebleu's one-sided test, and 1 for a
+/// system against itself. A handful of sentences has few distinct resamples, none of which may be as far from the mean
+/// as the systems are from each other: p is then small for no reason. Throws heed::error as bootstrap() does, and if
+/// the numbers of sentences differ.
 template <class Statistics, class Score>
     requires summed_score<Statistics, Score> paired_score paired_bootstrap(const std::vector<Statistics>& first,
                                                                            const std::vector<Statistics>& second,

@@ -33,12 +33,11 @@ struct length_bucket {
     }
 };
 
-/// BLEU by sentence length: `bounds` are the longest lengths of all buckets but the last, which has no end. {10, 20}
-/// makes 0-10, 11-20 and 21+.                          SPEC Q8; Bahdanau et al. 2015, figure 2; Luong et al. 2015,
-/// figure 6
+/// BLEU by sentence length: `bounds` are the longest lengths of all buckets but the last, which is unbounded. {10, 20}
+/// makes 0-10, 11-20 and 21+ (Bahdanau et al. 2015, figure 2; Luong et al. 2015, figure 6).
 ///
-/// `statistics` are bleu_statistics(), `lengths` those of the sentences that were translated (or of the references: say
-/// which). Empty buckets are there, too, so that systems can be put side by side. Throws heed::error if the counts
+/// `statistics` are bleu_statistics(), `lengths` those of the source sentences (or of the references: say which). Empty
+/// buckets are included, so that systems can be compared side by side. Throws heed::error if the numbers of sentences
 /// differ, or if the bounds do not ascend.
 inline std::vector<length_bucket> bleu_by_length(std::span<const bleu_counts> statistics,
                                                  std::span<const std::size_t> lengths,
@@ -51,7 +50,7 @@ inline std::vector<length_bucket> bleu_by_length(std::span<const bleu_counts> st
     for (const std::size_t bound : bounds) {
         if (bound < buckets.back().shortest || bound == length_bucket::unbounded)
             throw error("bleu_by_length: bucket " + std::to_string(buckets.size()) + " cannot end at " +
-                        std::to_string(bound) + "; bounds must ascend, as {10, 20, 30}");
+                        std::to_string(bound) + "; bounds must ascend, such as {10, 20, 30}");
         buckets.back().longest = bound;
         buckets.push_back({bound + 1, length_bucket::unbounded, 0, {}});
     }

@@ -21,19 +21,19 @@
 
 namespace heed::metrics {
 
-/// Which chrF. The defaults are chrF2; with `words` = 2 it is chrF2++ (Popović 2017).
+/// The variant of chrF. The default is chrF2; with `words` = 2 it is chrF2++ (Popović 2017).
 struct chrf_options {
     std::size_t characters = 6;  ///< longest character n-gram, at most 6
     std::size_t words = 0;       ///< longest word n-gram, at most 2
     double beta = 2;             ///< recall counts β times as much as precision
-    bool whitespace = false;     ///< let n-grams reach over word boundaries, the space included
-    /// Average the F-scores of all orders, as chrF++.py does, an order without n-grams counting as 0. Otherwise average
+    bool whitespace = false;     ///< let n-grams span word boundaries; the space is a character
+    /// Average the F-scores of all orders, counting an order without n-grams as 0, as chrF++.py does. Otherwise average
     /// precision and recall over the orders that both texts have, as sacrebleu does.
     bool every_order = false;
 };
 
-/// What chrF is computed from, of one sentence or summed over a corpus: n-grams of characters (index n - 1) and of
-/// words (index 5 + n).
+/// The statistics of chrF, of one sentence or summed over a corpus: n-grams of characters (index n - 1) and of words
+/// (index 5 + n).
 struct chrf_counts {
     std::array<std::size_t, 8> hypothesis{};
     std::array<std::size_t, 8> reference{};
@@ -56,7 +56,8 @@ inline void check(const chrf_options& how)
 {
     if (how.characters > 6 || how.words > 2 || how.characters + how.words == 0)
         throw error("chrf: n-grams of up to " + std::to_string(how.characters) + " characters and " +
-                    std::to_string(how.words) + " words; at most 6 and 2 are possible, and one of both is needed");
+                    std::to_string(how.words) +
+                    " words; at most 6 and 2 are possible, and at least one of them is needed");
     if (!(how.beta > 0)) throw error("chrf: beta is " + std::to_string(how.beta) + "; it must be above 0");
 }
 
@@ -69,7 +70,7 @@ inline std::vector<std::uint32_t> characters(std::string_view text, bool whitesp
         if (!character.valid)
             throw error(std::string("chrf: byte ") + std::to_string(position + 1) + " of the " + whose +
                         " is not valid UTF-8");
-        // 0 marks an unused place of a gram.
+        // 0 marks an unused position of an n-gram.
         if (whitespace || !is_unicode_space(character.code))
             codes.push_back(static_cast<std::uint32_t>(character.code) + 1);
         position += character.length;
@@ -77,7 +78,7 @@ inline std::vector<std::uint32_t> characters(std::string_view text, bool whitesp
     return codes;
 }
 
-/// Words, with one sign taken off the end or else off the beginning of each: "(so)" is "(so" and ")".
+/// Words, with one punctuation mark split off the end or else the beginning of each: "(so)" is "(so" and ")".
 inline text::sentence words_and_signs(std::string_view line)
 {
     const auto is_sign = [](char byte) {
@@ -110,7 +111,7 @@ void count_matches(std::span<const std::uint32_t> hypothesis, std::span<const st
         ++left[key];
     });
     for_each_gram<N>(hypothesis, longest, [&](std::size_t n, const gram<N>& key) {
-        // As sacrebleu: an order that the reference is too short for is not held against the hypothesis.
+        // As in sacrebleu, an order for which the reference is too short does not count against the hypothesis.
         if (n >= reference.size()) return;
         ++counts.hypothesis[first + n];
         const auto found = left.find(key);
@@ -122,8 +123,8 @@ void count_matches(std::span<const std::uint32_t> hypothesis, std::span<const st
 
 }  // namespace detail
 
-/// What two lines of untokenised text have in common. Time linear in their length. Throws heed::error for invalid UTF-8
-/// and for options out of their range.
+/// The n-grams that two lines of untokenised text share. Time linear in their length. Throws heed::error for invalid
+/// UTF-8 and for options out of range.
 inline chrf_counts chrf_matches(std::string_view hypothesis, std::string_view reference, const chrf_options& how = {})
 {
     detail::check(how);
@@ -142,7 +143,7 @@ inline chrf_counts chrf_matches(std::string_view hypothesis, std::string_view re
 ///     chrF = 100 · (1 + β²) · P · R / (β² · P + R)                  Popović 2015
 ///
 /// P and R are the n-gram precision and recall, averaged over the orders that both texts have; 0 … 100. Equal to
-/// sacrebleu's with its defaults. Throws heed::error for options out of their range.
+/// sacrebleu's with its defaults. Throws heed::error for options out of range.
 inline double chrf(const chrf_counts& counts, const chrf_options& how = {})
 {
     detail::check(how);
@@ -168,8 +169,8 @@ inline double chrf(const chrf_counts& counts, const chrf_options& how = {})
     return 100 * f(precisions / static_cast<double>(orders), recalls / static_cast<double>(orders));
 }
 
-/// The counts of each line by itself, which is what the bootstrap needs; counted by heed's threads. Throws heed::error
-/// if the counts of lines differ, and as chrf_matches() does.
+/// The counts of each line, as the bootstrap needs them; computed by heed's threads. Throws heed::error if the numbers
+/// of lines differ, and as chrf_matches() does.
 inline std::vector<chrf_counts> chrf_statistics(std::span<const std::string> hypotheses,
                                                 std::span<const std::string> references, const chrf_options& how = {},
                                                 const progress& seen = {})

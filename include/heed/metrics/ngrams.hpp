@@ -12,10 +12,10 @@
 #include <unordered_map>
 #include <vector>
 
-/// What the n-gram metrics share: texts as numbers, and all their n-grams.
+/// Shared by the n-gram metrics: texts as numbers, and all their n-grams.
 namespace heed::metrics::detail {
 
-/// Up to N numbers, none of them 0, the latest first; unused places are 0. Exact, unlike a hash of the words' text.
+/// Up to N numbers, none of them 0, latest first; unused positions are 0. Exact, unlike a hash of the words.
 template <std::size_t N>
 using gram = std::array<std::uint32_t, N>;
 

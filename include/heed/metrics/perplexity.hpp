@@ -10,18 +10,17 @@
 
 namespace heed::metrics {
 
-/// Gathers what a model thought of each word of a text.
+/// Collects a model's probability of each word of a text.
+///     perplexity = exp(-1/N Σ_i log p_i)
 ///
-///     perplexity = exp(-1/N Σ_i log p_i)                                                        SPEC Q4
-///
-/// From 1 (every word was certain) up; infinite where a word had no probability at all. As likely as a fair die with so
-/// many faces.
+/// At least 1 (every word was certain); infinite if a word had probability 0. The model is as uncertain as a fair die
+/// with that many faces.
 class perplexity_counter {
 public:
-    /// Adds a word by the natural logarithm of its probability. Throws heed::error if that is above 0 or not a number.
+    /// Adds a word by the natural logarithm of its probability. Throws heed::error if that is above 0 or NaN.
     void add(double log_probability)
     {
-        // Sums of float probabilities round to a little more than 1.
+        // Sums of float probabilities can round to slightly more than 1.
         if (!(log_probability <= 1e-3))
             throw error("perplexity: word " + std::to_string(words_ + 1) + " has the log-probability " +
                         std::to_string(log_probability) + "; it must be 0 or less (natural logarithm)");
@@ -44,11 +43,11 @@ private:
     std::size_t words_ = 0;
 };
 
-/// What perplexity is computed from: of one sentence, or summed over a corpus. For a bootstrap, and where only
-/// sentences' probabilities are known. Models that cut words into different pieces can be compared by words alone.
+/// The statistics of perplexity, of one sentence or summed over a corpus: for a bootstrap, and when only the
+/// probabilities of sentences are known. Models that split words into different pieces can only be compared per word.
 struct perplexity_counts {
     double log_probability = 0;  ///< natural logarithm
-    std::size_t words = 0;       ///< the sentence's end is one, too, where its probability is part of it
+    std::size_t words = 0;       ///< includes the sentence's end if its probability is included
 
     perplexity_counts& operator+=(const perplexity_counts& other)
     {
@@ -58,7 +57,7 @@ struct perplexity_counts {
     }
 };
 
-/// Throws heed::error for no word at all, and for a log-probability above 0.
+/// Throws heed::error if there is no word, and for a log-probability above 0.
 inline double perplexity(const perplexity_counts& counts)
 {
     if (counts.words == 0) throw error("perplexity: of no word at all; at least one is needed");

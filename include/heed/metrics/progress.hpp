@@ -16,8 +16,7 @@ using progress = std::function<void(std::size_t done, std::size_t all)>;
 
 namespace detail {
 
-/// work(begin, end) over [0, count), shared out among heed's threads, `size` at a time per thread; `seen` is told in
-/// between.
+/// Runs work(begin, end) over [0, count) on heed's threads, `size` at a time per thread; `seen` is called in between.
 template <class Work>
 void in_pieces(std::size_t count, std::size_t size, const progress& seen, const Work& work)
 {
@@ -30,8 +29,7 @@ void in_pieces(std::size_t count, std::size_t size, const progress& seen, const 
     }
 }
 
-/// The statistics of each of so many sentences: `judge(i)` gives those of sentence i. Each thread has a
-/// copy of `judge`.
+/// The statistics of each sentence: `judge(i)` returns those of sentence i. Each thread has a copy of `judge`.
 template <class Statistics, class Judge>
 std::vector<Statistics> of_each_sentence(std::size_t sentences, const progress& seen, const Judge& judge)
 {

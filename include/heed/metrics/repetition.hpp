@@ -14,34 +14,34 @@
 #include <string>
 #include <vector>
 
-/// Phrases that a sentence says again: what an attention does that forgets where it has looked (Sankaran et al. 2016,
+/// Phrases that a sentence repeats, as an attention that forgets where it has looked makes it do (Sankaran et al. 2016,
 /// sections 1 and 6.4.1).
 namespace heed::metrics {
 
-/// From which length on a phrase that is said again is a repetition.
+/// The length from which a repeated phrase counts as a repetition.
 struct repetition_options {
-    std::size_t shortest = 2;           ///< words, with others in between: "the … the" is no fault
-    std::size_t shortest_adjacent = 1;  ///< words, without: "the the" is
+    std::size_t shortest = 2;           ///< in words, with others in between: "the … the" is not a fault
+    std::size_t shortest_adjacent = 1;  ///< in words, without: "the the" is a fault
 };
 
-/// One repetition: the words begin … begin + length - 1 have been said before.
+/// One repetition: the words begin … begin + length - 1 have occurred before.
 struct repetition {
     std::size_t begin = 0;
     std::size_t length = 0;
-    std::size_t earlier = 0;  ///< where they have been said
+    std::size_t earlier = 0;  ///< where they have occurred
     bool adjacent = false;    ///< directly before
 };
 
-/// The repetitions of a sentence, from left to right.          SPEC Q7
+/// The repetitions of a sentence, from left to right.
 ///
-/// At each word, the longest phrase that has occurred before, not overlapping itself, is a repetition, and the search
-/// goes on behind it. A phrase that itself repeats a shorter one counts as that, so often: "a b a b a b a b" has three
-/// repetitions of two words. The paper does not say how it counted; this is our definition. Time linear in the words
-/// (times the options' lengths).
+/// At each word, the longest phrase that has occurred before without overlapping is a repetition, and the search
+/// continues after it. A phrase that itself repeats a shorter one counts as that many repetitions of it:
+/// "a b a b a b a b" has three repetitions of two words. The paper does not say how it counts; this is our definition.
+/// Time linear in the words (times the options' lengths).
 inline std::vector<repetition> find_repetitions(std::span<const std::string> words, const repetition_options& how = {})
 {
     if (how.shortest == 0 || how.shortest_adjacent == 0)
-        throw error("repetitions: a phrase of 0 words; the shortest must have 1 at least");
+        throw error("repetitions: a phrase of 0 words; the shortest must have at least 1");
     detail::word_numbers numbers;
     const std::vector<std::uint32_t> text = numbers(words);
     const detail::suffix_automaton parts(text);
@@ -50,7 +50,7 @@ inline std::vector<repetition> find_repetitions(std::span<const std::string> wor
                                              text.begin() + static_cast<std::ptrdiff_t>(begin + length),
                                              text.begin() + static_cast<std::ptrdiff_t>(begin - length));
     };
-    // The length of the shortest phrase that a phrase is a repetition of: its smallest period, if that divides it.
+    // The length of the shortest phrase that a phrase repeats: its smallest period, if that divides its length.
     const auto root = [&](std::size_t begin, std::size_t length) {
         std::vector<std::size_t> border(length, 0);
         for (std::size_t i = 1, matched = 0; i < length; ++i) {
@@ -67,7 +67,7 @@ inline std::vector<repetition> find_repetitions(std::span<const std::string> wor
         std::size_t length = 0, earlier_end = 0;
         for (std::size_t state = 0; begin + length < text.size(); ++length) {
             state = parts.step(state, text[begin + length]);
-            if (parts.first_end(state) > begin) break;  // it overlaps itself, or is said for the first time
+            if (parts.first_end(state) > begin) break;  // it overlaps itself or occurs for the first time
             earlier_end = parts.first_end(state);
         }
         std::size_t found = length >= how.shortest ? length : 0;
@@ -80,7 +80,7 @@ inline std::vector<repetition> find_repetitions(std::span<const std::string> wor
         const std::size_t piece = root(begin, found);
         for (std::size_t done = 0; done < found; done += piece) {
             const bool adjacent = done > 0 || said_before(begin, piece);
-            if (!adjacent && piece < how.shortest) continue;  // "the the … the the": the third is no fault by itself
+            if (!adjacent && piece < how.shortest) continue;  // "the the … the the": the third is not a fault by itself
             result.push_back({begin + done, piece, adjacent ? begin + done - piece : earlier_end - length, adjacent});
         }
         begin += found;
@@ -96,9 +96,9 @@ struct repetition_statistics {
     std::size_t repetitions = 0;     ///< all of them
     std::size_t adjacent = 0;        ///< of these, directly after what they repeat
     std::size_t repeated_words = 0;  ///< the words in them
-    std::size_t most = 0;            ///< how often the most repeated phrase of a sentence is said; 0 without any
+    std::size_t most = 0;            ///< occurrences of the phrase that one sentence repeats most; 0 if there is none
 
-    /// Words in a repetition, on average; 0 without any.
+    /// The mean number of words of a repetition; 0 if there is none.
     double mean_length() const
     {
         return repetitions == 0 ? 0 : static_cast<double>(repeated_words) / static_cast<double>(repetitions);
@@ -121,7 +121,7 @@ struct repetition_statistics {
     }
 };
 
-/// The repetitions of many sentences.
+/// Counts the repetitions of many sentences.
 inline repetition_statistics count_repetitions(std::span<const text::sentence> sentences,
                                                const repetition_options& how = {})
 {

@@ -15,7 +15,7 @@ inline std::string counted(std::size_t number, std::string_view one, std::string
     return (std::to_string(number) + ' ').append(number == 1 ? one : several);
 }
 
-/// Line n of one text belongs to line n of the other. `who` begins the message.
+/// Throws unless both texts have as many lines: line n of one belongs to line n of the other. `who` begins the message.
 inline void require_as_many(std::string_view who, std::size_t hypotheses, std::size_t references)
 {
     if (hypotheses == references) return;

@@ -19,8 +19,8 @@
 #include <string>
 #include <vector>
 
-/// RIBES: does the translation say things in the order of the reference? Made for pairs such as Japanese and English,
-/// where BLEU hardly sees that cause and effect have changed places.
+/// RIBES: does the translation have the word order of the reference? Designed for pairs such as Japanese and English,
+/// where BLEU hardly notices that cause and effect have changed places.
 namespace heed::metrics {
 
 struct ribes_options {
@@ -28,10 +28,10 @@ struct ribes_options {
     double beta = 0.10;   ///< exponent of the brevity penalty
 };
 
-/// RIBES of one sentence, and what it is made of; all 0 … 1.
+/// RIBES of one sentence and its components; all 0 … 1.
 struct ribes_score {
     double score = 0;
-    double order = 0;  ///< Kendall's τ, normalised: the share of word pairs that stand in the reference's order
+    double order = 0;  ///< Kendall's τ, normalised: the share of word pairs that are in the reference's order
     double precision = 0;
     double brevity_penalty = 0;
 };
@@ -52,16 +52,16 @@ struct ribes_sum {
 
 namespace detail {
 
-/// For each word of the hypothesis, how long a part of the text that begins (or ends) there must be to occur once only
-/// in the hypothesis and once in the reference, and at which word of the reference it begins (ends).
+/// For each word of the hypothesis: the length of the shortest part of the text that begins (or ends) there and occurs
+/// exactly once in the hypothesis and in the reference, and the word of the reference at which it begins (ends).
 struct unique_part {
     std::size_t length = std::numeric_limits<std::size_t>::max();
     std::size_t place = 0;
 };
 
 /// Parts that begin at a word. A part is unique in its own text if it is longer than what it shares with any other
-/// place, and occurs once in the other if it is shared with one place there and longer than what is shared with a
-/// second. Places that share much are neighbours in the order of the suffixes, so one pass from each side sees them.
+/// position. It occurs once in the other text if it is shared with one position there and longer than what is shared
+/// with a second. Positions that share much are neighbours in suffix order, so one pass from each side finds them.
 inline std::vector<unique_part> unique_parts(std::span<const std::uint32_t> hypothesis,
                                              std::span<const std::uint32_t> reference)
 {
@@ -69,8 +69,8 @@ inline std::vector<unique_part> unique_parts(std::span<const std::uint32_t> hypo
         std::size_t length = 0, place = 0;
     };
     struct neighbours {
-        std::size_t own = 0;   // shared with another place of the hypothesis
-        shared first, second;  // with places of the reference, the longest two
+        std::size_t own = 0;   // shared with another position of the hypothesis
+        shared first, second;  // with positions of the reference, the longest two
 
         void see(const shared& other)
         {
@@ -90,7 +90,7 @@ inline std::vector<unique_part> unique_parts(std::span<const std::uint32_t> hypo
     std::vector<neighbours> found(hypothesis.size());
     const auto pass = [&](bool upwards) {
         std::size_t own = 0;
-        shared nearest, next;  // places of the reference already passed
+        shared nearest, next;  // positions of the reference already passed
         for (std::size_t step = 0; step < text.size(); ++step) {
             const std::size_t rank = upwards ? step : text.size() - 1 - step;
             const std::size_t common = step == 0 ? 0 : suffixes.common[upwards ? rank : rank + 1];
@@ -132,7 +132,7 @@ inline std::size_t ascending_pairs(std::vector<std::size_t> places)
             const std::size_t end = std::min(begin + 2 * width, places.size());
             std::size_t left = begin, right = middle;
             for (std::size_t out = begin; out < end; ++out) {
-                // Equal ones are no ascent: the right one goes first.
+                // Equal ones do not ascend: the right one goes first.
                 if (left < middle && (right == end || places[left] < places[right])) {
                     count += end - right;
                     merged[out] = places[left++];
@@ -148,10 +148,10 @@ inline std::size_t ascending_pairs(std::vector<std::size_t> places)
 
 }  // namespace detail
 
-/// Which word of the reference each word of the hypothesis is: its place from 0, nothing if that cannot be told. A word
-/// that occurs once in both is itself; any other is told by its context, the shortest run of words that ends or begins
-/// with it (of equally short ones, the one that ends with it) and occurs once in both.
-/// Isozaki et al. 2010, section 3; the contexts are those of the authors' RIBES 1.02 and later.
+/// The word of the reference that each word of the hypothesis corresponds to: its position from 0, or none if it is
+/// ambiguous. A word that occurs once in both corresponds to itself; any other is identified by its context, the
+/// shortest run of words that ends or begins with it (of equally short ones, the one that ends with it) and occurs once
+/// in both. Isozaki et al. 2010, section 3; the contexts are those of the authors' RIBES 1.02 and later.
 inline std::vector<std::optional<std::size_t>> rank_alignment(std::span<const std::string> hypothesis,
                                                               std::span<const std::string> reference)
 {
@@ -175,16 +175,16 @@ inline std::vector<std::optional<std::size_t>> rank_alignment(std::span<const st
     return result;
 }
 
-///     RIBES = NKT · P^α · BP^β             Isozaki et al. 2010; Hirao et al. 2014 · SPEC Q3
+///     RIBES = NKT · P^α · BP^β             Isozaki et al. 2010; Hirao et al. 2014
 ///     NKT = (τ + 1) / 2 = ascending pairs / pairs,  P = aligned words / words,  BP = min(1, exp(1 - r / h))
 ///
-/// Of the words that rank_alignment() finds in the reference. Fewer than two of them have no order: 0, unless the
-/// reference is that one word (then NKT is 1). 0 for an empty hypothesis. Throws heed::error for an empty reference.
-/// Time n log² n.
+/// Computed over the words that rank_alignment() finds in the reference. Fewer than two of them have no order: the
+/// score is 0, unless the reference is that one word (then NKT is 1). 0 for an empty hypothesis. Throws heed::error for
+/// an empty reference. Time n log² n.
 inline ribes_score ribes(std::span<const std::string> hypothesis, std::span<const std::string> reference,
                          const ribes_options& how = {})
 {
-    if (reference.empty()) throw error("ribes: a reference without a word; each needs one at least");
+    if (reference.empty()) throw error("ribes: a reference without a word; each needs at least one");
     ribes_score result;
     if (hypothesis.empty()) return result;
     const double words = static_cast<double>(hypothesis.size());
@@ -202,8 +202,8 @@ inline ribes_score ribes(std::span<const std::string> hypothesis, std::span<cons
     return result;
 }
 
-/// RIBES of each sentence by itself, which is what the bootstrap needs; computed by heed's threads. Sentences whose
-/// reference is empty do not count. Throws heed::error if the counts of sentences differ.
+/// RIBES of each sentence, as the bootstrap needs it; computed by heed's threads. Sentences with an empty reference do
+/// not count. Throws heed::error if the numbers of sentences differ.
 inline std::vector<ribes_sum> ribes_statistics(std::span<const text::sentence> hypotheses,
                                                std::span<const text::sentence> references,
                                                const ribes_options& how = {}, const progress& seen = {})
@@ -216,7 +216,7 @@ inline std::vector<ribes_sum> ribes_statistics(std::span<const text::sentence> h
     });
 }
 
-/// The mean of the sentences' RIBES, 0 … 1. Throws heed::error if the counts of sentences differ.
+/// The mean of the sentences' RIBES, 0 … 1. Throws heed::error if the numbers of sentences differ.
 inline double ribes(std::span<const text::sentence> hypotheses, std::span<const text::sentence> references,
                     const ribes_options& how = {})
 {

@@ -11,15 +11,14 @@
 #include <utility>
 #include <vector>
 
-/// Which parts of a text occur elsewhere in it, in nearly linear time. A model that has gone astray repeats a word a
-/// thousand times, and where each word is compared with each other, and each of these pairs word by word, a metric
-/// hangs.
+/// Finds the parts of a text that occur elsewhere in it, in nearly linear time. A model that has gone astray may repeat
+/// a word a thousand times, and a metric that compares each pair of positions word by word would hang.
 namespace heed::metrics::detail {
 
-/// The suffixes of a text in the order of a dictionary, and how much neighbours have in common.
+/// The suffixes of a text in lexicographic order, and how much neighbours have in common.
 struct suffix_order {
     std::vector<std::size_t> start;   ///< by rank
-    std::vector<std::size_t> common;  ///< words that rank r has in common with rank r - 1; 0 for the first
+    std::vector<std::size_t> common;  ///< words that ranks r and r - 1 have in common; 0 for the first
 };
 
 /// In time n log² n by doubling (Manber & Myers 1990), with the neighbours of Kasai et al. 2001.
@@ -57,8 +56,8 @@ inline suffix_order order_suffixes(std::span<const std::uint32_t> text)
     return result;
 }
 
-/// All parts of a text, as the smallest automaton that reads them (Blumer et al. 1985): a state stands for the parts
-/// that end at the same places.
+/// All parts of a text, as the smallest automaton that accepts them (Blumer et al. 1985): a state stands for the parts
+/// that end at the same positions.
 class suffix_automaton {
 public:
     static constexpr std::size_t none = static_cast<std::size_t>(-1);
@@ -77,14 +76,14 @@ public:
         return found != edges.end() && found->first == word ? found->second : none;
     }
 
-    /// Where the first occurrence of a state's parts ends: the number of words up to there.
+    /// The end of the first occurrence of a state's parts: the number of words up to there.
     std::size_t first_end(std::size_t at) const { return states_[at].first_end; }
 
 private:
     struct state {
         std::vector<std::pair<std::uint32_t, std::size_t>> edges;  // by word
         std::size_t length = 0;                                    // of the longest part
-        std::size_t link = none;  // to the longest shorter end of it that ends elsewhere
+        std::size_t link = none;  // to the longest suffix of it that also ends elsewhere
         std::size_t first_end = 0;
     };
 
@@ -111,7 +110,7 @@ private:
             states_[added].link = old;
             return;
         }
-        // The shorter parts of this state now end here, too, and the longer ones do not.
+        // The shorter parts of this state now end here as well; the longer ones do not.
         const std::size_t shorter = states_.size();
         state copy = states_[old];
         copy.length = states_[from].length + 1;

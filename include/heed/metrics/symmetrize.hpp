@@ -18,23 +18,23 @@
 #include <utility>
 #include <vector>
 
-/// Two aligners look at a sentence pair from either side, and each lets a word of its side have one partner only. What
-/// they agree on is nearly always right; where to go from there is a matter of taste, and of these methods.
+/// Two aligners align a sentence pair in opposite directions, and each allows a word on its side only one partner.
+/// Links they agree on are nearly always right; these methods differ in which others they add.
 namespace heed::metrics {
 
-/// How to make one alignment of two. The strict ones are a widespread other reading of the same names (NLTK's, and that
+/// How to merge two alignments. The strict methods are a widespread other reading of the same names (NLTK's, and that
 /// of the baselines in github.com/lilt/alignment-scripts): fewer links, more of them right.
 enum class symmetrization {
     intersection,            ///< links of both: few and right
     all,                     ///< links of either (union): many, and many wrong
     grow_diag,               ///< from the intersection to neighbouring links that give a word its first partner
     grow_diag_final,         ///< then any link of either that gives a word its first partner
-    grow_diag_final_and,     ///< then those only that give both of their words their first partner
+    grow_diag_final_and,     ///< then only those that give both of their words their first partner
     grow_diag_strict,        ///< grow_diag, but only to links that give both of their words their first partner
-    grow_diag_final_strict,  ///< then the rest of such links
+    grow_diag_final_strict,  ///< then all other such links
 };
 
-/// The methods by the names that users know.
+/// The methods and their usual names.
 inline constexpr std::array<std::pair<std::string_view, symmetrization>, 7> symmetrizations{{
     {"intersection", symmetrization::intersection},
     {"union", symmetrization::all},
@@ -45,7 +45,7 @@ inline constexpr std::array<std::pair<std::string_view, symmetrization>, 7> symm
     {"grow-diag-final-strict", symmetrization::grow_diag_final_strict},
 }};
 
-/// The method of this name. Throws heed::error with the names there are.
+/// The method of this name. Throws heed::error, which lists the names.
 inline symmetrization symmetrization_named(std::string_view name)
 {
     std::string names;
@@ -56,19 +56,19 @@ inline symmetrization symmetrization_named(std::string_view name)
     throw error("symmetrization \"" + std::string(name) + "\" is not known; there are " + names);
 }
 
-/// Links the other way round: (i, j) -> (j, i).
+/// Links in the opposite direction: (i, j) -> (j, i).
 inline links flipped(links list)
 {
     for (auto& [i, j] : list) std::swap(i, j);
     return list;
 }
 
-/// One alignment of two, both in the direction source-target (see flipped()); sorted, without repetition.
+/// Merges two alignments, both in source-target direction (see flipped()); the result is sorted, without duplicates.
 ///
-/// Growing is that of Koehn, Och & Marcu 2003 in the order of Moses' pseudo-code: go through the links in order, source
-/// first, and from each to its eight neighbours (beside first, diagonals last); take what the union has and what gives
-/// a word its first partner; go through again while something was added. A link once refused stays refused, since words
-/// only ever gain partners, so each link is looked at once: time n log n, whatever the positions.
+/// Growing follows Koehn, Och & Marcu 2003 in the order of Moses' pseudo-code: go through the links in order, source
+/// first, and from each to its eight neighbours (adjacent ones first, diagonals last); add those in the union that give
+/// a word its first partner; repeat while links are added. A rejected link stays rejected, since words only ever gain
+/// partners, so each link is considered once: time n log n, whatever the positions.
 inline links symmetrize(links forward, links reverse, symmetrization method)
 {
     const auto make_set = [](links& list) {
@@ -111,7 +111,7 @@ inline links symmetrize(links forward, links reverse, symmetrization method)
             const auto at = *round.begin();
             round.erase(round.begin());
             for (const auto& [down, right] : neighbours) {
-                // Positions may be as large as int holds: one more must not overflow.
+                // Positions may be as large as the largest int: adding one must not overflow.
                 const std::int64_t i = std::int64_t{at.first} + down, j = std::int64_t{at.second} + right;
                 if (i < 0 || j < 0) continue;
                 const std::pair<int, int> link(static_cast<int>(i), static_cast<int>(j));
@@ -131,7 +131,7 @@ inline links symmetrize(links forward, links reverse, symmetrization method)
     return {result.begin(), result.end()};
 }
 
-/// The same for each sentence pair of a corpus. Throws heed::error if there are not as many of both.
+/// The same for each sentence pair of a corpus. Throws heed::error if the numbers of alignments differ.
 inline std::vector<links> symmetrize(std::span<const links> forward, std::span<const links> reverse,
                                      symmetrization method)
 {

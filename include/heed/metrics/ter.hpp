@@ -17,16 +17,17 @@
 #include <utility>
 #include <vector>
 
-/// TER, the translation edit rate: how many edits would turn the hypothesis into the reference, a share of its words.
+/// TER, the translation edit rate: the number of edits that turn the hypothesis into the reference, as a share of the
+/// reference's words.
 ///
 /// An edit inserts, deletes or replaces a word, or moves ("shifts") a phrase anywhere: a phrase in the wrong place
-/// costs 1, whatever its length. The best sequence of shifts is hard to find (NP-complete), so the metric *is* a
-/// particular greedy search, that of the program tercom; another search would give other scores. It repeats: try to
-/// move each phrase of the hypothesis that the reference has, too, next to where the reference has it; take the move
-/// after which the plain edit distance is smallest; stop when none helps.
+/// costs 1, whatever its length. Finding the best sequence of shifts is NP-complete, so the metric *is* a particular
+/// greedy search, that of the program tercom; another search would have other scores. It repeats: try to move each
+/// phrase that hypothesis and reference share to where the reference has it; apply the move with the smallest edit
+/// distance; stop when none helps.
 namespace heed::metrics {
 
-/// What TER is computed from, of one sentence or summed over a corpus.
+/// The statistics of TER, of one sentence or summed over a corpus.
 struct ter_counts {
     std::size_t edits = 0;             ///< shifts included
     std::size_t shifts = 0;            ///< of these
@@ -43,17 +44,16 @@ struct ter_counts {
 
 ///     TER = 100 · edits / words of the references                  Snover et al. 2006
 ///
-/// From 0 (identical) up; above 100 where hypotheses are much too long. Edits against no reference word at all make
-/// 100.
+/// From 0 (identical) up; above 100 if hypotheses are much too long. Edits without any reference word make 100.
 inline double ter(const ter_counts& counts)
 {
     if (counts.reference_length == 0) return counts.edits == 0 ? 0 : 100;
     return 100 * static_cast<double>(counts.edits) / static_cast<double>(counts.reference_length);
 }
 
-///     TB = (TER - BLEU) / 2                                        SPEC Q2
+///     TB = (TER - BLEU) / 2                                        Sankaran et al. 2016, table 2
 ///
-/// Both in percent. Lower is better: from -50 (perfect) up.
+/// Both in percent. Lower is better; -50 is perfect.
 constexpr double tb(double ter, double bleu) { return (ter - bleu) / 2; }
 
 namespace detail {
@@ -89,7 +89,7 @@ private:
     static constexpr std::size_t longest_shift = 10;      // words
     static constexpr std::size_t farthest_shift = 50;     // positions between the phrase and its counterpart
     static constexpr std::size_t most_candidates = 1000;  // shifts tried for one sentence
-    static constexpr std::size_t beam = 25;               // cells of the distance to each side of the diagonal
+    static constexpr std::size_t beam = 25;               // cells of the distance matrix to each side of the diagonal
     static constexpr std::uint32_t infinite = 1u << 30;
 
     enum class operation : std::uint8_t { replace, remove, insert };
@@ -105,8 +105,8 @@ private:
         }
     };
 
-    // Row i of the distance: cells first … last - 1, the prefixes of the reference that are compared with the first i
-    // words. Row 0 is whole, the others lie around the diagonal from corner to corner.
+    // Row i of the distance matrix: cells first … last - 1, the prefixes of the reference that are compared with the
+    // first i words. Row 0 is complete; the others lie around the diagonal from corner to corner.
     struct row {
         std::size_t first = 0, last = 0, offset = 0;
     };
@@ -162,7 +162,8 @@ private:
         }
     }
 
-    // The distance of the words as they stand, and what it says: which reference word lies where, and what is wrong.
+    // The distance of the words in their current order, and its alignment: which reference word is where, and what is
+    // wrong.
     void fill()
     {
         for (std::size_t i = 1; i < rows_.size(); ++i)
@@ -174,7 +175,7 @@ private:
         wrong_references_.assign(reference_.size() + 1, 0);
         for (std::size_t i = words_.size(), j = reference_.size(); i > 0 || j > 0;) {
             const operation how = i == 0 ? operation::insert : operations_[rows_[i].offset + j - rows_[i].first];
-            // One past the word that the reference word lies at, or after which it is missing.
+            // One past the word that the reference word is aligned to, or after which it is missing.
             if (how != operation::remove) aligned_[j - 1] = i;
             if (how == operation::replace && words_[i - 1] != reference_[j - 1])
                 wrong_words_[i] = wrong_references_[j] = 1;
@@ -187,7 +188,7 @@ private:
         for (std::size_t j = 1; j < wrong_references_.size(); ++j) wrong_references_[j] += wrong_references_[j - 1];
     }
 
-    // The distance after a shift. Words before both places stay, and so do their rows.
+    // The distance after a shift. Words before both positions stay, and so do their rows.
     std::int64_t gain_of(const shift& moved)
     {
         shifted_ = words_;
@@ -206,7 +207,7 @@ private:
         const std::size_t end = moved.from + moved.length;
         if (moved.to < moved.from)
             std::rotate(at(moved.to), at(moved.from), at(end));
-        else  // a place inside the phrase means so far to the right
+        else  // a position inside the phrase means that far to the right
             std::rotate(at(moved.from), at(end),
                         at(std::min(words.size(), moved.to > end ? moved.to : moved.to + moved.length)));
     }
@@ -230,8 +231,8 @@ private:
         return best;
     }
 
-    // Moves a phrase that the reference has at `place` to where the neighbours of that place lie. Not where nothing is
-    // wrong with it on either side, nor onto itself.
+    // Moves a phrase that the reference has at `place` to where that place's neighbours are. Skips phrases with no
+    // error on either side, and moves onto themselves.
     void try_shifts(std::size_t from, std::size_t place, std::size_t length, std::optional<shift>& best)
     {
         if (wrong_words_[from + length] == wrong_words_[from]) return;
@@ -253,15 +254,15 @@ private:
     std::vector<row> rows_;
     std::vector<std::uint32_t> costs_, trial_;
     std::vector<operation> operations_;
-    std::vector<std::size_t> aligned_, wrong_words_, wrong_references_;  // the latter two: so many before
+    std::vector<std::size_t> aligned_, wrong_words_, wrong_references_;  // the latter two: counts up to there
     std::size_t candidates_ = 0;
 };
 
 }  // namespace detail
 
 /// The edits between two sentences, as tercom and sacrebleu count them: phrases of at most 10 words move at most 50
-/// places, at most 1000 moves are tried, and the edit distance looks 25 words to each side of the diagonal. So the time
-/// is linear in the longer sentence, times these limits. Words are compared as they are; tercom compares them
+/// positions, at most 1000 moves are tried, and the edit distance covers 25 words to each side of the diagonal. So the
+/// time is linear in the longer sentence, times these limits. Words are compared as they are; tercom compares them
 /// lowercased unless told otherwise.
 inline ter_counts ter_edits(std::span<const std::string> hypothesis, std::span<const std::string> reference)
 {
@@ -270,8 +271,8 @@ inline ter_counts ter_edits(std::span<const std::string> hypothesis, std::span<c
     return detail::ter_search(std::move(words), numbers(reference)).run();
 }
 
-/// The edits of each sentence by itself, which is what the bootstrap needs; counted by heed's threads. Throws
-/// heed::error if the counts of sentences differ.
+/// The edits of each sentence, as the bootstrap needs them; computed by heed's threads. Throws heed::error if the
+/// numbers of sentences differ.
 inline std::vector<ter_counts> ter_statistics(std::span<const text::sentence> hypotheses,
                                               std::span<const text::sentence> references, const progress& seen = {})
 {
@@ -280,7 +281,8 @@ inline std::vector<ter_counts> ter_statistics(std::span<const text::sentence> hy
                                                 [&](std::size_t i) { return ter_edits(hypotheses[i], references[i]); });
 }
 
-/// Corpus TER in percent: all edits by all reference words. Throws heed::error if the counts of sentences differ.
+/// Corpus TER in percent: all edits divided by all reference words. Throws heed::error if the numbers of sentences
+/// differ.
 inline double ter(std::span<const text::sentence> hypotheses, std::span<const text::sentence> references)
 {
     ter_counts sum;

@@ -14,8 +14,8 @@ namespace heed::metrics {
 
 namespace detail {
 
-/// White space as Unicode and Python's str.split() have it, unlike text::is_separator, which leaves a no-break space in
-/// its token.
+/// White space as in Unicode and Python's str.split(), unlike text::is_separator, which leaves a no-break space in its
+/// token.
 constexpr bool is_unicode_space(char32_t code)
 {
     return code == ' ' || (code >= 0x09 && code <= 0x0D) || (code >= 0x1C && code <= 0x1F) || code == 0x85 ||
@@ -23,7 +23,7 @@ constexpr bool is_unicode_space(char32_t code)
            code == 0x202F || code == 0x205F || code == 0x3000;
 }
 
-/// The words between runs of Unicode's white space. An invalid byte belongs to its word.
+/// The words between runs of Unicode white space. An invalid byte belongs to its word.
 inline text::sentence split_at_unicode_space(std::string_view line)
 {
     text::sentence words;
@@ -41,7 +41,7 @@ inline text::sentence split_at_unicode_space(std::string_view line)
 
 constexpr bool is_digit(char byte) { return byte >= '0' && byte <= '9'; }
 
-/// The ASCII signs that mteval makes tokens wherever they stand: all but ' , - and the full stop.
+/// The ASCII punctuation that mteval always makes a token: all but ' , - and the full stop.
 constexpr bool always_splits(char byte)
 {
     return (byte >= '!' && byte <= '&') || (byte >= '(' && byte <= '+') || byte == '/' ||
@@ -52,18 +52,18 @@ constexpr bool is_stop(char byte) { return byte == '.' || byte == ','; }
 
 }  // namespace detail
 
-/// A line of untokenised text as tokens, as NIST's mteval-v13a and sacrebleu's default do it: signs become tokens; a
-/// full stop or comma does unless digits stand around it ("1,000.5"), a hyphen does after a digit; `&quot; &amp; &lt;
-/// &gt;` are read, `<skipped>` is dropped. Made for western languages. Case is kept.
+/// Tokenises a line as NIST's mteval-v13a and sacrebleu's default do: punctuation marks become tokens; a full stop or
+/// comma does unless it is between digits ("1,000.5"), a hyphen does after a digit; `&quot; &amp; &lt; &gt;` are
+/// decoded, `<skipped>` is dropped. Made for western languages. Case is kept.
 ///
-/// On bytes: every sign in question is ASCII, and the bytes of other characters are no digits.
+/// Works on bytes: every mark in question is ASCII, and the bytes of other characters are not digits.
 inline text::sentence tokenize_13a(std::string_view line)
 {
     std::string text(line);
     constexpr std::array<std::pair<std::string_view, std::string_view>, 5> replacements{
         {{"<skipped>", ""}, {"&quot;", "\""}, {"&amp;", "&"}, {"&lt;", "<"}, {"&gt;", ">"}}};
     for (const auto& [from, to] : replacements) {
-        // Into a new text: replacing in place would move the rest each time.
+        // Builds a new text: replacing in place would move the rest each time.
         std::string replaced;
         std::size_t begin = 0;
         for (std::size_t found; (found = text.find(from, begin)) != text.npos; begin = found + from.size()) {
@@ -83,8 +83,8 @@ inline text::sentence tokenize_13a(std::string_view line)
     }
     spaced += ' ';
 
-    // Each rule goes over the whole line before the next one, and what it took once it does not take again: ".." after
-    // a letter is one token of two stops.
+    // Each rule runs over the whole line before the next one, and its matches do not overlap: ".." after a letter is
+    // one token of two full stops.
     const auto pairs = [](const std::string& in, auto&& matches, bool before, bool between, bool after) {
         std::string out;
         for (std::size_t i = 0; i < in.size(); ++i) {

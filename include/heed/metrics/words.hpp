@@ -16,14 +16,14 @@
 
 namespace heed::metrics {
 
-/// How rich the words of a text are. A model that plays safe says the same frequent words again and again: few distinct
-/// ones, many of them the reference's most common.
+/// The lexical richness of a text. A model that plays safe repeats the same frequent words: few distinct ones, many of
+/// them the reference's most common.
 struct word_statistics {
     std::size_t sentences = 0;
     std::size_t words = 0;
     std::size_t distinct = 0;  ///< different words
     std::size_t once = 0;      ///< words that occur once
-    std::size_t unknown = 0;   ///< words that are `<unk>`, each time
+    std::size_t unknown = 0;   ///< occurrences of `<unk>`
     std::size_t pairs = 0;     ///< of neighbouring words
     std::size_t distinct_pairs = 0;
 
@@ -65,7 +65,7 @@ inline word_statistics count_words(std::span<const text::sentence> text)
     return result;
 }
 
-/// How the distinct words of a text compare with those of another, as its reference or what its model was trained on.
+/// How the distinct words of a text compare with those of another, such as its reference or the training data.
 struct word_overlap {
     std::size_t distinct = 0;        ///< words of the text
     std::size_t other_distinct = 0;  ///< words of the other

@@ -5,14 +5,14 @@
 #include <string>
 #include <vector>
 
-#include <heed/ad/tape.hpp>
+#include <heed/ad/lookup.hpp>
 #include <heed/core/parameters.hpp>
 #include <heed/kernels/adam.hpp>
 #include <heed/nn/gradient_norm.hpp>
 
 namespace heed::nn {
 
-/// Adam (Kingma and Ba 2015) with the gradient clipped by its norm.                    SPEC T2
+/// Adam (Kingma and Ba 2015) with clipping by the gradient's norm.
 ///
 ///     g ← g · min(1, clip / ‖g‖)             Pascanu et al. 2013, see nn::clip_gradient
 ///     m ← β₁ m + (1 − β₁) g,  v ← β₂ v + (1 − β₂) g²
@@ -32,8 +32,8 @@ public:
 
     explicit adam(const kernels::adam_settings& with = {}) : settings(with) {}
 
-    /// One step from the gradients that are on the tape; `lifted` is the model as it was lifted for this recording.
-    /// Gives the norm of the gradient before clipping; if that is not finite, nothing is changed.
+    /// One step with the gradients on the tape; `lifted` is the model as it was lifted for this recording.
+    /// Returns the norm of the gradient before clipping; if that is not finite, nothing is changed.
     template <parameterised M, parameterised L>
     double step(M& model, const L& lifted, ad::tape<T>& on, double clip = INFINITY)
     {
@@ -58,10 +58,10 @@ public:
 
     std::size_t steps() const { return steps_; }
 
-    /// What a checkpoint must keep, in the order of the model's parameters; empty before the first step.
+    /// The moments that a checkpoint must keep, in the order of the model's parameters; empty before the first step.
     const std::vector<moments>& state() const { return moments_; }
 
-    /// Goes on from a checkpoint.
+    /// Continues from a checkpoint.
     void restore(std::size_t steps, std::vector<moments> state)
     {
         steps_ = steps;
@@ -85,7 +85,7 @@ private:
         void operator()(const std::string&, const auto& x)
         {
             use& u = uses[parameter++];
-            u.rows = on.gradient_rows(x);
+            u.rows = ad::gradient_rows(x);
             if (u.rows.rows == nullptr) u.gradient = on.gradient(x).data;
         }
     };

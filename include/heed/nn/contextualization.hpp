@@ -8,14 +8,14 @@
 #include <heed/core/random.hpp>
 #include <heed/nn/init.hpp>
 #include <heed/ops/elementwise.hpp>
+#include <heed/ops/masks.hpp>
 #include <heed/ops/products.hpp>
-#include <heed/ops/shape.hpp>
 
 namespace heed::nn {
 
-/// Keeps of word embeddings what fits the sentence.
+/// Masks word embeddings, dimension by dimension, by the context of their sentence.
 ///
-///     x' = x ⊙ σ(M c + m)                     Choi, Cho, Bengio 2017 [lit] · SPEC E7
+///     x' = x ⊙ σ(M c + m)                     Choi, Cho, Bengio 2017
 template <class Matrix, class Vector>
 struct context_gate {
     Matrix M;  // [H,E]
@@ -39,13 +39,14 @@ struct context_gate {
 template <class Matrix, class Vector>
 context_gate(Matrix, Vector) -> context_gate<Matrix, Vector>;
 
-/// Word embeddings that know their sentence, by a nonlinear bag of its words.
+/// Word embeddings that depend on their sentence, through a nonlinear bag of its words.
 ///
-///     c = (1/T) Σ_t NN(x_t),  NN(x) = tanh(W x + b)            Choi, Cho, Bengio 2018, §4.3 · SPEC E7
-///     x_t' = x_t ⊙ σ(M c + m), and so for the target words     their 2017 paper [lit]
+///     c = (1/T) Σ_t NN(x_t),  NN(x) = tanh(W x + b)            Choi, Cho, Bengio 2018, §4.3
+///     x_t' = x_t ⊙ σ(M c + m), and target words likewise       Choi, Cho, Bengio 2017
 ///
-/// T is the true length of each sentence; a sentence without words has c = 0. The source gives c and "closely follow"s
-/// the earlier paper; that NN has one layer of tanh, and the form of the gate, are [lit].
+/// T is the true length of each sentence; a sentence without words has c = 0. The 2018 paper prints only c and
+/// otherwise "closely follow[s]" the earlier one. Ours: NN is one tanh layer, and the mask is this gate
+/// (docs/decisions.md).
 ///
 ///     const auto c = contextualize.context(x, real);           // x [B,T,E]
 ///     const auto annotations = encode(contextualize.source(x, c, real));
@@ -57,7 +58,7 @@ struct contextualization {
     Gate source_gate;
     Gate target_gate;
 
-    /// c [B,H] of embeddings x [B,T,E]. What lies behind a row's length does not matter, NaN included.
+    /// c [B,H] of embeddings x [B,T,E]. Padding beyond a row's length does not matter, NaN included.
     auto context(const tensor auto& x, const lengths& real) const
     {
         static_assert(rank_of<decltype(x)> == 3, "heed: contextualization takes embeddings [B,T,E]");
@@ -72,7 +73,7 @@ struct contextualization {
         return ops::weighted_sum(share, ops::tanh(ops::linear(ops::clear_padding(x, real), W, b)));
     }
 
-    /// The source words for the encoder, zeros behind each row's length.
+    /// The source words for the encoder, with zeros beyond each row's length.
     auto source(const tensor auto& x, const tensor auto& context, const lengths& real) const
     {
         return source_gate(ops::clear_padding(x, real), context);

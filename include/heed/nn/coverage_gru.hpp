@@ -4,19 +4,19 @@
 #include <heed/core/random.hpp>
 #include <heed/core/tensor.hpp>
 #include <heed/nn/init.hpp>
-#include <heed/ops/coverage.hpp>
 #include <heed/ops/products.hpp>
+#include <heed/ops/recurrent.hpp>
 
 namespace heed::nn {
 
-/// How the coverage c_j of source position j changes when the word y was emitted with weight α_j there.
+/// How the coverage c_j of source position j changes after the word y was emitted with weight α_j there.
 ///
 ///     z   = σ(W_z y + α_j a_z + U_z c_j),  r = σ(W_r y + α_j a_r + U_r c_j)
 ///     c̃_j = tanh(W_c y + α_j a_c + r ⊙ U_c c_j)
-///     c_j' = z ⊙ c_j + (1 − z) ⊙ c̃_j          Mi et al. 2016, printed in Sankaran et al. 2016, §4.1 · SPEC V2
+///     c_j' = z ⊙ c_j + (1 − z) ⊙ c̃_j          Mi et al. 2016, printed in Sankaran et al. 2016, §4.1
 ///
-/// Not nn::gru: here z keeps the *old* coverage, and r acts after the product (SPEC erratum 7). No bias, as printed.
-/// All positions share the parameters; the three products with c are one.
+/// Unlike nn::gru, z keeps the *old* coverage, and r acts after the product (docs/decisions.md). No bias, as printed.
+/// All positions share the parameters; the three products with c are computed as one.
 template <class Matrix, class Vector>
 struct coverage_gru {
     Matrix W;  // [E,3N], for z|r|c̃
@@ -40,7 +40,7 @@ struct coverage_gru {
 template <class Matrix, class Vector>
 coverage_gru(Matrix, Vector, Matrix) -> coverage_gru<Matrix, Vector>;
 
-/// A new unit for words of size `word`. The papers' coverage has 100 numbers a position.
+/// A new unit for words of size `word`. The papers' coverage has 100 numbers per position.
 template <class T>
 auto make_coverage_gru(random_source& random, std::size_t word, std::size_t coverage = 100)
 {

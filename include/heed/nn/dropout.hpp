@@ -2,11 +2,11 @@
 #pragma once
 
 #include <heed/core/random.hpp>
-#include <heed/ops/training.hpp>
+#include <heed/ops/dropout.hpp>
 
 namespace heed::nn {
 
-/// Dropout with one rate and a new stream at every use. The default drops nothing: what inference wants.
+/// Dropout with one rate and a new stream for each use. The default drops nothing, as inference needs.
 struct dropout {
     double rate = 0;
     random_source* random = nullptr;

@@ -7,14 +7,13 @@
 #include <heed/core/random.hpp>
 #include <heed/core/tensor.hpp>
 #include <heed/nn/init.hpp>
-#include <heed/ops/coverage.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/products.hpp>
 #include <heed/ops/recurrent.hpp>
 
 namespace heed::nn {
 
-/// How the coverage C_j of source position j changes when a query s has put the weight α_j on its annotation h_j.
+/// How the coverage C_j of source position j changes after a query s has put the weight α_j on its annotation h_j.
 ///
 ///     z   = σ(W_z h_j + S_z s + α_j a_z + U_z C_j),  r = σ(W_r h_j + S_r s + α_j a_r + U_r C_j)
 ///     C̃_j = tanh(W_c h_j + S_c s + α_j a_c + U_c (r ⊙ C_j))
@@ -22,7 +21,7 @@ namespace heed::nn {
 ///
 /// The paper prints C_{i,j} = f(C_{i−1,j}, α_{i,j}, h_j, t_{i−1}) and names a gated recurrent unit as f; the gates are
 /// those of the authors' code, which has no bias. All positions share the parameters.
-/// Not nn::coverage_gru, the unit of Mi et al. 2016: that one reads the emitted word instead of h_j and s, its z keeps
+/// nn::coverage_gru, the unit of Mi et al. 2016, differs: it reads the emitted word instead of h_j and s, its z keeps
 /// the *old* coverage, and its r acts after the product.
 template <class Matrix, class Vector>
 struct gated_coverage {
@@ -34,7 +33,7 @@ struct gated_coverage {
 
     std::size_t size() const { return shape_of(U_c)[0]; }
 
-    /// What the annotations contribute, the same at every step: h [B,T,D] -> [B,T,3N].
+    /// The annotations' share, the same at every step: h [B,T,D] -> [B,T,3N].
     auto project(const tensor auto& annotations) const { return ops::linear(annotations, W); }
 
     /// projected [B,T,3N], s [B,Q], α [B,T], C [B,T,N] -> [B,T,N]

@@ -5,19 +5,19 @@
 #include <string>
 #include <unordered_set>
 
-#include <heed/ad/tape.hpp>
+#include <heed/ad/lookup.hpp>
 #include <heed/core/errors.hpp>
 #include <heed/core/parameters.hpp>
 #include <heed/kernels/adam.hpp>
 
-/// The norm of a gradient, and clipping by it: for optimisers, and for whoever writes one.
+/// The norm of a gradient, and clipping by it: for optimisers, heed's and your own.
 ///
 ///     ‖g‖ = √Σ_i g_i² over all parameters,    g ← g · min(1, c / ‖g‖)        Pascanu et al. 2013
 namespace heed::nn {
 
 namespace detail {
 
-/// f(variable) for each parameter of a lifted model; once where two names stand for the same variable.
+/// f(variable) for each parameter of a lifted model; once if two names stand for the same variable.
 template <class F>
 struct each_variable {
     F f;
@@ -40,7 +40,7 @@ double gradient_norm(const L& lifted, ad::tape<T>& on)
 {
     double squares = 0;
     for_each_parameter(lifted, detail::each_variable{[&](const auto& x) {
-                           const ad::sparse_gradient<T> rows = on.gradient_rows(x);
+                           const ad::sparse_gradient<T> rows = ad::gradient_rows(x);
                            squares += rows.rows != nullptr
                                           ? kernels::squared_norm(rows.ids.size() * rows.width, rows.rows)
                                           : kernels::squared_norm(x.size(), on.gradient(x).data);
@@ -48,8 +48,8 @@ double gradient_norm(const L& lifted, ad::tape<T>& on)
     return std::sqrt(squares);
 }
 
-/// What clipping multiplies a gradient of this norm with: min(1, greatest / norm), and 1 where the norm is not finite.
-/// Throws heed::error unless `greatest` is 0 or more; infinity never clips.
+/// The factor that clips a gradient of this norm: min(1, greatest / norm), and 1 if the norm is not finite.
+/// Throws heed::error unless `greatest` is at least 0; infinity never clips.
 inline double clip_factor(double norm, double greatest)
 {
     if (!(greatest >= 0)) {
@@ -59,18 +59,18 @@ inline double clip_factor(double norm, double greatest)
     return std::isfinite(norm) && norm > greatest ? greatest / norm : 1;
 }
 
-/// Clips the gradient that is on the tape: if its norm is greater than `greatest`, it is scaled down to that. Returns
-/// the norm before.
+/// Clips the gradient on the tape: if its norm is greater than `greatest`, it is scaled down to that norm. Returns the
+/// norm before clipping.
 ///
-/// A gradient whose norm is not finite stays as it is: look at what is returned before you use the gradient.
+/// A gradient whose norm is not finite is left unchanged: check the returned norm before you use the gradient.
 /// nn::adam clips by itself, in the pass that updates the parameters.
 template <class T, parameterised L>
 double clip_gradient(const L& lifted, ad::tape<T>& on, double greatest)
 {
     const double norm = nn::gradient_norm(lifted, on), factor = clip_factor(norm, greatest);
     if (factor != 1) {
-        for_each_parameter(lifted,
-                           detail::each_variable{[&](const auto& x) { on.scale_gradient(x, static_cast<T>(factor)); }});
+        for_each_parameter(
+            lifted, detail::each_variable{[&](const auto& x) { ad::scale_gradient(x, static_cast<T>(factor)); }});
     }
     return norm;
 }

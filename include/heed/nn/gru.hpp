@@ -7,9 +7,9 @@
 #include <heed/core/family.hpp>
 #include <heed/core/parameters.hpp>
 #include <heed/nn/init.hpp>
+#include <heed/ops/parts.hpp>
 #include <heed/ops/products.hpp>
 #include <heed/ops/recurrent.hpp>
-#include <heed/ops/shape.hpp>
 
 namespace heed::nn {
 
@@ -17,12 +17,12 @@ namespace heed::nn {
 ///
 ///     z  = σ(W_z x + U_z h + b_z),  r = σ(W_r x + U_r h + b_r)
 ///     h̃  = tanh(W_h x + U_h (r ⊙ h) + b_h)
-///     h' = (1 − z) ⊙ h + z ⊙ h̃               Bahdanau et al. 2015, appendix A.1.1 · SPEC E4
+///     h' = (1 − z) ⊙ h + z ⊙ h̃               Bahdanau et al. 2015, appendix A.1.1
 ///
 /// Cho et al. 2014, who introduced the unit, have z the other way round: h' = z ⊙ h + (1 − z) ⊙ h̃. The reset gate acts
-/// on the state before the product; cuDNN's acts after it. docs/gru.md says which library has what, and how weights
-/// become heed's. What the input contributes does not depend on the step before: `project` computes it for all steps in
-/// one product. Deviation: biases, which the paper leaves out of its formulas.
+/// on the state before the product; cuDNN's acts after it. docs/gru.md lists the conventions of other libraries and how
+/// to convert their weights. The input's share does not depend on the previous step: `project` computes it for all
+/// steps in one product. Deviation: biases, which the paper leaves out of its formulas.
 template <class Matrix, class Vector>
 struct gru {
     Matrix W;    // [X,3H], for z|r|h
@@ -32,7 +32,7 @@ struct gru {
 
     auto project(const tensor auto& x) const { return ops::linear(x, W, b); }  // [...,X] -> [...,3H]
 
-    /// projected [B,3H], h [B,H] -> [B,H]. A sentence that is over keeps its state.
+    /// projected [B,3H], h [B,H] -> [B,H]. A sentence that has ended keeps its state.
     auto step(const tensor auto& projected, const tensor auto& h, const ops::sentence_ends& ends = {}) const
     {
         return ops::gru(projected, h, U, U_h, ends);
@@ -48,14 +48,22 @@ template <class Matrix, class Vector>
 gru(Matrix, Vector, Matrix, Matrix) -> gru<Matrix, Vector>;
 
 /// A new unit from inputs of size `input` to states of size `hidden`.
+///
+/// `recurrent` draws U_z, U_r and U_h one by one, each [H,H]: with nn::orthogonal<T> they start as in Bahdanau et al.
+/// 2015 (appendix B.1). Without it they are drawn by glorot, U_z and U_r as one matrix [H,2H].
 template <class T>
-auto make_gru(random_source& random, std::size_t input, std::size_t hidden)
+auto make_gru(random_source& random, std::size_t input, std::size_t hidden, initializer<T> recurrent = nullptr)
 {
-    return gru{glorot<T>(random, input, 3 * hidden), zeros<T>(3 * hidden), glorot<T>(random, hidden, 2 * hidden),
-               glorot<T>(random, hidden, hidden)};
+    auto W = glorot<T>(random, input, 3 * hidden);
+    if (recurrent == nullptr) {
+        auto U = glorot<T>(random, hidden, 2 * hidden);
+        return gru{std::move(W), zeros<T>(3 * hidden), std::move(U), glorot<T>(random, hidden, hidden)};
+    }
+    const auto U_z = recurrent(random, hidden, hidden), U_r = recurrent(random, hidden, hidden);
+    return gru{std::move(W), zeros<T>(3 * hidden), ops::concat(U_z, U_r), recurrent(random, hidden, hidden)};
 }
 
-/// The state before the first word, learned.                                          SPEC E3
+/// A learned state before the first word.
 template <class Vector>
 struct trained_start {
     Vector value;  // [H]
@@ -68,7 +76,7 @@ struct trained_start {
 template <class Vector>
 trained_start(Vector) -> trained_start<Vector>;
 
-/// The state before the first word, zero.                                             SPEC E3
+/// A zero state before the first word.
 struct zero_start {
     std::size_t hidden = 0;
 

@@ -6,8 +6,12 @@
 #include <heed/core/random.hpp>
 #include <heed/core/tensor.hpp>
 
-/// How parameters begin. Each call takes one stream of the source, so that a model depends on its seed alone.
+/// Initial parameters. Each call takes one stream of the source, so that a model depends on its seed alone.
 namespace heed::nn {
+
+/// A function that draws a matrix [rows,columns], such as glorot<T> or, from <heed/nn/orthogonal.hpp>, orthogonal<T>.
+template <class T>
+using initializer = array<T, 2> (*)(random_source& random, std::size_t rows, std::size_t columns);
 
 /// [rows,columns], uniform in ±√(6 / (rows + columns)) (Glorot and Bengio 2010).
 template <class T>

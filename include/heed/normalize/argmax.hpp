@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include <heed/concepts.hpp>
+#include <heed/attention/concepts.hpp>
 #include <heed/ops/sampling.hpp>
 
 namespace heed::normalize {
 
-/// All weight on the position with the greatest score, on the first one if there are several.
+/// All weight on the position with the greatest score; on the first such position if several tie.
 ///
 ///     α_j = 1 if j = min argmax_k e_k, else 0
 ///
-/// What hard attention does once it is trained, see `hard`. Per dimension: the greatest score of every dimension.
-/// No gradient comes back to the scores. A row without any position, or with nothing but -inf, has no weights: zeros.
+/// For hard attention once it is trained, see `hard`. Per dimension: the greatest score of each dimension. The scores
+/// get no gradient. A row without any position, or with nothing but -inf, gets weights 0.
 struct argmax {
     static constexpr bool ignores_offset = true;
     static constexpr bool differentiable = false;

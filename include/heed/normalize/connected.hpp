@@ -3,8 +3,8 @@
 
 #include <utility>
 
-#include <heed/concepts.hpp>
-#include <heed/memory.hpp>
+#include <heed/attention/concepts.hpp>
+#include <heed/attention/weigh.hpp>
 #include <heed/normalize/inner.hpp>
 #include <heed/normalize/softmax.hpp>
 #include <heed/ops/elementwise.hpp>
@@ -12,18 +12,18 @@
 
 namespace heed::normalize {
 
-/// What was attended to before enters the scores through a learned connection, instead of dividing them.
+/// Past attention is added to the scores through a learned connection, instead of dividing them.
 ///
 ///     u_{t,j} = e_{t,j} + w Σ_{k<t} α_{k,j}
-///     α_t = inner(u_t)                        Sankaran et al. 2016, footnote 3 (an ablation) · SPEC N5
+///     α_t = inner(u_t)                        Sankaran et al. 2016, footnote 3 (an ablation)
 ///
 /// The footnote is all that the paper says: "We also tried adding an extra connection instead from temporal alignments
 /// and learn its parameters, but that performed poorly than directly modulating the attention." It gives no formula.
-/// Ours is the smallest that fits: one learned number w [1], and as "temporal alignments" the sum of the weights given
-/// so far. The paper's own aggregate, Σ exp(e), would overflow where it is not divided by. w = 0 is `inner`; `temporal`
-/// is here to be preferred.
+/// Ours is the smallest that fits (docs/decisions.md): one learned number w [1], and as "temporal alignments" the sum
+/// of the weights so far. The paper's own aggregate, Σ exp(e), would overflow where it is not divided by. w = 0 is
+/// `inner`. Prefer `temporal`.
 ///
-/// The memory is one number for each score, 0 at first. Gradients flow through it.
+/// The state is one number per score, initially 0. Gradients flow through it.
 template <class Weight, class Inner = softmax>
 struct connected {
     Weight w;  // [1]
@@ -38,7 +38,7 @@ struct connected {
     template <class Alignments, class Past>
     struct state {
         Alignments alignments;             // Σ_{k<t} α_k, the shape of the scores
-        [[no_unique_address]] Past inner;  // what the inner normalizer remembers
+        [[no_unique_address]] Past inner;  // the inner normalizer's state
 
         /// The same with f applied to every tensor.
         auto map(auto&& f, const auto&... others) const

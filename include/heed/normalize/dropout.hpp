@@ -4,28 +4,27 @@
 #include <cstdint>
 #include <string>
 
-#include <heed/memory.hpp>
+#include <heed/attention/weigh.hpp>
 #include <heed/normalize/inner.hpp>
 #include <heed/normalize/softmax.hpp>
 #include <heed/ops/sampling.hpp>
 
 namespace heed::normalize {
 
-/// Dropout on the weights of any normalizer: the context does without some of the positions, at random.
+/// Dropout on the weights of any normalizer: the context leaves out some of the positions, at random.
 ///
 ///     c = combine(α'),  α'_j = k_j α_j / (1 − p),  k_j = 0 with probability p, else 1     Srivastava et al. 2014, §4
-///     renormalise:      α'_j = k_j α_j · Σ_i α_i / Σ_i k_i α_i, so that Σ α' = Σ α        SPEC T5
+///     renormalise:      α'_j = k_j α_j · Σ_i α_i / Σ_i k_i α_i, so that Σ α' = Σ α
 ///
 ///     normalize::dropout{0.1, seed}                            // over softmax
 ///     normalize::dropout{0.1, seed, normalize::temporal{}}
 ///
-/// The weights that are returned, remembered and fed to coverage are those before dropout: they sum to what the inner
-/// normalizer makes them sum to. Only the context feels the loss. If all weights of a row are dropped, its context is
-/// 0.
+/// The weights that are returned, remembered and passed to coverage are those before dropout: they have the sum that
+/// the inner normalizer gives them. Only the context is affected. If a row's weights are all dropped, its context is 0.
 ///
-/// Like all dropout in heed it drops on the tape only: the same model without a tape, at inference, drops nothing
-/// unless `at_inference` says so (Monte Carlo dropout, Gal & Ghahramani 2016). What is dropped depends on (seed, step,
-/// row, position, dimension) alone: take another seed for each batch. p outside [0,1) is a heed::error.
+/// Like all dropout in heed it takes effect on the tape only: the same model without a tape, at inference, drops
+/// nothing unless `at_inference` is set (Monte Carlo dropout, Gal & Ghahramani 2016). Which weights are dropped depends
+/// on (seed, step, row, position, dimension) alone: use a new seed for each batch. p outside [0,1) throws heed::error.
 template <class Inner>
 struct dropout {
     double p = 0;
@@ -42,25 +41,26 @@ struct dropout {
 
     auto start(auto&& blank) const requires detail::remembers<Inner> { return inner.start(blank); }
 
-    auto operator()(const tensor auto& scores, const auto& at) const requires(!detail::remembers<Inner>)
+    auto operator()(const tensor auto& scores, const auto& past, const auto& at) const
     {
-        return inner(scores, at);
-    }
-
-    auto operator()(const tensor auto& scores, const auto& past, const auto& at) const requires detail::remembers<Inner>
-    {
-        return inner(scores, past, at);
+        return weigh(inner, scores, past, at);
     }
 
     auto advance(const tensor auto& scores, const tensor auto& weights, const auto& past,
                  const auto& at) const requires detail::remembers<Inner>
     {
-        return inner.advance(scores, weights, past, at);
+        return next_of(inner, scores, weights, past, at);
     }
 
     auto focus(const auto& at, std::size_t positions) const requires requires { inner.focus(at, positions); }
     {
         return inner.focus(at, positions);
+    }
+
+    auto inside(const auto& found) const requires requires { inner.inside(found); }
+    {
+        using there = std::remove_cvref_t<decltype(inner.inside(found))>;
+        return normalize::dropout<there>{p, seed, inner.inside(found), renormalise, at_inference};
     }
 
     template <tensor Weights>

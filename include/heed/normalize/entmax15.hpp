@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include <heed/concepts.hpp>
+#include <heed/attention/concepts.hpp>
 #include <heed/ops/sparse.hpp>
 
 namespace heed::normalize {
 
-/// Half way between softmax and sparsemax: weights that sum to 1, those of low scores exactly 0, and smooth.
+/// Half way between softmax and sparsemax: weights that sum to 1, are exactly 0 for low scores, and are smooth.
 ///
 ///     α = argmax_{p in simplex} pᵀe + H(p),  H(p) = 4/3 Σ_j (p_j − p_j^{3/2})
 ///     α_j = max(e_j / 2 − τ, 0)²                      Peters, Niculae & Martins 2019, section 3, α = 1.5
 ///     ∂α/∂e = diag(s) − s sᵀ / Σ s,  s_j = √α_j
 ///
-/// τ(e) is found exactly. One that leads by 2 gets all of the weight. Scores per dimension: one τ for every dimension.
-/// Positions behind a row's length, and scores of -inf, have weight and gradient 0; a row that has nothing else is a
-/// row of zeros. No deviation.
+/// τ(e) is found exactly. A score that leads by 2 gets all of the weight. Per dimension: one τ for each dimension.
+/// Positions beyond a row's length, and scores of -inf, get weight and gradient 0; a row that has nothing else gets
+/// zeros. No deviation.
 struct entmax15 {
-    static constexpr bool row_by_row = true;      // see at_once.hpp
-    static constexpr bool ignores_offset = true;  // of e + c as of e: see temperature
+    static constexpr bool row_by_row = true;      // see attention/at_once.hpp
+    static constexpr bool ignores_offset = true;  // see normalize/temperature.hpp
 
     auto operator()(const tensor auto& scores, const auto& at) const  // [B,T] or [B,T,D], the same
     {

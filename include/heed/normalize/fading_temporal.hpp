@@ -6,8 +6,8 @@
 #include <string>
 #include <utility>
 
-#include <heed/concepts.hpp>
-#include <heed/memory.hpp>
+#include <heed/attention/concepts.hpp>
+#include <heed/attention/weigh.hpp>
 #include <heed/normalize/inner.hpp>
 #include <heed/normalize/softmax.hpp>
 #include <heed/ops/history.hpp>
@@ -17,13 +17,13 @@ namespace heed::normalize {
 /// Temporal modulation of any strength, by a past that fades.
 ///
 ///     L_1 = -∞,  L_t = logaddexp(L_{t-1} - δ, e_{t-1})
-///     α_t = inner(u_t),  u_1 = e_1,  u_t = e_t - β L_t        after Sankaran et al. 2016, eq. 6-8 · SPEC §12
+///     α_t = inner(u_t),  u_1 = e_1,  u_t = e_t - β L_t        after Sankaran et al. 2016, eq. 6-8
 ///
-/// Both numbers are ours. Strength β = 1 and decay δ = 0 is the paper's `temporal`; β = 0 is `inner` alone; β < 0 draws
-/// the query back to where it was. A step that lies k steps back counts exp(-δ k) as much as the last one; δ = infinity
-/// remembers the last step only, which is `recent_temporal{1}`. They are settings, not parameters to be learned.
+/// Both numbers are ours (docs/decisions.md). β = 1 and δ = 0 is the paper's `temporal`; β = 0 is `inner` alone; β < 0
+/// draws the query back to where it was. A step k steps before the last one counts exp(-δ k) as much as that one; δ =
+/// infinity remembers the last step only, which is `recent_temporal{1}`. They are settings, not learned parameters.
 ///
-/// The memory is one number for each score. Gradients flow through it.
+/// The state is one number per score. Gradients flow through it.
 /// Throws heed::error at `start` if the strength is not finite or the decay is negative or NaN.
 template <class Inner = softmax>
 struct fading_temporal {
@@ -39,7 +39,7 @@ struct fading_temporal {
     template <class History, class Past>
     struct state {
         History history;                   // L, the shape of the scores
-        [[no_unique_address]] Past inner;  // what the inner normalizer remembers
+        [[no_unique_address]] Past inner;  // the inner normalizer's state
 
         /// The same with f applied to every tensor.
         auto map(auto&& f, const auto&... others) const

@@ -5,25 +5,25 @@
 #include <cstdint>
 #include <string>
 
-#include <heed/concepts.hpp>
+#include <heed/attention/concepts.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/sampling.hpp>
 #include <heed/ops/softmax.hpp>
 
 namespace heed::normalize {
 
-/// Hard attention that learns through a soft one: one position, drawn as softmax(e) says, and the gradient of a softmax
+/// Hard attention that learns through a soft one: one position, drawn from softmax(e), and the gradient of a softmax
 /// near it.
 ///
 ///     g_j = −log(−log u_j),  u_j uniform in (0,1)
 ///     forward:  α = one-hot(argmax_j (e_j + g_j))                Jang, Gu & Poole 2017, eq. 1
 ///     backward: that of softmax((e + g) / τ)                     eq. 2; section 2.2, "straight-through"
 ///
-/// `straight_through = false` gives the soft weights forward too; these are differentiable. The gradient of the hard
-/// ones is biased, unlike that of `hard`, but varies less.
+/// With `straight_through = false` the forward weights are the soft ones, which are differentiable. The gradient of the
+/// hard ones is biased, unlike that of `hard`, but has a lower variance.
 ///
-/// The noise depends on (seed, step, row, position, dimension) alone: take another seed for each batch. `greedy` has
-/// none: for a trained model. τ must be above 0, else heed::error. Masked and empty rows as with softmax. No deviation.
+/// The noise depends on (seed, step, row, position, dimension) alone: use a new seed for each batch. `greedy` adds no
+/// noise: for a trained model. τ must be above 0, else heed::error. Masks and empty rows as with softmax. No deviation.
 struct gumbel {
     std::uint64_t seed = 1;
     double tau = 1;

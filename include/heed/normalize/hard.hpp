@@ -4,31 +4,31 @@
 #include <cstdint>
 #include <utility>
 
-#include <heed/concepts.hpp>
+#include <heed/attention/concepts.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/sampling.hpp>
-#include <heed/ops/shape.hpp>
+#include <heed/ops/sums.hpp>
 
 namespace heed::normalize {
 
-/// Hard attention: each query looks at one position, which is drawn at random.
+/// Hard attention: each query looks at one position, drawn at random.
 ///
-///     s_t ~ Multinoulli(softmax(e_t)),  α_{t,j} = 1 if j = s_t, else 0        Xu et al. 2015, §4.1 · SPEC N10
+///     s_t ~ Multinoulli(softmax(e_t)),  α_{t,j} = 1 if j = s_t, else 0        Xu et al. 2015, §4.1
 ///
-/// A draw has no derivative: nothing comes back to the scores through the weights. They learn by the score function
-/// (REINFORCE, Williams 1992), for which the state sums up log p(s_t) of all draws, with its gradient:
+/// A draw has no derivative, so the scores get no gradient through the weights. They learn by the score function
+/// (REINFORCE, Williams 1992), for which the state sums log p(s_t) over all draws, with its gradient:
 ///
-///     ∂ E[cost] = E[ ∂cost + (cost − baseline) ∂ Σ_t log p(s_t) ]             there, without the entropy term
+///     ∂ E[cost] = E[ ∂cost + (cost − baseline) ∂ Σ_t log p(s_t) ]             §4.1, without the entropy term
 ///
 ///     auto [context, weights, state] = attend.step(memory, query, before);   // … and the other steps; then the cost
 ///     array<float, 1> excess = …;                          // [B]: cost of each row − baseline, plain numbers
 ///     tape.backward(ops::add(cost, normalize::score_function_term(state.normalize, excess)));
 ///
-/// The baseline may be anything that does not depend on the draws of that row; a running mean of the costs is Xu's.
+/// The baseline may be anything that does not depend on the draws of that row; Xu et al. use a running mean of costs.
 ///
-/// What is drawn depends on (seed, step, row) alone: take another seed for each batch. `greedy` takes the most probable
-/// position instead: for a trained model (as `argmax`). Scores per dimension: one draw for every dimension.
-/// A row without any position, or with nothing but -inf, has no weights: zeros, and log p = 0.
+/// A draw depends on (seed, step, row) alone: use a new seed for each batch. `greedy` takes the most probable position
+/// instead: for a trained model (as `argmax`). Per dimension: one draw for each dimension.
+/// A row without any position, or with nothing but -inf, gets weights 0 and log p = 0.
 /// In a window, `local_m{D, hard{}}`, the draw and its log p are the window's.
 struct hard {
     std::uint64_t seed = 1;
@@ -42,7 +42,7 @@ struct hard {
     struct state {
         Sum log_probability;  // the shape of the scores: Σ_t log p(s_t) over the steps that drew this position
 
-        /// log p of all draws of each row, [B].
+        /// Σ log p over all draws of each row, [B].
         auto of_row() const
         {
             if constexpr (rank_of<Sum> == 2) {
@@ -52,7 +52,7 @@ struct hard {
             }
         }
 
-        /// The same with f applied to the tensor (and to that of other states beside it).
+        /// The same with f applied to the tensor (and to the matching ones of `others`).
         auto map(auto&& f, const auto&... others) const
         {
             return hard::make(f(log_probability, others.log_probability...));
@@ -82,8 +82,8 @@ struct hard {
     }
 };
 
-/// Σ_b excess_b Σ_t log p(s_t of row b): what is added to a cost so that its gradient is an unbiased estimate of the
-/// expected cost's. excess [B]: each row's cost less a baseline; rewards less a baseline if the sum is maximised.
+/// Σ_b excess_b Σ_t log p(s_t of row b). Added to a cost, it makes the gradient an unbiased estimate of the expected
+/// cost's. excess [B]: each row's cost minus a baseline; or its reward minus a baseline if the sum is maximised.
 template <class Sum, plain_tensor Excess>
 auto score_function_term(const hard::state<Sum>& past, const Excess& excess)
 {

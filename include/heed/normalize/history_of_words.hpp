@@ -16,16 +16,16 @@
 
 namespace heed::normalize {
 
-/// Temporal memory that outlives its sentence: what `temporal` remembers of each source word of a document.
+/// Temporal memory across sentences: the history that `temporal` has of each source word of a document.
 ///
 ///     H_w ← log Σ_{j: w_j = w} exp(L_j)                         after a sentence
 ///     L_{1,j} = H_w − log m_w,  w = w_j                         before the next one; m_w: how often w is in it
 ///
-/// "To memorize the alignments for the phrase-pairs across individual sentence pairs" is named as future work by
-/// Sankaran et al. 2016, §7 · SPEC F3. They give no formula; this one is ours, and the smallest that loses nothing: the
-/// sum of exp(scores) of a word, Σ exp(L), is handed from sentence to sentence, shared equally by its occurrences.
-/// It knows single source words, not phrases, nothing of the target side, and forgets nothing until `forget`. A word
-/// that the document has not had starts without history, as `temporal` does. For scores per position, and without
+/// Sankaran et al. 2016, §7, name as future work "to memorize the alignments for the phrase-pairs across individual
+/// sentence pairs", without a formula. This one is ours (docs/decisions.md), the smallest that loses nothing: a word's
+/// sum of exp(scores), Σ exp(L), is carried from sentence to sentence, shared equally by its occurrences.
+/// It covers single source words, not phrases, nothing of the target side, and forgets nothing until `forget`. A word
+/// that is new to the document starts without history, as `temporal` does. For scores per position, and without
 /// gradient: the past of a document is a constant.
 ///
 ///     normalize::history_of_words<float> documents(B);         // row b of each batch: the next sentence of document b
@@ -55,7 +55,7 @@ public:
         return temporal::make(std::move(history));
     }
 
-    /// Takes over what was remembered of a batch of sentences that began with `recall`.
+    /// Keeps the state of `temporal` after a batch of sentences that began with `recall`.
     void keep(const word_ids& words, const lengths& real, const temporal::state<array<T, 2>>& state)
     {
         check("history_of_words::keep", words, real);

@@ -3,7 +3,7 @@
 
 #include <heed/core/cxx20.hpp>
 
-/// What a normalizer that takes another one inside says of itself: what the inner one says.
+/// Traits of a normalizer that wraps another one: those of the inner one.
 namespace heed::detail {
 
 /// Is its gradient the derivative of what it computes?
@@ -28,7 +28,7 @@ consteval bool random_inside()
     }
 }
 
-/// Does what it remembers of a position change in a step that did not show that position to it?
+/// Does its state of a position change in a step that does not show it that position?
 template <class Inner>
 consteval bool ages_inside()
 {
@@ -39,8 +39,8 @@ consteval bool ages_inside()
     }
 }
 
-/// Do its weights depend on the length of a row itself, and not only on which positions a query sees? The place of a
-/// window may.
+/// Do its weights depend on the length of a row itself, and not only on which positions a query sees? For example, the
+/// place of a window may.
 template <class Inner>
 consteval bool reads_length_inside()
 {
@@ -51,7 +51,7 @@ consteval bool reads_length_inside()
     }
 }
 
-/// Does it make the same weights of e + c as of e?
+/// Does it return the same weights for e + c as for e?
 template <class Inner>
 consteval bool offset_ignored_inside()
 {

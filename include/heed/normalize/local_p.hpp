@@ -4,32 +4,83 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <span>
 #include <utility>
-#include <vector>
 
-#include <heed/concepts.hpp>
+#include <heed/attention/concepts.hpp>
 #include <heed/normalize/inner.hpp>
 #include <heed/normalize/softmax.hpp>
 #include <heed/normalize/within.hpp>
 #include <heed/ops/elementwise.hpp>
-#include <heed/ops/gaussian.hpp>
+#include <heed/ops/places.hpp>
 #include <heed/ops/products.hpp>
+#include <heed/ops/sums.hpp>
+
+namespace heed::detail {
+
+/// Weights times the Gaussian around p_t, divided by their sum if `renormalise`. `begin` [B]: the position in its
+/// sentence of each row's first weight.
+auto fall_off(const tensor auto& weights, const tensor auto& p, std::span<const std::size_t> begin, std::size_t reach,
+              bool renormalise)
+{
+    auto around_p = ops::gaussian(weights, p, begin, static_cast<double>(reach) / 2);
+    return renormalise ? ops::divide_by_sum(around_p) : around_p;
+}
+
+/// Zeros: every row from its first position on, in this thread's workspace.
+inline std::span<const std::size_t> first_positions(const lengths_view& real)
+{
+    auto* const zeros = transient_family::take<std::size_t>(real.batch());
+    std::fill_n(zeros, real.batch(), std::size_t{0});
+    return {zeros, real.batch()};
+}
+
+/// local_p inside its window: the inner normalizer, and the Gaussian.
+template <class Inner, class Centre>
+struct around_centre {
+    const Inner& inner;
+    const Centre& centre;
+    window_view where;
+    std::size_t reach;
+    bool renormalise;
+
+    auto start(auto&& blank) const requires(remembers<Inner>) { return inner.start(blank); }
+
+    auto operator()(const tensor auto& scores, const auto& state, const auto& at) const
+    {
+        return fall_off(weigh(inner, scores, state, at), centre, {where.begin, where.count.batch()}, reach,
+                        renormalise);
+    }
+
+    auto advance(const tensor auto& scores, const tensor auto& weights, const auto& state, const auto& at) const
+        requires(remembers<Inner>)
+    {
+        return next_of(inner, scores, weights, state, at);
+    }
+
+    auto thin(const tensor auto& weights, const auto& at) const requires requires { inner.thin(weights, at); }
+    {
+        return inner.thin(weights, at);
+    }
+};
+
+}  // namespace heed::detail
 
 namespace heed::normalize {
 
-/// Predictive local attention: the query itself says where in the sentence to look.
+/// Predictive local attention: the query itself predicts where in the sentence to look.
 ///
-///     p_t = S sigmoid(v_pᵀ tanh(W_p h_t))                     Luong et al. 2015, eq. 9 · SPEC N7
-///     α_{t,s} = inner(e_{t,s}) exp(-(s - p_t)² / 2σ²),  σ = D/2,  s within [p_t - D, p_t + D]     eq. 10 · SPEC N8
+///     p_t = S sigmoid(v_pᵀ tanh(W_p h_t))                     Luong et al. 2015, eq. 9
+///     α_{t,s} = inner(e_{t,s}) exp(-(s - p_t)² / 2σ²),  σ = D/2,  s within [p_t - D, p_t + D]     eq. 10
 ///
-/// h_t is the query; of a query in parts its `state`. S is the number of positions of the row that the query may see;
-/// s counts from 0, p_t is a real number. (Jia's survey prints v_n and W_n in eq. 5, a slip: SPEC §15.1.)
+/// h_t is the query, or its `state` if it has several parts. S is the number of positions of the row that the query may
+/// see; s counts from 0, p_t is a real number. (Jia's survey misprints v_p and W_p as v_n and W_n in its eq. 5.)
 ///
-/// Only the window is computed, as in `local_m`, which also says what an inner normalizer remembers.
-/// As in the paper the Gaussian comes after normalising, so that weights sum to less than 1 (SPEC §15.2); with
-/// `renormalise` they are divided by their sum. What an inner normalizer learns of its weights is what came out here.
-/// The gradient reaches W_p and v_p through the Gaussian; which positions are in the window has none, and where
-/// p_t ± D passes a position the weights jump (SPEC §15.4).
+/// Only the window is computed, as in `local_m`, which also explains what an inner normalizer remembers.
+/// As in the paper, the Gaussian is applied after normalising, so that weights sum to less than 1; with `renormalise`
+/// they are divided by their sum. An inner normalizer with state sees the resulting weights, Gaussian included.
+/// The gradient reaches W_p and v_p through the Gaussian alone; the choice of positions in the window has no gradient,
+/// and where p_t ± D passes a position the weights jump. See docs/decisions.md.
 ///
 /// Throws heed::error if D is 0: σ would be 0.
 template <class Matrix, class Vector, class Inner = softmax, class History = history::everywhere>
@@ -48,7 +99,7 @@ struct local_p {
     static constexpr bool ignores_offset = detail::offset_ignored_inside<Inner>();
 
     /// p_t of each row: [B].
-    auto centre(const auto& query, const lengths& real) const
+    auto centre(const auto& query, const lengths_view& real) const
     {
         if constexpr (tensor<decltype(query)>) {
             return ops::place_in_row(ops::tanh(ops::linear(query, W_p)), v_p, real);
@@ -60,32 +111,34 @@ struct local_p {
     auto focus(const auto& at, std::size_t positions) const requires(detail::may_cut<Inner, History>)
     {
         auto p = centre(at.query(), at.real);
-        auto where = around(p, at.real, positions);
-        return detail::found_window<local_p, decltype(p)>{std::move(where), std::move(p)};
+        const auto where = around(p, at.real, positions);
+        return detail::found_window<decltype(p)>{where, std::move(p)};
+    }
+
+    auto inside(const auto& found) const
+    {
+        return detail::around_centre<Inner, decltype(found.centre)>{inner, found.centre, found.where, reach,
+                                                                    renormalise};
     }
 
     auto start(auto&& blank) const requires(detail::remembers<Inner>) { return inner.start(blank); }
 
-    auto operator()(const tensor auto& scores, const auto& at) const requires(!detail::remembers<Inner>)
-    {
-        return weights_of(scores, no_state{}, at);
-    }
-
     auto operator()(const tensor auto& scores, const auto& memory, const auto& at) const
-        requires(detail::remembers<Inner>)
     {
-        return weights_of(scores, memory, at);
+        static_assert(!detail::within_window<decltype(at)>,
+                      "heed: local_p does not know its place inside another window: make the outer one the window and "
+                      "leave out the inner one");
+        const auto p = centre(at.query(), at.real);
+        const auto where = around(p, at.real, shape_of(scores)[1]);
+        return detail::fall_off(detail::weigh_within<History>(where, inner, scores, memory, at), p,
+                                detail::first_positions(at.real), reach, renormalise);
     }
 
     auto advance(const tensor auto& scores, const tensor auto& weights, const auto& memory, const auto& at) const
         requires(detail::remembers<Inner>)
     {
-        if constexpr (detail::cut_by<decltype(at), local_p>) {
-            return inner.advance(scores, weights, memory, at);
-        } else {
-            const auto where = around(centre(at.query(), at.real), at.real, shape_of(scores)[1]);
-            return detail::advance_within<History>(where, inner, scores, weights, memory, at);
-        }
+        const auto where = around(centre(at.query(), at.real), at.real, shape_of(scores)[1]);
+        return detail::advance_within<History>(where, inner, scores, weights, memory, at);
     }
 
     auto thin(const tensor auto& weights, const auto& at) const requires requires { inner.thin(weights, at); }
@@ -101,44 +154,18 @@ struct local_p {
     }
 
 private:
-    window around(const tensor auto& p, const lengths& real, std::size_t positions) const
+    window_view around(const tensor auto& p, const lengths_view& real, std::size_t positions) const
     {
         if (reach == 0) throw error("local_p: the reach D is 0 but must be at least 1: the Gaussian's width is D/2");
         const double D = static_cast<double>(reach);
-        window w;
-        std::vector<std::size_t> count;
-        for (std::size_t b = 0; b < real.batch(); ++b) {
+        const std::size_t width = reach < positions ? std::min(2 * reach + 1, positions) : positions;
+        return detail::window_of_rows(real, width, [&](std::size_t b) -> stretch {
             const double place = static_cast<double>(view_of(p).data[b]), end = static_cast<double>(real[b]);
-            const double at = place >= 0 ? place : 0;  // NaN: the weights will say so
+            const double at = place >= 0 ? place : 0;  // NaN: the weights become NaN
             const double first = std::ceil(std::max(0.0, at - D)), last = std::min(end - 1, std::floor(at + D));
-            w.begin.push_back(first <= last ? static_cast<std::size_t>(first) : 0);
-            count.push_back(first <= last ? static_cast<std::size_t>(last - first) + 1 : 0);
-        }
-        w.count = lengths(std::move(count));
-        w.width = reach < positions ? std::min(2 * reach + 1, positions) : positions;
-        return w;
-    }
-
-    auto weights_of(const tensor auto& scores, const auto& memory, const auto& at) const
-    {
-        using moment_type = std::remove_cvref_t<decltype(at)>;
-        if constexpr (detail::cut_by<moment_type, local_p>) {
-            return fall_off(detail::weigh_cut(inner, scores, memory, at), at.focus.centre, at.focus.where.begin);
-        } else {
-            static_assert(!detail::cut_by_another<moment_type>,
-                          "heed: local_p does not know its place inside another window: make the outer one the window "
-                          "and leave out the inner one");
-            const auto p = centre(at.query(), at.real);
-            const auto where = around(p, at.real, shape_of(scores)[1]);
-            return fall_off(detail::weigh_within<History>(where, inner, scores, memory, at), p,
-                            std::vector<std::size_t>(at.real.batch(), 0));
-        }
-    }
-
-    auto fall_off(const tensor auto& weights, const tensor auto& p, const std::vector<std::size_t>& begin) const
-    {
-        auto around_p = ops::gaussian(weights, p, begin, static_cast<double>(reach) / 2);
-        return renormalise ? ops::divide_by_sum(around_p) : around_p;
+            if (!(first <= last)) return {};
+            return {static_cast<std::size_t>(first), static_cast<std::size_t>(last - first) + 1};
+        });
     }
 };
 

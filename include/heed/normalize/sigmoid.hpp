@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include <heed/concepts.hpp>
+#include <heed/attention/concepts.hpp>
 #include <heed/ops/sparse.hpp>
 
 namespace heed::normalize {
@@ -10,11 +10,11 @@ namespace heed::normalize {
 ///
 ///     α_j = σ(e_j + bias)                     Ramapuram et al. 2025; there bias = −log T
 ///
-/// With the default, bias 0, a score of 0 gives weight 1/2 and the context grows with the sentence. Works per
-/// dimension too. Positions behind a row's length, and scores of -inf, have weight and gradient 0.
-/// Deviation: the bias is one number for the whole model, also where the sentences of a batch differ in length.
+/// With the default, bias 0, a score of 0 has weight 1/2 and the context grows with the sentence. Works per dimension,
+/// too. Positions beyond a row's length, and scores of -inf, get weight and gradient 0.
+/// Deviation: the bias is one number for the whole model, even where the sentences of a batch differ in length.
 struct sigmoid {
-    static constexpr bool row_by_row = true;  // see at_once.hpp
+    static constexpr bool row_by_row = true;  // see attention/at_once.hpp
     double bias = 0;
 
     auto operator()(const tensor auto& scores, const auto& at) const  // [B,T] or [B,T,D], the same

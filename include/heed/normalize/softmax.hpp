@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include <heed/concepts.hpp>
+#include <heed/attention/concepts.hpp>
+#include <heed/kernels/softmax.hpp>
 #include <heed/ops/softmax.hpp>
 
 namespace heed::normalize {
 
 /// Scores become positive weights that sum to 1.
 ///
-///     α_j = exp(e_j) / Σ_k exp(e_k)           Bahdanau et al. 2015, eq. 6 · SPEC N1
-///     α_j^d = exp(e_j^d) / Σ_k exp(e_k^d)     Choi et al. 2018, eq. 8 · SPEC N2, for scores per dimension
+///     α_j = exp(e_j) / Σ_k exp(e_k)           Bahdanau et al. 2015, eq. 6
+///     α_j^d = exp(e_j^d) / Σ_k exp(e_k^d)     Choi et al. 2018, eq. 8, for scores per dimension
 ///
-/// Sums run over the positions before each row's length; behind it the weight is exactly 0. A row without any position
-/// has no weights at all: zeros, and no gradient.
+/// Sums run over the positions before each row's length; beyond it the weight is exactly 0. A row without any position
+/// gets weights 0, and no gradient.
 struct softmax {
-    static constexpr bool row_by_row = true;  // see at_once.hpp
+    using in_kernels = kernels::softmax_of_row;
+    static constexpr bool row_by_row = true;  // see attention/at_once.hpp
     static constexpr bool ignores_offset = true;
 
     auto operator()(const tensor auto& scores, const auto& at) const  // [B,T] or [B,T,D], the same

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include <heed/concepts.hpp>
+#include <heed/attention/concepts.hpp>
 #include <heed/ops/sparse.hpp>
 
 namespace heed::normalize {
 
-/// The point of the simplex that is nearest to the scores: weights that sum to 1, most of them exactly 0.
+/// The point of the simplex nearest to the scores: weights that sum to 1, most of them exactly 0.
 ///
 ///     α = argmin_{p in simplex} ‖p − e‖²,  α_j = max(e_j − τ, 0)      Martins & Astudillo 2016, eq. 2 and 3
 ///     ∂α/∂e = diag(s) − s sᵀ / Σ s,  s_j = 1 where α_j > 0, else 0    section 2.5
 ///
 /// τ(e) is found exactly. Scores that lie less than 1 / T apart all have a weight; one that leads by 1 gets all of it.
-/// Scores per dimension: one τ for every dimension. Positions behind a row's length, and scores of -inf, have weight
-/// and gradient 0; a row that has nothing else is a row of zeros. No deviation.
+/// Per dimension: one τ for each dimension. Positions beyond a row's length, and scores of -inf, get weight and
+/// gradient 0; a row that has nothing else gets zeros. No deviation.
 struct sparsemax {
-    static constexpr bool row_by_row = true;      // see at_once.hpp
-    static constexpr bool ignores_offset = true;  // of e + c as of e: see temperature
+    static constexpr bool row_by_row = true;      // see attention/at_once.hpp
+    static constexpr bool ignores_offset = true;  // see normalize/temperature.hpp
 
     auto operator()(const tensor auto& scores, const auto& at) const  // [B,T] or [B,T,D], the same
     {

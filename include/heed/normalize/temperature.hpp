@@ -4,7 +4,7 @@
 #include <cmath>
 #include <string>
 
-#include <heed/memory.hpp>
+#include <heed/attention/weigh.hpp>
 #include <heed/normalize/inner.hpp>
 #include <heed/normalize/softmax.hpp>
 #include <heed/ops/elementwise.hpp>
@@ -12,19 +12,19 @@
 
 namespace heed::normalize {
 
-/// Any normalizer, of scores divided by a temperature: below 1 it decides more sharply, above 1 less.
+/// Any normalizer, applied to scores divided by a temperature: below 1 weights are sharper, above 1 flatter.
 ///
 ///     α = inner(e / τ)                        Hinton, Vinyals & Dean 2015, eq. 1, with inner = softmax
 ///
 ///     normalize::temperature{0.5}                             // over softmax
 ///     normalize::temperature{2.0, normalize::temporal{}}
 ///
-/// A mask that is added to the scores is added after the division, as after any modulation. τ must be above 0, else
-/// heed::error. What the inner normalizer remembers, it remembers of e / τ.
+/// An additive mask is added after the division, as after any modulation. τ must be above 0, else heed::error. An inner
+/// normalizer with state remembers e / τ.
 ///
-/// Where a constant for all positions makes no difference, e − max e is divided instead of e: scores of 1e4 stay exact
-/// in float. Under a normalizer that remembers scores, or `sigmoid`, they do so only if τ is a power of 2; so rather
-/// temporal over temperature, `fading_temporal{1, 0, temperature{τ}}`, than the other way round.
+/// If the inner normalizer ignores a constant that is added to all scores, e − max e is divided instead of e: scores of
+/// 1e4 stay exact in float. Under a normalizer that remembers scores, or `sigmoid`, they stay exact only if τ is a
+/// power of 2; so prefer temporal over temperature, `fading_temporal{1, 0, temperature{τ}}`, to the other way round.
 template <class Inner>
 struct temperature {
     double tau = 1;
@@ -36,38 +36,28 @@ struct temperature {
     static constexpr bool reads_length = detail::reads_length_inside<Inner>();
     static constexpr bool ignores_offset = detail::offset_ignored_inside<Inner>();
 
-    // Also where the inner normalizer remembers nothing: who has `start` is given scores to which no mask was added.
-    auto start(auto&& blank) const
-    {
-        if constexpr (detail::remembers<Inner>) {
-            return inner.start(blank);
-        } else {
-            return no_state{};
-        }
-    }
+    auto start(auto&& blank) const requires(detail::remembers<Inner>) { return inner.start(blank); }
 
-    auto operator()(const tensor auto& scores, [[maybe_unused]] const auto& past, const auto& at) const
+    auto operator()(const tensor auto& scores, const auto& past, const auto& at) const
     {
-        if constexpr (detail::remembers<Inner>) {
-            return inner(cooled(scores, at), past, at);
-        } else {
-            const auto cool = cooled(scores, at);
-            return inner(at.visible(cool), at);
-        }
+        return weigh(inner, cooled(scores, at), past, at);
     }
 
     auto advance(const tensor auto& scores, const tensor auto& weights, const auto& past, const auto& at) const
+        requires(detail::remembers<Inner>)
     {
-        if constexpr (detail::remembers<Inner>) {
-            return inner.advance(cooled(scores, at), weights, past, at);
-        } else {
-            return no_state{};
-        }
+        return next_of(inner, cooled(scores, at), weights, past, at);
     }
 
     auto focus(const auto& at, std::size_t positions) const requires requires { inner.focus(at, positions); }
     {
         return inner.focus(at, positions);
+    }
+
+    auto inside(const auto& found) const requires requires { inner.inside(found); }
+    {
+        using there = std::remove_cvref_t<decltype(inner.inside(found))>;
+        return normalize::temperature<there>{tau, inner.inside(found)};
     }
 
     auto thin(const tensor auto& weights, const auto& at) const requires requires { inner.thin(weights, at); }

@@ -3,34 +3,36 @@
 
 #include <limits>
 
-#include <heed/concepts.hpp>
+#include <heed/attention/concepts.hpp>
+#include <heed/kernels/softmax.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/softmax.hpp>
 
 namespace heed::normalize {
 
-/// Attention modulated by its own past: what was attended to before counts for less.
+/// Attention modulated by its own past: positions that were attended to before count for less.
 ///
 ///     b_{1,j} = exp(e_{1,j})
 ///     b_{t,j} = exp(e_{t,j}) / Σ_{k<t} exp(e_{k,j})
-///     α_{t,j} = b_{t,j} / Σ_i b_{t,i}         Sankaran et al. 2016, eq. 6-8 · SPEC N3
+///     α_{t,j} = b_{t,j} / Σ_i b_{t,i}         Sankaran et al. 2016, eq. 6-8
 ///
-/// Computed with logarithms, where nothing overflows (SPEC §12):
+/// Computed in the log domain, where nothing overflows (docs/decisions.md):
 ///
 ///     L_1 = -∞,  L_t = logaddexp(L_{t-1}, e_{t-1})
 ///     α_t = softmax(u_t),  u_1 = e_1,  u_t = e_t - L_t
 ///
-/// The memory L of a sentence is one number a position (a position and dimension for scores per dimension), starts anew
-/// with each sentence and has no parameters. Gradients flow through it. No deviation.
+/// The state L of a sentence is one number per position (per position and dimension for scores per dimension), starts
+/// anew with each sentence and has no parameters. Gradients flow through it. No deviation.
 ///
 /// A term that is added to position j's score at every step cancels from the second step on.
 struct temporal {
+    using in_kernels = kernels::temporal_softmax_of_row;
     template <class History>
     struct state {
         History history;  // L, the shape of the scores
 
-        /// The same with f applied to every tensor (and to those of other states beside it): how a beam selects
-        /// hypotheses, and a window its part.
+        /// The same with f applied to every tensor (and to the matching ones of `others`): a beam selects hypotheses
+        /// this way, and a window its positions.
         auto map(auto&& f, const auto&... others) const { return temporal::make(f(history, others.history...)); }
     };
 

@@ -1,59 +1,60 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <type_traits>
 #include <utility>
 
+#include <heed/attention/moment.hpp>
+#include <heed/attention/weigh.hpp>
 #include <heed/core/mask.hpp>
+#include <heed/core/transient.hpp>
 #include <heed/core/window.hpp>
-#include <heed/memory.hpp>
 #include <heed/normalize/inner.hpp>
-#include <heed/ops/mask.hpp>
+#include <heed/ops/masks.hpp>
 
-/// What local_m and local_p share: another normalizer, seen through a window.
+/// Common parts of local_m and local_p: another normalizer, seen through a window.
 ///
-/// Where it can, a window cuts: nothing outside of it is computed. That needs an inner normalizer without memory, or
-/// history::in_window. Everywhere else, and where the window is itself inside another normalizer, it hides.
+/// Where it can, a window cuts: nothing outside it is computed. `focus(at, positions)` returns the window, and
+/// `inside(focus)` the normalizer inside it. Cutting needs an inner normalizer without state, or history::in_window.
+/// Otherwise, and if the window is itself inside another normalizer, it hides positions instead.
 namespace heed {
 
-/// What a normalizer inside a window remembers. The papers name windows and temporal modulation together as future work
-/// and leave this open (SPEC §15.6).
+/// The history that a normalizer inside a window keeps. Sankaran et al. 2016, §7, name windows with temporal modulation
+/// as future work and leave this open (docs/decisions.md).
 namespace normalize::history {
 
-/// Of all positions: the window hides only where weights are made. It costs the whole row; a window that covers the
-/// sentence changes nothing.
+/// Of all positions: the window hides positions only when weights are computed. It costs the whole row; a window that
+/// covers the sentence changes nothing.
 struct everywhere {};
 
-/// Of what lay in the window: scores outside count as -inf, a position that was never in it has no history.
+/// Of the positions in the window: scores outside count as -inf, and a position that was never in it has no history.
 struct in_window {};
 
 }  // namespace normalize::history
 
 namespace detail {
 
-/// The window that a policy found, and the centre it is around, if that is a tensor.
-template <class Policy, class Centre = no_state>
+/// The window that a policy found, and its centre, if that is a tensor.
+template <class Centre = no_state>
 struct found_window {
-    using found_by = Policy;
-    window where;
+    window_view where;
     [[no_unique_address]] Centre centre;
+
+    /// The same for a selection of rows.
+    auto map(const auto& row) const
+    {
+        if constexpr (tensor<Centre>) {
+            return detail::found_window<decltype(row(centre))>{row.part(where), row(centre)};
+        } else {
+            return detail::found_window<>{row.part(where), {}};
+        }
+    }
 };
 
-/// Were the scores cut to the window of this very policy?
-template <class At, class Policy>
-concept cut_by = requires
-{
-    requires std::is_same_v<typename std::remove_cvref_t<decltype(std::declval<At>().focus)>::found_by, Policy>;
-};
-
-template <class At>
-concept cut_by_another = requires(const At& at)
-{
-    at.focus.where;
-};
-
-/// Does a normalizer remember nothing at all? Some have `start` only to get scores that no mask was added to.
+/// Has a normalizer no state at all?
 template <class Inner>
 consteval bool remembers_nothing()
 {
@@ -64,26 +65,43 @@ consteval bool remembers_nothing()
     }
 }
 
-/// What is remembered outside a cut stays as it is: not for a memory that fades there too.
+/// May a window cut? State outside a cut stays as it is, which is wrong for one that fades there, too.
 template <class Inner, class History>
 inline constexpr bool may_cut = remembers_nothing<Inner>() ||
                                 (std::is_same_v<History, normalize::history::in_window> && !ages_inside<Inner>());
 
-inline boolean_mask<2> mask_of(const window& where, std::size_t positions)
+/// A window in this thread's workspace: `place(b)` returns the stretch of row b.
+template <class Place>
+window_view window_of_rows(const lengths_view& real, std::size_t width, Place&& place)
 {
-    boolean_mask<2> attend(shape_of_rank<2>{where.count.batch(), positions});
-    for (std::size_t b = 0; b < where.count.batch(); ++b) {
-        for (std::size_t j = 0; j < where.count[b]; ++j) attend[b * positions + where.begin[b] + j] = 1;
+    const std::size_t B = real.batch();
+    auto* const begin = transient_family::take<std::size_t>(2 * B);
+    for (std::size_t b = 0; b < B; ++b) {
+        const stretch here = place(b);
+        begin[b] = here.first;
+        begin[B + b] = here.count;
     }
-    return attend;
+    return {begin, {begin + B, B, real.first_row()}, width};
 }
 
-/// A moment that shows only what lies in a window.
+/// The positions in a window, as a mask in this thread's workspace.
+inline boolean_mask_view<2> mask_of(const window_view& where, std::size_t positions)
+{
+    const std::size_t B = where.count.batch();
+    auto* const attend = transient_family::take<std::uint8_t>(B * positions);
+    std::fill_n(attend, B * positions, std::uint8_t{0});
+    for (std::size_t b = 0; b < B; ++b) {
+        std::fill_n(attend + b * positions + where.begin[b], where.count[b], std::uint8_t{1});
+    }
+    return {attend, {B, positions}};
+}
+
+/// A moment that shows only the positions in a window.
 template <class At>
 struct narrowed_moment {
     const At& whole;
-    const boolean_mask<2>& attend;
-    const lengths& real = whole.real;
+    const boolean_mask_view<2>& attend;
+    lengths_view real = whole.real;
     std::size_t step = whole.step;
 
     decltype(auto) query() const { return whole.query(); }
@@ -95,43 +113,38 @@ struct narrowed_moment {
     }
 };
 
-/// The inner normalizer's weights of scores that were cut to the window.
-template <class Inner>
-auto weigh_cut(const Inner& inner, const tensor auto& scores, const auto& state, const auto& at)
-{
-    if constexpr (remembers<Inner>) {
-        return inner(scores, state, at);
-    } else {
-        return inner(scores, at);
-    }
-}
-
 /// The inner normalizer's weights of a whole row of scores, 0 outside the window.
 template <class History, class Inner>
-auto weigh_within(const window& where, const Inner& inner, const tensor auto& scores, const auto& state, const auto& at)
+auto weigh_within(const window_view& where, const Inner& inner, const tensor auto& scores, const auto& state,
+                  const auto& at)
 {
     const auto attend = mask_of(where, shape_of(scores)[1]);
-    if constexpr (!remembers<Inner>) {
-        return inner(ops::hide(scores, attend), at);
-    } else if constexpr (std::is_same_v<History, normalize::history::everywhere>) {
-        return inner(scores, state, narrowed_moment<std::remove_cvref_t<decltype(at)>>{at, attend});
+    if constexpr (remembers<Inner> && std::is_same_v<History, normalize::history::everywhere>) {
+        return weigh(inner, scores, state, narrowed_moment<std::remove_cvref_t<decltype(at)>>{at, attend});
     } else {
-        return inner(ops::hide(scores, attend), state, at);
+        return weigh(inner, ops::hide(scores, attend), state, at);
     }
 }
 
-/// What the inner normalizer remembers of a whole row of scores, of which the window showed a part.
+/// The inner normalizer's state after a whole row of scores, of which the window showed a part.
 template <class History, class Inner>
-auto advance_within(const window& where, const Inner& inner, const tensor auto& scores, const tensor auto& weights,
+auto advance_within(const window_view& where, const Inner& inner, const tensor auto& scores, const tensor auto& weights,
                     const auto& state, const auto& at)
 {
     const auto attend = mask_of(where, shape_of(scores)[1]);
     if constexpr (std::is_same_v<History, normalize::history::everywhere>) {
-        return inner.advance(scores, weights, state, narrowed_moment<std::remove_cvref_t<decltype(at)>>{at, attend});
+        return next_of(inner, scores, weights, state, narrowed_moment<std::remove_cvref_t<decltype(at)>>{at, attend});
     } else {
-        return inner.advance(ops::hide(scores, attend), weights, state, at);
+        return next_of(inner, ops::hide(scores, attend), weights, state, at);
     }
 }
+
+/// Is this moment inside a window?
+template <class At>
+concept within_window = requires
+{
+    requires std::is_same_v<typename std::remove_cvref_t<At>::place, in_window>;
+};
 
 }  // namespace detail
 

@@ -15,8 +15,8 @@ namespace heed::papers::bahdanau2015 {
 
 /// RNNsearch's alignment model.
 ///
-///     e_j = vᵀ tanh(W s + U h_j)              appendix A.1.2 · SPEC SC2
-///     α = softmax(e),  c = Σ_j α_j h_j        eq. 6 and 5 · N1, C1
+///     e_j = vᵀ tanh(W s + U h_j)              appendix A.1.2
+///     α = softmax(e),  c = Σ_j α_j h_j        eq. 6 and 5
 ///
 /// s is the decoder's state *before* this step, s_{i-1}. No deviation.
 template <class Matrix, class Vector>
@@ -32,7 +32,7 @@ struct sizes {
     std::size_t hidden = 1000;      // A
 };
 
-/// The same with new parameters; they begin as heed's other ones do, not as in appendix B.1.
+/// The same with new parameters, initialized as everywhere in heed, not as in appendix B.1.
 template <class T>
 auto make_additive(random_source& random, const sizes& n = {})
 {

@@ -15,13 +15,13 @@
 
 /// Choi, Cho, Bengio 2018, "Fine-grained attention mechanism for neural machine translation".
 ///
-/// Both take queries state_and_word{z, y}: the decoder's state before this step and the embedding of the target word
-/// before. The paper writes the scores as a network with one tanh layer, f_Att; these are its usual form. No bias.
+/// Both take queries state_and_word{z, y}: the decoder's state before this step and the embedding of the previous
+/// target word. The paper writes the score as f_Att, a network with one tanh layer; this is its usual form. No bias.
 namespace heed::papers::choi2018 {
 
 /// AttY: the score reads the previous target word.
 ///
-///     e_t = vᵀ tanh(W z + U h_t + Y y)        eq. 6 · SPEC SC7
+///     e_t = vᵀ tanh(W z + U h_t + Y y)        eq. 6
 ///     α = softmax(e),  c = Σ_t α_t h_t        eq. 4 and 5
 template <class Matrix, class Vector>
 auto att_y(Matrix W, Matrix U, Vector v, Matrix Y)  // [Q,A], [D,A], [A], [E,A]
@@ -32,8 +32,8 @@ auto att_y(Matrix W, Matrix U, Vector v, Matrix Y)  // [Q,A], [D,A], [A], [E,A]
 
 /// AttY2D, fine-grained attention: a weight for each dimension of each annotation.
 ///
-///     e_t^d = V_dᵀ tanh(W z + U h_t + Y y)    eq. 7 · SPEC SC8
-///     α^d = softmax(e^d),  c = Σ_t α_t ⊙ h_t  eq. 8 and 9 · N2, C2
+///     e_t^d = V_dᵀ tanh(W z + U h_t + Y y)    eq. 7
+///     α^d = softmax(e^d),  c = Σ_t α_t ⊙ h_t  eq. 8 and 9
 template <class Matrix>
 auto att_y_2d(Matrix W, Matrix U, Matrix V, Matrix Y)  // [Q,A], [D,A], [A,D], [E,A]
 {

@@ -13,24 +13,24 @@
 /// Gehring, Auli, Grangier, Yarats, Dauphin 2017, "Convolutional Sequence to Sequence Learning" (ConvS2S).
 ///
 /// Queries are state_and_word{h, g}: the decoder layer's state and the embedding of the previous target word. The
-/// paper's values are not its keys, but z_j + x_j, encoder output plus input embedding (eq. 2):
+/// paper's values are not the keys z_j but z_j + x_j, encoder output plus input embedding (eq. 2):
 /// `attend.on(z, ops::add(z, x), lengths)`.
 namespace heed::papers::gehring2017 {
 
 /// The attention of one decoder layer.
 ///
-///     d = W h + b + g,  a_j = softmax(dᵀ z_j),  c = Σ_j a_j (z_j + x_j)       eq. 1 and 2 · SPEC SC11
+///     d = W h + b + g,  a_j = softmax(dᵀ z_j),  c = Σ_j a_j (z_j + x_j)       eq. 1 and 2
 template <class Matrix, class Vector>
 auto layer(Matrix W, Vector b)  // [Q,D], [D]
 {
     return attention{score::conv_s2s{std::move(W), std::move(b)}, normalize::softmax{}, combine::weighted_sum{}};
 }
 
-/// Attention of several layers, each asking with what the ones before found: section 3.3 · SPEC C6.
+/// Attention of several layers, each of which asks with what the earlier ones found: section 3.3.
 ///
-///     h ← h + c                               behind each layer
+///     h ← h + c                               after each layer
 ///
-/// Deviation: the paper has a convolution between the layers; here it is `update`, which the caller may give.
+/// Deviation: the paper has a convolution between the layers; here the caller may pass it as `update`.
 template <class Matrix, class Vector, class Update = add_context>
 auto multi_step(std::vector<score::conv_s2s<Matrix, Vector>> layers, Update update = {})
 {

@@ -16,13 +16,13 @@
 /// Sankaran et al. 2016, section 4.1.
 namespace heed::papers::mi2016 {
 
-/// An embedding for each source word of how far it has been translated. Queries are state_and_word{s, y}, y the word
-/// that was emitted last.
+/// Each source word has an embedding that says how far it has been translated. Queries are state_and_word{s, y}, where
+/// y is the embedding of the last emitted word.
 ///
-///     e_{t,j} = vᵀ tanh(W s_t + U h_j + C c_{t-1,j})          SPEC SC10
-///     c_{t,j} = GRU(c_{t-1,j}, y_t, α_{t,j})                  SPEC V2; see nn::coverage_gru
+///     e_{t,j} = vᵀ tanh(W s_t + U h_j + C c_{t-1,j})
+///     c_{t,j} = GRU(c_{t-1,j}, y_t, α_{t,j})                  see nn::coverage_gru
 ///
-/// c_0 is 0, or of each source word its own: see score::with_coverage. No deviation; no bias.
+/// c_0 is 0, or looked up per source word: see score::with_coverage. No deviation; no bias.
 template <class Matrix, class Vector, class Cell>
 auto coverage(Matrix W, Matrix U, Vector v, Matrix C, Cell cell)  // [Q,A], [D,A], [A], [N,A], nn::coverage_gru
 {

@@ -13,21 +13,20 @@
 
 /// Sankaran, Mi, Al-Onaizan, Ittycheriah 2016, "Temporal Attention Model for Neural Machine Translation".
 ///
-/// The score is Bahdanau's (the paper's r, eq. 5), asked by the intermediate state s'_t of a conditional GRU; any other
-/// score per position goes as well: attention{score, normalize::temporal{}, combine::weighted_sum{}}. Annotations are
-/// [←h;→h]. The paper's coverage embeddings are mi2016::coverage, its local attention luong2015::local_m_of with an
-/// additive score.
+/// The score is Bahdanau's (the paper's r, eq. 5), and the query is the intermediate state s'_t of a conditional GRU.
+/// Any other score per position works as well: attention{score, normalize::temporal{}, combine::weighted_sum{}}.
+/// Annotations are [←h;→h]. The paper's coverage embeddings are mi2016::coverage, its local attention
+/// luong2015::local_m_of with an additive score.
 ///
-/// Citations are lost in the copy at hand. By its list of references, related work in section 5 is Xu et al. 2015 (the
-/// doubly stochastic penalty), Feng et al. 2016 (recurrent attention), Cohn et al. 2016 (structural biases), Chorowski
-/// et al. 2014 (speech) and Tu et al. 2016 (coverage; near to the last row of table 2): SPEC §15.10.
+/// The related work of section 5: Xu et al. 2015 (doubly stochastic penalty), Feng et al. 2016 (recurrent attention),
+/// Cohn et al. 2016 (structural biases), Chorowski et al. 2014 (speech), Tu et al. 2016 (coverage).
 namespace heed::papers::sankaran2016 {
 
 /// Temporal attention.
 ///
-///     b_{1,j} = exp(e_{1,j}),  b_{t,j} = exp(e_{t,j}) / Σ_{k<t} exp(e_{k,j})          eq. 6 and 7 · SPEC N3
+///     b_{1,j} = exp(e_{1,j}),  b_{t,j} = exp(e_{t,j}) / Σ_{k<t} exp(e_{k,j})          eq. 6 and 7
 ///     α_{t,j} = b_{t,j} / Σ_i b_{t,i}                                                  eq. 8
-///     H_t = [Σ_j α_{t,j} ←h_j ; Σ_j α_{t,j} →h_j]                                      eq. 4 · C3
+///     H_t = [Σ_j α_{t,j} ←h_j ; Σ_j α_{t,j} →h_j]                                      eq. 4
 ///
 /// No deviation.
 template <class Matrix, class Vector>
@@ -37,7 +36,7 @@ auto temporal(Matrix W, Matrix U, Vector v)  // [Q,A], [D,A], [A]
                      combine::direction_split{}};
 }
 
-/// Temporal attention that remembers the last n steps only: future work in section 3, last paragraph · SPEC N4.
+/// Temporal attention that remembers the last n steps only: future work, section 3, last paragraph.
 ///
 /// Ours: while fewer than n steps have passed, it remembers all of them.
 template <class Matrix, class Vector>
@@ -47,7 +46,7 @@ auto recent_temporal(Matrix W, Matrix U, Vector v, std::size_t steps)
                      combine::direction_split{}};
 }
 
-/// The past as a learned connection instead of a divisor: footnote 3, tried and worse · SPEC N5.
+/// The past as a learned connection instead of a divisor: footnote 3, where it performed worse.
 ///
 /// The paper gives no formula: the one number w and the sum of past weights are ours.
 template <class Matrix, class Vector>

@@ -18,14 +18,14 @@ namespace heed::papers::vaswani2017 {
 
 /// Scaled dot-product attention.
 ///
-///     Attention(Q, K, V) = softmax(Q Kᵀ / √d_k) V             eq. 1 · SPEC SC9
+///     Attention(Q, K, V) = softmax(Q Kᵀ / √d_k) V             eq. 1
 ///
-/// The queries of a decoder that must not see what comes: `attend(memory, queries, causal{})`.
+/// For a decoder whose queries must not see later positions: `attend(memory, queries, causal{})`.
 inline auto scaled_dot() { return attention{score::scaled_dot{}, normalize::softmax{}, combine::weighted_sum{}}; }
 
 /// Multi-head attention.
 ///
-///     head_i = Attention(Q W_Q^i, K W_K^i, V W_V^i)           section 3.2.2 · SPEC C5
+///     head_i = Attention(Q W_Q^i, K W_K^i, V W_V^i)           section 3.2.2
 ///     MultiHead(Q, K, V) = Concat(head_1, …, head_n) W_O
 ///
 /// W_Q = [W_Q^1, …, W_Q^n] and so on. No bias, as in the paper. No deviation.
@@ -42,7 +42,7 @@ struct sizes {
     std::size_t heads = 8;    // h
 };
 
-/// The same with new parameters. The heads must divide the model's width, else heed::error.
+/// The same with new parameters. Throws heed::error unless the number of heads divides the model's width.
 template <class T>
 auto make_multi_head(random_source& random, const sizes& n = {})
 {

@@ -13,9 +13,9 @@
 #include <heed/penalty/doubly_stochastic.hpp>
 #include <heed/score/additive.hpp>
 
-/// Xu et al. 2015, "Show, Attend and Tell". Its annotations are places of an image; here, whatever is attended to.
+/// Xu et al. 2015, "Show, Attend and Tell". Its annotations are locations of an image; here they may be anything.
 ///
-/// f_att, eq. 4, is a network with one hidden layer, asked by the decoder's state before this step: Bahdanau's score.
+/// f_att, eq. 4, is a network with one hidden layer: Bahdanau's score, asked with the decoder's previous state.
 namespace heed::papers::xu2015 {
 
 /// Deterministic soft attention: α = softmax(e), ẑ = Σ_i α_i a_i; eq. 5 and 13. Without the gate.
@@ -26,7 +26,7 @@ auto soft(Matrix W, Matrix U, Vector v)  // [Q,A], [D,A], [A]
                      combine::weighted_sum{}};
 }
 
-/// The same with the gate that says how much the image counts at all.
+/// The same with the gate that scales the whole context.
 ///
 ///     ẑ = β Σ_i α_i a_i,  β = σ(f_β(h_{t-1}))                 section 4.2.1
 template <class Matrix, class Vector>
@@ -36,11 +36,11 @@ auto gated(Matrix W, Matrix U, Vector v, Matrix W_beta, Vector b_beta)  // …, 
                      combine::gated{std::move(W_beta), std::move(b_beta)}};
 }
 
-/// Stochastic hard attention: one place, drawn as the weights of `soft` say.
+/// Stochastic hard attention: one location, drawn with the weights of `soft` as probabilities.
 ///
-///     p(s_{t,i} = 1) = α_{t,i},  ẑ_t = Σ_i s_{t,i} a_i        eq. 8 and 9 · SPEC N10
+///     p(s_{t,i} = 1) = α_{t,i},  ẑ_t = Σ_i s_{t,i} a_i        eq. 8 and 9
 ///
-/// How its scores learn (eq. 11) is told in normalize/hard.hpp; the entropy term of eq. 12 is not here. `greedy`: for a
+/// normalize/hard.hpp explains how its scores learn (eq. 11); the entropy term of eq. 12 is not here. `greedy`: for a
 /// trained model.
 template <class Matrix, class Vector>
 auto hard(Matrix W, Matrix U, Vector v, std::uint64_t seed, bool greedy = false)
@@ -49,7 +49,7 @@ auto hard(Matrix W, Matrix U, Vector v, std::uint64_t seed, bool greedy = false)
                      combine::weighted_sum{}};
 }
 
-/// λ Σ_i (1 - Σ_t α_ti)²: every place should be looked at once, over all steps; eq. 14 · SPEC N11.
+/// λ Σ_i (1 - Σ_t α_ti)²: every location should be attended to once, over all steps; eq. 14.
 template <tensor Weights>
 auto doubly_stochastic(const std::vector<Weights>& weights, const lengths& source, const lengths& target,
                        double lambda = 1)

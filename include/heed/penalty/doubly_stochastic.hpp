@@ -3,26 +3,26 @@
 
 #include <vector>
 
-#include <heed/ops/penalty.hpp>
-#include <heed/ops/shape.hpp>
+#include <heed/ops/parts.hpp>
+#include <heed/ops/penalties.hpp>
 
 namespace heed::penalty {
 
-/// Every source position should be looked at as much as any other: once, over all steps together.
+/// Every source position should be attended to equally: once, over all steps together.
 ///
-///     loss = Σ_i (1 - Σ_t α_ti)²              Xu et al. 2015, eq. 14 [lit] · SPEC N11
+///     loss = Σ_i (1 - Σ_t α_ti)²              Xu et al. 2015, eq. 14
 ///
-/// weights: [B,T] of each step, plain or taped. The sum over i runs over the real source positions of each sentence,
-/// the one over t over its real target steps; sums run over steps, not over positions (where they would always be 1).
-/// Summed over the batch and not scaled: the paper's λ, and a division by the number of sentences, are
-/// `ops::scale(loss, lambda / sentences)`. A sentence without target steps costs one for every source position.
+/// weights: [B,T] of each step, plain or taped. The outer sum runs over the real source positions of each sentence, the
+/// inner one over its real target steps; not over positions, where it would always be 1.
+/// Summed over the batch and not scaled: for the paper's λ and a mean over sentences, use
+/// `ops::scale(loss, lambda / sentences)`. A sentence without target steps costs 1 for each source position.
 template <tensor Weights>
 auto doubly_stochastic(const std::vector<Weights>& weights, const lengths& source, const lengths& target)
 {
     return ops::doubly_stochastic_penalty(ops::stack(weights), source, target);
 }
 
-/// The same where every step is real in every row.
+/// The same if every step is real in every row.
 template <tensor Weights>
 auto doubly_stochastic(const std::vector<Weights>& weights, const lengths& source)
 {

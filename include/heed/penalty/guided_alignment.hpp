@@ -6,15 +6,15 @@
 #include <utility>
 #include <vector>
 
-#include <heed/ops/penalty.hpp>
-#include <heed/ops/shape.hpp>
+#include <heed/ops/parts.hpp>
+#include <heed/ops/penalties.hpp>
 
 namespace heed::penalty {
 
 /// Word links (i, j) of one sentence pair: source position i and target step j, both from 0; as metrics::links.
 using links = std::vector<std::pair<int, int>>;
 
-/// The links of each sentence as a matrix A [B,S,T]: a target step that has n links gives each of them 1/n, one without
+/// The links of each sentence as a matrix A [B,S,T]: each link of a target step with n links is 1/n, a step without
 /// links has zeros. A link that is listed twice counts once.
 template <class T>
 array<T, 3> link_matrix(const std::vector<links>& of_sentences, std::size_t steps, std::size_t positions)
@@ -38,17 +38,16 @@ array<T, 3> link_matrix(const std::vector<links>& of_sentences, std::size_t step
     return matrix;
 }
 
-/// Weights should be where a word aligner, or a human, has seen links: their cross-entropy.
+/// Weights should agree with the links of a word aligner or a human annotator: their cross-entropy.
 ///
-///     loss = -Σ_t Σ_i A_ti log α_ti            Chen et al. 2016, "Guided alignment training" [lit]
+///     loss = -Σ_t Σ_i A_ti log α_ti            Chen et al. 2016, "Guided alignment training"
 ///
 /// weights: [B,T] of each step, plain or taped. A [B,S,T]: any numbers >= 0, hard or soft; the rows that link_matrix
-/// makes sum to 1. A target step without links contributes nothing. What lies behind a source's or a target's length is
-/// left out. Summed over the batch and not scaled; the paper's mean over target words and its share of the whole cost
-/// are `ops::scale`.
+/// makes sum to 1. A target step without links contributes nothing. Padding of source and target is left out. Summed
+/// over the batch and not scaled; use `ops::scale` for the paper's mean over target words and its share of the cost.
 ///
-/// Our deviation: below `floor` the logarithm goes on as its tangent, so that a weight of exactly 0 (a window,
-/// sparsemax) has a finite loss and a gradient of at most A/floor.
+/// Deviation: below `floor` the logarithm continues as its tangent, so that a weight of exactly 0 (a window, sparsemax)
+/// has a finite loss and a gradient of at most A/floor (docs/decisions.md).
 template <tensor Weights>
 auto guided_alignment(const std::vector<Weights>& weights, const array<element_of<Weights>, 3>& link_weights,
                       const lengths& source, const lengths& target, double floor = 1e-6)
@@ -57,7 +56,7 @@ auto guided_alignment(const std::vector<Weights>& weights, const array<element_o
     return ops::guided(ops::stack(weights), link_weights, source, target, floor);
 }
 
-/// The same where every step is real in every row.
+/// The same if every step is real in every row.
 template <tensor Weights>
 auto guided_alignment(const std::vector<Weights>& weights, const array<element_of<Weights>, 3>& link_weights,
                       const lengths& source, double floor = 1e-6)
@@ -66,7 +65,7 @@ auto guided_alignment(const std::vector<Weights>& weights, const array<element_o
                                      floor);
 }
 
-/// With lists of links, one list a sentence.
+/// With lists of links, one list per sentence.
 template <tensor Weights>
 auto guided_alignment(const std::vector<Weights>& weights, const std::vector<links>& of_sentences,
                       const lengths& source, const lengths& target, double floor = 1e-6)
@@ -77,7 +76,7 @@ auto guided_alignment(const std::vector<Weights>& weights, const std::vector<lin
                                      source, target, floor);
 }
 
-/// The same where every step is real in every row.
+/// The same if every step is real in every row.
 template <tensor Weights>
 auto guided_alignment(const std::vector<Weights>& weights, const std::vector<links>& of_sentences,
                       const lengths& source, double floor = 1e-6)

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include <heed/concepts.hpp>
+#include <heed/attention/concepts.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/products.hpp>
+#include <heed/score/additive_kernel.hpp>
 
 namespace heed::score {
 
 /// How well query s matches annotation h_j, judged by a network with one hidden layer.
 ///
-///     e_j = vᵀ tanh(W s + U h_j)              Bahdanau et al. 2015, appendix A.1.2 · SPEC SC2
+///     e_j = vᵀ tanh(W s + U h_j)              Bahdanau et al. 2015, appendix A.1.2
 ///
 /// U h_j does not depend on the query, so `prepare` computes it once per batch.
 /// Luong's concat score is this one with W and U cut from a single matrix.
@@ -20,6 +21,7 @@ struct additive {
     Matrix U;  // [D,A]
     Vector v;  // [A]
 
+    using in_kernels = kernels::additive_score;
     static constexpr weight_kind weights = weight_kind::per_position;
 
     auto prepare(const tensor auto& annotations) const  // [B,T,D] -> [B,T,A]

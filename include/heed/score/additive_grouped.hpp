@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include <heed/concepts.hpp>
+#include <heed/attention/concepts.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/products.hpp>
 
@@ -15,8 +15,8 @@ namespace heed::score {
 ///
 /// The hidden layer is shared and the last one has G outputs, V = (V_1 … V_G); `combine::grouped_sum` gives the
 /// dimensions of group g the weight α^g. G = 1 is `additive`, G = D is `additive_per_dimension`; a score costs A·G
-/// multiplications, between A and A·D (SPEC §15, item 9). `with_word{additive_grouped{W, U, V}, Y}` also reads the
-/// previous target word. Not in a paper; no bias, as in both of those that it lies between.
+/// multiplications, between A and A·D. `with_word{additive_grouped{W, U, V}, Y}` also reads the previous target word.
+/// Not from a paper; no bias, as in the two papers that it lies between.
 template <class Matrix>
 struct additive_grouped {
     Matrix W;  // [Q,A]

@@ -1,15 +1,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include <heed/concepts.hpp>
+#include <type_traits>
+#include <utility>
+
+#include <heed/attention/concepts.hpp>
+#include <heed/attention/weigh.hpp>
+#include <heed/kernels/softmax.hpp>
+#include <heed/kernels/weighted_sum.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/products.hpp>
+#include <heed/ops/steps.hpp>
 
 namespace heed::score {
 
 /// Fine-grained (2D) attention: one score for each dimension d of annotation h_j.
 ///
-///     e_j^d = V_dᵀ tanh(W s + U h_j)          Choi, Cho, Bengio 2018, eq. 7 · SPEC SC8 (AttY2D without its y)
+///     e_j^d = V_dᵀ tanh(W s + U h_j)          Choi, Cho, Bengio 2018, eq. 7 (AttY2D without its y)
 ///
 /// The hidden layer is shared and the last one has dim(h_j) outputs, V = (V_1 … V_D). With V of one column this is
 /// `additive`. The paper's score also reads the previous target word: `with_word{additive_per_dimension{W, U, V}, Y}`.
@@ -52,3 +59,19 @@ template <class Matrix>
 additive_per_dimension(Matrix, Matrix, Matrix) -> additive_per_dimension<Matrix>;
 
 }  // namespace heed::score
+
+/// Its kernel: kernels/per_dimension.hpp.
+template <class Matrix, class Normalize, class Combine>
+    requires(heed::known_to_kernels_as<Normalize, heed::kernels::softmax_of_row>&&
+                 heed::known_to_kernels_as<Combine, heed::kernels::elementwise_sum_of_row>)
+struct heed::step_kernel<heed::score::additive_per_dimension<Matrix>, Normalize, Combine> {
+    using operation = ops::per_dimension_step_op;
+
+    template <class With>
+    static auto answer(const auto& score, const Normalize&, const Combine&, const auto& in, const With&)
+    {
+        constexpr bool weights = std::is_same_v<With, weights_too>;
+        auto seen = operation{}(in.query, in.keys, score.V, in.values, in.real, weights);
+        return outcome{std::move(seen.context), std::move(seen.weights), no_state{}};
+    }
+};

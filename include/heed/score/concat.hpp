@@ -4,27 +4,28 @@
 #include <cstddef>
 #include <string>
 
-#include <heed/concepts.hpp>
+#include <heed/attention/concepts.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/parts.hpp>
 #include <heed/ops/products.hpp>
+#include <heed/score/additive_kernel.hpp>
 
 namespace heed::score {
 
 /// How well query h matches annotation h_j, judged by a network that reads both as one vector.
 ///
-///     e_j = vᵀ tanh(W [h; h_j])               Luong et al. 2015, section 3.1 · SPEC SC5
+///     e_j = vᵀ tanh(W [h; h_j])               Luong et al. 2015, section 3.1
 ///
-/// The product is never made of the joined vector: W [h; h_j] = W_q h + W_k h_j, with the first Q and the last D rows
-/// of the one matrix, and W_k h_j is computed once per batch. So this is `additive` whose W and U lie behind each
-/// other. The paper's h and h_j have the same size, and W is cut in half; where they do not, `query` says where to cut:
-/// `concat{W, v, Q}`. No deviation; no bias.
+/// The joined vector is never formed: W [h; h_j] = W_q h + W_k h_j, where W_q is the first Q rows of W and W_k the last
+/// D, and W_k h_j is computed once per batch. So this is `additive` with its W stacked on its U. In the paper h and h_j
+/// have the same size, and W is cut in half; otherwise `query` says where: `concat{W, v, Q}`. No deviation; no bias.
 template <class Matrix, class Vector>
 struct concat {
     Matrix W;               // [Q+D,A]
     Vector v;               // [A]
     std::size_t query = 0;  // Q; 0: half of W's rows
 
+    using in_kernels = kernels::additive_score;
     static constexpr weight_kind weights = weight_kind::per_position;
 
     auto prepare(const tensor auto& annotations) const  // [B,T,D] -> [B,T,A]

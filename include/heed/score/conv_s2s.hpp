@@ -1,28 +1,30 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include <heed/concepts.hpp>
+#include <heed/attention/concepts.hpp>
+#include <heed/attention/query.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/products.hpp>
-#include <heed/score/with_word.hpp>
+#include <heed/score/inner_product.hpp>
 
 namespace heed::score {
 
-/// How well a decoder's convolution state h, together with the target word before, matches encoder output z_j.
+/// How well a decoder's convolution state h, together with the previous target word, matches encoder output z_j.
 ///
-///     d = W h + b + g,  e_j = dᵀ z_j          Gehring et al. 2017, eq. 1 and 2 · SPEC SC11
+///     d = W h + b + g,  e_j = dᵀ z_j          Gehring et al. 2017, eq. 1 and 2
 ///
-/// g is the embedding of the previous target word, added as it is: the query is state_and_word{h [B,Q], g [B,D]}. The
-/// paper's values are not its keys, but z_j plus the input embedding x_j, for the position as such matters as well:
-/// `attend.on(z, ops::add(z, x), lengths)`. No deviation.
+/// g is the embedding of the previous target word, added unchanged: the query is state_and_word{h [B,Q], g [B,D]}. The
+/// paper's values are not the keys z_j but z_j plus the input embedding x_j: `attend.on(z, ops::add(z, x), lengths)`.
+/// No deviation.
 template <class Matrix, class Vector>
 struct conv_s2s {
     Matrix W;  // [Q,D]
     Vector b;  // [D]
 
+    using in_kernels = kernels::inner_product_score;
     static constexpr weight_kind weights = weight_kind::per_position;
     static constexpr bool reads_word = true;
-    static constexpr bool adds_word = true;  // so that with_word is not laid over it by mistake
+    static constexpr bool adds_word = true;  // keeps with_word from being laid over it by mistake
 
     template <class Query>
     auto project(const Query& query) const  // [B,Q], [B,D] -> [B,D]
@@ -44,6 +46,8 @@ struct conv_s2s {
     }
 
     auto operator()(const auto& query, const tensor auto& keys) const { return match(project(query), keys); }
+
+    auto asking(const tensor auto& query) const { return query; }
 
     static auto parameters(auto& self, auto&& visit) { return score::conv_s2s{visit("W", self.W), visit("b", self.b)}; }
 };

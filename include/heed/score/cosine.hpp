@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include <heed/concepts.hpp>
+#include <heed/attention/concepts.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/products.hpp>
 #include <heed/ops/similarity.hpp>
+#include <heed/score/inner_product.hpp>
 
 namespace heed::score {
 
@@ -12,25 +13,28 @@ namespace heed::score {
 ///
 ///     e_j = scale · qᵀ h_j / (|q| |h_j|)      Graves et al. 2014 (Neural Turing Machines), eq. 5 and 6
 ///
-/// `scale` is the sharpness, one over the temperature: as it is, scores lie within [-1, 1], and a softmax of them is
-/// almost flat. Query and annotations have the same size, Q = D. Annotations are brought to length 1 once per batch. A
+/// `scale` is the sharpness, one over a temperature: with scale 1, scores lie within [-1, 1] and their softmax is
+/// almost flat. Query and annotations have the same size, Q = D. Annotations are scaled to length 1 once per batch. A
 /// vector of length 0 matches nothing: score 0, gradient 0. No parameters.
 struct cosine {
     double scale = 1;
 
+    using in_kernels = kernels::inner_product_score;
     static constexpr weight_kind weights = weight_kind::per_position;
 
-    auto prepare(const tensor auto& annotations) const  // [B,T,D] -> the same, of length 1 each
+    auto prepare(const tensor auto& annotations) const  // [B,T,D] -> the same, each of length 1
     {
         return ops::unit(annotations);
     }
 
     auto match(const tensor auto& query, const tensor auto& keys) const  // [B,D], [B,T,D] prepared -> [B,T]
     {
-        return ops::dot_each(ops::scale(ops::unit(query), scale), keys);
+        return ops::dot_each(asking(query), keys);
     }
 
     auto operator()(const tensor auto& query, const tensor auto& keys) const { return match(query, keys); }
+
+    auto asking(const tensor auto& query) const { return ops::scale(ops::unit(query), scale); }
 
     static auto parameters(auto& self, auto&&) { return score::cosine{self.scale}; }
 };

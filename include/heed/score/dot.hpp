@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include <heed/concepts.hpp>
+#include <heed/attention/concepts.hpp>
 #include <heed/ops/all_pairs.hpp>
 #include <heed/ops/products.hpp>
+#include <heed/score/inner_product.hpp>
 
 namespace heed::score {
 
 /// How well query h matches annotation h_j, by their inner product.
 ///
-///     e_j = hᵀ h_j                            Luong et al. 2015, eq. 8 · SPEC SC3
+///     e_j = hᵀ h_j                            Luong et al. 2015, section 3.1
 ///
 /// Query and annotations have the same size, Q = D. Not scaled, as in the paper. No parameters.
 struct dot {
+    using in_kernels = kernels::inner_product_score;
     static constexpr weight_kind weights = weight_kind::per_position;
 
     auto operator()(const tensor auto& query, const tensor auto& keys) const  // [B,D], [B,T,D] -> [B,T]
@@ -24,6 +26,8 @@ struct dot {
     {
         return ops::dot_all(queries, keys);
     }
+
+    auto asking(const tensor auto& query) const { return query; }
 
     static auto parameters(auto&, auto&&) { return score::dot{}; }
 };

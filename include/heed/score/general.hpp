@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include <heed/concepts.hpp>
+#include <heed/attention/concepts.hpp>
 #include <heed/ops/all_pairs.hpp>
 #include <heed/ops/products.hpp>
+#include <heed/score/inner_product.hpp>
 
 namespace heed::score {
 
 /// How well query h matches annotation h_j, by a bilinear form.
 ///
-///     e_j = hᵀ W h_j                          Luong et al. 2015, eq. 8 · SPEC SC4
+///     e_j = hᵀ W h_j                          Luong et al. 2015, section 3.1
 ///
-/// hᵀ W is computed once a step, on the query's side: T times cheaper than W h_j for every position.
+/// hᵀ W is computed once per step, on the query's side: T times cheaper than W h_j for every position.
 /// With W the identity this is `dot`. No deviation.
 template <class Matrix>
 struct general {
     Matrix W;  // [Q,D]
 
+    using in_kernels = kernels::inner_product_score;
     static constexpr weight_kind weights = weight_kind::per_position;
 
     auto project(const tensor auto& query) const  // [B,Q] -> [B,D]
@@ -38,6 +40,8 @@ struct general {
     {
         return ops::dot_all(projected, keys);
     }
+
+    auto asking(const tensor auto& query) const { return query; }
 
     static auto parameters(auto& self, auto&& visit) { return score::general{visit("W", self.W)}; }
 };

@@ -5,38 +5,110 @@
 #include <type_traits>
 #include <utility>
 
-#include <heed/concepts.hpp>
-#include <heed/memory.hpp>
+#include <heed/attention/concepts.hpp>
+#include <heed/attention/state.hpp>
+#include <heed/core/tensor.hpp>
 
-/// The hooks of a score, called whether it has them or not: by attention, and by a score that is laid over another one.
+/// Calls of a score's hooks, with a default for each hook that it lacks; for attention, and for scores that are laid
+/// over other ones.
+///
+/// A score that is laid over another one (`with_coverage{additive{…}, …}`) changes what is compared, never how: it adds
+/// something to the projected query or to the keys, and the innermost score compares. So a kernel for the innermost
+/// score serves every score that is laid over it.
 namespace heed::score::over {
 
-/// What every score that is laid over another one is as its base is: the kind of its weights, and what `prepare` makes
-/// of the annotations. `struct with_x : over::another<Base>` remains an aggregate, whose first part is the base:
-/// `with_x{base, x}`.
-template <class Base>
-struct another {
-    Base base;
-
-    another() = default;
-    another(Base one) : base(std::move(one)) {}  // not explicit: the base needs no braces around it
-
-    static constexpr weight_kind weights = Base::weights;
-
-    std::size_t groups() const requires requires { base.groups(); }
-    {
-        return base.groups();
-    }
-
-    auto prepare(const tensor auto& annotations) const requires requires { base.prepare(annotations); }
-    {
-        return base.prepare(annotations);
-    }
+/// Is this score laid over another one, its `base`? It declares `using laid_over = …`, as over::another does.
+template <class Score>
+concept laid_over = requires
+{
+    typename Score::laid_over;
 };
 
-/// Does `advance` of this score read the context that its weights led to? A score with an `advance` is taken to read it
-/// unless it says `static constexpr bool reads_context = false;`. One that is laid over another score and only hands
-/// the context on says what that score says: `reads_context = over::reads_context<Base>()`.
+/// The innermost score: the one that compares.
+template <class Score>
+const auto& innermost(const Score& score)
+{
+    if constexpr (laid_over<Score>) {
+        return over::innermost(score.base);
+    } else {
+        return score;
+    }
+}
+
+/// Has a score that is laid over another one no state of its own?
+template <class Score>
+concept hands_on = requires
+{
+    requires Score::hands_past_on;
+};
+
+/// The state of the base. A score without a state of its own passes on its base's.
+template <class Score>
+const auto& past_of_base(const Score&, const auto& past)
+{
+    if constexpr (hands_on<Score>) {
+        return past;
+    } else {
+        return past.base;
+    }
+}
+
+/// The state of the innermost score.
+template <class Score>
+const auto& innermost_past(const Score& score, const auto& past)
+{
+    if constexpr (laid_over<Score>) {
+        return over::innermost_past(score.base, over::past_of_base(score, past));
+    } else {
+        return past;
+    }
+}
+
+/// The projected query with what each score on the way adds to it: [B,A].
+template <class Score>
+auto query(const Score& score, const auto& projected, const auto& past)
+{
+    if constexpr (!laid_over<Score>) {
+        return projected;
+    } else if constexpr (requires { score.query(projected, past); }) {
+        return over::query(score.base, score.query(projected, past), over::past_of_base(score, past));
+    } else {
+        return over::query(score.base, projected, over::past_of_base(score, past));
+    }
+}
+
+/// The keys with what each score on the way adds to them: [B,T,A].
+template <class Score>
+auto keys(const Score& score, const auto& plain_keys, const auto& past)
+{
+    if constexpr (!laid_over<Score>) {
+        return plain_keys;
+    } else if constexpr (requires { score.keys(plain_keys, past); }) {
+        return over::keys(score.base, score.keys(plain_keys, past), over::past_of_base(score, past));
+    } else {
+        return over::keys(score.base, plain_keys, over::past_of_base(score, past));
+    }
+}
+
+/// Does any score on the way add something to the keys?
+template <class Score, class Keys, class Past>
+consteval bool changes_keys()
+{
+    if constexpr (!laid_over<Score>) {
+        return false;
+    } else if constexpr (requires(const Score& score, const Keys& k, const Past& past) { score.keys(k, past); }) {
+        return true;
+    } else {
+        using base = std::remove_cvref_t<decltype(std::declval<const Score&>().base)>;
+        using past_of = std::remove_cvref_t<decltype(over::past_of_base(std::declval<const Score&>(),
+                                                                        std::declval<const Past&>()))>;
+        return over::changes_keys<base, Keys, past_of>();
+    }
+}
+
+/// Does `advance` of this score read the context that its weights produced? A score with an `advance` is assumed to
+/// read it unless it declares `static constexpr bool reads_context = false;`. A score that is laid over another one and
+/// only passes the context on declares `reads_context = over::reads_context<Base>()`.
 template <class Score>
 consteval bool reads_context()
 {
@@ -47,8 +119,8 @@ consteval bool reads_context()
     }
 }
 
-/// Does this score, or one that it is laid over, read the embedding of the previous target word? Then it says `static
-/// constexpr bool reads_word = true;`, and is asked with a state_and_word.
+/// Does this score, or one that it is laid over, read the embedding of the previous target word? Such a score declares
+/// `static constexpr bool reads_word = true;`, and its query is a state_and_word.
 template <class Score>
 consteval bool reads_word()
 {
@@ -61,52 +133,70 @@ consteval bool reads_word()
     }
 }
 
-/// e = score(query, keys), with the state if it has one.
-template <class Base>
-auto match(const Base& base, const auto& projected, const auto& keys, const auto& past)
+/// e = score(query, keys) of an innermost score, with its state if it has one.
+template <class Score>
+auto compare(const Score& score, const auto& query, const auto& keys, const auto& past)
 {
-    if constexpr (requires { base.match(projected, keys, past); }) {
-        return base.match(projected, keys, past);
-    } else if constexpr (requires { base.match(projected, keys); }) {
-        return base.match(projected, keys);
+    if constexpr (requires { score.match(query, keys, past); }) {
+        return score.match(query, keys, past);
+    } else if constexpr (requires { score.match(query, keys); }) {
+        return score.match(query, keys);
     } else {
-        return base(projected, keys);
+        return score(query, keys);
     }
 }
 
-/// What a score remembers before the first query.
-template <class Base>
-auto start(const Base& base, const auto& memory)
+/// e = score(query, keys) of any score: the additions on the way, then the innermost score.
+template <class Score>
+auto match(const Score& score, const auto& projected, const auto& plain_keys, const auto& past)
 {
-    if constexpr (requires { base.start(memory); }) {
-        return base.start(memory);
+    return over::compare(over::innermost(score), over::query(score, projected, past),
+                         over::keys(score, plain_keys, past), over::innermost_past(score, past));
+}
+
+/// The state before the first query.
+template <class Score>
+auto start(const Score& score, const auto& memory)
+{
+    if constexpr (requires { score.start(memory); }) {
+        return score.start(memory);
     } else {
         return no_past{};
     }
 }
 
-/// The state, brought up to date with what only this query tells: the word that was emitted.
-template <class Base>
-auto recall(const Base& base, const auto& past, const auto& at)
+/// The state, updated with what only the new query tells: the word that was emitted.
+template <class Score>
+auto recall(const Score& score, const auto& past, const auto& at)
 {
-    if constexpr (requires { base.recall(past, at); }) {
-        return base.recall(past, at);
+    if constexpr (requires { score.recall(past, at); }) {
+        return score.recall(past, at);
     } else {
         return past;
     }
 }
 
-/// The state after the weights, and the context, are known.
-/// A score whose `advance` takes it as `auto&&` may move what stays as it is instead of copying it.
-template <class Base, class Past>
-auto advance(const Base& base, Past&& past, const tensor auto& weights, const tensor auto& context, const auto& at)
+/// The state after a step, given its weights and its context.
+template <class Score, class Past>
+auto advance(const Score& score, Past&& past, const tensor auto& weights, const tensor auto& context, const auto& at)
 {
-    if constexpr (requires { base.advance(std::forward<Past>(past), weights, context, at); }) {
-        return base.advance(std::forward<Past>(past), weights, context, at);
-    } else if constexpr (requires { base.advance(std::forward<Past>(past), weights, at); }) {
-        return base.advance(std::forward<Past>(past), weights, at);
+    if constexpr (requires { score.advance(std::forward<Past>(past), weights, context, at); }) {
+        return score.advance(std::forward<Past>(past), weights, context, at);
+    } else if constexpr (requires { score.advance(std::forward<Past>(past), weights, at); }) {
+        return score.advance(std::forward<Past>(past), weights, at);
     } else {
         return std::remove_cvref_t<Past>(std::forward<Past>(past));
+    }
+}
+
+/// Does the state of this score change with the weights of a step?
+template <class Score>
+consteval bool advances()
+{
+    if constexpr (laid_over<Score> && hands_on<Score>) {
+        return over::advances<typename Score::laid_over>();
+    } else {
+        return detail::has_advance<Score> || std::is_final_v<Score>;
     }
 }
 

@@ -4,22 +4,22 @@
 #include <cstddef>
 #include <string>
 
-#include <heed/concepts.hpp>
+#include <heed/attention/concepts.hpp>
 #include <heed/core/family.hpp>
 #include <heed/ops/parts.hpp>
 #include <heed/ops/products.hpp>
 
 namespace heed::score {
 
-/// Where to look, told by the query alone: the annotations are not read.
+/// The query alone says where to look: the annotations are not read.
 ///
-///     e = W h,  a = softmax(e)                Luong et al. 2015, eq. 8 ("location") · SPEC SC6
+///     e = W h,  a = softmax(e)                Luong et al. 2015, eq. 8 ("location")
 ///
 /// W has one column for each position up to the longest sentence, S_max; a sentence of T positions uses the first T.
-/// The keys are the numbers of the positions, so that within a window each position still gets its own score.
+/// The keys are position numbers, so that each position keeps its own score inside a window.
 ///
-/// Deviation: the paper ignores the words of a longer sentence that lie behind S_max; here such a sentence is an error
-/// (SPEC §15, item 5), and who wants them ignored cuts the annotations.
+/// Deviation: the paper ignores the words beyond S_max; here a longer sentence is an error (docs/decisions.md). To
+/// ignore these words, cut the annotations.
 template <class Matrix>
 struct location {
     Matrix W;  // [Q,S_max]

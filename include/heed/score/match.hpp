@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include <heed/concepts.hpp>
+#include <heed/attention/concepts.hpp>
 #include <heed/ops/similarity.hpp>
 
 namespace heed::score {
 
-/// How near query q is to annotation h_j.
+/// How close query q is to annotation h_j.
 ///
-///     e_j = 1 / (1 + |q - h_j|)               Yin et al. 2016 (ABCNN), section 4 · SPEC SC12
+///     e_j = 1 / (1 + |q - h_j|)               Yin et al. 2016 (ABCNN), section 4
 ///
 /// The distance is Euclidean, the score lies within (0, 1]. Query and annotations have the same size, Q = D. At q = h_j
 /// the distance has a kink, and the gradient is 0. ABCNN uses the matrix A of all pairs of two sentences and no

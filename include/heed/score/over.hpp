@@ -1,50 +1,179 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <cstddef>
 #include <type_traits>
+#include <utility>
 
-#include <heed/concepts.hpp>
+#include <heed/attention/concepts.hpp>
+#include <heed/attention/query.hpp>
+#include <heed/attention/state.hpp>
 #include <heed/core/family.hpp>
-#include <heed/memory.hpp>
 #include <heed/ops/elementwise.hpp>
-#include <heed/ops/shape.hpp>
+#include <heed/ops/masks.hpp>
+#include <heed/ops/sums.hpp>
 #include <heed/score/hooks.hpp>
-#include <heed/score/with_word.hpp>
 
 namespace heed::score {
 
-/// What a score remembers that reads k numbers about each position.
-template <class Features, class Inner = no_past>
-struct features_past {
+/// The state of a score that keeps k numbers per position.
+template <class Features>
+struct position_features {
     Features features;  // [B,T,k]
-    Inner base;
 
     auto map(auto&& f, const auto&... others) const
     {
-        return score::features_past{f(features, others.features...), base.map(f, others.base...)};
+        return score::position_features{f(features, others.features...)};
     }
 };
-template <class Features, class Inner>
-features_past(Features, Inner) -> features_past<Features, Inner>;
+template <class Features>
+position_features(Features) -> position_features<Features>;
 
 }  // namespace heed::score
 
-/// What a score that is laid over another one asks of it, whether the one below has that hook or not. A score over
-/// another one keeps the lower one's state beside its own: so they can be laid over each other in any order.
+/// Common parts of scores that are laid over another one. Such a score keeps its base's state beside its own, so
+/// that scores can be laid over each other in any order.
 namespace heed::score::over {
 
-/// The query as the base takes it: of a query of several parts, the decoder's state if that is all the base knows.
-template <class Base, class Query>
-auto project(const Base& base, const Query& query)
+/// The state of a score that is laid over another one: the members of Own, and the base's state.
+template <class Own, class Inner>
+struct past : Own {
+    [[no_unique_address]] Inner base;
+
+    past() = default;
+    past(Own mine, Inner inner) : Own(std::move(mine)), base(std::move(inner)) {}
+
+    const Own& own() const { return *this; }
+
+    /// The same with f applied to every tensor (and to the matching ones of `others`).
+    auto map(auto&& f, const auto&... others) const
+    {
+        auto own = Own::map(f, others...);
+        auto inner = base.map(f, others.base...);
+        return over::past<decltype(own), decltype(inner)>(std::move(own), std::move(inner));
+    }
+};
+
+/// The query as a score takes it: if the query has several parts and the score takes one tensor, the decoder's state.
+template <class Score, class Query>
+auto project(const Score& score, const Query& query)
 {
-    if constexpr (requires { base.project(query); }) {
-        return base.project(query);
+    if constexpr (requires { score.project(query); }) {
+        return score.project(query);
     } else if constexpr (requires { query.state; }) {
-        return over::project(base, query.state);
+        return over::project(score, query.state);
     } else {
         return query;
     }
 }
+
+/// Does a score that is laid over another one have a state of its own?
+struct own_memory {};
+struct base_remembers {};
+
+/// Base class of scores that are laid over another one: `struct with_x : over::another<with_x<Base, …>, Base>` remains
+/// an aggregate whose first member is the base, `with_x{base, x}`. It may have, each for tensors of any family:
+///
+///     keys(keys, past)                       the keys [B,T,A] with what this score adds to them
+///     query(projected, past)                 the projected query [B,A] with what this score adds to it
+///     begin(memory)                          its own state before the first query, a struct with `map`
+///     arrive(past, at)                       its state once the query and its word have arrived
+///     after(past, weights, context, at)      its state after a step
+///
+/// A score without a state of its own is an over::another<Self, Base, over::base_remembers>, without the last three.
+/// Everything else is the base's: the kind of weights, what is prepared, how a query is projected and compared.
+template <class Self, class Base, class Memory = over::own_memory>
+struct another {
+    Base base;
+
+    another() = default;
+    another(Base one) : base(std::move(one)) {}  // not explicit, so that the base needs no braces
+
+    using laid_over = Base;
+    static constexpr bool hands_past_on = std::is_same_v<Memory, over::base_remembers>;
+    static constexpr weight_kind weights = Base::weights;
+    static constexpr bool reads_context = over::reads_context<Base>();
+
+    std::size_t groups() const requires requires { base.groups(); }
+    {
+        return base.groups();
+    }
+
+    auto prepare(const tensor auto& annotations) const requires requires { base.prepare(annotations); }
+    {
+        return base.prepare(annotations);
+    }
+
+    auto project(const auto& query) const { return over::project(base, query); }
+
+    auto start(const auto& memory) const
+    {
+        if constexpr (hands_past_on) {
+            return over::start(base, memory);
+        } else {
+            return beside_base(self().begin(memory), memory);
+        }
+    }
+
+    auto recall(const auto& now, const auto& at) const
+    {
+        if constexpr (hands_past_on) {
+            return over::recall(base, now, at);
+        } else {
+            auto inner = over::recall(base, now.base, at);
+            if constexpr (requires { self().arrive(now, at); }) {
+                return joined(self().arrive(now, at), std::move(inner));
+            } else {
+                return joined(now.own(), std::move(inner));
+            }
+        }
+    }
+
+    template <class Past>
+    auto advance(Past&& now, const tensor auto& seen, const tensor auto& context, const auto& at) const
+    {
+        if constexpr (hands_past_on) {
+            return over::advance(base, std::forward<Past>(now), seen, context, at);
+        } else {
+            auto inner = over::advance(base, now.base, seen, context, at);
+            return joined(self().after(std::forward<Past>(now), seen, context, at), std::move(inner));
+        }
+    }
+
+    auto match(const tensor auto& projected, const tensor auto& plain_keys, const auto& now) const
+    {
+        return over::match(self(), projected, plain_keys, now);
+    }
+    auto match(const tensor auto& projected, const tensor auto& plain_keys) const requires(hands_past_on)
+    {
+        return over::match(self(), projected, plain_keys, no_past{});
+    }
+
+    auto operator()(const auto& query, const tensor auto& plain_keys, const auto& now) const
+    {
+        return match(self().project(query), plain_keys, now);
+    }
+    auto operator()(const auto& query, const tensor auto& plain_keys) const requires(hands_past_on)
+    {
+        return match(self().project(query), plain_keys);
+    }
+
+protected:
+    const Self& self() const { return static_cast<const Self&>(*this); }
+
+    /// This score's own state, with the base's state before the first query.
+    template <class Own>
+    auto beside_base(Own own, const auto& memory) const
+    {
+        return joined(std::move(own), over::start(base, memory));
+    }
+
+    template <class Own, class Inner>
+    static over::past<Own, Inner> joined(Own own, Inner inner)
+    {
+        return {std::move(own), std::move(inner)};
+    }
+};
 
 /// The decoder's state [B,Q] of a query, which may have further parts.
 template <class Query>
@@ -60,15 +189,26 @@ const auto& state_of(const Query& query)
     }
 }
 
-/// Has this query only Y y, and the embedding y no longer?
+/// Does this query hold the product Y y instead of the embedding y?
 template <class Query>
 inline constexpr bool word_is_projected = false;
 template <class State, class Word>
 inline constexpr bool word_is_projected<state_and_projected_word<State, Word>> = true;
-template <class Query>
-inline constexpr bool word_is_projected<const Query&> = word_is_projected<Query>;
 
-/// One number a position: weights [B,T] as they are, of [B,T,N] the mean over the last axis.
+/// The word of the query, for a score that reads it: an embedding [B,E].
+template <class Query>
+const auto& word_of(const Query& query)
+{
+    static_assert(
+        requires { query.word; }, "heed: this score reads the word that was emitted last (`reads_word`): ask with "
+                                  "heed::state_and_word{state, word}");
+    static_assert(!word_is_projected<Query>,
+                  "heed: this score reads the embedding of the word that was emitted last (`reads_word`), and a "
+                  "state_and_projected_word has only Y y: ask with heed::state_and_word{state, word}");
+    return query.word;
+}
+
+/// One number per position: weights [B,T] unchanged, the mean of [B,T,N] over the last axis.
 template <tensor Weights>
 auto per_position(const Weights& weights)
 {
@@ -80,7 +220,7 @@ auto per_position(const Weights& weights)
     }
 }
 
-/// x [B,T] or [B,T,N] with zeros wherever a memory has nothing to attend to.
+/// x [B,T] or [B,T,N] with zeros wherever the memory has nothing to attend to.
 auto cleared(const tensor auto& x, const auto& memory)
 {
     if constexpr (std::is_same_v<std::remove_cvref_t<decltype(memory.mask)>, no_mask>) {
@@ -90,8 +230,8 @@ auto cleared(const tensor auto& x, const auto& memory)
     }
 }
 
-/// The first of these that is taped; the first if none is. What a state is made beside, so that its type stays the same
-/// from step to step.
+/// The first of these that is taped, or the first one if none is. A state is created in its family, so that the state's
+/// type stays the same from step to step.
 template <tensor First, tensor... Rest>
 const auto& taped_among(const First& first, const Rest&... rest)
 {

@@ -3,27 +3,29 @@
 
 #include <cmath>
 
-#include <heed/concepts.hpp>
+#include <heed/attention/concepts.hpp>
 #include <heed/ops/all_pairs.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/products.hpp>
+#include <heed/score/inner_product.hpp>
 
 namespace heed::score {
 
-/// How well query q matches key k_j, by their inner product, kept at the size of one number.
+/// How well query q matches key k_j, by their inner product, scaled so that it does not grow with their width.
 ///
-///     e_j = qᵀ k_j / √d                       Vaswani et al. 2017, eq. 1 · SPEC SC9
+///     e_j = qᵀ k_j / √d                       Vaswani et al. 2017, eq. 1
 ///
-/// d is the width of the query and the keys, Q = D. The query is scaled, once a step, not the scores. `scale` takes the
-/// place of 1/√d where it is not 0. No parameters.
+/// d is the width of the query and the keys, Q = D. The query is scaled once per step, not the scores. A `scale` other
+/// than 0 replaces 1/√d. No parameters.
 struct scaled_dot {
     double scale = 0;  // 0: 1/√d
 
+    using in_kernels = kernels::inner_product_score;
     static constexpr weight_kind weights = weight_kind::per_position;
 
     auto operator()(const tensor auto& query, const tensor auto& keys) const  // [B,D], [B,T,D] -> [B,T]
     {
-        return ops::dot_each(ops::scale(query, factor(shape_of(query)[1])), keys);
+        return ops::dot_each(asking(query), keys);
     }
 
     auto match_all(const tensor auto& queries, const tensor auto& keys) const  // [B,S,D], [B,T,D] -> [B·S,T]
@@ -31,9 +33,11 @@ struct scaled_dot {
         return ops::dot_all(ops::scale(queries, factor(shape_of(queries)[2])), keys);
     }
 
+    auto asking(const tensor auto& query) const { return ops::scale(query, factor(shape_of(query)[1])); }
+
     static auto parameters(auto& self, auto&&) { return score::scaled_dot{self.scale}; }
 
-    /// What the query is multiplied with.
+    /// The factor by which the query is multiplied.
     double factor(std::size_t d) const { return scale != 0 || d == 0 ? scale : 1 / std::sqrt(static_cast<double>(d)); }
 };
 

@@ -4,95 +4,77 @@
 #include <utility>
 
 #include <heed/nn/gated_coverage.hpp>
-#include <heed/ops/recurrent.hpp>
+#include <heed/ops/products.hpp>
 #include <heed/score/over.hpp>
 
 namespace heed::score {
 
-/// What gated coverage remembers.
-template <class Coverage, class Inputs, class Inner = no_past>
+/// The state of gated coverage.
+template <class Coverage, class Inputs>
 struct gated_coverage_past {
     Coverage coverage;  // [B,T,N] C_{t−1}
     Inputs inputs;      // [B,T,3N] what the annotations contribute, the same at every step
-    Inner base;
 
     auto map(auto&& f, const auto&... others) const
     {
-        return score::gated_coverage_past{f(coverage, others.coverage...), f(inputs, others.inputs...),
-                                          base.map(f, others.base...)};
+        return score::gated_coverage_past{f(coverage, others.coverage...), f(inputs, others.inputs...)};
     }
 };
-template <class Coverage, class Inputs, class Inner>
-gated_coverage_past(Coverage, Inputs, Inner) -> gated_coverage_past<Coverage, Inputs, Inner>;
+template <class Coverage, class Inputs>
+gated_coverage_past(Coverage, Inputs) -> gated_coverage_past<Coverage, Inputs>;
 
-/// A score that also reads how far each source word has been translated: a vector that a gated recurrent unit keeps
-/// from the weights, the annotations and the queries (coverage based on a neural network).
+/// A score that also reads how far each source word has been translated: a vector that a gated recurrent unit updates
+/// from the weights, the annotations and the queries (neural network based coverage).
 ///
 ///     e_{t,j} = vᵀ tanh(W s_t + U h_j + V C_{t−1,j})
 ///     C_{t,j} = f(C_{t−1,j}, α_{t,j}, h_j, s_t),  C_{0,j} = 0            Tu et al. 2016, §3.1.2
 ///
-/// f is nn::gated_coverage, see there for its equations. V C joins the keys of any base score: of `additive` it enters
-/// the tanh, as printed; of `general` it is added to h_j. h_j are the memory's values; s_t is the query, or its `state`
-/// where it has further parts. (The paper calls that state t_{i−1}, the decoder's before the word of step i.)
+/// f is nn::gated_coverage; its equations are there. V C is added to the keys of any base score: in `additive` it
+/// enters the tanh, as printed; in `general` it is added to h_j. h_j are the memory's values; s_t is the query, or its
+/// `state` if it has further parts. (The paper calls it t_{i−1}, the decoder's state before the word of step i.)
 ///
 /// The accumulated coverage of the same paper, one number for each position, is `with_fertility`. `with_coverage` is
-/// the unit of Mi et al. 2016, which reads the emitted word instead of h_j and s_t. C_0 = 0 is from the authors' code;
-/// `start_from` takes another one:
+/// the unit of Mi et al. 2016, which reads the emitted word instead of h_j and s_t. C_0 = 0 is from the authors' code
+/// (docs/decisions.md); `start_from` takes another one:
 ///
 ///     auto state = attend.start(memory, attend.score.start_from(memory, first));    // first [B,T,N]
 ///
-/// Ours: with a weight for each dimension, α_{t,j} is their mean.
+/// Ours: with weights per dimension, α_{t,j} is their mean.
 template <class Base, class Matrix, class Cell>
-struct with_gated_coverage : over::another<Base> {
-    using over::another<Base>::base;
+struct with_gated_coverage : over::another<with_gated_coverage<Base, Matrix, Cell>, Base> {
+    using over::another<with_gated_coverage<Base, Matrix, Cell>, Base>::base;
     Matrix V;   // [N,A]
     Cell cell;  // nn::gated_coverage
 
-    static constexpr bool reads_context = over::reads_context<Base>();
-
-    auto project(const auto& query) const { return over::project(base, query); }
-
-    auto start(const auto& memory) const
+    auto begin(const auto& memory) const
     {
         const shape_of_rank<3> shape{memory.batch(), memory.positions(), cell.size()};
-        return started(memory, constant_like(over::taped_among(memory.keys, memory.values, V), shape, 0.0));
+        return first(memory, constant_like(over::taped_among(memory.keys, memory.values, V), shape, 0.0));
     }
 
-    /// The past before the first step with coverage C_0 [B,T,N]. Where the memory has nothing to attend to, C_0 is
+    /// The state before the first step, with coverage C_0 [B,T,N]. Where the memory has nothing to attend to, C_0 is
     /// cleared.
     auto start_from(const auto& memory, const tensor auto& coverage) const
     {
         require_shape("with_gated_coverage::start_from", "the coverage", shape_of(coverage),
                       shape_of_rank<3>{memory.batch(), memory.positions(), cell.size()},
                       "one vector for each source position");
-        return started(memory, over::cleared(coverage, memory));
+        return this->beside_base(first(memory, over::cleared(coverage, memory)), memory);
     }
 
-    auto recall(const auto& past, const auto& at) const
+    auto keys(const tensor auto& plain_keys, const auto& past) const  // k + V C
     {
         static_assert(plain_tensor<Matrix> || !plain_tensor<decltype(past.inputs)>,
                       "heed: this state was made by the plain score::with_gated_coverage, so the unit's W would get no "
                       "gradient: make the state with the lifted mechanism, lifted.start(memory)");
-        return score::gated_coverage_past{past.coverage, past.inputs, over::recall(base, past.base, at)};
+        return ops::linear_onto(plain_keys, past.coverage, V);
     }
 
-    auto match(const tensor auto& projected, const tensor auto& keys, const auto& past) const
-    {
-        return over::match(base, projected, ops::linear_onto(keys, past.coverage, V), past.base);
-    }
-
-    template <class Past>
-    auto advance(Past&& past, const tensor auto& weights_now, const tensor auto& context, const auto& at) const
+    auto after(auto&& past, const tensor auto& seen, const tensor auto&, const auto& at) const
     {
         const auto& query = at.query();
-        auto next = cell.step(past.inputs, over::state_of(query), over::per_position(weights_now), past.coverage);
-        return score::gated_coverage_past{std::move(next), std::forward<Past>(past).inputs,
-                                          over::advance(base, std::forward<Past>(past).base, weights_now, context, at)};
-    }
-
-    auto operator()(const auto& query, const tensor auto& keys, const auto& past) const
-    {
-        return match(project(query), keys, past);
+        auto next = cell.step(past.inputs, over::state_of(query), over::per_position(seen), past.coverage);
+        return score::gated_coverage_past{std::move(next), std::forward<decltype(past)>(past).inputs};
     }
 
     static auto parameters(auto& self, auto&& visit)
@@ -101,11 +83,11 @@ struct with_gated_coverage : over::another<Base> {
     }
 
 private:
-    auto started(const auto& memory, const tensor auto& coverage) const
+    auto first(const auto& memory, const tensor auto& coverage) const
     {
         const auto& beside = over::taped_among(memory.keys, memory.values, V, coverage);
         return score::gated_coverage_past{same_family(beside, coverage),
-                                          same_family(beside, cell.project(memory.values)), over::start(base, memory)};
+                                          same_family(beside, cell.project(memory.values))};
     }
 };
 

@@ -6,39 +6,35 @@
 #include <type_traits>
 #include <utility>
 
-#include <heed/ops/coverage.hpp>
-#include <heed/ops/recurrent.hpp>
+#include <heed/ops/products.hpp>
+#include <heed/ops/windows.hpp>
 #include <heed/score/over.hpp>
 
 namespace heed::score {
 
-/// Of which past weights `with_neighbours` reads.
+/// Which past weights `with_neighbours` reads.
 struct last_weights {};  // α_{t−1}
 struct all_weights {};   // Σ_{i<t} α_i
 
 /// A score that also reads the past weights of position j and of its k neighbours on either side.
 ///
-///     e_{t,j} = vᵀ tanh(W s_t + U h_j + M ξ_{t,j})              Cohn et al. 2016 [lit] · SPEC R2
+///     e_{t,j} = vᵀ tanh(W s_t + U h_j + M ξ_{t,j})              Cohn et al. 2016
 ///     ξ_{t,j} = [α_{t−1,j−k} … α_{t−1,j+k}]                     last_weights: the Markov condition
 ///     ξ_{t,j} = [Σ_{i<t} α_{i,j−k} … Σ_{i<t} α_{i,j+k}]         all_weights: local fertility
 ///
 ///     score::with_neighbours{score::with_neighbours{base, M, score::last_weights{}}, M_f, score::all_weights{}}
 ///
-/// M ξ joins the keys of any base score: inside the tanh, as in Cohn's paper; Sankaran et al. 2016, §5, say "extra
-/// components to the pre-normalized attention". Weights before the first step and beyond the sentence are 0.
-/// The paper's global fertility and its bilingual symmetry are terms of a loss, not of a score.
-/// No other deviation. Ours: with a weight for each dimension, α is their mean.
+/// M ξ is added to the keys of any base score: inside the tanh, as in Cohn's paper; Sankaran et al. 2016, §5, say
+/// "extra components to the pre-normalized attention". Weights before the first step and beyond the sentence are 0. The
+/// paper's global fertility and its bilingual symmetry are terms of a loss, not of a score, and are not here. No other
+/// deviation. Ours: with weights per dimension, α is their mean.
 template <class Base, class Matrix, class Which = last_weights>
-struct with_neighbours : over::another<Base> {
-    using over::another<Base>::base;
+struct with_neighbours : over::another<with_neighbours<Base, Matrix, Which>, Base> {
+    using over::another<with_neighbours<Base, Matrix, Which>, Base>::base;
     Matrix M;  // [2k+1,A]
     [[no_unique_address]] Which which{};
 
-    static constexpr bool reads_context = over::reads_context<Base>();
-
-    auto project(const auto& query) const { return over::project(base, query); }
-
-    auto start(const auto& memory) const
+    auto begin(const auto& memory) const
     {
         const std::size_t rows = shape_of(M)[0];
         if (rows % 2 == 0) {
@@ -47,34 +43,22 @@ struct with_neighbours : over::another<Base> {
                 ", but must have an odd number of rows, 2k + 1: a position and k neighbours on each side");
         }
         const shape_of_rank<3> shape{memory.batch(), memory.positions(), rows};
-        return score::features_past{constant_like(over::taped_among(memory.keys, M), shape, 0.0),
-                                    over::start(base, memory)};
+        return score::position_features{constant_like(over::taped_among(memory.keys, M), shape, 0.0)};
     }
 
-    auto recall(const auto& past, const auto& at) const
+    auto keys(const tensor auto& plain_keys, const auto& past) const  // k + M ξ
     {
-        return score::features_past{past.features, over::recall(base, past.base, at)};
+        return ops::linear_onto(plain_keys, past.features, M);
     }
 
-    auto match(const tensor auto& projected, const tensor auto& keys, const auto& past) const
+    auto after(const auto& past, const tensor auto& seen, const tensor auto&, const auto&) const
     {
-        return over::match(base, projected, ops::linear_onto(keys, past.features, M), past.base);
-    }
-
-    auto advance(const auto& past, const tensor auto& weights_now, const tensor auto& context, const auto& at) const
-    {
-        auto now = ops::neighbourhood(over::per_position(weights_now), shape_of(M)[0] / 2);
-        auto inner = over::advance(base, past.base, weights_now, context, at);
+        auto now = ops::neighbourhood(over::per_position(seen), shape_of(M)[0] / 2);
         if constexpr (std::is_same_v<Which, all_weights>) {
-            return score::features_past{ops::add(past.features, now), std::move(inner)};
+            return score::position_features{ops::add(past.features, now)};
         } else {
-            return score::features_past{std::move(now), std::move(inner)};
+            return score::position_features{std::move(now)};
         }
-    }
-
-    auto operator()(const auto& query, const tensor auto& keys, const auto& past) const
-    {
-        return match(project(query), keys, past);
     }
 
     static auto parameters(auto& self, auto&& visit)

@@ -5,47 +5,16 @@
 #include <type_traits>
 #include <utility>
 
-#include <heed/concepts.hpp>
+#include <heed/attention/query.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/products.hpp>
-#include <heed/ops/shape.hpp>
-#include <heed/score/hooks.hpp>
+#include <heed/score/over.hpp>
 
 namespace heed {
 
-/// A query of two parts: the decoder's state s [B,Q] and the embedding y of the previous target word [B,E].
-template <class State, class Word>
-struct state_and_word {
-    State state;
-    Word word;
-
-    /// Of queries for all steps, [B,S,.] each: the one of step s.
-    auto step(std::size_t s) const
-    {
-        return heed::state_and_word{detail::part_of_step(state, s), detail::part_of_step(word, s)};
-    }
-};
-template <class State, class Word>
-state_and_word(State, Word) -> state_and_word<State, Word>;
-
-/// The same with Y y [B,A] already computed, see score::with_word::project_words.
-template <class State, class Word>
-struct state_and_projected_word {
-    State state;
-    Word word;
-
-    /// Of queries for all steps, [B,S,.] each: the one of step s.
-    auto step(std::size_t s) const
-    {
-        return heed::state_and_projected_word{detail::part_of_step(state, s), detail::part_of_step(word, s)};
-    }
-};
-template <class State, class Word>
-state_and_projected_word(State, Word) -> state_and_projected_word<State, Word>;
-
 namespace detail {
 
-/// Does this score, or one that it is laid over, add the target word to the query by itself?
+/// Does this score, or one that it is laid over, add the target word to the query itself?
 template <class Score>
 consteval bool adds_word()
 {
@@ -62,24 +31,23 @@ consteval bool adds_word()
 
 namespace score {
 
-/// A score that also reads the previous target word y: its embedding joins the projected query of any base score.
+/// A score that also reads the previous target word: its embedding y is added to the projected query of any base score.
 ///
-///     e_j = vᵀ tanh(W s + U h_j + Y y)        over `additive`: AttY, Choi et al. 2018, eq. 6 · SPEC SC7
-///     e_j^d = V_dᵀ tanh(W s + U h_j + Y y)    over `additive_per_dimension`: AttY2D, eq. 7 · SPEC SC8
+///     e_j = vᵀ tanh(W s + U h_j + Y y)        over `additive`: AttY, Choi et al. 2018, eq. 6
+///     e_j^d = V_dᵀ tanh(W s + U h_j + Y y)    over `additive_per_dimension`: AttY2D, eq. 7
 ///
-/// Y y is added to what the base makes of the query: over `general`, (W s + Y y)ᵀ h_j. A base that takes the query as
-/// it is (`dot`, `scaled_dot`, `cosine`, `match`) gets s + Y y, with Y [E,D]. Over a base that adds a word by itself
-/// (`conv_s2s`, `with_word`) it adds a second one: ask with state_and_word{state_and_word{s, word of the base}, y}.
+/// Over `general`, for example, e_j = (W s + Y y)ᵀ h_j. A base that does not project the query (`dot`, `scaled_dot`,
+/// `cosine`, `match`) gets s + Y y, with Y [E,D]. Over a base that adds a word itself (`conv_s2s`, `with_word`) it adds
+/// a second one: ask with state_and_word{state_and_word{s, word of the base}, y}.
 ///
 /// In training all target words are known: `project_words` computes Y y for every step in one product.
 /// No deviation.
 template <class Base, class Matrix>
-struct with_word : over::another<Base> {
-    using over::another<Base>::base;
+struct with_word : over::another<with_word<Base, Matrix>, Base, over::base_remembers> {
+    using over::another<with_word<Base, Matrix>, Base, over::base_remembers>::base;
     Matrix Y;  // [E,A]
 
     static constexpr bool adds_word = true;
-    static constexpr bool reads_context = over::reads_context<Base>();
 
     auto project_words(const tensor auto& words) const  // [...,E] -> [...,A]
     {
@@ -106,49 +74,6 @@ struct with_word : over::another<Base> {
             "heed: score::with_word asks with two tensors: give state_and_word{s, y}, the decoder's state [B,Q] and "
             "the embedding of the previous target word [B,E] (or state_and_projected_word{s, project_words(y)})");
         return query;
-    }
-
-    auto match(const tensor auto& projected, const tensor auto& keys) const
-    {
-        if constexpr (requires { base.match(projected, keys); }) {
-            return base.match(projected, keys);
-        } else {
-            return base(projected, keys);
-        }
-    }
-
-    auto operator()(const auto& query, const tensor auto& keys) const { return match(project(query), keys); }
-
-    // The state of the base, if it has one.
-    auto start(const auto& memory) const requires requires { base.start(memory); }
-    {
-        return base.start(memory);
-    }
-    auto match(const tensor auto& projected, const tensor auto& keys, const auto& past) const requires requires
-    {
-        base.match(projected, keys, past);
-    }
-    {
-        return base.match(projected, keys, past);
-    }
-    auto recall(const auto& past, const auto& at) const requires requires { base.recall(past, at); }
-    {
-        return base.recall(past, at);
-    }
-    auto advance(const auto& past, const tensor auto& seen, const auto& at) const requires requires
-    {
-        base.advance(past, seen, at);
-    }
-    {
-        return base.advance(past, seen, at);
-    }
-    auto advance(const auto& past, const tensor auto& seen, const tensor auto& context,
-                 const auto& at) const requires requires
-    {
-        base.advance(past, seen, context, at);
-    }
-    {
-        return base.advance(past, seen, context, at);
     }
 
     static auto parameters(auto& self, auto&& visit)

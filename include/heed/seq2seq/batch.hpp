@@ -13,19 +13,19 @@
 #include <heed/core/errors.hpp>
 #include <heed/core/mask.hpp>
 #include <heed/core/random.hpp>
-#include <heed/ops/training.hpp>
+#include <heed/ops/losses.hpp>
 
-/// Sentences of different lengths, put together so that a model can work on many at once.
+/// Batches: sentences of different lengths, padded so that a model can work on many at once.
 namespace heed::seq2seq {
 
 using id_sentence = std::vector<std::uint32_t>;
 
-/// The words with which every target sentence begins and ends, and what stands in the padding (it is never looked at).
+/// The words that begin and end every target sentence, and the one that fills the padding (it is never attended to).
 struct special_ids {
     std::uint32_t padding = 0, begin = 2, end = 3;
 };
 
-/// Source sentences side by side: [T,B] with the number of real words of each.
+/// Source sentences side by side: [T,B], with the number of real words in each.
 struct source_batch {
     word_ids words;
     lengths real;
@@ -37,9 +37,9 @@ struct training_batch {
     source_batch source;
     word_ids previous;               // [S,B] the target word before each step: <s> y_1 … y_n
     ops::expected_words<T> targets;  // [S,B] the word expected there: y_1 … y_n </s>, weight 1, padding 0
-    std::size_t target_words = 0;    // how many weights are 1
+    std::size_t target_words = 0;    // the number of weights that are 1
 
-    /// The number of steps of each target sentence, its end included: up to the last word that is expected of it.
+    /// The number of steps of each target sentence, up to the last expected word; the end word counts.
     lengths target_lengths() const
     {
         const std::size_t S = targets.words.steps, B = targets.words.batch;
@@ -51,7 +51,8 @@ struct training_batch {
     }
 };
 
-/// A source batch; every sentence also gets the end word, so that it has a position to attend to when nothing is left.
+/// A source batch. The end word is appended to every sentence, so that there is a position to attend to when no word is
+/// left.
 inline source_batch make_source(std::span<const id_sentence* const> sentences, const special_ids& special = {})
 {
     std::size_t longest = 0;
@@ -91,15 +92,15 @@ training_batch<T> make_training_batch(std::span<const id_sentence* const> source
     return batch;
 }
 
-/// How large a batch may be: so many sentence pairs; or, if `tokens` is not 0, so many positions instead: pairs times
-/// the words of the longest sentence among them on either side, its end word included, so padding counts. A pair that
-/// is longer is a batch of its own.
+/// The largest batch: a number of sentence pairs or, if `tokens` is not 0, a number of positions: pairs times the words
+/// of the longest sentence among them on either side, its end word included, so padding counts. A longer pair becomes a
+/// batch of its own.
 struct batch_limits {
     std::size_t pairs = 64, tokens = 0;
 };
 
-/// The order of an epoch: sentence pairs in random order, but pairs of like length together so that little is padding.
-/// Depends on the stream alone. Each element lists the pairs of one batch. Throws heed::error if both limits are 0.
+/// The order of an epoch: sentence pairs in random order, but with pairs of similar length together to reduce padding.
+/// Depends only on the stream. Each element lists the pairs of one batch. Throws heed::error if both limits are 0.
 inline std::vector<std::vector<std::size_t>> shuffled_batches(const std::vector<id_sentence>& sources,
                                                               const std::vector<id_sentence>& targets,
                                                               const batch_limits& limits, std::uint64_t stream)
@@ -115,7 +116,7 @@ inline std::vector<std::vector<std::size_t>> shuffled_batches(const std::vector<
         for (std::size_t i = items.size(); i > 1; --i) std::swap(items[i - 1], items[below(i, mix(stream + round), i)]);
     };
     shuffle(order, 0);
-    // Sorting the whole epoch would always put the same sentences together; a pool keeps most of the saving.
+    // Sorting the whole epoch would always put the same sentences together; sorting within a pool saves nearly as much.
     std::size_t usual = limits.pairs;
     if (limits.tokens != 0) {
         std::size_t all = 1;

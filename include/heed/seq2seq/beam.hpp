@@ -17,36 +17,36 @@
 /// Beam search.
 namespace heed::seq2seq {
 
-/// By what the log-probability of a translation of n words, the end word among them, is divided.
+/// The divisor of the log-probability of a translation of n words, the end word included.
 ///
 ///     none        1                       the most probable translation; short ones win
 ///     per_word    n                       the mean over the words
 ///     gnmt        ((5 + n) / 6)^α         Wu et al. 2016, eq. 14 (where it is written (5 + |Y|)^α / (5 + 1)^α)
 enum class length_normalization { none, per_word, gnmt };
 
-/// How a beam searches. The default is a beam of 12 (SPEC X1) with Wu et al.'s normalisation at α = 0.6, between the
-/// two extremes: without any, a beam of 12 prefers translations that are too short.
+/// How a beam searches. The default is a beam of 12 (as in Choi et al. 2018, §4.2) with Wu et al.'s normalisation and
+/// α = 0.6, between the two extremes: without normalisation, a beam of 12 prefers translations that are too short.
 struct beam_options {
     std::size_t width = 12;
-    std::size_t best = 1;  // how many translations of each sentence, at most `width`
+    std::size_t best = 1;  // translations returned per sentence, at most `width`
 
     length_normalization normalization = length_normalization::gnmt;
-    double alpha = 0.6;  // for gnmt, not below 0
+    double alpha = 0.6;  // for gnmt; at least 0
 
     /// β of Wu et al. 2016, eq. 14: a finished translation's score gets
     ///     β Σ_i log min(Σ_j α_{j,i}, 1)      over the source words i and the steps j
     /// Ours: the source's end word does not count, and no term is below log 1e-6.
     double coverage = 0;
 
-    std::size_t no_repeat = 0;         // no n-gram of this many words twice in a translation; 0: as they come
+    std::size_t no_repeat = 0;         // no n-gram of this many words occurs twice in a translation; 0: no limit
     std::size_t least_words = 0;       // of a translation, without the end word
-    length_limit at_most;              // of words; `least_words` where that is more
-    std::vector<std::uint32_t> never;  // words that are not to be used, the unknown one perhaps
+    length_limit at_most;              // of words; `least_words` if that is more
+    std::vector<std::uint32_t> never;  // words that are never used, such as the unknown word
 
     bool with_weights = false;
     special_ids special;
 
-    /// What a log-probability is divided by.
+    /// The divisor of a log-probability.
     double divisor(std::size_t words_and_end) const
     {
         const double n = static_cast<double>(words_and_end);
@@ -66,7 +66,7 @@ public:
     {
         if (how.width == 0 || how.best == 0 || how.best > how.width) {
             throw error("beam: the " + std::to_string(how.best) + " best of a beam of " + std::to_string(how.width) +
-                        "; both must be at least 1, and the beam as wide as what is wanted of it");
+                        "; both must be at least 1, and best at most the width");
         }
         if (!(how.alpha >= 0) || !(how.coverage >= 0) || !(how.at_most.factor >= 0)) {
             throw error("beam: alpha is " + std::to_string(how.alpha) + ", coverage " + std::to_string(how.coverage) +
@@ -119,7 +119,7 @@ private:
     struct node {
         std::uint32_t word;
         std::size_t before;   // a node, or none
-        std::size_t weights;  // where they begin, if somebody wants them
+        std::size_t weights;  // where they begin, if they are wanted
     };
     struct hypothesis {
         std::size_t last;  // node, none at first
@@ -152,8 +152,8 @@ private:
         return words;
     }
 
-    /// Which words would repeat an n-gram, for each row, and how many more words than the beam's width must be looked
-    /// at for it.
+    /// For each row: the words that would repeat an n-gram, and how many words beyond the beam's width must be
+    /// considered because of them.
     void find_blocked(std::size_t step)
     {
         const std::size_t n = how_.no_repeat;
@@ -185,7 +185,7 @@ private:
         return !has(how_.never) && (blocked_.empty() || !has(blocked_[row]));
     }
 
-    /// The step's candidates of one sentence: what ends, what goes on, and whether anything should.
+    /// One sentence's candidates at this step: what ends, what continues, and whether anything should continue.
     void extend(sentence& s, std::size_t step)
     {
         constexpr double lowest = -std::numeric_limits<double>::infinity();
@@ -200,17 +200,17 @@ private:
                 propose(s.live[h].log_p + static_cast<double>(next_.log_p[k]), h, next_.words[k]);
             }
         }
-        // At the greatest length, or where nothing else may be said.
+        // At the maximum length, or where no other word is allowed.
         if (candidates_.empty() && (step >= s.most || s.ended.empty())) {
             for (std::size_t h = 0; h < s.live.size(); ++h) {
                 propose(s.live[h].log_p + static_cast<double>(next_.log_p_also[s.live[h].row]), h, how_.special.end);
             }
             if (candidates_.empty() && s.ended.empty()) {
                 throw error("beam: no word has a probability above 0 at step " + std::to_string(step) +
-                            "; are the model's scores numbers?");
+                            "; are the model's scores NaN?");
             }
         }
-        // As many go on as are needed to fill the beam, in which those that have ended keep their places.
+        // As many continue as are needed to fill the beam; finished hypotheses keep their places in it.
         const std::size_t places = std::min(how_.width - s.ended.size(), candidates_.size());
         std::partial_sort(candidates_.begin(), candidates_.begin() + static_cast<std::ptrdiff_t>(places),
                           candidates_.end(), [](const candidate& a, const candidate& b) {
@@ -222,7 +222,7 @@ private:
         for (std::size_t k = 0; k < places; ++k) {
             const candidate& c = candidates_[k];
             const std::size_t row = s.live[c.parent].row;
-            if (looks_ && parent_weights_[c.parent] == none) {  // the children of one parent share its look
+            if (looks_ && parent_weights_[c.parent] == none) {  // the children of one parent share its weights
                 model_.weights(row, row_weights_);
                 parent_weights_[c.parent] = weights_.size();
                 weights_.insert(weights_.end(), row_weights_.begin(), row_weights_.end());
@@ -242,14 +242,14 @@ private:
         }
         s.live.swap(going_on_);
         if (s.ended.size() < how_.best || s.live.empty()) return;
-        // Nothing that goes on gets more probable, and the longest it can get divides by most: that is all it can
-        // reach. Coverage only takes away.
+        // A live hypothesis never becomes more probable, and the maximum length has the largest divisor: together they
+        // bound its score. Coverage only lowers it.
         const double hope = s.live.front().log_p / how_.divisor(s.most + 1);
         if (hope <= s.ended[how_.best - 1].score) s.live.clear();
     }
 
-    /// Rows of the next step: each hypothesis in a row of its sentence. They are laid out anew where a sentence needs
-    /// more rows than it has, and where enough of them have nothing to do.
+    /// The rows of the next step: each hypothesis takes a row of its sentence. Rows are laid out anew when a sentence
+    /// needs more than it has, or when enough of them are idle.
     void go_on()
     {
         std::size_t wanted = 0;
@@ -329,27 +329,27 @@ private:
 
 }  // namespace detail
 
-/// Beam search: of each sentence's translations the `best` that it finds, the best first.     SPEC X1, X6
+/// Beam search: returns the `best` translations found for each sentence, best first.
 ///
-/// At every step the `width` most probable continuations of all hypotheses go on. One that takes the end word has ended
-/// and keeps its place in the beam, which so becomes narrower, as in the code of Bahdanau et al. 2015. All hypotheses
-/// of a step have the same length, so that normalisation and coverage matter only among those that have ended.
-/// What every mechanism remembers follows its hypothesis.
+/// At every step the `width` most probable continuations of all hypotheses survive. A hypothesis that takes the end
+/// word is finished and keeps its place, so the beam becomes narrower, as in the code of Bahdanau et al. 2015. All live
+/// hypotheses have the same length, so normalisation and coverage only matter among finished ones. The state of every
+/// mechanism follows its hypothesis.
 ///
-/// A sentence is done when its beam is full of translations that have ended, or as soon as no hypothesis can get among
-/// the `best` any more: its log-probability can only fall, and at most be divided by what the greatest length divides
-/// by. That changes nothing of the result, whatever the normalisation.
+/// A sentence is done when its beam is full of finished translations, or as soon as no live hypothesis can reach the
+/// `best`: its log-probability can only fall, and the divisor is at most that of the maximum length. Stopping early
+/// never changes the result, whatever the normalisation.
 ///
-/// Width 1 is greedy decoding. A sentence's result does not depend on the batch it is in (but for rounding).
-/// `source`: the number of real positions of each sentence, `source_batch::real`. Throws heed::error for options that
-/// contradict each other, and if `model` has not one row for each sentence, as it has until it is searched.
+/// Width 1 is greedy decoding. A sentence's result does not depend on the rest of its batch (up to rounding). `source`:
+/// the number of real positions of each sentence, `source_batch::real`. Throws heed::error for options that contradict
+/// each other, and unless `model` has one row per sentence, as it has until it is searched.
 template <class T>
 std::vector<std::vector<translation<T>>> beam(decoding<T>& model, const lengths& source, const beam_options& how = {})
 {
     return detail::beam_search<T>(model, source, how).run();
 }
 
-/// The same with one model, or one that is `packed`.
+/// The same with one model, which may be `packed`.
 template <class T, class Model>
 std::vector<std::vector<translation<T>>> beam(const Model& model, const source_batch& source,
                                               const beam_options& how = {})

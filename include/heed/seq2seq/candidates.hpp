@@ -12,16 +12,15 @@
 
 namespace heed::seq2seq {
 
-/// The target words that a batch is allowed: so that the output layer has some thousand columns instead of all.
-///
-///     the `frequent` first words of the vocabulary, which are its most frequent ones and the four marks
+/// The target words that a batch may use, so that the output layer has a few thousand columns instead of all of them.
+///     the first `frequent` words of the vocabulary: the four special words and the most frequent words
 ///     ∪ for each source word of the batch, the first `per_word` of its translations
-///     ∪ in training, the reference's words                    Jean et al. 2015, §3.2; Mi et al. 2016 · SPEC T6, X5
+///     ∪ in training, the reference's words                    Jean et al. 2015, §3.2; Mi et al. 2016
 ///
-/// Not here: the phrase table of Mi et al., whose words of longer source phrases join as well.
+/// Not implemented: the phrase table of Mi et al., which adds the translations of longer source phrases.
 class candidate_lists {
 public:
-    /// translations[source word]: target words, the best first.
+    /// translations[source word]: target words, best first.
     candidate_lists(std::size_t frequent, std::size_t per_word, std::vector<std::vector<std::uint32_t>> translations)
         : frequent_(frequent), per_word_(per_word), translations_(std::move(translations))
     {}
@@ -41,8 +40,7 @@ public:
         }
     }
 
-    /// The words for one batch: ascending, each once; the marks are always among them. None is outside of `vocabulary`
-    /// target words.
+    /// The words for one batch: ascending, each once, all below `vocabulary`. The special words are always among them.
     std::vector<std::uint32_t> of(const source_batch& source, std::size_t vocabulary,
                                   const special_ids& special = {}) const
     {
@@ -63,7 +61,7 @@ public:
         return listed(in);
     }
 
-    /// The same for training: with the words of the references.
+    /// The same for training: the words of the references are included.
     template <class T>
     std::vector<std::uint32_t> of(const training_batch<T>& batch, std::size_t vocabulary,
                                   const special_ids& special = {}) const
@@ -90,7 +88,7 @@ private:
     std::vector<std::vector<std::uint32_t>> translations_;
 };
 
-/// The places of words in an ascending list that has them all.
+/// The positions of words in an ascending list that contains all of them.
 inline word_ids places_in(const std::vector<std::uint32_t>& list, const word_ids& words)
 {
     word_ids places(words.steps, words.batch);
@@ -98,7 +96,7 @@ inline word_ids places_in(const std::vector<std::uint32_t>& list, const word_ids
         const auto found = std::lower_bound(list.begin(), list.end(), words.ids[i]);
         if (found == list.end() || *found != words.ids[i]) {
             throw error("candidates: word " + std::to_string(words.ids[i]) +
-                        " of a reference is not in the list; in training the list has the references' words");
+                        " of a reference is not in the list; in training the list must contain the references' words");
         }
         places.ids[i] = static_cast<std::uint32_t>(found - list.begin());
     }

@@ -9,8 +9,9 @@
 #include <heed/attention.hpp>
 #include <heed/nn/dropout.hpp>
 #include <heed/nn/gru.hpp>
-#include <heed/ops/columns.hpp>
-#include <heed/ops/training.hpp>
+#include <heed/ops/losses.hpp>
+#include <heed/ops/masks.hpp>
+#include <heed/ops/parts.hpp>
 #include <heed/score/with_word.hpp>
 #include <heed/seq2seq/candidates.hpp>
 #include <heed/seq2seq/encoder.hpp>
@@ -20,7 +21,7 @@ namespace heed::seq2seq {
 
 namespace detail {
 
-/// Must this attention be asked with the embedding of the previous word?
+/// Whether this attention's query must include the embedding of the previous word.
 template <class Attention>
 consteval bool reads_embedding()
 {
@@ -33,17 +34,17 @@ consteval bool reads_embedding()
 
 }  // namespace detail
 
-/// The decoder of RNNsearch: it looks at the source again before every word.
+/// The decoder of RNNsearch: it attends to the source before every word.
 ///
 ///     s_0 = tanh(W_s ←h_1 + b_s)
-///     c_i = attention(s_{i-1}, h)             queried with the state before the word · SPEC D1
+///     c_i = attention(s_{i-1}, h)             queried with the previous state
 ///     s_i = GRU(s_{i-1}, [E y_{i-1}; c_i])
 ///     t_i = maxout(U_o s_i + V_o E y_{i-1} + C_o c_i + b_o)
 ///     p(y_i) = softmax(W_o t_i + b)           Bahdanau et al. 2015, §3.1 and appendix A.2.2
 ///
-/// Any attention fits, `fixed_context` (none at all) included. A score that reads the previous word (`with_word`,
-/// `with_coverage`, `with_recurrence`, `conv_s2s`, or one of your own that says `reads_word`) gets E y_{i-1}.
-/// Deviations: t_i reads s_i where the appendix prints s_{i-1}, as the authors' code does; biases.
+/// Any attention fits, including `fixed_context` (none at all). A score that reads the previous word, by its constant
+/// `reads_word`, gets E y_{i-1}. Deviations: t_i reads s_i where the appendix prints s_{i-1}, as the authors' code
+/// does; biases.
 template <class Attention, class Matrix, class Vector, class Gru>
 struct decoder {
     Attention attention;
@@ -59,7 +60,7 @@ struct decoder {
     Matrix W_o;        // [L,V]
     Vector b;          // [V]
 
-    /// What stays the same while a batch is decoded.
+    /// What stays constant while a batch is decoded.
     template <class Memory, class State>
     struct opening {
         Memory memory;
@@ -79,18 +80,18 @@ struct decoder {
         return opening<decltype(memory), decltype(state)>{std::move(memory), std::move(state)};
     }
 
-    /// Σ −log p(y_i) over the batch, with the true previous word at every step (teacher forcing, SPEC D8). `only`: the
-    /// softmax is over these words alone, an ascending list that has the references' (candidate_lists, SPEC T6).
+    /// Σ −log p(y_i) over the batch, with the true previous word at every step (teacher forcing). `only`: the softmax
+    /// is over these words alone, an ascending list that contains those of the references (candidate_lists).
     template <class T>
     auto loss(const auto& source, const training_batch<T>& batch, T smoothing = 0, const nn::dropout& drop = {},
               const std::vector<std::uint32_t>* only = nullptr) const
     {
         const auto start = open(source, batch.source.real);
-        // zeros in the padding, whatever embedding the padding has: products never read it
+        // zeros in the padding, whatever its embedding: products never read it
         const auto y =
             ops::clear_ended(drop(ops::lookup(embedding, batch.previous)), batch.target_lengths());  // [S,B,E]
         const auto inputs = cell.project(y);                                                         // [S,B,3H]
-        const auto words = project_words(y);  // [S,B,A] where the score reads them
+        const auto words = project_words(y);  // [S,B,A] if the score reads them
         auto s = start.state;
         auto memory_of_past = attention.start(start.memory);
         std::vector<decltype(s)> states, contexts;
@@ -107,7 +108,7 @@ struct decoder {
         return ops::cross_entropy(t, ops::columns_of(W_o, *only), ops::columns_of(b, *only), among, smoothing);
     }
 
-    /// One step of decoding: the scores of every word, the new state, and what the attention did.
+    /// One decoding step: the scores of every word, the new state, and the attention's result.
     template <class Logits, class State, class Seen>
     struct stepped {
         Logits logits;  // [1,B,V]
@@ -141,7 +142,7 @@ struct decoder {
         return advanced<decltype(t), state, decltype(seen)>{std::move(t), std::move(next), std::move(seen)};
     }
 
-    /// The attention's part of a step: y [1,B,E] the embeddings of the previous words.
+    /// The attention's part of a step. y [1,B,E]: the embeddings of the previous words.
     auto attend(const auto& memory, const tensor auto& s, const auto& memory_of_past, const tensor auto& y) const
     {
         const auto asked = query(s, project_words(y), 0);
@@ -152,7 +153,7 @@ struct decoder {
         }
     }
 
-    /// Does the attention read the previous word?
+    /// Whether the attention reads the previous word.
     static constexpr bool attention_reads_word =
         detail::reads_embedding<Attention>() || requires(const Attention& a, const Matrix& m)
     {
@@ -178,7 +179,7 @@ struct decoder {
 private:
     struct no_words {};
 
-    /// What the score reads of the words of all steps, y [S,B,E]: nothing, Y y [S,B,A], or y itself.
+    /// The score's input from y [S,B,E], the words of all steps: nothing, Y y [S,B,A], or y itself.
     auto project_words(const tensor auto& y) const
     {
         if constexpr (detail::reads_embedding<Attention>()) {
@@ -211,14 +212,14 @@ template <class Attention, class Matrix, class Vector, class Gru>
 decoder(Attention, Matrix, Gru, Matrix, Matrix, Vector, Matrix, Matrix, Matrix, Vector, Matrix, Vector)
     -> decoder<Attention, Matrix, Vector, Gru>;
 
-/// A new decoder around an attention whose contexts have `context` dimensions.
+/// A new decoder around an attention whose contexts have `context` dimensions. `recurrent`: as for nn::make_gru.
 template <class T, class Attention>
 auto make_decoder(random_source& random, Attention attention, std::size_t vocabulary, std::size_t embedding,
-                  std::size_t hidden, std::size_t context)
+                  std::size_t hidden, std::size_t context, nn::initializer<T> recurrent = nullptr)
 {
     return decoder{std::move(attention),
                    nn::gaussian<T>(random, vocabulary, embedding, 0.1),
-                   nn::make_gru<T>(random, embedding, hidden),
+                   nn::make_gru<T>(random, embedding, hidden, recurrent),
                    nn::glorot<T>(random, context, 3 * hidden),
                    nn::glorot<T>(random, hidden, hidden),
                    nn::zeros<T>(hidden),

@@ -14,28 +14,28 @@
 #include <heed/core/blas.hpp>
 #include <heed/kernels/output_words.hpp>
 #include <heed/kernels/top_words.hpp>
-#include <heed/ops/rows.hpp>
+#include <heed/ops/parts.hpp>
 #include <heed/seq2seq/batch.hpp>
 #include <heed/seq2seq/packed.hpp>
 #include <heed/seq2seq/rows_of_memory.hpp>
 #include <heed/seq2seq/word_list.hpp>
 
-/// One model (or an ensemble of them, see ensemble.hpp) at work on one batch: what every search is written over.
+/// One model (or an ensemble, see ensemble.hpp) decoding one batch: the interface that every search uses.
 namespace heed::seq2seq {
 
-/// The words that a step proposes in each row.
+/// The words that a step proposes for each row.
 template <class T>
 struct proposals {
-    std::size_t most = 0;              // of each row
+    std::size_t most = 0;              // per row
     std::vector<std::uint32_t> words;  // [R,most] the most probable first
     std::vector<T> log_p;              // [R,most]; -inf where the vocabulary has no more words
-    std::vector<T> log_p_also;         // [R] of the word that was asked for
+    std::vector<T> log_p_also;         // [R] of the word asked for in `also`
 };
 
-/// A batch that is being decoded. A row is a hypothesis; at first there is one for each sentence.
+/// A batch that is being decoded. A row is a hypothesis; at first there is one per sentence.
 ///
-/// Virtual, so that models of different attention types make one ensemble and a program chooses them when it runs; what
-/// is called here is called once a step. Usage: `step`, then `propose`, then `select`, and so on.
+/// Virtual, so that an ensemble can mix attention types and a program can choose them at run time; these calls happen
+/// once per step. Usage: `step`, then `propose`, then `select`, and so on.
 template <class T>
 class decoding {
 public:
@@ -44,34 +44,34 @@ public:
     decoding& operator=(const decoding&) = delete;
     virtual ~decoding() = default;
 
-    /// How many rows there are now.
+    /// The current number of rows.
     virtual std::size_t rows() const = 0;
 
-    /// How many words the output layer has now; 0 where that is known only after the first step.
+    /// The current number of words of the output layer; 0 if that is known only after the first step.
     virtual std::size_t vocabulary() const = 0;
 
     /// Every row reads its previous word.
     virtual void step(const word_ids& previous) = 0;
 
-    /// What the last step says comes next: of each row the `most` most probable words, and in any case the
+    /// The words that come next according to the last step: the `most` most probable ones of each row, and the
     /// log-probability of the word also[row].
     virtual void propose(std::size_t most, std::span<const std::uint32_t> also, proposals<T>& into) = 0;
 
     /// The scores of all words after the last step, [R,V]; valid until the next step.
     virtual tensor_view<const T, 2> logits() = 0;
 
-    /// Whether there are weights to look at.
+    /// Whether there are attention weights.
     virtual bool looks() const = 0;
 
-    /// Where the last step looked in this row: one number for each real position, per-dimension weights and those of
-    /// several heads averaged (SPEC Q10).
+    /// The attention weights of this row at the last step: one number per real position. Weights per dimension (Choi et
+    /// al. 2018, §5.2) and those of several heads are averaged.
     virtual void weights(std::size_t row, std::vector<T>& to) const = 0;
 
-    /// Go on with these rows: what row i remembers is from now on what row rows[i] did. Sentences that no row is left
-    /// of are not computed any more.
+    /// Continue with these rows: row i takes over the state of row rows[i]. Sentences without a row are no longer
+    /// computed.
     virtual void select(std::span<const std::size_t> rows) = 0;
 
-    /// From now on the output layer has these words alone; ascending, each once. Their numbers stay what they are.
+    /// Restricts the output layer to these words, ascending, each once. They keep their ids.
     virtual void restrict_to(std::vector<std::uint32_t> words) = 0;
 };
 
@@ -84,8 +84,8 @@ concept several_at_once = requires(const Attention& attention)
 }
 || requires(const Attention& attention) { attention.hops; };
 
-/// The weights of one row over its real positions: of [B,T]; of [B,T,D] the mean over the dimensions; of several heads
-/// or hops [B,n,T] the mean over these.
+/// The weights of one row over its real positions, from [B,T]. [B,T,D] is averaged over the dimensions, [B,n,T] over
+/// the heads or hops.
 template <bool several, class T, class Weights>
 void put_weights(const Weights& weights, std::size_t row, std::size_t real, std::vector<T>& to)
 {
@@ -118,17 +118,17 @@ inline std::vector<std::size_t> first_rows(std::size_t count)
 
 }  // namespace detail
 
-/// One model's decoding of one batch. The model must stay alive as long as this. It is anything with `encoder.encode`
-/// and a decoder with `open`, `step` (or `advance`, `W_o` and `b`, which leaves the output layer to the search) and
-/// `attention`, as `translator` has.
+/// One model decoding one batch. The model must outlive this object. It is anything that, like `translator`, has
+/// `encoder.encode` and a decoder with `open`, `attention` and `step` (or `advance`, `W_o` and `b`, which leaves the
+/// output layer to the search).
 ///
-/// The memory of a sentence is the same for all its hypotheses. Additive attention reads it where it is; for others it
-/// is laid out once for the rows of a sentence, and again only when sentences begin to branch or leave. Everything else
-/// a row remembers is gathered by `select`.
+/// All hypotheses of a sentence have the same memory. An `attention` reads it in place; for other mechanisms it is
+/// copied to the rows once, and again only when sentences branch or leave. `select` gathers the rest of each row's
+/// state.
 template <class T, class Model>
 class decoding_of final : public decoding<T> {
 public:
-    /// With panels, products are those of `packed`.
+    /// With panels, products are computed as in `packed`.
     decoding_of(const Model& model, const source_batch& source, const decoder_panels<T>* panels = nullptr)
         : model_(&model),
           panels_(panels),
@@ -226,7 +226,7 @@ public:
             if constexpr (packs && multiplies) {
                 if (panels_ != nullptr && multiplied_ == nullptr && sentence_.size() >= 4 * real_.batch()) multiply();
             }
-            of_rows_.reset();  // before its successor needs the same memory again
+            of_rows_.reset();  // frees its memory before the successor is allocated
             of_rows_.emplace(memory_for_rows::make(multiplied_ ? *multiplied_ : start_.memory, sentence_));
         }
     }
@@ -301,7 +301,7 @@ private:
                 if constexpr (model_decoder::attention_reads_word) {
                     seen_.emplace(decoder.attend(memory, state_, past_, ops::lookup(decoder.embedding, previous)));
                 } else {
-                    // No word is looked up: the shape of y is all that is asked for.
+                    // No word is looked up: only the shape of y is used.
                     seen_.emplace(decoder.attend(memory, state_, past_, no_embeddings_));
                 }
                 past_ = std::move(seen_->state);
@@ -323,8 +323,8 @@ private:
         past_ = std::move(next_->seen.state);
     }
 
-    /// From now on the values are what the decoder makes of them: see packed.hpp. Once hypotheses branch, a source word
-    /// is read by many.
+    /// Replaces the values by their products with the decoder's matrices: see packed.hpp. It pays once hypotheses
+    /// branch and each source word is read by several.
     void multiply()
     {
         if constexpr (packs && multiplies) {
@@ -380,9 +380,9 @@ private:
     opening start_;
     state_type state_;
     past_type past_;
-    std::optional<typename memory_for_rows::type> of_rows_;  // start_.memory while there is one row a sentence
-    std::optional<next> next_;                               // what the last step gave
-    std::optional<seen> seen_;                               // the same with panels, together with
+    std::optional<typename memory_for_rows::type> of_rows_;  // start_.memory while there is one row per sentence
+    std::optional<next> next_;                               // the last step's result
+    std::optional<seen> seen_;                               // the same with panels, along with
     std::vector<T> readout_;                                 // [R,L]
     std::unique_ptr<memory_type> multiplied_;
     array<T, 3> no_embeddings_ = array<T, 3>(shape_of_rank<3>{1, 0, 0});
@@ -411,19 +411,19 @@ decoding_of<T, Model> at_work(const packed<T, Model>& model, const source_batch&
 
 }  // namespace detail
 
-/// A packed model's decoding of a batch.
+/// Decodes a batch with a packed model.
 template <class T, class Model>
 std::unique_ptr<decoding<T>> decode(const packed<T, Model>& model, const source_batch& source)
 {
     return std::make_unique<decoding_of<T, Model>>(model.model(), source, model.panels());
 }
-/// A model's decoding of a batch.
+/// Decodes a batch with a model.
 template <class T, class Model>
 std::unique_ptr<decoding<T>> decode(const Model& model, const source_batch& source)
 {
     return std::make_unique<decoding_of<T, Model>>(model, source);
 }
-/// Not of a temporary: the decoding refers to the model.
+/// Not with a temporary: the decoding refers to the model.
 template <class T, class Model>
 std::unique_ptr<decoding<T>> decode(const Model&& model, const source_batch& source) = delete;
 

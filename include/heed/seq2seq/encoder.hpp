@@ -7,27 +7,29 @@
 #include <heed/nn/dropout.hpp>
 #include <heed/nn/gru.hpp>
 #include <heed/ops/embedding.hpp>
+#include <heed/ops/masks.hpp>
+#include <heed/ops/parts.hpp>
 #include <heed/seq2seq/batch.hpp>
 
 namespace heed::seq2seq {
 
-/// What an encoder says of a batch of source sentences.
+/// The encoding of a batch of source sentences.
 template <class Annotations, class Start, class Whole>
 struct encoded {
-    Annotations annotations;  // [B,T,D]; anything in the padding
+    Annotations annotations;  // [B,T,D]; undefined in the padding
     Start start;              // [B,H] what the decoder's first state is made from
     Whole whole;              // [B,D] the sentence in one vector
 };
 
 namespace detail {
 
-/// E x_t, zeros in the padding: whatever embedding the padding has, the recurrent layers' products never read it.
+/// E x_t, with zeros in the padding: the recurrent layers' products never read the padding's embedding.
 auto words_of(const tensor auto& embedding, const source_batch& source, const nn::dropout& drop)
 {
     return ops::clear_ended(drop(ops::lookup(embedding, source.words)), source.real);  // [T,B,E]
 }
 
-/// The states of a recurrent layer after each word, in the order of the words: T of [B,H].
+/// The states of a recurrent layer after each word, in word order: T of [B,H].
 auto run_layer(const auto& cell, const auto& start, const tensor auto& x, const lengths& real, bool reversed)
 {
     const auto inputs = cell.project(x);  // [T,B,3H]
@@ -45,12 +47,12 @@ auto run_layer(const auto& cell, const auto& start, const tensor auto& x, const 
 
 }  // namespace detail
 
-/// The bidirectional encoder of RNNsearch: an annotation tells of the word it stands at and of what surrounds it.
+/// The bidirectional encoder of RNNsearch: an annotation describes a word and its surroundings.
 ///
 ///     →h_t = →GRU(→h_{t-1}, E x_t),  ←h_t = ←GRU(←h_{t+1}, E x_t),  h_t = [→h_t; ←h_t]
-///                                             Bahdanau et al. 2015, §3.2 · SPEC E1, E2, E5; E3 for Start
+///                                             Bahdanau et al. 2015, §3.2
 ///
-/// A sentence's backward state starts at its own last word, whatever the padding behind it.
+/// The backward pass starts at each sentence's own last word, regardless of padding.
 template <class Matrix, class Gru, class Start>
 struct bidirectional_encoder {
     Matrix embedding;  // [V,E]
@@ -85,9 +87,9 @@ struct bidirectional_encoder {
 template <class Matrix, class Gru, class Start>
 bidirectional_encoder(Matrix, Gru, Gru, Start, Start) -> bidirectional_encoder<Matrix, Gru, Start>;
 
-/// The encoder of RNNencdec: it reads the sentence once, and its last state has to hold all of it.
+/// The encoder of RNNencdec: it reads the sentence once, and its last state must represent the whole of it.
 ///
-///     h_t = GRU(h_{t-1}, E x_t),  the sentence is h_T           Cho et al. 2014, §2.2 · SPEC E11
+///     h_t = GRU(h_{t-1}, E x_t),  the sentence is h_T           Cho et al. 2014, §2.2
 template <class Matrix, class Gru, class Start>
 struct forward_encoder {
     Matrix embedding;  // [V,E]
@@ -114,20 +116,24 @@ struct forward_encoder {
 template <class Matrix, class Gru, class Start>
 forward_encoder(Matrix, Gru, Start) -> forward_encoder<Matrix, Gru, Start>;
 
+/// A new encoder with a trained initial state. `recurrent`: as for nn::make_gru.
 template <class T>
-auto make_forward_encoder(random_source& random, std::size_t vocabulary, std::size_t embedding, std::size_t hidden)
+auto make_forward_encoder(random_source& random, std::size_t vocabulary, std::size_t embedding, std::size_t hidden,
+                          nn::initializer<T> recurrent = nullptr)
 {
     return forward_encoder{nn::gaussian<T>(random, vocabulary, embedding, 0.1),
-                           nn::make_gru<T>(random, embedding, hidden), nn::trained_start{nn::zeros<T>(hidden)}};
+                           nn::make_gru<T>(random, embedding, hidden, recurrent),
+                           nn::trained_start{nn::zeros<T>(hidden)}};
 }
 
-/// A new encoder with trained initial states.
+/// A new encoder with trained initial states. `recurrent`: as for nn::make_gru.
 template <class T>
 auto make_bidirectional_encoder(random_source& random, std::size_t vocabulary, std::size_t embedding,
-                                std::size_t hidden)
+                                std::size_t hidden, nn::initializer<T> recurrent = nullptr)
 {
     return bidirectional_encoder{nn::gaussian<T>(random, vocabulary, embedding, 0.1),
-                                 nn::make_gru<T>(random, embedding, hidden), nn::make_gru<T>(random, embedding, hidden),
+                                 nn::make_gru<T>(random, embedding, hidden, recurrent),
+                                 nn::make_gru<T>(random, embedding, hidden, recurrent),
                                  nn::trained_start{nn::zeros<T>(hidden)}, nn::trained_start{nn::zeros<T>(hidden)}};
 }
 

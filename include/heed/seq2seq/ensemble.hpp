@@ -15,12 +15,12 @@
 
 namespace heed::seq2seq {
 
-/// Several models that decode together.                                               SPEC T7
+/// Several models that decode together.
 ///
-///     arithmetic   p = 1/M Σ_m p_m                         the usual one: a word that one of them is sure of stays in
-///     geometric    p ∝ Π_m p_m^{1/M}                       a word that one of them rules out is out
+///     arithmetic   p = 1/M Σ_m p_m                         the usual one: a word that one model is sure of survives
+///     geometric    p ∝ Π_m p_m^{1/M}                       a word that one model rules out is ruled out
 ///
-/// They may differ in everything but the target vocabulary. Weights are the mean over those that look.
+/// They may differ in everything but the target vocabulary. Weights are averaged over the models that have attention.
 enum class averaging { arithmetic, geometric };
 
 template <class T>
@@ -63,7 +63,7 @@ public:
         only_.name(into.words);
     }
 
-    /// Their joint log-probabilities, which are scores like others. Only an ensemble within an ensemble asks for them.
+    /// The joint log-probabilities, which serve as scores. Only used by an ensemble within an ensemble.
     tensor_view<const T, 2> logits() override
     {
         const std::size_t R = rows(), V = vocabulary();
@@ -127,7 +127,7 @@ private:
 
     const std::vector<const T*>& all_logits()
     {
-        require_one_vocabulary();  // some models know it only now
+        require_one_vocabulary();  // some models only know it now
         of_.clear();
         for (const auto& member : members_) of_.push_back(member->logits().data);
         return of_;

@@ -9,11 +9,11 @@ namespace heed::seq2seq {
 
 /// No attention: the whole source sentence in one vector, the same at every step.
 ///
-///     c = h_T                                 RNNencdec, Cho et al. 2014 · SPEC E11, M1
+///     c = h_T                                 RNNencdec, Cho et al. 2014
 ///
-/// Stands where an attention stands, so that one decoder serves both. With `forward_encoder` the vector is h_T, as in
-/// the paper (which puts one more layer, tanh(V h_T), between; the decoder's own matrices take its place); with
-/// `bidirectional_encoder` it is [→h_T; ←h_1], which no paper here has and which does much better.
+/// Takes the place of an attention, so that one decoder serves both. With `forward_encoder` the vector is h_T, as in
+/// the paper (the paper adds a layer tanh(V h_T), which the decoder's own matrices replace here); with
+/// `bidirectional_encoder` it is [→h_T; ←h_1], which is in none of the papers and does much better.
 struct fixed_context {
     template <class Summary>
     struct source_vector {

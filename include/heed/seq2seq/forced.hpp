@@ -14,11 +14,11 @@
 
 namespace heed::seq2seq {
 
-/// What a model says of a translation that somebody else made.
+/// A model's judgement of a given translation.
 template <class T>
 struct forced_decoding {
     std::vector<T> log_probabilities;     // [words + 1] log p(word | words before, source); the last is the end word
-    std::vector<std::vector<T>> weights;  // [words + 1][source words + 1]; empty without attention, or if not wanted
+    std::vector<std::vector<T>> weights;  // [words + 1][source words + 1]; empty without attention or if not requested
 
     /// log p(words, end word | source), in nats.
     double log_probability() const
@@ -29,11 +29,11 @@ struct forced_decoding {
     }
 };
 
-/// Forced decoding: the model is led through a given translation of each sentence.    SPEC X2, X3
+/// Forced decoding: the model is led through a given translation of each sentence (Sankaran et al. 2016, §6.4).
 ///
-/// What it gives of each word is what training would see (teacher forcing), and where it looks is the alignment of a
-/// reference, of which `links_of` makes links. Throws heed::error if there is not one translation and one row of
-/// `model` for each sentence; it has one until it is searched.
+/// The probabilities are those seen in training (teacher forcing), and the weights align the given translation with its
+/// source: `links_of` turns them into links. Throws heed::error unless there is one translation and one row of `model`
+/// per sentence; a model has one until it is searched.
 template <class T>
 std::vector<forced_decoding<T>> force(decoding<T>& model, const lengths& source,
                                       std::span<const id_sentence* const> targets, bool with_weights = true,
@@ -79,7 +79,7 @@ std::vector<forced_decoding<T>> force(decoding<T>& model, const lengths& source,
     return results;
 }
 
-/// The same with one model, or one that is `packed`.
+/// The same with one model, which may be `packed`.
 template <class T, class Model>
 std::vector<forced_decoding<T>> force(const Model& model, const source_batch& source,
                                       std::span<const id_sentence* const> targets, bool with_weights = true,
@@ -91,15 +91,15 @@ std::vector<forced_decoding<T>> force(const Model& model, const source_batch& so
 
 /// Which weights count as links.
 struct link_options {
-    /// Links to the source's end word are left out: such a word is aligned to nothing. Without this it goes to the word
-    /// that was looked at most among the others.
+    /// Leave out links to the source's end word: the target word then stays unaligned. Otherwise it is linked to the
+    /// other source word with the greatest weight.
     bool end_word_means_unaligned = true;
 };
 
-/// Links (source position, target position), both from 0: each target word to the source word that it looked at most,
-/// the first of equals. The end words of both sides are in `weights` [words + 1][source words + 1] and in no link.
+/// Links (source position, target position), both from 0: each target word to the source word with the greatest weight,
+/// the first of equals. The end words of both sides are in `weights` [words + 1][source words + 1] but in no link.
 ///
-/// The pairs are what heed::metrics calls links.                                      SPEC Q5, X2
+/// The pairs are heed::metrics::links.
 template <class T>
 std::vector<std::pair<int, int>> links_of(const std::vector<std::vector<T>>& weights, const link_options& how = {})
 {
@@ -114,7 +114,7 @@ std::vector<std::pair<int, int>> links_of(const std::vector<std::vector<T>>& wei
     return links;
 }
 
-/// "0-0 2-1 1-2": links as Pharaoh and all aligners since write them, in the order in which they are given.
+/// "0-0 2-1 1-2": links in Pharaoh's notation, which aligners use, in the given order.
 inline std::string pharaoh(const std::vector<std::pair<int, int>>& links)
 {
     std::string text;

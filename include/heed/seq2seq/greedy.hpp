@@ -13,11 +13,11 @@
 
 namespace heed::seq2seq {
 
-/// Greedy decoding: the most probable word at every step, until the end word.           SPEC X1, D8
+/// Greedy decoding: the most probable word at every step, until the end word.
 ///
-/// At the greatest length a translation ends, whatever the model says. Weights per dimension are averaged (SPEC Q10).
-/// `source`: the real positions of each sentence. Throws heed::error if `model` has not one row for each sentence, as
-/// it has until it is searched.
+/// A translation ends at the maximum length at the latest. Weights per dimension are averaged. `source`: the number of
+/// real positions of each sentence. Throws heed::error unless `model` has one row per sentence, as it has until it is
+/// searched.
 template <class T>
 std::vector<translation<T>> greedy(decoding<T>& model, const lengths& source, bool with_weights = false,
                                    const special_ids& special = {}, const length_limit& at_most = {})
@@ -25,7 +25,7 @@ std::vector<translation<T>> greedy(decoding<T>& model, const lengths& source, bo
     detail::require_rows("greedy", source.batch(), model.rows());
     const bool looks = with_weights && model.looks();
     std::vector<translation<T>> results(source.batch());
-    std::vector<std::size_t> sentence(source.batch());  // of each row; results.size(): it has ended
+    std::vector<std::size_t> sentence(source.batch());  // of each row; results.size() if it has ended
     for (std::size_t b = 0; b < sentence.size(); ++b) sentence[b] = b;
     word_ids previous(1, sentence.size(), special.begin);
     proposals<T> next;
@@ -43,7 +43,7 @@ std::vector<translation<T>> greedy(decoding<T>& model, const lengths& source, bo
             const double log_p = static_cast<double>(over ? next.log_p_also[r] : next.log_p[r]);
             if (!(log_p > -std::numeric_limits<double>::infinity())) {
                 throw error("greedy: no word has a probability above 0 at step " + std::to_string(i) +
-                            "; are the model's scores numbers?");
+                            "; are the model's scores NaN?");
             }
             result.log_probability += log_p;
             if (looks) {
@@ -77,7 +77,7 @@ std::vector<translation<T>> greedy(decoding<T>& model, const lengths& source, bo
     return results;
 }
 
-/// The same with one model, or one that is `packed`.
+/// The same with one model, which may be `packed`.
 template <class T, class Model>
 std::vector<translation<T>> greedy(const Model& model, const source_batch& source, bool with_weights = false,
                                    const special_ids& special = {}, const length_limit& at_most = {})

@@ -16,18 +16,18 @@
 #include <heed/seq2seq/decoding.hpp>
 #include <heed/seq2seq/word_list.hpp>
 
-/// heed's searches over a model that is none of heed's: another library's, a table, a remote one.
+/// heed's searches over a model from elsewhere: another library's, a table, a remote service.
 namespace heed::seq2seq {
 
-/// What a search must be able to ask of a model that is at work on one batch, and nothing else. A row is a hypothesis;
-/// at first there is one for each sentence.
+/// All that a search needs from a model that is decoding one batch. A row is a hypothesis; at first there is one per
+/// sentence.
 ///
-///     vocabulary()              V, how many words there are
-///     step(previous, scores)    every row reads its previous word, [R]; into scores [R,V] comes what it says of each
-///                               next word: log-probabilities or logits, the search takes their softmax
-///     select(rows)              go on with these: what row i remembers is from now on what row rows[i] did
+///     vocabulary()              V, the number of words
+///     step(previous, scores)    every row reads its previous word, [R], and writes a score for each next word into
+///                               scores [R,V]: log-probabilities or logits, the search takes their softmax
+///     select(rows)              continue with these rows: row i takes over the state of row rows[i]
 ///
-/// and, where it looks at the source: weights(row, to), into a vector, how much at each of its positions.
+/// and, if it has attention: weights(row, to), which writes one weight per source position into a vector.
 template <class Steps, class T>
 concept own_model = std::floating_point<T> && requires(Steps& model, std::span<const std::uint32_t> previous,
                                                        std::span<T> scores, std::span<const std::size_t> rows)
@@ -39,7 +39,7 @@ concept own_model = std::floating_point<T> && requires(Steps& model, std::span<c
     model.select(rows);
 };
 
-/// Such a model as `beam`, `greedy`, `force` and `ensemble` take it. It is referred to, and must stay.
+/// Wraps such a model for `beam`, `greedy`, `force` and `ensemble`. It refers to the model, which must outlive it.
 ///
 ///     seq2seq::decoding_by<float, my_model> at_work(model, batch);
 ///     auto found = seq2seq::beam<float>(at_work, lengths{7, 5});       // of the sources, end words included
@@ -120,7 +120,7 @@ public:
 private:
     Steps& model_;
     std::size_t rows_, total_;
-    std::vector<T> all_, some_;  // [R,V] what the last step said; of the words that it is restricted to
+    std::vector<T> all_, some_;  // [R,V] scores of the last step; those of the words it is restricted to
     detail::word_list only_;
 };
 

@@ -9,14 +9,15 @@
 #include <utility>
 #include <vector>
 
-#include <heed/core/arena.hpp>
 #include <heed/core/blas.hpp>
 #include <heed/core/tensor.hpp>
+#include <heed/core/workspace.hpp>
 #include <heed/kernels/gru.hpp>
 #include <heed/kernels/panels.hpp>
 #include <heed/seq2seq/decoder.hpp>
 
-/// A decoder's weights laid out for searching. What `decoder::advance` and its output layer compute, in fewer products.
+/// A decoder's weights laid out for searching: the results of `decoder::advance` and its output layer in fewer
+/// products.
 namespace heed::combine {
 struct weighted_sum;
 }
@@ -25,15 +26,15 @@ namespace heed::seq2seq {
 
 namespace detail {
 
-/// Is the context a weighted sum of the values, and of nothing else, that only the decoder reads? Then a matrix that it
-/// is multiplied with may as well be multiplied with the values, once for each source word.
+/// Whether the context is a plain weighted sum of the values that only the decoder reads. Then a matrix that multiplies
+/// the context can multiply the values instead, once per source word.
 template <class Attention>
 struct context_is_linear : std::false_type {};
 template <class Score, class Normalize>
 struct context_is_linear<attention<Score, Normalize, combine::weighted_sum>>
     : std::bool_constant<!score::over::reads_context<Score>()> {};
 
-/// Are these the members of seq2seq::decoder around nn::gru?
+/// Whether a decoder has the members of seq2seq::decoder around nn::gru.
 template <class Decoder>
 concept packable = requires(const Decoder& d)
 {
@@ -49,14 +50,14 @@ concept packable = requires(const Decoder& d)
 ///     x_i = [W E y + b ; V_o E y + b_o] + [C ; C_o] c_i     the first summand from a table for the whole vocabulary
 ///     s_i = GRU(x_i, s_{i-1}),  t_i = maxout(x_i + U_o s_i)
 ///
-/// One number after the other this is what seq2seq::decoder computes; sums are rounded in another order.
+/// These are the values that seq2seq::decoder computes, except that sums are rounded in another order.
 template <class T>
 struct decoder_panels {
     std::size_t vocabulary = 0, hidden = 0, width = 0;  // V, H, 3H + 2L
     std::vector<T> words;                               // [V,3H+2L]
     std::vector<T> from_context;                        // [D,3H+2L] C beside C_o
     kernels::panels<T> context, gates, candidate, readout, output;
-    std::vector<T> bias;  // [panels · width] of the output layer, -inf behind the last word
+    std::vector<T> bias;  // [panels · width] of the output layer, -inf after the last word
 
     template <class Decoder>
     void pack(const Decoder& d)
@@ -93,8 +94,8 @@ struct decoder_panels {
         std::copy_n(b, V, bias.begin());
     }
 
-    /// From what the attention gave (a context [R,D], or already multiplied [R,3H+2L]) to the next state [R,H] and the
-    /// readout [R,L].
+    /// Computes the next state [R,H] and the readout [R,L] from the attention's context ([R,D], or already multiplied,
+    /// [R,3H+2L]).
     void advance(const word_ids& previous, const T* seen, bool multiplied, const T* state, T* next, T* t) const
     {
         const std::size_t R = previous.batch, H = hidden;
@@ -133,7 +134,7 @@ struct decoder_panels {
     std::size_t vocabulary_of_input() const { return width == 0 ? 0 : words.size() / width; }
 
 private:
-    /// [A, B], rows beside each other.
+    /// [A, B]: their rows side by side.
     static void beside(std::size_t rows, std::size_t n, const T* A, std::size_t m, const T* B, T* to)
     {
         for (std::size_t r = 0; r < rows; ++r) {
@@ -143,9 +144,9 @@ private:
     }
 };
 
-/// A model laid out for searching many sentences: `greedy`, `beam`, `force` and `decode` take it as they take the
-/// model, and are faster. The model must stay alive and unchanged as long as this; its vocabulary's share of the
-/// decoder is worked out here, V · (3H + 2L) numbers.
+/// A model laid out for searching many sentences: `greedy`, `beam`, `force` and `decode` accept it in the model's place
+/// and run faster. The model must stay alive and unchanged meanwhile. The decoder's products with the embeddings of the
+/// whole vocabulary are computed here: V · (3H + 2L) numbers.
 ///
 ///     const seq2seq::packed<float, decltype(model)> fast(model);
 ///     for (batch …) seq2seq::beam<float>(fast, batch);

@@ -9,7 +9,7 @@
 
 namespace heed::seq2seq::detail {
 
-/// A search begins with one row for each sentence. `who` begins the message.
+/// Throws unless there is one row per sentence, as at the start of a search. `who` begins the message.
 inline void require_rows(std::string_view who, std::size_t sentences, std::size_t rows)
 {
     if (sentences == rows) return;

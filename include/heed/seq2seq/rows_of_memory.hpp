@@ -7,15 +7,14 @@
 #include <utility>
 #include <vector>
 
+#include <heed/attention.hpp>
 #include <heed/core/several.hpp>
-#include <heed/fused.hpp>
-#include <heed/memory.hpp>
-#include <heed/ops/rows.hpp>
+#include <heed/ops/parts.hpp>
 
-/// The memory that the rows of a search are asked with: that of the sentence each of them is a translation of.
+/// The memory that the rows of a search attend to: that of the sentence each row translates.
 namespace heed::seq2seq::detail {
 
-/// The rows of a memory, of whichever kind of attention.
+/// The rows of a memory, for any kind of attention.
 template <class Values, class Keys, class Mask>
 auto rows_of_memory(const memory<Values, Keys, Mask>& from, std::span<const std::size_t> rows)
 {
@@ -40,7 +39,7 @@ auto rows_of_memory(const several_memories<Memories>& from, std::span<const std:
     return several_memories<decltype(all)>{std::move(all)};
 }
 
-/// A memory of somebody's own says itself what its rows are; `fixed_context` has a summary of each sentence.
+/// A user's own memory has a member `rows`; that of `fixed_context` has a summary of each sentence.
 template <class Memory>
     requires requires(const Memory& memory) { memory.summary; }
 auto rows_of_memory(const Memory& from, std::span<const std::size_t> rows)
@@ -51,8 +50,8 @@ template <class Memory>
     requires requires(const Memory& memory, std::span<const std::size_t> rows) { memory.rows(rows); }
 auto rows_of_memory(const Memory& from, std::span<const std::size_t> rows) { return from.rows(rows); }
 
-/// What the rows of a search are asked with: copies of their sentences' memories, or these themselves where the
-/// attention takes them so.
+/// The memory for the rows of a search: copies of their sentences' memories, or the originals, shared, if the attention
+/// accepts that.
 template <class Attention, class Memory>
 struct memory_for_rows {
     using type = Memory;
@@ -61,9 +60,8 @@ struct memory_for_rows {
         return detail::rows_of_memory(from, std::span<const std::size_t>(rows));
     }
 };
-template <class Attention, class Values, class Keys>
-    requires(fused_form<Attention>::shares_memory)
-struct memory_for_rows<Attention, memory<Values, Keys, no_mask>> {
+template <class Score, class Normalize, class Combine, class Values, class Keys>
+struct memory_for_rows<attention<Score, Normalize, Combine>, memory<Values, Keys, no_mask>> {
     using type = shared_memory<Values, Keys>;
     static type make(const memory<Values, Keys, no_mask>& from, const std::vector<std::size_t>& rows)
     {

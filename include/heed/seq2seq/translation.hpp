@@ -8,8 +8,8 @@
 
 namespace heed::seq2seq {
 
-/// How many words a translation has at most: factor · source words + extra, where the source's end word counts and the
-/// translation's own does not. There, the end word is the only one.
+/// The maximum number of words of a translation: factor · source words + extra. The source's end word counts, the
+/// translation's does not. At the limit only the end word is allowed.
 struct length_limit {
     double factor = 2;
     std::size_t extra = 10;
@@ -20,7 +20,7 @@ struct length_limit {
     }
 };
 
-/// A translation and where the model looked for each of its words.
+/// A translation and the attention weights of each of its words.
 template <class T>
 struct translation {
     id_sentence words;  // without the end word

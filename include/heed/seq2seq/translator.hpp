@@ -12,13 +12,13 @@
 
 namespace heed::seq2seq {
 
-/// An encoder and a decoder that learn together.                                      SPEC M1, M2
+/// An encoder and a decoder that are trained together.
 template <class Encoder, class Decoder>
 struct translator {
     Encoder encoder;
     Decoder decoder;
 
-    /// Σ −log p(target | source) of a batch, in nats. `only`: among these words, see decoder::loss.
+    /// Σ −log p(target | source) of a batch, in nats. `only`: over these words alone, see decoder::loss.
     template <class T>
     auto loss(const training_batch<T>& batch, T smoothing = 0, const nn::dropout& drop = {},
               const std::vector<std::uint32_t>* only = nullptr) const
@@ -43,27 +43,29 @@ struct sizes {
     std::size_t alignment = 256;  // the hidden layer of the score
 };
 
-/// A new translator around the attention that make_attention(random, sizes) gives: RNNsearch, or, around fixed_context,
-/// RNNencdec.
+/// A new translator around the attention that make_attention(random, sizes) returns: RNNsearch, or RNNencdec around
+/// fixed_context. `recurrent` draws the recurrent weights, as for nn::make_gru: nn::orthogonal<T> initialises them as
+/// Bahdanau et al. 2015 did.
 template <class T, class MakeAttention>
-auto make_translator(std::uint64_t seed, const sizes& n, MakeAttention&& make_attention)
+auto make_translator(std::uint64_t seed, const sizes& n, MakeAttention&& make_attention,
+                     nn::initializer<T> recurrent = nullptr)
 {
     random_source random{seed, 0};
     constexpr bool looks = !std::is_same_v<decltype(make_attention(random, n)), fixed_context>;
     auto encoder = [&] {
         if constexpr (looks) {
-            return make_bidirectional_encoder<T>(random, n.source_vocabulary, n.embedding, n.hidden);
+            return make_bidirectional_encoder<T>(random, n.source_vocabulary, n.embedding, n.hidden, recurrent);
         } else {
-            return make_forward_encoder<T>(random, n.source_vocabulary, n.embedding, n.hidden);
+            return make_forward_encoder<T>(random, n.source_vocabulary, n.embedding, n.hidden, recurrent);
         }
     }();
     auto attention = make_attention(random, n);
     auto decoder = make_decoder<T>(random, std::move(attention), n.target_vocabulary, n.embedding, n.hidden,
-                                   looks ? 2 * n.hidden : n.hidden);
+                                   looks ? 2 * n.hidden : n.hidden, recurrent);
     return translator{std::move(encoder), std::move(decoder)};
 }
 
-/// New attentions for a translator: the decoder's state [H] looks at annotations [2H].
+/// New attentions for a translator: the decoder's state [H] attends to annotations [2H].
 namespace attentions {
 
 template <class T>

@@ -12,11 +12,11 @@
 
 namespace heed::seq2seq::detail {
 
-/// The words that an output layer was restricted to; their places in it, and back.
+/// The words that an output layer is restricted to, and their positions in it.
 struct word_list {
     std::vector<std::uint32_t> words;  // ascending; empty: no restriction
 
-    /// The places of these words, words.size() for one that is not there. nullptr for no words at all.
+    /// The positions of these words, words.size() for a word that is not listed. nullptr for no words at all.
     const std::uint32_t* places(std::span<const std::uint32_t> of)
     {
         if (of.empty()) return nullptr;
@@ -30,7 +30,7 @@ struct word_list {
         return places_.data();
     }
 
-    /// Throws for what restrict_to does not take.
+    /// Throws for lists that restrict_to does not accept.
     static void require(const std::vector<std::uint32_t>& words, std::size_t vocabulary)
     {
         for (std::size_t i = 0; i < words.size(); ++i) {

@@ -30,14 +30,14 @@
 ///     pieces.apply(split("a lowest bid"));      // {"a", "low@@", "est", "bid"}
 ///     undo_bpe(split("a low@@ est bid"));       // {"a", "lowest", "bid"}
 ///
-/// Sennrich, Haddow, Birch: Neural Machine Translation of Rare Words with Subword Units, ACL 2016. Codes, their files
-/// and the pieces are those of subword-nmt, version 0.2. Learning is in text/learn_bpe.hpp.
+/// Sennrich, Haddow, Birch: Neural Machine Translation of Rare Words with Subword Units, ACL 2016. Codes, code files
+/// and pieces are the same as those of subword-nmt, version 0.2. Learning is in text/learn_bpe.hpp.
 namespace heed::text {
 
-/// Behind every piece of a word but the last.
+/// Follows every piece of a word but the last.
 inline constexpr std::string_view bpe_separator = "@@";
 
-/// Behind the last symbol of a word while it is put together: "est</w>" is not the "est" in "estate".
+/// Follows the last symbol of a word while pieces are merged: "est</w>" is not the "est" in "estate".
 inline constexpr std::string_view bpe_end_of_word = "</w>";
 
 /// Two symbols that become one.
@@ -47,13 +47,13 @@ struct bpe_merge {
     friend bool operator==(const bpe_merge&, const bpe_merge&) = default;
 };
 
-/// What was learned: merges, in the order in which they were. One may be listed twice; its first place counts.
+/// The learned merges, in the order in which they were learned. A merge may be listed twice; its first position counts.
 class bpe_codes {
 public:
-    /// No merges: every word falls into its characters.
+    /// No merges: every word is split into its characters.
     bpe_codes() = default;
 
-    /// Throws heed::error where a symbol is empty, not UTF-8 or contains white space.
+    /// Throws heed::error if a symbol is empty, not UTF-8 or contains white space.
     explicit bpe_codes(std::vector<bpe_merge> merges) : merges_(std::move(merges))
     {
         for (std::size_t i = 0; i < merges_.size(); ++i) {
@@ -67,7 +67,7 @@ public:
     }
 
     /// Reads a code file: "#version: 0.2", then a merge "left right" on each line. CRLF, a byte order mark and blank
-    /// lines at the end are tolerated. Throws heed::error "name:line: …" (with the column where a byte is wrong).
+    /// lines at the end are tolerated. Throws heed::error "name:line: …" (with the column if a byte is wrong).
     static bpe_codes read(std::istream& stream, const std::string& name)
     {
         sentence_reader reader(stream, name, empty_lines::keep);
@@ -79,7 +79,7 @@ public:
             throw error(reader.where() + ": codes of version \"" + join(std::span(words).subspan(1)) + "\"; " +
                         expected_header());
         bpe_codes codes;
-        std::size_t blank = 0;  // the first of the blank lines just read
+        std::size_t blank = 0;  // line number of the first of the blank lines just read
         while (reader.next(words)) {
             if (words.empty()) {
                 if (blank == 0) blank = reader.line();
@@ -101,14 +101,14 @@ public:
         return read(stream, path.string());
     }
 
-    /// The inverse of to_text(); `name` is what errors call it.
+    /// The inverse of to_text(); errors refer to the text as `name`.
     static bpe_codes from_text(const std::string& text, const std::string& name = "byte-pair codes")
     {
         std::istringstream stream(text);
         return read(stream, name);
     }
 
-    /// A code file's contents.
+    /// The contents of a code file.
     std::string to_text() const
     {
         std::string text = "#version: 0.2\n";
@@ -128,7 +128,7 @@ private:
     std::vector<bpe_merge> merges_;
 };
 
-/// Splits words into pieces. Remembers the words that it has split: not for two threads at once, but copyable.
+/// Splits words into pieces. Caches the words that it has split: not safe for two threads at once, but copyable.
 class bpe {
 public:
     explicit bpe(const bpe_codes& codes)
@@ -140,10 +140,10 @@ public:
         }
     }
 
-    /// The pieces of a word, without separators: "lowest" -> {"low", "est"}. Put together they are the word.
+    /// The pieces of a word, without separators: "lowest" -> {"low", "est"}. Joined they are the word.
     ///
-    /// Of the merges that fit somewhere, the one learned first is done, wherever it fits, from left to right; again,
-    /// until none fits. Takes O(n log n) for n characters. Throws heed::error where the word is not UTF-8.
+    /// Of all merges that apply, the one learned first is applied everywhere, from left to right; then again, until
+    /// none applies. Takes O(n log n) for n characters. Throws heed::error if the word is not UTF-8.
     std::vector<std::string> pieces(std::string_view word) const
     {
         std::vector<node> nodes;
@@ -173,14 +173,15 @@ public:
         for (std::size_t i = 0; i < nodes.size(); ++i) consider(i);
         std::vector<std::size_t> made;
         while (!waiting.empty()) {
-            // What a merge makes possible waits until that merge is done everywhere, even if it was learned before.
+            // Merges that this one makes possible wait until it has been applied everywhere, even those learned
+            // earlier.
             const std::size_t rank = std::get<0>(waiting.top());
             made.clear();
             for (; !waiting.empty() && std::get<0>(waiting.top()) == rank; waiting.pop()) {
                 const auto [same_rank, i, pair] = waiting.top();
                 const std::size_t next = nodes[i].next;
                 if (next >= nodes.size()) continue;
-                if (pair_key(nodes[i].symbol, nodes[next].symbol) != pair) continue;  // not any more
+                if (pair_key(nodes[i].symbol, nodes[next].symbol) != pair) continue;  // no longer there
                 nodes[i].symbol = merges_.at(pair).result;
                 nodes[i].next = nodes[next].next;
                 nodes[next].symbol = gone;
@@ -201,17 +202,17 @@ public:
         return result;
     }
 
-    /// {"a", "lowest"} -> {"a", "low@@", "est"}: every piece but a word's last with the separator behind it.
+    /// {"a", "lowest"} -> {"a", "low@@", "est"}: the separator follows every piece of a word but the last.
     ///
-    /// undo_bpe() gives the words back, whatever they are: a word that itself ends in "@@" is split before its last
-    /// character, as otherwise its last piece could not be told from a middle one. That is where subword-nmt differs.
+    /// undo_bpe() restores any words: a word that itself ends in "@@" is split before its last character, since its
+    /// last piece would otherwise look like a middle one. This differs from subword-nmt.
     sentence apply(std::span<const std::string> words)
     {
         sentence result;
         for (const std::string& word : words) {
             auto known = known_.find(word);
             if (known == known_.end()) {
-                if (known_.size() >= most_known) known_.clear();  // text without end must not fill the memory
+                if (known_.size() >= most_known) known_.clear();  // endless text must not fill the memory
                 known = known_.emplace(word, marked(word)).first;
             }
             result.insert(result.end(), known->second.begin(), known->second.end());
@@ -234,7 +235,7 @@ private:
     };
     struct node {
         std::uint32_t symbol;
-        std::size_t begin, next, previous;  // before the first is SIZE_MAX, behind the last is nodes.size()
+        std::size_t begin, next, previous;  // before the first: SIZE_MAX; after the last: nodes.size()
     };
 
     static constexpr std::uint32_t gone = std::numeric_limits<std::uint32_t>::max(), unknown = gone - 1;
@@ -264,12 +265,12 @@ private:
     std::unordered_map<std::string, sentence> known_;         // words already split
 };
 
-/// {"a", "low@@", "est"} -> {"a", "lowest"}. A separator behind the last piece of all, where a translation breaks off,
-/// is dropped; so is a word of nothing else.
+/// {"a", "low@@", "est"} -> {"a", "lowest"}. A separator after the very last piece, where a translation breaks off, is
+/// dropped, and so is a word that consists of nothing else.
 inline sentence undo_bpe(std::span<const std::string> pieces)
 {
     sentence words;
-    bool open = false;  // the word at the end goes on
+    bool open = false;  // the last word continues
     for (const std::string& each : pieces) {
         const bool more = each.ends_with(bpe_separator);
         const std::string_view text = std::string_view(each).substr(0, each.size() - (more ? bpe_separator.size() : 0));

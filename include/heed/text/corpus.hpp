@@ -20,11 +20,11 @@
 namespace heed::text {
 
 /// What to do with a line that has no token. Training text refuses it: in parallel text it is nearly always a sign of
-/// lines that have slipped. A translator that reads from a pipe keeps it, and answers each line with a line.
+/// misaligned lines. A translator that reads from a pipe keeps it and answers each line with a line.
 enum class empty_lines { refuse, keep };
 
-/// Reads tokenised text: UTF-8, one sentence a line, tokens separated by spaces or tabs. A byte order mark, CRLF line
-/// ends and a missing last line end are tolerated. `name` is what errors call the stream, as in "name:12:5: …" (line,
+/// Reads tokenised text: UTF-8, one sentence per line, tokens separated by spaces or tabs. A byte order mark, CRLF line
+/// ends and a missing last line end are tolerated. Errors refer to the stream as `name`, as in "name:12:5: …" (line,
 /// and column in bytes, both from 1).
 class sentence_reader {
 public:
@@ -32,8 +32,8 @@ public:
         : stream_(stream), name_(std::move(name)), empty_(empty)
     {}
 
-    /// Reads the next sentence; false at the end. Throws heed::error for a line that is not text, a line without a
-    /// token (unless kept), and a stream that fails.
+    /// Reads the next sentence; returns false at the end. Throws heed::error for a line that is not text, a line
+    /// without a token (unless kept), and a stream that fails.
     bool next(sentence& words)
     {
         errno = 0;
@@ -62,7 +62,7 @@ public:
     /// Lines read so far.
     std::size_t line() const { return number_; }
 
-    /// "name:12": where the last sentence stood, for a caller's own messages.
+    /// "name:12": the location of the last sentence, for a caller's own messages.
     std::string where() const { return name_ + ":" + std::to_string(number_); }
 
 private:
@@ -81,8 +81,8 @@ private:
     std::size_t number_ = 0;
 };
 
-/// Every sentence of a stream. Throws as sentence_reader does, and where there is no sentence at all (unless empty
-/// lines are kept: then no line is an answer, too).
+/// Every sentence of a stream. Throws as sentence_reader does, and if there is no sentence at all (unless empty lines
+/// are kept: then having no lines is valid, too).
 inline std::vector<sentence> read_corpus(std::istream& stream, const std::string& name,
                                          empty_lines empty = empty_lines::refuse)
 {
@@ -90,11 +90,11 @@ inline std::vector<sentence> read_corpus(std::istream& stream, const std::string
     std::vector<sentence> sentences;
     for (sentence words; reader.next(words);) sentences.push_back(std::move(words));
     if (sentences.empty() && empty == empty_lines::refuse)
-        throw error(name + ": is empty; it must hold one sentence a line");
+        throw error(name + ": is empty; it must have one sentence per line");
     return sentences;
 }
 
-/// A text file, open. Throws heed::error for a missing file, and for a directory.
+/// Opens a text file. Throws heed::error for a missing file and for a directory.
 inline std::ifstream open_text(const std::filesystem::path& path)
 {
     const std::string name = path.string();
@@ -108,7 +108,7 @@ inline std::ifstream open_text(const std::filesystem::path& path)
     return stream;
 }
 
-/// Every sentence of a file. Throws heed::error "file:line:column: …"; also for a missing file, and for a directory.
+/// Every sentence of a file. Throws heed::error "file:line:column: …"; also for a missing file and for a directory.
 inline std::vector<sentence> read_corpus(const std::filesystem::path& path, empty_lines empty = empty_lines::refuse)
 {
     std::ifstream stream = open_text(path);
@@ -123,7 +123,7 @@ struct parallel_corpus {
     std::size_t size() const { return source.size(); }
 };
 
-/// Two files that belong together line by line. Throws as read_corpus does, and where their line counts differ.
+/// Reads two files that correspond line by line. Throws as read_corpus does, and if their line counts differ.
 inline parallel_corpus read_parallel(const std::filesystem::path& source, const std::filesystem::path& target,
                                      empty_lines empty = empty_lines::refuse)
 {
@@ -131,7 +131,7 @@ inline parallel_corpus read_parallel(const std::filesystem::path& source, const 
     if (both.source.size() != both.target.size())
         throw error(source.string() + " has " + std::to_string(both.source.size()) + " lines, " + target.string() +
                     " has " + std::to_string(both.target.size()) +
-                    "; parallel files need as many, since line n of one translates line n of the other");
+                    "; parallel files need the same number, since line n of one translates line n of the other");
     return both;
 }
 

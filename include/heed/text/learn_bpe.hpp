@@ -18,10 +18,10 @@
 
 namespace heed::text {
 
-/// Words and how often each occurs.
+/// Words and their counts.
 using word_counts = std::unordered_map<std::string, std::uint64_t>;
 
-/// Counts more words. Joint codes for two languages are learned from the counts of both.
+/// Adds the words of a corpus. Joint codes for two languages are learned from the counts of both.
 inline void count_words(word_counts& counts, std::span<const sentence> corpus)
 {
     for (const sentence& line : corpus)
@@ -30,7 +30,7 @@ inline void count_words(word_counts& counts, std::span<const sentence> corpus)
 
 namespace detail {
 
-/// Symbols side by side in words, and where each pair of them stands.
+/// The symbols of the words in order, and the places of each pair.
 class bpe_learner {
 public:
     explicit bpe_learner(const word_counts& counts)
@@ -41,7 +41,7 @@ public:
         queue_touched();
     }
 
-    /// The most frequent pair, of equally frequent ones the greatest; or nothing (-1) when all are rarer than asked.
+    /// The most frequent pair, the greatest among equally frequent ones; none (-1) if all are rarer than `least`.
     std::ptrdiff_t best(std::uint64_t least)
     {
         while (!queue_.empty()) {
@@ -50,24 +50,25 @@ public:
             const std::uint64_t now = pairs_[top.pair].count;
             if (now == top.count) return static_cast<std::ptrdiff_t>(top.pair);
             pop();
-            // Counts only queue themselves when they grow. One that has shrunk is too high here: never missed.
+            // A pair is queued only when its count grows. A count that has shrunk is too high in the queue, so no pair
+            // is missed.
             if (now < top.count && now > 0) push(now, top.pair);
         }
         return -1;
     }
 
-    /// Makes one symbol of a pair, wherever it stands, from left to right.
+    /// Merges a pair into one symbol wherever it occurs, from left to right.
     bpe_merge merge(std::size_t which)
     {
         const std::uint32_t left = pairs_[which].left, right = pairs_[which].right;
         bpe_merge result{symbols_[left], symbols_[right]};
         const std::uint32_t made = number(result.left + result.right);
         std::vector<std::uint32_t> places = std::exchange(pairs_[which].places, {});
-        // They are in order, but for words that have a "</w>" of their own in the middle.
+        // They are in order, except in words that contain a "</w>" of their own.
         std::sort(places.begin(), places.end());
         for (const std::uint32_t i : places) {
             const std::uint32_t next = nodes_[i].next;
-            if (nodes_[i].symbol != left || next == none || nodes_[next].symbol != right) continue;  // was there once
+            if (nodes_[i].symbol != left || next == none || nodes_[next].symbol != right) continue;  // was here once
             const std::uint32_t previous = nodes_[i].previous, after = nodes_[next].next;
             if (previous != none) fewer(previous);
             fewer(i);
@@ -88,12 +89,12 @@ private:
 
     struct node {
         std::uint32_t symbol, previous, next;
-        std::uint64_t count;  // of the word that it is in
+        std::uint64_t count;  // of the word that contains it
     };
     struct pair {
         std::uint32_t left, right;
         std::uint64_t count = 0;
-        std::vector<std::uint32_t> places = {};  // nodes of left symbols; some may have merged otherwise since
+        std::vector<std::uint32_t> places = {};  // nodes of left symbols; some may have been merged otherwise since
         bool touched = false;
     };
     struct entry {
@@ -101,7 +102,7 @@ private:
         std::size_t pair;
     };
 
-    // Symbols are compared as text: bytes of UTF-8 are in the order of their code points.
+    // Symbols are compared as text: UTF-8 bytes sort in the order of their code points.
     bool worse(const entry& a, const entry& b) const
     {
         if (a.count != b.count) return a.count < b.count;
@@ -186,12 +187,12 @@ private:
 
 }  // namespace detail
 
-/// Learns at most `merges` merges: again and again the most frequent pair of neighbouring symbols becomes one symbol.
-/// Of equally frequent pairs it is the greatest by its left symbol, then its right one (as text); pairs that occur less
-/// than `least` times are not merged. The same codes as subword-nmt on the same text: see bpe_codes.
+/// Learns at most `merges` merges: repeatedly, the most frequent pair of neighbouring symbols becomes one symbol. Among
+/// equally frequent pairs the greatest is taken, by its left symbol, then its right one (as text); pairs that occur
+/// fewer than `least` times are not merged. Returns the same codes as subword-nmt on the same text: see bpe_codes.
 ///
-/// Only what stands beside a merge is counted anew, so the time grows with the text and hardly with the merges. Depends
-/// on nothing but the counts. Throws heed::error where a word is not UTF-8, and when there is no word.
+/// Only the neighbours of a merge are recounted, so the time grows with the text and hardly with the merges. The result
+/// depends only on the counts. Throws heed::error if a word is not UTF-8 or there is no word.
 ///
 ///     word_counts words;
 ///     count_words(words, english);

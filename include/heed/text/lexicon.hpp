@@ -15,25 +15,25 @@
 
 namespace heed::text {
 
-/// Sentences as numbers of a vocabulary.
+/// Sentences as word ids of a vocabulary.
 using id_lists = std::span<const std::vector<word_id>>;
 
 /// How IBM Model 1 is learned.
 struct lexicon_options {
     std::size_t rounds = 5;     // of EM
-    double least = 1e-3;        // translations less probable than that are forgotten in the end
-    double unlinked_share = 1;  // how often the empty word stands in each source sentence; 0: never
+    double least = 1e-3;        // less probable translations are dropped at the end
+    double unlinked_share = 1;  // how often the empty word occurs in each source sentence; 0: never
 };
 
-/// A dictionary with probabilities: what a source word is translated to.
+/// A dictionary with probabilities: the translations of each source word.
 ///
 /// Learned from sentence pairs by IBM Model 1 (Brown et al. 1993), in which every target word f comes from one word e
 /// of the source, or from the empty word, all of them being equally probable:
 ///
 ///     p(f | sentence) ∝ Σ_e t(f|e),    t(f|e) ← Σ_pairs t(f|e) / Σ_e' t(f|e')  of each f, made to sum to 1 over f
 ///
-/// or from links, which somebody's alignment gave, as relative frequencies. Where the papers use a table that
-/// fast_align made (SPEC T6, X4), this takes its place; fast_align also knows of positions.
+/// or from the links of a given alignment, as relative frequencies. It takes the place of the fast_align table of
+/// Sankaran et al. 2016, §6.2; fast_align also models positions.
 class lexicon {
 public:
     struct translation {
@@ -43,17 +43,17 @@ public:
 
     lexicon() = default;
 
-    /// Σ_n |source_n| |target_n| steps each round.
+    /// Learns from sentence pairs: Σ_n |source_n| |target_n| steps per round.
     static lexicon learn(id_lists sources, id_lists targets, const lexicon_options& how = {})
     {
         require_pairs(sources.size(), targets.size());
-        word_id nothing = 0;  // the empty word's number: the next behind those of the source
+        word_id nothing = 0;  // the empty word's id: the one after those of the source
         for (const auto& words : sources) {
             for (const word_id e : words) nothing = std::max(nothing, e + 1);
         }
         const bool unlinked = how.unlinked_share > 0;
         std::vector<std::vector<translation>> of(nothing + 1);
-        // Which pairs there are; a list is put in order whenever it has doubled.
+        // The pairs that occur; a list is sorted whenever it has doubled.
         std::vector<std::size_t> ordered(of.size(), 0);
         const auto meet = [&](word_id e, word_id f) {
             of[e].push_back({f, 0});
@@ -100,7 +100,7 @@ public:
         return lexicon(std::move(of), how.least);
     }
 
-    /// From links (source position, target position) of each sentence pair.
+    /// Learns from the links (source position, target position) of each sentence pair.
     static lexicon of_links(id_lists sources, id_lists targets, std::span<const std::vector<std::pair<int, int>>> links,
                             double least = 1e-3)
     {
@@ -129,14 +129,14 @@ public:
         return lexicon(std::move(of), least);
     }
 
-    /// The translations of a source word, the most probable first, equals by number; none for a word not seen.
+    /// The translations of a source word, the most probable first, equal ones by id; none for an unseen word.
     std::span<const translation> of(word_id source) const
     {
         if (source >= of_.size()) return {};
         return of_[source];
     }
 
-    /// t(target | source); 0 where it was forgotten.
+    /// t(target | source); 0 if it was dropped.
     double probability(word_id source, word_id target) const
     {
         for (const translation& each : of(source)) {
@@ -145,11 +145,11 @@ public:
         return 0;
     }
 
-    /// Source words are numbers below this.
+    /// All source words are below this.
     std::size_t size() const { return of_.size(); }
 
-    /// The most probable translation of each word, as text: what replaces an unknown word. Marks such as `<unk>` are
-    /// no translation.
+    /// The most probable translation of each word, as text: the replacement for an unknown word. Special words such as
+    /// `<unk>` are not translations.
     std::unordered_map<std::string, std::string> dictionary(const vocabulary& source, const vocabulary& target) const
     {
         std::unordered_map<std::string, std::string> result;

@@ -17,7 +17,7 @@ using sentence = std::vector<std::string>;
 /// The bytes that separate tokens. ASCII only: a no-break space (U+00A0) belongs to its token.
 constexpr bool is_separator(char byte) { return byte == ' ' || (byte >= '\t' && byte <= '\r'); }
 
-/// "a  b\tc" -> {"a", "b", "c"}. Any run of ASCII white space separates; no token is empty.
+/// "a b\tc" -> {"a", "b", "c"}. Any run of ASCII white space separates tokens; no token is empty.
 inline sentence split(std::string_view line)
 {
     sentence words;

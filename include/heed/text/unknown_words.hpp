@@ -13,11 +13,11 @@
 
 namespace heed::text {
 
-/// A translation without its unknown words: each becomes what the dictionary says of the source word that was looked at
-/// most when it was written, or that source word itself (a name, a number). Jean et al. 2015, §3.3 · SPEC X4
+/// A translation with its unknown words replaced: each becomes the dictionary's translation of the source word with the
+/// greatest weight at that step or, without one, that source word itself (a name, a number). Jean et al. 2015, §3.3
 ///
-/// `weights` [target words, or more][source words, or more]: where the model looked for each target word; what it gave
-/// to the end words is not asked. The first of equal weights counts. A source without words leaves the mark.
+/// `weights` [target words, or more][source words, or more]: the attention weights of each target word; those of the
+/// end words are ignored. The first of equal weights counts. If the source has no words, the unknown word stays.
 template <class T>
 sentence replace_unknown(const sentence& target, const sentence& source, const std::vector<std::vector<T>>& weights,
                          const std::unordered_map<std::string, std::string>& dictionary = {},

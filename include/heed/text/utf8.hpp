@@ -16,7 +16,7 @@ namespace heed::text {
 inline constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
 inline constexpr char32_t replacement_character = U'\uFFFD';
 
-/// One step through UTF-8: the character at a position, and how many bytes it takes.
+/// One step through UTF-8: the character at a position and its number of bytes.
 struct utf8_character {
     char32_t code = replacement_character;
     std::size_t length = 1;
@@ -24,7 +24,7 @@ struct utf8_character {
 };
 
 /// The character that begins at `position`, which must lie inside the text. Overlong forms, surrogates, values above
-/// U+10FFFF and cut-off sequences are not valid; of those, one byte is to be skipped.   Unicode 15, table 3-7
+/// U+10FFFF and cut-off sequences are not valid; skip one byte of those.   Unicode 15, table 3-7
 constexpr utf8_character utf8_at(std::string_view text, std::size_t position)
 {
     const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[position + i]); };
@@ -35,7 +35,7 @@ constexpr utf8_character utf8_at(std::string_view text, std::size_t position)
     const std::size_t length = first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
     if (text.size() - position < length) return {};
 
-    // The second byte's range is what rules out overlong forms (E0, F0), surrogates (ED) and too large values (F4).
+    // The second byte's range excludes overlong forms (E0, F0), surrogates (ED) and too large values (F4).
     const unsigned lowest = first == 0xE0 ? 0xA0 : first == 0xF0 ? 0x90 : 0x80;
     const unsigned highest = first == 0xED ? 0x9F : first == 0xF4 ? 0x8F : 0xBF;
     if (byte(1) < lowest || byte(1) > highest) return {};
@@ -48,7 +48,7 @@ constexpr utf8_character utf8_at(std::string_view text, std::size_t position)
     return {static_cast<char32_t>(code), length, true};
 }
 
-/// The position (in bytes, from 0) of the first byte that is not valid UTF-8; nothing if all of it is valid.
+/// The position (in bytes, from 0) of the first byte that is not valid UTF-8; none if the whole text is valid.
 constexpr std::optional<std::size_t> find_invalid_utf8(std::string_view text)
 {
     for (std::size_t position = 0; position < text.size();) {
@@ -72,8 +72,8 @@ constexpr bool in_ranges(char32_t code, const code_range* begin, const code_rang
     return found != end && found->first <= code;
 }
 
-// Marks that are drawn onto the character before them, and invisible format characters (joiners, bidi marks).
-// An extract for the scripts that word-aligned corpora use, not all of Unicode.
+// Marks that combine with the character before them, and invisible format characters (joiners, bidi marks). A subset of
+// Unicode: the scripts that word-aligned corpora use.
 inline constexpr code_range zero_width_ranges[] = {
     {0x0300, 0x036F}, {0x0483, 0x0489}, {0x0591, 0x05BD}, {0x05BF, 0x05BF}, {0x05C1, 0x05C2},   {0x05C4, 0x05C5},
     {0x05C7, 0x05C7}, {0x0610, 0x061A}, {0x064B, 0x065F}, {0x0670, 0x0670}, {0x06D6, 0x06DC},   {0x06DF, 0x06E4},
@@ -119,7 +119,7 @@ constexpr std::size_t display_width(char32_t code)
     return detail::in_ranges(code, std::begin(detail::wide_ranges), std::end(detail::wide_ranges)) ? 2 : 1;
 }
 
-/// Columns that a text takes in a terminal. An invalid byte counts as the one character that is shown for it.
+/// Columns that a text takes in a terminal. An invalid byte counts as the replacement character shown for it.
 constexpr std::size_t display_width(std::string_view text)
 {
     std::size_t width = 0;
@@ -131,7 +131,7 @@ constexpr std::size_t display_width(std::string_view text)
     return width;
 }
 
-/// Whether the first letter with a direction is one that is read from right to left.   Unicode bidi rules P2, P3
+/// Whether the first letter with a direction is read from right to left.   Unicode bidi rules P2, P3
 constexpr bool is_right_to_left(std::string_view text)
 {
     for (std::size_t position = 0; position < text.size();) {
@@ -148,8 +148,8 @@ constexpr bool is_right_to_left(std::string_view text)
     return false;
 }
 
-/// The text with control characters (an escape sequence would steer the terminal) and invalid bytes replaced by U+FFFD,
-/// and without the marks that override its direction: safe to print, and legal in XML once escaped.
+/// The text with control characters (an escape sequence would control the terminal) and invalid bytes replaced by
+/// U+FFFD, and without the marks that override its direction: safe to print, and legal in XML once escaped.
 inline std::string printable(std::string_view text)
 {
     std::string result;

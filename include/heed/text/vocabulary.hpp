@@ -22,11 +22,11 @@ namespace heed::text {
 /// A word's row in an embedding table: 0 … vocabulary::size() - 1.
 using word_id = std::uint32_t;
 
-/// Words and their numbers.
+/// Words and their ids.
 ///
-/// Four special words come first and are always there: `<pad>` = 0, `<unk>` = 1, `<s>` = 2, `</s>` = 3.
-/// They are marks, not text: a corpus word that happens to be spelled like one of them is never that mark. It is not
-/// counted, gets no number of its own, and reads as `<unk>`, so no line of text can pad, begin or end a sentence.
+/// Four special words come first and are always there: `<pad>` = 0, `<unk>` = 1, `<s>` = 2, `</s>` = 3. They are marks,
+/// not text: a corpus word that happens to be spelled like one of them never stands for it. It is not counted, gets no
+/// id of its own, and reads as `<unk>`, so no line of text can pad, begin or end a sentence.
 ///
 /// Copyable; lookups by std::string_view allocate nothing; safe to read from several threads.
 class vocabulary {
@@ -44,8 +44,8 @@ public:
         for (const std::string_view special : special_words) words_.emplace_back(special);
     }
 
-    /// Every word that occurs at least `min_count` times, most frequent first, ties by their bytes: the order depends
-    /// on nothing but the counts. `max_size`, the special words included, cuts the rarest.
+    /// Every word that occurs at least `min_count` times, most frequent first, ties in byte order: the order depends
+    /// only on the counts. `max_size`, which includes the special words, cuts off the rarest.
     static vocabulary build(std::span<const sentence> corpus, std::size_t min_count = 1,
                             std::size_t max_size = unlimited)
     {
@@ -70,14 +70,14 @@ public:
     }
 
     /// The inverse of words(). Throws heed::error unless the list begins with the four special words and all of its
-    /// words are different, not empty and free of white space.
+    /// words are distinct, not empty and free of white space.
     static vocabulary from_words(std::vector<std::string> words)
     {
         for (std::size_t i = 0; i < special_words.size(); ++i)
             if (i >= words.size() || words[i] != special_words[i])
                 throw error("vocabulary: word " + std::to_string(i) + " must be " + std::string(special_words[i]) +
                             (i < words.size() ? " but is \"" + words[i] + "\"" : ", but the list ends before it"));
-        if (words.size() > unlimited) throw error("vocabulary: more words than a 32-bit number counts");
+        if (words.size() > unlimited) throw error("vocabulary: more words than a 32-bit number can count");
 
         vocabulary result;
         for (std::size_t i = special_words.size(); i < words.size(); ++i) {
@@ -96,7 +96,7 @@ public:
         return result;
     }
 
-    /// One word a line, as a model's metadata stores it; from_text() is its inverse and checks like from_words().
+    /// One word per line, as a model's metadata stores it; from_text() is its inverse and checks as from_words() does.
     std::string to_text() const { return join(words_, "\n"); }
 
     static vocabulary from_text(std::string_view text)
@@ -113,17 +113,17 @@ public:
     std::size_t size() const { return words_.size(); }
     const std::vector<std::string>& words() const { return words_; }
 
-    /// Whether a word of the text has a number of its own. False for the special words.
+    /// Whether a word of the text has an id of its own. False for the special words.
     bool contains(std::string_view word) const { return ids_.find(word) != ids_.end(); }
 
-    /// The number of a word of the text; `unk` for one that is not listed, and for a special word's spelling.
+    /// The id of a word of the text; `unk` for one that is not listed and for a special word's spelling.
     word_id id(std::string_view word) const
     {
         const auto found = ids_.find(word);
         return found == ids_.end() ? unk : found->second;
     }
 
-    /// The word with this number. Throws heed::error if there is none.
+    /// The word with this id. Throws heed::error if there is none.
     const std::string& word(word_id id) const
     {
         if (id >= words_.size())
@@ -132,7 +132,7 @@ public:
         return words_[id];
     }
 
-    /// A sentence as numbers, one a word: no `<s>` before it, no `</s>` after it.
+    /// A sentence as ids, one per word: no `<s>` before it, no `</s>` after it.
     std::vector<word_id> encode(std::span<const std::string> words) const
     {
         std::vector<word_id> ids;
@@ -141,7 +141,7 @@ public:
         return ids;
     }
 
-    /// Numbers as a sentence, up to the first `</s>`. `<pad>` and `<s>` are skipped; `<unk>` stays visible.
+    /// Ids as a sentence, up to the first `</s>`. `<pad>` and `<s>` are skipped; `<unk>` stays visible.
     sentence decode(std::span<const word_id> ids) const
     {
         sentence words;
@@ -165,14 +165,14 @@ private:
         return std::find(special_words.begin(), special_words.end(), word) != special_words.end();
     }
 
-    /// False if the word was there already; it is appended to words_ all the same.
+    /// Returns false if the word was there already; it is appended to words_ all the same.
     bool append(std::string word)
     {
         words_.push_back(std::move(word));
         return ids_.emplace(words_.back(), static_cast<word_id>(words_.size() - 1)).second;
     }
 
-    std::vector<std::string> words_;                                       // by number
+    std::vector<std::string> words_;                                       // by id
     std::unordered_map<std::string, word_id, hash, std::equal_to<>> ids_;  // the words of the text only
 };
 

@@ -14,11 +14,11 @@
 #include <heed/verify/problem.hpp>
 #include <heed/verify/requirements.hpp>
 
-/// What heed promises of every mechanism, one function a promise. Each throws `broken` with the place where the promise
-/// fails, or gives a word on what was compared.
+/// heed's contracts with every mechanism, one function per contract. Each function throws `broken` with the place where
+/// the contract is broken, or returns a few words on what was compared.
 namespace heed::detail::verifying {
 
-/// Is this one attention, not several put together as in multi_head?
+/// Is this one attention, not several combined as in multi_head?
 template <class Mechanism>
 concept one_attention = requires(const Mechanism& attend)
 {
@@ -26,8 +26,8 @@ concept one_attention = requires(const Mechanism& attend)
     attend.normalize;
 };
 
-/// What says which of a mechanism's results can be compared, see normalize/inner.hpp: the normalizer of an attention,
-/// any other mechanism itself.
+/// The type whose traits say which results can be compared, see normalize/inner.hpp: an attention's normalizer, or any
+/// other mechanism itself.
 template <class Mechanism>
 struct speaker {
     using type = Mechanism;
@@ -39,8 +39,8 @@ struct speaker<Mechanism> {
 template <class Mechanism>
 using normalizer_of = typename speaker<Mechanism>::type;
 
-/// Does it make a difference for a mechanism whether the last positions are hidden or the row is shorter? It says so
-/// itself, or one of its parts does.
+/// Does a mechanism distinguish between hiding the last positions and shortening the row? It declares so itself, or one
+/// of its parts does.
 template <class Mechanism>
 consteval bool length_counts();
 
@@ -77,7 +77,7 @@ consteval const char* part_without_map()
     return nullptr;
 }
 
-/// Verification starts from arrays of double; float follows from it.
+/// Verification starts from arrays of double; they are converted for float.
 struct requires_double {
     template <class Tensor>
     visited operator()(const std::string&, const Tensor&) const
@@ -88,7 +88,7 @@ struct requires_double {
     }
 };
 
-/// That it runs at all.
+/// The mechanism runs at all.
 std::string check_first_run(const auto& p, const auto& at)
 {
     return require_first_run(results<form::step, double>(p, at), shape_of(p.annotations));
@@ -105,7 +105,7 @@ std::string check_gradient(const auto& p, const auto& at)
     }
 }
 
-/// What was recorded and what was only computed are the same numbers.
+/// Training and inference compute the same numbers.
 std::string check_families(const auto& p, const auto& at)
 {
     ad::tape<double> on;
@@ -120,7 +120,7 @@ std::string check_empty_rows(const auto& p, const auto& at)
     auto setting = at;
     std::size_t rows = 0;
     const auto check = [&setting, &rows](const auto& problem) {
-        // By the annotations and the queries of that row; parameters get what the other rows give them.
+        // With respect to the annotations and queries of that row; parameters get gradients from the other rows.
         rows += require_empty_rows(results<form::step, double>(problem, setting),
                                    gradients<form::step, true, double>(problem, setting), 1 + problem.parts.size(),
                                    setting.real);
@@ -136,10 +136,10 @@ std::string check_empty_rows(const auto& p, const auto& at)
     auto nothing = p;
     nothing.annotations = array<double, 3>(shape_of_rank<3>{shape[0], 0, shape[2]});
     check(nothing);
-    return std::to_string(rows) + " rows without a position";
+    return std::to_string(rows) + " rows without positions";
 }
 
-/// Whatever lies behind the lengths.
+/// The contents of the padding do not matter.
 std::string check_padding(const auto& p, const auto& at)
 {
     const auto values = results<form::step, double>(p, at);
@@ -158,7 +158,7 @@ std::string check_padding(const auto& p, const auto& at)
     return "no bit changes with NaN, inf, -inf, 1e30 or -1";
 }
 
-/// Each sentence without its companions and without padding.
+/// Each sentence alone, without the rest of the batch and without padding.
 std::string check_alone(const auto& p, const auto& at)
 {
     if constexpr (random_inside<normalizer_of<decltype(p.attend)>>()) {
@@ -182,8 +182,8 @@ std::string check_alone(const auto& p, const auto& at)
     }
 }
 
-/// The weights of such scores, if they and the contexts' gradient by the scores are finite; the first step's weights,
-/// and the later ones'.
+/// The weights of such scores, those of the first step and those of later ones, provided that they and the gradient of
+/// the contexts with respect to the scores are finite.
 template <weight_kind kind, class T>
 std::pair<outcome<T>, outcome<T>> weights_of_large_scores(ad::tape<T>& on, const auto& normalize, const auto& combine,
                                                           const ad::var<T, 3>& annotations, const auto& parts,
@@ -219,11 +219,11 @@ std::pair<outcome<T>, outcome<T>> weights_of_large_scores(ad::tape<T>& on, const
     return first_and_later;
 }
 
-/// Scores of ±1e4 in float: finite, and what double finds. The normalizer is shown them directly.
+/// Scores of ±1e4 in float: weights are finite and agree with double. The normalizer gets the scores directly.
 std::string check_large_scores(const auto& p, const auto& at)
 {
     if constexpr (!one_attention<decltype(p.attend)>) {
-        return "several scores: not compared here, verify shows it of each attention by itself";
+        return "several scores: not compared here; verify each attention by itself";
     } else {
         constexpr weight_kind kind = std::remove_cvref_t<decltype(p.attend.score)>::weights;
         const auto shape = shape_of(p.annotations);
@@ -238,9 +238,9 @@ std::string check_large_scores(const auto& p, const auto& at)
         const auto in_double = answer(ad::tape<double>(), p);
         const auto in_float = answer(ad::tape<float>(), converted<float>(p));
         require_close(in_float.first, in_double.first, 1e-5, "scores of 1e4 in float against double");
-        // A float of 1e4 has steps of 1e-3, and so has what a mechanism remembers of such scores.
+        // Floats near 1e4 are 1e-3 apart, and so is a state that is made from such scores.
         require_close(in_float.second, in_double.second, 5e-3, "scores of 1e4 in float against double, later steps");
-        return "finite, and in float as in double";
+        return "finite, and float agrees with double";
     }
 }
 
@@ -272,7 +272,7 @@ std::string check_repeatable(const auto& p, const auto& at)
     return "no bit changes";
 }
 
-/// All that a mechanism remembers is in its state: from an old state it answers as it did then.
+/// All that a mechanism remembers is in its state: from an old state it returns what it returned then.
 std::string check_nothing_hidden(const auto& p, const auto& at)
 {
     const auto memory = p.attend.on(p.annotations, at.real);
@@ -289,10 +289,10 @@ std::string check_nothing_hidden(const auto& p, const auto& at)
     };
     const auto once = run_again();
     require_same_bits(run_again(), once, "again from the first state");
-    return "an old state gives the old answers";
+    return "an old state gives the old results";
 }
 
-/// What a search does: it goes on with some of the rows.
+/// Like a search: continues with a selection of the rows.
 std::string check_rows(const auto& p, const auto& at)
 {
     if constexpr (random_inside<normalizer_of<decltype(p.attend)>>()) {
@@ -311,7 +311,7 @@ std::string check_rows(const auto& p, const auto& at)
     }
 }
 
-/// What a query may see: boolean and additive masks, and lengths.
+/// Boolean masks, additive masks and lengths limit what a query sees.
 std::string check_masks(const auto& p, const auto& at)
 {
     const auto [B, T, D] = shape_of(p.annotations);
@@ -327,7 +327,7 @@ std::string check_masks(const auto& p, const auto& at)
     }
 }
 
-/// attend(memory, queries) against one step after the other.
+/// attend(memory, queries) against single steps.
 std::string check_at_once(const auto& p, const auto& at)
 {
     require_close(results<form::at_once, double>(p, at), results<form::read, double>(p, at), rounding,
@@ -360,7 +360,7 @@ concept remembers_positions = requires(const State& state)
     requires !std::is_empty_v<std::remove_cvref_t<decltype(state.normalize)>>;
 };
 
-/// Whatever does not fit together throws shape_error and leaves the results as they were.
+/// Shapes that do not fit throw shape_error and leave the results unchanged.
 std::string check_shapes(const auto& p, const auto& at)
 {
     const auto [B, T, D] = shape_of(p.annotations);
@@ -388,7 +388,7 @@ std::string check_shapes(const auto& p, const auto& at)
     const auto slopes = gradients<form::step, true, double>(p, at);
     for (std::size_t i = 0; i < parts.size(); ++i) {
         const auto& by_query = slopes[slopes.size() - parts.size() + i].values;
-        // A mechanism that does not look at this part may not notice.
+        // A mechanism that does not read this part may not notice.
         if (std::all_of(by_query.begin(), by_query.end(), [](double x) { return x == 0; })) continue;
         refused += require_misfits_refused(parts, i, at.layout[i].name, just_step, step_into, written);
     }
@@ -401,7 +401,7 @@ std::string check_shapes(const auto& p, const auto& at)
     return std::to_string(refused) + " misfits refused";
 }
 
-/// Saving and optimising go by name.
+/// Saving and optimising identify parameters by name.
 std::string check_names(const auto& p, const auto&)
 {
     ad::tape<double> on;

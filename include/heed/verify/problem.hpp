@@ -15,19 +15,20 @@
 #include <heed/ad/ad.hpp>
 #include <heed/attention.hpp>
 #include <heed/core/random.hpp>
-#include <heed/ops/rows.hpp>
+#include <heed/ops/parts.hpp>
+#include <heed/ops/sums.hpp>
 
-/// What heed::verify tries a mechanism on: a batch of made-up sentences, and every way to run it.
+/// The inputs of heed::verify, a batch of generated sentences, and every way to run a mechanism on them.
 namespace heed::detail::verifying {
 
-/// Named numbers: the context of a step, the gradient of a parameter.
+/// Named numbers, such as the context of a step or the gradient of a parameter.
 template <class T>
 struct series {
     std::string name;
     std::vector<T> values;
 };
 
-/// Everything that came out of a run.
+/// All results of a run.
 template <class T>
 using outcome = std::vector<series<T>>;
 
@@ -46,7 +47,7 @@ array<T, N> normal_numbers(const shape_of_rank<N>& shape, std::uint64_t stream)
     return x;
 }
 
-/// Constants for a loss in which every number counts differently: symmetric ones would hide errors.
+/// Constants that give each number its own factor in a loss: equal factors would hide errors.
 template <class T, std::size_t N>
 array<T, N> uneven(const shape_of_rank<N>& shape, std::size_t salt)
 {
@@ -58,13 +59,13 @@ array<T, N> uneven(const shape_of_rank<N>& shape, std::size_t salt)
     return c;
 }
 
-/// One tensor of a query, "query" [Q] or "state" and "word": what `describe` asked for.
+/// One tensor of a query that `describe` requested: "query" [Q], or "state" and "word".
 struct part_layout {
     std::string name;
     std::size_t width;
 };
 
-/// Gives `describe` the tensor that it asks for by name; `give` maps the part's number to it.
+/// Returns to `describe` the tensor that it requests by name; `give` maps the part's number to the tensor.
 template <class Give>
 struct part_giver {
     const std::vector<part_layout>& layout;
@@ -80,7 +81,7 @@ struct part_giver {
 template <class Give>
 part_giver(const std::vector<part_layout>&, Give) -> part_giver<Give>;
 
-/// Writes down which parts a query has.
+/// Records the parts of a query.
 inline std::vector<part_layout> layout_of(const auto& describe)
 {
     std::vector<part_layout> layout;
@@ -114,7 +115,7 @@ inline made_up_sentences sentences(const std::vector<part_layout>& layout, std::
     return made;
 }
 
-/// What a visitor makes of all queries.
+/// The visitor's results for all queries.
 inline auto visited_parts(auto& parts, const auto& visit)
 {
     std::vector<decltype(visit(std::string_view(), parts[0]))> made;
@@ -122,7 +123,7 @@ inline auto visited_parts(auto& parts, const auto& visit)
     return made;
 }
 
-/// A mechanism, what it attends to, and all queries; plain, or lifted onto a tape.
+/// A mechanism, its annotations and all queries; plain, or lifted onto a tape.
 template <class Attention, class Tensor>
 struct problem {
     Attention attend;
@@ -140,7 +141,7 @@ struct problem {
 
 enum class form { step, read, compose, step_into, at_once };
 
-/// The sentences' lengths and the queries' parts: what is the same for every family and element type.
+/// The sentences' lengths and the queries' parts, which are the same for every family and element type.
 template <class Describe>
 struct setting {
     Describe describe;
@@ -162,11 +163,11 @@ struct setting {
 
 inline std::string named(const char* what, std::size_t step) { return what + (" of step " + std::to_string(step)); }
 
-/// What a mechanism answered, step by step.
+/// A mechanism's results, step by step.
 template <class Context, class Weights>
 struct answers {
     std::vector<Context> contexts;  // [B,D] each
-    std::vector<Weights> weights;   // [B,T] or wider each; empty where the form gives none
+    std::vector<Weights> weights;   // [B,T] or wider each; empty if the form returns none
 
     void keep(const auto& now)
     {
@@ -176,8 +177,8 @@ struct answers {
 };
 struct no_weights {};
 
-/// Runs a mechanism over all queries: the answers, or, at once, the contexts [B,S,D]. What is then made of them knows
-/// the tensors but not the mechanism.
+/// Runs a mechanism over all queries. Returns the answers, or, for all queries at once, the contexts [B,S,D]. Code that
+/// uses these depends on the tensors but not on the mechanism.
 template <form how>
 auto run(const auto& p, const auto& at)
 {
@@ -223,7 +224,7 @@ auto run(const auto& p, const auto& at)
     }
 }
 
-/// The numbers of a run: contexts, and weights where its form gives them. All at once: cut into steps again.
+/// The numbers of a run: contexts, and weights if its form returns them; step by step.
 template <class T, class Context, class Weights>
 outcome<T> numbers_in(const answers<Context, Weights>& given)
 {
@@ -249,7 +250,7 @@ outcome<T> results(const auto& p, const auto& at)
     return numbers_in<T>(run<how>(p, at));
 }
 
-/// The same of `step` where every query sees only what a mask leaves to it.
+/// The results of `step` under a mask.
 template <class Mask>
 outcome<double> results_under(const Mask& mask, const auto& p, const auto& at)
 {
@@ -264,15 +265,15 @@ outcome<double> results_under(const Mask& mask, const auto& p, const auto& at)
     return numbers_in<double>(all);
 }
 
-/// What a search does with a state: goes on with these rows.
+/// Selects these rows of a state, as a search does.
 struct selected {
     std::span<const std::size_t> rows;
 
     auto operator()(const plain_tensor auto& x) const { return ops::rows_of(x, rows); }
 };
 
-/// The same of `step` where after the first query the mechanism goes on with these rows, as a search does; with all of
-/// them, nothing selected, if none are given. At least two queries; the first one is answered for all rows.
+/// The results of `step` if the mechanism continues with these rows after the first query, as a search does; with all
+/// rows if none are given. Needs at least two queries; the first one is answered for all rows.
 inline outcome<double> results_of_rows(std::span<const std::size_t> rows, const auto& p, const auto& at)
 {
     const selected gather{rows};
@@ -344,7 +345,7 @@ loss_in<how, with_weights, Setting> loss_for(const Setting& at)
     return {at};
 }
 
-/// The gradient of that loss by every parameter, the annotations and the queries.
+/// The gradient of that loss with respect to every parameter, the annotations and the queries.
 template <class T>
 outcome<T> gradients_by(const std::vector<ad::named_variable<T>>& parameters, const ad::var<T, 0>& loss,
                         const char* title = "gradient of ")
@@ -381,7 +382,7 @@ auto converted(const auto& module)
     return transform_parameters(module, converting_leaf<To>{});
 }
 
-/// A score that answers what it was told: the scores are its keys, so that windows and masks reach them too.
+/// A score that returns given scores: they are its keys, so that windows and masks apply to them, too.
 template <weight_kind kind, class Scores>
 struct given_scores {
     Scores scores;  // [B,T,1] or [B,T,N]

@@ -15,16 +15,16 @@
 #include <heed/core/callback.hpp>
 #include <heed/verify/problem.hpp>
 
-/// What is required of the numbers that come out of a mechanism. Nothing here knows the mechanism's type, so that it is
-/// compiled once, however many are verified.
+/// Requirements on the numbers that a mechanism returns. Nothing here depends on the mechanism's type, so that it is
+/// compiled once, however many mechanisms are verified.
 namespace heed::detail::verifying {
 
-/// A promise that does not hold; the message says where.
+/// A broken contract; the message says where.
 struct broken : error {
     using error::error;
 };
 
-// The last bits may differ where BLAS sums in another order for another number of rows, or a kernel does.
+// The last bits may differ if BLAS or a kernel sums in another order for another number of rows.
 inline constexpr double rounding = 1e-11;
 
 template <class T, class U>
@@ -69,7 +69,7 @@ inline void require_zero_where_empty(const outcome<double>& numbers, const lengt
     for (const auto& s : numbers) {
         const std::size_t row = s.values.size() / real.batch();
         for (std::size_t i = 0; i < s.values.size(); ++i) {
-            if (real[i / row] == 0 && s.values[i] != 0) {  // true for NaN as well
+            if (real[i / row] == 0 && s.values[i] != 0) {  // also true for NaN
                 throw broken("row " + std::to_string(i / row) + " has no position, but the " + s.name + "[" +
                              std::to_string(i) + "] is " + std::to_string(s.values[i]) + ", not 0");
             }
@@ -77,8 +77,8 @@ inline void require_zero_where_empty(const outcome<double>& numbers, const lengt
     }
 }
 
-/// The results of a run and its gradient, of which the last `own` belong to each row: 0 where it is empty. Gives the
-/// number of empty rows.
+/// Requires that the results of a run and its gradient, whose last `own` tensors have a row per sentence, are 0 in
+/// empty rows. Returns the number of empty rows.
 inline std::size_t require_empty_rows(const outcome<double>& values, const outcome<double>& slopes, std::size_t own,
                                       const lengths& real)
 {
@@ -91,7 +91,7 @@ inline std::size_t require_empty_rows(const outcome<double>& values, const outco
     return rows;
 }
 
-/// The annotations with something else behind each row's length.
+/// The annotations with other contents in the padding.
 inline array<double, 3> padded_with(double rubbish, array<double, 3> annotations, const lengths& real)
 {
     const auto [B, T, D] = shape_of(annotations);
@@ -101,8 +101,8 @@ inline array<double, 3> padded_with(double rubbish, array<double, 3> annotations
     return annotations;
 }
 
-/// Weights behind the length are 0. Positions come first in the weights of an attention, [T,D], and last where there
-/// are several, [n,T].
+/// Requires weights of 0 beyond the length. Positions come first in the weights of one attention, [T,D], and last in
+/// those of several, [n,T].
 inline void require_no_weight_in_padding(const outcome<double>& values, const lengths& real, std::size_t T,
                                          bool positions_first)
 {
@@ -113,14 +113,14 @@ inline void require_no_weight_in_padding(const outcome<double>& values, const le
         for (std::size_t i = 0; i < s.values.size(); ++i) {
             const std::size_t position = (positions_first ? i / width : i) % T;
             if (position >= real[i / (width * T)] && s.values[i] != 0) {
-                throw broken("behind the length, the " + s.name + "[" + std::to_string(i) + "] is " +
+                throw broken("beyond the length, the " + s.name + "[" + std::to_string(i) + "] is " +
                              std::to_string(s.values[i]) + ", not 0");
             }
         }
     }
 }
 
-/// Hides every third position, other ones in the next row.
+/// Hides every third position, shifted from row to row.
 inline boolean_mask<2> mask_with_holes(std::size_t batch, std::size_t positions)
 {
     boolean_mask<2> mask(shape_of_rank<2>{batch, positions});
@@ -144,7 +144,7 @@ inline boolean_mask<2> as_mask(const lengths& real, std::size_t positions)
     return mask;
 }
 
-/// -inf where a mask says no.
+/// -inf at the positions that a mask hides.
 inline additive_mask<array<double, 2>> as_bias(const boolean_mask<2>& mask)
 {
     array<double, 2> bias(mask.shape(), 0.0);
@@ -154,8 +154,8 @@ inline additive_mask<array<double, 2>> as_bias(const boolean_mask<2>& mask)
     return additive_mask{std::move(bias)};
 }
 
-/// Weights of what a mask hides are 0. In the weights of an attention, positions come first, [T,D]; last where there
-/// are several, [n,T].
+/// Requires weights of 0 for positions that a mask hides. Positions come first in the weights of one attention, [T,D],
+/// and last in those of several, [n,T].
 inline void require_no_weight_where_hidden(const outcome<double>& values, const boolean_mask<2>& mask,
                                            bool positions_first, std::string_view what)
 {
@@ -173,7 +173,7 @@ inline void require_no_weight_where_hidden(const outcome<double>& values, const 
     }
 }
 
-/// The results under a boolean mask and under an additive one that hides the same.
+/// The results under a boolean mask and under an additive one that hides the same positions.
 inline void require_obeyed(const outcome<double>& masked, const outcome<double>& biased, const boolean_mask<2>& mask,
                            bool positions_first)
 {
@@ -183,7 +183,7 @@ inline void require_obeyed(const outcome<double>& masked, const outcome<double>&
     require_close(biased, masked, rounding, "an additive mask of -inf against a boolean mask");
 }
 
-/// Which hypotheses a search might go on with: one of them several times, some not at all.
+/// Hypotheses with which a search might continue: one of them several times, some not at all.
 inline std::vector<std::size_t> surviving_rows(std::size_t batch)
 {
     std::vector<std::size_t> rows(std::max<std::size_t>(batch, 2));
@@ -191,7 +191,7 @@ inline std::vector<std::size_t> surviving_rows(std::size_t batch)
     return rows;
 }
 
-/// The results of a run that went on with these rows after its first step, against those of one that kept all.
+/// Compares a run that continued with these rows after its first step with one that kept all rows.
 inline std::string require_selected(const outcome<double>& is, const outcome<double>& of_all, std::size_t batch,
                                     const std::vector<std::size_t>& rows)
 {
@@ -220,7 +220,7 @@ inline array<double, 3> one_row(const array<double, 3>& x, std::size_t b, std::s
     return row;
 }
 
-/// Of the results of a batch those of row b, without its padding.
+/// Row b of the results of a batch, without its padding.
 inline outcome<double> results_of_row(const outcome<double>& together, std::size_t b, const lengths& real,
                                       std::size_t positions, bool positions_first)
 {
@@ -240,7 +240,7 @@ inline outcome<double> results_of_row(const outcome<double>& together, std::size
     return alone;
 }
 
-/// Scores of ±1e4, some of them within a few units: exact in float.
+/// Scores of ±1e4, some of them a few units apart; exact in float.
 template <class T>
 array<T, 3> large_scores(const shape_of_rank<3>& shape, std::size_t step)
 {
@@ -260,13 +260,13 @@ inline void require_refused(const std::string& what, callback<void> act)
     } catch (const shape_error& e) {
         message = e.what();
     } catch (const std::exception& e) {
-        throw broken(what + " throws something else than shape_error: " + e.what());
+        throw broken(what + " throws something other than shape_error: " + e.what());
     }
     if (message.empty()) throw broken(what + " is not refused: shape_error expected");
 }
 
-/// Tries queries whose part i is one column or row off, with a wrong one in place of p.parts: `step` and `step_into`
-/// take them, `written` is what the latter has left. Gives how many were refused.
+/// Tries queries whose part i has a column or a row too many or too few, in place of the one in p.parts, with `step`
+/// and `step_into`; `written` returns what the latter has written. Returns how many were refused.
 inline std::size_t require_misfits_refused(std::vector<array<double, 3>>& parts, std::size_t i, const std::string& name,
                                            callback<void> step, callback<void> step_into,
                                            callback<outcome<double>> written)
@@ -279,7 +279,7 @@ inline std::size_t require_misfits_refused(std::vector<array<double, 3>>& parts,
         parts[i] = normal_numbers<double>(misfit, 1);
         require_refused(what, step);
         require_refused(what, step_into);
-        require_same_bits(written(), before, what + " throws, but has written");
+        require_same_bits(written(), before, what + " throws, but has written to the results");
         refused += 2;
     };
     refuse("a " + name + " with a column too many", {rows, steps, width + 1});

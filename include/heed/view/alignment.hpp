@@ -11,12 +11,12 @@
 
 namespace heed::view {
 
-/// What a picture of one sentence pair is drawn from: how much of each source word each target word drew on.
-/// It refers to the caller's data and copies nothing.
+/// The data for a picture of one sentence pair: how much each target word attended to each source word. It refers to
+/// the caller's data and copies nothing.
 struct alignment {
-    std::span<const float> weights;                  ///< [S,T], row-major: row j is target word j's look at the source
-    std::span<const std::string> source;             ///< T words, the columns
-    std::span<const std::string> target;             ///< S words, the rows
+    std::span<const float> weights;       ///< [S,T], row-major: row j has target word j's weights over the source
+    std::span<const std::string> source;  ///< T words, the columns
+    std::span<const std::string> target;  ///< S words, the rows
     std::span<const std::pair<int, int>> gold = {};  ///< known links (source position, target position), to be marked
     std::string_view title = {};
 

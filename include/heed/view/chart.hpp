@@ -18,8 +18,8 @@
 
 namespace heed::view {
 
-/// One line of a chart, or its bars of one colour. A point with a coordinate that is not finite is a gap in the line, a
-/// bar that is not finite is missing; all finite numbers are drawn.
+/// One line of a chart, or its bars of one colour. A point with a coordinate that is not finite leaves a gap in the
+/// line, a bar that is not finite is omitted; all finite numbers are drawn.
 struct series {
     std::string name = {};
     std::vector<double> xs = {};  ///< empty where the chart has groups
@@ -32,9 +32,9 @@ struct chart {
     std::string x_label = {};
     std::string y_label = {};
     std::vector<series> all = {};
-    std::vector<std::string> groups = {};  ///< names along the x axis; each series then has one y a group, and no xs
+    std::vector<std::string> groups = {};  ///< names along the x axis; each series then has one y per group and no xs
     bool bars = false;                     ///< over groups only
-    bool from_zero = false;                ///< the y axis takes in 0; that of bars always does
+    bool from_zero = false;                ///< the y axis includes 0; that of bars always does
     double width = 760, height = 420;      ///< pixels
 };
 
@@ -53,15 +53,15 @@ inline constexpr std::array<colour, 8> colours{{{"#1c7ed6", "#74c0fc"},
                                                 {"#846200", "#ffe066"},
                                                 {"#495057", "#ced4da"}}};
 
-/// An axis: what it reaches from and to, and where it has its ticks: at multiples of 1, 2 or 5 times a power of ten.
+/// An axis: its range, and its ticks at multiples of 1, 2 or 5 times a power of ten.
 struct axis {
     double low = 0, high = 1, step = 1;
     std::vector<double> ticks = {};
 
-    /// For finite values from `low` to `high`, about `most` ticks, and no fewer than two. `rounded`: it begins and ends
-    /// at a tick; else no value is more than half a step beyond the last one. `whole`: all values are whole, as epochs
-    /// are, and so are the ticks. Values that differ by less than one part in 10¹² count as one value, and values below
-    /// 1e-290 as 0. So a tick is never more than some 10¹⁴ steps from 0, and counting steps stays exact.
+    /// For finite values from `low` to `high`: about `most` ticks, at least two. `rounded`: the axis begins and ends at
+    /// a tick; otherwise no value is more than half a step beyond the last one. `whole`: all values are integers, such
+    /// as epochs, and so are the ticks. Values that differ by less than one part in 10¹² count as equal, and values
+    /// below 1e-290 as 0. So a tick is never more than about 10¹⁴ steps from 0, and counting steps stays exact.
     static axis over(double low, double high, std::size_t most, bool rounded, bool whole = false)
     {
         if (!(low <= high) || largest(low, high) < 1e-290) low = 0, high = 1;  // no values, or all of them 0
@@ -87,10 +87,10 @@ struct axis {
         return result.ticks.size() < 2 && most < 20 ? over(low, high, 2 * most, rounded, whole) : result;
     }
 
-    /// Where a value lies: 0 at the axis' low end, 1 at its high one.
+    /// The position of a value: 0 at the axis' low end, 1 at its high end.
     double share(double value) const { return (value / 2 - low / 2) / (high / 2 - low / 2); }
 
-    /// What a tick is called: as many decimals as the ticks need, thousands set apart from 10 000 on.
+    /// The label of a tick: as many decimals as the ticks need, thousands separated from 10 000 on.
     std::string name(double tick) const
     {
         if (exponential()) return general(tick, std::max(4, digits()));
@@ -104,10 +104,10 @@ struct axis {
     /// Whether its numbers are written as 1e+09.
     bool exponential() const { return largest(low, high) >= 1e9 || step < 1e-6; }
 
-    /// So many significant digits tell neighbouring ticks apart.
+    /// The number of significant digits that tell neighbouring ticks apart.
     int digits() const { return 1 + static_cast<int>(std::ceil(std::log10(largest(low, high) / step))); }
 
-    /// With so many significant digits at most.
+    /// With at most this many significant digits.
     static std::string general(double value, int digits)
     {
         std::array<char, 64> buffer{};
@@ -155,7 +155,7 @@ inline std::string chart_style()
     return result + "}\n</style>\n";
 }
 
-/// Colours as attributes, for those who draw without style sheets; the dark ones are the style sheet's.
+/// Colours as attributes, for renderers without style sheets; the dark ones are in the style sheet.
 inline std::string stroke(std::size_t n)
 {
     const std::size_t hue = n % colours.size();
@@ -176,8 +176,8 @@ struct point {
     std::size_t index = 0;  // in the series
 };
 
-/// Of very many points, those that the eye can tell apart: per column of pixels the first, the lowest, the highest and
-/// the last. `points` is one unbroken run.
+/// Thins out many points to those that can be told apart: the first, lowest, highest and last per column of pixels.
+/// `points` is one unbroken run.
 inline std::vector<point> visible(const std::vector<point>& points)
 {
     if (points.size() <= 2000) return points;
@@ -214,7 +214,7 @@ inline void require_fit(const chart& picture)
     }
 }
 
-/// Draws one chart. Its parts fit.
+/// Draws one chart, whose parts have been checked.
 class chart_drawing {
 public:
     explicit chart_drawing(const chart& picture) : picture_(picture), groups_(picture.groups.size())
@@ -244,7 +244,7 @@ public:
         left_ = margin + widest_name(y_) + 8;
         right_ = std::max(left_ + 40, picture.width - margin - 6);
         const double wide = right_ - left_;
-        // A tick for each of a few epochs; else a tick for every 85 pixels or so, or as many as their names need.
+        // One tick per epoch if there are few; otherwise a tick about every 85 pixels, or wider where labels need it.
         const bool each = whole_xs && x_high - x_low <= std::min(20.0, wide / 34) && std::abs(x_high) < 1000;
         const auto with_ticks = [&](double most) {
             return axis::over(x_low, x_high, static_cast<std::size_t>(most), false, whole_xs);
@@ -292,7 +292,7 @@ private:
     double across(double x) const { return left_ + x_.share(x) * (right_ - left_); }
     double down(double y) const { return bottom_ - y_.share(y) * (bottom_ - top_); }
 
-    // The title, and whose colour is whose.
+    // The title, and the legend of colours.
     void header()
     {
         if (!picture_.title.empty()) result_ += chart_text(picture_.title, margin, 32, -1, " class=\"title\"");
@@ -374,7 +374,7 @@ private:
             for (std::size_t i = 0; i < run.size(); ++i)
                 path += (i == 0 ? "M" : "L") + number(run[i].x) + " " + number(run[i].y);
         }
-        const std::size_t every = total / 200 + 1;  // points that answer the pointer
+        const std::size_t every = total / 200 + 1;  // points that react to the pointer
         std::size_t position = 0;
         for (const std::vector<point>& run : runs)
             for (const point& p : run) {
@@ -389,14 +389,14 @@ private:
                        "\"/>\n" + dots;
     }
 
-    /// What a bar's value is called.
+    /// The label of a bar's value.
     std::string value_name(double value) const
     {
         return y_.exponential() ? axis::general(value, 4) : fixed(value, whole_ ? 0 : y_.step < 0.5 ? 2 : 1);
     }
 
-    /// How a number is written above its bar, so that it does not touch its neighbours': large, small, upright, or not
-    /// at all. One way for all bars, and the room that it takes.
+    /// How numbers are written above their bars without touching each other: large, small, upright, or not at all. The
+    /// same for all bars; also determines the room that they take.
     struct value_labels {
         double size = 12, width = 0;
         bool upright = false;
@@ -416,7 +416,7 @@ private:
         return {0, 0, false};
     }
 
-    /// At a size of one pixel, in the widest of the fonts.
+    /// At a font size of one pixel, in the widest of the fonts.
     static double width_of_number(std::string_view name)
     {
         double width = 0;
@@ -466,16 +466,16 @@ private:
 
 }  // namespace detail
 
-/// A chart as one SVG file, with axes whose ticks are at round numbers, a legend, and tooltips that say which value is
-/// pointed at ("additive: 31.2 at 12000"). Light or dark as the reader's browser is; light where nobody asks.
+/// A chart as one SVG file, with ticks at round numbers, a legend, and tooltips with the value under the pointer
+/// ("additive: 31.2 at 12000"). Light or dark according to the reader's browser; light by default.
 ///
 ///     view::svg(view::chart{.x_label = "minutes", .y_label = "BLEU", .all = {{"additive", minutes, bleu}}})
 ///     view::svg(view::chart{.y_label = "BLEU", .all = {{"additive", {}, bleu}}, .groups = {"1-10", "11-20"}, .bars =
 ///     true})
 ///
-/// Points are joined in the order in which they are given; tens of thousands are thinned out to what can be seen.
-/// Throws shape_error if a series' lengths do not fit, and error for bars without groups, or a width or height that is
-/// not above 0 and at most 1e6.
+/// Points are joined in the given order; tens of thousands are thinned out to what can be seen. Throws shape_error if a
+/// series' lengths do not fit, and error for bars without groups, or a width or height that is not above 0 and at most
+/// 1e6.
 inline std::string svg(const chart& picture)
 {
     detail::require_fit(picture);

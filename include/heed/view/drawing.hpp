@@ -10,14 +10,14 @@
 #include <string>
 #include <string_view>
 
-// What all of heed's pictures are drawn with: numbers, escaped text, widths.
+// Shared by all of heed's pictures: numbers, escaped text, widths.
 namespace heed::view::detail {
 
-// Measures in pixels. The widths of words are estimates, on the generous side: no font is at hand to ask.
+// Measures in pixels. The widths of words are generous estimates, since no font is available to measure.
 inline constexpr double font = 13, column_width = 7.9, margin = 24;
 inline constexpr std::string_view fonts = "'DejaVu Sans', 'Noto Sans', system-ui, sans-serif";
 
-/// A number with so many decimals, whatever the user's locale thinks of decimal points.
+/// A number with this many decimals and a decimal point in every locale.
 inline std::string fixed(double value, int digits)
 {
     std::array<char, 512> buffer{};  // the largest double has 309 digits before its point
@@ -26,7 +26,7 @@ inline std::string fixed(double value, int digits)
     return {buffer.data(), end.ptr};
 }
 
-/// The same, without a single decimal that is 0.
+/// The same; a single decimal that is 0 is left out.
 inline std::string number(double value, int digits = 1)
 {
     std::string text = fixed(value, digits);
@@ -34,8 +34,7 @@ inline std::string number(double value, int digits = 1)
     return text;
 }
 
-/// Text for XML and HTML, between tags or in an attribute's double quotes; free of characters that steer or are
-/// illegal.
+/// Text for XML and HTML, between tags or in an attribute's double quotes; free of control characters and illegal ones.
 inline std::string escaped(std::string_view raw)
 {
     std::string result;

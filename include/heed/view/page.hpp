@@ -20,15 +20,15 @@
 
 namespace heed::view {
 
-/// What one system made of a sentence, and what it attended to meanwhile.
+/// One system's translation of a sentence, and its attention weights.
 struct translation {
     std::vector<std::string> words = {};  ///< S target words; none if the system has no translation of this sentence
-    std::vector<float> weights = {};      ///< [S,T] row-major, or [S,T,dimensions]; none if there is nothing to show
+    std::vector<float> weights = {};      ///< [S,T] row-major, or [S,T,dimensions]; empty if there is nothing to show
     std::size_t dimensions = 0;  ///< 0: one weight per word pair; else one for each dimension (or head, or hop)
     std::string note = {};       ///< shown beside the system's name: a score, say
 };
 
-/// A source sentence, and what each system made of it.
+/// A source sentence and each system's translation of it.
 struct sentence {
     std::vector<std::string> source = {};        ///< T words
     std::vector<std::string> reference = {};     ///< may be empty
@@ -36,20 +36,20 @@ struct sentence {
     std::vector<translation> translations = {};  ///< one for each of the page's systems, in their order
 };
 
-/// What html() shows.
+/// The contents of a page for html().
 struct page {
     std::string title = {};
     std::string note = {};                  ///< a line below the title
     std::vector<std::string> systems = {};  ///< their names
     std::vector<sentence> sentences = {};
-    std::size_t most_dimensions = 50;     ///< of each translation: so many of its first dimensions are kept one by one
-    std::string dimension = "dimension";  ///< what a dimension is called: "head", say
+    std::size_t most_dimensions = 50;     ///< per translation: its first dimensions that are kept one by one
+    std::string dimension = "dimension";  ///< the name of a dimension: "head", say
     std::string end = "</s>";  ///< as last word of a source: the mark of its end, which is not listed nor searched
 };
 
 namespace detail {
 
-/// A JSON string. `<`, `>` and `&` are written as \u003c and so on, for an HTML parser looks for the script's end
+/// A JSON string. `<`, `>` and `&` are written as \u003c and so on, because an HTML parser looks for the script's end
 /// first.
 inline std::string json_string(std::string_view raw)
 {
@@ -89,8 +89,8 @@ inline std::string json_links(const metrics::links& links)
     });
 }
 
-/// Weights as text, at most two characters each: what is between 0 and `scale` in 4096 steps, as two digits of base 64;
-/// a run of at most 64 zeros as '.' and a digit; "!!" for what is not finite. What is below 0 is taken for 0.
+/// Weights as text, at most two characters each: values from 0 to `scale` in 4096 steps, as two digits of base 64; a
+/// run of at most 64 zeros as '.' and a digit; "!!" for values that are not finite. Negative values count as 0.
 class weight_writer {
 public:
     explicit weight_writer(float scale) : scale_(scale) {}
@@ -218,23 +218,23 @@ inline void require_fit(const page& what)
 ///     page.sentences.push_back({source, reference, gold, {{words, weights}, {other_words, other_weights}}});
 ///     io::write_file("alignments.html", view::html(page));
 ///
-/// Pick a sentence; point at a target word, or go there with the keys, and the source words are shaded by what it
-/// attended to, beside the matrix of all weights; point at a source word for the way back. Systems and gold links (sure
-/// and possible) stand side by side. Gold links belong to the reference; they are also marked in the matrix of a system
-/// whose words are the reference's, as in forced decoding. Where two systems have the same words, what is selected in
-/// one is selected in both.
+/// Pick a sentence; point at a target word, or move to it with the keys, and the source words are shaded by its
+/// attention, beside the matrix of all weights; point at a source word for the reverse. Systems and gold links (sure
+/// and possible) appear side by side. Gold links belong to the reference; they are also marked in the matrix of a
+/// system whose words are the reference's, as in forced decoding. If two systems have the same words, a selection in
+/// one is also made in the other.
 ///
-/// Weights [S,T,D] have three views (Choi, Cho & Bengio 2018, section 5.2):
-///     mean over dimensions      A[t',t] = (1/D) Σ_d α[t',t,d]                                         SPEC Q10
-///     mean over target words    A[t,d] = (1/S) Σ_t' α[t',t,d], of the dimensions that are kept        SPEC Q11
-///     one dimension             A[t',t] = α[t',t,d], with a slider for d                              SPEC Q12
+/// Weights [S,T,D] have three views (Choi, Cho & Bengio 2018, section 5.2, figures 2-4):
+///     mean over dimensions      A[t',t] = (1/D) Σ_d α[t',t,d]
+///     mean over target words    A[t,d] = (1/S) Σ_t' α[t',t,d], for the dimensions that are kept
+///     one dimension             A[t',t] = α[t',t,d], with a slider for d
 ///
-/// Size: 42 kB for the page itself, and at most two characters a weight, which keeps 4096 steps; runs of zeros take
+/// Size: 42 kB for the page itself, and at most two characters per weight, which gives 4096 steps; runs of zeros take
 /// fewer. 50 sentences of 20 by 20 words in 100 dimensions are 4.1 MB at most, with 50 dimensions kept 2.1 MB, with
-/// none 0.1 MB. Weights are meant to lie within 0 and 1. Greater ones keep their value, but not their shade; what is
-/// below 0 is shown as 0.
+/// none 0.1 MB. Weights are meant to lie within 0 and 1. Greater ones keep their value but have the shade of 1;
+/// negative ones are shown as 0.
 ///
-/// Right-to-left words stand as they should; words cannot bring markup or scripts in. Throws shape_error, which names
+/// Right-to-left words are laid out correctly; words cannot inject markup or scripts. Throws shape_error, which names
 /// the sentence and the system, if the parts do not fit.
 inline std::string html(const page& what)
 {
@@ -243,7 +243,7 @@ inline std::string html(const page& what)
     std::string result = "<!DOCTYPE html>\n<html lang=\"en\" data-theme=\"light\">\n<head>\n<meta charset=\"utf-8\">\n"
                          "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
                          "<meta name=\"color-scheme\" content=\"light dark\">\n"
-                         // The browser itself sees to it that nothing is fetched from anywhere.
+                         // The browser itself ensures that nothing is fetched from anywhere.
                          "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
                          "style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n<title>" +
                          title + "</title>\n<style>";

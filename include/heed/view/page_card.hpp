@@ -7,7 +7,7 @@
 
 namespace heed::view::detail {
 
-// The first third of the script of html()'s page: what there is on it, and the words of a card, that is, one system's
+// The first third of the script of html()'s page: its elements, and the words of a card, that is, one system's
 // attention to one sentence. Its matrix is in page_matrix.hpp, the rest in page_script.hpp; the data is described in
 // page.hpp.
 inline constexpr std::string_view page_card = R"js(
@@ -71,7 +71,7 @@ const cut = (text, most) => {
 const fromRight = text => /^[^\p{L}]*[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}]/u
     .test(text);
 
-// A label that ends at x, or with an angle begins there and rises. The start of what is read from right to left is on the
+// A label that ends at x, or with an angle begins there and rises. Text that is read from right to left starts on the
 // right.
 const label = (text, x, y, angle) => {
     const rtl = fromRight(text);

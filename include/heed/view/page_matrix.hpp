@@ -8,7 +8,7 @@
 namespace heed::view::detail {
 
 // The second third of the script of html()'s page: the second half of the class Card, which draws its matrix and shows
-// what is selected, and the measures of matrices. The first third is in page_card.hpp.
+// the selection, and the layout of matrices. The first third is in page_card.hpp.
 inline constexpr std::string_view page_matrix = R"js(
     // ---- the matrix
 
@@ -197,8 +197,8 @@ inline constexpr std::string_view page_matrix = R"js(
 
 // ---- where things are in a matrix
 
-// All matrices of a sentence have the same measures, so that they can be compared: the room for the target words on the
-// left, the side of a cell, and how the source words stand above their columns.
+// All matrices of a sentence have the same layout, so that they can be compared: the space for the target words on the
+// left, the side of a cell, and how the source words are placed above their columns.
 let layout = null;
 const leastCell = 13, mostCell = 26, leastSize = 11, mostSize = 13;
 const measures = (wide, names, room) => {

@@ -7,14 +7,14 @@
 
 namespace heed::view::detail {
 
-// The last third of the script of html()'s page: choosing a sentence, and what is shown of it.
+// The last third of the script of html()'s page: choosing a sentence and what to show of it.
 inline constexpr std::string_view page_script = R"js(
 const pin = chosen => {
     pinned = same(pinned, chosen) ? null : chosen;
     paint(true);
 };
 
-// Whoever cannot see the shades hears what is selected, once it has stayed for a moment.
+// Screen readers announce the selection once it has been stable for a moment.
 let soon = 0;
 const paint = aloud => {
     const chosen = selection();

@@ -12,16 +12,16 @@
 
 namespace heed::view {
 
-/// How the source words stand above their columns. `stairs` writes each in full, a line a word; `upright` writes them
-/// from top to bottom, which takes fewer lines where there are many words; `automatic` takes what suits the length.
+/// How source words are written above their columns. `stairs` writes each in full, one line per word; `upright` writes
+/// them from top to bottom, which takes fewer lines if there are many words; `automatic` chooses by length.
 enum class labels { automatic, stairs, upright };
 
 namespace detail {
 
-inline constexpr std::size_t longest_label = 24;  // columns; what is longer ends in …
+inline constexpr std::size_t longest_label = 24;  // columns; longer words end in …
 inline constexpr std::size_t most_stairs = 16;    // words
 
-/// The characters of a word, each with the marks that belong on it.
+/// The characters of a word, each with its combining marks.
 inline std::vector<std::string> characters(std::string_view word)
 {
     std::vector<std::string> result;
@@ -69,7 +69,7 @@ inline std::string without_trailing_spaces(std::string line)
 
 }  // namespace detail
 
-/// An alignment as text for the terminal: a line a target word, two characters a source word.
+/// An alignment as text for the terminal: one line per target word, two characters per source word.
 ///
 ///                  ╭ three
 ///                  │ ╭ hundred
@@ -81,8 +81,8 @@ inline std::string without_trailing_spaces(std::string line)
 ///             und      ▒▒▒▒      ░ from 0.05
 ///         zwanzig      ██░░      ? not a number
 ///
-/// A gold link is marked by ◆ in the cell's second half. Words are aligned by the columns that they take on the
-/// screen, and cannot steer the terminal. Every line ends with a line end. Throws shape_error if the parts do not fit.
+/// A gold link is marked by ◆ in the cell's second half. Words are aligned by the columns they take on the screen and
+/// cannot control the terminal. Every line ends with a line end. Throws shape_error if the parts do not fit.
 inline std::string shades(const alignment& picture, labels style = labels::automatic)
 {
     require_fit("view::shades", picture);

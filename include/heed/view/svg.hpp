@@ -20,7 +20,7 @@ namespace detail {
 inline constexpr double cell = 26, gap = 2, corner = 3;
 inline constexpr double slope = 0.70710678;  // labels rise at 45 degrees
 
-/// One picture's place: where its cells begin, relative to its upper left corner, and how much room it needs.
+/// One picture's layout: where its cells begin, relative to its upper left corner, and its size.
 struct layout {
     double left = 0, top = 0, width = 0, height = 0;
 
@@ -40,7 +40,7 @@ struct layout {
     }
 };
 
-/// A word that ends (or, with `rising`, begins) at x, y. For a word read from right to left, its start is on the right.
+/// A word that ends (or, with `rising`, begins) at x, y. A word read from right to left starts on the right.
 inline std::string word(std::string_view text, double x, double y, bool rising)
 {
     const bool from_right = text::is_right_to_left(text);
@@ -50,7 +50,8 @@ inline std::string word(std::string_view text, double x, double y, bool rising)
            (rising == from_right ? " text-anchor=\"end\"" : "") + direction(text) + ">" + escaped(text) + "</text>\n";
 }
 
-/// "drei ← three: 0.93". Words of mixed direction are isolated from each other, or the arrow would point anywhere.
+/// "drei ← three: 0.93". Words of mixed direction are isolated from each other; otherwise the arrow could point either
+/// way.
 inline std::string tooltip(std::string_view target, std::string_view source, float weight)
 {
     const bool mixed = text::is_right_to_left(target) || text::is_right_to_left(source);
@@ -70,7 +71,7 @@ inline std::string square(std::size_t row, std::size_t column)
            "\" rx=\"" + number(corner) + "\"";
 }
 
-/// From the paper of an empty cell to ink, light or dark as the reader's browser is; light where nobody asks.
+/// From the paper of an empty cell to ink, light or dark according to the reader's browser; light by default.
 inline constexpr std::string_view style = R"(<style>
 .heed text { font: 13px 'DejaVu Sans', 'Noto Sans', system-ui, sans-serif; fill: #343a40; }
 .heed text.title { font-weight: 600; fill: #14181f; }
@@ -92,10 +93,10 @@ inline constexpr std::string_view style = R"(<style>
 </style>
 )";
 
-/// Colours as attributes, for those who draw without style sheets.
+/// Colours as attributes, for renderers without style sheets.
 inline constexpr std::string_view paper = "#f1f3f5", ink = "#14181f", bad = "#ffa8a8";
 
-/// What an empty cell looks like, and the legend's scale.
+/// The look of an empty cell, and the legend's scale.
 inline std::string definitions()
 {
     const std::string light(paper), dark(ink);
@@ -105,7 +106,7 @@ inline std::string definitions()
            "\"/><stop class=\"to\" offset=\"1\" stop-color=\"" + dark + "\"/></linearGradient>\n</defs>\n";
 }
 
-/// What sets a cell's look apart from that of full ink.
+/// How a cell's look differs from that of full ink.
 inline std::string filled(float weight)
 {
     if (!std::isfinite(weight)) return "class=\"cell bad\" fill=\"" + std::string(bad) + "\" ";
@@ -130,7 +131,7 @@ inline std::string draw(const alignment& picture, const layout& place)
     for (std::size_t row = 0; row < picture.target.size(); ++row)
         result += word(picture.target[row], -9, cell * (static_cast<double>(row) + 0.5) + 3.5, false);
 
-    // All cells as paper, in one element; ink where it would be seen.
+    // All cells as paper, in one element; ink only where it is visible.
     result += "<rect width=\"" + number(columns * cell) + "\" height=\"" + number(rows * cell) +
               "\" fill=\"url(#cells)\"/>\n<g class=\"ink\" fill=\"" + std::string(ink) + "\">\n";
     for (std::size_t row = 0; row < picture.target.size(); ++row)
@@ -162,10 +163,10 @@ inline std::string legend(bool gold)
 }  // namespace detail
 
 /// Alignments as one self-contained SVG file, one below the other: source words along the top, target words at the
-/// left, the darker the greater the weight; gold links as outlined squares. A cell's tooltip says what it shows
-/// ("drei ← three: 0.93"). It brings its own background, light or dark as the reader's browser is; light where nobody
-/// asks. In the dark, the lighter the greater the weight.
-/// Throws shape_error if the parts of an alignment do not fit, before anything is drawn.
+/// left, the darker the greater the weight; gold links as outlined squares. A cell's tooltip says what it shows ("drei
+/// ← three: 0.93"). It has its own background, light or dark according to the reader's browser; light by default. On a
+/// dark background, the lighter the greater the weight. Throws shape_error if the parts of an alignment do not fit,
+/// before anything is drawn.
 inline std::string svg(std::span<const alignment> pictures)
 {
     using detail::number;

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <type_traits>
+
+#include <heed/attention/query.hpp>
+#include <heed/core/mask.hpp>
+#include <heed/core/parameters.hpp>
+#include <heed/core/transient.hpp>
+
+/// Which family of tensors computes a step, and how results leave the workspace.
+namespace heed::detail {
+
+/// What a tensor is without a tape.
+struct untaped {
+    template <tensor X>
+    auto operator()(const X& x) const
+    {
+        if constexpr (plain_tensor<X>) {
+            return x;
+        } else {
+            return array<element_of<X>, rank_of<X>>{};
+        }
+    }
+};
+
+template <class Policy>
+inline constexpr bool taped_policy =
+    !std::is_same_v<Policy, decltype(map_parameters(std::declval<const Policy&>(), untaped{}))>;
+
+struct replace_by_visited {
+    visited operator()(const auto&) const { return {}; }
+};
+
+/// Can the tensors of a state be reached one by one? Not without `map`, nor if that does not apply f: such a state
+/// cannot be selected by a beam either.
+template <class State>
+concept mappable_state = requires(const State& state)
+{
+    state.map(any_map{});
+    requires std::is_empty_v<State> || !std::is_same_v<State, decltype(state.map(replace_by_visited{}))>;
+};
+
+/// The same of both parts of an attention_state.
+template <class State>
+inline constexpr bool reachable_state =
+    mappable_state<decltype(State::normalize)>&& mappable_state<decltype(State::score)>;
+
+template <class State>
+consteval bool taped_state()
+{
+    if constexpr (reachable_state<State>) {
+        return !std::is_same_v<State, decltype(std::declval<const State&>().map(untaped{}))>;
+    } else {
+        return false;
+    }
+}
+template <class Query>
+consteval bool taped_query()
+{
+    if constexpr (mappable_query<Query>) {
+        return !std::is_same_v<Query, decltype(map_query(std::declval<const Query&>(), untaped{}))>;
+    } else {
+        return false;
+    }
+}
+template <class Mask>
+inline constexpr bool taped_mask = false;
+template <class Bias>
+inline constexpr bool taped_mask<additive_mask<Bias>> = !plain_tensor<Bias>;
+
+/// An owning copy; beside another tensor, of that one.
+struct owned {
+    auto operator()(const plain_tensor auto& x) const { return copy_of(view_of(x)); }
+    auto operator()(const plain_tensor auto&, const plain_tensor auto& x) const { return copy_of(view_of(x)); }
+};
+
+/// Writes a tensor into one that the caller keeps.
+template <class T, std::size_t N>
+void assign(array<T, N>& to, const plain_tensor auto& from)
+{
+    fit(to, shape_of(from));
+    const auto view = view_of(from);
+    if (to.data() != view.data) std::copy_n(view.data, view.size(), to.data());
+}
+
+/// The same for every tensor of a state. `map` shows members as constants; the state itself is not one.
+struct assign_each {
+    visited operator()(const auto& to, const plain_tensor auto& from) const
+    {
+        assign(const_cast<std::remove_cvref_t<decltype(to)>&>(to), from);
+        return {};
+    }
+};
+template <class State>
+void assign_state(State& to, const auto& from)
+{
+    (void)to.map(assign_each{}, from);
+}
+
+}  // namespace heed::detail

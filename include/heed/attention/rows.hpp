@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include <heed/core/callback.hpp>
+#include <heed/core/errors.hpp>
+#include <heed/core/parallel.hpp>
+#include <heed/core/parameters.hpp>
+#include <heed/core/transient.hpp>
+#include <heed/kernels/softmax.hpp>
+
+/// A program on a batch, sentence by sentence.
+///
+/// Every row of a batch is computed from that row alone. So a step may as well run for one sentence after the other:
+/// its temporaries, [T,A] instead of [B,T,A], then stay in a core's cache, and sentences are shared out among threads
+/// as a whole. The same operations run on views of a sentence; what they make lies in the thread's workspace.
+///
+/// A program is a function object, `program(in)`. Its input shows its tensors by `in.map(row, whole)` (and
+/// `in.visit(row, whole)`, without a result): the same input with row(x) for each tensor that has a row for each
+/// sentence (and row.part(x) for lengths, masks and windows), and whole(x) for each parameter. Its output shows them by
+/// `out.map(f, others...)`.
+namespace heed::detail {
+
+/// Sentences of a batch that follow each other.
+struct row_block {
+    std::size_t first, count;
+};
+
+/// The elements of `count` rows from `first` on.
+template <class T, std::size_t N>
+tensor_view<T, N> rows_of_view(const tensor_view<T, N>& x, row_block block)
+{
+    static_assert(N > 0, "heed: a tensor in a batch has a row for each sentence");
+    std::size_t row = 1;
+    for (std::size_t axis = 1; axis < N; ++axis) row *= x.shape[axis];
+    auto shape = x.shape;
+    shape[0] = block.count;
+    return {x.data + block.first * row, shape};
+}
+
+/// A tensor whose rows several rows of a batch share: row b is row `sentence[b]` of `of`.
+template <class X>
+struct shared_rows {
+    const X& of;
+    const std::size_t* sentence;
+};
+
+template <class X>
+inline constexpr bool shares_rows = false;
+template <class X>
+inline constexpr bool shares_rows<shared_rows<X>> = true;
+
+/// The elements of a tensor, or of one whose rows are shared.
+template <class X>
+struct element_in_rows {
+    using type = element_of<X>;
+};
+template <class X>
+struct element_in_rows<shared_rows<X>> {
+    using type = element_of<X>;
+};
+template <class X>
+using element_of_rows = typename element_in_rows<X>::type;
+
+/// Some rows of everything, as transient tensors.
+struct transient_rows {
+    row_block block;
+
+    template <plain_tensor X>
+    auto operator()(const X& x) const
+    {
+        return transient(rows_of_view(tensor_view<const element_of<X>, rank_of<X>>(view_of(x)), block));
+    }
+    template <class X>
+    auto operator()(const shared_rows<X>& x) const
+    {
+        const row_block there{block.count == 0 ? 0 : x.sentence[block.first], block.count};
+        return transient_rows{there}(x.of);
+    }
+    auto part(const auto& x) const { return x.rows(block.first, block.count); }
+};
+
+/// A tensor in memory as a transient one, without a copy.
+struct as_transient {
+    template <plain_tensor X>
+    auto operator()(const X& x) const
+    {
+        return transient(tensor_view<const element_of<X>, rank_of<X>>(view_of(x)));
+    }
+};
+
+/// Memory for all rows of a result, of which some rows (none, usually) are known.
+struct room_for_rows {
+    std::size_t rows;
+
+    template <class T, std::size_t N>
+    auto operator()(const transient<T, N>& some) const
+    {
+        auto shape = some.shape();
+        shape[0] = rows;
+        return transient<T, N>(transient_family::take<T>(tensor_view<T, N>{nullptr, shape}.size()), shape);
+    }
+};
+
+/// Writes some rows into the memory for all of them.
+struct put_rows {
+    row_block block;
+
+    template <class T, std::size_t N>
+    int operator()(const transient<T, N>& all, const transient<T, N>& some) const
+    {
+        const auto to = rows_of_view(all.view(), block);
+        std::copy_n(some.data(), some.size(), const_cast<T*>(to.data));  // made by room_for_rows
+        return 0;
+    }
+};
+
+/// Runs a program on no row, for the shapes of its results. Where something does not fit, the whole batch says so: with
+/// its shapes. `rows` is 0 where it cannot be asked.
+inline void run_no_row(std::size_t rows, callback<void, row_block> run)
+{
+    try {
+        run(row_block{0, 0});
+    } catch (const shape_error&) {
+        if (rows > 0) run(row_block{0, rows});
+        throw;
+    }
+}
+
+/// Runs a program on one row after the other, shared out among threads. A row costs about `work` multiplications.
+inline void run_each_row(std::size_t rows, std::size_t work, callback<void, row_block> run)
+{
+    parallel_for(rows, kernels::detail::rows_a_shard(work), [&](std::size_t begin, std::size_t end, std::size_t) {
+        for (std::size_t b = begin; b < end; ++b) {
+            const scratch here;
+            run(row_block{b, 1});
+        }
+    });
+}
+
+/// The program for all rows of a batch, in the workspace. The shapes of its results are what it makes of no row.
+template <class Program, class In>
+auto by_rows(transient_family, const Program& program, const In& in, std::size_t rows, std::size_t work)
+{
+    const auto run = [&](row_block block) { return program(in.map(transient_rows{block}, as_transient{})); };
+    if (rows == 1) return run({0, 1});
+    std::optional<decltype(run({}))> all;
+    const auto first = [&](row_block block) { all.emplace(run(block).map(room_for_rows{rows})); };
+    run_no_row(In::shared ? 0 : rows, first);
+    const auto each = [&](row_block block) { (void)all->map(put_rows{block}, run(block)); };
+    run_each_row(rows, work, each);
+    return *std::move(all);
+}
+
+}  // namespace heed::detail

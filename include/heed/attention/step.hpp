@@ -1,0 +1,423 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstddef>
+#include <type_traits>
+#include <utility>
+
+#include <heed/attention/answers.hpp>
+#include <heed/attention/families.hpp>
+#include <heed/attention/masks.hpp>
+#include <heed/attention/memory.hpp>
+#include <heed/attention/moment.hpp>
+#include <heed/attention/query.hpp>
+#include <heed/attention/rows.hpp>
+#include <heed/attention/state.hpp>
+#include <heed/attention/weigh.hpp>
+#include <heed/ops/positions.hpp>
+#include <heed/score/hooks.hpp>
+
+/// One step of attention, written once for all families of tensors.
+///
+///     past = recall(state.score, at)                       what only this query tells: the word that was emitted
+///     seen = weigh(query(projected, past), keys(k, past))  by a kernel or line by line, sentence by sentence
+///     next = advance(past, seen.weights, seen.context, at)
+///
+/// What lies between keys and results is as large as [T,A] for each sentence. It is never made for a whole batch: the
+/// middle line runs by rows, see rows.hpp.
+namespace heed::detail {
+
+/// Does the normalizer look only at a window of positions, and say where?
+template <class Normalize, class At>
+concept cuts_windows = requires(const Normalize& normalize, const At& at)
+{
+    normalize.focus(at, std::size_t{});
+};
+
+/// x at the positions of a window. Of one sentence it is a piece, of several a copy.
+auto cut_to(const auto& x, const window_view& where)
+{
+    auto must = shape_of(x);
+    return must[0] == 1 ? ops::positions_between(x, where.begin[0], where.count[0]) : ops::window_of(x, where);
+}
+
+inline no_mask cut_mask(const no_mask&, const window_view&) { return {}; }
+inline boolean_mask_view<2> cut_mask(const boolean_mask_view<2>& mask, const window_view& where)
+{
+    if (mask.shape()[0] != 1) return mask_within(mask, where);
+    return {mask.data() + where.begin[0], {1, where.count[0]}};
+}
+template <class Bias>
+auto cut_mask(const additive_mask<Bias>& mask, const window_view& where)
+{
+    auto bias = cut_to(mask.bias, where);
+    return additive_mask<decltype(bias)>{std::move(bias)};
+}
+
+/// Some rows of a mask.
+inline no_mask rows_of_mask(const no_mask&, const auto&) { return {}; }
+inline boolean_mask_view<2> rows_of_mask(const boolean_mask_view<2>& mask, const auto& row) { return row.part(mask); }
+template <class Bias>
+auto rows_of_mask(const additive_mask<Bias>& mask, const auto& row)
+{
+    auto bias = row(mask.bias);
+    return additive_mask<decltype(bias)>{std::move(bias)};
+}
+
+void visit_mask(const auto& mask, const auto& row)
+{
+    if constexpr (requires { mask.bias; }) (void)row(mask.bias);
+}
+
+/// No normalizer looks at a window.
+struct no_focus {
+    no_focus map(const auto&) const { return {}; }
+};
+
+/// What the middle line of a step is given. The caller's own is referred to; what `map` makes of it are handles.
+template <class Score, class Normalize, class Combine, class Query, class Keys, class Values, class Past, class History,
+          class Given, class Source, class Mask, class Focus>
+struct step_input {
+    using element = element_of_rows<std::remove_cvref_t<Keys>>;
+    static constexpr bool shared = shares_rows<std::remove_cvref_t<Keys>>;
+
+    Score score;
+    Normalize normalize;
+    Combine combine;
+    Query query;      // [B,A] projected
+    Keys keys;        // [B,T,A]
+    Values values;    // [B,T,D]
+    Past past;        // what the score remembers
+    History history;  // what the normalizer remembers
+    Given given;      // the query as it was given
+    Source source;
+    Mask mask;
+    Focus focus;
+    lengths_view real;
+    std::size_t step;
+
+    /// The same with `row` applied to all that has a row for each sentence and `whole` to the parameters.
+    auto map(const auto& row, const auto& whole) const
+    {
+        auto s = map_parameters(score, whole);  // one after the other: parameters are told apart by their order
+        auto n = map_parameters(normalize, whole);
+        auto c = map_parameters(combine, whole);
+        return made(row.part(real), step, std::move(s), std::move(n), std::move(c), map_query(query, row), row(keys),
+                    row(values), past.map(row), history.map(row), map_query(given, row), rows_of_mask(source, row),
+                    rows_of_mask(mask, row), focus.map(row));
+    }
+
+    /// row(x) and whole(x) for the same tensors; what they return is not kept.
+    void visit(const auto& row, const auto& whole) const
+    {
+        (void)map_parameters(score, whole);
+        (void)map_parameters(normalize, whole);
+        (void)map_parameters(combine, whole);
+        (void)map_query(query, row);
+        (void)row(keys);
+        (void)row(values);
+        (void)past.map(row);
+        (void)history.map(row);
+        (void)map_query(given, row);
+        visit_mask(source, row);
+        visit_mask(mask, row);
+        (void)focus.map(row);
+    }
+
+private:
+    template <class... X>
+    static step_input<X...> made(lengths_view real, std::size_t step, X... x)
+    {
+        return {std::move(x)..., real, step};
+    }
+};
+
+/// The caller's own, by reference.
+template <class... X>
+step_input<const X&...> input_of_step(lengths_view real, std::size_t step, const X&... x)
+{
+    return {x..., real, step};
+}
+
+/// The middle line of a step: a window is cut, what wrappers remember joins the keys, and then a kernel or the three
+/// lines. `How` is by_kernel or line_by_line, `With` is weights_too or context_only.
+template <class How, class With>
+struct middle_of_step {
+    auto operator()(const auto& in) const
+    {
+        const given_query<std::remove_cvref_t<decltype(in.given)>> ask{in.given};
+        using moment_type = moment<std::remove_const_t<decltype(ask)>, std::remove_cvref_t<decltype(in.source)>,
+                                   std::remove_cvref_t<decltype(in.mask)>>;
+        const moment_type at{in.real, in.step, ask, in.source, in.mask};
+        if constexpr (std::is_same_v<std::remove_cvref_t<decltype(in.focus)>, no_focus>) {
+            return wanted(weighed(in, in.normalize, in.keys, in.values, in.past, in.history, at));
+        } else {
+            window_view where = in.focus.where;
+            if (in.real.batch() == 1) where.width = where.count[0];
+            const auto cut = along_positions{[&where](const auto& x) { return cut_to(x, where); }};
+            const auto source = cut_mask(in.source, where);
+            const auto mask = cut_mask(in.mask, where);
+            const moment<std::remove_const_t<decltype(ask)>, std::remove_cvref_t<decltype(source)>,
+                         std::remove_cvref_t<decltype(mask)>, in_window>
+                there{where.count, in.step, ask, source, mask};
+            auto part = weighed(in, in.normalize.inside(in.focus), cut(in.keys), cut(in.values), in.past.map(cut),
+                                in.history.map(cut), there);
+            const auto put = [&where](const auto& whole, const auto& x) { return ops::put_window(whole, x, where); };
+            auto history = in.history.map(put, part.history);
+            if constexpr (std::is_same_v<With, context_only>) {
+                return wanted(outcome{std::move(part.context), std::move(part.weights), std::move(history)});
+            } else {
+                auto weights = ops::spread_window(part.weights, where, shape_of(in.keys)[1]);
+                return outcome{std::move(part.context), std::move(weights), std::move(history)};
+            }
+        }
+    }
+
+private:
+    static auto weighed(const auto& in, const auto& normalize, const auto& plain_keys, const auto& values,
+                        const auto& past, const auto& history, const auto& at)
+    {
+        namespace over = heed::score::over;
+        const auto& score = over::innermost(in.score);
+        const auto keys = over::keys(in.score, plain_keys, past);
+        const operands all{in.query, keys, values, history, at.real};
+        using kernel = step_kernel<std::remove_cvref_t<decltype(score)>, std::remove_cvref_t<decltype(normalize)>,
+                                   std::remove_cvref_t<decltype(in.combine)>>;
+        constexpr bool masked = !(std::is_same_v<std::remove_cvref_t<decltype(at.source)>, no_mask> &&
+                                  std::is_same_v<std::remove_cvref_t<decltype(at.mask)>, no_mask>);
+        if constexpr (std::is_same_v<How, by_kernel> && !masked && requires { typename kernel::operation; }) {
+            return kernel::answer(score, normalize, in.combine, all, With{});
+        } else {
+            return three_lines(score, normalize, in.combine, all, over::innermost_past(in.score, past), at);
+        }
+    }
+
+    /// Without the weights, if nobody wants them.
+    template <class Outcome>
+    static auto wanted(Outcome all)
+    {
+        if constexpr (std::is_same_v<With, context_only>) {
+            auto none = constant_like(all.context, shape_of_rank<2>{shape_of(all.context)[0], 0}, 0.0);
+            return outcome{std::move(all.context), std::move(none), std::move(all.history)};
+        } else {
+            return all;
+        }
+    }
+};
+
+/// A memory as a step in a family of tensors reads it.
+template <class Keys, class Values, class Source>
+struct source_of_step {
+    Keys keys;
+    Values values;
+    Source mask;
+    std::size_t batch, positions, width;
+};
+template <class Family, class Memory>
+auto source_in(const Memory& memory)
+{
+    const auto source = [&]<class Keys, class Values>(Keys keys, Values values) {
+        using mask = decltype(seen_mask(memory.mask));
+        return source_of_step<Keys, Values, mask>{
+            keys, values, seen_mask(memory.mask), memory.batch(), memory.positions(), memory.width()};
+    };
+    if constexpr (shared_by_rows<Memory>) {
+        memory.require_sentences();
+        using keys = std::remove_cvref_t<decltype(memory.keys)>;
+        using values = std::remove_cvref_t<decltype(memory.values)>;
+        return source(shared_rows<keys>{memory.keys, memory.sentence.data()},
+                      shared_rows<values>{memory.values, memory.sentence.data()});
+    } else if constexpr (std::is_same_v<Family, transient_family>) {
+        const as_transient shown;
+        return source(shown(memory.keys), shown(memory.values));
+    } else {
+        using keys = decltype(memory.keys);
+        using values = decltype(memory.values);
+        using mask = decltype(seen_mask(memory.mask));
+        return source_of_step<const keys&, const values&, mask>{
+            memory.keys, memory.values, seen_mask(memory.mask), memory.batch(), memory.positions(), memory.width()};
+    }
+}
+
+/// What a query may see: a mask, and the real positions of each row.
+template <class Mask>
+struct sight {
+    Mask mask;
+    lengths_view real;
+};
+template <class Family, class Mask>
+auto sight_of(const Mask& mask, const lengths_view& real)
+{
+    if constexpr (std::is_convertible_v<const Mask&, lengths_view>) {
+        return sight<no_mask>{{}, shortened(mask, real)};
+    } else {
+        auto in_family = mask_in_family<Family>(seen_mask(mask));
+        return sight<decltype(in_family)>{std::move(in_family), real};
+    }
+}
+
+/// A state in the workspace.
+template <class State>
+auto state_in_workspace(const State& state)
+{
+    const as_transient shown;
+    auto history = state.normalize.map(shown);
+    auto past = state.score.map(shown);
+    return attention_state<decltype(history), decltype(past)>{std::move(history), state.step, std::move(past)};
+}
+
+/// What a step finds.
+template <class Context, class Weights, class History, class Past>
+struct stepped {
+    Context context;
+    Weights weights;
+    History history;
+    Past past;
+};
+
+/// Throws shape_error unless a tensor has a row for each sentence.
+struct require_row_each {
+    const char* name;
+    std::size_t batch;
+
+    template <tensor X>
+    visited operator()(const X& x) const
+    {
+        const auto is = shape_of(x);
+        auto must = is;
+        must[0] = batch;
+        require_shape("attention", name, is, must, "one row for each sentence of the memory");
+        return {};
+    }
+};
+
+inline void require_mask(const no_mask&, std::size_t, std::size_t) {}
+inline void require_mask(const boolean_mask_view<2>& mask, std::size_t B, std::size_t T)
+{
+    mask.require("attention", {B, T});
+}
+template <class Bias>
+void require_mask(const additive_mask<Bias>& mask, std::size_t B, std::size_t T)
+{
+    require_shape("attention", "the additive mask", shape_of(mask.bias), shape_of_rank<2>{B, T},
+                  "one number for each position");
+}
+
+/// The middle line: for the whole batch where it is line by line, or one kernel that needs nothing else; by rows where
+/// something as large as the keys would be made.
+template <class Family, class How, class With, class In>
+auto run_middle(const In& in, std::size_t batch, std::size_t work)
+{
+    namespace over = heed::score::over;
+    using score_type = std::remove_cvref_t<decltype(in.score)>;
+    using keys = std::remove_cvref_t<decltype(in.keys)>;
+    using kernel = step_kernel<std::remove_cvref_t<decltype(over::innermost(in.score))>,
+                               std::remove_cvref_t<decltype(in.normalize)>, std::remove_cvref_t<decltype(in.combine)>>;
+    constexpr bool one_kernel = requires { typename kernel::operation; }
+    &&std::is_same_v<std::remove_cvref_t<decltype(in.focus)>, no_focus>&&
+            std::is_same_v<std::remove_cvref_t<decltype(in.source)>, no_mask>&&
+                std::is_same_v<std::remove_cvref_t<decltype(in.mask)>, no_mask> &&
+        !shares_rows<keys> && !over::changes_keys<score_type, keys, std::remove_cvref_t<decltype(in.past)>>();
+    // Where there is no kernel, to ask for one is to ask for the lines. (Within a window another normalizer decides.)
+    constexpr bool no_kernel =
+        std::is_same_v<How, by_kernel> && std::is_same_v<std::remove_cvref_t<decltype(in.focus)>, no_focus> && !requires
+    {
+        typename kernel::operation;
+    };
+    const middle_of_step<std::conditional_t<no_kernel, by_lines, How>, With> program{};
+    if constexpr (std::is_same_v<How, line_by_line> || one_kernel ||
+                  !mappable_query<std::remove_cvref_t<decltype(in.given)>> ||
+                  !mappable_state<std::remove_cvref_t<decltype(in.history)>> ||
+                  !mappable_state<std::remove_cvref_t<decltype(in.past)>>) {
+        return program(in);
+    } else {
+        (void)map_query(in.query, require_row_each{"the projected query", batch});
+        (void)map_query(in.given, require_row_each{"the query", batch});
+        (void)in.past.map(require_row_each{"the score's state", batch});
+        (void)in.history.map(require_row_each{"the normalizer's state", batch});
+        auto seen = by_rows(Family{}, program, in, batch, work);
+        const auto second = [](const auto&, const auto& x) { return x; };
+        auto history = in.history.map(second, seen.history);  // in the types of the caller's state
+        return outcome{std::move(seen.context), std::move(seen.weights), std::move(history)};
+    }
+}
+
+/// One step in a family of tensors. `real`: the positions that the query may see.
+template <class Family, class How, class With>
+auto step(const auto& score, const auto& normalize, const auto& combine, const auto& memory, const auto& projected,
+          const auto& given, const auto& state, const auto& mask, const lengths_view& real)
+{
+    namespace over = heed::score::over;
+    const given_query ask{given};
+    using score_type = std::remove_cvref_t<decltype(score)>;
+    require_mask(memory.mask, memory.batch, memory.positions);
+    require_mask(mask, memory.batch, memory.positions);
+    const moment<std::remove_const_t<decltype(ask)>, std::remove_cvref_t<decltype(memory.mask)>,
+                 std::remove_cvref_t<decltype(mask)>>
+        at{real, state.step, ask, memory.mask, mask};
+    auto past = over::recall(score, state.score, at);
+    const auto query = over::query(score, projected, past);
+    const auto focus = [&] {
+        if constexpr (cuts_windows<std::remove_cvref_t<decltype(normalize)>, decltype(at)>) {
+            (void)state.normalize.map([&](const auto& x) {
+                auto must = shape_of(x);
+                must[0] = memory.batch;
+                must[1] = memory.positions;
+                require_shape("attention", "the state", shape_of(x), must, "made by start() of the same memory");
+                return visited{};
+            });
+            return normalize.focus(at, memory.positions);
+        } else {
+            return no_focus{};
+        }
+    }();
+    // A score whose state moves on with the weights needs them, whether they are asked for or not.
+    using with = std::conditional_t<over::advances<score_type>(), weights_too, With>;
+    auto seen = run_middle<Family, How, with>(input_of_step(real, state.step, score, normalize, combine, query,
+                                                            memory.keys, memory.values, past, state.normalize, given,
+                                                            memory.mask, mask, focus),
+                                              memory.batch, 8 * memory.positions * memory.width);
+    auto next = over::advance(score, std::move(past), seen.weights, seen.context, at);
+    return stepped<decltype(seen.context), decltype(seen.weights), decltype(seen.history), decltype(next)>{
+        std::move(seen.context), std::move(seen.weights), std::move(seen.history), std::move(next)};
+}
+
+/// The answer, as the caller gets it.
+template <class With, class Context, class Weights, class History, class Past>
+auto answer_of(stepped<Context, Weights, History, Past> seen, std::size_t step)
+{
+    using state_type = attention_state<History, Past>;
+    state_type state{std::move(seen.history), step + 1, std::move(seen.past)};
+    if constexpr (std::is_same_v<With, weights_too>) {
+        return attended<Context, Weights, state_type>{std::move(seen.context), std::move(seen.weights),
+                                                      std::move(state)};
+    } else {
+        return read_out<Context, state_type>{std::move(seen.context), std::move(state)};
+    }
+}
+
+/// The same in storage of its own, out of the workspace. The state is of the caller's own types: a variable can hold
+/// the next one.
+template <class With>
+auto owned_answer(const auto& seen, const auto& state)
+{
+    const owned copy;
+    auto history = state.normalize.map(copy, seen.history);
+    auto past = state.score.map(copy, seen.past);
+    return answer_of<With>(
+        stepped<decltype(copy(seen.context)), decltype(copy(seen.weights)), decltype(history), decltype(past)>{
+            copy(seen.context), copy(seen.weights), std::move(history), std::move(past)},
+        state.step);
+}
+
+/// The same written into results that the caller keeps.
+void assign_answer(auto& result, const auto& seen, std::size_t step)
+{
+    assign(result.context, seen.context);
+    if constexpr (requires { result.weights; }) assign(result.weights, seen.weights);
+    assign_state(result.state.normalize, seen.history);
+    assign_state(result.state.score, seen.past);
+    result.state.step = step + 1;
+}
+
+}  // namespace heed::detail
