@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# What heed's headers need, as heed::xtensor and heed::blas, whatever the packages on this machine call it; and
-# Threads::Threads and, where it is installed, nlohmann_json::nlohmann_json. Used by heed's own CMakeLists.txt and,
-# after an install, by heedConfig.cmake: both must come to the same targets.
+# The dependencies of heed's headers, as heed::xtensor and heed::blas, whatever the packages on this machine call them;
+# heed::xtensor_blas, for programs that call xt::linalg; and Threads::Threads and, where it is installed,
+# nlohmann_json::nlohmann_json. Used by heed's own CMakeLists.txt and, after an install, by heedConfig.cmake: both must
+# end up with the same targets.
 #
 # heed_targets_global: packages found here are made visible in the whole project. Needed when heed is a subdirectory:
 # an imported target is otherwise unknown to the directory above, which would then try to link -lxtensor.
 
-# The imported targets that a package brings, made visible everywhere (CMake 3.24 has a variable for it; 3.22 has not).
+# Makes a package's imported targets visible everywhere (CMake 3.24 has a variable for it; 3.22 does not).
 function(heed_share_targets)
   if(heed_targets_global)
     get_directory_property(found_here IMPORTED_TARGETS)
@@ -27,7 +28,7 @@ function(heed_add_dependency name)
   endif()
 endfunction()
 
-# While heed itself is configured, something missing is an error; inside find_package(heed) it means: not found.
+# While heed itself is configured, a missing dependency is an error; inside find_package(heed) it means: not found.
 macro(heed_missing)
   if(heed_targets_global)
     message(FATAL_ERROR ${ARGN})
@@ -57,7 +58,7 @@ if(NOT TARGET xtensor AND NOT TARGET xtensor::xtensor)
   if(xtensor_VERSION VERSION_LESS 0.24)
     heed_missing("heed needs xtensor 0.24 or later; found ${xtensor_VERSION} in ${xtensor_DIR}")
   endif()
-  # The helper targets that xtensor's package defines beside itself are shared with it, so that all have one visibility.
+  # The helper targets that xtensor's package also defines are shared with it, so that all have the same visibility.
   heed_share_targets(xtensor xtensor::xtensor xtensor::optimize xtensor::use_xsimd xtensor::use_TBB xsimd)
 endif()
 
@@ -69,13 +70,13 @@ if(NOT TARGET heed::xtensor)
     set(heed_xtensor_target xtensor)
   endif()
   target_link_libraries(heed::xtensor INTERFACE ${heed_xtensor_target})
-  # Where xtensor is itself built as part of the project, its headers are still not ours to warn about.
+  # Even if xtensor is built as part of the project, warnings in its headers are not ours.
   target_include_directories(heed::xtensor SYSTEM
                              INTERFACE "$<TARGET_PROPERTY:${heed_xtensor_target},INTERFACE_INCLUDE_DIRECTORIES>")
   unset(heed_xtensor_target)
 endif()
 
-# ---- BLAS: a BLAS::BLAS of the project wins, then BLA_VENDOR if set, then OpenBLAS, then whatever there is. ------------
+# ---- BLAS: a BLAS::BLAS of the project wins, then BLA_VENDOR if set, then OpenBLAS, then any other. ------------
 
 if(NOT TARGET BLAS::BLAS)
   if(NOT DEFINED BLA_SIZEOF_INTEGER)
@@ -87,6 +88,7 @@ if(NOT TARGET BLAS::BLAS)
   else()
     set(BLA_VENDOR OpenBLAS)
     find_package(BLAS QUIET)
+    set(heed_found_openblas ${BLAS_FOUND})
     unset(BLA_VENDOR)
     if(NOT BLAS_FOUND)
       find_package(BLAS QUIET)
@@ -103,9 +105,52 @@ if(NOT TARGET BLAS::BLAS)
   heed_share_targets(BLAS::BLAS)
 endif()
 
+# ---- xtensor-blas, whose typed layer calls the BLAS; or, with HEED_BLAS=cblas, <cblas.h>. --------------------------------
+
+if(NOT HEED_BLAS MATCHES "^(xtensor-blas|cblas)$")
+  heed_missing("HEED_BLAS is '${HEED_BLAS}' but must be xtensor-blas (the default) or cblas.")
+endif()
+
+if(HEED_BLAS STREQUAL "xtensor-blas" AND NOT TARGET xtensor-blas)
+  # It looks for a BLAS and a LAPACK itself: they should be those that heed has found.
+  if(heed_found_openblas)
+    set(BLA_VENDOR OpenBLAS)
+  endif()
+  find_package(xtensor-blas QUIET)
+  if(heed_found_openblas)
+    unset(BLA_VENDOR)
+  endif()
+  if(NOT xtensor-blas_FOUND)
+    heed_missing("heed needs xtensor-blas 0.20 or later, and the BLAS and LAPACK that it asks for "
+                 "(Debian: libxtensor-blas-dev libopenblas-dev). HEED_BLAS=cblas uses <cblas.h> in its place.")
+  endif()
+  heed_share_targets(xtensor-blas BLAS::BLAS LAPACK::LAPACK)
+endif()
+unset(heed_found_openblas)
+
+if(HEED_BLAS STREQUAL "xtensor-blas" AND NOT TARGET heed::xtensor_blas)
+  heed_add_dependency(heed::xtensor_blas)
+  target_link_libraries(heed::xtensor_blas INTERFACE xtensor-blas)
+  target_include_directories(heed::xtensor_blas SYSTEM
+                             INTERFACE "$<TARGET_PROPERTY:xtensor-blas,INTERFACE_INCLUDE_DIRECTORIES>")
+endif()
+
 if(NOT TARGET heed::blas)
   heed_add_dependency(heed::blas)
   target_link_libraries(heed::blas INTERFACE BLAS::BLAS)
+  if(HEED_BLAS STREQUAL "xtensor-blas")  # its headers alone: heed::blas needs no LAPACK
+    target_include_directories(heed::blas SYSTEM
+                               INTERFACE "$<TARGET_PROPERTY:xtensor-blas,INTERFACE_INCLUDE_DIRECTORIES>")
+  else()
+    target_compile_definitions(heed::blas INTERFACE HEED_BLAS_CBLAS)
+    find_path(HEED_CBLAS_INCLUDE_DIR cblas.h PATH_SUFFIXES openblas)
+    mark_as_advanced(HEED_CBLAS_INCLUDE_DIR)
+    if(NOT HEED_CBLAS_INCLUDE_DIR)
+      heed_missing("HEED_BLAS=cblas needs <cblas.h> (Debian: libopenblas-dev); "
+                   "HEED_CBLAS_INCLUDE_DIR says where it is.")
+    endif()
+    target_include_directories(heed::blas SYSTEM INTERFACE "${HEED_CBLAS_INCLUDE_DIR}")
+  endif()
 
   # heed calls cblas_sgemm and its kin. Some builds of the reference BLAS keep these in a library of their own.
   include(CheckCXXSourceCompiles)

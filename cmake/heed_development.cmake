@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # heed_development: how heed's own tests, examples and benchmarks are compiled. Linked PRIVATE by those and by nothing
-# else, never installed: a project that uses heed chooses its own flags. heed_development_anywhere: the same without any
-# -march, for whom the processor is chosen otherwise.
+# else, never installed: a project that uses heed chooses its own flags. heed_development_anywhere: the same without
+# -march, for targets that choose the processor themselves.
 
 include(CheckCXXCompilerFlag)
 include(CheckCXXSourceCompiles)
@@ -29,7 +29,7 @@ if(HEED_NATIVE)
   check_cxx_compiler_flag(-march=native HEED_HAS_MARCH_NATIVE)
   if(HEED_HAS_MARCH_NATIVE)
     set(heed_native_flags -march=native)
-    # Compilers hold back to 256 bits on most CPUs that have 512: a caution for the first AVX-512 generation.
+    # Compilers prefer 256 bits on most CPUs that have 512, as a precaution for the first AVX-512 generation.
     set(CMAKE_REQUIRED_FLAGS -march=native)
     check_cxx_source_compiles("
       #ifndef __AVX512F__

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# cmake --install: headers, the CMake package `heed` (targets heed::heed and heed::io), and heed.pc.
+# cmake --install: headers, the CMake package `heed` (targets heed::heed, heed::linalg and heed::io), and heed.pc.
 
 include(CMakePackageConfigHelpers)
 
@@ -13,7 +13,9 @@ install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 install(TARGETS heed EXPORT heed_targets)
 install(EXPORT heed_targets NAMESPACE heed:: FILE heedTargets.cmake DESTINATION "${heed_package_dir}")
 
-# heed::io is loaded only where nlohmann-json is there, so it has an export file of its own.
+# heed::linalg and heed::io are loaded only if their dependencies are installed, so each has its own export file.
+install(TARGETS heed_linalg EXPORT heed_linalg_targets)
+install(EXPORT heed_linalg_targets NAMESPACE heed:: FILE heedLinalgTargets.cmake DESTINATION "${heed_package_dir}")
 install(TARGETS heed_io EXPORT heed_io_targets)
 install(EXPORT heed_io_targets NAMESPACE heed:: FILE heedIoTargets.cmake DESTINATION "${heed_package_dir}")
 
@@ -24,7 +26,7 @@ write_basic_package_version_file("${CMAKE_CURRENT_BINARY_DIR}/heedConfigVersion.
 install(FILES "${CMAKE_CURRENT_BINARY_DIR}/heedConfig.cmake" "${CMAKE_CURRENT_BINARY_DIR}/heedConfigVersion.cmake"
               cmake/heed_dependencies.cmake DESTINATION "${heed_package_dir}")
 
-# pkg-config is handed library names, not paths: libopenblas.so becomes -lopenblas. The paths of an unusual BLAS stay.
+# pkg-config gets library names, not paths: libopenblas.so becomes -lopenblas. The paths of an unusual BLAS stay.
 set(heed_pc_libs "")
 foreach(library IN LISTS BLAS_LIBRARIES HEED_CBLAS_LIBRARY)
   get_filename_component(name "${library}" NAME)
@@ -34,6 +36,19 @@ foreach(library IN LISTS BLAS_LIBRARIES HEED_CBLAS_LIBRARY)
   elseif(library)
     string(APPEND heed_pc_libs " ${library}")
   endif()
+endforeach()
+# Include directories that the compiler searches anyway are left out.
+set(heed_pc_cflags "")
+if(HEED_BLAS STREQUAL "cblas")
+  set(heed_pc_cflags " -DHEED_BLAS_CBLAS")
+  set(directories "${HEED_CBLAS_INCLUDE_DIR}")
+else()
+  get_target_property(directories xtensor-blas INTERFACE_INCLUDE_DIRECTORIES)
+  string(GENEX_STRIP "${directories}" directories)
+endif()
+list(REMOVE_ITEM directories ${CMAKE_CXX_IMPLICIT_INCLUDE_DIRECTORIES})
+foreach(directory IN LISTS directories)
+  string(APPEND heed_pc_cflags " -isystem ${directory}")
 endforeach()
 # The prefix follows the file, so that `cmake --install --prefix` and a moved tree stay right.
 set(heed_pc_dir "${CMAKE_INSTALL_DATADIR}/pkgconfig")

@@ -2,9 +2,9 @@
 //
 // demo: learn to translate English number words to German, and show where the translator looks.
 //
-// The text is made by a small grammar (number_words.hpp) that also knows which word translates which. The translator is
-// RNNsearch: it is told sentence pairs and nothing of grammar, numbers or alignment. What it makes of numbers that it
-// has never seen, and whether it looks at the right words, is what this program prints.
+// The text comes from a small grammar (number_words.hpp) that also knows which word translates which. The translator is
+// RNNsearch: it sees sentence pairs and knows nothing of grammar, numbers or alignment. The program prints its
+// translations of numbers that it has never seen, and whether it attends to the right words.
 //
 // test: --quick
 
@@ -18,9 +18,9 @@
 #include <heed/view/shades.hpp>
 #include <heed/view/svg.hpp>
 
-#include "number_words.hpp"
-#include "translation/threads.hpp"
-#include "translation/training.hpp"
+#include "support/number_words.hpp"
+#include "translate/threads.hpp"
+#include "translate/training.hpp"
 
 using namespace translation;
 
@@ -41,7 +41,7 @@ std::vector<sentence> german(const std::vector<numbers::pair>& pairs)
     return text;
 }
 
-/// One sentence as it was translated: what the pictures and the alignment error are made from.
+/// One translated sentence: the data for the pictures and the alignment error.
 struct translated {
     sentence source, words;
     std::vector<float> weights;  // [words,source], without the end words
@@ -77,7 +77,7 @@ int run(options how, std::size_t train_size, std::size_t sentences, const std::s
     model.source.vocabulary = heed::text::vocabulary::build(english(data.train));
     model.target.vocabulary = heed::text::vocabulary::build(german(data.train));
     model.system = make_system(how, model.source.vocabulary.size(), model.target.vocabulary.size());
-    fmt::print("English → German number words: {} pairs to learn from, {} that are never shown.\n"
+    fmt::print("English → German number words: {} training pairs, {} held out.\n"
                "RNNsearch with {} attention, {} parameters, {} thread{}.\n\n",
                data.train.size(), data.test.size(), how.attention, model.system->parameters(), heed::threads(),
                heed::threads() == 1 ? "" : "s");
@@ -100,7 +100,7 @@ int run(options how, std::size_t train_size, std::size_t sentences, const std::s
     for (std::size_t i = 0; i < tests.size(); ++i) {
         exact += tests[i].exact ? 1 : 0;
         if (!tests[i].exact || tests[i].weights.empty()) continue;
-        // A word that draws on no source word for more than half is taken to be unaligned: "und".
+        // A word with no weight above one half counts as unaligned: "und".
         proposed.push_back(heed::metrics::strongest_links(tests[i].weights, tests[i].source.size(), 0.5f));
         gold.push_back({data.test[i].links, {}});
     }
@@ -165,17 +165,17 @@ int main(int argc, char** argv)
         ->check(CLI::IsMember(options::attentions()))
         ->capture_default_str();
     app.add_option("--epochs", how.epochs, "passes over the text")->check(CLI::PositiveNumber)->capture_default_str();
-    app.add_option("--train", train_size, "sentence pairs to learn from")
+    app.add_option("--train", train_size, "number of training pairs")
         ->check(CLI::Range(std::size_t{1000}, std::size_t{500000}))
         ->capture_default_str();
-    app.add_option("--seed", how.seed, "another seed, other numbers and other weights")->capture_default_str();
+    app.add_option("--seed", how.seed, "seed of the numbers and the weights")->capture_default_str();
     app.add_option("--threads", threads, "0: as many as the machine has")
         ->check(CLI::Range(std::size_t{0}, std::size_t{256}))
         ->capture_default_str();
-    app.add_option("--sentences", sentences, "how many to show, of different lengths")
+    app.add_option("--sentences", sentences, "number of sentences to show, of different lengths")
         ->check(CLI::Range(std::size_t{1}, std::size_t{3}))
         ->capture_default_str();
-    app.add_option("--svg", svg_path, "where to draw the alignments")->capture_default_str();
+    app.add_option("--svg", svg_path, "file for the picture of the alignments")->capture_default_str();
     app.add_flag("--quick", quick, "a smaller run of a few seconds, for tests");
     CLI11_PARSE(app, argc, argv);
     try {

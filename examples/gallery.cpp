@@ -2,9 +2,9 @@
 //
 // gallery: one picture of each mechanism's weights, for docs/mechanisms.
 //
-// Nothing is trained. One small sentence pair, with "the" twice; annotations and queries that say which word they mean
-// and in which half of the sentence; parameters set by hand so that a score is high where both agree. What is drawn is
-// what the mechanisms then compute. The lines between `section` and `end` are quoted in docs/mechanisms.
+// Nothing is trained. There is one small sentence pair, with "the" twice. Annotations and queries encode a word and the
+// half of the sentence it is in; parameters are set by hand so that a score is high if both agree. The pictures show
+// what the mechanisms compute from these. The lines between `section` and `end` are quoted in docs/mechanisms.
 //
 //     gallery --out docs/pictures/mechanisms
 //
@@ -37,7 +37,7 @@ namespace {
 
 enum word : std::size_t { the, cat, saw, dog, stop };
 constexpr std::size_t words = 5, places = 6;
-constexpr std::size_t first_half = 5, second_half = 6, one = 7, D = 8;  // what annotations and queries are made of
+constexpr std::size_t first_half = 5, second_half = 6, one = 7, D = 8;  // features of annotations and queries
 constexpr std::size_t A = 7;                                            // hidden units: one for each word and half
 
 using sentence = std::vector<word>;
@@ -51,7 +51,7 @@ std::vector<std::string> spelled(const sentence& text)
     return all;
 }
 
-/// What a decoder asks for, step by step, and what it then writes.
+/// What a decoder looks for at each step, and what it then writes.
 struct questions {
     sentence wanted;
     std::vector<std::string> target;
@@ -80,7 +80,7 @@ array<float, 2> diagonal(std::size_t size, float value)
     return m;
 }
 
-/// The annotations of a sentence, [1,T,D]; of the words wanted, they are the queries.
+/// The annotations of a sentence, [1,T,D]; those of the wanted words serve as queries.
 array<float, 3> features(const sentence& text)
 {
     auto h = filled<float, 3>({1, text.size(), D}, 0.0f);
@@ -144,13 +144,13 @@ struct gallery {
 
 /// The query of step s.
 auto ask(const questions& what, std::size_t s) { return ops::step_of(features(what.wanted), s); }
-/// The same beside the previous target word, a 1 in its own place.
+/// The same with the previous target word, one-hot.
 auto ask_with_word(const questions& what, std::size_t s)
 {
     return state_and_word{ask(what, s), matrix(1, places, {{0, s, 1.0f}})};
 }
 
-/// Of weights per dimension or group: their mean.
+/// The mean of weights per dimension or group.
 constexpr std::size_t mean = static_cast<std::size_t>(-1);
 
 void add_row(std::vector<float>& rows, const array<float, 2>& weights, std::size_t)
@@ -193,7 +193,7 @@ std::vector<float> look_with_word(const auto& attend, const questions& what = fl
                 [&what](std::size_t s) { return ask_with_word(what, s); });
 }
 
-/// What the context is really made of: values that are a 1 each in a place of its own give the weights back.
+/// The weights that the context is really computed with: one-hot values recover them from the context.
 std::vector<float> look_through(const auto& attend)
 {
     auto values = filled<float, 3>({1, places, places}, 0.0f);
@@ -222,7 +222,7 @@ void additive(gallery& to)
 
 void multiplicative(gallery& to)
 {
-    // Queries whose numbers mean other things than the annotations' do; W_a knows which.
+    // The queries' features are ordered differently from the annotations'; W_a maps one to the other.
     const auto mixed = [](std::size_t s) {
         auto q = ask(fluent, s);
         std::rotate(q.begin(), q.begin() + 1, q.begin() + words);
@@ -360,7 +360,7 @@ void grouped(gallery& to)
 
 void coverage(gallery& to)
 {
-    // One number a word. Its gate opens where the weight is high: z = σ(4 - 8α), c̃ = tanh(5α).
+    // One number per word. Its gate opens where the weight is high: z = σ(4 - 8α), c̃ = tanh(5α).
     auto cell_W = filled<float, 2>({places, 3}, 0.0f);
     for (std::size_t t = 0; t < places; ++t) cell_W(t, 0) = 4;
     const nn::coverage_gru cell{cell_W, vector(3, {{0, -8.0f}, {2, 5.0f}}), matrix(1, 3, {})};
@@ -391,7 +391,7 @@ void fertility(gallery& to)
 
 void gated_coverage(gallery& to)
 {
-    // One number a word. Its gate opens where the weight is high: z = σ(8α - 4), C̃ = tanh(5α).
+    // One number per word. Its gate opens where the weight is high: z = σ(8α - 4), C̃ = tanh(5α).
     const nn::gated_coverage cell{matrix(D, 3, {{one, 0, -4.0f}}), matrix(D, 3, {}), vector(3, {{0, 8.0f}, {2, 5.0f}}),
                                   matrix(1, 2, {}), matrix(1, 1, {})};
     const auto V = on_words(1, 0, -1.5f);
@@ -400,21 +400,21 @@ void gated_coverage(gallery& to)
                      combine::weighted_sum{}};
     // end
     const auto covered = look(attend, stuck);
-    attend.score.cell.W(saw, 0) = -4;  // the unit reads the annotation, too: for this word its gate stays shut
+    attend.score.cell.W(saw, 0) = -4;  // the unit also reads the annotation: for this word its gate stays shut
     to.draw("gated-coverage", {{"gated coverage", covered, spelled(source), stuck.target},
                                {"\"saw\" shuts the gate", look(attend, stuck), spelled(source), stuck.target}});
 }
 
 void location_aware(gallery& to)
 {
-    const auto F = matrix(1, 3, {{0, 0, 1.0f}});  // the weight of the place before
+    const auto F = matrix(1, 3, {{0, 0, 1.0f}});  // the weight of the previous position
     const auto U_f = on_words(1, 0, 0.8f);
     // section: location-aware
     attention attend{score::with_location{score::additive{W, U, v}, F, U_f}, normalize::softmax{},
                      combine::weighted_sum{}};
     // end
     const attention without{score::additive{W, U, v}, normalize::softmax{}, combine::weighted_sum{}};
-    // Queries that know the word and not the half.
+    // Queries that encode the word but not the half.
     const auto word = [](std::size_t s) {
         auto q = ask(fluent, s);
         q(0, first_half) = q(0, second_half) = 0.5f;
@@ -429,7 +429,7 @@ void location_aware(gallery& to)
 
 void structural_biases(gallery& to)
 {
-    // Two hidden units, neither of which knows a word: 6 tanh(1 + 4 (ψ_j - ψ_t)) - 6 tanh(4 (ψ_j - ψ_t) - 1).
+    // Two hidden units that do not depend on the words: 6 tanh(1 + 4 (ψ_j - ψ_t)) - 6 tanh(4 (ψ_j - ψ_t) - 1).
     const auto W_b = matrix(D, 2, {{one, 0, 1.0f}, {one, 1, -1.0f}}), U_b = matrix(D, 2, {});
     const auto v_b = vector(2, {{0, 3.0f}, {1, -3.0f}});
     const auto P = matrix(3, 2, {{0, 0, -4.0f}, {0, 1, -4.0f}, {1, 0, 4.0f}, {1, 1, 4.0f}});
@@ -445,7 +445,7 @@ void structural_biases(gallery& to)
 
 void recurrent(gallery& to)
 {
-    // The unit copies what was read, weakly; W_r knows which word follows it.
+    // The unit weakly copies what was read; W_r encodes which word follows it.
     nn::gru cell{filled<float, 2>({places + D, 3 * D}, 0.0f), filled<float, 1>({3 * D}, 0.0f),
                  filled<float, 2>({D, 2 * D}, 0.0f), filled<float, 2>({D, D}, 0.0f)};
     for (std::size_t k = 0; k < D; ++k) cell.W(places + k, 2 * D + k) = 1, cell.b(k) = 4;
@@ -457,7 +457,7 @@ void recurrent(gallery& to)
     attention attend{score::with_recurrence{score::additive{W, U, v}, W_r, cell}, normalize::softmax{},
                      combine::weighted_sum{}};
     // end
-    // After the first step the queries know the half alone.
+    // After the first step the queries only encode the half.
     const auto half = [](std::size_t s) {
         auto q = ask_with_word(fluent, s);
         for (std::size_t k = 0; k < words && s > 0; ++k) q.state(0, k) = 0;
@@ -507,7 +507,7 @@ void document_memory(gallery& to)
         return all;
     };
     const auto first_words = ids(source), second_words = ids(second);
-    // Of the first sentence everything is translated but the dog.
+    // Everything in the first sentence is translated except the dog.
     const questions without_dog{{the, cat, saw, the, the, stop}, {}};
     const auto memory = attend.on(annotations);
     auto state = attend.start(memory);
@@ -521,7 +521,7 @@ void document_memory(gallery& to)
     before.normalize = document.recall(second_words, {places});
     // end
     // clang-format on
-    // A query that wants a noun, this or that, in either half.
+    // A query for a noun, either one, in either half.
     const auto noun = [](std::size_t) {
         auto q = ask(fluent, 0);
         q(0, the) = 0;
@@ -699,7 +699,7 @@ int main(int argc, char** argv)
               weight_dropout, combiners,         abcnn_,    penalties}) {
             section(to);
         }
-        constexpr std::size_t limit = 15000;  // a page shows one: none may take long to load
+        constexpr std::size_t limit = 15000;  // a page shows one of them, which must load quickly
         if (to.largest > limit) {
             fmt::print(stderr, "gallery: a picture has {} bytes, more than {}\n", to.largest, limit);
             return 1;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// own_policy: a score that heed does not have, from its equation to a trained model.
+// own_policy: a score of your own, from its equation to a trained model.
 //
-// The task: read a word backwards. At step s of a word of n letters the model must look at place n - 1 - s. Nobody
-// tells it so: it sees words and the same words backwards, and learns where to look. Then it reads longer words than
-// any that it was trained on.
+// The task: read a word backwards. At step s of a word of n letters the model must attend to position n - 1 - s. It is
+// not told so: it sees words and the same words backwards, and learns where to look. Then it reads longer words than
+// any in training.
 //
 // test:
 
@@ -25,13 +25,13 @@ using namespace heed;
 
 namespace mine {
 
-/// How near the query lands to the annotation, in a space that both are mapped to.
+/// The distance of query and annotation in a space that both are projected to.
 ///
 ///     e_j = -|W s - U h_j|²
 ///
-/// Written with heed's operations, for a whole batch at once: keys h [B,T,D] and query s [B,Q] give scores [B,T].
-/// The same text runs on plain arrays and, in training, on variables of a tape. (U h_j does not depend on the query: a
-/// member `prepare`, as score::additive has it, would compute it once a batch instead of once a step.)
+/// Written with heed's operations, for a whole batch at once: from keys h [B,T,D] and query s [B,Q] to scores [B,T].
+/// The same code runs on plain arrays and, in training, on variables of a tape. (U h_j does not depend on the query: a
+/// member `prepare`, as score::additive has, would compute it once per batch instead of once per step.)
 template <class Matrix>
 struct nearness {
     Matrix W, U;  // [Q,A], [D,A]
@@ -43,22 +43,22 @@ struct nearness {
     static auto parameters(auto& self, auto&& visit) { return mine::nearness{visit("W", self.W), visit("U", self.U)}; }
 };
 template <class Matrix>
-nearness(Matrix, Matrix) -> nearness<Matrix>;  // clang before 17 cannot find this out by itself
+nearness(Matrix, Matrix) -> nearness<Matrix>;  // clang before 17 cannot deduce this itself
 
 }  // namespace mine
 
 namespace {
 
-// 2. The data: what there is to look at, and what to look for.
+// 2. The data: annotations and queries.
 
 constexpr std::size_t letters = 26, place = letters, annotation_size = letters + 1, query_size = 3;
 
-/// Some words as a batch. An annotation is a letter, one of 26, and its place; a query is the step, the length of the
-/// word, and a 1.
+/// Some words as a batch. An annotation is a letter, one of 26, and its position; a query is the step, the length of
+/// the word, and a 1.
 struct batch {
     array<float, 3> annotations;  // [B,T,27]
     array<float, 3> queries;      // [B,S,3]
-    array<float, 3> expected;     // [B,S,27]: the letter that should have been looked at
+    array<float, 3> expected;     // [B,S,27]: the letter that should have been attended to
     array<float, 3> counts;       // [B,S,27]: 1 where `expected` is meant, 0 for places and padding
     lengths real;
 
@@ -88,7 +88,7 @@ struct batch {
     }
 };
 
-// 3. Inference: reads a word backwards and shows where it looked.
+// 3. Inference: reads a word backwards and shows the weights.
 
 std::string read_backwards(const auto& attend, const std::string& word, bool show)
 {
@@ -150,9 +150,9 @@ int main()
         right = right && result == std::string(word.rbegin(), word.rend());
     }
 
-    // 5. Does the policy keep what heed promises of its own? Gradients by finite differences, empty sentences, padding,
-    // a sentence alone and in a batch, large scores, wrong shapes and more: asked of the policy in double, in any
-    // sizes, and with another normalizer, since a score does not choose its company.
+    // 5. Does the policy keep the contracts that heed's own policies keep? Gradients by finite differences, empty
+    // sentences, padding, a sentence alone and in a batch, large scores, wrong shapes and more: checked in double, in
+    // several sizes, and with another normalizer, since a score must work with any.
     const mine::nearness score{nn::gaussian<double>(random, 3, 4, 1.0), nn::gaussian<double>(random, 5, 4, 1.0)};
     const verification report =
         verify(attention{score, normalize::temporal{}, combine::weighted_sum{}}, {.query = 3, .width = 5});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// snippet: the few lines that README begins with, with something to attend to around them.
+// snippet: the lines at the start of README, with data to run them on.
 //
 // test:
 
@@ -30,7 +30,7 @@ int main()
     attention attend{score::additive{W, U, v}, normalize::softmax{}, combine::weighted_sum{}};
 
     auto memory = attend.on(annotations, lengths);   // query-independent work, once per batch: U h_j      [B,T,A]
-    auto state  = attend.start(memory);              // what this mechanism remembers between steps
+    auto state  = attend.start(memory);              // this mechanism's state between steps
     for (const auto& s : decoder_states) {           // s [B,Q]
         auto [context, weights, next] = attend.step(memory, s, state);     // [B,D], [B,T]
         state = next;

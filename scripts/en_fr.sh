@@ -42,7 +42,8 @@ heed_environment
 mkdir -p "$out"
 export LC_ALL=C.UTF-8  # \L and \b below must know é
 
-# ---- text: as the gold text is written, with contractions undone and hyphens apart, but in lower case ------------------
+# ---- text: spelled like the gold text, with contractions undone and hyphens split off, but in lower case
+# ------------------
 
 normalise() # language < text > text
 {
@@ -71,11 +72,12 @@ for language in en fr; do
         normalise "$language" <"$multi30k/val.$language" >"$out/val.$language"
     fi
 done
-# The gold text is tokenised already, and its links count on it.
+# The gold text is tokenised already, and its links depend on that.
 sed -E 's/.*/\L&/' "$gold/src" >"$out/gold.en"
 sed -E 's/.*/\L&/' "$gold/tgt" >"$out/gold.fr"
 
-# ---- one model each way, and what it looks at while it is led through the gold text --------------------------------------
+# ---- one model per direction, and its weights while it is led through the gold text
+# --------------------------------------
 
 translate=("$heed_builds/demo/examples/translate" --threads "${THREADS:-2}")
 evaluate=$heed_builds/demo/examples/evaluate

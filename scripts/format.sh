@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # Formats all C++ in the project as .clang-format says; with --check, changes nothing and fails where it would.
-# clang-format 14, and no other: versions differ in what they make of the same settings.
+# clang-format 14, and no other: versions differ in how they apply the same settings.
 
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
 #
-# What demo.sh, test.sh and bench/run.sh share; sourced, not run. Nothing is installed that is already there, and nothing
-# at all with HEED_SETUP=off (for who has xtensor and OpenBLAS from elsewhere: CMAKE_PREFIX_PATH then says where).
+# Shared by demo.sh, test.sh and bench/run.sh; sourced, not run. Only missing packages are installed, and none with
+# HEED_SETUP=off (if xtensor and OpenBLAS come from elsewhere: CMAKE_PREFIX_PATH then says where they are).
 
 heed_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 heed_builds=${HEED_BUILD_DIR:-$heed_root/build}
@@ -17,16 +17,17 @@ heed_fail()
 
 # ---- packages ----------------------------------------------------------------------------------------------------------
 
-# shellcheck disable=SC2034  # used by who sources this
-heed_packages_build=(g++ cmake ninja-build libxtensor-dev libxsimd-dev libopenblas-dev nlohmann-json3-dev)
+# shellcheck disable=SC2034  # used by scripts that source this
+heed_packages_build=(g++ cmake ninja-build libxtensor-dev libxsimd-dev libxtensor-blas-dev libopenblas-dev
+    nlohmann-json3-dev)
 # shellcheck disable=SC2034
 heed_packages_examples=(libcli11-dev libfmt-dev)
 # shellcheck disable=SC2034
-heed_packages_tests=(doctest-dev libxtensor-blas-dev libbenchmark-dev)
+heed_packages_tests=(doctest-dev libbenchmark-dev)
 
 heed_installed() { [[ $(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null) == installed ]]; }
 
-# A tool counts wherever it came from; a library counts as Debian's package, since only CMake could tell otherwise.
+# A tool counts wherever it came from; a library only counts as Debian's package, since only CMake could find others.
 heed_has()
 {
     case $1 in
@@ -34,13 +35,13 @@ heed_has()
     cmake | clang-format-14) command -v "$1" >/dev/null ;;
     clang) command -v clang++ >/dev/null ;;
     ninja-build) command -v ninja >/dev/null || command -v make >/dev/null ;;
-    # Not the serial build of OpenBLAS: it gives wrong results when called from several threads.
+    # Not the serial build of OpenBLAS: it returns wrong results when called from several threads.
     libopenblas-dev) heed_installed libopenblas-pthread-dev || heed_installed libopenblas-openmp-dev ;;
     *) heed_installed "$1" ;;
     esac
 }
 
-# heed_setup <package>...: sees to it that these are there, or says what to do and ends the script.
+# heed_setup <package>...: ensures that these are installed, or says what to do and ends the script.
 heed_setup()
 {
     [[ ${HEED_SETUP:-on} != off ]] || return 0
@@ -60,7 +61,7 @@ heed_setup()
             as_root=(sudo)
         else
             heed_fail "These Debian packages are missing, and this user may not install them:" \
-                "    ${missing[*]}" "Let somebody with the rights run, and then start this script again:" \
+                "    ${missing[*]}" "Ask an administrator to run this, then start this script again:" \
                 "    apt-get update && apt-get install -y --no-install-recommends ${missing[*]}"
         fi
     fi
@@ -80,7 +81,7 @@ heed_setup()
 
 # ---- building ----------------------------------------------------------------------------------------------------------
 
-# As many compilers as there are cores, and as memory holds: each wants up to 1.5 GB.
+# As many compilers as there are cores and memory for: each takes up to 1.5 GB.
 heed_jobs()
 {
     local cores memory
@@ -116,8 +117,8 @@ heed_openblas_version()
     done
 }
 
-# heed_has_avx512: whether this processor has what OpenBLAS and libtorch need for their AVX-512 kernels. HEED_CPUINFO
-# is read in place of /proc/cpuinfo: for tests.
+# heed_has_avx512: whether this processor has the instructions that OpenBLAS's and libtorch's AVX-512 kernels need.
+# HEED_CPUINFO replaces /proc/cpuinfo, for tests.
 heed_has_avx512()
 {
     local flags flag
@@ -129,12 +130,12 @@ heed_has_avx512()
 
 heed_environment()
 {
-    # heed shards its own work over threads: BLAS threads beside them would fight for the same cores.
+    # heed shards its own work over threads: additional BLAS threads would compete for the same cores.
     export OPENBLAS_NUM_THREADS=${OPENBLAS_NUM_THREADS:-1}
 
-    # An OpenBLAS older than 0.3.25 may not recognise a CPU younger than itself, and then falls back to AVX2 kernels, at
-    # half the speed where there is AVX-512. Where it does recognise the CPU, naming these kernels changes nothing that
-    # could be measured. A choice that the user has made stays.
+    # An OpenBLAS older than 0.3.25 may not recognise a newer CPU and then falls back to AVX2 kernels, at half the speed
+    # of AVX-512. If it does recognise the CPU, naming these kernels makes no measurable difference. A choice made by
+    # the user is kept.
     local version
     [[ -z ${OPENBLAS_CORETYPE:-} ]] || return 0
     version=$(heed_openblas_version)

@@ -18,7 +18,7 @@ Installs what is missing (Debian 12, root or sudo), builds heed's tests, example
   --all               g++, --sanitize, and of clang++ what these leave out; warnings as errors, the format check
                       and the page in a browser; what CI=true does by itself
 
-For example: scripts/test.sh --sanitize -- -R unit.
+For example: scripts/test.sh --sanitize -- -R score.
 END
 }
 
@@ -54,8 +54,8 @@ fi
 heed_setup "${packages[@]}"
 
 for preset in "${presets[@]}"; do
-    # Said either way, since a build directory remembers what it was told. With the sanitizers, clang++ compiles every
-    # test without optimisation: doing so without them would tell nothing new.
+    # Set either way, since a build directory remembers its options. With the sanitizers, clang++ compiles every test
+    # without optimisation: compiling them without the sanitizers as well would test nothing new.
     unoptimized=ON
     [[ $all == yes && $preset == clang ]] && unoptimized=OFF
     options=(-DHEED_TEST_UNOPTIMIZED=$unoptimized)

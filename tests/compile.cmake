@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # Compiles SOURCE (no object file) and judges the outcome.
-#   EXPECT=warning-free   it must compile without a word, warnings on
-#   EXPECT=as-marked      it must not compile, and each of its lines `// expect: <regex>` must match what the compiler
-#                         says; or it has a line `// expect-ok`, and must compile
+#   EXPECT=warning-free   it must compile without output, warnings on
+#   EXPECT=as-marked      it must not compile, and each of its lines `// expect: <regex>` must match the
+#                         compiler's output; or it has a line `// expect-ok` and must compile
 
 cmake_minimum_required(VERSION 3.22)
 
@@ -13,14 +13,15 @@ foreach(directory IN LISTS SYSTEM_INCLUDES)
     list(APPEND includes -isystem "${directory}")
   endif()
 endforeach()
+list(TRANSFORM DEFINITIONS PREPEND -D)
 if(EXPECT STREQUAL "warning-free")
   set(warnings -Wall -Wextra -Wpedantic -Wconversion -Wshadow)
 endif()
 
-set(ENV{LC_ALL} C)  # the locale would decide on the language of messages
+set(ENV{LC_ALL} C)  # messages in English, whatever the locale
 execute_process(
-  COMMAND "${COMPILER}" -std=c++20 -fsyntax-only -fdiagnostics-color=never -fmessage-length=0 ${warnings} -I "${INCLUDE}"
-          ${includes} "${SOURCE}"
+  COMMAND "${COMPILER}" -std=c++20 -fsyntax-only -fdiagnostics-color=never -fmessage-length=0 ${warnings} ${DEFINITIONS}
+          -I "${INCLUDE}" ${includes} "${SOURCE}"
   RESULT_VARIABLE result
   OUTPUT_VARIABLE output
   ERROR_VARIABLE output)
@@ -48,7 +49,7 @@ while(rest MATCHES "\n// expect: *([^\n]+)(.*)")
     message(FATAL_ERROR "${SOURCE} compiled; it must not.")
   endif()
   if(NOT output MATCHES "${regex}")
-    message(FATAL_ERROR "${SOURCE} does not compile, as it must not, but the compiler's words do not match\n  ${regex}\n"
+    message(FATAL_ERROR "${SOURCE} does not compile, as it must not, but the compiler's output does not match\n  ${regex}\n"
                         "They are:\n${output}")
   endif()
 endwhile()

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Compiles each of HEADERS alone as C++17, in SCRATCH. It must be refused in a few lines, the first error of which asks
-# for C++20. No include directory but heed's is given: what heed needs besides is asked for later.
+# Compiles each of HEADERS alone as C++17, in SCRATCH. It must be refused in a few lines, and the first error must ask
+# for C++20. The only include directory is heed's: dependencies are included later.
 
 cmake_minimum_required(VERSION 3.22)
 
-set(ENV{LC_ALL} C)  # the locale would decide on the language of messages
+set(ENV{LC_ALL} C)  # messages in English, whatever the locale
 set(source "${SCRATCH}/cxx17.cpp")
 if(NOT HEADERS)
   message(FATAL_ERROR "there are no headers")
@@ -17,7 +17,7 @@ foreach(header IN LISTS HEADERS)
     RESULT_VARIABLE result
     OUTPUT_VARIABLE output
     ERROR_VARIABLE output)
-  if(header STREQUAL "heed/version.hpp")  # the preprocessor's business alone; any program may ask for the version
+  if(header STREQUAL "heed/version.hpp")  # preprocessor only; any program may read the version
     if(NOT result EQUAL 0)
       message(FATAL_ERROR "<${header}> does not compile as C++17:\n${output}")
     endif()

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# cmake -DSOURCE_DIR=... -P kit.cmake: docs/kit.md quotes examples/kit.cpp, all of its sections and nothing else; what it
-# links is there.
+# cmake -DSOURCE_DIR=... -P kit.cmake: docs/kit.md quotes examples/kit.cpp, all of its sections and nothing else; all of
+# its links exist.
 
 file(READ "${SOURCE_DIR}/examples/kit.cpp" program)
 file(READ "${SOURCE_DIR}/docs/kit.md" page)
-string(REPLACE "\n    " "\n" unindented "${program}")  # sections stand in functions, four spaces deep
+string(REPLACE "\n    " "\n" unindented "${program}")  # sections are in functions, indented by four spaces
 
 string(REGEX MATCHALL "// section: [a-z]+" sections "${program}")
 foreach(section IN LISTS sections)

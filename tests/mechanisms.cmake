@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# cmake -DSOURCE_DIR=... -P mechanisms.cmake: docs/mechanisms says what is. Each page's snippet is its section of
-# examples/gallery.cpp, which is compiled and run; each page is in the index; each picture, header and preset that is named
-# exists; and no score, normalizer, combiner, penalty or picture is forgotten.
+# cmake -DSOURCE_DIR=... -P mechanisms.cmake: docs/mechanisms is complete and correct. Each page's snippet is its
+# section of examples/gallery.cpp, which is compiled and run; each page is in the index; each picture, header and preset
+# that is named exists; and no score, normalizer, combiner, penalty or picture is missing.
 
 set(docs "${SOURCE_DIR}/docs/mechanisms")
 set(pictures "${SOURCE_DIR}/docs/pictures/mechanisms")
@@ -13,7 +13,7 @@ macro(fault text)
 endmacro()
 
 file(READ "${SOURCE_DIR}/examples/gallery.cpp" gallery)
-string(REPLACE "\n    " "\n" gallery "${gallery}")  # sections stand in functions, four spaces deep
+string(REPLACE "\n    " "\n" gallery "${gallery}")  # sections are in functions, indented by four spaces
 file(READ "${docs}/README.md" index)
 file(GLOB pages RELATIVE "${docs}" "${docs}/*.md")
 list(REMOVE_ITEM pages README.md)
@@ -68,7 +68,8 @@ foreach(page IN LISTS pages)
   math(EXPR snippets "${snippets} + ${of_page}")
 endforeach()
 
-# What is named, is there. (Only paths and names go into lists: a bracket in a list element would swallow what follows.)
+# All that is named exists. (Only paths and names go into lists: a bracket in a list element would swallow what
+# follows.)
 string(REGEX MATCHALL "pictures/mechanisms/[a-z-]+\\.svg" named "${all}${index}")
 foreach(picture IN LISTS named)
   if(NOT EXISTS "${SOURCE_DIR}/docs/${picture}")
@@ -97,7 +98,7 @@ foreach(preset IN LISTS named in_index)
   endif()
 endforeach()
 
-# What is there, is named.
+# All that exists is named.
 foreach(folder IN ITEMS score normalize combine penalty)
   file(GLOB headers RELATIVE "${SOURCE_DIR}" "${SOURCE_DIR}/include/heed/${folder}/*.hpp")
   if(NOT headers)

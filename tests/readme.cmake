@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# cmake -DSOURCE_DIR=... -P readme.cmake: the lines that README begins with are those of examples/snippet.cpp, which is
+# cmake -DSOURCE_DIR=... -P readme.cmake: the code at the start of README is that of examples/snippet.cpp, which is
 # compiled and run.
 
 file(READ "${SOURCE_DIR}/examples/snippet.cpp" snippet)
@@ -11,5 +11,5 @@ endif()
 string(REPLACE "\n    " "\n" quoted "\n${CMAKE_MATCH_1}")
 string(FIND "${readme}" "${quoted}\n}" position)
 if(position EQUAL -1)
-  message(FATAL_ERROR "README.md does not quote examples/snippet.cpp any more. These lines are not in it:\n${quoted}")
+  message(FATAL_ERROR "README.md no longer quotes examples/snippet.cpp. These lines are not in it:\n${quoted}")
 endif()

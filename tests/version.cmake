@@ -22,7 +22,7 @@ if(NOT CMAKE_VERSION_READ STREQUAL version)
   list(APPEND problems "CMake read '${CMAKE_VERSION_READ}' from version.hpp, which says '${version}'")
 endif()
 
-# The first released heading; one called Unreleased may stand above it.
+# The first released heading; one called Unreleased may precede it.
 if(EXISTS "${SOURCE_DIR}/CHANGELOG.md")
   file(READ "${SOURCE_DIR}/CHANGELOG.md" changelog)
   string(REGEX MATCH "\n## \\[?v?([0-9]+\\.[0-9]+\\.[0-9]+)" _ "\n${changelog}")

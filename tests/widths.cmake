@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# The tests of the kernels once more, for each kind of register that the sources have, so that the kind of processor does
-# not decide what passes. What the other tests are compiled for anyway is left out; what this processor cannot run is
+# The kernels' tests once more for each register width that the sources support, so that the processor does not decide
+# what passes. The width that the other tests are compiled for is left out; those that this processor cannot run are
 # reported as skipped.
 
 if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
   set(HEED_TEST_WIDTHS "")
 endif()
 
-# What the compiler's macros are under -march=..., and whether this processor has that.
+# The compiler's macros under each -march=..., and the instructions that it needs.
 set(heed_width_macro_x86-64 "defined(__SSE2__) && !defined(__AVX__)")
 set(heed_width_macro_x86-64-v3 "defined(__AVX2__) && defined(__FMA__) && !defined(__AVX512F__)")
 set(heed_width_macro_x86-64-v4 "defined(__AVX512F__)")
@@ -28,7 +28,7 @@ foreach(width IN LISTS HEED_TEST_WIDTHS)
   else()
     set(flags "-march=${width}")
     string(MAKE_C_IDENTIFIER "HEED_${width}_NATIVE_${HEED_NATIVE}" variable)
-    # What heed_development compiles for.
+    # The width that heed_development compiles for.
     string(REPLACE ";" " " CMAKE_REQUIRED_FLAGS "${heed_native_flags}")
     check_cxx_source_compiles("
       #if !(${heed_width_macro_${width}})
@@ -45,18 +45,18 @@ foreach(width IN LISTS HEED_TEST_WIDTHS)
     set(runs ${${variable}_RUNS})
   endif()
 
-  foreach(subject IN ITEMS kernels kernels_special_values leaders simd simd_special_values)
-    set(test "${HEED_TEST_PREFIX}unit.${subject}.${width}")
+  foreach(subject IN ITEMS values special_values leaders simd simd_special_values)
+    set(test "${HEED_TEST_PREFIX}kernels.${subject}.${width}")
     if(NOT runs)
       add_test(NAME "${test}" COMMAND "${CMAKE_COMMAND}" -E echo "This processor cannot run ${width}.")
       set_tests_properties("${test}" PROPERTIES LABELS unit SKIP_REGULAR_EXPRESSION "cannot run")
       continue()
     endif()
-    set(program "unit_${subject}_${width}")
-    add_executable(${program} "unit/test_${subject}.cpp")
+    set(program "kernels_${subject}_${width}")
+    add_executable(${program} "kernels/${subject}.cpp")
     target_link_libraries(${program} PRIVATE heed::heed heed_test_main heed_development_anywhere)
     target_include_directories(${program} PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}")
-    # Lightly optimised, for quick builds: how well is tested above.
+    # Lightly optimised, for quick builds: optimised code is tested above.
     target_compile_options(${program} PRIVATE ${flags} -O1)
     add_test(NAME "${test}" COMMAND ${program})
     set_tests_properties("${test}" PROPERTIES TIMEOUT 600 LABELS unit ENVIRONMENT "OPENBLAS_NUM_THREADS=1")

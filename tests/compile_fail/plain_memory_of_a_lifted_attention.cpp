@@ -4,7 +4,7 @@
 
 using namespace heed;
 
-// It would train, and leave the gradient of U exactly 0.
+// It would train but leave the gradient of U exactly 0.
 auto use(ad::tape<float>& on,
          const attention<score::additive<array<float, 2>, array<float, 1>>, normalize::softmax, combine::weighted_sum>&
              attend,

@@ -8,7 +8,7 @@ using namespace heed;
 
 using head = attention<score::dot, normalize::softmax, combine::weighted_sum>;
 
-// It would train, and leave the gradients of W_K and W_V exactly 0.
+// It would train but leave the gradients of W_K and W_V exactly 0.
 auto use(ad::tape<float>& on, const multi_head<std::vector<head>, array<float, 2>>& attend,
          const array<float, 3>& annotations, const array<float, 2>& query)
 {

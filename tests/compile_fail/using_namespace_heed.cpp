@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // expect-ok
 //
-// heed's operations make nothing ambiguous with the C library's functions, nor with a user's own.
+// heed's operations are not ambiguous with the C library's functions or a user's own.
 #include <math.h>
 
 #include <cmath>
@@ -25,7 +25,7 @@ float numbers(float x) { return std::exp(x) + std::log(x); }
 
 auto tensors(const array<float, 2>& x)
 {
-    // Beside each other, even on tensors: the word after ops:: is never the lazy one that xt offers.
+    // Side by side, even on tensors: the name after ops:: is never xt's lazy function.
     return ops::log(ops::exp(ops::tanh(x)));
 }
 static_assert(std::is_same_v<decltype(tensors(array<float, 2>{})), array<float, 2>>);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// expect: heed: score::with_recurrence reads the word's embedding, and a state_and_projected_word has only
+// expect: heed: this score reads the embedding of the word that was emitted last .`reads_word`., and a
 #include <heed/heed.hpp>
 
 using namespace heed;

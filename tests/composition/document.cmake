@@ -4,14 +4,14 @@
 
 execute_process(COMMAND "${PROGRAM}" --markdown RESULT_VARIABLE result OUTPUT_VARIABLE printed ERROR_VARIABLE complaint)
 if(NOT result EQUAL 0)
-  message(FATAL_ERROR "unit_composition --markdown failed (${result}):\n${complaint}")
+  message(FATAL_ERROR "composition_products --markdown failed (${result}):\n${complaint}")
 endif()
 set(document "")
 if(EXISTS "${DOCUMENT}")
   file(READ "${DOCUMENT}" document)
 endif()
 if(NOT printed STREQUAL document)
-  message(FATAL_ERROR "docs/composition.md is not what the products say any more. Read what changed, and write it again:\n"
-                      "  unit_composition --markdown > docs/composition.md\n"
-                      "(build/<preset>/tests/composition/unit_composition)")
+  message(FATAL_ERROR "docs/composition.md differs from the program's output. Review the changes and regenerate it:\n"
+                      "  composition_products --markdown > docs/composition.md\n"
+                      "(build/<preset>/tests/composition/composition_products)")
 endif()

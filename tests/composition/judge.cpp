@@ -8,12 +8,12 @@
 #include <composition/products.hpp>
 #include <support/tensors.hpp>
 
-// What is asked of every product: all in doubles behind pointers, whatever made them.
+// The checks of every product: all on doubles behind pointers, whatever computed them.
 namespace composition {
 
 namespace {
 
-/// What is wrong with a product; the message says where.
+/// The fault of a product; the message says where.
 struct broken : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
@@ -70,7 +70,7 @@ void require_finite(const outcome& is, const std::string& what)
     }
 }
 
-/// Rows of nothing but padding give 0, and weights behind a row's length are 0.
+/// Rows of only padding return 0, and weights beyond a row's length are 0.
 void check_zeros(const batch& data, const outcome& values)
 {
     for (std::size_t k = 0; k < values.size(); ++k) {
@@ -94,7 +94,7 @@ void check_at_once(const outcome& values, const numbers& contexts)
     }
 }
 
-/// NaN and great numbers behind the lengths change no bit.
+/// NaN and large numbers beyond the lengths change no bit.
 void check_padding(product& p, const outcome& values, const taped_outcome& taped)
 {
     const auto kept = p.data.annotations;
@@ -111,7 +111,8 @@ void check_padding(product& p, const outcome& values, const taped_outcome& taped
     p.data.annotations = kept;
 }
 
-/// What a query must not see has weight 0; a mask that hides the last positions is the same as shorter lengths.
+/// Positions that a query must not see have weight 0; a mask that hides the last positions is the same as shorter
+/// lengths.
 void check_masks(const product& p)
 {
     constexpr std::size_t B = batch::rows, T = batch::positions;
@@ -140,7 +141,7 @@ void check_masks(const product& p)
                   "the last positions hidden against shorter lengths");
 }
 
-/// A search goes on with some of the rows: what they remember goes with them.
+/// A search continues with some of the rows, and their state goes with them.
 void check_rows(const product& p, const outcome& values)
 {
     if (p.random) return;
@@ -180,7 +181,7 @@ void check_gradient(product& p, const taped_outcome& taped)
     }
 }
 
-/// Parameters alone on the tape, or annotations, or queries: they get the gradient that they get beside the others.
+/// Only parameters on the tape, or annotations, or queries: each gets the same gradient as beside the others.
 void check_parts_on_tape(const product& p, const taped_outcome& everything)
 {
     for (const auto& [what, name] : {std::pair{taped::parameters, "parameters"},
@@ -208,7 +209,7 @@ void check_no_queries(product& p)
     p.data.words = words;
 }
 
-/// An empty row feels nothing.
+/// An empty row has no gradient.
 void check_empty_row(const product& p, const taped_outcome& taped)
 {
     const std::size_t of_batch = p.asks_with_word ? 3 : 2;
@@ -220,7 +221,7 @@ void check_empty_row(const product& p, const taped_outcome& taped)
     }
 }
 
-/// Scores of ±1e4 and more: what the score is made of, 1e4 times as large.
+/// Scores of ±1e4 and more: queries and score parameters 1e4 times as large.
 void check_extremes(product& p)
 {
     std::vector<numbers> kept;

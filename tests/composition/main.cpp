@@ -1,49 +1,95 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <cstdio>
-#include <cstring>
+#include <string_view>
 
 #include <composition/products.hpp>
 
-// Judges every legal product; with --markdown, prints docs/composition.md.
+// Judges every legal product. --markdown prints docs/composition.md; --allocations prints which products allocate
+// memory in a steady step_into.
 
-int main(int argc, char** argv)
+namespace {
+
+using namespace composition;
+
+/// The first mistake that `judge` overlooks, made in attention{additive, softmax, .}; true if there is one.
+bool overlooks_a_mistake(const table& lines)
 {
-    using namespace composition;
-    if (argc > 2 || (argc == 2 && std::strcmp(argv[1], "--markdown") != 0)) {
-        std::fputs("usage: unit_composition [--markdown]\n", stderr);
-        return 2;
-    }
-    table lines;
-    add_scores_of_similarity(lines);
-    add_scores_of_one_matrix(lines);
-    add_additive_scores(lines);
-    add_scores_that_remember(lines);
-    add_scores_per_dimension(lines);
-    add_scores_per_group(lines);
-
     for (const row& line : lines) {
         if (line.score != "additive" || line.normalizer != "softmax" || !line.legal) continue;
         const std::string overlooked = overlooked_mistakes(*line.legal);
         if (overlooked.empty()) continue;
         std::fprintf(stderr, "judge overlooks the mistakes%s in attention{additive, softmax, %s}\n", overlooked.c_str(),
                      line.combiner.c_str());
-        return 1;
+        return true;
     }
+    return false;
+}
 
+struct verdict {
     std::size_t legal = 0, wrong = 0;
+};
+
+/// Judges the legal ones among these.
+verdict judge_all(const table& lines)
+{
+    verdict all;
     for (const row& line : lines) {
         if (!line.legal) continue;
-        ++legal;
+        ++all.legal;
         const std::string what = judge(*line.legal);
         if (what.empty()) continue;
-        ++wrong;
+        ++all.wrong;
         std::fprintf(stderr, "attention{%s, %s, %s}: %s\n", line.score.c_str(), line.normalizer.c_str(),
                      line.combiner.c_str(), what.c_str());
     }
-    if (argc == 2) {
+    return all;
+}
+
+void print_allocations(const table& lines)
+{
+    std::size_t legal = 0, allocating = 0;
+    for (const row& line : lines) {
+        if (!line.legal) continue;
+        ++legal;
+        const std::size_t count = line.legal->allocations();
+        if (count == 0) continue;
+        ++allocating;
+        std::printf("%5.1f  attention{%s, %s, %s}\n", static_cast<double>(count) / 2, line.score.c_str(),
+                    line.normalizer.c_str(), line.combiner.c_str());
+    }
+    std::printf("%zu of %zu products ask for memory in a steady step_into\n", allocating, legal);
+}
+
+}  // namespace
+
+int main(int argc, char** argv)
+{
+    const std::string_view option = argc > 1 ? argv[1] : "";
+    if (argc > 2 || (argc == 2 && option != "--markdown" && option != "--allocations")) {
+        std::fputs("usage: composition_products [--markdown | --allocations]\n", stderr);
+        return 2;
+    }
+    table lines, own;
+    add_scores_of_similarity(lines);
+    add_scores_of_one_matrix(lines);
+    add_additive_scores(lines);
+    add_scores_that_remember(lines);
+    add_scores_per_dimension(lines);
+    add_scores_per_group(lines);
+    add_own_score(own);
+
+    if (option == "--allocations") {
+        print_allocations(lines);
+        print_allocations(own);
+        return 0;
+    }
+    if (overlooks_a_mistake(lines)) return 1;
+    const verdict of_heed = judge_all(lines), of_own = judge_all(own);
+    if (option == "--markdown") {
         std::fputs(markdown(lines).c_str(), stdout);
     } else {
-        std::printf("%zu products, %zu legal, %zu of these wrong\n", lines.size(), legal, wrong);
+        std::printf("%zu products, %zu legal, %zu of these wrong; %zu with a score that is not heed's, %zu wrong\n",
+                    lines.size(), of_heed.legal, of_heed.wrong, of_own.legal, of_own.wrong);
     }
-    return wrong == 0 && legal > 0 ? 0 : 1;
+    return of_heed.wrong + of_own.wrong == 0 && of_heed.legal > 0 && of_own.legal > 0 ? 0 : 1;
 }

@@ -3,7 +3,7 @@
 
 #include <composition/products.hpp>
 
-// A judge that never finds anything is none: products with one mistake each.
+// Tests the judge: products with one mistake each.
 namespace composition {
 
 namespace {
@@ -29,7 +29,7 @@ enum class mistake {
     last
 };
 
-/// A right product, with a mistake added to what it gives.
+/// A correct product with a mistake added to its results.
 struct mistaken final : product {
     product& right;
     mistake made;
@@ -82,7 +82,7 @@ struct mistaken final : product {
         return right.steps_under(mask);
     }
 
-    /// A state whose `map` ignores what it is given: the step after it goes on with the rows as they were.
+    /// A state whose `map` ignores its argument: the next step continues with the old rows.
     outcome steps_of(const std::vector<std::size_t>& rows) const override
     {
         right.data = data;
@@ -122,6 +122,8 @@ struct mistaken final : product {
         }
         return all;
     }
+
+    std::size_t allocations() const override { return right.allocations(); }
 };
 
 }  // namespace
@@ -134,7 +136,7 @@ std::string overlooked_mistakes(product& right)
         mistaken p(right, static_cast<mistake>(m));
         const std::string found = judge(p);
         const bool by_chance = p.made == mistake::chance || p.made == mistake::random;
-        const bool right_line = !by_chance || found.find("the second run") == 0;  // whatever else it breaks
+        const bool right_line = !by_chance || found.find("the second run") == 0;  // whatever else is broken
         if (found.empty() != (m == 0) || !right_line) all += " " + std::to_string(m);
         right.data = data;  // as it was before the judge stopped
     }

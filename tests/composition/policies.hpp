@@ -36,7 +36,7 @@ void each_normalizer(const F& f)
     f("dropout", dropout{0.4, 9, softmax{}, false, true});
 }
 
-/// f(name, combiner) for each of them over `sum`.
+/// Calls f(name, combiner) for each of them over `sum`.
 template <class Sum, class F>
 void each_combiner_over(const Sum& sum, const char* name, const F& f)
 {

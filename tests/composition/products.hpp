@@ -10,18 +10,18 @@
 #include <heed/ad/ad.hpp>
 #include <heed/attention.hpp>
 #include <heed/normalize/inner.hpp>
-#include <heed/ops/rows.hpp>
+#include <heed/ops/parts.hpp>
 #include <heed/score/with_word.hpp>
 
-/// Every score × normalizer × combiner: which are legal, and each legal one as something that can be run.
+/// Every score × normalizer × combiner: which are legal, and each legal one as an object that can be run.
 ///
-/// Only `of` is instantiated for each product, and it does no more than it must: whatever compares, perturbs and judges
-/// is compiled once, in judge.cpp.
+/// Only `of` is instantiated for each product, and it does as little as possible: comparing, perturbing and judging is
+/// compiled once, in judge.cpp.
 namespace composition {
 
 using numbers = std::vector<double>;
 
-/// What every product is run on. All widths are the same, so that scores which take the query as it is join in.
+/// The inputs of every product. All widths are the same, so that scores without a projection of the query fit, too.
 struct batch {
     static constexpr std::size_t rows = 4, positions = 4, steps = 3, width = 4, hidden = 3;
 
@@ -33,23 +33,23 @@ struct batch {
     batch();
 };
 
-/// A tensor that a gradient is taken by: its memory can be changed from outside.
+/// A tensor that a gradient is taken with respect to: its memory can be changed from outside.
 struct part {
     std::string name;
     double* data;
     std::size_t size;
 };
 
-/// What came out of a run: for each step the context and the weights, each with the batch's rows in front.
+/// The results of a run: for each step the context and the weights, each with the batch's rows first.
 using outcome = std::vector<numbers>;
 
 /// The same from a tape, and the gradient of `loss` of it.
 struct taped_outcome {
     outcome values;
-    outcome slopes;  // by each of `parts`, nothing by one that is plain
+    outcome slopes;  // by each of `parts`; empty for a plain one
 };
 
-/// What is on the tape; the rest is plain.
+/// The part on the tape; the rest is plain.
 enum class taped { everything, parameters, annotations, queries };
 
 /// One product, its types forgotten.
@@ -58,8 +58,8 @@ struct product {
     heed::weight_kind kind{};
     bool asks_with_word = false;
     bool differentiable = true;
-    bool random = false;        // does it depend on a row's place in the batch?
-    bool reads_length = false;  // does it depend on a row's length, beyond what is visible?
+    bool random = false;        // whether it depends on a row's position in the batch
+    bool reads_length = false;  // whether it depends on a row's length beyond visibility
 
     virtual ~product() = default;
     virtual outcome steps() const = 0;
@@ -69,7 +69,8 @@ struct product {
     virtual outcome steps_of(const std::vector<std::size_t>& rows) const = 0;  // selected after the first step
     virtual numbers at_once() const = 0;                                       // contexts [B,S,.]
     virtual taped_outcome on_tape(taped what = taped::everything) const = 0;
-    virtual std::vector<part> parts() = 0;  // of the score, the normalizer, the combiner, the batch
+    virtual std::vector<part> parts() = 0;        // of the score, the normalizer, the combiner, the batch
+    virtual std::size_t allocations() const = 0;  // of the third and the fourth step, into results that are kept
 };
 
 /// A line of the table.
@@ -81,18 +82,21 @@ struct row {
 };
 using table = std::vector<row>;
 
-/// Σ over all numbers of an outcome, each times a constant of its own.
+/// The number of allocations of this program so far (operator new).
+std::size_t allocations_so_far();
+
+/// Σ over all numbers of an outcome, each times its own constant.
 double loss(const outcome& values);
 double constant(std::size_t series, std::size_t i);
 
-/// Takes down what a plain run gives.
+/// Records the results of a plain run.
 struct recorder {
     outcome& to;
     void operator()(const heed::array<double, 2>& x) const;
     void operator()(const heed::array<double, 3>& x) const;
 };
 
-/// The same of a run on a tape, and makes `loss` of it.
+/// The same for a run on a tape, and computes `loss` from them.
 struct taped_recorder {
     outcome& to;
     std::vector<heed::ad::var<double, 0>>& terms;
@@ -268,6 +272,17 @@ struct of final : product {
         return all;
     }
 
+    std::size_t allocations() const override
+    {
+        const auto memory = attend.on(data.annotations, data.real);
+        const auto query = query_of<with_word>(data.states, data.words, 0);
+        auto now = attend.step(memory, query, attend.start(memory));
+        attend.step_into(now, memory, query, now.state);
+        const std::size_t before = allocations_so_far();
+        for (int i = 0; i < 2; ++i) attend.step_into(now, memory, query, now.state);
+        return allocations_so_far() - before;
+    }
+
 private:
     outcome masked(const auto& mask) const
     {
@@ -277,20 +292,23 @@ private:
     }
 };
 
-/// What is wrong with a product; empty if all is right.
+/// The fault of a product; empty if there is none.
 std::string judge(product& p);
 
 /// The numbers of the mistakes that `judge` does not find when they are made in this product, which must have a
-/// parameter and a weight a position; empty if it finds all.
+/// parameter and one weight per position; empty if it finds all.
 std::string overlooked_mistakes(product& right);
 
-// One file each, so that they compile side by side.
+// One file each, so that they compile in parallel.
 void add_scores_of_similarity(table& to);
 void add_scores_of_one_matrix(table& to);
 void add_additive_scores(table& to);
 void add_scores_that_remember(table& to);
 void add_scores_per_dimension(table& to);
 void add_scores_per_group(table& to);
+
+/// A user's score, with every normalizer.
+void add_own_score(table& to);
 
 /// docs/composition.md
 std::string markdown(const table& lines);

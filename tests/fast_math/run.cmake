@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Compiles program.cpp with FLAGS and runs it: EXPECT=right. EXPECT=refused: it must not compile, and heed must say what
-# to do.
+# Compiles program.cpp with FLAGS and runs it: EXPECT=right. EXPECT=refused: it must not compile, and heed's error must
+# say what to do.
 
 cmake_minimum_required(VERSION 3.22)
 

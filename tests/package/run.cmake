@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # HOW is add_subdirectory, find_package or fetch_content; BESIDE a header that one translation unit includes before heed
-# and the other after it.
+# and the other after it. Beside <cblas.h>, heed is used with HEED_BLAS=cblas.
 
 cmake_minimum_required(VERSION 3.22)
 
@@ -43,18 +43,23 @@ if(HOW STREQUAL "find_package")
   list(PREPEND PREFIX_PATH "${prefix}")
 endif()
 
+set(definitions "BEFORE|AFTER")
+if(BESIDE STREQUAL "<cblas.h>")
+  set(HEED_BLAS -DHEED_BLAS=cblas)
+  string(APPEND definitions "|HEED_BLAS_CBLAS")
+endif()
 run("configure"
     "${CMAKE_COMMAND}" -S "${CMAKE_CURRENT_LIST_DIR}/consumer" -B "${SCRATCH}/build" -G "${GENERATOR}"
     "-DCMAKE_CXX_COMPILER=${COMPILER}" -DCMAKE_EXPORT_COMPILE_COMMANDS=ON "-DCMAKE_PREFIX_PATH=${PREFIX_PATH}"
-    -DCMAKE_FIND_USE_PACKAGE_REGISTRY=OFF "-DHOW=${HOW}" "-DBESIDE=${BESIDE}" "-DHEED_SOURCE=${HEED_SOURCE}"
-    "-DHEED_VERSION=${HEED_VERSION}")
+    -DCMAKE_FIND_USE_PACKAGE_REGISTRY=OFF "-DHOW=${HOW}" "-DBESIDE=${BESIDE}" ${HEED_BLAS}
+    "-DHEED_SOURCE=${HEED_SOURCE}" "-DHEED_VERSION=${HEED_VERSION}")
 run("build" "${CMAKE_COMMAND}" --build "${SCRATCH}/build")
 run("run" "${SCRATCH}/build/consumer")
 if(NOT output MATCHES "heed ${HEED_VERSION}")
   message(FATAL_ERROR "the consumer should greet with heed ${HEED_VERSION}, and said:\n${output}")
 endif()
 
-# The consumer asks for no flag at all: whatever is there beyond the language and the include directories came from heed.
+# The consumer sets no flags: anything beyond the language and the include directories comes from heed.
 file(READ "${SCRATCH}/build/compile_commands.json" commands)
 string(JSON count LENGTH "${commands}")
 if(count LESS 2)
@@ -64,9 +69,12 @@ math(EXPR last "${count} - 1")
 foreach(i RANGE ${last})
   string(JSON command GET "${commands}" ${i} command)
   string(REGEX MATCHALL " -[mWfOgDU][^ ]*" flags "${command}")
-  list(FILTER flags EXCLUDE REGEX "^ -D(BEFORE|AFTER)=")
+  list(FILTER flags EXCLUDE REGEX "^ -D(${definitions})(=|$)")
   if(flags)
     message(FATAL_ERROR "heed leaks${flags} into its users' compile commands:\n${command}")
+  endif()
+  if(HEED_BLAS AND NOT command MATCHES " -DHEED_BLAS_CBLAS ")
+    message(FATAL_ERROR "HEED_BLAS=cblas does not reach the compiler:\n${command}")
   endif()
   if(NOT command MATCHES " -std=(c|gnu)\\+\\+2")
     message(FATAL_ERROR "heed::heed does not ask for C++20:\n${command}")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Goes at the end of the sample page: uses it as a reader would, and writes what went wrong into #result.
+// Appended to the sample page: uses it as a reader would, and writes failures into #result.
 
 (async () => {
 'use strict';
@@ -44,7 +44,7 @@ try {
     equal(where(), 'Sentence 1 of 17', 'the first sentence');
     equal(cards().map(each => each.querySelector('h3').textContent).join(), 'Gold alignment,additive,fine-grained', 'cards');
 
-    // A target word shades the source words, in each card with the same words; and nothing stays behind.
+    // A target word shades the source words in each card with the same words, and leaves nothing behind.
     enter(target('additive')[2]);
     check(shade(source('additive')[2]) > 0.8, 'dog is shaded for Hund');
     check(shade(source('additive')[7]) < 0.1, 'grass is not');
@@ -74,7 +74,7 @@ try {
     target('additive')[0].click();
     equal(shade(source('additive')[0]), 0, 'the second click lets go');
 
-    // Focus is as good as the pointer; arrow keys go from word to word; who cannot see the shades is told.
+    // Focus works like the pointer; arrow keys go from word to word; screen readers get the selection.
     target('additive')[0].focus();
     key(document.activeElement, 'ArrowRight');
     key(document.activeElement, 'ArrowRight');
@@ -102,14 +102,14 @@ try {
     equal(all('rect.possible', card('additive')).length, 3, 'possible links');
     equal(all('svg text', card('additive')).length, 18, 'labels');
 
-    // The three views, on weights worked out by hand.
+    // The three views, on weights computed by hand.
     go(6);
     equal(where(), 'Sentence 6 of 17', 'arrow keys in the list');
     equal($('list').getAttribute('aria-activedescendant'), list[5].id, 'the list says which is chosen');
     equal(all('[aria-selected=true]').length, 1, 'one is selected');
     enter(target('fine-grained')[0]);
     equal(readout('fine-grained'), 'x ← a 0.55 b 0.45', 'mean over dimensions');
-    equal(readout('additive'), 'x ← b 0.75 a 0.25', 'a weight a word pair');
+    equal(readout('additive'), 'x ← b 0.75 a 0.25', 'one weight per word pair');
     leave(target('fine-grained')[0]);
     enter(target('additive')[1]);
     equal(readout('additive'), 'y ← b 2.50 a 0.50', 'a weight above 1 keeps its value');
@@ -144,7 +144,7 @@ try {
     equal(ink('fine-grained'), paler, 'and back');
     choose('fine-grained', 'mean');
 
-    // Another sentence without leaving the words; systems can be put aside.
+    // Another sentence without leaving the words; systems can be hidden.
     key(document.body, 'n');
     equal(where(), 'Sentence 7 of 17', 'n');
     key(document.body, 'p');
@@ -189,7 +189,7 @@ try {
     go(17);
     equal(source('additive')[5].textContent, '</s>', 'it is among the words');
 
-    // The keys are named where they are looked for.
+    // The keys are listed where a reader looks for them.
     check($('keys').closest('header') && $('keys').getBoundingClientRect().bottom < 300 && $('keys').tabIndex === 0, 'a button for the keys');
     const keysShown = () => $('help').offsetHeight > 0 && $('keys').getAttribute('aria-expanded') === 'true';
     check(!keysShown(), 'keys are hidden at first');
@@ -206,8 +206,8 @@ try {
     $('filter').dispatchEvent(new KeyboardEvent('keydown', {key: '?', bubbles: true}));
     check(!keysShown(), 'but not where one writes');
 
-    // Labels of the columns do not run into each other at any length, and are no smaller than can be read. All matrices
-    // of a sentence have the same cells, and use the room that there is.
+    // Labels of the columns do not overlap at any length and stay readable. All matrices of a sentence have the same
+    // cells and use the available space.
     const lengths = new Set();
     for (let number = 1; number <= count; ++number) {
         go(number);
@@ -236,7 +236,8 @@ try {
     }
     check([2, 5, 9, 18, 20, 26, 30, 60].every(length => lengths.has(length)), `lengths: ${[...lengths]}`);
 
-    // What has no room is scrolled: the target words stay, and the other cards follow; the focus is always in view.
+    // Matrices that do not fit are scrolled: the target words stay, and the other cards follow; the focus is always in
+    // view.
     go(16);
     const matrices = all('.matrix'), [names, field] = all('svg', matrices[1]), box = matrices[1].getBoundingClientRect();
     check(names.clientWidth + field.clientWidth > box.width && matrices[1].tabIndex === 0, '60 words are more than fit');
@@ -254,7 +255,7 @@ try {
     equal(matrices[1].scrollLeft, 0, 'and back');
     document.activeElement.blur();
 
-    // Matrices that stand side by side are at the same height, though one translation is longer.
+    // Matrices side by side are at the same height, even if one translation is longer.
     all('#systems button')[0].click();
     const [left, right] = cards(), top = element => element.getBoundingClientRect().top;
     check(left.querySelectorAll('.words')[1].children.length > right.querySelectorAll('.words')[1].children.length + 40, 'long and short');
@@ -277,7 +278,7 @@ try {
     equal(all('img, main script').length, 0, 'no markup out of words');
     go(4);
     check(readout('additive') === 'No attention weights.' && readout('fine-grained') === 'No translation.', 'nothing to show');
-    equal(all('.role').map(role => role.textContent).join(), 'Source,Translation,Source,Translation', 'nothing is no reference');
+    equal(all('.role').map(role => role.textContent).join(), 'Source,Translation,Source,Translation', 'an empty reference is not shown');
 
     // Colours, names, and room.
     const themes = [0, 1, 2].map(() => { $('theme').click(); return document.documentElement.dataset.theme; });

@@ -25,8 +25,7 @@ std::vector<std::string> split(const std::string& text)
     return result;
 }
 
-/// Weights [S,T] or [S,T,dimensions] that peak at the linked words, `blur` more or less; each dimension has its own
-/// mind.
+/// Weights [S,T] or [S,T,dimensions] that peak at the linked words, spread by `blur`; dimensions differ.
 translation attending(std::vector<std::string> words, std::size_t source, const heed::metrics::links& links,
                       double blur, std::size_t dimensions = 0)
 {
@@ -98,7 +97,7 @@ int main()
              {{{0, 0},   {1, 1},   {2, 2},   {3, 3},   {4, 4},   {6, 5},   {11, 8},  {12, 9},  {13, 10}, {14, 10},
                {15, 12}, {16, 13}, {17, 14}, {18, 15}, {19, 16}, {20, 17}, {21, 18}, {22, 19}, {24, 20}, {25, 22}},
               {{5, 5}, {7, 6}, {8, 6}, {9, 6}, {10, 7}, {23, 21}}}));
-    // Small enough to work out by hand what each view shows.
+    // Small enough to compute by hand what each view shows.
     sentence small{split("a b"), split("x y"), {}, {}};
     small.translations = {{split("x y"), {0.25f, 0.75f, 0.5f, 2.5f}, 0, ""},
                           {split("x y"), {0.9f, 0.2f, 0.1f, 0.8f, 0.3f, 0.6f, 0.7f, 0.4f}, 2, ""}};

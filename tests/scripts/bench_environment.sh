@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# bench/run.sh, its argument, tells libtorch and OpenBLAS to use AVX-512 where the processor has it, and nowhere else; what
-# the environment says stays. The programs are made up, and so is the processor.
+# bench/run.sh, its argument, makes libtorch and OpenBLAS use AVX-512 if and only if the processor has it; the
+# environment's choice is kept. The programs and the processor are fakes.
 set -euo pipefail
 
 run=$1
@@ -20,7 +20,7 @@ chmod +x "$directory/build/bench/attention"
 cp "$directory/build/bench/attention" "$directory/build/bench/peer_libtorch"
 export SEEN=$directory/seen HEED_CPUINFO=$directory/cpuinfo
 
-# expect WHAT FLAGS PEER: what libtorch's program sees on a processor with these flags.
+# expect WHAT FLAGS PEER: the settings that libtorch's program sees on a processor with these flags.
 expect()
 {
     printf 'processor\t: 0\nflags\t\t: fpu sse2 %s\nprocessor\t: 1\nflags\t\t: fpu sse2 %s\n' "$2" "$2" >"$HEED_CPUINFO"

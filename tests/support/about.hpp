@@ -7,7 +7,7 @@
 
 #include <heed/core/callback.hpp>
 
-/// What a failure in a template says it is about, without the macro's classes in each instantiation.
+/// The context of a failure in a template, without the macro's classes in each instantiation.
 namespace support {
 
 /// CAPTURE(what) around some checks.

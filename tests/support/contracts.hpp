@@ -9,7 +9,7 @@
 #include <heed/verify.hpp>
 #include <support/mechanisms.hpp>
 
-/// That mechanisms keep heed::verify's contracts.
+/// Checks that mechanisms keep heed::verify's contracts.
 namespace support {
 
 inline void check_report(const std::string& name, const heed::verification& report)

@@ -12,7 +12,7 @@
 /// The gradient of one operation in one line.
 namespace support {
 
-/// Some tensors as a module, so that they can be lifted, walked through and checked together.
+/// Some tensors as a module, so that they can be lifted, visited and checked together.
 template <class... X>
 struct inputs {
     std::tuple<X...> at;
@@ -51,7 +51,7 @@ auto call_with(const Lifted& lifted, const Plain& plain, F&& f, std::index_seque
 }  // namespace detail
 
 /// The worst entry of the gradient of Σ uneven · f(x...) by all of x... with the arguments of `mask` on the tape and
-/// the others plain; f gives a variable of any rank.
+/// the others plain; f returns a variable of any rank.
 template <unsigned mask, class F, class... X>
 heed::ad::grad_check_result gradient_of(F&& f, const X&... x)
 {
@@ -119,6 +119,16 @@ heed::ad::grad_check_result gradient_of(F&& f, const X&... x)
     (std::make_integer_sequence<unsigned, (1u << sizeof...(X)) - 1>{});
     worst.entries = entries;
     return worst;
+}
+
+/// f forward and backward through tensors with an axis of length 0: nothing to compare, but nothing may break.
+template <class F, class... X>
+void check_empty(F&& f, const X&... x)
+{
+    heed::ad::tape<double> on;
+    const auto y = f(on.parameter(x)...);
+    CHECK(same_bits(y, f(x...)));
+    on.backward(heed::ops::inner(y, uneven(y.shape())));
 }
 
 }  // namespace support

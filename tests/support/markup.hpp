@@ -9,10 +9,10 @@
 #include <string_view>
 #include <vector>
 
-/// What a test sees in a picture's text.
+/// Helpers to examine a picture's text.
 namespace support {
 
-/// How often one text occurs in another.
+/// The number of occurrences of one text in another.
 inline std::size_t count(std::string_view text, std::string_view what)
 {
     std::size_t times = 0;
@@ -20,8 +20,8 @@ inline std::size_t count(std::string_view text, std::string_view what)
     return times;
 }
 
-/// What is not well-formed about a document, as far as a small reader can tell: tags that do not match, attributes
-/// without quotes or twice, bare & or <, characters that XML forbids. Empty if nothing.
+/// The reason why a document is not well-formed, as far as a small reader can tell: tags that do not match, attributes
+/// without quotes or twice, bare & or <, characters that XML forbids. Empty if there is none.
 inline std::string fault(std::string_view xml)
 {
     std::vector<std::string> open;

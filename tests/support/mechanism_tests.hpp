@@ -7,7 +7,7 @@
 #include <support/about.hpp>
 #include <support/mechanisms.hpp>
 
-/// What is tested of every mechanism. It reuses the batches of heed::verify, and judges them by the scalar loops.
+/// The tests of every mechanism: the batches of heed::verify, compared with the scalar loops.
 namespace support {
 
 namespace running = heed::detail::verifying;
@@ -26,12 +26,12 @@ auto made_up(const Attention& attend, const Describe& describe, const heed::leng
     return std::pair{p, at};
 }
 
-/// What a mechanism is run on, whatever it is, for the scalar loops.
+/// The inputs of any mechanism, for the scalar loops.
 struct batch {
     const array<double, 3>& annotations;
     const std::vector<array<double, 3>>& parts;
     const heed::lengths& real;
-    std::size_t steps, kind;  // weights a position
+    std::size_t steps, kind;  // weights per position
 
     batch(const auto& p, const auto& at) : annotations(p.annotations), parts(p.parts), real(at.real), steps(at.steps)
     {
@@ -75,7 +75,7 @@ struct batch {
     }
 };
 
-/// What the scalar loops say, in the order of running::results<form::step>.
+/// The scalar loops' results, in the order of running::results<form::step>.
 inline running::outcome<double> expected(const scalar::score& equation, bool temporal, const batch& of)
 {
     const auto [B, T, D] = heed::shape_of(of.annotations);

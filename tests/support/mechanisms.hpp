@@ -15,7 +15,7 @@ struct mechanism_sizes {
     std::size_t query = 3, width = 5, alignment = 4, word = 2;
 };
 
-/// How a query is built of parts, see heed::verify.
+/// How a query is built from parts, see heed::verify.
 struct plain_query {
     std::size_t query;
     auto operator()(auto part) const { return part("query", query); }
@@ -25,7 +25,7 @@ struct query_with_word {
     auto operator()(auto part) const { return heed::state_and_word{part("state", query), part("word", word)}; }
 };
 
-/// f(name, score, equation, describe) for each score with one weight a position.
+/// Calls f(name, score, equation, describe) for each score with one weight per position.
 template <class F>
 void each_score_per_position(const mechanism_sizes& n, F&& f)
 {
@@ -42,7 +42,7 @@ void each_score_per_position(const mechanism_sizes& n, F&& f)
     f("dot", score::dot{}, scalar::dot(), plain_query{n.width});
 }
 
-/// The same for each score with one weight a dimension.
+/// The same for each score with one weight per dimension.
 template <class F>
 void each_score_per_dimension(const mechanism_sizes& n, F&& f)
 {
@@ -56,7 +56,7 @@ void each_score_per_dimension(const mechanism_sizes& n, F&& f)
       scalar::additive_per_dimension_with_word(rows(W), rows(U), rows(V), rows(Y)), query_with_word{n.query, n.word});
 }
 
-/// f(name, attention, equation, temporal, describe) for each mechanism with one weight a position.
+/// Calls f(name, attention, equation, temporal, describe) for each mechanism with one weight per position.
 template <class F>
 void each_mechanism_per_position(const mechanism_sizes& n, F&& f)
 {
@@ -69,7 +69,7 @@ void each_mechanism_per_position(const mechanism_sizes& n, F&& f)
     });
 }
 
-/// The same for each mechanism with one weight a dimension.
+/// The same for each mechanism with one weight per dimension.
 template <class F>
 void each_mechanism_per_dimension(const mechanism_sizes& n, F&& f)
 {

@@ -8,8 +8,8 @@
 
 #include <heed/core/tensor.hpp>
 
-/// Attention once more, from the papers' equations alone: plain loops over plain vectors, one number at a time. Slow,
-/// without heed's operations, and with nothing that guards against overflow.
+/// Attention from the papers' equations alone: plain loops over plain vectors, one number at a time. Slow, without
+/// heed's operations, and without guards against overflow.
 namespace support::scalar {
 
 using numbers = std::vector<double>;
@@ -55,7 +55,7 @@ inline numbers hidden(const std::vector<numbers>& terms)
     return y;
 }
 
-/// The scores of annotation h for a query: one, or one a dimension. The query's parts lie behind each other.
+/// The scores of annotation h for a query: one, or one per dimension. The query's parts are concatenated.
 using score = std::function<numbers(const std::vector<numbers>& query, const numbers& h)>;
 
 /// e = vᵀ tanh(W s + U h)                                              Bahdanau et al. 2015
@@ -96,7 +96,7 @@ inline score general(matrix W)
     return [=](const std::vector<numbers>& q, const numbers& h) { return numbers{inner(times(q[0], W), h)}; };
 }
 
-/// What one sentence gets at one step.
+/// One sentence's results at one step.
 struct answer {
     numbers context;  // [D]
     matrix weights;   // [T][1] or [T][D]
@@ -106,7 +106,7 @@ struct answer {
 ///
 ///     b_tj = exp(e_tj), and with `temporal` from the second step on exp(e_tj) / Σ_{k<t} exp(e_kj)
 ///     α_tj = b_tj / Σ_i b_ti                           Sankaran et al. 2016, eq. 6-8
-///     c_t  = Σ_j α_tj h_j, or Σ_j α_tj ⊙ h_j with a weight for each dimension
+///     c_t  = Σ_j α_tj h_j, or Σ_j α_tj ⊙ h_j with one weight per dimension
 inline std::vector<answer> attend(const score& e, bool temporal, const matrix& sentence,
                                   const std::vector<std::vector<numbers>>& queries, std::size_t width)
 {

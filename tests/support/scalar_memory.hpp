@@ -9,10 +9,10 @@
 
 #include <support/mechanism_tests.hpp>
 
-/// Additive scores that remember earlier steps, from the papers' equations as plain loops, and heed's against them.
+/// Additive scores that remember earlier steps, from the papers' equations as plain loops, to compare heed's with.
 namespace support::scalar {
 
-/// A memory of one sentence. What a step needs of it joins U h_j inside the tanh.
+/// A memory of one sentence. Its contribution to a step is added to U h_j inside the tanh.
 struct remembering {
     std::function<void(const matrix& sentence)> start;
     std::function<void(std::size_t step, const std::vector<numbers>& query)> recall;

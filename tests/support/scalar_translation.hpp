@@ -8,11 +8,11 @@
 
 #include <support/scalar_attention.hpp>
 
-/// The layers around an attention, once more from the papers' equations alone: one sentence, one number at a time.
-/// Positions count from 0.
+/// The layers around an attention, from the papers' equations alone: one sentence, one number at a time. Positions
+/// count from 0.
 namespace support::scalar {
 
-/// A recurrent unit with each gate's parameters apart. Rows of W are inputs, rows of U states.
+/// A recurrent unit with separate parameters for each gate. Rows of W are inputs, rows of U states.
 struct gated_unit {
     matrix W_z, W_r, W;
     matrix U_z, U_r, U;
@@ -96,7 +96,7 @@ inline numbers maxout(const numbers& x)
     return t;
 }
 
-/// What stands around the attention in a decoder.
+/// The layers around the attention in a decoder.
 struct decoder_layers {
     matrix embedding;      // of the target words
     gated_unit cell;       // reads [E y_{i-1}; c_i]

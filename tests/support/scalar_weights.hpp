@@ -19,10 +19,10 @@ using tall = long double;
 using table = std::vector<std::vector<tall>>;  // [T][1] or [T][D]: one step
 using tables = std::vector<table>;             // of every step
 
-/// All weights of a sentence, of its scores and its queries.
+/// All weights of a sentence, from its scores and its queries.
 using weigher = std::function<tables(const tables& e, const std::vector<std::vector<numbers>>& queries)>;
 
-/// Which positions a step may see: of step t, position j.
+/// Whether step t may see position j.
 using visible = std::function<bool(std::size_t t, std::size_t j)>;
 inline bool all_of_them(std::size_t, std::size_t) { return true; }
 
@@ -51,7 +51,7 @@ table modulated(const table& e, std::size_t t, const visible& sees, F&& f)
     return u;
 }
 
-/// exp(e_t) / (Σ_{t-n<=k<t} exp(e_k) exp(-δ (t-1-k)))^β: of the past only what `remembers` says.
+/// exp(e_t) / (Σ_{t-n<=k<t} exp(e_k) exp(-δ (t-1-k)))^β: over the part of the past that `remembers` selects.
 inline weigher temporal(double strength, double decay, std::size_t n, visible sees = all_of_them,
                         visible remembers = all_of_them)
 {
@@ -87,7 +87,7 @@ inline weigher connected(double w)
     };
 }
 
-/// Everything that comes out of a mechanism in the order of running::results<form::step>, from its equations.
+/// All results of a mechanism in the order of running::results<form::step>, from its equations.
 inline running::outcome<double> expected(const score& equation, const weigher& weigh, const batch& of)
 {
     const auto [B, T, D] = heed::shape_of(of.annotations);
@@ -121,8 +121,8 @@ inline running::outcome<double> expected(const score& equation, const weigher& w
     return all;
 }
 
-/// Values against the scalar loops: step by step, and all at once on a tape. That the other forms agree with these is
-/// heed::verify's to say.
+/// Values against the scalar loops: step by step, and all at once on a tape. heed::verify checks that the other forms
+/// agree with these.
 inline void check_values(const auto& attend, const score& equation, const weigher& weigh, const auto& describe,
                          std::size_t width, double tolerance = 1e-13)
 {
@@ -141,7 +141,7 @@ inline void check_values(const auto& attend, const score& equation, const weighe
     check({7, 6}, 7, 12);
 }
 
-/// A mechanism that is shown scores [B,T] or [B,T,N], one tensor a step: its weights at each step.
+/// A mechanism's weights at each step for given scores [B,T] or [B,T,N], one tensor per step.
 template <class Normalize, class Scores>
 std::vector<Scores> weights_of(const Normalize& normalize, const std::vector<Scores>& e, const heed::lengths& real)
 {

@@ -37,7 +37,7 @@ array<T, N> random(const std::size_t (&extents)[N], std::uint64_t stream, double
     return random<T>(shape, stream, scale);
 }
 
-/// Constants for a loss in which every entry counts differently: symmetric ones would hide errors.
+/// Constants for a loss that weighs every entry differently: symmetric ones would hide errors.
 template <class T = double, std::size_t N>
 array<T, N> uneven(const shape_of_rank<N>& shape)
 {
@@ -67,7 +67,7 @@ bool same_bits(const A& a, const B& b)
     return u.size() == 0 || std::memcmp(u.data, v.data, u.size() * sizeof(*u.data)) == 0;
 }
 
-/// The greatest |a - b| / (1 + |b|); infinite where shapes differ or only one is a number.
+/// The greatest |a - b| / (1 + |b|); infinite if shapes differ or only one is NaN.
 template <class A, class B>
 double distance(const A& a, const B& b)
 {
@@ -94,7 +94,7 @@ bool all_finite(const X& x)
     return true;
 }
 
-/// What f() throws, as text; empty if it throws nothing of this kind.
+/// The message of the exception that f() throws; empty if it throws none of this kind.
 template <class Error, class F>
 std::string message_of(F&& f)
 {

@@ -34,7 +34,7 @@ align --out written >output || fail "--out"
 cmp written links || fail "a file and standard output differ"
 align --batch 1 | cmp - links || fail "the size of a batch changes links"
 align --model model.safetensors | cmp - links || fail "a model with itself is another"
-# Each target word; the others' links stay as they are.
+# Links every target word; existing links stay as they are.
 align --link-all >all || fail "--link-all"
 in_order all || fail "no links: $(head -n 5 all)"
 [[ $(wc -w <all) == $(wc -w <valid.b) ]] || fail "--link-all does not link all"
@@ -64,9 +64,9 @@ weights_fit()
 align --weights weights >output || fail "--weights"
 weights_fit weights links || fail "weights that do not fit: $(head -n 5 weights)"
 
-# Pieces: all words fall into characters, but links are still of words. A model that does not know of words, since its
-# text was split before, is the same model: what it gives to a source word's pieces makes that word's weight, and the
-# mean over a target word's pieces. Read from the back, too.
+# Pieces: all words are split into characters, but links are still between words. A model that knows nothing of words,
+# since its text was split before, is the same model: its weights of a source word's pieces add up to that word's
+# weight, and are averaged over a target word's pieces. Also read backwards.
 printf '#version: 0.2\n' >codes
 for file in {train,valid}.{a,b}; do "$translate" bpe apply --codes codes --input "$file" --output "split.$file" || fail "splitting"; done
 for more in '' --reverse-source; do
@@ -108,7 +108,7 @@ for more in '' --reverse-source; do
     rm {pieces,split}.safetensors.checkpoint
 done
 
-# Empty lines, as `run` reads and writes them: no links, no weights, and the others' are as they are alone.
+# Empty lines, as `run` reads and writes them: no links, no weights, and the other lines are unaffected.
 printf 'one two\n\nthree one\n\nthree\n' >gap.a
 printf 'zwei eins\neins\n\n\ndrei\n' >gap.b
 gaps=(--model model.safetensors --source gap.a --target gap.b --threads 1)
@@ -124,7 +124,7 @@ grep -q "hyp_len=$hypothesis, ref_len=4)" scores || fail "not $hypothesis and 4 
 "$translate" run --model model.safetensors --input gap.a >gap.b 2>log || fail "translating empty lines"
 "$translate" align "${gaps[@]}" >output 2>log || fail "what run writes cannot be aligned"
 
-# Stopped in the middle: nothing is written, what was there stays.
+# Stopped in the middle: nothing is written, existing files stay.
 for side in a b; do
     for ((i = 0; i < 300; ++i)); do cat train.$side; done >many.$side
 done
@@ -143,7 +143,7 @@ for ending in 'align --target many.b' 'page --sentences 120000'; do
     no_temporaries
 done
 
-# What makes no sense.
+# Options that make no sense.
 command=("$translate" align --model model.safetensors)
 train --attention none --model none.safetensors --epochs 1 || fail "training without attention"
 head -n 9 valid.b >short

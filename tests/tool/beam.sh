@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Searches: beams, lists of the best, penalties, ensembles, unknown words, candidate lists.
+# Searches: beams, n-best lists, penalties, ensembles, unknown words, candidate lists.
 # shellcheck source=tests/tool/common.bash
 source "$(dirname "${BASH_SOURCE[0]}")/common.bash"
 sentences 500 1 plain
 sentences 30 2 valid
-# The third word has another name in each line, and so is unknown to the model, which learns to write the unknown word.
+# The third word differs in each line and so is unknown to the model, which learns to write the unknown word.
 awk '{ gsub("three", "name" NR) } 1' plain.a >train.a
 awk '{ gsub("drei", "name" NR) } 1' plain.b >train.b
 train --epochs 6 --learning-rate 0.02 --min-count 50 || fail "training"
@@ -17,11 +17,11 @@ run() { "$translate" run "${model[@]}" --input valid.a "$@" 2>log; }
 run >twelve || fail "translating"
 run --beam 12 | cmp - twelve || fail "12 is not what the beam is"
 run --beam 1 >greedy || fail "--beam 1"
-# Nothing is blocked, but a beam is what searches.
+# Nothing is blocked, but a beam search runs.
 run --beam 1 --block-ngrams 1000 | cmp - greedy || fail "a beam of 1 is not greedy"
 grep -q '<unk>' greedy || fail "nothing is unknown: the test tests nothing"
 
-# Lists: three of each sentence, the best first, and that is the translation.
+# Lists: three for each sentence, best first, and that is the translation.
 run --n-best 3 >list || fail "--n-best"
 (($(wc -l <list) == 90)) || fail "30 sentences, 3 of each: $(wc -l <list) lines"
 awk -F ' [|][|][|] ' '
@@ -30,7 +30,7 @@ awk -F ' [|][|][|] ' '
     { last = $1; score = $3 }' list || fail "a list out of order: $(head -n 6 list)"
 awk -F ' [|][|][|] ' 'NR % 3 == 1 { print $2 }' list | cmp - twelve || fail "the first of a list is not the translation"
 awk -F ' [|][|][|] ' '{ print $1, $2 }' list | sort | uniq -d | grep . && fail "the same translation twice"
-# Without a penalty for length the score is the log-probability, which `score` knows in another way.
+# Without a length penalty the score is the log-probability, which `score` computes in another way.
 sed -n 1p valid.a >one.a
 "$translate" run "${model[@]}" --input one.a --n-best 1 --length-penalty 0 >one 2>log || fail "--n-best 1"
 awk -F ' [|][|][|] ' '{ print $2 }' one >one.b
@@ -75,7 +75,7 @@ paste -d ' ' alone together | awk '/^perplexity/ { d = $3 - $6; exit d < -0.001 
 "${score[@]}" --model temporal.safetensors >alone 2>log || fail "scoring"
 cmp -s alone together && fail "one decides alone"
 
-# Unknown words: everything that was one is replaced, by a source word or by what a dictionary says.
+# Unknown words: all are replaced, by a source word or its translation in a dictionary.
 run --replace-unknown >output || fail "--replace-unknown"
 grep -q '<unk>' output && fail "an unknown word is left"
 paste -d '|' twelve output valid.a | awk -F '|' '{
@@ -97,11 +97,11 @@ run --replace-unknown learned | cmp -s - twelve && fail "nothing is replaced"
 run --candidates all | cmp - twelve || fail "--candidates all"
 run --candidates 1000:0 | cmp - twelve || fail "all words are not all, without a dictionary"
 
-# Candidate lists: only the words that they allow. Four marks are always the most frequent.
+# Candidate lists: only the words that they allow. The four special words count as the most frequent.
 run --candidates 1000:0 --dictionary learned | cmp - twelve || fail "all words are not all"
 printf 'one eins\ntwo eins\n' >eins
 run --candidates 4:1 --dictionary eins >output || fail "--candidates"
-grep -q 'zwei' output && fail "a word that is no candidate"
+grep -q 'zwei' output && fail "a word that is not a candidate"
 grep -q 'eins' output || fail "no candidate at all"
 
 "$translate" score "${model[@]}" --source valid.a --target valid.b >greedy_scores 2>log || fail "scoring"
@@ -110,7 +110,7 @@ grep -q 'eins' output || fail "no candidate at all"
 [[ $(grep '^perplexity' scores) == $(grep '^perplexity' greedy_scores) ]] || fail "the search changes the perplexity"
 [[ $(grep '^BLEU = ' scores) != $(grep '^BLEU = ' greedy_scores) ]] || fail "the search changes no BLEU"
 
-# What makes no sense.
+# Options that make no sense.
 command=("$translate" run --model model.safetensors --input valid.a)
 refused '--n-best 13 of a beam of 12: give --beam 13' "${command[@]}" --n-best 13
 refused '--min-length 5 is more than --max-length 4' "${command[@]}" --min-length 5 --max-length 4

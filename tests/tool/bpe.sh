@@ -6,7 +6,7 @@ here=$(cd -- "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=tests/tool/common.bash
 source "$here/common.bash"
 
-# This repository's texts, and lines of letters that make many pairs equally frequent and stand beside themselves.
+# This repository's texts, and lines of letters with many equally frequent pairs and symbols next to themselves.
 cat "$here"/../../{README.md,docs/*.md,docs/*/*.md} | tr '\t' ' ' >text
 state=1
 for ((i = 0; i < 300; ++i)); do
@@ -55,7 +55,7 @@ bpe apply --codes joint --input text | bpe undo | cmp - <(sed 's/  */ /g;s/^ //;
 bpe undo </dev/null >output || fail "nothing to undo"
 [[ ! -s output ]] || fail "nothing undone is something"
 
-# What is refused, and where.
+# Invalid input is refused, with its location.
 printf 'fine\nab \xe9t\xe9\n' >latin
 refused 'latin:2:4: byte 0xe9 is not valid UTF-8' bpe learn --input text --input latin --codes never
 refused 'latin:2:4: byte 0xe9 is not valid UTF-8' bpe apply --codes joint --input latin --output never
@@ -71,9 +71,9 @@ sed '1s/0.2/0.1/' joint >bad
 refused 'bad:1: codes of version "0.1"' bpe apply --codes bad
 [[ ! -e never ]] || fail "refused, but written"
 before=$(cksum <text)
-refused 'text: would overwrite what is read' bpe learn --input text --codes text
-refused 'text: would overwrite what is read' bpe apply --codes joint --input text --output text
-refused 'joint: would overwrite what is read' bpe apply --codes joint --input text --output joint
+refused 'text: would overwrite an input' bpe learn --input text --codes text
+refused 'text: would overwrite an input' bpe apply --codes joint --input text --output text
+refused 'joint: would overwrite an input' bpe apply --codes joint --input text --output joint
 [[ $(cksum <text) == "$before" ]] || fail "the text is another"
 cp joint old
 refused 'cannot write: File too large; what was there before is unchanged' \
@@ -108,7 +108,7 @@ grep -q @@ joint.svg && fail "pieces of words in the picture"
 "$translate" score --model joint.safetensors --source valid.a --target valid.b >scores 2>log || fail "scoring"
 bleu=$(sed 's/^BLEU = \([0-9]*\).*/\1/;q' scores)
 ((bleu >= 60)) || fail "it should have learnt this language: $(cat scores)"
-# Perplexity of a piece, and of a word: the same log p shared out among fewer, the ends of sentences included.
+# Perplexity per piece and per word: the same log p divided among fewer, the ends of sentences included.
 metadata bpe.target joint.safetensors | sed 's/\\n/\n/g' >its.codes
 bpe apply --codes its.codes --input valid.b --output its.pieces || fail "splitting with the model's codes"
 sed -n 's/^perplexity = \([0-9.]*\) (a piece), \([0-9.]*\) (a word)$/\1 \2/p' scores |
@@ -126,14 +126,14 @@ grep -q 'translate dictionary --model joint.safetensors' log || fail "it does no
 refused 'words: is a dictionary of words' train --model never.safetensors --bpe 4 --candidates 5:2 --dictionary words
 grep -q 'leave out --dictionary' log || fail "it does not say what would be right"
 
-# BLEU while training is that of words: the last epoch's is what `score` says of that model.
+# BLEU during training is over words: the last epoch's is equal to that of `score`.
 train --model one.safetensors --epochs 1 --learning-rate 0.02 --bpe 4 || fail "one epoch"
 while_training=$(sed -n 's/^epoch .* BLEU \([0-9.]*\).*/\1/p' log)
 "$translate" score --model one.safetensors --source valid.a --target valid.b >scores 2>log || fail "scoring"
 [[ $(sed 's/^BLEU = \([0-9.]*\),.*/\1/;q' scores) == "$while_training" ]] || fail "$while_training while training, then $(cat scores)"
 
 
-# The same codes given are the same model; other ones for each language are not.
+# The same codes given make the same model; different ones for each language do not.
 bpe learn --merges 4 --input train.a --input train.b --codes given || fail "learning"
 tensors() { tail -c +$((9 + $(od -An -tu8 -N8 "$1"))) "$1"; }
 learns given --bpe-codes given
@@ -158,9 +158,9 @@ refused '--max-length 0, not 50' train --epochs 3 --bpe-codes given --resume --m
 refused '--batch-tokens 0, not 9' train --epochs 3 --bpe-codes given --resume --batch-tokens 9
 refused '--reverse-source 0, not 1' train --epochs 3 --bpe-codes given --resume --reverse-source
 refused 'missing: cannot be opened' train --model never.safetensors --bpe-codes missing
-refused 'given: would overwrite what is read' train --model given --bpe-codes given
+refused 'given: would overwrite an input' train --model given --bpe-codes given
 
-# Models that lie about their codes; and one of the first format, which knew of no pieces.
+# Models that lie about their codes; and one of the first format, which had no pieces.
 lies()
 {
     edited "$1" "$2" "$3" >bad

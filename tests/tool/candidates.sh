@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Training among candidates: `translate train --candidates`, with a dictionary that is learned or given.
+# Training with candidates: `translate train --candidates`, with a dictionary that is learned or given.
 # shellcheck source=tests/tool/common.bash
 source "$(dirname "${BASH_SOURCE[0]}")/common.bash"
 sentences 300 1 train
@@ -11,11 +11,11 @@ for side in a b; do
     for ((i = 0; i < 60; ++i)); do echo "rare$side$i rare$side$i one$side"; done >>train.$side
 done
 how=(--epochs 6 --learning-rate 0.03)
-# losses FILE: of training, an epoch each.
+# losses FILE: the training losses, one per epoch.
 losses() { awk -F, 'NR > 1 { print $4 }' "$1"; }
 # validation FILE
 validation() { awk -F, 'NR > 1 { print $6 }' "$1"; }
-# near FILE FILE: the same numbers but for rounding.
+# near FILE FILE: the same numbers up to rounding.
 near()
 {
     paste "$1" "$2" | awk 'function abs(x) { return x < 0 ? -x : x }
@@ -28,17 +28,17 @@ mv model.safetensors all.safetensors
 losses all.csv >all
 validation all.csv >all.valid
 
-# Few: what is learned is a choice among fewer, so that the loss is smaller at first, and it goes down.
+# Few: a choice among fewer words, so that the loss is smaller at first, and it falls.
 rm model.safetensors.checkpoint
 train "${how[@]}" --log few.csv --candidates 5:2 || fail "--candidates 5:2"
 grep -q '^candidates: the 5 most frequent tokens, 2 translations .* learned in .* knows 64 of 64$' log || fail "$(cat log)"
 size=$(grep -c . <(metadata vocabulary.target model.safetensors | sed 's/\\n/\n/g'))
-count=$(sed -n 's/^epoch  1 .* \([0-9]*\) candidates a batch .*/\1/p' log)
+count=$(sed -n 's/^epoch  1 .* \([0-9]*\) candidates per batch .*/\1/p' log)
 ((count > 5 && count < size / 2)) || fail "$count candidates of $size words"
 losses few.csv >few
 paste all few | awk 'NR == 1 && $2 > 0.8 * $1 { exit 1 }' || fail "no choice among fewer: $(paste all few)"
 awk 'NR > 1 && $1 >= last { exit 1 } { last = $1 }' few || fail "the loss does not go down: $(cat few)"
-# Validation is of all words, and so is a search: what the file holds is a model like any other.
+# Validation is over all words, and so is a search: the file holds an ordinary model.
 validation few.csv >few.valid
 cat all.valid few.valid | awk '$1 <= 0 { exit 1 }' || fail "validation"
 "$translate" score --model model.safetensors --source valid.a --target valid.b --threads 1 >scores 2>/dev/null || fail "scoring"
@@ -52,16 +52,16 @@ paste all.valid few.valid | awk '{ if ($2 < $1) less++ } END { exit less == NR }
 cp model.safetensors few.safetensors
 rm model.safetensors*
 
-# So many that they are all: nothing else but rounding.
+# So many that they are all: the same up to rounding.
 for many in 1000:0 1000:3 18446744073709551615:18446744073709551615; do
     train "${how[@]}" --log many.csv --candidates $many || fail "--candidates $many"
     near <(losses many.csv) all || fail "$many: another loss: $(paste all <(losses many.csv))"
     near <(validation many.csv) all.valid || fail "$many: another validation: $(paste all.valid <(validation many.csv))"
     rm model.safetensors*
 done
-grep -q ", $size candidates a batch" log || fail "not all $size: $(cat log)"
+grep -q ", $size candidates per batch" log || fail "not all $size: $(cat log)"
 
-# --candidates all is what no option is; leading zeros are nobody's other number.
+# --candidates all equals no option; leading zeros change nothing.
 train "${how[@]}" --candidates all || fail "--candidates all"
 cmp model.safetensors all.safetensors || fail "all is not all"
 rm model.safetensors*
@@ -76,7 +76,7 @@ grep -q '^candidates: .*; words knows 64 of 64$' log || fail "$(cat log)"
 metadata options.candidates model.safetensors.checkpoint | grep -q '^5:2$' || fail "no candidates in the checkpoint"
 cmp model.safetensors few.safetensors || fail "one's own dictionary and a learned one make two models"
 rm model.safetensors*
-# Words that nobody knows are nothing; half a dictionary is half a dictionary.
+# Unknown words are ignored; half a dictionary is accepted.
 { grep '^rare' words; echo 'cat Katze 0.5'; echo 'one Katze 1'; echo 'cat eins'; } >half
 train "${how[@]}" --candidates 5:2 --dictionary half || fail "half a dictionary"
 grep -q '; half knows 60 of 64$' log || fail "$(cat log)"
@@ -100,7 +100,7 @@ for candidates in '5:2' '5:2 --dictionary half' '6:0' '0:1 --bpe 12'; do
         # shellcheck disable=SC2086  # no word at first
         "${training[@]}" "${options[@]}" $resume 2>log &
         process=$!
-        for ((i = 0; i < 500; ++i)); do  # past the beginning, where a signal just ends it
+        for ((i = 0; i < 500; ++i)); do  # past startup, when a signal just ends it
             if grep -q 'parameters' log; then break; fi
             sleep 0.01
         done
@@ -110,7 +110,7 @@ for candidates in '5:2' '5:2 --dictionary half' '6:0' '0:1 --bpe 12'; do
         if ((status == 130)); then
             stops=$((stops + 1))
             resume=--resume
-        else  # a busy machine: it was over before the signal came, and begins anew
+        else  # a busy machine: it finished before the signal came, and starts again
             ((status == 0)) || fail "ended with $status"
             rm model.safetensors*
             resume=''
@@ -124,7 +124,7 @@ for candidates in '5:2' '5:2 --dictionary half' '6:0' '0:1 --bpe 12'; do
     rm model.safetensors*
 done
 
-# Another choice is another run.
+# A different choice is a different run.
 train --epochs 1 --candidates 5:2 || fail "one epoch"
 more=(train --epochs 2 --resume)
 refused 'started with --candidates 5:2, not all' "${more[@]}"
@@ -143,12 +143,12 @@ lie '"training.dictionary"' '"training.dictionari"' 'no training.dictionary'
 lie '"candidates.counts"' '"candidates.count5"' 'candidates.counts'
 lie '"candidates.words"' '"candidates.word5"' 'candidates.words'
 lie '"candidates.counts"' '"candidates.temporary"' 'candidates.counts'
-# The tensors exchanged: sizes that fit nothing.
+# The tensors swapped: sizes that do not fit.
 edited '"candidates.counts"' '"candidates.x"' good >half_way
 edited '"candidates.words"' '"candidates.counts"' half_way >other_way
 edited '"candidates.x"' '"candidates.words"' other_way >model.safetensors.checkpoint
 refused 'the file contradicts itself' "${more[@]}" --candidates 5:2
-# last_word FILE: where the last number of the words ends.
+# last_word FILE: the end of the last number of the words.
 last_word()
 {
     local size place
@@ -163,12 +163,12 @@ with()
     # shellcheck disable=SC2059  # the format is the byte
     printf "$1" | dd of=model.safetensors.checkpoint bs=1 seek="$2" conv=notrunc status=none
 }
-# A token that is none.
+# An invalid token.
 for byte in '\x7f' '\xff'; do
     with "$byte" $(($(last_word good) - 1))
     refused 'the file contradicts itself' "${more[@]}" --candidates 5:2
 done
-# A dictionary that the text does not teach: the checkpoint's is what goes on.
+# A dictionary that the text would not teach: the run continues with the checkpoint's.
 [[ $(od -An -tu1 -j $(($(last_word good) - 8)) -N1 good) != *' 2' ]] || fail "it has that number already"
 with '\x02' $(($(last_word good) - 8))
 "${more[@]}" --candidates 5:2 || fail "resuming with a dictionary of its own"
@@ -186,15 +186,15 @@ cmp -s words sorted && fail "the same order of lines: the test tests nothing"
 rm model.safetensors*
 train --epochs 1 || fail "one epoch"
 refused 'started with --candidates all, not 5:2' "${more[@]}" --candidates 5:2
-# A checkpoint of the time before there were candidates.
+# A checkpoint from before candidates existed.
 edited '"options.candidates":"all"' '"x":"y"' model.safetensors.checkpoint >old
 mv old model.safetensors.checkpoint
 "${more[@]}" || fail "a checkpoint without a word of candidates"
 rm model.safetensors*
 
-# What makes no sense.
+# Options that make no sense.
 for value in 5 5: :5 5:x 5:5:5 -5:5 5:-5 ' 5:5' some 99999999999999999999:1; do
-    misused '--candidates: .*as in 2000:10, or all' "${training[@]:1}" --candidates="$value"
+    misused '--candidates: .*such as 2000:10, or all' "${training[@]:1}" --candidates="$value"
 done
 misused '--candidates' "${training[@]:1}" --candidates=
 misused '--candidates: .*0:0 leaves nothing' "${training[@]:1}" --candidates 0:0
@@ -220,7 +220,7 @@ refused 'words: would overwrite' train --candidates 5:2 --dictionary words --log
 cmp words sums || fail "the dictionary is another"
 if compgen -G 'model.safetensors*'; then fail "a refusal wrote something"; fi
 
-# What --help says to try.
+# The example of --help.
 "$translate" train --help >help
 grep -q -e '--candidates 2000:10' help || fail "--help has no example"
 mkdir examples

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Begins each test of the `translate` program, which is the script's first argument: a directory of its own with a small
-# language to learn, and what a test says. The language has three words; its sentences are translated word by word, from
-# the back.
+# Begins each test of the `translate` program, the script's first argument: makes the test's own directory with a small
+# language to learn, and defines helpers. The language has three words; its sentences are translated word by word,
+# backwards.
 
 set -Eeu
 export LC_ALL=C OPENBLAS_NUM_THREADS=1
@@ -22,7 +22,7 @@ fail()
     exit 1
 }
 
-# sentences COUNT SEED FILE: FILE.a in the one language, FILE.b in the other.
+# sentences COUNT SEED FILE: FILE.a in one language, FILE.b in the other.
 sentences()
 {
     local -a words=(one two three) meanings=(eins zwei drei)

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Each score of `evaluate`, its table and its JSON; the examples of its help; files that are no text, or not as long.
+# Each score of `evaluate`, its table and its JSON; the examples of its help; files that are not text or differ in
+# length.
 evaluate=$(realpath -- "$2")
 # shellcheck source=tests/tool/common.bash
 source "$(dirname "${BASH_SOURCE[0]}")/common.bash"
@@ -54,7 +55,7 @@ prints '^test.de 100\.00 \[100\.00, 100\.00\] 100\.0 100\.0 100\.0 100\.0 1\.000
 prints '^standard input 29\.73 ' bleu --reference test.de - <other.de
 prints '^test.de 0\.00 \[0\.00, 0\.00\] 0 0 14 100\.00 -50\.00 \[-50\.00, -50\.00\]$' \
     ter --reference test.de test.de
-# "The dog bit" is missing where there is "the the"; so is the second line; the third has seven words too many.
+# "The dog bit" is missing in place of "the the"; the second line is missing; the third has seven words too many.
 prints '"edits": 14' ter --json --reference test.de other.de
 prints '^test.de 1\.0000 \[1\.0000, 1\.0000\] 3$' ribes --reference test.de test.de
 prints '^test.de 100\.00 \[100\.00, 100\.00\]$' chrf --words 2 --reference test.de test.de
@@ -74,7 +75,7 @@ prints '^intersection 3 100\.000 75\.000 85\.714 14\.286$' align --gold test.gol
     --symmetrize intersection
 prints '"proposed_possible": 4' align --json --gold test.gold forward.links
 prints '^2 sentence pairs$' align --gold test.gold --source test.en --target test.en --max-length 5 forward.links
-# "the the the": twice; "man The man bit him first." again at once.
+# "the the the": twice; "man The man bit him first." repeated immediately.
 prints '^other.de 3 2 3 3 2\.67 16 50\.00 3$' repetition other.de
 prints '^test.de ' repetition --reference test.de other.de
 prints '^0-4 1 ' lengths --bounds 4,10 --reference test.de system.de other.de
@@ -88,7 +89,7 @@ prints '"p_value": 1\.0' compare --json --metric ter --reference test.de system.
 if grep -q ribes output; then fail "one metric was asked for"; fi
 # column N NAME: of the last output's line of that name, in hundredths.
 column() { awk -v n="$1" -v name="$2" '$1 == name { printf "%.0f", 100 * $n }' output; }
-# TB is made of the TER and the BLEU that are shown, whatever they are made of; "man." is one word or two tokens.
+# TB is computed from the TER and the BLEU shown, whatever their options; "man." is one word or two tokens.
 for choice in "" "--tokenize 13a" "--smoothing exp" "--tokenize 13a --smoothing exp"; do
     # shellcheck disable=SC2086  # several options
     "$evaluate" compare --reference test.de system.de second.de $choice >output 2>log || fail "comparing: $choice"
@@ -120,14 +121,14 @@ for threads in 1 2 5; do
     cmp once again || fail "$threads threads, another result"
 done
 "$evaluate" --threads 2 compare --reference test.de other.de system.de | cmp once || fail "--threads before the command"
-# How far a long work is, on a terminal alone; what is printed stays as it is.
+# Progress of a long task, only on a terminal; the output is unaffected.
 for subcommand in bleu ter ribes chrf compare; do
     systems=other.de
     [[ $subcommand != compare ]] || systems+=' system.de'
     score="$evaluate $subcommand --reference test.de $systems"
     $score >output 2>log || fail "$subcommand"
     [[ ! -s log ]] || fail "a log has what is for a terminal: $subcommand"
-    script -qec true /dev/null </dev/null >/dev/null 2>&1 || continue  # no such program here, or no terminals to be had
+    script -qec true /dev/null </dev/null >/dev/null 2>&1 || continue  # no such program here, or no terminals available
     script -qec "$score >shown" /dev/null </dev/null >terminal || fail "$subcommand on a terminal"
     cmp output shown || fail "a terminal changes what is printed: $subcommand"
     grep -q '/3 sentences, ' terminal || fail "no sentences are counted on a terminal: $subcommand"
@@ -157,10 +158,10 @@ refused 'would overwrite' "$evaluate" lengths --picture test.de --reference test
 refused 'name a file' "$evaluate" lengths --picture - --reference test.de system.de
 prints '"shortest": 10,' repetition --json --shortest 010 system.de
 
-# What the help gives as an example works, in this directory.
+# The example in each help works, in this directory.
 for subcommand in bleu ter ribes chrf perplexity compare align repetition lengths words; do
     "$evaluate" $subcommand --help >help || fail "help of $subcommand"
-    # "..." means several, one after the other, and stands at what is no option alone.
+    # "..." means several in a row, and only positional arguments have it.
     if grep -q '\.\.\. *\.\.\.\|(2x)\|x 2\|^  -.*\.\.\.' help; then fail "the help of $subcommand: $(cat help)"; fi
     [[ $subcommand == compare ]] || grep -q '^Usage: .* FILE\.\.\.$' help || fail "the usage of $subcommand: $(cat help)"
     example=$(grep -A 3 '^Example:' help | grep '^  evaluate ')
@@ -169,7 +170,7 @@ for subcommand in bleu ter ribes chrf perplexity compare align repetition length
     "$evaluate" "${words[@]:1}" >output 2>log || fail "the example does not work:$example"
     (($(wc -l <output) >= 2)) || fail "the example prints nothing:$example"
     "$evaluate" "${words[@]:1}" --json >output 2>log || fail "no JSON:$example"
-    [[ $(head -c 1 output) == '{' && $(tail -n 1 output) == '}' ]] || fail "this is no JSON:$example"
+    [[ $(head -c 1 output) == '{' && $(tail -n 1 output) == '}' ]] || fail "this is not JSON:$example"
 done
 
 : >empty
@@ -187,7 +188,7 @@ for subcommand in bleu ter ribes chrf lengths; do
     refused 'empty: is empty' "${score[@]}" test.de empty
     refused 'nowhere: cannot be opened: No such file' "${score[@]}" test.de nowhere
     refused 'folder: is a directory' "${score[@]}" folder test.de
-    refused 'can be read once only' bash -c '"$@" <test.de' - "${score[@]}" test.de - -
+    refused 'can only be read once' bash -c '"$@" <test.de' - "${score[@]}" test.de - -
 done
 refused 'second.de has 3 lines' "$evaluate" bleu --reference short --reference second.de short
 refused 'short has 2 lines, test.de has 3' "$evaluate" compare --reference test.de system.de short
@@ -206,29 +207,29 @@ refused 'one method' "$evaluate" align --output links forward.links reverse.link
 refused 'would overwrite' "$evaluate" align --symmetrize union --output forward.links forward.links reverse.links
 refused 'nowhere/links: cannot' "$evaluate" align --symmetrize union --output nowhere/links forward.links reverse.links
 printf 'a\na\na\n' >tiny
-refused 'forward.links:1: the link 1-1 leaves its sentences, which have 1 and 1 words' \
+refused 'forward.links:1: the link 1-1 is outside its sentences, which have 1 and 1 words' \
     "$evaluate" align --gold test.gold --source tiny --target tiny forward.links
 
 subcommands='bleu, ter, ribes, chrf, perplexity, compare, align, repetition, lengths, words'
 misused "^evaluate: a subcommand is missing; there are $subcommands\$"
-misused "^evaluate: blue is no subcommand; there are $subcommands\$" blue --reference test.de system.de
+misused "^evaluate: blue is not a subcommand; there are $subcommands\$" blue --reference test.de system.de
 misused "^evaluate: --json is not known here; .*: $subcommands\$" --json
 misused '--reference is required' bleu system.de
 misused 'FILE is required' bleu --reference test.de
 misused 'SYSTEM is required' compare --reference test.de system.de
 misused 'not expected: other.de' compare --reference test.de system.de system.de other.de
-misused '--bounds: a is no whole number; .* commas between' lengths --bounds a --reference test.de system.de
+misused '--bounds: a is not a whole number; .* separated by commas' lengths --bounds a --reference test.de system.de
 misused '--bounds: a number is missing; ' lengths --bounds 10, --reference test.de system.de
-misused '--bounds: 5 after 10; lengths must ascend, as 10,20,30' lengths --bounds 10,5 --reference test.de system.de
+misused '--bounds: 5 after 10; lengths must ascend, such as 10,20,30' lengths --bounds 10,5 --reference test.de system.de
 misused '--bounds: 5 after 5;' lengths --bounds 5,5 --reference test.de system.de
 refused '20: there is no such file; lengths of --bounds have commas' \
     "$evaluate" lengths --bounds 10 20 --reference test.de system.de
 refused 'two files, forward and reverse, but got 3; of several methods, each needs its own: --symmetrize union' \
     "$evaluate" align --gold test.gold --symmetrize grow-diag union forward.links reverse.links
-misused '--seed: a is no whole number' bleu --seed a --reference test.de system.de
+misused '--seed: a is not a whole number' bleu --seed a --reference test.de system.de
 misused '--resamples: -1 is not from 0 to 1000000' bleu --resamples=-1 --reference test.de system.de
 misused '--threads: ' bleu --threads many --reference test.de system.de
-misused '--confidence: nan is no number' bleu --confidence nan --reference test.de system.de
+misused '--confidence: nan is not a number' bleu --confidence nan --reference test.de system.de
 misused '--tokenize: .*bogus' bleu --tokenize bogus --reference test.de system.de
 misused '--symmetrize: .*bogus' align --symmetrize bogus --gold test.gold forward.links reverse.links
 misused '--metric: .*bogus' compare --metric bogus --reference test.de system.de other.de

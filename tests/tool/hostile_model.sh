@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Files that are no model, half a model, or a model that lies.
-# shellcheck disable=SC2016  # those are no commands
+# Files that are not a model, half a model, or a model that lies.
+# shellcheck disable=SC2016  # these are not commands
 # shellcheck source=tests/tool/common.bash
 source "$(dirname "${BASH_SOURCE[0]}")/common.bash"
 sentences 50 1 train
@@ -94,11 +94,11 @@ for command in 'run --input valid.a' "score ${pair[*]}" "align ${pair[*]}" 'page
 done
 if compgen -G 'bad.*' >/dev/null; then fail "something was written"; fi
 
-# A message steers no terminal.
+# A message cannot control the terminal.
 lie '"options.hidden":"8"' '"options.hidden":"\u001b[2J"' 'options.hidden is'
 grep -q $'\033' log && fail "an escape sequence in the message"
 
-# A checkpoint is a model, too; a model is no checkpoint; and a checkpoint can lie as well.
+# A checkpoint is also a model; a model is not a checkpoint; and a checkpoint can lie as well.
 "$translate" run --model model.safetensors.checkpoint --input valid.a >output 2>log || fail "a checkpoint as a model"
 cmp output expected || fail "the checkpoint translates otherwise"
 cp model.safetensors.checkpoint good

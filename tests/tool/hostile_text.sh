@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Text that is no parallel text, and options that make no sense.
+# Text that is not parallel text, and options that make no sense.
 # shellcheck source=tests/tool/common.bash
 source "$(dirname "${BASH_SOURCE[0]}")/common.bash"
 sentences 50 1 train
@@ -28,7 +28,7 @@ for side in source target valid-source valid-target; do
     refused 'gap:2: a sentence with no token' train --$side gap
     refused 'blank:2: a sentence with no token' train --$side blank
     refused 'nul:2:4: byte 0x00' train --$side nul
-    refused 'parallel files need as many' train --$side short
+    refused 'parallel files need the same number' train --$side short
     refused 'nowhere/text: cannot be opened: No such file' train --$side nowhere/text
     refused 'folder: is a directory' train --$side folder
     if ((EUID != 0)); then refused 'locked: cannot be opened: Permission denied' train --$side locked; fi
@@ -49,10 +49,10 @@ refused 'folder: is a directory' "${run[@]}" --input folder
 refused 'standard input: cannot be read' bash -c '"$@" <folder' - "${run[@]}"
 refused 'standard input: cannot be read' bash -c '"$@" <&-' - "${run[@]}"
 
-# Where nothing can be written, and what must not be written over.
+# Outputs that cannot be written, and files that must not be overwritten.
 refused 'nowhere/m: cannot' train --model nowhere/m
 refused 'folder: cannot' train --model folder
-refused '/dev/full: is no regular file' train --model /dev/full
+refused '/dev/full: is not a regular file' train --model /dev/full
 grep -q 'sentence pairs' log && fail "text was read before it was seen that there is no place for the model"
 mkdir placeless.checkpoint
 refused 'placeless.checkpoint: cannot' train --model placeless
@@ -71,7 +71,8 @@ train --attention none --model none.safetensors --epochs 1 || fail "training wit
 refused 'no alignment to draw' "$translate" run --model none.safetensors --input valid.a --alignments a.svg
 refused '--min-count 1000 leaves no word' train --min-count 1000
 
-# A run that diverges ends, is never the best, and leaves the best as it is. In one batch, in an epoch, in a validation.
+# A run that diverges ends, never becomes the best, and leaves the best model as it is. In one batch, in an epoch, in a
+# validation.
 for rate in 1e30 1e9; do
     refused 'lower --learning-rate' train --model diverged.safetensors --learning-rate $rate --epochs 3
     grep -q ' in epoch 1, after update [0-9]*: training has diverged at a learning rate of 1e+\(30\|09\); .*; no model was written$' log ||
@@ -90,7 +91,7 @@ refused 'diverged.safetensors stays that of epoch 1, the best' train --model div
 cmp diverged.safetensors best || fail "the model of a run that diverged"
 (($(wc -l <diverged.csv) == 1)) || fail "a row of a run that diverged"
 rm diverged* best good
-# Great, but a number: no row of digits.
+# Large but finite: not a long row of digits.
 train --model large.safetensors --learning-rate 1 --epochs 1 --log large.csv || fail "a great loss"
 grep -q '^epoch .* perplexity [0-9]\.[0-9]*e+[0-9]*, BLEU' log || fail "a long number: the test's, or the message's"
 awk 'length > 150' log | grep . && fail "a long line"
@@ -118,9 +119,9 @@ misused 'not expected' "${trains[@]}" bogus
 misused '--alignments' run --model model.safetensors --pictures 3
 misused '--batch' run --model model.safetensors --batch 0
 misused '^translate: a subcommand is missing; there are train, run, score' --threads 1
-misused '^translate: bogus is no subcommand; there are train, run, score' bogus
-misused '^translate: bogus is no subcommand; there are learn, apply, undo' bpe bogus
-misused '^translate: --bogus is not known here; options stand behind their subcommand' --bogus
+misused '^translate: bogus is not a subcommand; there are train, run, score' bogus
+misused '^translate: bogus is not a subcommand; there are learn, apply, undo' bpe bogus
+misused '^translate: --bogus is not known here; options follow their subcommand' --bogus
 [[ $(cksum <model.safetensors) == "$model" ]] || fail "the model is another"
 no_temporaries
 chmod 600 locked

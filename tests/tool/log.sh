@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# `translate train --log`: a row an epoch, never half a row, and the same rows when interrupted and resumed.
+# `translate train --log`: one row per epoch, never half a row, and the same rows when interrupted and resumed.
 # shellcheck source=tests/tool/common.bash
 source "$(dirname "${BASH_SOURCE[0]}")/common.bash"
 sentences 400 1 train
@@ -22,7 +22,7 @@ train --epochs 6 --log all.csv || fail "training"
 whole all.csv
 (($(wc -l <all.csv) == 7)) || fail "6 epochs, but $(($(wc -l <all.csv) - 1)) rows"
 (($(sed -n 7p all.csv | cut -d, -f 2) == 300)) || fail "6 epochs of 50 batches are no 300 updates: $(sed -n 7p all.csv)"
-# It says what the messages say.
+# It agrees with the messages.
 sed -n 's/^epoch *\([0-9]*\) *loss \([0-9.]*\) .* BLEU \([0-9.]*\).*/\1 \2 \3/p' log >told
 awk -F, 'NR > 1 { printf "%d %.3f %.2f\n", $1, $4, $7 }' all.csv | cmp - told || fail "messages and log differ"
 awk -F, 'NR > 1 && !($3 >= before && $4 > 0 && $5 > 0 && $6 > 0 && $8 > 0) { exit 1 } { before = NR > 1 ? $3 : 0 }' all.csv ||
@@ -32,7 +32,7 @@ awk -F, 'NR > 1 && !($3 >= before && $4 > 0 && $5 > 0 && $6 > 0 && $8 > 0) { exi
 perplexity=$(sed -n 's/^epoch *6 .*perplexity \([0-9.]*\),.*/\1/p' log)
 [[ $(awk -F, 'NR == 7 { printf "%.2f", exp($6) }' all.csv) == "$perplexity" ]] || fail "the validation's loss is no log perplexity"
 
-# Small text: BLEU is 0 for long, here for ever, since no reference has four words. The loss decides then which epoch is
+# Small text: BLEU is 0 for long, here always, since no reference has four words. Then the loss decides which epoch is
 # the best: each has its star, none halves the rate, patience does not run out, and the last model is kept.
 rm model.safetensors*
 awk 'NF < 4' valid.a >brief.a
@@ -41,14 +41,14 @@ brief=(--valid-source brief.a --valid-target brief.b --patience 1 --seed 2)
 train "${brief[@]}" --epochs 5 --log equal.csv || fail "training"
 awk -F, 'NR > 1 && ($7 != 0 || NR > 2 && $6 >= last) { exit 1 } { last = $6 }' equal.csv ||
     fail "the loss does not fall, or BLEU is not 0: the test tests nothing: $(cat equal.csv)"
-(($(grep -c '^epoch .* BLEU 0.00 \*  ' log) == 5)) || fail "a lower loss is no better"
+(($(grep -c '^epoch .* BLEU 0.00 \*  ' log) == 5)) || fail "a lower loss does not count as better"
 [[ $(awk -F, 'NR > 1 { print $5 }' equal.csv | paste -sd ' ') == '0.001 0.001 0.001 0.001 0.001' ]] || fail "the rate is halved"
 grep -q '^best validation BLEU 0.00 after epoch 5 of 5' log || fail "the best is another"
 "$translate" score --model model.safetensors --source brief.a --target brief.b --threads 1 >scores 2>/dev/null || fail "scoring"
 paste -d ' ' <(sed -n 's/^perplexity = //p' scores) <(sed -n 6p equal.csv | cut -d, -f 6) |
     awk '{ d = log($1) - $2; exit d < -0.001 || d > 0.001 }' || fail "another model was kept"
-# A checkpoint remembers the best loss: with one that cannot be reached, no epoch is better, and patience runs out. One of
-# before, which has none, takes the next epoch that is as good for the best.
+# A checkpoint stores the best loss: with one that cannot be reached, no epoch is better, and patience runs out. An
+# older checkpoint without it takes the next epoch that is as good as the best.
 cp model.safetensors.checkpoint good
 edited '"training.best-loss":"' '"training.best-loss":"0.001","x":"' good >model.safetensors.checkpoint
 train "${brief[@]}" --epochs 9 --resume --log equal.csv || fail "resuming"
@@ -64,7 +64,7 @@ edited '"training.best":"0","training.best-epoch":"5","training.best-loss":"' \
 train "${brief[@]}" --epochs 6 --resume || fail "resuming"
 grep -q '^epoch .*\*' log && fail "a lower loss with a lower BLEU is better"
 
-# Interrupted, or killed, and resumed again and again; its log is whole at any moment.
+# Interrupted or killed, and resumed repeatedly; the log is whole at any moment.
 rm model.safetensors*
 how=(--hidden 40 --embedding 40 --batch 4 --epochs 6)
 train "${how[@]}" --log all.csv || fail "training"
@@ -91,7 +91,7 @@ train "${how[@]}" --log parts.csv --resume || fail "resuming: $(cat log)"
 whole parts.csv
 course parts.csv | cmp - <(course all.csv) || fail "interrupted and resumed, the log is another: $(diff parts.csv all.csv)"
 
-# More epochs are more rows; rows of epochs that are done again go.
+# More epochs are more rows; rows of epochs that are repeated are dropped.
 printf '7,350,1,1,1,1,1,1\n8,400,1,1,1,1,1,1\n' >>parts.csv
 train "${how[@]}" --epochs 8 --patience 9 --log parts.csv --resume || fail "more epochs"
 whole parts.csv
@@ -103,7 +103,7 @@ train "${how[@]}" --epochs 9 --patience 9 --log late.csv --resume || fail "a log
 [[ $(cut -d, -f 1 late.csv | paste -sd ' ') == 'epoch 9' ]] || fail "a late log has $(cat late.csv)"
 rm model.safetensors*
 train --epochs 1 --log parts.csv || fail "a new run"
-(($(wc -l <parts.csv) == 2)) || fail "a new run goes on in the old log"
+(($(wc -l <parts.csv) == 2)) || fail "a new run continues the old log"
 
 # Batches of tokens: all of the text in one update.
 rm model.safetensors*
@@ -113,17 +113,17 @@ rm model.safetensors*
 train --epochs 1 --log small.csv --batch-tokens 1 || fail "batches of one"
 [[ $(cut -d, -f 2 small.csv | paste -sd ' ') == 'updates 400' ]] || fail "400 batches of one pair: $(cat small.csv)"
 
-# What is refused.
-refused 'train.a: would overwrite what is read' train --model new.safetensors --log train.a
+# Refused logs.
+refused 'train.a: would overwrite an input' train --model new.safetensors --log train.a
 refused "is the model's, too" train --model new.safetensors --log ./new.safetensors
 refused "is the model's, too" train --model new.safetensors --log new.safetensors.checkpoint
-refused 'is no regular file' train --model new.safetensors --log /dev/null
-refused '.: is no regular file' train --model new.safetensors --log .
+refused 'is not a regular file' train --model new.safetensors --log /dev/null
+refused '.: is not a regular file' train --model new.safetensors --log .
 refused 'cannot create a temporary' train --model new.safetensors --log no/such/folder.csv
 [[ ! -e new.safetensors ]] || fail "refused, but there is a model"
 cp valid.a strange.csv
-refused 'strange.csv:1: no log of this program' train --epochs 2 --batch-tokens 1 --resume --log strange.csv
-cmp valid.a strange.csv || fail "what is no log was written over"
+refused 'strange.csv:1: not a log of this program' train --epochs 2 --batch-tokens 1 --resume --log strange.csv
+cmp valid.a strange.csv || fail "a file that is not a log was overwritten"
 printf '%s\nnonsense\n' $header >strange.csv
 refused 'strange.csv:2: a row of a log begins with' train --epochs 2 --batch-tokens 1 --resume --log strange.csv
 no_temporaries

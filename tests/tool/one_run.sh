@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# One model, one training at a time; what --resume goes on with is of one run; a checkpoint is never written over.
+# One model, one training at a time; --resume requires files from the same run; a checkpoint is never overwritten.
 # shellcheck source=tests/tool/common.bash
 source "$(dirname "${BASH_SOURCE[0]}")/common.bash"
 sentences 50 1 train
 sentences 10 2 valid
 files() { cksum model.safetensors model.safetensors.checkpoint; }
 
-# While one run trains a model, no other does, by whatever name and whether resumed or not. The first is stopped for the
-# time being, so that its files stay as they are.
+# While one run trains a model, no other can, by any name, resumed or not. The first is suspended meanwhile, so that its
+# files stay as they are.
 "${training[@]}" --epochs 1000000 --patience 1000000 2>first.log &
 process=$!
 until [[ -e model.safetensors.checkpoint ]]; do
@@ -30,11 +30,11 @@ done
 [[ $(files) == "$before" ]] || fail "a refused run changes the files of the first"
 train --model other.safetensors --epochs 1 || fail "training another model beside it"
 
-# A killed run stands in nobody's way.
+# A killed run blocks no other.
 kill -KILL $process
 wait $process 2>/dev/null || true
 [[ -e .model.safetensors.lock ]] || fail "the lock went with a killed run, so this test tests nothing"
-refused 'add --resume to go on, or remove this file' train
+refused 'add --resume to continue, or remove this file' train
 [[ $(files) == "$before" ]] || fail "refused, but the files changed"
 epochs=$(($(metadata training.epoch model.safetensors.checkpoint) + 1))
 train --resume --epochs $epochs --patience 1000000 || fail "resuming a killed run"
@@ -42,20 +42,20 @@ train --resume --epochs $epochs --patience 1000000 || fail "resuming a killed ru
 if compgen -G '.*.lock'; then fail "a lock is left"; fi
 no_temporaries
 
-# Somebody's own file is no lock.
+# A user's own file is not a lock.
 echo 'my notes' >.model.safetensors.lock
-refused '.model.safetensors.lock: is no lock of this program' train --resume
-[[ $(cat .model.safetensors.lock) == 'my notes' ]] || fail "a file that is no lock was written over"
+refused '.model.safetensors.lock: is not a lock of this program' train --resume
+[[ $(cat .model.safetensors.lock) == 'my notes' ]] || fail "a file that is not a lock was overwritten"
 rm .model.safetensors.lock
 
-# A finished run is not written over either; nor is a checkpoint under the name of a model.
+# A finished run is not overwritten either; nor is a checkpoint under the name of a model.
 before=$(files)
 refused 'a finished run ended here' train
 refused 'model.safetensors.checkpoint: is the name of a checkpoint; give --model that of the model, model.safetensors' \
     train --model model.safetensors.checkpoint
 [[ $(files) == "$before" ]] || fail "refused, but the files changed"
 
-# A checkpoint that comes while a run reads its text: neither it nor the model beside it is written over.
+# A checkpoint that appears while a run reads its text: neither it nor the model beside it is overwritten.
 mkdir late
 mkfifo late.b
 "${training[@]}" --model late/model.safetensors --valid-target late.b --epochs 3 2>log &
@@ -77,7 +77,7 @@ two_runs()
 {
     cp "$1" model.safetensors
     before=$(files)
-    refused "model.safetensors: $2; they are not of one run" train --resume --epochs $((epochs + 1)) --patience 1000000
+    refused "model.safetensors: $2; they are not from the same run" train --resume --epochs $((epochs + 1)) --patience 1000000
     [[ $(files) == "$before" ]] || fail "refused, but the files changed"
 }
 cp model.safetensors right

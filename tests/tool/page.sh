@@ -11,10 +11,10 @@ train --epochs 2 --log log.csv || fail "training"
 train --model dimensions.safetensors --attention per-dimension --epochs 1 --bpe-codes codes || fail "training per dimension"
 train --model none.safetensors --attention none --epochs 1 || fail "training without attention"
 
-# data FILE: the page's data; that nothing is asked of others.
+# data FILE: the page's data; checks that nothing is fetched.
 data()
 {
-    [[ $(head -n 1 "$1") == '<!DOCTYPE html>' && $(tail -n 1 "$1") == '</html>' ]] || fail "$1 is no page"
+    [[ $(head -n 1 "$1") == '<!DOCTYPE html>' && $(tail -n 1 "$1") == '</html>' ]] || fail "$1 is not a page"
     grep -q "default-src 'none'" "$1" || fail "$1 may ask others for something"
     grep -qi '<link\|src=\|@import\|url(' "$1" && fail "$1 needs other files"
     sed -n '/<script type="application\/json"/,/<\/script>/p' "$1"
@@ -31,7 +31,7 @@ grep -q '"systems":\["model"\]' run.data || fail "no system"
 grep -q '"source":\["one","\\u003cb\\u003e","</s>"\]' run.data || grep -q '"source":\["one","\\u003cb\\u003e","\\u003c/s\\u003e"\]' run.data ||
     fail "the first sentence is another, or not escaped: $(head -n 2 run.data)"
 (($(grep -c '"mean":"' run.data) == 5)) || fail "translations without weights"
-# What `translate page` says of it, too: the log-probability, whatever is searched by.
+# `translate page` also reports the log-probability, whatever the search ranks by.
 "$translate" page --model model.safetensors --source valid.a --min-length 1 --out same.html --threads 1 2>log || fail "translate page"
 notes() { data "$1" | grep -o '"note":"[^"]*"' | sed -n "$2"; }
 [[ $(notes run.html 2,5p) == "$(notes same.html 1,4p)" && $(notes run.html 2p) == '"note":"log p -'* ]] ||
@@ -40,7 +40,7 @@ notes() { data "$1" | grep -o '"note":"[^"]*"' | sed -n "$2"; }
     fail "a page of an ensemble"
 grep -q '"systems":\["model + model"\]' both.html || fail "an ensemble is one system"
 
-# Systems side by side: words, words in pieces with a weight for each dimension, and nothing to show.
+# Systems side by side: words, words in pieces with weights per dimension, and nothing to show.
 models=(--model model.safetensors --model dimensions.safetensors --model none.safetensors)
 "$translate" page "${models[@]}" --source valid.a --reference valid.b --gold <(awk '{ print NR % 2 ? "0-0 0p0" : "" }' valid.a) \
     --out page.html --sentences 10 --dimensions 3 --min-length 1 --threads 1 2>log || fail "translate page"
@@ -51,7 +51,7 @@ grep -q '"systems":\["model","dimensions","none"\]' page.data || fail "not three
 [[ $(grep -o '"words":' page.data | wc -l) == 30 ]] || fail "not three translations of each"
 grep -q '"dimensions":16,"kept":3,' page.data || fail "no dimensions"
 
-# Empty lines stay in their places, with nothing to show.
+# Empty lines keep their places, with nothing to show.
 printf 'one two\n\nthree\n' >gap.a
 printf 'zwei eins\neins\n\n' >gap.b
 for how in '' --forced; do
@@ -65,7 +65,7 @@ for how in '' --forced; do
     (($(sed -n "${empty}p" gap.data | grep -o '"words":\[\]' | wc -l) == 3)) || fail "words of an empty line: $(cat gap.data)"
 done
 
-# Led through the reference: everybody has its words, and all have weights but one.
+# Led through the reference: all have its words, and all but one have weights.
 "$translate" page "${models[@]}" --name A --name B --name 'C <i>' --source valid.a --reference valid.b --forced --title 'a & b' --out forced.html \
     2>log || fail "--forced"
 data forced.html >forced.data
@@ -74,7 +74,7 @@ grep -q '"systems":\["A","B","C \\u003ci\\u003e"\]' forced.data || fail "other n
 (($(grep -o '"mean":"' forced.data | wc -l) == 24)) || fail "weights of 12 sentences by two systems"
 first='["'$(head -n 1 valid.b | sed 's/ /","/g')'"]'
 [[ $(grep -m 1 '^{"source"' forced.data | grep -F -o "\"words\":$first" | wc -l) == 3 ]] || fail "not the reference's words"
-# One row a word: 16 dimensions in place of 1.
+# One row per word: 16 dimensions instead of 1.
 (($(grep -o '"kept":16,' forced.data | wc -l) == 12)) || fail "dimensions of each sentence"
 
 page=("$translate" page --model model.safetensors --source valid.a --out never.html)
@@ -121,7 +121,7 @@ drawn '>a &amp; b<' --title 'a & b' || fail "the title"
 if command -v xmllint >/dev/null; then xmllint --noout curves.svg || fail "xmllint on the SVG"; fi
 
 curves=("$translate" curves --out never.svg)
-refused 'valid.a: no log' "${curves[@]}" log.csv valid.a
+refused 'valid.a: not a log' "${curves[@]}" log.csv valid.a
 refused 'nowhere: cannot be opened' "${curves[@]}" nowhere
 for row in '1,2' '1,10,0.5,2,0.001,1.5,much,' '1,10,0.5,2,0.001,1.5,20.5,,' ''; do
     printf '%s\n%s\n' "$header" "$row" >bad
@@ -131,12 +131,12 @@ echo "$header" >bad
 refused 'bad: has no epoch yet' "${curves[@]}" bad
 refused '1 name for 2 logs; give one for each' "${curves[@]}" log.csv other/log.csv --name one
 refused 'log.csv: would overwrite' "$translate" curves log.csv --out log.csv
-for wrong in much:'is no number' 1e999:'is beyond what a double holds' 1e-400:'is beyond what a double holds'; do
+for wrong in much:'is not a number' 1e999:'is beyond what a double holds' 1e-400:'is beyond what a double holds'; do
     printf '%s\n1,10,0.5,2,0.001,1.5,20.5,\n2,20,1,1,0.001,%s,30,\n' "$header" "${wrong%:*}" >bad
     refused "bad:3: validation_loss: \"${wrong%:*}\" ${wrong#*:}" "${curves[@]}" bad
 done
 [[ ! -e never.svg ]] || fail "something was written"
-# Any finite number is drawn, in a picture of ordinary size; what is missing or not finite is a gap.
+# Any finite number is drawn, in a picture of ordinary size; missing values and those that are not finite leave a gap.
 for values in '1.7e18' '1e308 -1e308 5e-324' 'nan 3 inf' '5e-324 1e-323 -1e-310' 'nan nan '; do
     echo "$header"
     epoch=0
@@ -147,7 +147,7 @@ for n in 1 2 3 4 5; do
         # shellcheck disable=SC2086  # several words
         timeout 60 "$translate" curves $axes "any$n.csv" --out any.svg 2>log || fail "curves of any numbers: any$n.csv"
         (($(wc -c <any.svg) < 10000)) || fail "a large picture: any$n.csv $axes"
-        if grep -q '"[-a-z]*nan\|"-*inf' any.svg; then fail "a place that is no number: any$n.csv $axes"; fi
+        if grep -q '"[-a-z]*nan\|"-*inf' any.svg; then fail "a place that is not a number: any$n.csv $axes"; fi
     done
 done
 [[ $(grep -c 'class="hit' any.svg) == 0 ]] || fail "points of no number"
@@ -155,7 +155,7 @@ done
 misused '--x' "${curves[@]:1}" log.csv --x hours
 misused '--y' "${curves[@]:1}" log.csv --y ter
 misused 'LOG' "${curves[@]:1}"
-# What may be repeated takes one value each time, wherever it stands.
+# Repeatable options take one value each time, wherever they are.
 for arguments in '--name A --name B log.csv other/log.csv' 'log.csv --name A other/log.csv --name B'; do
     # shellcheck disable=SC2086  # several words
     "$translate" curves $arguments --out curves.svg 2>log || fail "$arguments"

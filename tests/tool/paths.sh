@@ -8,7 +8,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.bash"
 sentences 50 1 train
 sentences 10 2 valid
 
-# empty COMMAND...: must be refused because of the empty path that is in it.
+# empty COMMAND...: must be refused because of its empty path.
 checked=0
 empty()
 {
@@ -19,8 +19,7 @@ empty()
     checked=$((checked + 1))
 }
 
-# Every FILE that the help of a command names, empty.
-# commands NAME...: those of a program, and of its commands.
+# Every FILE in the help of a command, left empty. commands NAME...: those of a program, and of its commands.
 commands() { "$@" --help | sed -n '/^Subcommands:/,/^$/s/^  \([a-z]\+\) .*/\1/p'; }
 refuses_empty_paths()
 {
@@ -44,12 +43,12 @@ rm output log
 [[ -z $(ls -A) ]] || fail "something was written: $(ls -A)"
 cd ..
 ((checked >= 2 * 40)) || fail "only $checked command lines with an empty path"
-# What need not be a path may be empty.
+# Values that need not be paths may be empty.
 train --epochs 1 || fail "training"
 "$translate" page --model model.safetensors --source valid.a --out page.html --title '' --name= 2>log || fail "--title ''"
 "$translate" run --model model.safetensors --input valid.a --replace-unknown >output 2>log || fail "--replace-unknown alone"
 
-# Nowhere to write: that is said before anything is read.
+# Outputs that cannot be written are refused before anything is read.
 unreadable=(--source missing --target missing)
 refused 'none/model: cannot create a temporary' train --model none/model "${unreadable[@]}"
 for page in --alignments --page; do
@@ -68,7 +67,7 @@ printf '#version: 0.2\n' >codes
 refused 'none/x: cannot create a temporary' "$translate" bpe apply --codes codes --input missing --output none/x
 refused 'none/x: cannot create a temporary' "$translate" bpe undo --input missing --output none/x
 
-# A link to a file that is not there yet is followed; so two names may be one file.
+# A link to a file that does not exist yet is followed; so two names may be one file.
 ln -s to/a.svg picture.svg
 mkdir to
 "$translate" run --model model.safetensors --input valid.a --alignments picture.svg >output 2>log || fail "through a link"

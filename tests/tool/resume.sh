@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Ctrl-C, SIGTERM or SIGHUP at any moment saves and ends; --resume goes on to the same result, bit for bit.
+# Ctrl-C, SIGTERM or SIGHUP at any moment saves and ends; --resume continues to the same result, bit for bit.
 # shellcheck source=tests/tool/common.bash
 source "$(dirname "${BASH_SOURCE[0]}")/common.bash"
 sentences 1000 1 few
@@ -10,7 +10,7 @@ for side in a b; do cat few.$side few.$side few.$side few.$side few.$side >train
 how=(--attention temporal --embedding 24 --hidden 24 --alignment 24 --batch 4 --epochs 6 --dropout 0.3
     --learning-rate 0.0001)
 
-# interrupt SIGNAL LINES PAUSE OPTION...: ends training so many seconds after so many lines of its messages. Gives its
+# interrupt SIGNAL LINES PAUSE OPTION...: ends training PAUSE seconds after LINES lines of its messages. Returns its
 # status.
 interrupt()
 {
@@ -25,7 +25,7 @@ interrupt()
         done
         sleep "$3"
         kill "-$1" $process 2>/dev/null || true
-        # A terminal that is closed may say so twice.
+        # A closed terminal may signal twice.
         if [[ $1 == HUP ]]; then kill -HUP $process 2>/dev/null || true; fi
         cat
     } <messages.pipe >log
@@ -45,14 +45,14 @@ for threads in 1 2; do
     loss=$(metadata training.best-loss model.safetensors.checkpoint)
     rm model.safetensors.checkpoint
 
-    # Again and again in one run: in its first epoch, in the middle, by each signal.
+    # Repeatedly in one run: in its first epoch, in the middle, by each signal.
     resume=''
     for moment in 'INT 1 0' 'HUP 1 0.06' 'TERM 2 0.11' 'HUP 2 0.03'; do
         read -r signal lines pause <<<"$moment"
         status=0
         # shellcheck disable=SC2086  # no word at first
         interrupt "$signal" "$lines" "$pause" --threads $threads $resume || status=$?
-        if ((status == 0)); then  # a busy machine: it was over before the signal came. The next moment begins anew.
+        if ((status == 0)); then  # a busy machine: it finished before the signal came. The next moment starts again.
             rm model.safetensors*
             resume=''
             continue
@@ -70,7 +70,7 @@ for threads in 1 2; do
     [[ $(metadata training.finished model.safetensors.checkpoint) == 1 ]] || fail "the checkpoint is not a finished one"
     [[ $(metadata training.best-loss model.safetensors.checkpoint) == "$loss" ]] || fail "the best loss is another"
 
-    # Nothing to do; and then more epochs, which is what more epochs from the start would have been.
+    # Nothing to do; then more epochs, with the same result as more epochs from the start.
     train "${how[@]}" --threads $threads --resume || fail "resuming a finished run"
     cmp model.safetensors uninterrupted.safetensors || fail "resuming a finished run changes the model"
     train "${how[@]}" --threads $threads --resume --epochs 8 --patience 9 || fail "resuming with more epochs"
@@ -84,7 +84,7 @@ for threads in 1 2; do
 done
 ((middles >= 2)) || fail "only $middles of 8 interruptions were in the middle of an epoch"
 
-# Interrupted in the update that ruins it, a run saves nothing of that: one batch is all of the text.
+# Interrupted in the update that ruins it, a run saves none of it: one batch is the whole text.
 interrupt INT 1 0.1 --batch 5000 --learning-rate 1e300 && fail "training with such a learning rate"
 if [[ -e model.safetensors.checkpoint ]]; then
     "$translate" run --model model.safetensors.checkpoint --input valid.a >output 2>log || fail "a ruined checkpoint"
@@ -94,7 +94,7 @@ else
 fi
 rm -f model.safetensors*
 
-# Ignored when the program starts, as under nohup, SIGHUP stays so.
+# SIGHUP stays ignored if it is when the program starts, as under nohup.
 line=''
 mkfifo messages.pipe
 (
@@ -118,14 +118,14 @@ train --epochs 2 --log kept.csv --resume || fail "going on as it says"
 (($(wc -l <kept.csv) == 3)) || fail "a row an epoch: $(cat kept.csv)"
 rm model.safetensors*
 
-# What is refused.
+# Refused options.
 refused 'model.safetensors.checkpoint: no such file' train "${how[@]}" --resume
 [[ -e model.safetensors ]] && fail "refused, but there is a model"
 until [[ -e model.safetensors.checkpoint && $(metadata training.finished model.safetensors.checkpoint) == 0 ]]; do
     rm -f model.safetensors*
     interrupt INT 2 0.02 || true
 done
-refused 'add --resume to go on' train "${how[@]}"
+refused 'add --resume to continue' train "${how[@]}"
 checkpoint=$(cksum <model.safetensors.checkpoint)
 for other in '--hidden 9' '--attention additive' '--dropout 0.2' '--seed 2' '--batch 5' '--learning-rate 0.002' \
     '--clip 2' '--label-smoothing 0.1' '--min-count 2' '--embedding 9' '--alignment 9'; do

@@ -26,7 +26,7 @@ grep -q '^perplexity = [0-9]' scores || fail "no perplexity: $(cat scores)"
 bleu=$(sed 's/^BLEU = \([0-9]*\).*/\1/;q' scores)
 ((bleu >= 60)) || fail "it should have learnt this language: $(cat scores)"
 
-# As many lines out as in, empty ones and one without a last line end included; alone or together, the same.
+# As many lines out as in, including empty ones and one without a final line end; the same alone and together.
 printf 'one two\n\nthree unheard-of\n  \r\none' >some
 "$translate" run --model model.safetensors --input some >from_file 2>log || fail "translating a file"
 "$translate" run --model model.safetensors <some >from_standard 2>log || fail "translating standard input"
@@ -44,9 +44,9 @@ for ((i = 0; i < 3000; ++i)); do printf 'two '; done >long
 "$translate" run --model model.safetensors --input long >output 2>log || fail "a long sentence"
 (($(wc -l <output) == 1)) || fail "a long sentence must be one line"
 
-# Each answer at once, to somebody who waits for it.
+# Each answer at once, for interactive use.
 coproc "$translate" run --model model.safetensors --batch 1 2>log
-process=$COPROC_PID  # the variable is gone when the process is
+process=$COPROC_PID  # the variable disappears with the process
 echo one >&"${COPROC[1]}"
 read -r -t 60 answer <&"${COPROC[0]}" || fail "no answer before the input ends"
 [[ $answer == eins ]] || fail "the answer to one is $answer"
@@ -65,12 +65,12 @@ grep -q '>unheard-of<' some.svg || fail "the picture lacks a word"
 "$translate" run --model model.safetensors --input some --alignments one.svg --pictures 1 >output 2>log || fail "--pictures"
 grep -q '>unheard-of<' one.svg && fail "--pictures 1 draws two"
 
-# Tokens that would be markup, and one that would steer a terminal.
+# Tokens that would be markup, and one that would control a terminal.
 printf '<b>&"one \033[2J\n' | "$translate" run --model model.safetensors --alignments odd.svg >output 2>log || fail "odd"
 grep -q '&lt;b&gt;&amp;&quot;one' odd.svg || fail "the SVG is not escaped"
 grep -q $'\033' odd.svg && fail "an escape sequence in the SVG"
 
-# Read from the back; short sentences only; batches of so many tokens.
+# Read backwards; short sentences only; batches by tokens.
 sentences 1200 3 more
 train --source more.a --target more.b --model backwards.safetensors --epochs 12 --learning-rate 0.02 --reverse-source \
     --max-length 3 --batch-tokens 24 || fail "training backwards"

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Killed in the middle of a save, or out of room: what was there before is whole.
+# Killed in the middle of a save, or out of space: the old files are whole.
 # shellcheck source=tests/tool/common.bash
 source "$(dirname "${BASH_SOURCE[0]}")/common.bash"
 sentences 8 1 train
 sentences 2 2 valid
-# Files of some megabytes: most of the time goes into saving them.
+# Files of a few megabytes: most of the time is spent saving them.
 how=(--embedding 400 --epochs 1000 --patience 100000)
 
-# A model without its header, which says how many epochs were asked for.
+# A model without its header, which contains the number of epochs.
 data_size() { echo $(($(wc -c <"$1") - $(od -An -tu8 -N8 "$1"))); }
 
 train "${how[@]}" --epochs 1 || fail "training"
@@ -22,7 +22,7 @@ for ((round = 0; round < 12; ++round)); do
     # shellcheck disable=SC2086  # no word at first
     "${training[@]}" "${how[@]}" $resume 2>log &
     process=$!
-    # Saved once at least; then at the sight of a half-written file, a little later each time.
+    # Saved at least once; then killed at the sight of a half-written file, a little later each time.
     until [[ -e model.safetensors.checkpoint ]]; do
         kill -0 $process 2>/dev/null || fail "it ended by itself"
         sleep 0.01
@@ -43,7 +43,8 @@ for ((round = 0; round < 12; ++round)); do
 done
 ((torn > 0)) || fail "no kill was in the middle of a save"
 
-# Half-written files do not pile up. No room left, for the model and for its checkpoint. Not the kernel's signal, but a message.
+# Half-written files do not pile up. No space left, for the model and for its checkpoint: a message, not the kernel's
+# signal.
 before=$(cksum model.safetensors model.safetensors.checkpoint)
 limited() { (ulimit -f "$1" && shift && "$@"); }
 for blocks in 1 $((whole / 1024 + 100)); do
@@ -58,7 +59,7 @@ refused 'picture.svg: cannot write: File too large' limited 1 "$translate" run -
     --input valid.a --alignments picture.svg
 [[ ! -e picture.svg ]] || fail "half a picture"
 
-# Standard output is a file, too.
+# Standard output may be a file.
 for command in "run --input valid.a" "score --source valid.a --target valid.b"; do
     # shellcheck disable=SC2086  # several words
     {
@@ -69,7 +70,7 @@ done
 refused 'standard output' bash -c '"$@" >/dev/full' - "$translate" --help
 [[ $(cksum <model.safetensors) == "$model" ]] || fail "the model is another"
 
-# Messages that nobody can read end nothing.
+# Messages that cannot be written do not end the program.
 rm model.safetensors.checkpoint
 for nowhere in '2>/dev/full' '2>&-' '2>&- >&-'; do
     bash -c '"$@" '"$nowhere" - "${training[@]}" --model silent.safetensors --epochs 2 || fail "training with $nowhere"

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Built from pkg-config's flags alone: finds heed and xtensor, links a BLAS with the C interface.
+// Built from pkg-config's flags alone: finds heed, xtensor and xtensor-blas, links a BLAS with the C interface.
+#include <heed/core/blas.hpp>
 #include <heed/core/tensor.hpp>
 #include <heed/version.hpp>
 
-extern "C" float cblas_sdot(int, const float*, int, const float*, int);
-
 int main()
 {
+    using heed::blas::op;
     const float x[] = {1, 2};
-    return cblas_sdot(2, x, 1, x, 1) == 5.0f && HEED_VERSION > 0 ? 0 : 1;
+    float y = 0;
+    heed::blas::gemm(op::plain, op::transposed, 1, 1, 2, x, x, 0.0F, &y);
+    return y == 5.0F && HEED_VERSION > 0 ? 0 : 1;
 }

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// evaluate: score translations, word alignments and texts in files from any source.
+//
+// The metrics are in heed/metrics; this program reads the files and prints the tables.
+//
+// test: --help
+// test: compare --help
+
+#include <cstddef>
+#include <iostream>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include <heed/core/parallel.hpp>
+#include <heed/version.hpp>
+
+#include "../support/program.hpp"
+#include "alignments.hpp"
+#include "scores.hpp"
+#include "texts.hpp"
+
+int main(int argc, char** argv)
+{
+    using namespace evaluation;
+    CLI::App app{"Score translations, word alignments and texts."};
+    app.formatter(std::make_shared<program::formatter>());  // before the subcommands, which take it over
+    app.set_version_flag("--version", "evaluate (heed) " HEED_VERSION_STRING);
+    app.require_subcommand(1);
+    app.footer("`evaluate bleu --help` tells more, with an example; so do the others.");
+
+    std::vector<std::pair<CLI::App*, std::unique_ptr<command>>> commands;
+    std::size_t threads = 0;
+    program::ask_for_threads(app, threads);  // before the command and after it
+    const auto add = [&](const char* name, std::unique_ptr<command> what) {
+        commands.emplace_back(app.add_subcommand(name), std::move(what));
+        commands.back().second->declare(*commands.back().first);
+        program::ask_for_threads(*commands.back().first, threads);
+    };
+    add("bleu", std::make_unique<bleu_command>());
+    add("ter", std::make_unique<ter_command>());
+    add("ribes", std::make_unique<ribes_command>());
+    add("chrf", std::make_unique<chrf_command>());
+    add("perplexity", std::make_unique<perplexity_command>());
+    add("compare", std::make_unique<compare_command>());
+    add("align", std::make_unique<align_command>());
+    add("repetition", std::make_unique<repetition_command>());
+    add("lengths", std::make_unique<lengths_command>());
+    add("words", std::make_unique<words_command>());
+
+    return program::run(app, "evaluate", argc, argv, [&] {
+        heed::set_threads(threads);
+        for (const auto& [parsed, what] : commands)
+            if (parsed->parsed()) std::cout << what->run().text(what->as_json);
+        return 0;
+    });
+}

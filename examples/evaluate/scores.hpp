@@ -1,0 +1,481 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstddef>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <heed/metrics/bleu.hpp>
+#include <heed/metrics/chrf.hpp>
+#include <heed/metrics/perplexity.hpp>
+#include <heed/metrics/ribes.hpp>
+#include <heed/metrics/ter.hpp>
+#include <heed/metrics/tokenize_13a.hpp>
+
+#include "command.hpp"
+
+namespace evaluation {
+
+namespace metrics = heed::metrics;
+
+/// How BLEU is computed.
+struct bleu_choice {
+    std::string tokenize = "none";
+    std::string smoothing = "none";
+
+    /// `of_what` begins the help if there are other scores as well.
+    void declare(CLI::App& app, const std::string& of_what = "")
+    {
+        options_.push_back(
+            app.add_option("--tokenize", tokenize, of_what + "none: tokens as given; 13a: as mteval-v13a and sacrebleu")
+                ->check(CLI::IsMember({"none", "13a"}).description(""))
+                ->type_name("NAME")
+                ->capture_default_str());
+        options_.push_back(app.add_option("--smoothing", smoothing, of_what + "none: as multi-bleu; exp: as sacrebleu")
+                               ->check(CLI::IsMember({"none", "exp"}).description(""))
+                               ->type_name("NAME")
+                               ->capture_default_str());
+    }
+
+    /// Refuses options that no score uses.
+    void require_none(const std::string& why) const
+    {
+        for (const CLI::Option* each : options_)
+            if (each->count() > 0) throw heed::error(each->get_name() + why);
+    }
+
+    std::string text() const { return fmt::format("tokenize {}, smoothing {}", tokenize, smoothing); }
+
+    std::vector<sentence> tokens(const corpus& file) const
+    {
+        if (tokenize == "none") return file.lines;
+        std::vector<sentence> result;
+        result.reserve(file.lines.size());
+        for (const sentence& line : file.lines) result.push_back(metrics::tokenize_13a(heed::text::join(line)));
+        return result;
+    }
+
+    metrics::bleu_score operator()(const metrics::bleu_counts& counts) const
+    {
+        return metrics::bleu(counts, smoothing == "exp" ? metrics::smoothing::exponential : metrics::smoothing::none);
+    }
+
+private:
+    std::vector<const CLI::Option*> options_;
+};
+
+/// A table line and a JSON entry per system: `judge` returns the statistics of its sentences, `score` turns their sum
+/// into a number, and `more` adds further values to the line and the entry.
+template <class Judge, class Score, class More>
+void score_all(report& result, const std::vector<std::string>& systems, const corpus& golden, const resampling& sure,
+               int digits, const Judge& judge, const Score& score, const More& more)
+{
+    for (const corpus& system : read(systems)) {
+        require_as_many(system.name, system.lines.size(), golden);
+        const auto statistics = judge(system);
+        const auto spread = sure(statistics, score);
+        std::vector<std::string> row{system.name, fmt::format("{:.{}f}", spread.score, digits),
+                                     sure.text(spread, digits)};
+        json data = json_of(spread);
+        data["file"] = system.name;
+        more(statistics, row, data);
+        result.table.push_back(std::move(row));
+        result.data["systems"].push_back(std::move(data));
+    }
+    result.note += sure.warning(golden.lines.size());
+}
+
+struct bleu_command : command {
+    std::vector<std::string> references;
+    bleu_choice choice;
+    resampling sure;
+
+    void declare(CLI::App& app) override
+    {
+        app.description("BLEU: 4-gram precision with a brevity penalty (Papineni et al. 2002); 0 to 100.");
+        declare_systems(app, "translations; one line per system",
+                        "evaluate bleu --reference test.de --tokenize 13a --smoothing exp system.de other.de");
+        app.add_option("--reference", references, "reference translations; may be given several times")
+            ->required()
+            ->type_name("FILE")
+            ->allow_extra_args(false);
+        choice.declare(app);
+        sure.declare(app);
+    }
+
+    report run() override
+    {
+        const std::vector<corpus> golden = read(references);
+        std::vector<std::vector<sentence>> tokens;
+        for (const corpus& each : golden) {
+            require_as_many(each.name, each.lines.size(), golden.front());
+            tokens.push_back(choice.tokens(each));
+        }
+        report result;
+        result.table = {{"system", "BLEU", sure.title(), "1", "2", "3", "4-grams", "BP", "ratio", "words"}};
+        result.note = fmt::format("{}, {} reference{}", choice.text(), tokens.size(), tokens.size() == 1 ? "" : "s");
+        result.data = {{"metric", "bleu"},
+                       {"tokenize", choice.tokenize},
+                       {"smoothing", choice.smoothing},
+                       {"references", references},
+                       {"sentences", golden.front().lines.size()},
+                       {"systems", json::array()}};
+        score_all(
+            result, systems, golden.front(), sure, 2,
+            [&](const corpus& system) { return metrics::bleu_statistics(choice.tokens(system), tokens, shown()); },
+            [&](const metrics::bleu_counts& sum) { return choice(sum).score; },
+            [&](const auto& statistics, std::vector<std::string>& row, json& data) {
+                const metrics::bleu_score score = choice(total(statistics));
+                const double ratio = score.reference_length == 0 ? 0
+                                                                 : static_cast<double>(score.hypothesis_length) /
+                                                                       static_cast<double>(score.reference_length);
+                for (const double precision : score.precisions) row.push_back(fmt::format("{:.1f}", precision));
+                row.push_back(fmt::format("{:.3f}", score.brevity_penalty));
+                row.push_back(fmt::format("{:.3f}", ratio));
+                row.push_back(std::to_string(score.hypothesis_length));
+                data["precisions"] = score.precisions;
+                data["brevity_penalty"] = score.brevity_penalty;
+                data["hypothesis_length"] = score.hypothesis_length;
+                data["reference_length"] = score.reference_length;
+            });
+        return result;
+    }
+};
+
+/// TER and BLEU together, for TB.
+struct edits_and_grams {
+    metrics::ter_counts edits;
+    metrics::bleu_counts grams;
+
+    edits_and_grams& operator+=(const edits_and_grams& other)
+    {
+        edits += other.edits;
+        grams += other.grams;
+        return *this;
+    }
+    /// From the TER and BLEU in the same line.
+    double tb(const bleu_choice& choice) const { return metrics::tb(metrics::ter(edits), choice(grams).score); }
+};
+
+/// Edits of the words as given; n-grams of the tokens chosen for BLEU.
+inline std::vector<edits_and_grams> edits_of(const corpus& system, const corpus& golden, const bleu_choice& choice)
+{
+    const auto edits = metrics::ter_statistics(system.lines, golden.lines, shown());
+    const std::vector<std::vector<sentence>> tokens{choice.tokens(golden)};
+    const auto grams = metrics::bleu_statistics(choice.tokens(system), tokens, shown());
+    std::vector<edits_and_grams> result;
+    for (std::size_t i = 0; i < edits.size(); ++i) result.push_back({edits[i], grams[i]});
+    return result;
+}
+
+/// A metric with one reference.
+struct one_reference_command : command {
+    std::string reference;
+    resampling sure;
+
+protected:
+    void declare_all(CLI::App& app, const char* example)
+    {
+        declare_systems(app, "translations; one line per system", example);
+        app.add_option("--reference", reference, "reference translations")->required()->type_name("FILE");
+        sure.declare(app);
+    }
+};
+
+struct ter_command : one_reference_command {
+    void declare(CLI::App& app) override
+    {
+        app.description("TER: edits and shifts per reference word (Snover et al. 2006), in percent; lower is better.\n"
+                        "With BLEU and TB = (TER - BLEU) / 2.");
+        declare_all(app, "evaluate ter --reference test.de system.de");
+    }
+
+    report run() override
+    {
+        const corpus golden = read(reference);
+        report result;
+        result.table = {{"system", "TER", sure.title(), "edits", "shifts", "words", "BLEU", "TB", sure.title()}};
+        result.note = "tokens and case as given, BLEU unsmoothed; limits of TER as tercom's and sacrebleu's";
+        result.data = {{"metric", "ter"},
+                       {"reference", golden.name},
+                       {"sentences", golden.lines.size()},
+                       {"systems", json::array()}};
+        const bleu_choice as_given;
+        score_all(
+            result, systems, golden, sure, 2, [&](const corpus& system) { return edits_of(system, golden, as_given); },
+            [](const edits_and_grams& sum) { return metrics::ter(sum.edits); },
+            [&](const auto& statistics, std::vector<std::string>& row, json& data) {
+                const edits_and_grams sum = total(statistics);
+                const auto both = sure(statistics, [&](const edits_and_grams& all) { return all.tb(as_given); });
+                const double bleu = as_given(sum.grams).score;
+                for (const std::size_t count : {sum.edits.edits, sum.edits.shifts, sum.edits.reference_length})
+                    row.push_back(std::to_string(count));
+                row.push_back(fmt::format("{:.2f}", bleu));
+                row.push_back(fmt::format("{:.2f}", both.score));
+                row.push_back(sure.text(both, 2));
+                data["edits"] = sum.edits.edits;
+                data["shifts"] = sum.edits.shifts;
+                data["reference_length"] = sum.edits.reference_length;
+                data["bleu"] = bleu;
+                data["tb"] = json_of(both);
+            });
+        return result;
+    }
+};
+
+struct ribes_command : one_reference_command {
+    metrics::ribes_options how;
+
+    void declare(CLI::App& app) override
+    {
+        app.description("RIBES: are the words in the reference's order? (Isozaki et al. 2010); 0 to 1.");
+        declare_all(app, "evaluate ribes --reference test.de system.de");
+        app.add_option("--alpha", how.alpha, "exponent of the precision")
+            ->check(number(0, 10))
+            ->type_name("X")
+            ->capture_default_str();
+        app.add_option("--beta", how.beta, "exponent of the brevity penalty")
+            ->check(number(0, 10))
+            ->type_name("X")
+            ->capture_default_str();
+    }
+
+    report run() override
+    {
+        const corpus golden = read(reference);
+        report result;
+        result.table = {{"system", "RIBES", sure.title(), "sentences"}};
+        result.note =
+            fmt::format("alpha {:g}, beta {:g}; sentences with an empty reference do not count", how.alpha, how.beta);
+        result.data = {{"metric", "ribes"},
+                       {"alpha", how.alpha},
+                       {"beta", how.beta},
+                       {"reference", golden.name},
+                       {"systems", json::array()}};
+        score_all(
+            result, systems, golden, sure, 4,
+            [&](const corpus& system) { return metrics::ribes_statistics(system.lines, golden.lines, how, shown()); },
+            [](const metrics::ribes_sum& sum) { return sum.score(); },
+            [](const auto& statistics, std::vector<std::string>& row, json& data) {
+                const std::size_t sentences = total(statistics).sentences;
+                row.push_back(std::to_string(sentences));
+                data["sentences"] = sentences;
+            });
+        return result;
+    }
+};
+
+struct chrf_command : one_reference_command {
+    metrics::chrf_options how;
+
+    void declare(CLI::App& app) override
+    {
+        app.description("chrF: F-score of character n-grams (Popović 2015); 0 to 100. With --words 2 it is chrF++.");
+        declare_all(app, "evaluate chrf --words 2 --reference test.de system.de");
+        app.add_option("--characters", how.characters, "longest character n-gram")
+            ->transform(whole(1, 6))
+            ->type_name("N")
+            ->capture_default_str();
+        app.add_option("--words", how.words, "longest word n-gram")
+            ->transform(whole(0, 2))
+            ->type_name("N")
+            ->capture_default_str();
+        app.add_option("--beta", how.beta, "weight of recall relative to precision")
+            ->check(number(0.001, 1000))
+            ->type_name("X")
+            ->capture_default_str();
+    }
+
+    report run() override
+    {
+        const corpus golden = read(reference);
+        const std::string name = fmt::format("chrF{:g}{}", how.beta, std::string(how.words, '+'));
+        report result;
+        result.table = {{"system", name, sure.title()}};
+        result.note = "white space does not count; equal to sacrebleu's on the same text";
+        result.data = {{"metric", "chrf"},        {"characters", how.characters}, {"words", how.words},
+                       {"beta", how.beta},        {"reference", golden.name},     {"sentences", golden.lines.size()},
+                       {"systems", json::array()}};
+        const std::vector<std::string> references = text_of(golden);
+        score_all(
+            result, systems, golden, sure, 2,
+            [&](const corpus& system) { return metrics::chrf_statistics(text_of(system), references, how, shown()); },
+            [&](const metrics::chrf_counts& sum) { return metrics::chrf(sum, how); },
+            [](const auto&, std::vector<std::string>&, json&) {});
+        return result;
+    }
+};
+
+struct perplexity_command : one_reference_command {
+    std::string base = "e";
+
+    void declare(CLI::App& app) override
+    {
+        app.description("Perplexity per word of the reference translations, from a model's log-probabilities.");
+        declare_systems(app,
+                        "log-probabilities of the reference sentences, their ends included: a line's numbers are\n"
+                        "added, one for the sentence or one per token, which may be a piece of a word",
+                        "evaluate perplexity --reference test.de system.scores");
+        app.add_option("--reference", reference, "reference translations, for the number of words")
+            ->required()
+            ->type_name("FILE");
+        app.add_option("--base", base, "of the logarithms: e, 2 or 10")
+            ->check(CLI::IsMember({"e", "2", "10"}).description(""))
+            ->type_name("BASE")
+            ->capture_default_str();
+        sure.declare(app);
+    }
+
+    report run() override
+    {
+        const corpus golden = read(reference);
+        report result;
+        result.table = {{"system", "perplexity", sure.title(), "nats a word", "words"}};
+        result.note = fmt::format("a word's, of {}; the end of a sentence counts as one", golden.name);
+        result.data = {{"metric", "perplexity"},
+                       {"reference", golden.name},
+                       {"base", base},
+                       {"sentences", golden.lines.size()},
+                       {"systems", json::array()}};
+        score_all(
+            result, systems, golden, sure, 3, [&](const corpus& system) { return counts_of(system, golden); },
+            [](const metrics::perplexity_counts& sum) { return metrics::perplexity(sum); },
+            [](const auto& statistics, std::vector<std::string>& row, json& data) {
+                const metrics::perplexity_counts sum = total(statistics);
+                row.push_back(fmt::format("{:.4f}", -sum.log_probability / static_cast<double>(sum.words)));
+                row.push_back(std::to_string(sum.words));
+                data["log_probability"] = sum.log_probability;
+                data["words"] = sum.words;
+            });
+        return result;
+    }
+
+private:
+    std::vector<metrics::perplexity_counts> counts_of(const corpus& system, const corpus& golden) const
+    {
+        const double nats = base == "e" ? 1 : std::log(base == "2" ? 2.0 : 10.0);
+        std::vector<metrics::perplexity_counts> result;
+        for (std::size_t i = 0; i < golden.lines.size(); ++i) {
+            metrics::perplexity_counts here{0, golden.lines[i].size() + 1};
+            const sentence& line = system.lines[i];
+            const auto refuse = [&](const std::string& what) {
+                throw heed::error(
+                    fmt::format("{}:{}: {}; a line has log-probabilities, 0 or less", system.name, i + 1, what));
+            };
+            if (line.empty()) refuse("there is not a number");
+            for (const std::string& each : line) {
+                double value = 0;
+                const auto read = std::from_chars(each.data(), each.data() + each.size(), value);
+                if (read.ptr != each.data() + each.size() || read.ec != std::errc{} || value != value)
+                    refuse(fmt::format("\"{}\" is not a number", each));
+                if (value > 1e-3) refuse(fmt::format("{} is above 0", each));  // sums of floats round to a little more
+                here.log_probability += nats * std::min(value, 0.0);
+            }
+            result.push_back(here);
+        }
+        return result;
+    }
+};
+
+struct compare_command : command {
+    std::string baseline, system, reference;
+    std::vector<std::string> names{"bleu", "ter", "tb", "chrf", "ribes"};
+    bleu_choice choice;
+    resampling sure;
+
+    void declare(CLI::App& app) override
+    {
+        app.description(
+            "Is the second system really better? Scores on the same resamples (paired bootstrap, Koehn 2004).");
+        app.add_option("BASELINE", baseline, "translations of one system")->required()->type_name("FILE");
+        app.add_option("SYSTEM", system, "and of the other")->required()->type_name("FILE");
+        declare_output(app, "evaluate compare --reference test.de baseline.de system.de");
+        app.add_option("--reference", reference, "reference translations")->required()->type_name("FILE");
+        app.add_option("--metric", names, "bleu, ter, tb, chrf or ribes; may be given several times; all if not given")
+            ->check(CLI::IsMember({"bleu", "ter", "tb", "chrf", "ribes"}).description(""))
+            ->type_name("NAME")
+            ->allow_extra_args(false);
+        choice.declare(app, "for bleu and tb alone; ");
+        sure.declare(app);
+    }
+
+    report run() override
+    {
+        if (sure.how.resamples == 0) throw heed::error("compare: needs --resamples of at least 1");
+        const auto wanted = [&](const char* name) {
+            return std::find(names.begin(), names.end(), name) != names.end();
+        };
+        const bool any_bleu = wanted("bleu") || wanted("tb");
+        if (!any_bleu) choice.require_none(": is for bleu and tb, and --metric asks for neither");
+        const corpus golden = read(reference);
+        const std::vector<corpus> both = read({baseline, system});
+        for (const corpus& each : both) require_as_many(each.name, each.lines.size(), golden);
+        const corpus& first = both[0];
+        const corpus& second = both[1];
+        report result;
+        result.table = {{"", first.name, second.name, "difference", sure.title(), "p"}};
+        result.note = "p: how likely such a difference is by chance (two-sided). For ter and tb, lower is better.";
+        if (any_bleu) result.note += fmt::format("\nbleu, and in tb: {}", choice.text());
+        result.note += sure.warning(golden.lines.size());
+        result.data = {{"reference", golden.name},        {"first", first.name},
+                       {"second", second.name},           {"sentences", golden.lines.size()},
+                       {"resamples", sure.how.resamples}, {"tokenize", choice.tokenize},
+                       {"smoothing", choice.smoothing},   {"metrics", json::object()}};
+        const auto add = [&](const std::string& name, int digits, const metrics::paired_score& score) {
+            result.table.push_back({name, fmt::format("{:.{}f}", score.first.score, digits),
+                                    fmt::format("{:.{}f}", score.second.score, digits),
+                                    fmt::format("{:+.{}f}", score.difference.score, digits),
+                                    range_text(score.difference.range, digits), fmt::format("{:.4f}", score.p_value)});
+            result.data["metrics"][name] = {
+                {"first", json_of(score.first)},           {"second", json_of(score.second)},
+                {"difference", json_of(score.difference)}, {"p_value", score.p_value},
+                {"first_larger", score.first_larger},      {"second_larger", score.second_larger}};
+        };
+        const auto pair = [&](const auto& statistics, const auto& score) {
+            return metrics::paired_bootstrap(statistics(first), statistics(second), score, sure.visibly());
+        };
+        for (const std::string& name : names) {
+            if (result.data["metrics"].contains(name)) continue;
+            if (name == "bleu") {
+                const std::vector<std::vector<sentence>> tokens{choice.tokens(golden)};
+                add(name, 2,
+                    pair(
+                        [&](const corpus& each) {
+                            return metrics::bleu_statistics(choice.tokens(each), tokens, shown());
+                        },
+                        [&](const metrics::bleu_counts& sum) { return choice(sum).score; }));
+            } else if (name == "ter") {
+                add(name, 2,
+                    pair([&](const corpus& each) { return metrics::ter_statistics(each.lines, golden.lines, shown()); },
+                         [](const metrics::ter_counts& sum) { return metrics::ter(sum); }));
+            } else if (name == "tb") {
+                add(name, 2,
+                    pair([&](const corpus& each) { return edits_of(each, golden, choice); },
+                         [&](const edits_and_grams& sum) { return sum.tb(choice); }));
+            } else if (name == "chrf") {
+                const std::vector<std::string> references = text_of(golden);
+                add(name, 2,
+                    pair(
+                        [&](const corpus& each) {
+                            return metrics::chrf_statistics(text_of(each), references, {}, shown());
+                        },
+                        [](const metrics::chrf_counts& sum) { return metrics::chrf(sum); }));
+            } else {
+                add(name, 4,
+                    pair(
+                        [&](const corpus& each) {
+                            return metrics::ribes_statistics(each.lines, golden.lines, {}, shown());
+                        },
+                        [](const metrics::ribes_sum& sum) { return sum.score(); }));
+            }
+        }
+        return result;
+    }
+};
+
+}  // namespace evaluation

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <algorithm>
+#include <csignal>
+#include <cstddef>
+#include <cstdio>
+#include <functional>
+#include <iostream>
+#include <memory>
+#include <new>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include <heed/core/errors.hpp>
+#include <heed/text/utf8.hpp>
+#include <heed/version.hpp>
+
+/// Shared by programs with subcommands.
+namespace program {
+
+/// One rule for "..." in --help: the argument before it may be given several times in a row, as in FILE... . Only
+/// positional arguments do so; an option takes one value, and its help says if the option itself may be repeated.
+class formatter : public CLI::Formatter {
+public:
+    formatter() { column_width(33); }
+
+    std::string make_option_opts(const CLI::Option* option) const override
+    {
+        if (option->get_positional()) return several(option) ? "..." : "";
+        if (option->get_type_size() == 0) return CLI::Formatter::make_option_opts(option);
+        std::string text = " " + option->get_type_name();
+        if (!option->get_default_str().empty()) text += "=" + option->get_default_str();
+        if (option->get_required()) text += " " + get_label("REQUIRED");
+        for (const CLI::Option* needed : option->get_needs()) text += " Needs: " + needed->get_name();
+        return text;
+    }
+
+    std::string make_option_usage(const CLI::Option* option) const override
+    {
+        const std::string text = make_option_name(option, true) + (several(option) ? "..." : "");
+        return option->get_required() ? text : "[" + text + "]";
+    }
+
+private:
+    static bool several(const CLI::Option* option) { return option->get_expected_max() > 1; }
+};
+
+inline void ask_for_threads(CLI::App& app, std::size_t& threads)
+{
+    app.add_option("--threads", threads, "number of threads; 0: as many as the machine has")
+        ->check(CLI::Range(std::size_t{0}, std::size_t{256}).description(""))
+        ->type_name("N")
+        ->capture_default_str();
+}
+
+/// An option that may be repeated takes one value each time, in this command and its subcommands.
+inline void one_value_each(CLI::App& app)
+{
+    for (CLI::Option* option : app.get_options()) {
+        if (option->nonpositional() && option->get_expected_max() > 1) option->allow_extra_args(false);
+    }
+    for (CLI::App* command : app.get_subcommands({})) one_value_each(*command);
+}
+
+/// Stands for an empty value until its option has seen it: CLI11 confuses `--option ""` with `--option`, and reads the
+/// next argument as the value of `--option=`. No argument can contain a NUL.
+inline const std::string empty_value("\"\"\0", 3);
+
+/// The arguments, the last one first, as CLI::App::parse takes them.
+inline std::vector<std::string> arguments(int argc, char** argv)
+{
+    std::vector<std::string> all;
+    for (int i = 1; i < argc; ++i) {
+        const std::string_view text = argv[i];
+        const bool nothing_assigned = text.starts_with("--") && text.find('=') == text.size() - 1;
+        if (!text.empty()) all.emplace_back(text.substr(0, text.size() - (nothing_assigned ? 1 : 0)));
+        if (text.empty() || nothing_assigned) all.push_back(empty_value);
+    }
+    std::reverse(all.begin(), all.end());
+    return all;
+}
+
+/// No path may be empty: options and arguments of type FILE refuse it, in this command and its subcommands.
+inline void refuse_empty_paths(CLI::App& app)
+{
+    for (CLI::Option* option : app.get_options()) {
+        if (option->get_type_size() == 0) continue;  // a flag
+        const bool is_path = option->get_type_name().find("FILE") != std::string::npos;
+        option->transform(CLI::Validator(
+            [is_path](std::string& text) -> std::string {
+                if (text != empty_value) return "";
+                text.clear();
+                return is_path ? "the path is empty; give the name of a file" : "";
+            },
+            ""));
+    }
+    for (CLI::App* command : app.get_subcommands({})) refuse_empty_paths(*command);
+}
+
+/// The innermost command that was given.
+inline const CLI::App& innermost(const CLI::App& app)
+{
+    return app.get_subcommands().empty() ? app : innermost(*app.get_subcommands().front());
+}
+
+/// The error message for a command line without a subcommand.
+inline std::string missing_subcommand(const CLI::App& app)
+{
+    std::string names;
+    for (const CLI::App* each : app.get_subcommands([](const CLI::App*) { return true; }))
+        names += (names.empty() ? "" : ", ") + each->get_name();
+    const std::vector<std::string> given = app.remaining();
+    if (given.empty()) return "a subcommand is missing; there are " + names;
+    const std::string first = heed::text::printable(given.front().c_str());  // empty_value reads ""
+    if (first.starts_with('-')) return first + " is not known here; options follow their subcommand: " + names;
+    return first + " is not a subcommand; there are " + names;
+}
+
+/// Reads the command line, runs `work`, and returns the exit status; every failure becomes a message. `needs_less`:
+/// advice if memory runs out.
+inline int run(CLI::App& app, const std::string& name, int argc, char** argv, const std::function<int()>& work,
+               const std::string& needs_less = "")
+{
+    one_value_each(app);
+    refuse_empty_paths(app);
+    app.name(argv[0]);
+    std::ios::sync_with_stdio(false);
+    std::signal(SIGXFSZ, SIG_IGN);  // a file size limit is an error like a full disk, not the end of the program
+    const auto say = [&](const std::string& text) { std::fputs((name + ": " + text + '\n').c_str(), stderr); };
+    try {
+        int status = 0;
+        try {
+            app.parse(arguments(argc, argv));
+            status = work();
+        } catch (const CLI::RequiredError& reason) {
+            const CLI::App& at = innermost(app);
+            if (at.get_require_subcommand_min() == 0) {
+                status = app.exit(reason);
+            } else {
+                say(missing_subcommand(at) + "\nRun with --help for more information.");
+                status = reason.get_exit_code();
+            }
+        } catch (const CLI::ParseError& reason) {
+            status = app.exit(reason);  // --help and --version, too
+        }
+        if (!std::cout.flush()) throw heed::error("standard output: cannot be written");
+        return status;
+    } catch (const std::bad_alloc&) {
+        say("out of memory" + needs_less);
+    } catch (const std::exception& problem) {
+        say(heed::text::printable(problem.what()));
+    }
+    return 1;
+}
+
+}  // namespace program

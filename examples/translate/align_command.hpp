@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <heed/io/atomic_file.hpp>
+#include <heed/seq2seq/forced.hpp>
+#include <heed/text/corpus.hpp>
+
+#include "command_line.hpp"
+#include "interrupt.hpp"
+#include "progress.hpp"
+#include "search.hpp"
+#include "word_weights.hpp"
+
+namespace translation {
+
+namespace fs = std::filesystem;
+
+/// The weights of models led through given translations: for each pair, between words, including the end words' row and
+/// column. After an interrupt it returns soon and some are missing.
+inline std::vector<weight_rows> force_all(const std::vector<translator_file>& files,
+                                          const heed::text::parallel_corpus& pairs, std::size_t batch_size,
+                                          progress* seen = nullptr)
+{
+    const translator_file& file = files.front();
+    const models with(files);
+    const auto sources = file.source.encode(pairs.source), targets = file.target.encode(pairs.target);
+    std::vector<weight_rows> all(pairs.size());
+    for (const auto& which : batches_by_length(targets, batch_size)) {
+        if (interrupted != 0) break;
+        const auto some = heed::seq2seq::make_source(chosen(sources, which));
+        const auto at_work = with.decode(some);
+        const auto forced = heed::seq2seq::force(*at_work, some.real, chosen(targets, which));
+        for (std::size_t k = 0; k < which.size(); ++k) {
+            const std::size_t i = which[k];
+            word_tokens words = file.target.tokens_of_words(pairs.target[i]);
+            all[i] = between_words(file.source, pairs.source[i], forced[k].weights, std::move(words), false);
+        }
+        if (seen != nullptr) seen->add(which.size());
+    }
+    return all;
+}
+
+/// `translate align`
+struct align_command {
+    std::vector<fs::path> paths;
+    fs::path source, target, output, weights;
+    std::size_t batch = 64;
+    bool link_all = false;
+
+    void declare(CLI::App& app)
+    {
+        app.description("Word alignments of given translations, from the model's attention during forced decoding.");
+        app.footer(
+            "One line per pair in Pharaoh's notation: i-j, source word i and target word j from 0. Each target\n"
+            "word is linked to the source word with the greatest weight; to none if that is the end of the\n"
+            "sentence. A pair with an empty line has no links.\n"
+            "Links are between words even for a model of --bpe: a source word's pieces are added, a target word's\n"
+            "averaged. `evaluate align` scores and symmetrizes them.\n\n"
+            "Example:\n"
+            "  translate align --model en-de.safetensors --source test.en --target test.de --out test.links");
+        app.add_option("--model", paths, "a model of `translate train`; several make an ensemble")
+            ->required()
+            ->take_all()
+            ->type_name("FILE");
+        app.add_option("--source", source, "sentences")->required()->type_name("FILE");
+        app.add_option("--target", target, "their translations, line by line")->required()->type_name("FILE");
+        app.add_option("--out", output, "output file; standard output if not given")->type_name("FILE");
+        app.add_flag("--link-all", link_all, "link every target word, ignoring the end of the sentence");
+        app.add_option("--weights", weights,
+                       "also write the weights: a line for each target word with a number\n"
+                       "for each source word and the end; a blank line after each pair")
+            ->type_name("FILE");
+        app.add_option("--batch", batch, "pairs at once")->check(positive)->type_name("N")->capture_default_str();
+    }
+
+    int run()
+    {
+        std::vector<fs::path> inputs = paths;
+        inputs.insert(inputs.end(), {source, target});
+        for (const fs::path& out : {output, weights}) {
+            if (!out.empty()) check_output(out, inputs);
+        }
+        if (same_file(output, weights))
+            throw heed::error(output.string() + ": --out and --weights are one file; give one another name");
+        const std::vector<translator_file> files = load_models(paths);
+        if (!looks(files))
+            throw heed::error(paths.front().string() + ": trained with --attention none, so it links no words");
+        const auto pairs = read_lines(source, target);
+        stop_politely();
+        progress line(pairs.size());
+        const std::vector<weight_rows> all = force_all(files, pairs, batch, &line);
+        line.clear();
+        if (interrupted != 0) return 128 + interrupted;
+        std::string links, numbers;
+        for (const weight_rows& rows : all) {
+            links +=
+                heed::seq2seq::pharaoh(heed::seq2seq::links_of(rows, {.end_word_means_unaligned = !link_all})) + '\n';
+            if (weights.empty()) continue;
+            for (std::size_t j = 0; j + 1 < rows.size(); ++j) {
+                for (std::size_t i = 0; i < rows[j].size(); ++i)
+                    numbers += fmt::format("{}{:.6g}", i == 0 ? "" : " ", rows[j][i]);
+                numbers += '\n';
+            }
+            numbers += '\n';
+        }
+        if (!weights.empty()) heed::io::write_file(weights, numbers);
+        if (!output.empty()) {
+            heed::io::write_file(output, links);
+        } else {
+            std::cout << links;
+            flush_output();
+        }
+        return 0;
+    }
+};
+
+}  // namespace translation

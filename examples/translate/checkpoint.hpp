@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include <heed/core/parallel.hpp>
+#include <heed/core/random.hpp>
+
+#include "candidates.hpp"
+#include "model_file.hpp"
+#include "progress.hpp"
+#include "quality.hpp"
+
+/// A training run on disk: it can be stopped at any moment and resumed as if nothing had happened.
+namespace translation {
+
+/// The position of a run. Together with the weights and the optimiser's state it determines the rest of the run.
+struct standing {
+    std::size_t epoch = 0, batch = 0;  // the next batch to do
+    std::size_t streams = 0;           // random streams used by dropout
+    double rate = 0;                   // learning rate
+    double nats = 0, words = 0;        // of the epoch so far
+    double best = 0;                   // validation BLEU of the best model
+    // and its validation loss, nats per token. Infinite if unknown, so that the next one that is as good is better.
+    double best_loss = std::numeric_limits<double>::max();
+    std::size_t best_epoch = 0, worse = 0;  // its epoch, from 1, and the epochs since then
+    double seconds = 0;                     // of training and validation so far
+    std::size_t finished = 0;               // 1 when there was nothing more to do
+
+    static void each(auto& self, auto&& member)
+    {
+        member("epoch", self.epoch);
+        member("batch", self.batch);
+        member("streams", self.streams);
+        member("rate", self.rate);
+        member("nats", self.nats);
+        member("words", self.words);
+        member("best", self.best);
+        member("best-epoch", self.best_epoch);
+        member("worse", self.worse);
+        member("seconds", self.seconds);
+        member("finished", self.finished);
+        member("best-loss", self.best_loss);
+    }
+};
+
+inline constexpr std::string_view checkpoint_ending = ".checkpoint";
+inline std::string checkpoint_path(const std::filesystem::path& model)
+{
+    return model.string() + std::string(checkpoint_ending);
+}
+
+/// A hash of the text: a run cannot be resumed on another text.
+inline std::string fingerprint(const examples& training, const examples& validation)
+{
+    std::uint64_t hash = 1;
+    for (const auto* side : {&training.source, &training.target, &validation.source, &validation.target}) {
+        for (const id_sentence& words : *side) {
+            for (const std::uint32_t word : words) hash = heed::mix(hash ^ word);
+            hash = heed::mix(hash + 1);
+        }
+    }
+    return std::to_string(hash);
+}
+
+inline void save_checkpoint(const std::filesystem::path& path, const translator_file& model, const standing& at,
+                            const std::string& text, const candidate_words* only, heed::io::existing there)
+{
+    heed::io::archive archive = to_archive(model);
+    model.system->put_optimiser(archive);
+    if (only != nullptr) only->put(archive);
+    archive.metadata["training.text"] = text;
+    archive.metadata["training.threads"] = std::to_string(heed::threads());
+    standing::each(at, [&](const char* name, const auto& value) {
+        archive.metadata["training." + std::string(name)] = text_of(value);
+    });
+    heed::io::save(path, archive, there);
+}
+
+/// Calls difference(option, one, other) for each differing option that --resume requires to be the same.
+void compare(const options& one, const options& other, auto&& difference)
+{
+    metadata left, right;
+    one.write(left);
+    other.write(right);
+    for (const auto& [name, value] : left) {
+        const std::string option = name.substr(name.find('.') + 1);
+        if (option != "epochs" && option != "patience" && right[name] != value) difference(option, value, right[name]);
+    }
+}
+
+/// Refuses a model that does not belong to this checkpoint's run.
+inline void require_same_run(const std::filesystem::path& path, const std::filesystem::path& checkpoint,
+                             const translator_file& resumed)
+{
+    const translator_file best = load_model(path);
+    const auto refuse = [&](const std::string& what) {
+        throw heed::error(fmt::format("{}: {}; they are not from the same run: put the right one back, or start anew "
+                                      "without both",
+                                      path.string(), what));
+    };
+    compare(best.how, resumed.how, [&](const auto& option, const auto& in_model, const auto& in_checkpoint) {
+        refuse(fmt::format("trained with --{} {}, but {} with --{} {}", option, in_model, checkpoint.string(), option,
+                           in_checkpoint));
+    });
+    if (best.source != resumed.source || best.target != resumed.target)
+        refuse("its vocabularies or byte-pair codes are not those of " + checkpoint.string());
+}
+
+/// Resumes from a checkpoint: fills the model and the candidates, if there are any, and returns the run's position.
+inline standing load_checkpoint(const heed::io::archive& archive, translator_file& model, const std::string& text,
+                                candidate_words* only = nullptr)
+{
+    standing at;
+    metadata all = archive.metadata;
+    all.emplace("training.best-loss", text_of(at.best_loss));  // the first checkpoints have none
+    standing::each(at, [&](const char* name, auto& value) { read_entry(all, "training." + std::string(name), value); });
+    compare(model.how, options::read(archive.metadata), [](const auto& option, const auto& wanted, const auto& before) {
+        throw heed::error("this run was started with --" + option + " " + before + ", not " + wanted +
+                          "; give the same options to resume it");
+    });
+    translator_file stored = from_archive(archive);
+    if (stored.source.codes() != model.source.codes() || stored.target.codes() != model.target.codes())
+        throw heed::error("this run was started with other byte-pair codes; give the same to resume it");
+    if (entry(archive.metadata, "training.text") != text || stored.source != model.source ||
+        stored.target != model.target) {
+        throw heed::error("this run was started on another text; give the same files to resume it");
+    }
+    if (only != nullptr) only->take(archive, model.source.vocabulary.size(), model.target.vocabulary.size());
+    if (const std::string& threads = entry(archive.metadata, "training.threads");
+        threads != std::to_string(heed::threads())) {
+        say(fmt::format("note: started with --threads {}, resumed with {}: the result will differ in its last digits",
+                        threads, heed::threads()));
+    }
+    stored.system->take_optimiser(archive);
+    require_finite(*stored.system);
+    model.system = std::move(stored.system);
+    return at;
+}
+
+}  // namespace translation

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstddef>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <heed/core/errors.hpp>
+#include <heed/io/atomic_file.hpp>
+#include <heed/text/corpus.hpp>
+#include <heed/text/utf8.hpp>
+
+/// Shared by the commands: ranges of options, input and output files.
+namespace translation {
+
+/// For numeric options: --help does not state their range.
+inline const CLI::Validator positive = CLI::Range(std::size_t{1}, std::size_t{1} << 20).description("");
+inline const CLI::Validator any_number = CLI::Range(std::size_t{0}, std::size_t{1} << 62).description("");
+inline const CLI::Validator share = CLI::Range(0.0, 0.95).description("");
+// A function, since CLI::PositiveNumber might be initialised later than a variable here.
+inline std::string above_zero(const std::string& text)
+{
+    char* end = nullptr;
+    const double value = std::strtod(text.c_str(), &end);
+    return !text.empty() && *end == '\0' && value > 0 ? "" : text + " is not a number above 0";
+}
+/// CLI11's ranges accept "nan": it is neither too small nor too large.
+inline std::string number(const std::string& text)
+{
+    return text.find_first_of("nN") == text.npos ? "" : "is not a number";
+}
+
+/// "1 name", "2 names".
+inline std::string counted(std::size_t count, const std::string& what)
+{
+    return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
+/// Whether two outputs are the same file, whether or not it exists yet.
+inline bool same_file(const std::filesystem::path& one, const std::filesystem::path& other)
+{
+    const auto place = [](const std::filesystem::path& path) {
+        return std::filesystem::weakly_canonical(std::filesystem::absolute(heed::io::end_of_links(path)));
+    };
+    return !one.empty() && !other.empty() && place(one) == place(other);
+}
+
+/// Refuses to overwrite an input, and reports at once, not after an hour's work, if an output cannot be written.
+inline void check_output(const std::filesystem::path& output, const std::vector<std::filesystem::path>& inputs)
+{
+    for (const std::filesystem::path& input : inputs) {
+        std::error_code not_there;
+        if (std::filesystem::equivalent(output, input, not_there))
+            throw heed::error(output.string() + ": would overwrite an input; give it another name");
+    }
+    heed::io::atomic_file{output};
+}
+
+/// The lines of a text; some may be empty.
+inline std::vector<heed::text::sentence> read_lines(const std::filesystem::path& path)
+{
+    auto lines = heed::text::read_corpus(path, heed::text::empty_lines::keep);
+    if (lines.empty()) throw heed::error(path.string() + ": is empty; it must have one sentence per line");
+    return lines;
+}
+
+/// The lines of two corresponding texts, such as the output and input of `translate run`.
+inline heed::text::parallel_corpus read_lines(const std::filesystem::path& source, const std::filesystem::path& target)
+{
+    auto both = heed::text::read_parallel(source, target, heed::text::empty_lines::keep);
+    if (both.size() == 0) throw heed::error(source.string() + ": is empty; it must have one sentence per line");
+    return both;
+}
+
+inline void flush_output()
+{
+    if (!std::cout.flush()) throw heed::error("standard output: cannot be written");
+}
+
+/// A file, or standard input if none is named.
+class input_text {
+public:
+    explicit input_text(const std::filesystem::path& path)
+        : name_(path.empty() ? "standard input" : path.string()), standard_(path.empty())
+    {
+        if (!standard_) file_ = heed::text::open_text(path);
+    }
+
+    std::istream& stream() { return standard_ ? std::cin : file_; }
+    const std::string& name() const { return name_; }
+
+private:
+    std::string name_;
+    bool standard_;
+    std::ifstream file_;
+};
+
+}  // namespace translation

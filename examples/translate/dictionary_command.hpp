@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <heed/io/atomic_file.hpp>
+#include <heed/text/corpus.hpp>
+#include <heed/text/lexicon.hpp>
+#include <heed/text/vocabulary.hpp>
+
+#include "command_line.hpp"
+#include "model_file.hpp"
+#include "progress.hpp"
+
+namespace translation {
+
+namespace fs = std::filesystem;
+
+/// `translate dictionary`
+struct dictionary_command {
+    fs::path source, target, model, output;
+    std::size_t rounds = 5, most = 10;
+
+    void declare(CLI::App& app)
+    {
+        app.description("Learn each word's translations from parallel text: IBM Model 1 (Brown et al. 1993).");
+        app.footer("Writes \"source target probability\" lines, a word's best translations first. They are for\n"
+                   "`translate run --replace-unknown` and `--candidates`. The latter needs a dictionary of what the\n"
+                   "model reads and writes: give --model if that was trained with --bpe.\n\n"
+                   "Example:\n"
+                   "  translate dictionary --source train.en --target train.de --out en-de.dictionary");
+        app.add_option("--source", source, "sentences")->required()->type_name("FILE");
+        app.add_option("--target", target, "their translations, line by line")->required()->type_name("FILE");
+        app.add_option("--out", output, "the dictionary to write")->required()->type_name("FILE");
+        app.add_option("--model", model, "a dictionary of this model's pieces of words")->type_name("FILE");
+        app.add_option("--rounds", rounds, "of expectation and maximisation")
+            ->check(positive)
+            ->type_name("N")
+            ->capture_default_str();
+        app.add_option("--most", most, "maximum number of translations per word")
+            ->check(positive)
+            ->type_name("N")
+            ->capture_default_str();
+    }
+
+    int run()
+    {
+        using heed::text::vocabulary;
+        check_output(output, {source, target, model});
+        std::optional<translator_file> file;
+        if (!model.empty()) file.emplace(load_model(model));
+        auto pairs = heed::text::read_parallel(source, target);
+        if (file) {
+            for (sentence& each : pairs.source) each = file->source.tokens(each);
+            for (sentence& each : pairs.target) each = file->target.tokens(each);
+        }
+        const vocabulary from = vocabulary::build(pairs.source), to = vocabulary::build(pairs.target);
+        std::vector<id_sentence> sources, targets;
+        for (const sentence& each : pairs.source) sources.push_back(from.encode(each));
+        for (const sentence& each : pairs.target) targets.push_back(to.encode(each));
+        const auto learned = heed::text::lexicon::learn(sources, targets, {.rounds = rounds});
+        std::string text;
+        std::size_t count = 0;
+        const auto marks = static_cast<heed::text::word_id>(vocabulary::special_words.size());
+        for (heed::text::word_id word = marks; word < from.size(); ++word) {
+            std::size_t written = 0;
+            for (const auto& [meaning, probability] : learned.of(word)) {
+                if (meaning < marks) continue;
+                if (written++ == most) break;
+                text += fmt::format("{} {} {:.6g}\n", from.word(word), to.word(meaning), probability);
+                ++count;
+            }
+        }
+        heed::io::write_file(output, text);
+        say(fmt::format("{} translations of {} words: {}", count, from.size() - marks, output.string()));
+        return 0;
+    }
+};
+
+}  // namespace translation

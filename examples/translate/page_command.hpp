@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <heed/io/atomic_file.hpp>
+#include <heed/metrics/alignment_error.hpp>
+#include <heed/seq2seq/forced.hpp>
+#include <heed/text/corpus.hpp>
+#include <heed/view/page.hpp>
+
+#include "command_line.hpp"
+#include "interrupt.hpp"
+#include "progress.hpp"
+#include "search.hpp"
+#include "word_weights.hpp"
+
+namespace translation {
+
+namespace fs = std::filesystem;
+
+/// A name for each file: its stem, or the whole path if stems are the same.
+inline std::vector<std::string> names_of(const std::vector<fs::path>& files)
+{
+    std::vector<std::string> names;
+    for (const fs::path& file : files) {
+        const auto same = [&](const fs::path& other) { return other.stem() == file.stem(); };
+        names.push_back(std::count_if(files.begin(), files.end(), same) > 1 ? file.string() : file.stem().string());
+    }
+    return names;
+}
+
+/// `translate page`
+struct page_command {
+    std::vector<fs::path> paths;
+    std::vector<std::string> names;
+    fs::path source, reference, gold, output;
+    std::string title;
+    std::size_t sentences = 50, dimensions = 50, batch = 64;
+    bool forced = false;
+    search_options search;
+
+    void declare(CLI::App& app)
+    {
+        app.description("Compare models on one HTML page: their translations and attention.");
+        app.footer(
+            "The page is one file that needs no network. Words can be pointed at; links of --gold appear beside\n"
+            "the models'. With --forced every model is led through the reference, so that they can be compared\n"
+            "word by word. log p is that of the translation, including its end. An empty line stays in its\n"
+            "place and has no translation.\n\n"
+            "Example:\n"
+            "  translate page --model en-de.safetensors --source test.en --reference test.de --out page.html");
+        app.add_option("--model", paths, "models of `translate train`; each is a system of the page")
+            ->required()
+            ->take_all()
+            ->type_name("FILE");
+        app.add_option("--name", names,
+                       "names of the models, one for each, in order; otherwise as\n"
+                       "their files")
+            ->take_all()
+            ->type_name("NAME");
+        app.add_option("--source", source, "sentences to translate")->required()->type_name("FILE");
+        CLI::Option* const known =
+            app.add_option("--reference", reference, "their translations, line by line")->type_name("FILE");
+        app.add_option("--gold", gold, "known links of source and reference: i-j sure, ipj possible")
+            ->needs(known)
+            ->type_name("FILE");
+        app.add_flag("--forced", forced, "show forced decoding of the reference, not translations")->needs(known);
+        app.add_option("--out", output, "the page to write (HTML)")->required()->type_name("FILE");
+        app.add_option("--title", title, "title of the page; otherwise the name of the source")->type_name("TEXT");
+        app.add_option("--sentences", sentences, "show so many, the first")
+            ->check(positive)
+            ->type_name("N")
+            ->capture_default_str();
+        app.add_option("--dimensions", dimensions, "number of dimensions shown one by one, for per-dimension weights")
+            ->check(any_number)
+            ->type_name("N")
+            ->capture_default_str();
+        app.add_option("--batch", batch, "sentences translated at once")
+            ->check(positive)
+            ->type_name("N")
+            ->capture_default_str();
+        search.declare(app);
+    }
+
+    int run()
+    {
+        std::vector<fs::path> inputs = paths;
+        inputs.insert(inputs.end(), {source, reference, gold});
+        check_output(output, inputs);
+        if (!names.empty() && names.size() != paths.size())
+            throw heed::error(fmt::format("{} for {}; give one for each --model, or none",
+                                          counted(names.size(), "name"), counted(paths.size(), "model")));
+        heed::view::page page{.title = title.empty() ? source.filename().string() : title,
+                              .note = forced ? "Forced decoding of the reference" : "",
+                              .systems = names.empty() ? names_of(paths) : names,
+                              .sentences = {},
+                              .most_dimensions = dimensions};
+        const heed::text::parallel_corpus pairs = read(page);
+        stop_politely();
+        progress line(pairs.source.size() * paths.size());
+        for (const fs::path& path : paths) {  // one at a time: only the sentences are kept
+            const translator_file file = load_model(path);
+            if (!forced) search.check(looks(file));
+            if (forced)
+                lead(file, pairs, page, line);
+            else
+                translate(file, pairs, page, line);
+            if (interrupted != 0) return 128 + interrupted;
+        }
+        line.clear();
+        heed::io::write_file(output, heed::view::html(page));
+        return 0;
+    }
+
+private:
+    heed::text::parallel_corpus read(heed::view::page& page) const
+    {
+        auto pairs =
+            reference.empty() ? heed::text::parallel_corpus{read_lines(source), {}} : read_lines(source, reference);
+        std::vector<sentence> links;
+        if (!gold.empty()) {
+            links = heed::text::read_corpus(gold, heed::text::empty_lines::keep);
+            if (links.size() != pairs.source.size())
+                throw heed::error(fmt::format("{} has {} lines, {} has {}; give the links of each pair, an empty line "
+                                              "for none",
+                                              gold.string(), links.size(), source.string(), pairs.source.size()));
+        }
+        pairs.source.resize(std::min(pairs.source.size(), sentences));
+        for (std::size_t i = 0; i < pairs.source.size(); ++i) {
+            heed::view::sentence& pair = page.sentences.emplace_back();
+            pair.source = pairs.source[i];
+            if (!reference.empty()) pair.reference = pairs.target[i];
+            if (!gold.empty()) {
+                const std::string where = gold.string() + ":" + std::to_string(i + 1);
+                pair.gold = heed::metrics::parse_gold(heed::text::join(links[i]), where);
+                for (const auto* kind : {&pair.gold.sure, &pair.gold.possible}) {
+                    for (const auto& [from, to] : *kind) {
+                        if (std::cmp_less(from, pair.source.size()) && std::cmp_less(to, pair.reference.size()))
+                            continue;
+                        throw heed::error(
+                            fmt::format("{}: a link of words {} and {}, but the sentences have {} and {}; "
+                                        "words count from 0",
+                                        where, from, to, pair.source.size(), pair.reference.size()));
+                    }
+                }
+            }
+            pair.source.emplace_back(end_of_sentence);
+        }
+        if (!reference.empty()) pairs.target.resize(pairs.source.size());
+        return pairs;
+    }
+
+    void translate(const translator_file& file, const heed::text::parallel_corpus& pairs, heed::view::page& page,
+                   progress& line) const
+    {
+        const auto all =
+            search_all(*file.system, file.source.encode(pairs.source), batch, search, true, nullptr, &line);
+        for (std::size_t i = 0; i < all.size(); ++i) {
+            if (all[i].empty()) return;  // interrupted
+            if (pairs.source[i].empty()) {
+                page.sentences[i].translations.emplace_back();
+                continue;
+            }
+            const auto& found = all[i].front();
+            add(file, pairs.source[i], found.words, file.target.read(found.words), found.weights, found.log_probability,
+                page.sentences[i]);
+        }
+    }
+
+    void lead(const translator_file& file, const heed::text::parallel_corpus& pairs, heed::view::page& page,
+              progress& line) const
+    {
+        const auto sources = file.source.encode(pairs.source), targets = file.target.encode(pairs.target);
+        for (std::size_t i = 0; i < sources.size() && interrupted == 0; ++i) {
+            const std::vector<const id_sentence*> one{&targets[i]};
+            const auto some = heed::seq2seq::make_source(std::vector<const id_sentence*>{&sources[i]});
+            const auto at_work = file.system->decode(some);
+            const auto led = heed::seq2seq::force(*at_work, some.real, one);
+            reading read{pairs.target[i], file.target.tokens_of_words(pairs.target[i]), {}};
+            read.tokens.pop_back();  // the end of the sentence
+            add(file, pairs.source[i], targets[i], read, led.front().weights, led.front().log_probability(),
+                page.sentences[i]);
+            line.add(1);
+        }
+    }
+
+    static void add(const translator_file& file, const sentence& source, const id_sentence& written,
+                    const reading& read, const weight_rows& weights, double log_probability, heed::view::sentence& to)
+    {
+        to.translations.push_back(for_page(file, true, source, written, read, weights));
+        to.translations.back().note = fmt::format("log p {:.2f}", log_probability);
+    }
+};
+
+}  // namespace translation

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cmath>
+#include <cstdio>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "../support/progress.hpp"
+
+namespace translation {
+
+using program::clock;
+using program::duration_text;
+using program::live_line;
+using program::progress;
+using program::seconds_since;
+
+/// With this many decimals; 6.205e+31 if that would be a long row of digits.
+inline std::string number_text(double value, int decimals)
+{
+    return std::abs(value) < 1e7 ? fmt::format("{:.{}f}", value, decimals) : fmt::format("{:.{}e}", value, decimals);
+}
+
+/// Prints a line on standard error. If it cannot be written, the program continues.
+inline void say(const std::string& text) { std::fputs((text + '\n').c_str(), stderr); }
+
+}  // namespace translation

@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// expect: HEED_BLAS_CBLAS takes <cblas\.h>, which clashes with xtensor-blas, included before it
+#define HEED_BLAS_CBLAS
+#include <xtensor-blas/xblas.hpp>
+
+#include <heed/core/blas.hpp>

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <composition/policies.hpp>
+
+namespace composition {
+
+namespace {
+
+/// e_j = -|W s - U h_j|², the score of examples/own_policy.cpp, with U h_j computed once per batch.
+template <class Matrix>
+struct nearness {
+    Matrix W, U;  // [Q,A], [D,A]
+    static constexpr heed::weight_kind weights = heed::weight_kind::per_position;
+
+    auto prepare(const heed::tensor auto& annotations) const { return heed::ops::linear(annotations, U); }
+    auto project(const heed::tensor auto& query) const { return heed::ops::linear(query, W); }
+    auto match(const heed::tensor auto& projected, const heed::tensor auto& keys) const  // [B,A], [B,T,A] -> [B,T]
+    {
+        using namespace heed;
+        return ops::scale(ops::sum_last(ops::square(ops::subtract_each(keys, projected))), -1);
+    }
+    auto operator()(const heed::tensor auto& query, const heed::tensor auto& keys) const
+    {
+        return match(project(query), keys);
+    }
+
+    static auto parameters(auto& self, auto&& visit)
+    {
+        return composition::nearness{visit("W", self.W), visit("U", self.U)};
+    }
+};
+template <class Matrix>
+nearness(Matrix, Matrix) -> nearness<Matrix>;
+
+}  // namespace
+
+void add_own_score(table& to)
+{
+    const nearness score{random({D, A}, 91), random({D, A}, 92)};
+    each_normalizer([&]<class Normalize>(const char* normalizer, const Normalize& normalize) {
+        using combine = heed::combine::weighted_sum;
+        to.push_back(
+            {"nearness", normalizer, "weighted_sum", heed::weight_kind::per_position, heed::composition_fault::none,
+             std::make_unique<of<false, nearness<heed::array<double, 2>>, Normalize, combine>>(score, normalize,
+                                                                                               combine{})});
+    });
+}
+
+}  // namespace composition

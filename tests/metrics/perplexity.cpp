@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <heed/metrics/perplexity.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+using heed::metrics::perplexity;
+using heed::metrics::perplexity_counter;
+using heed::metrics::perplexity_counts;
+
+TEST_CASE("as uncertain as a die with that many faces")
+{
+    CHECK(perplexity(std::vector<double>(5, std::log(1.0 / 6))) == doctest::Approx(6));
+    CHECK(perplexity(std::vector<double>{0, 0}) == 1.0);
+    // The geometric mean of 2 and 8.
+    CHECK(perplexity(std::vector<double>{std::log(0.5), std::log(0.125)}) == doctest::Approx(4));
+    CHECK(std::isinf(perplexity(std::vector<double>{-1, -std::numeric_limits<double>::infinity()})));
+    perplexity_counter counter;
+    counter.add(-1);
+    counter.add(-2);
+    CHECK(counter.words() == 2);
+    CHECK(counter.nats_per_word() == doctest::Approx(1.5));
+}
+
+TEST_CASE("values that are not log-probabilities are refused")
+{
+    CHECK_THROWS_WITH_AS(perplexity(std::vector<double>{}), "perplexity: of no word at all; at least one is needed",
+                         heed::error);
+    CHECK_THROWS_WITH_AS(
+        perplexity(std::vector<double>{-1, 0.5}),
+        "perplexity: word 2 has the log-probability 0.500000; it must be 0 or less (natural logarithm)", heed::error);
+    CHECK_THROWS_AS(perplexity(std::vector<double>{std::nan("")}), heed::error);
+    CHECK_THROWS_AS(perplexity_counter{}.perplexity(), heed::error);
+    CHECK_THROWS_WITH_AS(perplexity(perplexity_counts{}), "perplexity: of no word at all; at least one is needed",
+                         heed::error);
+    CHECK_THROWS_WITH_AS(
+        perplexity(perplexity_counts{0.5, 3}),
+        "perplexity: 3 words have the log-probability 0.500000; it must be 0 or less (natural logarithm)", heed::error);
+    CHECK_THROWS_AS(perplexity(perplexity_counts{std::nan(""), 3}), heed::error);
+}
+
+TEST_CASE("sentences add up to the same as their words")
+{
+    perplexity_counts sum{std::log(0.5), 1};
+    sum += {std::log(0.125) + std::log(0.25), 2};
+    CHECK(sum.words == 3);
+    CHECK(perplexity(sum) == doctest::Approx(perplexity(std::vector{std::log(0.5), std::log(0.125), std::log(0.25)})));
+    sum += {-std::numeric_limits<double>::infinity(), 2};
+    CHECK(std::isinf(perplexity(sum)));
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <heed/core/random.hpp>
+#include <heed/metrics/ribes.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+using namespace heed::metrics;
+using heed::text::sentence;
+using heed::text::split;
+
+namespace {
+
+using places = std::vector<std::optional<std::size_t>>;
+
+ribes_score judge(const std::string& hypothesis, const std::string& reference)
+{
+    const sentence one = split(hypothesis), other = split(reference);
+    return ribes(std::span<const std::string>(one), std::span<const std::string>(other));
+}
+
+std::size_t occurrences(const sentence& part, const sentence& text)
+{
+    std::size_t count = 0;
+    for (std::size_t i = 0; i + part.size() <= text.size(); ++i)
+        count += std::equal(part.begin(), part.end(), text.begin() + static_cast<std::ptrdiff_t>(i)) ? 1u : 0u;
+    return count;
+}
+
+// The definition, word by word.
+places by_definition(const sentence& hypothesis, const sentence& reference)
+{
+    const auto cut = [](const sentence& from, std::size_t begin, std::size_t length) {
+        return sentence(from.begin() + static_cast<std::ptrdiff_t>(begin),
+                        from.begin() + static_cast<std::ptrdiff_t>(begin + length));
+    };
+    const auto place_of = [&](const sentence& part) {
+        std::size_t i = 0;
+        while (cut(reference, i, part.size()) != part) ++i;
+        return i;
+    };
+    places result(hypothesis.size());
+    for (std::size_t i = 0; i < hypothesis.size(); ++i) {
+        for (std::size_t length = 1; length <= hypothesis.size() && !result[i]; ++length) {
+            if (length <= i + 1) {
+                const sentence before = cut(hypothesis, i + 1 - length, length);
+                if (occurrences(before, hypothesis) == 1 && occurrences(before, reference) == 1)
+                    result[i] = place_of(before) + length - 1;
+            }
+            if (!result[i] && i + length <= hypothesis.size()) {
+                const sentence after = cut(hypothesis, i, length);
+                if (occurrences(after, hypothesis) == 1 && occurrences(after, reference) == 1)
+                    result[i] = place_of(after);
+            }
+        }
+    }
+    return result;
+}
+
+}  // namespace
+
+TEST_CASE("the example of Isozaki et al. 2010: cause and effect change places")
+{
+    // Kendall's τ of the word order that the paper gives, as published: -0.236.
+    const double published = static_cast<double>(detail::ascending_pairs({7, 8, 9, 10, 6, 0, 1, 2, 3, 4, 5})) / 55;
+    CHECK(2 * published - 1 == doctest::Approx(-0.236).epsilon(0.002));
+    // The authors' program looks at preceding words first, so that "because he" makes the second "he" the eighth word
+    // as well.
+    const sentence reference = split("he was interested in world history because he read the book");
+    const sentence hypothesis = split("he read the book because he was interested in world history");
+    CHECK(rank_alignment(hypothesis, reference) == places{7, 8, 9, 10, 6, 7, 1, 2, 3, 4, 5});
+    const ribes_score score = ribes(std::span<const std::string>(hypothesis), std::span<const std::string>(reference));
+    CHECK(score.order == doctest::Approx(17.0 / 55));
+    CHECK(score.precision == 1.0);
+    CHECK(score.brevity_penalty == 1.0);
+    CHECK(score.score == doctest::Approx(17.0 / 55));
+}
+
+TEST_CASE("by hand: precision and brevity")
+{
+    // "a c b x" for "a b c d e": positions 0 2 1, so 2 of 3 pairs ascend; 3 of 4 words; BP = exp(1 - 5/4).
+    const ribes_score score = judge("a c b x", "a b c d e");
+    CHECK(score.order == doctest::Approx(2.0 / 3));
+    CHECK(score.precision == doctest::Approx(0.75));
+    CHECK(score.brevity_penalty == doctest::Approx(std::exp(-0.25)));
+    CHECK(score.score == doctest::Approx(2.0 / 3 * std::pow(0.75, 0.25) * std::exp(-0.025)));
+}
+
+TEST_CASE("identical, reversed, disjoint, short and empty")
+{
+    CHECK(judge("a b c d", "a b c d").score == 1.0);
+    CHECK(judge("d c b a", "a b c d").score == 0.0);
+    CHECK(judge("x y z", "a b c").score == 0.0);
+    CHECK(judge("a x y", "a b c").score == 0.0);  // one word has no order
+    CHECK(judge("a", "a").score == 1.0);
+    CHECK(judge("a x", "a").score == doctest::Approx(std::pow(0.5, 0.25)));
+    CHECK(judge("", "a b").score == 0.0);
+    CHECK_THROWS_WITH_AS(judge("a", ""), "ribes: a reference without a word; each needs at least one", heed::error);
+}
+
+TEST_CASE("words that occur twice are identified by their context")
+{
+    // The first "the" by "the cat", the second by "on the", though "on the mat" would also do.
+    CHECK(rank_alignment(split("the cat on the mat"), split("the cat sat on the mat")) == places{0, 1, 3, 4, 5});
+    CHECK(rank_alignment(split("a a"), split("a a")) ==
+          places{0, 1});  // "a a" ends with the second, begins with the first
+    CHECK(rank_alignment(split("a a a"), split("a a")) == places{std::nullopt, std::nullopt, std::nullopt});
+    CHECK(rank_alignment(split("a"), split("a a")) == places{std::nullopt});
+    CHECK(rank_alignment({}, split("a")).empty());
+    CHECK(rank_alignment(split("a"), {}) == places{std::nullopt});
+}
+
+TEST_CASE("as the definition says, on random sentences of few words")
+{
+    heed::random_source source{5};
+    for (std::size_t round = 0; round < 300; ++round) {
+        const std::uint64_t stream = source.next_stream();
+        const std::size_t words = 1 + round % 6;
+        sentence hypothesis(heed::below(14, stream, 0)), reference(heed::below(14, stream, 1));
+        std::uint64_t i = 2;
+        for (sentence* const each : {&hypothesis, &reference})
+            for (std::string& word : *each)
+                word = std::string(1, static_cast<char>('a' + heed::below(words, stream, i++)));
+        CAPTURE(heed::text::join(hypothesis));
+        CAPTURE(heed::text::join(reference));
+        CHECK(rank_alignment(hypothesis, reference) == by_definition(hypothesis, reference));
+    }
+}
+
+TEST_CASE("ascending pairs are counted")
+{
+    CHECK(detail::ascending_pairs({}) == 0);
+    CHECK(detail::ascending_pairs({3}) == 0);
+    CHECK(detail::ascending_pairs({1, 2, 3, 4, 5}) == 10);
+    CHECK(detail::ascending_pairs({5, 4, 3, 2, 1}) == 0);
+    CHECK(detail::ascending_pairs({2, 2, 2}) == 0);
+    CHECK(detail::ascending_pairs({3, 1, 4, 1, 5, 9, 2, 6}) == 19);
+}
+
+TEST_CASE("a corpus is the mean of its sentences; those without a reference do not count")
+{
+    const std::vector<sentence> hypotheses{split("a b c d"), split("d c b a"), split("x")};
+    const std::vector<sentence> references{split("a b c d"), split("a b c d"), {}};
+    CHECK(ribes(hypotheses, references) == doctest::Approx(0.5));
+    CHECK(ribes(std::vector<sentence>{}, std::vector<sentence>{}) == 0.0);
+    CHECK_THROWS_WITH_AS(ribes(std::vector<sentence>(2), std::vector<sentence>(3)),
+                         "ribes: 2 hypotheses but 3 references; each sentence needs one of both", heed::error);
+}
+
+TEST_CASE("a model gone astray does not hang the metric")
+{
+    const sentence word(20000, "the");
+    // Only the whole sentence is unique, so its first and its last word are identified: P = 2 / 20000.
+    CHECK(ribes(std::span<const std::string>(word), std::span<const std::string>(word)).score == doctest::Approx(0.1));
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <heed/metrics/words.hpp>
+
+#include <doctest/doctest.h>
+
+#include <vector>
+
+using namespace heed::metrics;
+using heed::text::sentence;
+using heed::text::split;
+
+TEST_CASE("distinct words and pairs")
+{
+    const std::vector<sentence> text{split("a b a b"), split("a <unk> c <unk>"), {}};
+    const word_statistics all = count_words(text);
+    CHECK(all.sentences == 3);
+    CHECK(all.words == 8);
+    CHECK(all.distinct == 4);  // a b <unk> c
+    CHECK(all.once == 1);      // c
+    CHECK(all.unknown == 2);
+    CHECK(all.pairs == 6);           // ab ba ab, a<unk> <unk>c c<unk>
+    CHECK(all.distinct_pairs == 5);  // no pair spans the end of a line
+    CHECK(all.distinct_1() == doctest::Approx(0.5));
+    CHECK(all.distinct_2() == doctest::Approx(5.0 / 6));
+    CHECK(all.mean_length() == doctest::Approx(8.0 / 3));
+}
+
+TEST_CASE("an empty text has shares of 0")
+{
+    const word_statistics none = count_words({});
+    CHECK(none.distinct_1() == 0.0);
+    CHECK(none.distinct_2() == 0.0);
+    CHECK(none.mean_length() == 0.0);
+    CHECK(compare_words({}, {}).known() == 0.0);
+}
+
+TEST_CASE("words of one text and another")
+{
+    const std::vector<sentence> text{split("a b b"), split("c")}, other{split("b c d e"), split("f b")};
+    const word_overlap both = compare_words(text, other);
+    CHECK(both.distinct == 3);
+    CHECK(both.other_distinct == 5);
+    CHECK(both.shared == 2);
+    CHECK(both.known() == doctest::Approx(2.0 / 3));
+    CHECK(both.covered() == doctest::Approx(0.4));
+    CHECK(compare_words(text, text).covered() == 1.0);
+    CHECK(compare_words(text, {}).shared == 0);
+}

@@ -1,0 +1,568 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <doctest/doctest.h>
+
+#include <heed/heed.hpp>
+#include <support/mechanism_tests.hpp>
+#include <support/scalar_weights.hpp>
+#include <support/tensors.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+// Windows: Luong's local-m and local-p, and normalizers with state inside them.
+
+using namespace heed;
+using normalize::history::in_window, normalize::local_m, normalize::local_p;
+using support::message_of, support::plain_query, support::query_with_word, support::random;
+namespace scalar = support::scalar;
+
+namespace {
+
+constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
+constexpr std::size_t all_steps = 1000;
+
+auto additive() { return score::additive{random({3, 4}, 11), random({5, 4}, 12), random({4}, 15)}; }
+auto per_dimension()
+{
+    return score::additive_per_dimension{random({3, 4}, 21), random({5, 4}, 22), random({4, 5}, 24)};
+}
+scalar::score additive_equation()
+{
+    const auto s = additive();
+    return scalar::additive(scalar::matrix_of(s.W), scalar::matrix_of(s.U), scalar::vector_of(s.v));
+}
+scalar::score per_dimension_equation()
+{
+    const auto s = per_dimension();
+    return scalar::additive_per_dimension(scalar::matrix_of(s.W), scalar::matrix_of(s.U), scalar::matrix_of(s.V));
+}
+
+auto additive_with(const auto& normalize) { return attention{additive(), normalize, combine::weighted_sum{}}; }
+auto dot_with(const auto& normalize) { return attention{score::dot{}, normalize, combine::weighted_sum{}}; }
+
+/// Where a query of 3 numbers (or 5, for dot) looks.
+auto W_p(std::size_t query = 3) { return random({query, 4}, 41); }
+auto v_p() { return random({4}, 42, 1.5); }
+
+void check_values(const auto& normalize, const scalar::weigher& weigh)
+{
+    scalar::check_values(additive_with(normalize), additive_equation(), weigh, plain_query{3}, 5);
+    scalar::check_values(attention{per_dimension(), normalize, combine::elementwise_sum{}}, per_dimension_equation(),
+                         weigh, plain_query{3}, 5);
+}
+
+void check_verified(const auto& attend, const auto& describe)
+{
+    const auto report = verify(attend, {.query = 3, .width = 5, .positions = 7, .steps = 5}, describe);
+    CHECK_MESSAGE(bool(report), report.text());
+}
+
+enum class remembered { nothing, everywhere, in_window };
+
+/// Weights of scores in a window, with the given kind of history; `sees(length)` returns what a sentence's steps see.
+template <class Sees>
+scalar::tables in_a_window(const scalar::tables& e, const Sees& sees, remembered what, double decay = 0,
+                           std::size_t n = all_steps)
+{
+    return scalar::temporal(what == remembered::nothing ? 0 : 1, decay, n, sees,
+                            what == remembered::in_window ? scalar::visible(sees) : scalar::all_of_them)(e, {});
+}
+
+/// p_t = t, but no further than the last position.
+scalar::weigher luong_m(std::size_t D, remembered what = remembered::nothing, double decay = 0,
+                        std::size_t n = all_steps)
+{
+    return [=](const scalar::tables& e, const auto&) {
+        const std::size_t length = e[0].size();
+        const auto sees = [=](std::size_t t, std::size_t j) {
+            const std::size_t p = std::min(t, length - 1);
+            return (j > p ? j - p : p - j) <= D;
+        };
+        return in_a_window(e, sees, what, decay, n);
+    };
+}
+
+/// p_t = S sigmoid(v_p · tanh(W_p h_t)), and a Gaussian after normalising.
+scalar::weigher luong_p(const array<double, 2>& W, const array<double, 1>& v, std::size_t D,
+                        remembered what = remembered::nothing, bool renormalise = false)
+{
+    return [=](const scalar::tables& e, const std::vector<std::vector<scalar::numbers>>& queries) {
+        const double length = static_cast<double>(e[0].size());
+        std::vector<double> p;
+        for (const auto& query : queries) {
+            const double a =
+                scalar::inner(scalar::vector_of(v), scalar::hidden({scalar::times(query[0], scalar::matrix_of(W))}));
+            p.push_back(length / (1 + std::exp(-a)));
+        }
+        const auto off = [&p](std::size_t t, std::size_t j) { return static_cast<double>(j) - p[t]; };
+        const auto sees = [&](std::size_t t, std::size_t j) { return std::abs(off(t, j)) <= static_cast<double>(D); };
+        auto weights = in_a_window(e, sees, what);
+        const double sigma = static_cast<double>(D) / 2;
+        for (std::size_t t = 0; t < weights.size(); ++t) {
+            for (std::size_t d = 0; !weights[t].empty() && d < weights[t][0].size(); ++d) {
+                scalar::tall sum = 0;
+                for (std::size_t j = 0; j < weights[t].size(); ++j) {
+                    weights[t][j][d] *= std::exp(-off(t, j) * off(t, j) / (2 * sigma * sigma));
+                    sum += weights[t][j][d];
+                }
+                for (auto& row : weights[t]) row[d] /= renormalise && sum > 0 ? sum : 1;
+            }
+        }
+        return weights;
+    };
+}
+
+/// Weights at every step, with queries [B,S,Q].
+auto weights_of(const auto& attend, const auto& memory, const array<double, 3>& queries)
+{
+    auto state = attend.start(memory);
+    std::vector<std::remove_cvref_t<decltype(attend.step(memory, ops::step_of(queries, 0u), state).weights)>> all;
+    for (std::size_t t = 0; t < queries.shape()[1]; ++t) {
+        auto now = attend.step(memory, ops::step_of(queries, t), state);
+        all.push_back(std::move(now.weights));
+        state = std::move(now.state);
+    }
+    return all;
+}
+
+template <class A, class B>
+double distance(const A& a, const B& b)
+{
+    double worst = a.size() == b.size() ? 0 : std::numeric_limits<double>::infinity();
+    for (std::size_t t = 0; t < a.size(); ++t) worst = std::max(worst, support::distance(a[t], b[t]));
+    return worst;
+}
+
+template <class A, class B>
+bool same_bits(const A& a, const B& b)
+{
+    for (std::size_t t = 0; t < a.size(); ++t) {
+        if (!support::same_bits(a[t], b[t])) return false;
+    }
+    return a.size() == b.size();
+}
+
+/// Does a mechanism with this normalizer cut, so that nothing outside the window is computed?
+template <class Normalize>
+constexpr bool cuts = requires(const Normalize& normalize, const lengths& real)
+{
+    normalize.focus(plain_moment{real}, std::size_t{1});
+};
+
+}  // namespace
+
+TEST_CASE("local_m is its equation")
+{
+    // Sentences of 1 to 7 positions and up to 12 steps: from step S + D on, the paper's window is empty, ours is not.
+    for (const std::size_t D : {0u, 1u, 2u, 6u, 100u}) check_values(local_m{D}, luong_m(D));
+}
+
+TEST_CASE("local_p is its equation")
+{
+    for (const std::size_t D : {1u, 2u, 3u, 100u}) {
+        check_values(local_p{W_p(), v_p(), D}, luong_p(W_p(), v_p(), D));
+        check_values(local_p{W_p(), v_p(), D, normalize::softmax{}, normalize::history::everywhere{}, true},
+                     luong_p(W_p(), v_p(), D, remembered::nothing, true));
+    }
+    // From a query of several parts, its state.
+    const auto Y = random({2, 4}, 13);
+    const auto s = additive();
+    scalar::check_values(attention{score::with_word{s, Y}, local_p{W_p(), v_p(), 2}, combine::weighted_sum{}},
+                         scalar::additive_with_word(scalar::matrix_of(s.W), scalar::matrix_of(s.U),
+                                                    scalar::vector_of(s.v), scalar::matrix_of(Y)),
+                         luong_p(W_p(), v_p(), 2), query_with_word{3, 2}, 5);
+}
+
+TEST_CASE("local and temporal together are their equations, with either history")
+{
+    const normalize::temporal temporal;
+    for (const std::size_t D : {0u, 1u, 2u, 100u}) {
+        check_values(local_m{D, temporal}, luong_m(D, remembered::everywhere));
+        check_values(local_m{D, temporal, in_window{}}, luong_m(D, remembered::in_window));
+        if (D == 0) continue;
+        check_values(local_p{W_p(), v_p(), D, temporal}, luong_p(W_p(), v_p(), D, remembered::everywhere));
+        check_values(local_p{W_p(), v_p(), D, temporal, in_window{}, true},
+                     luong_p(W_p(), v_p(), D, remembered::in_window, true));
+    }
+}
+
+TEST_CASE("a state that fades or forgets does so outside the window, too")
+{
+    scalar::check_values(additive_with(local_m{1, normalize::fading_temporal{1, 0.6}, in_window{}}),
+                         additive_equation(), luong_m(1, remembered::in_window, 0.6), plain_query{3}, 5);
+    scalar::check_values(additive_with(local_m{1, normalize::recent_temporal{2}, in_window{}}), additive_equation(),
+                         luong_m(1, remembered::in_window, 0, 2), plain_query{3}, 5);
+    scalar::check_values(additive_with(local_m{1, normalize::recent_temporal{2}}), additive_equation(),
+                         luong_m(1, remembered::everywhere, 0, 2), plain_query{3}, 5);
+    scalar::check_values(additive_with(local_p{W_p(), v_p(), 1, normalize::recent_temporal{all_steps}, in_window{}}),
+                         additive_equation(), luong_p(W_p(), v_p(), 1, remembered::in_window), plain_query{3}, 5);
+}
+
+TEST_CASE("local_m: gradients and contracts")
+{
+    support::check_gradients(dot_with(local_m{1}), plain_query{5}, 5);
+    check_verified(dot_with(local_m{1}), plain_query{5});
+    check_verified(attention{per_dimension(), local_m{1}, combine::elementwise_sum{}}, plain_query{3});
+}
+
+TEST_CASE("local_p: gradients and contracts")
+{
+    // No p_t here is so close to an integer that a difference quotient would move the window past a position.
+    support::check_gradients(dot_with(local_p{W_p(5), v_p(), 1}), plain_query{5}, 5);
+    check_verified(dot_with(local_p{W_p(5), v_p(), 1}), plain_query{5});
+    check_verified(attention{score::with_word{additive(), random({2, 4}, 13)},
+                             local_p{W_p(), v_p(), 2, normalize::softmax{}, normalize::history::everywhere{}, true},
+                             combine::weighted_sum{}},
+                   query_with_word{3, 2});
+    check_verified(attention{per_dimension(), local_p{W_p(), v_p(), 1}, combine::elementwise_sum{}}, plain_query{3});
+}
+
+TEST_CASE("local and temporal together: gradients and contracts")
+{
+    const normalize::temporal temporal;
+    support::check_gradients(dot_with(local_m{1, temporal}), plain_query{5}, 5);
+    check_verified(dot_with(local_m{1, temporal}), plain_query{5});
+    support::check_gradients(dot_with(local_m{1, temporal, in_window{}}), plain_query{5}, 5);
+    check_verified(dot_with(local_m{1, temporal, in_window{}}), plain_query{5});
+    check_verified(dot_with(local_p{W_p(5), v_p(), 1, normalize::recent_temporal{2}, in_window{}}), plain_query{5});
+    check_verified(
+        attention{per_dimension(), local_p{W_p(), v_p(), 2, temporal, in_window{}, true}, combine::elementwise_sum{}},
+        plain_query{3});
+}
+
+TEST_CASE("what cuts and what hides")
+{
+    using normalize::temporal, normalize::recent_temporal, normalize::temperature;
+    CHECK(cuts<local_m<>>);
+    CHECK(cuts<local_m<temporal, in_window>>);
+    CHECK(cuts<decltype(local_m{1, temperature{2.0}})>);
+    CHECK(cuts<decltype(local_m{1, normalize::connected{array<double, 1>{1.0}}, in_window{}})>);
+    CHECK_FALSE(cuts<local_m<temporal>>);
+    CHECK_FALSE(cuts<local_m<recent_temporal<>, in_window>>);
+    CHECK_FALSE(
+        cuts<decltype(local_m{1, normalize::connected{array<double, 1>{1.0}, recent_temporal{}}, in_window{}})>);
+}
+
+TEST_CASE("a window leaves what a mask would leave, weights and gradients")
+{
+    const std::size_t D = 1, S = 8;
+    const auto sentences = random({3, 6, 5}, 1);
+    const lengths real{6, 4, 0};
+    const auto queries = random({3, S, 5}, 2);
+    const auto seen = [&](std::size_t t) {
+        boolean_mask<2> mask(shape_of_rank<2>{3, 6});
+        for (std::size_t b = 0; b < 2; ++b) {
+            const std::size_t p = std::min(t, real[b] - 1);
+            for (std::size_t j = 0; j < 6; ++j) mask[b * 6 + j] = (j > p ? j - p : p - j) <= D;
+        }
+        return mask;
+    };
+    const auto run = [&](const auto& attend, const auto& annotations, auto&& answer) {
+        const auto memory = attend.on(annotations, real);
+        auto now = answer(attend, memory, attend.start(memory), std::size_t{0});
+        std::vector<decltype(now.weights)> weights{now.weights};
+        for (std::size_t t = 1; t < S; ++t) {
+            now = answer(attend, memory, now.state, t);
+            weights.push_back(now.weights);
+        }
+        return weights;
+    };
+    const auto by_window = [&](const auto& attend, const auto& memory, const auto& state, std::size_t t) {
+        return attend.step(memory, ops::step_of(queries, t), state);
+    };
+    const auto by_mask = [&](const auto& attend, const auto& memory, const auto& state, std::size_t t) {
+        return attend.step(memory, ops::step_of(queries, t), state, seen(t));
+    };
+    const auto gradient = [&](const auto& attend, auto&& answer) {
+        ad::tape<double> on;
+        const auto annotations = on.parameter(sentences);
+        const auto weights = run(attend, annotations, answer);
+        auto sum = ops::inner(weights[0], support::uneven(shape_of_rank<2>{3, 6}));
+        for (std::size_t t = 1; t < S; ++t) {
+            sum = ops::add(sum, ops::inner(weights[t], support::random({3, 6}, 70 + t)));
+        }
+        on.backward(sum);
+        return copy_of(on.gradient(annotations));
+    };
+    const auto check = [&](const auto& windowed, const auto& inner) {
+        CHECK(distance(run(dot_with(windowed), sentences, by_window), run(dot_with(inner), sentences, by_mask)) <
+              1e-15);
+        CHECK(support::distance(gradient(dot_with(windowed), by_window), gradient(dot_with(inner), by_mask)) < 1e-14);
+    };
+    check(local_m{D}, normalize::softmax{});
+    check(local_m{D, normalize::temporal{}}, normalize::temporal{});
+    check(local_m{D, normalize::recent_temporal{2}}, normalize::recent_temporal{2});
+}
+
+TEST_CASE("nothing outside the window is read: its contents change no bit")
+{
+    const std::size_t T = 12, S = 3;
+    const auto sentences = random({2, T, 5}, 1);
+    const lengths real{T, T - 2};
+    const auto queries = random({2, S, 5}, 2);
+    const auto with = [&](double rubbish) {
+        auto other = sentences;
+        for (std::size_t b = 0; b < 2; ++b) {
+            for (std::size_t j = S + 1; j < T; ++j) {  // no step reaches further than S - 1 + D
+                for (std::size_t d = 0; d < 5; ++d) other(b, j, d) = rubbish;
+            }
+        }
+        return other;
+    };
+    const auto check = [&](const auto& attend, const auto& asked) {
+        const auto contexts = [&](const array<double, 3>& from) { return attend(attend.on(from, real), asked); };
+        const auto weights = [&](const array<double, 3>& from) {
+            return weights_of(attend, attend.on(from, real), asked);
+        };
+        const auto gradients = [&](const array<double, 3>& from) {
+            ad::tape<double> on;
+            const auto annotations = on.parameter(from);
+            const auto seen = attend(attend.on(annotations, real), asked);
+            on.backward(ops::inner(seen, support::uneven(seen.shape())));
+            return copy_of(on.gradient(annotations));
+        };
+        for (const double rubbish : {not_a_number, std::numeric_limits<double>::infinity(), 1e30, -3.0}) {
+            CHECK(support::same_bits(contexts(with(rubbish)), contexts(sentences)));
+            CHECK(same_bits(weights(with(rubbish)), weights(sentences)));
+            CHECK(support::same_bits(gradients(with(rubbish)), gradients(sentences)));
+        }
+        CHECK_FALSE(support::same_bits(contexts(random({2, T, 5}, 9)), contexts(sentences)));
+    };
+    check(dot_with(local_m{1}), queries);
+    check(dot_with(local_m{1, normalize::temporal{}, in_window{}}), queries);
+    check(additive_with(local_m{1}), random({2, S, 3}, 3));
+    // A window of local_p at the front: every query predicts a place below 1.
+    const array<double, 2> W{{20.0}, {0.0}, {0.0}, {0.0}, {0.0}};
+    auto to_the_front = queries;
+    for (std::size_t b = 0; b < 2; ++b) {
+        for (std::size_t s = 0; s < S; ++s) to_the_front(b, s, 0) = -1;
+    }
+    check(dot_with(local_p{W, array<double, 1>{4.0}, 2}), to_the_front);
+    check(dot_with(local_p{W, array<double, 1>{4.0}, 2, normalize::temporal{}, in_window{}}), to_the_front);
+}
+
+TEST_CASE("a window that covers the sentence is its inner normalizer")
+{
+    const auto sentences = random({3, 6, 5}, 1);
+    const auto queries = random({3, 8, 5}, 2);
+    const auto check = [&](const auto& windowed, const auto& inner) {
+        const auto a = dot_with(windowed);
+        const auto b = dot_with(inner);
+        const lengths real{6, 0, 3};
+        CHECK(same_bits(weights_of(a, a.on(sentences, real), queries), weights_of(b, b.on(sentences, real), queries)));
+        // All queries at once: without state it is one matrix product, which sums in another order.
+        CHECK(support::distance(a(a.on(sentences, real), queries), b(b.on(sentences, real), queries)) < 1e-15);
+    };
+    const normalize::temporal temporal;
+    const std::size_t furthest = std::numeric_limits<std::size_t>::max();
+    for (const std::size_t D : {std::size_t{6}, std::size_t{100}, furthest}) {
+        check(local_m{D}, normalize::softmax{});
+        check(local_m{D, temporal}, temporal);
+        check(local_m{D, temporal, in_window{}}, temporal);
+        check(local_m{D, normalize::recent_temporal{2}, in_window{}}, normalize::recent_temporal{2});
+        check(local_m{D, normalize::sparsemax{}}, normalize::sparsemax{});
+    }
+    // The Gaussian is flat where D is huge.
+    const auto flat = dot_with(local_p{W_p(5), v_p(), furthest, temporal});
+    const auto plain = dot_with(temporal);
+    CHECK(distance(weights_of(flat, flat.on(sentences), queries), weights_of(plain, plain.on(sentences), queries)) <
+          1e-15);
+}
+
+TEST_CASE("history: of all positions, or of those that were in the window")
+{
+    // One sentence, scores from its keys: the same at every step.
+    const array<double, 3> sentence{{{2.0}, {1.0}, {0.0}, {-1.0}, {3.0}}};
+    const array<double, 3> queries(shape_of_rank<3>{1, 3, 1}, 1.0);
+    const auto weights = [&](const auto& normalize) {
+        const attention attend{score::dot{}, normalize, combine::weighted_sum{}};
+        return weights_of(attend, attend.on(sentence), queries);
+    };
+    const auto all = weights(local_m{1, normalize::temporal{}});
+    const auto seen = weights(local_m{1, normalize::temporal{}, in_window{}});
+    CHECK(support::same_bits(all[0], seen[0]));
+    // Step 1 sees 0, 1, 2. Everywhere: all of them were scored once before, weights are equal.
+    for (std::size_t j = 0; j < 3; ++j) CHECK(all[1](0, j) == doctest::Approx(1.0 / 3).epsilon(1e-14));
+    // In the window: 2 was never seen, its divisor is 1 and b = exp(0); the others are exp(e) / exp(e).
+    for (std::size_t j = 0; j < 3; ++j) CHECK(seen[1](0, j) == doctest::Approx(1.0 / 3).epsilon(1e-14));
+    // Step 2 sees 1, 2, 3: 1 was seen twice, 2 once, 3 never.
+    const double b[] = {0.5, 1.0, std::exp(-1.0)};
+    for (std::size_t j = 0; j < 3; ++j) {
+        CHECK(all[2](0, j + 1) == doctest::Approx(1.0 / 3).epsilon(1e-14));
+        CHECK(seen[2](0, j + 1) == doctest::Approx(b[j] / (1.5 + std::exp(-1.0))).epsilon(1e-14));
+    }
+    CHECK(seen[2](0, 0) == 0);
+    CHECK(seen[2](0, 4) == 0);
+}
+
+TEST_CASE("a constant of each position cancels under temporal from the second step on; local_p's Gaussian survives")
+{
+    const std::size_t T = 6;
+    const auto offset = random({1, T, 1}, 3, 2);  // as scores: dot with a query of 1
+    const local_p there{array<double, 2>{{0.7}}, array<double, 1>{-0.4}, 4, normalize::temporal{}};
+    const attention attend{score::dot{}, there, combine::weighted_sum{}};
+    const array<double, 3> queries(shape_of_rank<3>{1, 4, 1}, 1.0);
+    const double p = static_cast<double>(T) / (1 + std::exp(0.4 * std::tanh(0.7)));
+    const auto weights = weights_of(attend, attend.on(offset), queries);
+    std::size_t visible = 0;
+    for (std::size_t j = 0; j < T; ++j) visible += std::abs(static_cast<double>(j) - p) <= 4;
+    CHECK(visible > 3);
+    for (std::size_t t = 0; t < 4; ++t) {
+        for (std::size_t j = 0; j < T; ++j) {
+            const double off = static_cast<double>(j) - p;
+            const double must = std::abs(off) <= 4 ? std::exp(-off * off / 8) / static_cast<double>(visible) : 0;
+            if (t > 0) CHECK(weights[t](0, j) == doctest::Approx(must).epsilon(1e-13));
+        }
+    }
+    CHECK(std::abs(weights[0](0, 2) - weights[1](0, 2)) > 1e-3);
+}
+
+TEST_CASE("local_p's weights sum to less than 1, unless they are renormalised")
+{
+    const auto sums = [&](bool renormalise) {
+        const auto attend =
+            dot_with(local_p{W_p(5), v_p(), 2, normalize::softmax{}, normalize::history::everywhere{}, renormalise});
+        std::vector<double> all;
+        for (const auto& weights :
+             weights_of(attend, attend.on(random({2, 9, 5}, 1), lengths{9, 4}), random({2, 6, 5}, 2))) {
+            for (std::size_t b = 0; b < 2; ++b) {
+                all.push_back(0);
+                for (std::size_t j = 0; j < 9; ++j) all.back() += weights(b, j);
+            }
+        }
+        return all;
+    };
+    for (const double sum : sums(false)) {
+        CHECK(sum < 1);
+        CHECK(sum > 0.1);
+    }
+    for (const double sum : sums(true)) CHECK(sum == doctest::Approx(1).epsilon(1e-14));
+}
+
+TEST_CASE("masks and windows")
+{
+    const auto sentences = random({2, 6, 5}, 1);
+    const auto queries = random({2, 6, 5}, 2);
+    array<double, 2> bias = random({2, 6}, 3);
+    bias(0, 2) = -std::numeric_limits<double>::infinity();
+    boolean_mask<2> mask(shape_of_rank<2>{2, 6});
+    for (std::size_t i = 0; i < 12; ++i) mask[i] = i % 4 != 1;
+    const auto check = [&](const auto& cutting, const auto& hiding) {
+        // The same window, once by cutting, and once by hiding, inside a normalizer that does not know windows.
+        const auto a = dot_with(cutting);
+        const auto b = dot_with(hiding);
+        const auto close = [&](const auto& x, const auto& y) { CHECK(support::distance(x, y) < 1e-14); };
+        const auto memory_a = a.on(sentences, lengths{6, 3});
+        const auto memory_b = b.on(sentences, lengths{6, 3});
+        close(a(memory_a, queries), b(memory_b, queries));
+        close(a(memory_a, queries, mask), b(memory_b, queries, mask));
+        close(a(memory_a, queries, additive_mask{bias}), b(memory_b, queries, additive_mask{bias}));
+        const auto shorter = [&](const auto& attend, const auto& memory) {
+            const auto first = attend.step(memory, ops::step_of(queries, 0u), attend.start(memory), lengths{4, 3});
+            return attend.step(memory, ops::step_of(queries, 4u), first.state, lengths{4, 3}).weights;
+        };
+        close(shorter(a, memory_a), shorter(b, memory_b));
+        close(a(memory_a, queries, causal{}), b(memory_b, queries, causal{}));
+        close(a(a.on(sentences, mask), queries), b(b.on(sentences, mask), queries));
+        close(a(a.on(sentences, mask), queries, additive_mask{bias}),
+              b(b.on(sentences, mask), queries, additive_mask{bias}));
+        const auto one = a.step(a.on(sentences, mask), ops::step_of(queries, 1u), a.start(memory_a));
+        for (std::size_t i = 0; i < 12; ++i) CHECK((mask[i] || one.weights.data()[i] == 0));
+    };
+    const auto hidden = [](const auto& normalize) { return normalize::fading_temporal{0, 0, normalize}; };
+    check(local_m{1}, hidden(local_m{1}));
+    check(local_p{W_p(5), v_p(), 2}, hidden(local_p{W_p(5), v_p(), 2}));
+    check(local_m{1, normalize::temporal{}, in_window{}}, hidden(local_m{1, normalize::temporal{}, in_window{}}));
+    check(local_m{1, normalize::temporal{}}, hidden(local_m{1, normalize::temporal{}}));
+    check(local_p{W_p(5), v_p(), 1, normalize::temporal{}, in_window{}, true},
+          hidden(local_p{W_p(5), v_p(), 1, normalize::temporal{}, in_window{}, true}));
+    // Causal: a row of 6 and 6 queries, so that query s sees s + 1 positions; the window ends there.
+    const auto attend = dot_with(local_m{2});
+    const auto memory = attend.on(sentences);
+    const auto now = attend.step(memory, ops::step_of(queries, 0u), attend.start(memory), lengths{1, 1});
+    CHECK(now.weights(0, 0) == 1);
+}
+
+TEST_CASE("any normalizer inside a window, a window inside any normalizer")
+{
+    const auto sentences = random({2, 9, 5}, 1);
+    const auto queries = random({2, 6, 5}, 2);
+    const auto contexts = [&](const auto& normalize) {
+        const auto attend = dot_with(normalize);
+        return attend(attend.on(sentences, lengths{9, 5}), queries);
+    };
+    const auto cooled = contexts(local_m{2, normalize::temperature{0.5}});
+    CHECK(support::distance(cooled, contexts(normalize::temperature{0.5, local_m{2}})) < 1e-14);
+    CHECK(support::distance(cooled, contexts(local_m{2})) > 1e-3);
+    CHECK(support::distance(contexts(local_m{2, normalize::sparsemax{}}),
+                            contexts(normalize::temperature{1.0, local_m{2, normalize::sparsemax{}}})) < 1e-14);
+    // Modulated by all that was scored, then seen through the window: local_m{2, temporal{}} again.
+    CHECK(support::distance(contexts(normalize::fading_temporal{1, 0, local_m{2}}),
+                            contexts(local_m{2, normalize::temporal{}})) < 1e-14);
+    CHECK(support::distance(contexts(normalize::recent_temporal{2, local_p{W_p(5), v_p(), 2}}),
+                            contexts(local_p{W_p(5), v_p(), 2, normalize::recent_temporal{2}})) < 1e-14);
+}
+
+TEST_CASE("far queries: the centre stays in the sentence, and the window is not empty")
+{
+    const auto attend = dot_with(local_p{W_p(5), random({4}, 42, 1e3), 1});
+    const auto memory = attend.on(random({2, 9, 5}, 1), lengths{9, 4});
+    for (const double scale : {1e4, -1e4}) {
+        const auto now = attend.step(memory, random({2, 5}, 3, scale), attend.start(memory));
+        for (std::size_t b = 0; b < 2; ++b) {
+            double sum = 0;
+            for (std::size_t j = 0; j < 9; ++j) sum += now.weights(b, j);
+            CHECK(sum > 0.05);
+            CHECK(sum <= 1);
+        }
+    }
+    // NaN reaches what depends on it, and nothing else.
+    auto query = random({2, 5}, 3);
+    query(0, 0) = not_a_number;
+    const auto now = attend.step(memory, query, attend.start(memory));
+    CHECK(std::isnan(now.context(0, 0)));
+    CHECK(std::isfinite(now.context(1, 0)));
+}
+
+TEST_CASE("float")
+{
+    const attention attend{
+        score::dot{}, local_p{random<float>({5, 4}, 1), random<float>({4}, 2), 2, normalize::temporal{}, in_window{}},
+        combine::weighted_sum{}};
+    const auto contexts = attend(attend.on(random<float>({2, 9, 5}, 3), lengths{9, 4}), random<float>({2, 6, 5}, 4));
+    CHECK(support::all_finite(contexts));
+}
+
+TEST_CASE("what does not fit is refused")
+{
+    const auto run = [](const auto& normalize) {
+        return message_of<error>([&] {
+            const auto attend = dot_with(normalize);
+            const auto memory = attend.on(random({2, 6, 5}, 1));
+            (void)attend.step(memory, random({2, 5}, 2), attend.start(memory));
+        });
+    };
+    CHECK(run(local_p{W_p(5), v_p(), 0}) ==
+          "local_p: the reach D is 0 but must be at least 1: the Gaussian's width is D/2");
+    CHECK(run(local_p{W_p(4), v_p(), 2}) ==
+          "linear: x is [2,5] and W is [4,4], but W must have as many rows as x has columns, 5");
+    CHECK(run(local_p{W_p(5), random({3}, 1), 2}) ==
+          "place_in_row: v is [3] but must be [4] (as long as the rows of z [2,4])");
+    CHECK(run(local_m{2}) == "");
+
+    const auto attend = dot_with(local_m{1, normalize::temporal{}, in_window{}});
+    const auto memory = attend.on(random({2, 6, 5}, 1));
+    const auto alien = attend.start(attend.on(random({2, 7, 5}, 1)));
+    CHECK(message_of<shape_error>([&] {
+              (void)attend.step(memory, random({2, 5}, 2), alien);
+          }) == "attention: the state is [2,7] but must be [2,6] (made by start() of the same memory)");
+
+    std::string names;
+    const auto learned = dot_with(local_p{W_p(5), v_p(), 2, normalize::connected{array<double, 1>{1.0}}});
+    for_each_parameter(learned, [&](const std::string& name, const auto&) { names += name + " "; });
+    CHECK(names == "normalize.W_p normalize.v_p normalize.inner.w ");
+}

@@ -1,0 +1,384 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <doctest/doctest.h>
+
+#include <heed/heed.hpp>
+#include <heed/verify.hpp>
+#include <support/tensors.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+// Sparsemax, 1.5-entmax, sigmoid and temperature: what they compute, and that they keep heed's contracts.
+
+using namespace heed;
+using support::random;
+
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+/// Σ_j max(e_j / power − τ, 0)^power = 1 by bisection, as the papers' algorithm 1 does: no sorting, no closed form.
+std::vector<double> bisected(const std::vector<double>& e, int power)
+{
+    std::vector<double> weights(e.size(), 0.0);
+    double top = -infinity;
+    for (const double x : e) top = std::max(top, x / power);
+    if (top == -infinity) return weights;
+    double low = top - 1, high = top;
+    for (int i = 0; i < 200; ++i) {
+        const double tau = low + (high - low) / 2;
+        double sum = 0;
+        for (const double x : e) sum += std::pow(std::max(x / power - tau, 0.0), power);
+        (sum < 1 ? high : low) = tau;
+    }
+    double sum = 0;
+    for (std::size_t j = 0; j < e.size(); ++j) {
+        weights[j] = std::pow(std::max(e[j] / power - low, 0.0), power);
+        sum += weights[j];
+    }
+    for (double& w : weights) w /= sum;
+    return weights;
+}
+
+template <class T, std::size_t R>
+array<T, R> sparse(int power, const array<T, R>& scores, const lengths& real)
+{
+    const plain_moment at{real};
+    return power == 1 ? normalize::sparsemax{}(scores, at) : normalize::entmax15{}(scores, at);
+}
+
+/// The real scores of column d of row b.
+template <class T, std::size_t R>
+std::vector<double> column(const array<T, R>& x, const lengths& real, std::size_t b, std::size_t d)
+{
+    const std::size_t positions = x.shape()[1], width = x.size() / (x.shape()[0] * positions);
+    std::vector<double> values;
+    for (std::size_t t = 0; t < real[b]; ++t) {
+        values.push_back(static_cast<double>(x.data()[(b * positions + t) * width + d]));
+    }
+    return values;
+}
+
+template <class T, std::size_t R>
+void check_against_bisection(const array<T, R>& scores, const lengths& real, double tolerance)
+{
+    const std::size_t batch = scores.shape()[0], positions = scores.shape()[1];
+    const std::size_t width = R == 3 ? scores.shape()[R - 1] : 1;
+    for (const int power : {1, 2}) {
+        CAPTURE(power);
+        const auto weights = sparse(power, scores, real);
+        for (std::size_t b = 0; b < batch; ++b) {
+            for (std::size_t d = 0; d < width; ++d) {
+                const auto must = bisected(column(scores, real, b, d), power);
+                double worst = 0, sum = 0;
+                for (std::size_t t = 0; t < positions; ++t) {
+                    const double is = static_cast<double>(weights.data()[(b * positions + t) * width + d]);
+                    worst = std::max(worst, std::abs(is - (t < real[b] ? must[t] : 0.0)));
+                    sum += is;
+                }
+                CHECK(worst < tolerance);
+                const bool something = std::any_of(must.begin(), must.end(), [](double w) { return w > 0; });
+                CHECK(std::abs(sum - (something ? 1 : 0)) < (sizeof(T) == 4 ? 1e-6 : 1e-12));
+            }
+        }
+    }
+}
+
+template <class T>
+array<T, 2> row_of(std::initializer_list<double> values)
+{
+    array<T, 2> x(shape_of_rank<2>{1, values.size()});
+    std::transform(values.begin(), values.end(), x.data(), [](double v) { return static_cast<T>(v); });
+    return x;
+}
+
+void check_contracts(const auto& attend, const verification_sizes& sizes)
+{
+    const verification report = verify(attend, sizes);
+    CHECK_MESSAGE(bool(report), report.text());
+}
+
+/// The normalizer over a score per position and over one per dimension.
+void check_contracts_of(const auto& normalizer)
+{
+    const auto W = random({3, 4}, 11), U = random({5, 4}, 12), V = random({4, 5}, 13);
+    const auto v = random({4}, 14, 2.0);
+    check_contracts(attention{score::additive{W, U, v}, normalizer, combine::weighted_sum{}}, {.query = 3, .width = 5});
+    check_contracts(attention{score::additive_per_dimension{W, U, V}, normalizer, combine::elementwise_sum{}},
+                    {.query = 3, .width = 5});
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("sparsemax and entmax15 are what bisection finds", T, float, double)
+{
+    const double tolerance = sizeof(T) == 4 ? 2e-7 : 1e-14;
+    for (const double scale : {0.01, 0.3, 1.0, 4.0}) {
+        CAPTURE(scale);
+        check_against_bisection(random<T>({4, 7}, 1, scale), {7, 0, 1, 4}, tolerance);
+        check_against_bisection(random<T>({1, 1}, 2, scale), {1}, tolerance);
+        check_against_bisection(random<T>({3, 500}, 3, scale), {500, 333, 499}, tolerance);
+        check_against_bisection(random<T>({3, 6, 2}, 4, scale), {6, 0, 1}, tolerance);
+        check_against_bisection(random<T>({2, 9, 37}, 5, scale), {9, 5}, tolerance);  // some cache lines and a rest
+    }
+    check_against_bisection(array<T, 2>(shape_of_rank<2>{2, 3}, T(0.5)), {3, 2}, tolerance);
+}
+
+TEST_CASE_TEMPLATE("sparse weights of simple scores", T, float, double)
+{
+    const auto check = [](int power, std::initializer_list<double> scores, std::initializer_list<double> weights) {
+        const auto is = sparse(power, row_of<T>(scores), {scores.size()});
+        CHECK(support::distance(is, row_of<T>(weights)) < 1e-7);
+    };
+    check(1, {3}, {1});
+    check(1, {0.5, 0.5, 0.5, 0.5}, {0.25, 0.25, 0.25, 0.25});
+    check(1, {1, 0}, {1, 0});                   // leads by 1: all
+    check(1, {0.6, 0.2}, {0.7, 0.3});           // of two: (1 ± difference) / 2
+    check(1, {0.5, 0.5, -0.5}, {0.5, 0.5, 0});  // on the border: 0
+    check(1, {0.1, 1.1, 0.2, 0.8}, {0, 0.65, 0, 0.35});
+    check(2, {3}, {1});
+    check(2, {0.5, 0.5, 0.5, 0.5}, {0.25, 0.25, 0.25, 0.25});
+    check(2, {2, 0}, {1, 0});                   // leads by 2: all
+    check(2, {1, 0.6, -0.6}, {0.64, 0.36, 0});  // z = (0, -0.2, -0.8), τ = -0.8
+}
+
+TEST_CASE_TEMPLATE("ties share, at the top and at the border", T, float, double)
+{
+    const auto tied = sparse(1, row_of<T>({2, 1.75, 2, 1.75, -3}), {5});
+    CHECK(tied(0, 0) == tied(0, 2));
+    CHECK(tied(0, 1) == tied(0, 3));
+    CHECK(tied(0, 0) == T(0.375));
+    CHECK(tied(0, 1) == T(0.125));
+    CHECK(tied(0, 4) == 0);
+    const auto smooth = sparse(2, row_of<T>({2, 1, 2, 1, -3}), {5});
+    CHECK(smooth(0, 0) == smooth(0, 2));
+    CHECK(smooth(0, 1) == smooth(0, 3));
+    CHECK(smooth(0, 1) > 0);
+    CHECK(smooth(0, 4) == 0);
+}
+
+TEST_CASE_TEMPLATE("-inf has weight 0 exactly, a row of nothing else is 0, NaN is not hidden", T, float, double)
+{
+    const double nan = std::numeric_limits<double>::quiet_NaN();
+    for (const int power : {1, 2}) {
+        CAPTURE(power);
+        const auto some = sparse(power, row_of<T>({-infinity, 0.5, -infinity, 0.25}), {4});
+        const auto same = sparse(power, row_of<T>({0.5, 0.25}), {2});
+        CHECK(some(0, 0) == 0);
+        CHECK(some(0, 2) == 0);
+        CHECK(some(0, 1) == same(0, 0));
+        CHECK(some(0, 3) == same(0, 1));
+        const auto none = sparse(power, row_of<T>({-infinity, -infinity}), {2});
+        CHECK(none(0, 0) == 0);
+        CHECK(none(0, 1) == 0);
+        CHECK(std::isnan(sparse(power, row_of<T>({0.5, nan, 0.25}), {3})(0, 1)));
+        const auto behind = sparse(power, row_of<T>({0.5, 0.25, nan, infinity}), {2});
+        CHECK(behind(0, 0) == same(0, 0));
+        CHECK(behind(0, 2) == 0);
+        CHECK(behind(0, 3) == 0);
+    }
+}
+
+TEST_CASE("scores of 1e4 in float: as exact as small ones, and a constant for all changes nothing")
+{
+    for (const int power : {1, 2}) {
+        CAPTURE(power);
+        const auto great = sparse(power, row_of<float>({1e4, 1e4 - 0.5, -1e4, 1e4 - 0.25}), {4});
+        const auto small = sparse(power, row_of<float>({0, -0.5, -2e4, -0.25}), {4});
+        CHECK(support::same_bits(great, small));
+        const auto scores = random({2, 9, 5}, 3);
+        auto moved = scores;
+        for (double& x : moved) x += 12.5;
+        CHECK(support::distance(sparse(power, moved, {9, 6}), sparse(power, scores, {9, 6})) < 1e-14);
+    }
+}
+
+TEST_CASE("the order of the positions does not matter, nor does the number of threads")
+{
+    const auto scores = random<float>({60, 40, 11}, 5, 0.5);
+    auto reversed = scores;
+    for (std::size_t b = 0; b < 60; ++b) {
+        for (std::size_t t = 0; t < 40; ++t) {
+            for (std::size_t d = 0; d < 11; ++d) reversed(b, t, d) = scores(b, 39 - t, d);
+        }
+    }
+    const lengths real = lengths::full(60, 40);
+    for (const int power : {1, 2}) {
+        const auto weights = sparse(power, scores, real), backwards = sparse(power, reversed, real);
+        double worst = 0;
+        for (std::size_t b = 0; b < 60; ++b) {
+            for (std::size_t t = 0; t < 40; ++t) {
+                for (std::size_t d = 0; d < 11; ++d) {
+                    worst = std::max(worst, std::abs(double(weights(b, t, d)) - double(backwards(b, 39 - t, d))));
+                }
+            }
+        }
+        CHECK(worst < 1e-7);
+        set_threads(3);
+        const auto threaded = sparse(power, scores, real);
+        set_threads(1);
+        CHECK(support::same_bits(threaded, weights));
+    }
+}
+
+TEST_CASE("sparsemax is nearer to the scores than any other weights near it")
+{
+    // argmin ‖p − e‖² over the simplex: moving a little weight from one position to another only increases it.
+    const auto scores = random({1, 6}, 8, 0.6);
+    const auto p = sparse(1, scores, {6});
+    const auto far = [&](const array<double, 2>& q) {
+        double sum = 0;
+        for (std::size_t j = 0; j < 6; ++j) sum += (q(0, j) - scores(0, j)) * (q(0, j) - scores(0, j));
+        return sum;
+    };
+    std::size_t tried = 0;
+    for (std::size_t i = 0; i < 6; ++i) {
+        for (std::size_t j = 0; j < 6; ++j) {
+            if (i == j || p(0, i) < 1e-4) continue;
+            auto q = p;
+            q(0, i) -= 1e-4;
+            q(0, j) += 1e-4;
+            CHECK(far(q) > far(p));
+            ++tried;
+        }
+    }
+    CHECK(tried >= 10);
+}
+
+TEST_CASE_TEMPLATE("sigmoid: each weight by itself, 0 at hidden positions", T, float, double)
+{
+    const double tolerance = sizeof(T) == 4 ? 2e-7 : 1e-15;
+    const auto scores = random<T>({3, 21}, 6, 3.0);
+    const lengths real{21, 0, 5};
+    const auto weights = normalize::sigmoid{-0.75}(scores, plain_moment{real});
+    for (std::size_t b = 0; b < 3; ++b) {
+        for (std::size_t j = 0; j < 21; ++j) {
+            const double e = static_cast<double>(scores(b, j));
+            const double must = j < real[b] ? 1 / (1 + std::exp(0.75 - e)) : 0;
+            CHECK(std::abs(static_cast<double>(weights(b, j)) - must) <= tolerance);
+        }
+    }
+    const auto extreme = normalize::sigmoid{}(row_of<T>({-infinity, -1e4, 0, 1e4}), plain_moment{lengths{4}});
+    CHECK(extreme(0, 0) == 0);
+    CHECK(static_cast<double>(extreme(0, 1)) < 1e-30);
+    CHECK(extreme(0, 2) == T(0.5));
+    CHECK(extreme(0, 3) == T(1));
+}
+
+TEST_CASE("temperature divides the scores, before any mask is added")
+{
+    const auto scores = random({2, 5}, 7, 2.0);
+    const lengths real{5, 3};
+    const plain_moment at{real};
+    const auto cool = normalize::temperature{0.5}(scores, no_state{}, at);
+    CHECK(support::distance(cool, normalize::softmax{}(ops::scale(scores, 2), at)) < 1e-15);
+
+    const auto annotations = random({2, 5, 3}, 8);
+    const auto query = random({2, 3}, 9);
+    auto bias = random({2, 5}, 10);
+    bias(0, 1) = -infinity;
+    const attention attend{score::dot{}, normalize::temperature{4, normalize::sparsemax{}}, combine::weighted_sum{}};
+    const auto memory = attend.on(annotations, real);
+    const auto now = attend.step(memory, query, attend.start(memory), additive_mask{bias});
+    auto expected = ops::scale(ops::dot_each(query, annotations), 0.25);
+    for (std::size_t i = 0; i < expected.size(); ++i) expected.data()[i] += bias.data()[i];
+    CHECK(support::distance(now.weights, normalize::sparsemax{}(expected, at)) < 1e-15);
+    CHECK(now.weights(0, 1) == 0);
+}
+
+TEST_CASE_TEMPLATE("temperature is its equation: padding, one position, an empty row, scores of 1e4", T, float, double)
+{
+    const auto check = [](const auto& scores, const lengths& real, double tau) {
+        CAPTURE(tau);
+        const std::size_t batch = scores.shape()[0], positions = scores.shape()[1];
+        const std::size_t width = scores.size() / (batch * positions);
+        const auto weights = normalize::temperature{tau}(scores, no_state{}, plain_moment{real});
+        for (std::size_t b = 0; b < batch; ++b) {
+            for (std::size_t d = 0; d < width; ++d) {
+                const auto e = column(scores, real, b, d);
+                double sum = 0;
+                for (std::size_t t = 0; t < positions; ++t) {
+                    double below = 0;  // Σ_k exp((e_k − e_t) / τ): a weight is one over it
+                    for (const double x : e) below += t < real[b] ? std::exp((x - e[t]) / tau) : 0;
+                    const double is = static_cast<double>(weights.data()[(b * positions + t) * width + d]);
+                    CHECK(is == doctest::Approx(t < real[b] ? 1 / below : 0).epsilon(sizeof(T) == 4 ? 1e-5 : 1e-12));
+                    sum += is;
+                }
+                CHECK(sum == doctest::Approx(real[b] > 0 ? 1 : 0).epsilon(1e-5));
+            }
+        }
+    };
+    for (const double tau : {0.3, 1.0, 2.5}) {
+        check(random<T>({4, 7}, 1, 2.0), {7, 0, 1, 4}, tau);
+        check(random<T>({1, 1}, 2), {1}, tau);
+        check(random<T>({2, 5, 3}, 3), {5, 2}, tau);
+        check(row_of<T>({1e4, -1e4, 1e4, 1e4 - 0.5}), {4}, tau);
+    }
+}
+
+TEST_CASE("temperature: as it falls, weight goes to the greatest score; as it rises, to all")
+{
+    const auto scores = random({1, 6}, 12);
+    const lengths real{6};
+    const plain_moment at{real};
+    CHECK(support::distance(normalize::temperature{1e-4}(scores, no_state{}, at), normalize::argmax{}(scores, at)) <
+          1e-12);
+    CHECK(support::distance(normalize::temperature{1e9}(scores, no_state{}, at),
+                            array<double, 2>(shape_of_rank<2>{1, 6}, 1.0 / 6)) < 1e-8);
+}
+
+TEST_CASE("temperature over temporal remembers the divided scores")
+{
+    const auto annotations = random({1, 4, 3}, 8);
+    const auto queries = random({1, 3, 3}, 9);
+    const attention warm{score::dot{}, normalize::temperature{2, normalize::temporal{}}, combine::weighted_sum{}};
+    const attention half{score::general{array<double, 2>{{0.5, 0, 0}, {0, 0.5, 0}, {0, 0, 0.5}}}, normalize::temporal{},
+                         combine::weighted_sum{}};
+    CHECK(support::distance(warm(warm.on(annotations), queries), half(half.on(annotations), queries)) < 1e-14);
+}
+
+TEST_CASE("temperature: an invalid temperature is refused")
+{
+    const auto scores = random({1, 3}, 1);
+    const lengths real{3};
+    for (const double tau : {0.0, -1.0, infinity, std::numeric_limits<double>::quiet_NaN()}) {
+        const std::string message =
+            support::message_of<error>([&] { normalize::temperature{tau}(scores, no_state{}, plain_moment{real}); });
+        CHECK(support::contains(message, "normalize::temperature: tau is"));
+        CHECK(support::contains(message, "above 0"));
+    }
+}
+
+TEST_CASE("lengths that do not fit are refused")
+{
+    const auto scores = random({2, 3}, 1);
+    const lengths wrong{3, 3, 3}, longer{3, 4};
+    const auto message = [&](const auto& policy, const lengths& real) {
+        return support::message_of<shape_error>([&] { policy(scores, plain_moment{real}); });
+    };
+    CHECK(support::contains(message(normalize::sparsemax{}, wrong), "sparsemax: 3 lengths for a batch of 2 rows"));
+    CHECK(support::contains(message(normalize::entmax15{}, longer), "entmax15: the length of row 1 is 4"));
+    CHECK(support::contains(message(normalize::sigmoid{}, longer), "sigmoid_weights: the length of row 1 is 4"));
+}
+
+TEST_CASE("sparsemax keeps the contracts") { check_contracts_of(normalize::sparsemax{}); }
+TEST_CASE("entmax15 keeps the contracts") { check_contracts_of(normalize::entmax15{}); }
+TEST_CASE("sigmoid keeps the contracts") { check_contracts_of(normalize::sigmoid{-0.5}); }
+TEST_CASE("temperature keeps the contracts")
+{
+    check_contracts_of(normalize::temperature{0.7});
+    check_contracts(attention{score::dot{}, normalize::temperature{2, normalize::temporal{}}, combine::weighted_sum{}},
+                    {});
+}
+TEST_CASE("sparse weights of modulated scores keep the contracts")
+{
+    check_contracts(
+        attention{score::dot{}, normalize::fading_temporal{0.5, 0.0, normalize::sparsemax{}}, combine::weighted_sum{}},
+        {});
+    check_contracts(attention{score::dot{},
+                              normalize::temperature{0.5, normalize::fading_temporal{1.0, 0.1, normalize::entmax15{}}},
+                              combine::weighted_sum{}},
+                    {});
+}

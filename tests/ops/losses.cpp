@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <heed/ad/ad.hpp>
+
+#include <doctest/doctest.h>
+
+#include <support/gradients.hpp>
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+using namespace heed;
+using support::random;
+
+// What a model is trained with: losses, and dropout.
+
+TEST_CASE("cross entropy: value and gradient, with weights, smoothing, and as a part of a larger loss")
+{
+    const auto x = random({2, 3, 4}, 1);
+    const auto W = random({4, 5}, 2);
+    const auto b = random({5}, 3);
+    ops::expected_words<double> targets{word_ids(2, 3), {1.0, 0.5, 0.0, 2.0, 0.25, 1.0}};
+    targets.words.ids = {0, 4, 2, 1, 1, 3};
+    for (const double smoothing : {0.0, 0.1}) {
+        double must = 0;
+        for (std::size_t r = 0; r < 6; ++r) {
+            std::vector<double> logits(5);
+            double sum = 0;
+            for (std::size_t v = 0; v < 5; ++v) {
+                logits[v] = b(v);
+                for (std::size_t k = 0; k < 4; ++k) logits[v] += x.data()[r * 4 + k] * W(k, v);
+                sum += std::exp(logits[v]);
+            }
+            for (std::size_t v = 0; v < 5; ++v) {
+                const double q = smoothing / 5 + (v == targets.words.ids[r] ? 1 - smoothing : 0);
+                must -= targets.weights[r] * q * (logits[v] - std::log(sum));
+            }
+        }
+        CHECK(ops::cross_entropy(x, W, b, targets, smoothing)() == doctest::Approx(must).epsilon(1e-13));
+        const auto f = [&](const auto& s, const auto& M, const auto& v) {
+            return ops::scale(ops::cross_entropy(s, M, v, targets, smoothing), 0.7);
+        };
+        const auto found = support::gradient_of<0b111>(f, x, W, b);
+        CHECK_MESSAGE(bool(found), found.text());
+    }
+}
+
+TEST_CASE("cross entropy of logits: of all words together and word by word, with and without smoothing")
+{
+    const std::size_t S = 2, B = 3, V = 5;
+    const auto logits = random({S, B, V}, 1, 2.0);
+    ops::expected_words<double> targets{word_ids(S, B), {1.0, 0.5, 0.0, 2.0, 0.25, 1.0}};
+    targets.words.ids = {0, 4, 2, 1, 1, 3};
+    for (const double smoothing : {0.0, 0.1}) {
+        double total = 0;
+        const auto each = ops::cross_entropy_each(logits, targets, smoothing);
+        REQUIRE(shape_of(each) == shape_of_rank<2>{S, B});
+        for (std::size_t r = 0; r < S * B; ++r) {
+            double sum = 0, loss = 0;
+            for (std::size_t v = 0; v < V; ++v) sum += std::exp(logits.data()[r * V + v]);
+            for (std::size_t v = 0; v < V; ++v) {
+                const double q = smoothing / 5 + (v == targets.words.ids[r] ? 1 - smoothing : 0);
+                loss -= targets.weights[r] * q * (logits.data()[r * V + v] - std::log(sum));
+            }
+            CHECK(each.data()[r] == doctest::Approx(loss).epsilon(1e-13));
+            total += loss;
+        }
+        CHECK(ops::cross_entropy(logits, targets, smoothing)() == doctest::Approx(total).epsilon(1e-13));
+        CHECK_GRADIENT([&](const auto& x) { return ops::cross_entropy_each(x, targets, smoothing); }, logits);
+        CHECK_GRADIENT([&](const auto& x) { return ops::scale(ops::cross_entropy(x, targets, smoothing), 0.7); },
+                       logits);
+        // Logits that something else reads before and after.
+        CHECK_GRADIENT(
+            [&](const auto& x) {
+                const auto both =
+                    ops::add(ops::sum_last(ops::square(x)), ops::cross_entropy_each(x, targets, smoothing));
+                return ops::add(both, ops::sum_last(x));
+            },
+            logits);
+    }
+
+    // Without smoothing it may be left out. One step's logits have no axis for it.
+    CHECK(ops::cross_entropy(logits, targets)() == ops::cross_entropy(logits, targets, 0.0)());
+    const auto one = random({B, V}, 2);
+    ops::expected_words<double> of_step{word_ids(1, B, 3), {1.0, 0.0, 2.0}};
+    const auto single = ops::cross_entropy_each(one, of_step);
+    REQUIRE(shape_of(single) == shape_of_rank<1>{B});
+    CHECK(single(1) == 0);
+    CHECK(ops::cross_entropy(one, of_step)() == doctest::Approx(single(0) + single(2)).epsilon(1e-14));
+    CHECK_GRADIENT([&](const auto& x) { return ops::cross_entropy_each(x, of_step); }, one);
+    CHECK_GRADIENT([&](const auto& x) { return ops::cross_entropy(x, of_step); }, one);
+
+    // The fused form is the same of x W + b.
+    const auto x = random({S, B, 4}, 3);
+    const auto W = random({4, V}, 4);
+    const auto b = random({V}, 5);
+    CHECK(ops::cross_entropy(ops::linear(x, W, b), targets, 0.1)() ==
+          doctest::Approx(ops::cross_entropy(x, W, b, targets, 0.1)()).epsilon(1e-14));
+}
+
+TEST_CASE("cross entropy of logits: what stands in the padding changes nothing, NaN included")
+{
+    ops::expected_words<double> targets{word_ids(2, 2, 1), {1.0, 1.0, 0.0, 1.0}};
+    const auto clean = random({2, 2, 3}, 1);
+    auto rubbish = clean;
+    for (std::size_t v = 0; v < 3; ++v) rubbish(1, 0, v) = std::numeric_limits<double>::quiet_NaN();
+    const auto results = [&](const array<double, 3>& logits, bool by_word) {
+        ad::tape<double> on;
+        const auto x = on.parameter(logits);
+        if (by_word) {
+            const auto each = ops::cross_entropy_each(x, targets, 0.1);
+            CHECK(each.data()[2] == 0);
+            on.backward(ops::inner(each, support::uneven(each.shape())));
+        } else {
+            on.backward(ops::cross_entropy(x, targets, 0.1));
+        }
+        return copy_of(on.gradient(x));
+    };
+    for (const bool by_word : {false, true}) {
+        const auto gradient = results(rubbish, by_word);
+        CHECK(support::same_bits(gradient, results(clean, by_word)));
+        for (std::size_t v = 0; v < 3; ++v) CHECK(gradient(1, 0, v) == 0);
+    }
+    CHECK(support::same_bits(ops::cross_entropy_each(rubbish, targets), ops::cross_entropy_each(clean, targets)));
+    CHECK(ops::cross_entropy(rubbish, targets)() == ops::cross_entropy(clean, targets)());
+}
+
+TEST_CASE("cross entropy of logits: what does not fit is refused")
+{
+    ops::expected_words<double> targets{word_ids(2, 2, 1), {1.0, 1.0, 0.0, 1.0}};
+    const auto logits = random({2, 2, 3}, 1);
+    CHECK(support::message_of<shape_error>([&] {
+              ops::cross_entropy_each(random({2, 3, 3}, 1), targets);
+          }) == "cross_entropy_each: the targets is [2,2] but must be [2,3] (one word for each row of the logits)");
+    CHECK(support::message_of<shape_error>([&] {
+              ops::cross_entropy(random({2, 3}, 1), targets);
+          }) == "cross_entropy: the targets is [2,2] but must be [1,2] (one word for each row of the logits)");
+    targets.weights.pop_back();
+    CHECK(support::message_of<shape_error>([&] { ops::cross_entropy(logits, targets); }) ==
+          "cross_entropy: the weights is [3] but must be [4] (one for each target)");
+    targets.weights.push_back(1);
+    targets.words.ids[2] = 3;
+    CHECK(support::message_of<error>([&] { ops::cross_entropy_each(logits, targets); }) ==
+          "cross_entropy_each: target word 3 of a vocabulary of 3 words; ids count from 0");
+}
+
+TEST_CASE("dropout: about the rate is dropped, the rest is lifted, and the gradient goes the same way")
+{
+    const auto x = filled<double, 2>({100, 103}, 1.0);
+    ad::tape<double> on;
+    const auto v = on.parameter(x);
+    const auto y = ops::dropout(v, 0.3, std::uint64_t{5});
+    std::size_t dropped = 0;
+    for (std::size_t i = 0; i < y.size(); ++i) {
+        dropped += y.data()[i] == 0;
+        CHECK_MESSAGE((y.data()[i] == 0 || y.data()[i] == doctest::Approx(1 / 0.7)), y.data()[i]);
+    }
+    CHECK(std::abs(static_cast<double>(dropped) / 10300 - 0.3) < 0.02);
+    on.backward(ops::inner(y, filled<double, 2>({100, 103}, 1.0)));
+    CHECK(support::same_bits(on.gradient(v), y));
+    CHECK(support::same_bits(ops::dropout(v, 0.3, std::uint64_t{5}), y));
+    CHECK_FALSE(support::same_bits(ops::dropout(v, 0.3, std::uint64_t{6}), y));
+    CHECK(ops::dropout(v, 0.0, std::uint64_t{5}).data() == v.data());
+    CHECK(support::same_bits(ops::dropout(x, 0.3, std::uint64_t{5}), x));  // inference drops nothing
+    CHECK_THROWS_AS(ops::dropout(v, 1.0, std::uint64_t{5}), error);
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <heed/ad/ad.hpp>
+
+#include <doctest/doctest.h>
+
+#include <support/gradients.hpp>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+using namespace heed;
+using support::random;
+
+// Parts of tensors: values against one number at a time, and gradients.
+
+TEST_CASE("rows: a view of a matrix whose gradient lands in its place")
+{
+    const auto x = random({5, 3}, 1);
+    const auto part = ops::rows_between(x, 1u, 4u);
+    CHECK(part.data == x.data() + 3);
+    CHECK(part.shape == shape_of_rank<2>{3, 3});
+    CHECK(ops::rows_between(x, 5u, 5u).size() == 0);
+    CHECK_GRADIENT([](const auto& W) { return ops::rows_between(W, 1u, 4u); }, x);
+    CHECK_GRADIENT([](const auto& h, const auto& W) { return ops::linear(h, ops::rows_between(W, 2u, 5u)); },
+                   random({2, 3}, 2), x);
+    // Both parts and the whole, each more than once.
+    CHECK_GRADIENT(
+        [](const auto& h, const auto& W) {
+            const auto y =
+                ops::add(ops::linear(h, ops::rows_between(W, 0u, 2u)), ops::linear(h, ops::rows_between(W, 2u, 4u)));
+            return ops::add(y, ops::linear(ops::linear(h, ops::rows_between(W, 1u, 3u)), ops::rows_between(W, 0u, 3u)));
+        },
+        random({2, 2}, 3), random({4, 3}, 4));
+    CHECK(support::message_of<shape_error>([&] { ops::rows_between(x, 3u, 6u); }) ==
+          "rows_between: rows 3 to 6 of [5,3], which has 5");
+}
+
+TEST_CASE("pick: the numbers at some columns")
+{
+    const auto x = random({2, 4}, 1);
+    const array<double, 3> at{{{2}, {0}, {2}}, {{3}, {3}, {1}}};
+    const auto y = ops::pick(x, at);
+    CHECK(y(0, 0) == x(0, 2));
+    CHECK(y(0, 1) == x(0, 0));
+    CHECK(y(1, 1) == x(1, 3));
+    CHECK(y(1, 2) == x(1, 1));
+    CHECK_GRADIENT([&](const auto& v) { return ops::pick(v, at); }, x);
+    const auto says = [](auto&& f, const std::string& part) {
+        const std::string message = support::message_of<shape_error>(f);
+        CHECK_MESSAGE(support::contains(message, part), message);
+    };
+    says([&] { ops::pick(random({2, 3}, 1), at); }, "of [2,3], which has 3 columns");
+    says([&] { ops::pick(random({3, 4}, 1), at); }, "[3,4] but must be [2,4]");
+    says([&] { ops::pick(x, array<double, 3>{{{-1.0}}, {{0.0}}}); }, "pick: position -1");
+}
+
+TEST_CASE("columns_of: some columns, in any order, some of them twice")
+{
+    const std::vector<std::uint32_t> columns{3, 0, 3};
+    const auto W = random({2, 4}, 1);
+    CHECK(support::same_bits(ops::columns_of(W, columns),
+                             array<double, 2>{{W(0, 3), W(0, 0), W(0, 3)}, {W(1, 3), W(1, 0), W(1, 3)}}));
+    CHECK(ops::columns_of(W, std::vector<std::uint32_t>{}).shape() == shape_of_rank<2>{2, 0});
+    const auto f = [&](const auto& x) { return ops::columns_of(x, columns); };
+    CHECK_GRADIENT(f, W);
+    CHECK_GRADIENT(f, random({4}, 2));
+    CHECK(support::message_of<shape_error>([&] {
+              f(random({2, 3}, 1));
+          }) == "columns_of: column 3 of [2,3], whose last axis has only 3");
+}
+
+TEST_CASE("rows_of: some rows, in any order, some of them twice")
+{
+    const std::vector<std::size_t> rows{2, 0, 2};
+    const auto x = random({3, 2}, 1);
+    CHECK(support::same_bits(ops::rows_of(x, rows),
+                             array<double, 2>{{x(2, 0), x(2, 1)}, {x(0, 0), x(0, 1)}, {x(2, 0), x(2, 1)}}));
+    CHECK(ops::rows_of(x, std::vector<std::size_t>{}).shape() == shape_of_rank<2>{0, 2});
+    const auto f = [&](const auto& y) { return ops::rows_of(y, rows); };
+    CHECK_GRADIENT(f, x);
+    CHECK_GRADIENT(f, random({3, 2, 5}, 2));
+    CHECK_GRADIENT(f, random({4}, 3));
+    CHECK(support::message_of<shape_error>([&] {
+              f(random({2, 3}, 1));
+          }) == "rows_of: row 2 of [2,3], which has only 2");
+}

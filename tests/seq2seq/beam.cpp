@@ -1,0 +1,468 @@
+// SPDX-License-Identifier: BSD-3-Clause
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <heed/normalize/temporal.hpp>
+#include <heed/score/with_coverage.hpp>
+#include <heed/seq2seq/beam.hpp>
+#include <heed/seq2seq/forced.hpp>
+#include <heed/seq2seq/greedy.hpp>
+#include <heed/seq2seq/translator.hpp>
+
+using namespace heed;
+using namespace heed::seq2seq;
+
+namespace {
+
+std::vector<const id_sentence*> pointers(const std::vector<id_sentence>& sentences)
+{
+    std::vector<const id_sentence*> result;
+    for (const id_sentence& each : sentences) result.push_back(&each);
+    return result;
+}
+
+const std::vector<id_sentence> sources{{4, 5, 6}, {4, 1}, {6, 5, 4, 4, 7, 8}, {9}, {}};
+
+/// Coverage embeddings over temporal attention: a state in the normalizer and one in the score.
+struct covered {
+    auto operator()(random_source& random, const sizes& n) const
+    {
+        return attention{score::with_coverage{attentions::additive<double>::score(random, n),
+                                              nn::glorot<double>(random, 3, n.alignment),
+                                              nn::make_coverage_gru<double>(random, n.embedding, 3)},
+                         normalize::temporal{}, combine::weighted_sum{}};
+    }
+};
+
+/// Weights far from 0: a model that prefers some words, so that searches differ.
+template <class Make>
+auto lively(std::uint64_t seed, const sizes& n, const Make& make)
+{
+    auto model = make_translator<double>(seed, n, make);
+    for_each_parameter(model, [](const std::string& name, auto& x) {
+        for (double& w : x) w *= name.find("W_o") != std::string::npos ? 6 : 3;
+    });
+    return model;
+}
+
+/// Every translation of at most `most` words with its log-probability, by forced decoding.
+template <class Model>
+std::vector<std::pair<id_sentence, double>> all_translations(const Model& model, const id_sentence& source,
+                                                             std::size_t words, std::size_t most)
+{
+    std::vector<id_sentence> all{{}};
+    for (std::size_t begin = 0, length = 0; length < most; ++length) {
+        const std::size_t end = all.size();
+        for (; begin < end; ++begin) {
+            for (std::uint32_t w = 0; w < words; ++w) {
+                if (w == special_ids{}.end) continue;
+                id_sentence longer = all[begin];
+                longer.push_back(w);
+                all.push_back(std::move(longer));
+            }
+        }
+    }
+    const std::vector<const id_sentence*> again(all.size(), &source);
+    const auto forced = force<double>(model, make_source(again), pointers(all), false);
+    std::vector<std::pair<id_sentence, double>> result;
+    for (std::size_t i = 0; i < all.size(); ++i) result.emplace_back(all[i], forced[i].log_probability());
+    return result;
+}
+
+constexpr std::size_t few_words = 5, few_steps = 3;  // 1 + 4 + 16 + 64 translations
+const sizes tiny{12, few_words, 4, 5, 4};
+
+/// A beam as wide as the space against exhaustive search.
+template <class Make>
+void exhaustive(const Make& make, const beam_options& chosen)
+{
+    auto model = lively(3, tiny, make);
+    model.decoder.b(special_ids{}.end) = 8;  // otherwise hardly any translation ends within three words
+    beam_options how = chosen;
+    how.width = how.best = 85;
+    how.at_most = {0, few_steps};
+    for (const id_sentence& source : sources) {
+        auto all = all_translations(model, source, few_words, few_steps);
+        REQUIRE(all.size() == 85);
+        double total = 0;
+        for (const auto& each : all) total += std::exp(each.second);
+        CHECK(total > 0.01);  // translations longer than three words have the rest
+        CHECK(total < 1);
+        std::sort(all.begin(), all.end(), [&](const auto& a, const auto& b) {
+            return a.second / how.divisor(a.first.size() + 1) > b.second / how.divisor(b.first.size() + 1);
+        });
+        const auto found = beam<double>(model, make_source(std::vector{&source}), how)[0];
+        REQUIRE(found.size() == all.size());
+        std::set<id_sentence> different;
+        for (std::size_t k = 0; k < found.size(); ++k) {
+            different.insert(found[k].words);
+            const double expected = all[k].second / how.divisor(all[k].first.size() + 1);
+            CHECK(found[k].score == doctest::Approx(expected).epsilon(1e-9));
+        }
+        CHECK(different.size() == all.size());
+        CHECK(found[0].words == all[0].first);
+        CHECK(found[0].log_probability == doctest::Approx(all[0].second).epsilon(1e-9));
+    }
+}
+
+template <class Model>
+void width_one_is_greedy(const Model& model)
+{
+    beam_options how;
+    how.width = 1;
+    how.with_weights = true;
+    const auto batch = make_source(pointers(sources));
+    const auto narrow = beam<double>(model, batch, how);
+    const auto simple = greedy<double>(model, batch, true);
+    std::set<std::size_t> lengths_seen;
+    for (std::size_t b = 0; b < sources.size(); ++b) {
+        REQUIRE(narrow[b].size() == 1);
+        CHECK(narrow[b][0].words == simple[b].words);
+        CHECK(narrow[b][0].weights == simple[b].weights);
+        CHECK(narrow[b][0].log_probability == doctest::Approx(simple[b].log_probability).epsilon(1e-12));
+        CHECK(simple[b].words.size() <= 2 * (sources[b].size() + 1) + 10);
+        lengths_seen.insert(simple[b].words.size());
+    }
+    CHECK(lengths_seen.size() > 2);
+}
+
+template <class Model>
+void batch_is_one_by_one(const Model& model, const beam_options& how)
+{
+    const auto together = beam<double>(model, make_source(pointers(sources)), how);
+    for (std::size_t b = 0; b < sources.size(); ++b) {
+        const auto alone = beam<double>(model, make_source(std::vector{&sources[b]}), how)[0];
+        REQUIRE(alone.size() == together[b].size());
+        REQUIRE(!alone.empty());
+        for (std::size_t k = 0; k < alone.size(); ++k) {
+            CHECK(alone[k].words == together[b][k].words);
+            CHECK(alone[k].score == doctest::Approx(together[b][k].score).epsilon(1e-9));
+            REQUIRE(alone[k].weights.size() == together[b][k].weights.size());
+            for (std::size_t j = 0; j < alone[k].weights.size(); ++j) {
+                REQUIRE(alone[k].weights[j].size() == sources[b].size() + 1);
+                for (std::size_t t = 0; t <= sources[b].size(); ++t)
+                    CHECK(alone[k].weights[j][t] == doctest::Approx(together[b][k].weights[j][t]).epsilon(1e-9));
+            }
+        }
+    }
+}
+
+/// A search reports the same of a hypothesis as the model when it is led through that hypothesis: words, weights and
+/// state belong together.
+template <class Model>
+void hypotheses_are_what_they_say(const Model& model, const beam_options& how)
+{
+    const auto batch = make_source(pointers(sources));
+    const auto found = beam<double>(model, batch, how);
+    for (std::size_t k = 0; k < how.best; ++k) {
+        std::vector<const id_sentence*> targets;
+        for (const auto& of_sentence : found) targets.push_back(&of_sentence.at(k).words);
+        const auto forced = force<double>(model, batch, targets);
+        for (std::size_t b = 0; b < sources.size(); ++b) {
+            CHECK(found[b][k].log_probability == doctest::Approx(forced[b].log_probability()).epsilon(1e-9));
+            REQUIRE(found[b][k].weights.size() == forced[b].weights.size());
+            for (std::size_t j = 0; j < forced[b].weights.size(); ++j) {
+                for (std::size_t t = 0; t <= sources[b].size(); ++t)
+                    CHECK(found[b][k].weights[j][t] == doctest::Approx(forced[b].weights[j][t]).epsilon(1e-9));
+            }
+        }
+    }
+}
+
+const sizes small{12, 11, 6, 5, 4};
+
+}  // namespace
+
+TEST_CASE("a beam as wide as the space finds what exhaustive search finds, in its order")
+{
+    beam_options how;
+    exhaustive(attentions::temporal<double>{}, how);
+    how.normalization = length_normalization::none;
+    exhaustive(covered{}, how);
+    how.normalization = length_normalization::per_word;
+    exhaustive(covered{}, how);
+}
+
+TEST_CASE("a beam of one is greedy decoding")
+{
+    width_one_is_greedy(lively(5, small, attentions::temporal<double>{}));
+    width_one_is_greedy(lively(6, small, covered{}));
+}
+
+TEST_CASE("a sentence gets the same hypotheses alone and in a batch, with the model's own probabilities")
+{
+    beam_options how;
+    how.width = 5;
+    how.best = 4;
+    how.with_weights = true;
+    const auto temporal = lively(5, small, attentions::temporal<double>{});
+    const auto with_coverage = lively(6, small, covered{});
+    batch_is_one_by_one(temporal, how);
+    batch_is_one_by_one(with_coverage, how);
+    hypotheses_are_what_they_say(temporal, how);
+    hypotheses_are_what_they_say(with_coverage, how);
+    how.normalization = length_normalization::per_word;
+    how.coverage = 0.3;
+    how.no_repeat = 2;
+    batch_is_one_by_one(with_coverage, how);
+    hypotheses_are_what_they_say(with_coverage, how);
+    const packed<double, std::remove_const_t<decltype(with_coverage)>> fast(with_coverage);
+    hypotheses_are_what_they_say(fast, how);  // a score that reads the word's embedding
+}
+
+namespace {
+
+/// A user's own model, which only reads the previous word: log p(next | previous) from a table.
+struct bigrams {
+    struct encoder_type {
+        auto encode(const source_batch& source) const { return source.words.batch; }
+    };
+    struct memory_type {
+        std::size_t batch;
+        memory_type rows(std::span<const std::size_t> rows) const { return {rows.size()}; }
+    };
+    struct attention_type {
+        attention_state<no_state> start(const memory_type&) const { return {}; }
+    };
+    struct opening {
+        memory_type memory;
+        array<double, 2> state;
+    };
+    struct seen_type {
+        attention_state<no_state> state;
+    };
+    struct stepped {
+        array<double, 3> logits;
+        array<double, 2> state;
+        seen_type seen;
+    };
+    struct decoder_type {
+        std::vector<std::vector<double>> log_p;  // [V][V]
+        attention_type attention;
+
+        opening open(std::size_t batch, const lengths&) const { return {{batch}, filled<double, 2>({batch, 1}, 0.0)}; }
+        stepped step(const memory_type& memory, const array<double, 2>& state, const attention_state<no_state>& past,
+                     const word_ids& previous) const
+        {
+            REQUIRE(memory.batch == previous.batch);
+            array<double, 3> logits(shape_of_rank<3>{1, previous.batch, log_p.size()});
+            for (std::size_t r = 0; r < previous.batch; ++r)
+                std::copy_n(log_p[previous(0, r)].data(), log_p.size(), logits.data() + r * log_p.size());
+            return {std::move(logits), state, {past}};
+        }
+    };
+    encoder_type encoder;
+    decoder_type decoder;
+};
+
+}  // namespace
+
+TEST_CASE("the search waits for a long translation with a better mean, in a model that only has `step`")
+{
+    const double never = -INFINITY;
+    bigrams model;
+    model.decoder.log_p.assign(5, std::vector<double>(5, never));
+    model.decoder.log_p[2] = {never, never, never, std::log(0.6), std::log(0.4)};  // after <s>: the end, or "4"
+    model.decoder.log_p[4] = {never, never, never, std::log(0.1), std::log(0.9)};  // and "4" again
+    const auto batch = make_source(pointers({{4}, {4, 4, 4}}));
+    beam_options how;
+    how.width = 3;
+    how.normalization = length_normalization::none;
+    for (const auto& found : beam<double>(model, batch, how)) {
+        CHECK(found[0].words.empty());
+        CHECK(found[0].score == doctest::Approx(std::log(0.6)));
+    }
+    // After n words the mean is (log 0.4 + (n − 1) log 0.9 + log 0.1) / (n + 1): from n = 5 on above log 0.6, and best
+    // at the maximum length, where the beam still has room.
+    how.normalization = length_normalization::per_word;
+    how.width = 40;
+    for (const std::size_t best : {1u, 5u}) {
+        how.best = best;
+        const auto found = beam<double>(model, batch, how);
+        for (std::size_t b = 0; b < 2; ++b) {
+            const std::size_t most = how.at_most.words(batch.real[b]);
+            REQUIRE(found[b].size() == best);
+            for (std::size_t k = 0; k < best; ++k) {
+                const auto n = static_cast<double>(most - k);
+                CHECK(found[b][k].words.size() == most - k);
+                CHECK(found[b][k].score ==
+                      doctest::Approx((std::log(0.4) + (n - 1) * std::log(0.9) + std::log(0.1)) / (n + 1)));
+            }
+        }
+    }
+    CHECK(greedy<double>(model, batch)[0].words.empty());
+}
+
+TEST_CASE("stopping early changes nothing")
+{
+    // The k best of a search for the w best are those of a search for the k best, which stops earlier. An end word that
+    // is likely from the start makes many translations short; normalised, a longer one may still beat them.
+    std::size_t longer = 0;
+    for (std::uint64_t seed = 7; seed < 15; ++seed) {
+        auto model = lively(seed, small, attentions::temporal<double>{});
+        model.decoder.b(special_ids{}.end) = 4;
+        for (const auto normalization :
+             {length_normalization::none, length_normalization::per_word, length_normalization::gnmt}) {
+            beam_options how;
+            how.width = how.best = 8;
+            how.normalization = normalization;
+            const auto all = beam<double>(model, make_source(pointers(sources)), how);
+            how.best = 1;
+            const auto one = beam<double>(model, make_source(pointers(sources)), how);
+            for (std::size_t b = 0; b < sources.size(); ++b) {
+                REQUIRE(one[b].size() == 1);
+                CHECK(one[b][0].words == all[b][0].words);
+                CHECK(one[b][0].score == doctest::Approx(all[b][0].score).epsilon(1e-9));
+                for (const auto& each : all[b]) longer += each.words.size() < all[b][0].words.size() ? 1 : 0;
+            }
+        }
+    }
+    CHECK(longer > 0);
+}
+
+TEST_CASE("lengths: at least and at most as many words as requested")
+{
+    const auto model = lively(5, small, attentions::temporal<double>{});
+    beam_options how;
+    how.width = 4;
+    how.least_words = 6;
+    how.at_most = {1, 1};
+    const auto found = beam<double>(model, make_source(pointers(sources)), how);
+    for (std::size_t b = 0; b < sources.size(); ++b) {
+        CHECK(found[b][0].words.size() >= 6);
+        CHECK(found[b][0].words.size() <= std::max<std::size_t>(6, sources[b].size() + 2));
+    }
+    how.least_words = 0;
+    how.at_most = {0, 0};  // only the end word
+    const auto nothing = beam<double>(model, make_source(pointers(sources)), how);
+    for (const auto& of_sentence : nothing) CHECK(of_sentence.at(0).words.empty());
+}
+
+TEST_CASE("no n-gram twice, and no excluded word")
+{
+    const auto model = lively(5, small, attentions::temporal<double>{});
+    const auto repeats = [](const id_sentence& words, std::size_t n) {
+        std::map<id_sentence, int> seen;
+        std::size_t again = 0;
+        for (std::size_t i = 0; i + n <= words.size(); ++i) {
+            const auto at = words.begin() + static_cast<std::ptrdiff_t>(i);
+            if (seen[id_sentence(at, at + static_cast<std::ptrdiff_t>(n))]++ > 0) ++again;
+        }
+        return again;
+    };
+    beam_options how;
+    how.width = 3;
+    how.least_words = 9;
+    const auto batch = make_source(pointers(sources));
+    for (const std::size_t n : {1u, 2u, 3u}) {
+        how.no_repeat = 0;
+        std::size_t before = 0;
+        for (const auto& of_sentence : beam<double>(model, batch, how)) before += repeats(of_sentence.at(0).words, n);
+        how.no_repeat = n;
+        for (const auto& of_sentence : beam<double>(model, batch, how)) CHECK(repeats(of_sentence.at(0).words, n) == 0);
+        CHECK(before > 0);  // otherwise there was nothing to prevent
+    }
+    how.no_repeat = 0;
+    const auto favourite = beam<double>(model, batch, how)[0][0].words.at(0);
+    how.never = {favourite};
+    for (const auto& of_sentence : beam<double>(model, batch, how)) {
+        for (const std::uint32_t word : of_sentence.at(0).words) CHECK(word != favourite);
+    }
+    // Ten words that may each be used once, and twelve requested: no word is left.
+    how.no_repeat = 1;
+    how.never.clear();
+    how.least_words = 12;
+    CHECK(beam<double>(model, batch, how)[0].at(0).words.size() == 10);
+}
+
+TEST_CASE("the coverage penalty is eq. 14 of Wu et al. 2016")
+{
+    const auto model = lively(5, small, attentions::temporal<double>{});
+    beam_options how;
+    how.width = how.best = 3;
+    how.with_weights = true;
+    how.coverage = 0.4;
+    const auto found = beam<double>(model, make_source(pointers(sources)), how);
+    for (std::size_t b = 0; b < sources.size(); ++b) {
+        for (const auto& each : found[b]) {
+            double penalty = 0;
+            for (std::size_t i = 0; i < sources[b].size(); ++i) {
+                double seen = 0;
+                for (const auto& row : each.weights) seen += row[i];
+                penalty += std::log(std::min(seen, 1.0));
+            }
+            const double n = static_cast<double>(each.words.size() + 1);
+            CHECK(each.score == doctest::Approx(each.log_probability / std::pow((5 + n) / 6, 0.6) + 0.4 * penalty));
+        }
+    }
+}
+
+TEST_CASE("a model without attention can be searched, but has no coverage penalty")
+{
+    const auto model = lively(5, small, attentions::none<double>{});
+    beam_options how;
+    how.width = 4;
+    how.best = 2;
+    batch_is_one_by_one(model, how);
+    how.coverage = 1;
+    CHECK_THROWS_WITH_AS(beam<double>(model, make_source(pointers(sources)), how),
+                         "beam: a coverage penalty needs attention, and this model has none; set coverage to 0", error);
+}
+
+TEST_CASE("wrong options and NaN weights are refused")
+{
+    auto model = lively(5, small, attentions::additive<double>{});
+    const auto batch = make_source(pointers(sources));
+    beam_options how;
+    how.width = 2;
+    how.best = 3;
+    CHECK_THROWS_WITH_AS(beam<double>(model, batch, how),
+                         "beam: the 3 best of a beam of 2; both must be at least 1, and best at most the width", error);
+    how = {};
+    how.alpha = -1;
+    CHECK_THROWS_AS(beam<double>(model, batch, how), error);
+    model.decoder.W_o(0, 0) = NAN;
+    for (double& x : model.decoder.W_o) x = NAN;
+    CHECK_THROWS_WITH_AS(beam<double>(model, batch),
+                         "beam: no word has a probability above 0 at step 0; are the model's scores NaN?", error);
+    CHECK_THROWS_WITH_AS(greedy<double>(model, batch),
+                         "greedy: no word has a probability above 0 at step 0; are the model's scores NaN?", error);
+}
+
+TEST_CASE("a model at work on another batch, or searched already, is refused")
+{
+    const auto model = lively(5, small, attentions::none<double>{});
+    const std::vector<id_sentence> two(sources.begin(), sources.begin() + 2),
+        three(sources.begin(), sources.begin() + 3);
+    const auto few = make_source(pointers(two)), more = make_source(pointers(three));
+    const std::string reason =
+        ": 3 sentences, but the model is at work on 2 rows; give the lengths of the batch that it was made for, and "
+        "make it anew for each search";
+    const auto at_work = decode<double>(model, few);
+    CHECK_THROWS_WITH_AS(beam<double>(*at_work, more.real), ("beam" + reason).c_str(), error);
+    CHECK_THROWS_WITH_AS(greedy<double>(*at_work, more.real), ("greedy" + reason).c_str(), error);
+    CHECK_THROWS_WITH_AS(force<double>(*at_work, more.real, pointers(three)), ("force" + reason).c_str(), error);
+    const auto of_three = decode<double>(model, more);
+    CHECK_THROWS_AS(beam<double>(*of_three, few.real), error);
+    CHECK_THROWS_AS(greedy<double>(*of_three, few.real), error);
+    CHECK_THROWS_AS(force<double>(*of_three, few.real, pointers(two)), error);
+    CHECK(beam<double>(*of_three, more.real).size() == 3);  // still unused
+    const auto one = make_source(pointers({{4}}));
+    const std::string of_one = ": 1 sentence, but the model is at work on 2 rows; ";
+    try {
+        greedy<double>(*at_work, one.real);
+        FAIL("was not refused");
+    } catch (const error& refusal) {
+        CHECK(std::string(refusal.what()).starts_with("greedy" + of_one));
+    }
+}

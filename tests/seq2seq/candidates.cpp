@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: BSD-3-Clause
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include <heed/ad/ad.hpp>
+#include <heed/seq2seq/beam.hpp>
+#include <heed/seq2seq/candidates.hpp>
+#include <heed/seq2seq/forced.hpp>
+#include <heed/seq2seq/translator.hpp>
+#include <heed/text/lexicon.hpp>
+#include <heed/text/unknown_words.hpp>
+
+using namespace heed;
+using namespace heed::seq2seq;
+using ids = std::vector<std::uint32_t>;
+
+namespace {
+
+std::vector<const id_sentence*> pointers(const std::vector<id_sentence>& sentences)
+{
+    std::vector<const id_sentence*> result;
+    for (const id_sentence& each : sentences) result.push_back(&each);
+    return result;
+}
+
+const sizes small{12, 11, 6, 5, 4};
+const std::vector<id_sentence> sources{{4, 5, 6}, {4, 1}, {9}};
+const std::vector<id_sentence> targets{{4, 5}, {7, 6, 5}, {8}};
+
+}  // namespace
+
+TEST_CASE("IBM Model 1 by hand: one round from a uniform start, then to certainty")
+{
+    // das Haus – the house, das Buch – the book, ein Buch – a book (Koehn 2010, figure 4.4)
+    const std::uint32_t das = 4, haus = 5, buch = 6, ein = 7, the = 4, house = 5, book = 6, a = 7;
+    const std::vector<ids> source{{das, haus}, {das, buch}, {ein, buch}}, target{{the, house}, {the, book}, {a, book}};
+    const auto once = text::lexicon::learn(source, target, {.rounds = 1, .unlinked_share = 0});
+    CHECK(once.probability(das, the) == doctest::Approx(0.5));
+    // t starts at 1/3 for `das` and `buch`, 1/2 for `haus` and `ein`: of `house`, das gets (1/3)/(1/3 + 1/2) = 2/5; of
+    // `the`, 2/5 with haus and 1/2 with buch; of `book`, 1/2.
+    const double total = 0.4 + 0.4 + 0.5 + 0.5;
+    CHECK(once.probability(das, house) == doctest::Approx(0.4 / total));
+    CHECK(once.probability(das, the) == doctest::Approx(0.9 / total));
+    CHECK(once.probability(das, a) == 0);
+    const auto often = text::lexicon::learn(source, target, {.rounds = 50, .unlinked_share = 0});
+    CHECK(often.of(das).front().target == the);
+    CHECK(often.of(haus).front().target == house);
+    CHECK(often.of(buch).front().target == book);
+    CHECK(often.of(ein).front().target == a);
+    CHECK(often.of(das).front().probability > 0.99);
+    double sum = 0;
+    for (const auto& each : often.of(haus)) sum += each.probability;
+    CHECK(sum == doctest::Approx(1).epsilon(0.01));
+    CHECK(often.of(99).empty());
+    // With the empty word, a word in all sentences translates no other.
+    std::vector<ids> with_dot = target;
+    for (ids& each : with_dot) each.push_back(9);
+    const auto unlinked = text::lexicon::learn(source, with_dot, {.rounds = 30});
+    CHECK(unlinked.of(haus).front().target == house);
+    CHECK_THROWS_WITH_AS(text::lexicon::learn(source, std::vector<ids>{}),
+                         "lexicon: 3 source sentences and 0 of the other side; give one for each", error);
+    CHECK(text::lexicon::learn(std::vector<ids>{{}}, std::vector<ids>{{}}).size() == 0);
+}
+
+TEST_CASE("a dictionary of links: relative frequencies")
+{
+    const std::vector<ids> source{{4, 5}, {4}}, target{{7, 8}, {9}};
+    using links = std::vector<std::vector<std::pair<int, int>>>;
+    const auto learned = text::lexicon::of_links(source, target, links{{{0, 0}, {0, 1}, {1, 1}}, {{0, 0}}});
+    CHECK(learned.probability(4, 7) == doctest::Approx(1.0 / 3));
+    CHECK(learned.probability(4, 9) == doctest::Approx(1.0 / 3));
+    CHECK(learned.probability(5, 8) == 1);
+    CHECK(learned.of(4).front().target == 7);  // equal ones by id
+    CHECK_THROWS_WITH_AS(text::lexicon::of_links(source, target, links{{{2, 0}}, {}}),
+                         "lexicon: link 2-0 of pair 0, whose sentences have 2 and 2 words; positions count from 0",
+                         error);
+}
+
+TEST_CASE("a dictionary as text; unknown words become translations or the source word")
+{
+    const std::vector<text::sentence> german{{"das", "Haus"}}, english{{"the", "house"}};
+    const auto source = text::vocabulary::build(german), target = text::vocabulary::build(english);
+    using links = std::vector<std::vector<std::pair<int, int>>>;
+    const auto learned = text::lexicon::of_links(std::vector<ids>{source.encode(german[0])},
+                                                 std::vector<ids>{target.encode(english[0])}, links{{{0, 0}, {1, 1}}});
+    const auto dictionary = learned.dictionary(source, target);
+    CHECK(dictionary.at("Haus") == "house");
+    CHECK(dictionary.size() == 2);
+    const text::sentence translated{"<unk>", "of", "<unk>"}, of{"Haus", "Zanzibar"};
+    const std::vector<std::vector<float>> weights{{0.4F, 0.1F, 0.5F}, {1, 0, 0}, {0.1F, 0.2F, 0.7F}, {0, 0, 1}};
+    CHECK(text::replace_unknown(translated, of, weights, dictionary) == text::sentence{"house", "of", "Zanzibar"});
+    CHECK(text::replace_unknown(translated, of, weights) == text::sentence{"Haus", "of", "Zanzibar"});
+    CHECK(text::replace_unknown(translated, {}, weights) == translated);
+    CHECK(text::replace_unknown({"x"}, of, std::vector<std::vector<float>>{}) == text::sentence{"x"});
+    CHECK_THROWS_WITH_AS(text::replace_unknown(translated, of, std::vector<std::vector<float>>{}),
+                         "replace_unknown: target word 0 is unknown, but there are weights for 0 of 2 source words; "
+                         "search with weights",
+                         error);
+}
+
+TEST_CASE("candidate lists: frequent words, translations of the batch's words, references")
+{
+    std::vector<ids> translations(10);
+    translations[4] = {9, 8, 7};
+    translations[9] = {6, 100};
+    const candidate_lists lists(5, 2, translations);
+    CHECK(lists.of(make_source(pointers({{4, 5}})), 11) == ids{0, 1, 2, 3, 4, 8, 9});
+    CHECK(lists.of(make_source(pointers({{5}, {9, 11}})), 11) ==
+          ids{0, 1, 2, 3, 4, 6});  // 100 is not in the vocabulary
+    CHECK(candidate_lists(0, 2, translations).of(make_source(pointers({{5}})), 11) == ids{0, 2, 3});
+    const auto batch = make_training_batch<double>(pointers({{4}}), pointers({{10, 5}}));
+    CHECK(lists.of(batch, 11) == ids{0, 1, 2, 3, 4, 5, 8, 9, 10});
+    const auto learned = text::lexicon::of_links(std::vector<ids>{{4}}, std::vector<ids>{{7, 9}},
+                                                 std::vector<std::vector<std::pair<int, int>>>{{{0, 0}, {0, 1}}});
+    CHECK(candidate_lists(4, 1, learned).of(make_source(pointers({{4}})), 11) == ids{0, 1, 2, 3, 7});
+}
+
+TEST_CASE("training with candidates: the loss of the restricted softmax, and its gradients")
+{
+    auto model = make_translator<double>(3, small, attentions::temporal<double>{});
+    const auto batch = make_training_batch<double>(pointers(sources), pointers(targets));
+    const ids some{0, 3, 4, 5, 6, 7, 8};
+    const nn::dropout none;
+    // The same from forced decoding with the output layer restricted to these words.
+    auto decoding = decode<double>(model, batch.source);
+    decoding->restrict_to(some);
+    double expected = 0;
+    for (const auto& each : force<double>(*decoding, batch.source.real, pointers(targets), false))
+        expected -= each.log_probability();
+    CHECK(model.loss(batch, 0.0, none, &some).data()[0] == doctest::Approx(expected).epsilon(1e-10));
+    CHECK(expected < model.loss(batch).data()[0]);
+
+    ad::tape<double> on;
+    const auto lifted = ad::lift(on, model);
+    const auto loss = lifted.loss(batch, 0.0, none, &some);
+    CHECK(loss.data()[0] == doctest::Approx(expected).epsilon(1e-10));
+    on.backward(loss);
+    const auto dW = on.gradient(lifted.decoder.W_o);
+    const auto db = on.gradient(lifted.decoder.b);
+    const auto slope = [&](double& x) {
+        const double before = x, h = 1e-5;
+        x = before + h;
+        const double above = model.loss(batch, 0.0, none, &some).data()[0];
+        x = before - h;
+        const double below = model.loss(batch, 0.0, none, &some).data()[0];
+        x = before;
+        return (above - below) / (2 * h);
+    };
+    const std::size_t V = small.target_vocabulary;
+    for (std::size_t w = 0; w < V; ++w) {
+        CHECK(db.data[w] == doctest::Approx(slope(model.decoder.b(w))).epsilon(1e-6));
+        CHECK(dW.data[2 * V + w] == doctest::Approx(slope(model.decoder.W_o(2, w))).epsilon(1e-6));
+    }
+    CHECK(db.data[1] == 0);  // not among them
+    CHECK(db.data[3] != 0);
+
+    ids all;
+    for (std::uint32_t w = 0; w < V; ++w) all.push_back(w);
+    CHECK(model.loss(batch, 0.1, none, &all).data()[0] == doctest::Approx(model.loss(batch, 0.1).data()[0]));
+    const ids too_few{0, 3, 4, 5, 6, 7};
+    CHECK_THROWS_WITH_AS(model.loss(batch, 0.0, none, &too_few),
+                         "candidates: word 8 of a reference is not in the list; in training the list must contain the "
+                         "references' words",
+                         error);
+}

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: BSD-3-Clause
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <vector>
+
+#include <heed/seq2seq/beam.hpp>
+#include <heed/seq2seq/ensemble.hpp>
+#include <heed/seq2seq/forced.hpp>
+#include <heed/seq2seq/greedy.hpp>
+#include <heed/seq2seq/own_model.hpp>
+#include <heed/seq2seq/translator.hpp>
+#include <support/tensors.hpp>
+
+using namespace heed;
+using namespace heed::seq2seq;
+
+namespace {
+
+const std::vector<id_sentence> sources{{4, 5, 6}, {4, 1}, {6, 5, 4, 4, 7, 8}, {9}};
+const std::vector<id_sentence> targets{{4, 5}, {7, 6, 5, 4, 4}, {}, {8, 7}};
+
+std::vector<const id_sentence*> pointers(const std::vector<id_sentence>& sentences)
+{
+    std::vector<const id_sentence*> result;
+    for (const id_sentence& each : sentences) result.push_back(&each);
+    return result;
+}
+
+const auto model = [] {
+    auto made = make_translator<double>(5, {12, 11, 6, 5, 4}, attentions::temporal<double>{});
+    for_each_parameter(made, [](const std::string&, auto& x) {
+        for (double& w : x) w *= 3;
+    });
+    return made;
+}();
+
+/// One of heed's models seen from outside: only the interface of own_model is used.
+struct foreign {
+    std::unique_ptr<decoding<double>> inside;
+
+    std::size_t vocabulary() const { return 11; }
+    void step(std::span<const std::uint32_t> previous, std::span<double> scores)
+    {
+        word_ids words(1, previous.size());
+        std::copy(previous.begin(), previous.end(), words.ids.begin());
+        inside->step(words);
+        const auto logits = inside->logits();
+        for (std::size_t i = 0; i < scores.size(); ++i) scores[i] = logits.data[i] + 7;  // any constant
+    }
+    void select(std::span<const std::size_t> rows) { inside->select(rows); }
+    void weights(std::size_t row, std::vector<double>& to) const { inside->weights(row, to); }
+};
+
+/// Each word is followed by the next one in the vocabulary, or by the end.
+struct counting {
+    std::vector<int> heard = {};
+
+    std::size_t vocabulary() const { return 6; }
+    void step(std::span<const std::uint32_t> previous, std::span<float> log_p)
+    {
+        std::fill(log_p.begin(), log_p.end(), -INFINITY);
+        for (std::size_t r = 0; r < previous.size(); ++r) {
+            log_p[r * 6 + 3] = std::log(0.25F);
+            log_p[r * 6 + (previous[r] < 5 ? std::max(previous[r] + 1, 4u) : 4u)] = std::log(0.75F);
+        }
+    }
+    void select(std::span<const std::size_t>) {}
+};
+
+static_assert(own_model<foreign, double> && own_model<counting, float>);
+static_assert(!own_model<int, float>);
+
+}  // namespace
+
+TEST_CASE("a user's own model is searched, forced and put into ensembles like heed's")
+{
+    const auto batch = make_source(pointers(sources));
+    const auto alone = [&batch] { return foreign{decode<double>(model, batch)}; };
+    beam_options how;
+    how.width = 5;
+    how.best = 3;
+    how.with_weights = true;
+    how.coverage = 0.2;
+    {
+        foreign mine = alone();
+        decoding_by<double, foreign> at_work(mine, 4);
+        CHECK(at_work.looks());
+        const auto found = beam<double>(at_work, batch.real, how), expected = beam<double>(model, batch, how);
+        for (std::size_t b = 0; b < 4; ++b) {
+            REQUIRE(found[b].size() == expected[b].size());
+            for (std::size_t k = 0; k < found[b].size(); ++k) {
+                CHECK(found[b][k].words == expected[b][k].words);
+                CHECK(found[b][k].score == doctest::Approx(expected[b][k].score).epsilon(1e-9));
+                CHECK(found[b][k].weights == expected[b][k].weights);
+            }
+        }
+    }
+    {
+        foreign mine = alone();
+        decoding_by<double, foreign> at_work(mine, 4);
+        const auto found = greedy<double>(at_work, batch.real), expected = greedy<double>(model, batch);
+        for (std::size_t b = 0; b < 4; ++b) CHECK(found[b].words == expected[b].words);
+    }
+    {
+        foreign mine = alone();
+        decoding_by<double, foreign> at_work(mine, 4);
+        const auto wanted = pointers(targets);
+        const auto found = force<double>(at_work, batch.real, wanted), expected = force<double>(model, batch, wanted);
+        for (std::size_t b = 0; b < 4; ++b)
+            CHECK(found[b].log_probability() == doctest::Approx(expected[b].log_probability()).epsilon(1e-9));
+    }
+    {
+        foreign mine = alone();
+        std::vector<std::unique_ptr<decoding<double>>> members;
+        members.push_back(std::make_unique<decoding_by<double, foreign>>(mine, 4));
+        members.push_back(decode<double>(model, batch));
+        ensemble<double> both(std::move(members), averaging::arithmetic);
+        const auto found = beam<double>(both, batch.real), expected = beam<double>(model, batch);
+        for (std::size_t b = 0; b < 4; ++b) {
+            CHECK(found[b][0].words == expected[b][0].words);
+            CHECK(found[b][0].score == doctest::Approx(expected[b][0].score).epsilon(1e-9));
+        }
+    }
+    {
+        foreign mine = alone();
+        decoding_by<double, foreign> at_work(mine, 4);
+        auto expected_at_work = decode<double>(model, batch);
+        const std::vector<std::uint32_t> some{3, 4, 7, 8};
+        at_work.restrict_to(some);
+        expected_at_work->restrict_to(some);
+        CHECK(at_work.vocabulary() == 4);
+        const auto found = beam<double>(at_work, batch.real), expected = beam<double>(*expected_at_work, batch.real);
+        for (std::size_t b = 0; b < 4; ++b) {
+            CHECK(found[b][0].words == expected[b][0].words);
+            CHECK(found[b][0].score == doctest::Approx(expected[b][0].score).epsilon(1e-9));
+        }
+    }
+}
+
+TEST_CASE("a table of words is a model")
+{
+    counting numbers;
+    decoding_by<float, counting> at_work(numbers, 1);
+    CHECK(!at_work.looks());
+    beam_options how;
+    how.width = 2;
+    how.best = 2;
+    how.normalization = length_normalization::none;
+    how.at_most = {0, 2};
+    const auto found = beam<float>(at_work, lengths{1}, how);
+    REQUIRE(found[0].size() == 2);
+    CHECK(found[0][0].words.empty());
+    CHECK(found[0][0].log_probability == doctest::Approx(std::log(0.25)));
+    // The other hypothesis continues until it is cut off: its end also has 1/4.
+    CHECK(found[0][1].words == std::vector<std::uint32_t>{4, 5});
+    CHECK(found[0][1].log_probability == doctest::Approx(std::log(0.75 * 0.75 * 0.25)));
+}
+
+TEST_CASE("a model without words and wrong rows are refused")
+{
+    counting numbers;
+    decoding_by<float, counting> at_work(numbers, 2);
+    const std::vector<std::size_t> rows{0, 2};
+    CHECK(support::message_of<error>([&] { at_work.select(rows); }) ==
+          "decoding_by::select: row 2 of 2; rows count from 0");
+    CHECK(support::contains(support::message_of<shape_error>([&] { at_work.step(word_ids(1, 3)); }),
+                            "decoding_by::step: the previous words"));
+    CHECK(support::contains(support::message_of<error>([&] { at_work.restrict_to({4, 4}); }), "ascending order"));
+    CHECK(support::contains(support::message_of<error>([&] { at_work.restrict_to({6}); }), "words below 6"));
+}

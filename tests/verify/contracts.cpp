@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <doctest/doctest.h>
+
+#include <heed/heed.hpp>
+#include <heed/verify.hpp>
+#include <support/tensors.hpp>
+
+#include <stdexcept>
+
+// heed::verify must find what is broken: each policy here breaks one contract, and the report must name it.
+
+using namespace heed;
+using support::random;
+
+namespace broken {
+
+using heed::shape_of;
+using heed::view_of;
+
+/// An operation of one's own, with its twin for the tape. It breaks a rule: x is fitted to [B,N], silently.
+struct fit_op : ops::operation<fit_op> {
+    template <plain_tensor X>
+    auto plain(const X& x, const shape_of_rank<2>& shape) const
+    {
+        array<element_of<X>, 2> y(shape);
+        for (std::size_t i = 0; i < y.size(); ++i) y.data()[i] = view_of(x).data[i % view_of(x).size()];
+        return y;
+    }
+};
+inline constexpr fit_op fit{};
+
+template <class T>
+ad::var<T, 2> twin(const fit_op&, const ad::var<T, 2>& x, const shape_of_rank<2>& shape)
+{
+    ad::tape<T>& on = x.tape();
+    auto [y, out] = on.template make<2>(shape, x.wanted());
+    for (std::size_t i = 0; i < y.size(); ++i) out[i] = x.data()[i % x.size()];
+    if (x.wanted()) {
+        on.record([&on, x, y = y] {
+            if (on.reached(y) == nullptr) return;
+            for (std::size_t i = 0; i < y.size(); ++i) on.adjoint(x)[i % x.size()] += on.reached(y)[i];
+        });
+    }
+    return y;
+}
+
+/// A score without parameters from one expression.
+#define SCORE(name, ...)                                                                                               \
+    struct name {                                                                                                      \
+        static constexpr weight_kind weights = weight_kind::per_position;                                              \
+        auto operator()(const tensor auto& q, const tensor auto& k) const { return __VA_ARGS__; }                      \
+        static auto parameters(auto&, auto&&) { return name{}; }                                                       \
+    }
+
+SCORE(sound, ops::dot_each(q, k));
+/// The gradient does not see the factor.
+SCORE(detached, ops::scale(ops::dot_each(q, k), 1 + 0.5 * static_cast<double>(view_of(q).data[0])));
+SCORE(of_batch, ops::scale(ops::dot_each(q, k), 1.0 / static_cast<double>(shape_of(k)[0])));
+SCORE(any_shape, ops::dot_each(fit(q, shape_of_rank<2>{shape_of(k)[0], shape_of(k)[2]}), k));
+SCORE(overflowing, ops::exp(ops::scale(ops::square(ops::dot_each(q, k)), 50.0)));
+
+struct counting {
+    static inline int count = 0;
+    static constexpr weight_kind weights = weight_kind::per_position;
+    auto operator()(const tensor auto& q, const tensor auto& k) const
+    {
+        return ops::scale(ops::dot_each(q, k), 1 + 0.1 * (++count % 7));
+    }
+    static auto parameters(auto&, auto&&) { return counting{}; }
+};
+
+struct other_error {
+    static constexpr weight_kind weights = weight_kind::per_position;
+    auto operator()(const tensor auto& q, const tensor auto& k) const
+    {
+        if (shape_of(q)[1] != shape_of(k)[2]) throw std::invalid_argument("widths");
+        return ops::dot_each(q, k);
+    }
+    static auto parameters(auto&, auto&&) { return other_error{}; }
+};
+
+template <class Vector>
+struct same_names {
+    Vector a, b;
+    static constexpr weight_kind weights = weight_kind::per_position;
+    auto operator()(const tensor auto& q, const tensor auto& k) const
+    {
+        return ops::add(ops::dot_each(q, k), ops::add(ops::matvec(k, a), ops::matvec(k, b)));
+    }
+    static auto parameters(auto& self, auto&& visit)
+    {
+        return broken::same_names{visit("v", self.a), visit("v", self.b)};
+    }
+};
+template <class Vector>
+same_names(Vector, Vector) -> same_names<Vector>;
+
+/// Padding gets weights, too.
+struct maskless {
+    auto operator()(const tensor auto& e, const auto&) const
+    {
+        return ops::softmax(e, lengths::full(shape_of(e)[0], shape_of(e)[1]));
+    }
+    static auto parameters(auto&, auto&&) { return maskless{}; }
+};
+
+/// Temporal modulation that sums exp(e) itself, with a 1 for the first step. `fitted`: accepts any shape.
+template <bool fitted>
+struct linear_history {
+    template <class History>
+    struct state {
+        History sum;
+    };
+    auto start(auto&& blank) const { return make(blank(1.0)); }
+    auto operator()(const tensor auto& e, const auto& memory, const auto& at) const
+    {
+        return ops::softmax(ops::subtract(e, ops::log(fitting(memory.sum, e))), at.real);
+    }
+    auto advance(const tensor auto& e, const tensor auto&, const auto& memory, const auto&) const
+    {
+        return make(ops::add(fitting(memory.sum, e), ops::exp(e)));
+    }
+    static auto parameters(auto&, auto&&) { return linear_history{}; }
+
+private:
+    template <class History>
+    static state<History> make(History sum)
+    {
+        return {std::move(sum)};
+    }
+    static auto fitting(const tensor auto& sum, const tensor auto& e)
+    {
+        if constexpr (fitted) {
+            return fit(sum, shape_of(e));
+        } else {
+            return sum;
+        }
+    }
+};
+
+/// A history whose `map` forgets to apply f: a beam would continue with another hypothesis' history.
+template <class History>
+struct unmapped {
+    History history;
+    unmapped map(auto&&, const auto&...) const { return *this; }
+};
+template <class History>
+unmapped(History) -> unmapped<History>;
+
+struct unselectable {
+    auto start(auto&& blank) const { return broken::unmapped{blank(0)}; }
+    auto operator()(const tensor auto& e, const auto& past, const auto& at) const
+    {
+        return ops::softmax(at.visible(ops::subtract(e, past.history)), at.real);
+    }
+    auto advance(const tensor auto&, const tensor auto& weights, const auto& past, const auto&) const
+    {
+        return broken::unmapped{ops::add(past.history, weights)};
+    }
+    static auto parameters(auto&, auto&&) { return unselectable{}; }
+};
+
+/// The same mistake in a score.
+struct unselectable_score {
+    static constexpr weight_kind weights = weight_kind::per_position;
+    auto start(const auto& memory) const
+    {
+        return broken::unmapped{constant_like(memory.keys, shape_of_rank<2>{memory.batch(), memory.positions()}, 0.0)};
+    }
+    auto match(const tensor auto& q, const tensor auto& k, const auto& past) const
+    {
+        return ops::subtract(ops::dot_each(q, k), past.history);
+    }
+    auto advance(const auto& past, const tensor auto& now, const auto&) const
+    {
+        return broken::unmapped{ops::add(past.history, now)};
+    }
+    auto operator()(const tensor auto& q, const tensor auto& k, const auto& past) const { return match(q, k, past); }
+    static auto parameters(auto&, auto&&) { return unselectable_score{}; }
+};
+
+/// A normalizer with a state must call `at.visible` itself. `never`: it does not. `too_late`: it does so after
+/// normalising, so that the remaining weights do not sum to 1. `of_bias_alone`: it obeys additive masks only.
+enum class asking { never, too_late, of_bias_alone };
+template <asking when>
+struct maskless_history {
+    auto start(auto&& blank) const { return normalize::temporal{}.start(blank); }
+    auto operator()(const tensor auto& e, const auto& past, const auto& at) const
+    {
+        const auto u = ops::discount(e, past.history);
+        if constexpr (when == asking::never) {
+            return ops::softmax(u, at.real);
+        } else if constexpr (when == asking::too_late) {
+            return ops::multiply(ops::softmax(u, at.real), ops::exp(at.visible(ops::scale(e, 0.0))));
+        } else if constexpr (requires { at.mask.bias; }) {
+            return ops::softmax(at.visible(u), at.real);
+        } else {
+            return ops::softmax(u, at.real);
+        }
+    }
+    auto advance(const tensor auto& e, const tensor auto& weights, const auto& past, const auto& at) const
+    {
+        return normalize::temporal{}.advance(e, weights, past, at);
+    }
+    static auto parameters(auto&, auto&&) { return maskless_history{}; }
+};
+
+struct tagged_sum : combine::weighted_sum {
+    static auto parameters(auto&, auto&&) { return tagged_sum{}; }
+};
+
+}  // namespace broken
+
+namespace broken {
+
+struct lying_step_op : ops::dot_step_op {};
+
+}  // namespace broken
+
+/// A kernel that lies where nobody looks at the weights, and a little where somebody does.
+template <>
+struct heed::step_kernel<heed::score::dot, heed::normalize::softmax, broken::tagged_sum> {
+    using operation = broken::lying_step_op;
+    static inline double error_with_weights = 0, error_without = 0;
+
+    template <class With>
+    static auto answer(const auto&, const auto&, const auto&, const auto& in, const With&)
+    {
+        auto seen = ops::dot_step(in.query, in.keys, in.values, in.real);
+        const double error = std::is_same_v<With, weights_too> ? error_with_weights : error_without;
+        return outcome{ops::scale(seen.context, 1 + error), std::move(seen.weights), no_state{}};
+    }
+};
+
+namespace {
+
+/// Whether the report says BROKEN of the contract whose name contains `part`, and why.
+bool finds(const verification& report, const std::string& part, const std::string& reason = "")
+{
+    if (report) return false;
+    for (const contract& c : report.contracts) {
+        if (support::contains(c.name, part)) return !c.kept && support::contains(c.detail, reason);
+    }
+    return false;
+}
+
+/// The name of the first broken contract.
+std::string first_broken(const verification& report)
+{
+    for (const contract& c : report.contracts) {
+        if (!c.kept) return c.name;
+    }
+    return "";
+}
+
+template <class Score = broken::sound, class Normalize = normalize::softmax, class Combine = combine::weighted_sum>
+verification verified(const Score& score = {}, const Normalize& normalize = {}, const Combine& combine = {})
+{
+    return verify(attention{score, normalize, combine});
+}
+
+}  // namespace
+
+TEST_CASE("sound user-defined policies keep all contracts")
+{
+    CHECK_MESSAGE(verified(), verified().text());
+    CHECK(verified().contracts.size() == 19);
+    CHECK(verify<attention<broken::sound, normalize::temporal, combine::weighted_sum>>());
+    CHECK(
+        verify<attention<score::dot, normalize::softmax, combine::weighted_sum>>({.query = 3, .width = 3, .batch = 1}));
+    CHECK(verify<attention<score::dot, normalize::softmax, combine::weighted_sum>>(
+        {.query = 3, .width = 3, .batch = 5, .positions = 1, .steps = 1, .seed = 3}));
+}
+
+TEST_CASE("a report has one line per contract")
+{
+    const verification report{{{"first", true, "fine"}, {"second", false, "here"}}};
+    CHECK(report.text() == "kept    first (fine)\nBROKEN  second (here)\n");
+    CHECK_FALSE(report);
+    CHECK_FALSE(verification{});
+    CHECK(verification{{{"first", true, ""}}});
+}
+
+TEST_CASE("sizes that the parameters do not fit are reported at once")
+{
+    const attention attend{score::general{random({3, 5}, 1)}, normalize::softmax{}, combine::weighted_sum{}};
+    CHECK(verify(attend, {.query = 3, .width = 5}));
+    const verification report = verify(attend, {.query = 4, .width = 5});
+    CHECK(report.contracts.size() == 1);
+    CHECK(finds(report, "runs with these sizes", "linear: x is [4,4] and W is [3,5]"));
+}
+
+TEST_CASE("a wrong gradient") { CHECK(finds(verified(broken::detached{}), "finite differences", "queries.0")); }
+
+TEST_CASE("a result that depends on the batch")
+{
+    const verification report = verified(broken::of_batch{});
+    CHECK(finds(report, "compose specifies", "step against compose: context of step 0"));  // a step runs by rows
+}
+
+TEST_CASE("state outside the state")
+{
+    const verification report = verified(broken::counting{});
+    CHECK(finds(report, "two runs agree", "the second run"));
+    CHECK(finds(report, "outside the state", "again from the first state"));
+    CHECK(first_broken(report) == "two runs agree");  // accidental randomness breaks other contracts, too
+}
+
+TEST_CASE("a state whose rows cannot be selected")
+{
+    const std::string rows = "selecting rows";
+    CHECK(finds(verified(broken::sound{}, broken::unselectable{}), rows, "after the first step: context of step 2"));
+    CHECK(first_broken(verified(broken::sound{}, broken::unselectable{})).starts_with(rows));
+    CHECK(finds(verified(broken::unselectable_score{}), rows, "after the first step: context of step 2"));
+    CHECK(finds(verified(broken::sound{}, broken::linear_history<false>{}), rows,
+                "the normalizer's state has no map(f, others...)"));
+    const multi_hop hops{std::vector(2, attention{broken::sound{}, broken::unselectable{}, combine::weighted_sum{}})};
+    CHECK(finds(verify(hops), rows, "after the first step: "));
+    CHECK(
+        finds(verify(attention{broken::sound{}, broken::unselectable{}, combine::weighted_sum{}}, {.batch = 1}), rows));
+}
+
+TEST_CASE("a mask that is not obeyed")
+{
+    using broken::asking, broken::maskless_history;
+    const std::string masks = "hidden positions get weight 0";
+    CHECK(finds(verified(broken::sound{}, maskless_history<asking::never>{}), masks,
+                "hidden by a boolean mask, the weights of step 0"));
+    CHECK(first_broken(verified(broken::sound{}, maskless_history<asking::never>{})).starts_with(masks));
+    CHECK(finds(verified(broken::sound{}, maskless_history<asking::of_bias_alone>{}), masks, "by a boolean mask"));
+    CHECK(finds(verified(broken::sound{}, maskless_history<asking::too_late>{}), masks,
+                "the last positions hidden against shorter lengths"));
+    const multi_hop hops{
+        std::vector(2, attention{broken::sound{}, maskless_history<asking::never>{}, combine::weighted_sum{}})};
+    CHECK(finds(verify(hops), masks, "hidden by a boolean mask, the weights of step 0"));
+}
+
+TEST_CASE("shapes that are not checked")
+{
+    CHECK(finds(verified(broken::any_shape{}), "shapes that do not fit",
+                "a query with a column too many is not refused"));
+    CHECK(finds(verified(broken::other_error{}), "shapes that do not fit", "something other than shape_error: widths"));
+    const broken::linear_history<true> careless;
+    CHECK(finds(verified(broken::sound{}, careless), "shapes that do not fit", "the state of another batch"));
+}
+
+TEST_CASE("two parameters of one name")
+{
+    const broken::same_names score{random({4}, 1), random({4}, 2)};
+    const verification report = verified(score);
+    CHECK(finds(report, "name of its own", "\"score.v\""));
+}
+
+TEST_CASE("padding that is attended to")
+{
+    const verification report = verified(broken::sound{}, broken::maskless{});
+    CHECK(finds(report, "row without positions", "has no position, but the weights of step 0"));
+    CHECK(finds(report, "padding", "beyond the length, the weights of step 0"));
+    CHECK(finds(report, "alone and in a batch"));
+}
+
+TEST_CASE("numbers that overflow")
+{
+    const verification history = verified(broken::sound{}, broken::linear_history<false>{});
+    CHECK(finds(history, "+-1e4", "with scores of 1e4"));
+    CHECK_FALSE(finds(history, "finite differences"));
+    const verification report = verified(broken::overflowing{});
+    CHECK(finds(report, "runs with these sizes", "in a first run"));
+}
+
+TEST_CASE("a kernel that is not what compose specifies")
+{
+    using mechanism = attention<score::dot, normalize::softmax, broken::tagged_sum>;
+    using kernel = step_kernel<score::dot, normalize::softmax, broken::tagged_sum>;
+    CHECK(verify<mechanism>());
+    kernel::error_with_weights = kernel::error_without = 1e-9;
+    CHECK(finds(verify<mechanism>(), "compose specifies", "step against compose: context of step 0"));
+    kernel::error_with_weights = 0;
+    CHECK(finds(verify<mechanism>(), "asking for the weights", "without the weights: context of step 0"));
+    kernel::error_without = 0;
+    CHECK(verify<mechanism>());
+}
