@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// How many times memory is asked for in a steady-state inference step into results that are kept: the bar is 0.
-// Every door to the heap is counted, those of OpenBLAS included.
+// The number of allocations in a steady-state inference step into results that are kept: the bar is 0. All ways to the
+// heap are counted, including OpenBLAS's.
 
 #include <atomic>
 #include <cerrno>
@@ -15,7 +15,7 @@
 #include "sizes.hpp"
 
 extern "C" {
-// glibc's own names for what is replaced here
+// glibc's own names for the functions replaced here
 void* __libc_malloc(std::size_t);
 void* __libc_calloc(std::size_t, std::size_t);
 void* __libc_realloc(void*, std::size_t);

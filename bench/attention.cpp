@@ -35,7 +35,7 @@ matrix random_weight(long in, long out, unsigned seed)
     return random_array<2>({size_of(in), size_of(out)}, seed, std::sqrt(3.0F / static_cast<float>(in)));
 }
 
-/// Keys come prepared here, so U is never multiplied with: one row stands for it.
+/// Keys are already prepared here, so U is never used: one row stands for it.
 auto additive_attention(const attention_size& z)
 {
     return attention{
@@ -98,8 +98,8 @@ bench::work forward(const attention_size& z, Make make_attention)
             [s] { return bench::sum_of_absolutes(s->result.context.data(), s->result.context.size()); }};
 }
 
-// As many steps are recorded before going back as a decoder makes for a short sentence: the gradients of keys and
-// values accumulate over them, and are set to zero once.
+// As many steps are recorded before the backward pass as a decoder makes for a short sentence: the gradients of keys
+// and values accumulate over them and are set to zero once.
 constexpr int recorded_steps = 15;
 
 template <class Make>

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# What a user pays for heed at compile time. Four files:
+# The compile time of heed for its users. Four files:
 #
 #   xtensor   includes xtensor's container, and nothing else
 #   heed      includes heed/attention.hpp and one mechanism                   (the bar: at most 1.5 s more)
-#   step      the same, and one step of that mechanism compiled               (what a first program pays)
-#   another   the same, and one step of a second mechanism, of other policies (what one more policy costs)
+#   step      the same, and one step of that mechanism compiled               (the cost of a first program)
+#   another   the same, and one step of a second mechanism, of other policies (the cost of one more policy)
 #
 # Prints compiler, options, file and the median processor time of the interleaved rounds in seconds, separated by tabs.
 # ROUNDS (5) and COMPILERS ("g++ clang++") may be set.

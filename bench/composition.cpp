@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// What the policies cost: mechanisms composed of them against the same mechanisms written by hand (by_hand/*.hpp).
+// The cost of the policies: composed mechanisms against the same mechanisms written by hand (by_hand/*.hpp).
 //
-// Each round times a block of calls of the one and a block of the other, so that both see the same machine; the ratio
-// of a pair is the median over the rounds' ratios. Ends with an error where the results of the two differ.
+// Each round times a block of calls of one and a block of the other, so that both see the same machine; the ratio of a
+// pair is the median over the rounds' ratios. Ends with an error if their results differ.
 
 #include <algorithm>
 #include <chrono>
@@ -52,8 +52,8 @@ matrix random_weight(std::size_t in, std::size_t out, unsigned seed)
     return random_array<2>({in, out}, seed, std::sqrt(3.0F / static_cast<float>(in)));
 }
 
-/// Everything that mechanisms are made of. Both sides read the same memory and the same parameters, those of the
-/// mechanism: where a tensor lies makes a difference of several per cent.
+/// All inputs and parameters of the mechanisms. Both sides read the same memory and the same parameters, those of the
+/// mechanism: the address of a tensor makes a difference of several per cent.
 struct problem {
     explicit problem(const pair_size& z)
         : H{z.hidden},
@@ -81,14 +81,14 @@ struct problem {
     cube queries;
     heed::memory<cube, cube> memory;
     matrix W, Y, V, V_of_groups, C;
-    matrix U;  // keys come prepared here, so U is never multiplied with: one row stands for it
+    matrix U;  // keys are already prepared here, so U is never used: one row stands for it
     vector v;
     nn::coverage_gru<matrix, vector> cell;
 };
 
 struct pair {
     std::function<void()> composed, by_hand;
-    std::function<double()> difference;  // between the results of both
+    std::function<double()> difference;  // between both results
 };
 
 template <class X>
@@ -152,7 +152,7 @@ void add(const std::string& mechanism, const char* pass, const pair_size& z, std
         ->Unit(benchmark::kMicrosecond);
 }
 
-/// One step into results that are kept, by the policies and by hand. `start` makes the state that the step begins with.
+/// One step into results that are kept, by the policies and by hand. `start` makes the initial state of the step.
 template <class Attend, class Query, class Start, class ByHand>
 pair step(const std::shared_ptr<problem>& p, const Attend& attend, const Query& query, const Start& start,
           const ByHand& by_hand)

@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include <cblas.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <vector>
 
+#include <heed/core/blas.hpp>  // declares cblas_sgemm, too, whichever way HEED_BLAS says
 #include <heed/core/parallel.hpp>
 
 #include "harness.hpp"
 #include "sizes.hpp"
 
-/// The floor: the matrix products of a work through cblas_sgemm, and nothing else. No activation, no softmax, no sum.
+extern "C" void openblas_set_num_threads(int count);
+
+/// The floor: the matrix products of a work through cblas_sgemm and nothing else. No activation, no softmax, no sum.
 ///
-/// With two threads there are two ways, and the table takes the faster one: heed's threads share out the rows or the
+/// With two threads there are two ways, and the table takes the faster one: heed's threads share the rows or the
 /// columns of each product (OpenBLAS on one thread each), or OpenBLAS uses its own threads (`#openblas-threads`).
 namespace bench::floor {
 
@@ -25,7 +26,7 @@ class gemm {
 public:
     gemm(int threads, sharing way) : threads_{threads}, way_{way} {}
 
-    /// C = op(A) op(B): op(A) [M,K], op(B) [K,N], C [M,N], rows one behind the other.
+    /// C = op(A) op(B): op(A) [M,K], op(B) [K,N], C [M,N], rows contiguous.
     void operator()(bool transpose_a, bool transpose_b, long M, long N, long K, const float* A, const float* B,
                     float* C) const
     {
@@ -50,7 +51,7 @@ public:
         }
     }
 
-    /// Around a whole run of products: whose threads work.
+    /// Set around a run of products: whose threads work.
     void begin() const { openblas_set_num_threads(way_ == sharing::openblas ? threads_ : 1); }
     void end() const { openblas_set_num_threads(1); }
 
@@ -58,7 +59,7 @@ private:
     static void part(bool transpose_a, bool transpose_b, long M, long N, long K, const float* A, const float* B,
                      float* C, long row, long row_end, long column, long column_end)
     {
-        const auto integer = [](long n) { return static_cast<blasint>(n); };
+        const auto integer = [](long n) { return static_cast<int>(n); };
         const long lda = transpose_a ? M : K;
         const long ldb = transpose_b ? K : N;
         const float* a = A + (transpose_a ? row : row * lda);
@@ -86,8 +87,8 @@ inline std::vector<float> numbers(long count, unsigned seed)
     return result;
 }
 
-/// A weight [in,out] that meets `rows` rows in each of `steps` steps. The gradient of the result lies where the result
-/// was. `input` [steps,rows,in], `result` [steps,rows,out].
+/// A weight [in,out] that multiplies `rows` rows in each of `steps` steps. The gradient of the result overwrites the
+/// result. `input` [steps,rows,in], `result` [steps,rows,out].
 class product {
 public:
     product(long rows, long in, long out, long steps = 1)
@@ -230,7 +231,7 @@ private:
 };
 
 /// The per-dimension attention step: s W [B,Q]x[Q,A] and tanh(..) V [B·T,A]x[A,D]. Backward adds, as any method must,
-/// the gradients of the second product's two factors and of the first one's.
+/// the gradients of both factors of the second product and of the first.
 class per_dimension {
 public:
     explicit per_dimension(const attention_size& z)
@@ -256,7 +257,7 @@ private:
     product query_, score_;
 };
 
-/// One floor under its name, and under a second one where OpenBLAS's own threads are another way.
+/// One floor under its name, and under a second name if OpenBLAS's own threads are an alternative.
 template <class Make>
 void add(const std::string& name, const options& chosen, Make make)
 {

@@ -10,13 +10,15 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
-/// What the executables of bench/ share: their arguments, and how one work is registered and warmed up.
+/// Shared by the executables of bench/: their arguments, and how a work is registered and warmed up.
 namespace bench {
 
 struct options {
     int threads = 1;        // --threads=N, or HEED_BENCH_THREADS
-    bool variants = false;  // --variants: also every way of doing a work that was tried and is not the fastest
+    bool variants = false;  // --variants: also every variant that was tried and is not the fastest
 };
 
 /// Takes its own arguments out of argv and leaves the others to Google Benchmark.
@@ -40,11 +42,15 @@ inline options take_options(int& argc, char** argv)
     return result;
 }
 
-/// What is timed, and the sum of the absolute results of its first call (0 where there is nothing to compare): heed's
-/// and the peer's must agree, or they did not do the same work.
+/// Further figures of a work besides its time, by name.
+using counters = std::vector<std::pair<std::string, double>>;
+
+/// The timed call, and the sum of the absolute results of its first call (0 if there is nothing to compare): heed's and
+/// the peer's must agree, or they did not do the same work. `count` is called once, untimed.
 struct work {
     std::function<void()> call;
     std::function<double()> digest = nullptr;
+    std::function<counters()> count = nullptr;
 };
 
 inline double sum_of_absolutes(const float* first, std::size_t count)
@@ -54,16 +60,17 @@ inline double sum_of_absolutes(const float* first, std::size_t count)
     return sum;
 }
 
-/// Registers one work. `make` allocates everything and returns the call to be timed; it runs only when the work is
-/// selected, and the call runs twice before the clock starts, so that no page is touched for the first time under it.
-/// What one work allocated is released before the next one begins: the largest sizes take half a gigabyte.
-/// Where a call does `steps` steps, the time of one of them is reported.
+/// Registers one work. `make` allocates everything and returns the call to be timed; it runs only if the work is
+/// selected, and the call runs twice before the clock starts, so that no page is first touched while timing. Its memory
+/// is released before the next work begins: the largest sizes take half a gigabyte. If a call does `steps` steps, the
+/// time of one of them is reported.
 inline void add(const std::string& name, std::function<work()> make, int steps = 1)
 {
     struct current_work {
         std::string name;
         bench::work work;
         double digest = 0;
+        counters counted{};
     };
     static const auto current = std::make_shared<current_work>();
     const auto timed = [name, steps, make = std::move(make)](benchmark::State& state) {
@@ -73,10 +80,12 @@ inline void add(const std::string& name, std::function<work()> make, int steps =
             current->name = name;
             current->work.call();
             current->digest = current->work.digest ? current->work.digest() : 0;
+            current->counted = current->work.count ? current->work.count() : counters{};
             current->work.call();
         }
         while (state.KeepRunningBatch(steps)) current->work.call();
         if (current->digest != 0) state.counters["digest"] = current->digest;
+        for (const auto& [what, figure] : current->counted) state.counters[what] = figure;
     };
     benchmark::RegisterBenchmark(name.c_str(), timed)->UseRealTime()->Unit(benchmark::kMicrosecond);
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// The peer: libtorch doing the same works, each in the fastest way that we found for it (see README.md, "Fairness").
+// The peer: libtorch doing the same works, each in the fastest way that we found (see README.md, "Fairness").
 //
 // Forward: no autograd, every result in storage kept from call to call (`_out` and in-place forms). Backward: autograd
-// on a graph that is built anew for each step, as in any training loop. Both go through the batch in blocks of rows
-// whose hidden layer [rows,T,A] stays in cache, which is worth up to 1.2x forward and 1.4x backward.
+// on a graph that is built anew for each step, as in any training loop. Both process the batch in blocks of rows whose
+// hidden layer [rows,T,A] stays in cache, which gains up to 1.2x forward and 1.4x backward.
 
 #include <torch/torch.h>
 
@@ -69,11 +69,11 @@ struct attention_case {
     Tensor values;            // [B,T,D]
     Tensor W;                 // [Q,A]
     Tensor v;                 // [A]
-    Tensor padding;           // [B,T], true where there is no source word: nowhere, but the mask is applied
+    Tensor padding;           // [B,T], true where there is no source word: all false, but the mask is applied
     Tensor context_gradient;  // [B,D]
 };
 
-/// s W, where one row is a matrix-vector product and not a product of matrices.
+/// s W; a single row is a matrix-vector product, not a matrix product.
 void project_out(Tensor& result, const Tensor& query, const Tensor& W)
 {
     if (query.size(0) == 1) {
@@ -84,8 +84,8 @@ void project_out(Tensor& result, const Tensor& query, const Tensor& W)
     }
 }
 
-/// The additive step in blocks of `block` rows of the batch; with `across`, threads share out the blocks instead of
-/// each operation; with `by_row`, the weighted sum is a matrix-vector product for each row instead of a bmm.
+/// The additive step in blocks of `block` rows of the batch; with `across`, threads share the blocks instead of each
+/// operation; with `by_row`, the weighted sum is a matrix-vector product per row instead of a bmm.
 bench::work additive_forward(const attention_size& size, long block, bool across, bool by_row)
 {
     struct part {
@@ -102,7 +102,7 @@ bench::work additive_forward(const attention_size& size, long block, bool across
     auto s = std::make_shared<storage>(
         storage{attention_case{size}, at::empty({B, A}), at::empty({B, T}), at::empty({B, D}), {}});
     const long threads = across ? at::get_num_threads() : 1;
-    std::vector<Tensor> hiddens;  // one for each thread, or the first blocks' would be evicted by the others'
+    std::vector<Tensor> hiddens;  // one per thread, or the others' would evict those of the first blocks
     for (long t = 0; t < threads; ++t) hiddens.push_back(at::empty({std::min(block, B), T, A}));
     const long blocks = (B + block - 1) / block;
     const long share = (blocks + threads - 1) / threads;
@@ -131,7 +131,7 @@ bench::work additive_forward(const attention_size& size, long block, bool across
                 const c10::InferenceMode guard;
                 project_out(s->projected, s->c.query, s->c.W);
                 const auto run = [&](long first, long last) {
-                    const c10::InferenceMode inner;  // it is a matter of the thread
+                    const c10::InferenceMode inner;  // the mode is per thread
                     for (long i = first; i < last; ++i) {
                         part& p = s->parts[static_cast<std::size_t>(i)];
                         at::add_out(p.hidden, p.keys, p.projected);
@@ -163,8 +163,8 @@ bench::work additive_forward(const attention_size& size, long block, bool across
 
 /// Forward and backward through autograd. Keys and values are leaves in blocks of `block` rows, whose gradients are
 /// views of one tensor each: they accumulate in place over the decoder's steps, as they do in training. With `across`,
-/// each thread takes a share of the batch, with a graph and gradients of W and v of its own, added up at the end:
-/// threads inside single operations help little where a step is twenty small ones.
+/// each thread takes a share of the batch, with its own graph and gradients of W and v, added up at the end: threads
+/// inside single operations help little when a step is twenty small ones.
 bench::work additive_autograd(const attention_size& size, long block, bool across)
 {
     struct part {
@@ -214,7 +214,7 @@ bench::work additive_autograd(const attention_size& size, long block, bool acros
                         const part& p = mine.parts[i];
                         const long rows = p.keys.size(0);
                         const long positions = p.keys.size(1);
-                        // add keeps nothing for its backward, so tanh may overwrite its result
+                        // add saves nothing for its backward, so tanh may overwrite its result
                         const auto hidden = at::add(p.keys, projected_parts[i].unsqueeze(1)).tanh_();
                         const auto scores = at::mv(hidden.view({rows * positions, -1}), mine.v).view({rows, positions});
                         const auto weights = at::softmax(scores.masked_fill(p.padding, minus_infinity), 1);
@@ -229,7 +229,7 @@ bench::work additive_autograd(const attention_size& size, long block, bool acros
                     at::parallel_for(0, static_cast<long>(s->shares.size()), 1, [&](long begin, long end) {
                         for (long i = begin; i < end; ++i) run(s->shares[static_cast<std::size_t>(i)]);
                     });
-                    // the others' gradients of the shared parameters go to the first
+                    // the other threads' gradients of the shared parameters are added to the first's
                     for (std::size_t i = 1; i < s->shares.size(); ++i) {
                         s->shares[0].W.mutable_grad().add_(s->shares[i].W.grad());
                         s->shares[0].v.mutable_grad().add_(s->shares[i].v.grad());
@@ -352,7 +352,7 @@ bench::work additive_by_hand(const attention_size& size, long block, bool across
             [s] { return digest(s->keys_gradient) + digest(s->values_gradient); }};
 }
 
-/// The per-dimension step: scores [rows,T,D] = tanh(q + k) V, softmax over T for each dimension, sum over T.
+/// The per-dimension step: scores [rows,T,D] = tanh(q + k) V, softmax over T per dimension, sum over T.
 bench::work per_dimension_forward(const attention_size& size, long block, bool across)
 {
     struct part {
@@ -422,9 +422,9 @@ bench::work per_dimension_forward(const attention_size& size, long block, bool a
 // ---------------------------------------------------------------------------------------------------------------------
 
 // ---------------------------------------------------------------------------------------------------------------------
-// Which way is the fastest, as measured (--variants) on a Zen 5 with 1 MiB of L2 cache a core
+// The fastest variants, as measured (--variants) on a Zen 5 with 1 MiB of L2 cache per core
 
-/// As many rows of the batch as keep a block's hidden layer at about 1.6 MB: between 0.8 and 3.2 MB the differences are
+/// As many rows of the batch as make a block's hidden layer about 1.6 MB: between 0.8 and 3.2 MB the differences are
 /// small, whole batches are up to 1.4 times slower.
 long rows_in_cache(const attention_size& size, long threads)
 {
@@ -433,7 +433,7 @@ long rows_in_cache(const attention_size& size, long threads)
     return std::clamp(1'700'000 / row_bytes, 1L, share);
 }
 
-/// One sentence is too little for two threads: waking the second costs more than it brings, but for the largest.
+/// One sentence is too little for two threads: waking the second costs more than it gains, except for the largest.
 long threads_for(const attention_size& size, long threads) { return size.batch == 1 ? 1 : threads; }
 
 void add(const std::string& name, long threads, std::function<bench::work()> make)
@@ -452,7 +452,7 @@ void register_attention(const bench::options& chosen)
         const auto dimension = bench::name_of("per_dimension", "forward", size);
         const long threads = threads_for(size, chosen.threads);
         const long block = rows_in_cache(size, threads);
-        const bool by_row = size.value < 1000;  // bmm and a product for each row differ by 5 %, either way
+        const bool by_row = size.value < 1000;  // bmm and one product per row differ by 5 %, either way
         add(forward, threads, [=] { return additive_forward(size, block, threads > 1, by_row); });
         add(both, threads, [=] { return additive_autograd(size, block, threads > 1); });
         add(both + "#by-hand", threads, [=] { return additive_by_hand(size, block, threads > 1); });

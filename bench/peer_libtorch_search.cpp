@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// The peer: libtorch searching with the same model and the same numbers in it as bench/search.cpp, which starts this
-// program and asks it.
+// The peer: libtorch searching with the same model and the same weights as bench/search.cpp, which starts and queries
+// this program.
 //
-// Two compositions. As one writes it who knows libtorch: no autograd, keys and annotations repeated for the hypotheses
-// once, the state reordered by index_select, log_softmax and topk over all continuations of a sentence.
-// `tuned` is as fast as libtorch's operations allow: one product each for what the word and what the state meets; keys
-// and annotations [B,T,.] are never copied, the attention sees the hypotheses as [B,K,.] (a broadcast sum, then a
-// batched product); topk of each row and then among these; sentences that are over leave the batch. PEER_WAY in the
-// environment chooses; other words in it undo one of the things that `tuned` does.
+// Two compositions. `plain`, as an experienced user would write it: no autograd, keys and annotations repeated for the
+// hypotheses once, the state reordered by index_select, log_softmax and topk over all continuations of a sentence.
+// `tuned` is as fast as libtorch's operations allow: one product each for the matrices that multiply the word and the
+// state; keys and annotations [B,T,.] are never copied, the attention sees the hypotheses as [B,K,.] (a broadcast sum,
+// then a batched product); topk of each row and then among these; finished sentences leave the batch. PEER_WAY in the
+// environment chooses; other words in it each undo one of the optimisations of `tuned`.
 
 #include <torch/torch.h>
 
@@ -31,7 +31,7 @@ struct ways {
     bool tuned = false;
     bool top_of_all =
         false;  // topk over all K·V continuations of a sentence, instead of each row's and then among these
-    bool keep_all = false;    // sentences that are over stay in the batch
+    bool keep_all = false;    // finished sentences stay in the batch
     bool chosen_sum = false;  // topk of the logits and logsumexp, instead of log_softmax and topk
 };
 
@@ -162,7 +162,7 @@ public:
         return {annotations, at::mm(annotations.view({B * T, -1}), U).view({B, T, -1}), padding};
     }
 
-    /// One step as it is in the books: a row of the memory for each hypothesis.
+    /// The textbook step: one row of the memory per hypothesis.
     Tensor plain_step(const memory& m, Tensor& state, const Tensor& previous) const
     {
         const auto y = at::embedding(target_table, previous);
@@ -267,7 +267,7 @@ double beam(const model& m, const source_batch& batch, int64_t K, const ways& ho
     for (int64_t step = 0; open > 0; ++step) {
         auto logits = how.tuned ? m.step(memory, state, previous) : m.plain_step(memory, state, previous);  // [B·k,V]
         const auto k = scores.size(1), V = logits.size(1);
-        Tensor end;  // [B,k] log p of the end word, needed where a limit is reached
+        Tensor end;  // [B,k] log p of the end word, needed when a limit is reached
         Tensor best, chosen, parent;
         if (how.chosen_sum) {
             const auto sums = at::logsumexp(logits, 1, true);

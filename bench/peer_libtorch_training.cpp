@@ -2,11 +2,11 @@
 
 // The peer: libtorch doing one RNNsearch training step (forward, backward, clip, Adam).
 //
-// Written for speed, as far as libtorch's own operations and its autograd go:
+// Written for speed, as far as libtorch's own operations and its autograd allow:
 //   - input projections, keys, E y and the whole output layer are one product each for all steps;
 //   - the GRU is composed by hand from few, in-place operations, which beats at::gru on a CPU (`#at-gru`);
-//   - s_{t-1} meets W and the recurrent weights in one product;
-//   - clipping and Adam go through each parameter once, in blocks that stay in cache, all six operations on a block
+//   - one product multiplies s_{t-1} with W and the recurrent weights;
+//   - clipping and Adam process each parameter once, in blocks that stay in cache, all six operations on a block
 //     before the next (torch::optim::Adam makes six passes through memory, `#optim-adam`); the clipping factor is
 //     folded in.
 
@@ -45,7 +45,7 @@ struct ways {
     bool plain_decoder = false;  // at::gru_cell on [E y; c], and nothing prepared for all steps but the keys
 };
 
-/// x W whose gradient of W is left to one product for all steps: backward only takes notes.
+/// x W whose gradient of W is computed in one product for all steps: backward only records.
 struct deferred_product {
     Tensor weight;  // the leaf
     std::vector<Tensor> inputs, gradients;
@@ -124,7 +124,7 @@ public:
             cell = {parameter({3 * H, E + 2 * H}, E + 2 * H), parameter({3 * H, H}, H), parameter({3 * H}, H),
                     parameter({3 * H}, H)};
         }
-        // s meets W (A columns) and the recurrent weights in one product
+        // one product multiplies s with W (A columns) and the recurrent weights
         decoder_state = parameter({H, A + (how.reset_after ? 3 * H : 2 * H)}, H);
         if (!how.reset_after) decoder_candidate = parameter({H, H}, H);
         decoder_recurrent_bias = parameter({A + 3 * H}, H);
@@ -174,7 +174,7 @@ private:
         std::unique_ptr<deferred_product> deferred;
     };
 
-    /// An embedding table whose touched rows are a leaf of their own in each step.
+    /// An embedding table whose touched rows are a separate leaf in each step.
     struct table {
         Tensor values, means, squares;  // [V,E]
         Tensor ids, rows;               // [touched], [touched,E]
@@ -301,7 +301,7 @@ private:
         }
     }
 
-    /// The decoder as one would write it first.
+    /// The decoder as one would first write it.
     void decode_plainly(std::vector<Tensor>& states, std::vector<Tensor>& contexts, const Tensor& memory,
                         const Tensor& keys, const Tensor& y, const Tensor& start) const
     {

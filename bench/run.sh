@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Measures heed, the floor and the peer in turn, several rounds, and prints the table of ratios of medians.
-# See README.md for what is measured and what was done to be fair.
+# Measures heed, the floor and the peer in turn, several rounds, and prints the table of ratios of medians. See
+# README.md for what is measured and how the comparison is kept fair.
 set -euo pipefail
 
 usage() {
@@ -61,7 +61,7 @@ fi
 mkdir -p "$out"
 rm -f "$out"/round-*.json "$out"/*.err "$out"/compile_time.tsv
 
-# All programs run the same kernels of OpenBLAS; a choice that the environment has made stays.
+# All programs run the same OpenBLAS kernels; a choice made in the environment is kept.
 if [ -z "${OPENBLAS_CORETYPE:-}" ] && heed_has_avx512; then export OPENBLAS_CORETYPE=SkylakeX; fi
 openmp_blas=$(ls -d /usr/lib/*/openblas-openmp 2>/dev/null | head -n 1 || true)
 
@@ -73,11 +73,11 @@ measure() {
     [ -x "$program" ] || { echo "run.sh: $program is missing; build it first" >&2; return 1; }
     local settings=(HEED_BENCH_THREADS="$threads")
     if [ "$side" = peer ]; then
-        # libtorch's best set-up: AVX-512 kernels where the processor has them (what it is told to use it uses, and dies
-        # of it elsewhere), and OpenBLAS on the same threads as libtorch, which sleep between uses
+        # libtorch's best set-up: AVX-512 kernels if the processor has them (libtorch does not check, and would crash
+        # elsewhere), and OpenBLAS on the same threads as libtorch, which sleep between uses
         settings+=(OMP_NUM_THREADS="$threads" OMP_WAIT_POLICY=PASSIVE)
         if [ -z "${ATEN_CPU_CAPABILITY:-}" ] && heed_has_avx512; then settings+=(ATEN_CPU_CAPABILITY=avx512); fi
-        # and its large temporaries kept by the allocator instead of given back and asked for again in each step
+        # and large temporaries kept by the allocator instead of returned and requested again in each step
         settings+=(GLIBC_TUNABLES=glibc.malloc.mmap_threshold=1073741824:glibc.malloc.trim_threshold=4294967296)
         if [ -n "$openmp_blas" ]; then settings+=(LD_LIBRARY_PATH="$openmp_blas${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"); fi
     fi
@@ -96,7 +96,8 @@ for threads in $thread_counts; do
         echo "run.sh: no libtorch in this build (HEED_BUILD_PEERS): heed and the floor only" >&2
         measure_peer=no
     elif [ $peer = yes ] && [ "$threads" -gt 1 ] && [ -z "$openmp_blas" ]; then
-        # with Debian's default, OpenBLAS's threads and libtorch's fight for the cores: beating that would be no merit
+        # with Debian's default, OpenBLAS's threads and libtorch's compete for the cores: beating that would prove
+        # nothing
         echo "run.sh: libtorch with $threads threads needs libopenblas0-openmp to be measured fairly: left out" >&2
         measure_peer=no
     fi
@@ -111,7 +112,7 @@ for threads in $thread_counts; do
             fi
             if wanted per_dimension; then
                 measure heed "$threads" "$round" "per_dimension-$size" attention "^per_dimension/forward/$size-" --benchmark_min_time=0.03
-                # by itself: threads of OpenBLAS's own, once awake, would disturb heed's
+                # separately: OpenBLAS's own threads, once awake, would disturb heed's
                 measure heed "$threads" "$round" "products-$size" attention "^per_dimension/products/$size-" --benchmark_min_time=0.03
                 if [ $measure_peer = yes ]; then
                     measure peer "$threads" "$round" "per_dimension-$size" peer_libtorch "^per_dimension/forward/$size-" --benchmark_min_time=0.03

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// Searching: sentences a second of heed, of the matrix products of the same search alone, and of libtorch.
+// Searching: sentences per second of heed, of the matrix products of the same search alone, and of libtorch.
 //
 //     build-bench/bench/search [--threads=N] [--rounds=N] [--peer=build-bench/bench/peer_libtorch_search]
 //
-// heed, its products and the peer in two compositions, which is a program of its own, work in turn on the same
-// sentences with the same numbers, round after round; ratios are medians of the ratios within a round. Seconds are of
-// the CPU with one thread, of the wall with more.
+// heed, its products and the peer in two compositions (a separate program) take turns on the same sentences with the
+// same weights, round after round; ratios are medians of the ratios within a round. Seconds are CPU time with one
+// thread, wall time with more.
 
 #include <fcntl.h>
 #include <sys/wait.h>
@@ -69,9 +69,8 @@ private:
     seq2seq::packed<float, decltype(model_)> fast_{model_};
 };
 
-/// The matrix products of a search, and nothing else: the encoder's and the keys' once a batch; then one step after the
-/// other, with as many rows as there are hypotheses while the sentences that are not over go on: one for each sentence
-/// at first, then the width.
+/// The matrix products of a search and nothing else: the encoder's and the keys' once per batch; then step by step,
+/// with one row per hypothesis of the unfinished sentences: at first one per sentence, then the width.
 ///
 ///     E y W [R,256]x[256,768]   s W_a [R,256]x[256,256]   c C [R,512]x[512,768]   s U_rz [R,256]x[256,512]
 ///     (r s) U [R,256]x[256,256]   s U_o, E y V_o [R,256]x[256,512]   c C_o [R,512]x[512,512]   t W_o
@@ -80,7 +79,7 @@ class products {
 public:
     explicit products(int threads) : threads_{threads}, multiply_{threads, bench::floor::sharing::ours}
     {
-        multiply_.begin();  // or threads of OpenBLAS's own, which look for work for a while, would disturb the others
+        multiply_.begin();  // or OpenBLAS's own threads, which spin for a while, would disturb the others
         const long rows = 12 * 64, T = 32;
         input_ = bench::floor::numbers(std::max(rows, 64 * T) * 512, 2);
         result_ = std::vector<float>(static_cast<std::size_t>(rows) * 8000, 0.0F);
@@ -130,12 +129,12 @@ private:
     std::vector<std::vector<float>> weights_;
 };
 
-/// A program that is asked through its input and answers through its output.
+/// A program that reads requests from its input and answers on its output.
 class peer {
 public:
     peer(const std::string& program, int threads, const char* way)
     {
-        int in[2], out[2];  // closed in every child, or none of them would see its end
+        int in[2], out[2];  // closed in every child, or none of them would see the end of its input
         if (pipe2(in, O_CLOEXEC) != 0 || pipe2(out, O_CLOEXEC) != 0) fail("no pipe");
         child_ = fork();
         if (child_ < 0) fail("no process");

@@ -15,9 +15,9 @@
 
 #include "sizes.hpp"
 
-/// What the searches of heed and of libtorch have in common: the model, with the same numbers in it, the sentences,
-/// and how each of them is called. Every program reads one work a line from its input and answers with the seconds that
-/// it took and the sum of what the best translations have as log-probability.
+/// Shared by the searches of heed and of libtorch: the model with its weights, the sentences, and how each program is
+/// called. Every program reads one work per line from its input and answers with the seconds that it took and the sum
+/// of the best translations' log-probabilities.
 namespace bench::search {
 
 struct work {
@@ -34,8 +34,7 @@ inline const std::vector<work>& works()
 
 inline constexpr std::size_t sentences = 64;
 
-/// Seconds: of this process's own work with one thread, so that others on the machine count less; else of the clock on
-/// the wall.
+/// Seconds: CPU time with one thread, so that other load on the machine matters less; otherwise wall time.
 inline double now(int threads)
 {
     timespec t{};
@@ -52,14 +51,14 @@ inline auto make_model()
     auto model = heed::seq2seq::make_translator<float>(
         1, {size(z.vocabulary), size(z.vocabulary), size(z.embedding), size(z.hidden), size(z.alignment)},
         heed::seq2seq::attentions::additive<float>{});
-    // A model that has been trained is sure of its words: logits some units apart, and not all nearly equal.
+    // A trained model is sure of its words: logits are several units apart, not all nearly equal.
     for (float& w : model.decoder.W_o) w *= 8;
     model.decoder.b(heed::seq2seq::special_ids{}.end) = -20;  // not by chance
     return model;
 }
 
-/// 5 to 25 words, as in Multi30k's captions: most of 9 to 16. Sorted by length, as who decodes a file would, and cut
-/// into batches.
+/// 5 to 25 words, as in Multi30k's captions: most of 9 to 16. Sorted by length, as when decoding a file, and cut into
+/// batches.
 inline std::vector<heed::seq2seq::source_batch> batches(std::size_t batch)
 {
     using heed::seq2seq::id_sentence;

@@ -13,8 +13,8 @@
 ///     <work>/<pass>/<Q>-<D>-<A>/B<batch>/T<positions>      additive/forward/256-512-256/B12/T50
 ///     training/step                                        the whole training step
 ///
-/// The pass `products` is the floor: the matrix products of that work and nothing else.
-/// What is only one of several ways to do a work carries the way after a `#`.
+/// The pass `products` is the floor: the matrix products of that work and nothing else. One of several variants of a
+/// work has the variant's name after a `#`.
 namespace bench {
 
 struct attention_size {

@@ -10,7 +10,7 @@ shopt -s nullglob
 files=("$folder"/round-*.json)
 [ ${#files[@]} -gt 0 ] || { echo "table.sh: no round-*.json in $folder; run bench/run.sh first" >&2; exit 1; }
 
-# threads, side, name, microseconds (or a count, for allocations): one line a measurement
+# threads, side, name, microseconds (or a count, for allocations): one line per measurement
 awk '
     FNR == 1 { file = FILENAME; sub(/.*\/round-/, "", file); split(file, part, "-"); side = part[1]; threads = part[2]; inside = 0 }
     /"benchmarks":/ { inside = 1 }
@@ -122,14 +122,18 @@ awk -F '\t' '
                     r = median(threads, "heed", pairs[i] "#ratio"); split(pairs[i], part, "/")
                     if (r > worst && (part[4] == "medium") == large) { worst = r; gsub(/_/, " ", part[3]); where = part[2] ", " part[3] }
                 }
-                if (worst) printf "| composed against hand-written, %s | at most %s× (%s) | at most 1.02× | %s |\n", \
-                    large ? "256 numbers, 50 words, 16 sentences" : "64 numbers, 10 words, 1 sentence", shown(worst, 3), where, verdict(worst, worst <= 1.02)
+                if (worst) printf "| composed against hand-written, %s | at most %s× (%s) | at most %s× | %s |\n", \
+                    large ? "256 numbers, 50 words, 16 sentences" : "64 numbers, 10 words, 1 sentence", shown(worst, 3), where, large ? "1.02" : "1.10", verdict(worst, worst <= (large ? 1.02 : 1.1))
             }
             split("additive,inner products", scores, ","); split(",_dot", of_score, ","); split("1 12", batches, " ")
             for (i = 1; i <= 2; ++i) for (b = 1; b <= 2; ++b) {
                 tail = of_score[i] "/256-512-256/B" batches[b] "/T1000"
                 r = ratio(median(threads, "heed", "windows/local" tail), median(threads, "heed", "windows/global" tail))
-                if (r) printf "| local, 21 of 1000 positions, against global: %s, batch %d | %s %% | under 5 %% | %s |\n", \
+                if (r && i == 1 && b == 1) {
+                    of_product = ratio(median(threads, "heed", "windows/local" tail), floor_of(threads, "windows/products" tail))
+                    printf "| local, 21 of 1000 positions: %s, batch 1, against the product of the query alone (%s %% of global) | %s× | at most 1.25× | %s |\n", \
+                        scores[i], shown(100 * r, 1), shown(of_product, 2), verdict(of_product, of_product <= 1.25)
+                } else if (r) printf "| local, 21 of 1000 positions, against global: %s, batch %d | %s %% | under 5 %% | %s |\n", \
                     scores[i], batches[b], shown(100 * r, 1), verdict(r, r < 0.05)
             }
             known = 0; most = 0

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// What a window saves: attention to a long sentence, to all of it and to 2 · 10 + 1 of its positions; by additive
-// scores, and by inner products, where no product with the query stands before the window.
+// The gain of a window: attention to all of a long sentence and to 2 · 10 + 1 of its positions; with additive scores,
+// and with inner products, which have no product with the query before the window.
 
 #include <cmath>
 #include <memory>
@@ -9,6 +9,7 @@
 
 #include <heed/heed.hpp>
 
+#include "floor.hpp"
 #include "harness.hpp"
 #include "sizes.hpp"
 
@@ -18,7 +19,7 @@ using namespace heed;
 using bench::attention_size;
 
 constexpr std::size_t reach = 10;         // D
-constexpr std::size_t middle_step = 500;  // whose window lies within the sentence
+constexpr std::size_t middle_step = 500;  // its window lies within the sentence
 
 std::size_t size_of(long n) { return static_cast<std::size_t>(n); }
 
@@ -71,11 +72,23 @@ bench::work forward_of(const attention_size& z, const Score& score, const Normal
 template <class Normalize>
 bench::work forward(const attention_size& z, const Normalize& normalize)
 {
-    // Keys come prepared here, so U is never multiplied with: one row stands for it.
+    // Keys are already prepared here, so U is never used: one row stands for it.
     return forward_of(z,
                       score::additive{random_weight(z.query, z.alignment, 4), array<float, 2>(shape_of_rank<2>{1, 1}),
                                       random_vector(z.alignment, 5)},
                       normalize);
+}
+
+/// The floor of a window with additive scores: s W, which no window reduces.
+bench::work product_of_query(const attention_size& z, const bench::floor::gemm& multiply)
+{
+    const auto query = std::make_shared<bench::floor::product>(z.batch, z.query, z.alignment);
+    return {[query, multiply] {
+        multiply.begin();
+        query->forward(multiply);
+        multiply.end();
+        benchmark::ClobberMemory();
+    }};
 }
 
 }  // namespace
@@ -100,6 +113,8 @@ int main(int argc, char** argv)
                    [z] { return forward_of(z, score::dot{}, normalize::softmax{}); });
         bench::add(bench::name_of("windows", "local_dot", z),
                    [z] { return forward_of(z, score::dot{}, local_m{reach}); });
+        bench::floor::add(bench::name_of("windows", "products", z), chosen,
+                          [z](const bench::floor::gemm& multiply) { return product_of_query(z, multiply); });
     }
     return bench::run(argc, argv, chosen);
 }

@@ -93,10 +93,11 @@ inline void grouped(const source& z, std::size_t G, const float* query, const fl
     hidden_layer(z, projected, z.keys, hidden);
     product(z.B * z.T, z.A, G, hidden, V, weights);
     heed::kernels::softmax_per_dimension(z.B, z.T, G, z.lengths, static_cast<const float*>(weights), weights);
-    heed::ops::grouped_sum_op::compute<float>({z.B, z.T, z.D}, G, weights, z.values, context);
+    heed::ops::grouped_sum_op::forward<float>({weights, {z.B, z.T, G}}, {z.values, {z.B, z.T, z.D}},
+                                              {context, {z.B, z.D}});
 }
 
-/// Additive attention with coverage embeddings of N numbers a position, in any step but the first.
+/// Additive attention with coverage embeddings of N numbers per position, in any step but the first.
 struct coverage {
     std::size_t N, E;
     const float* C;          // [N,A]

@@ -11,10 +11,10 @@
 #include <heed/kernels/softmax.hpp>
 
 /// Mechanisms written by hand: each as one function over plain memory, with heed's kernels and BLAS but without
-/// policies and tensors. Temporaries come from heed::scratch, results go where the caller wants them.
+/// policies and tensors. Temporaries come from heed::scratch, results go to the caller's memory.
 namespace bench::by_hand {
 
-/// The sizes of one step, and what the mechanisms have in common.
+/// The sizes of one step and the inputs that all mechanisms share.
 struct source {
     std::size_t B, T, Q, A, D;
     const std::size_t* lengths;  // [B]

@@ -38,7 +38,7 @@ inline void general(const source& z, const float* query, const float* W, float* 
     dot(z, projected, weights, context);
 }
 
-/// The dot score within `reach` positions of place `step`.
+/// The dot score within `reach` positions of position `step`.
 inline void local_dot(const source& z, std::size_t reach, std::size_t step, const float* query, float* weights,
                       float* context)
 {

@@ -12,8 +12,8 @@
 namespace bench::by_hand {
 
 /// One step of additive attention as one function for one thread, with no policy, no tensor and no call of heed's
-/// kernels: what somebody would write who needs this mechanism and nothing else. Only the register type and its tanh
-/// and exp are heed's, so that the comparison is one of structure and not of polynomials.
+/// kernels: as one would write it for this mechanism alone. Only the register type and its tanh and exp are heed's, so
+/// that structure is compared and not polynomials.
 inline void additive_without_kernels(const source& from, const float* query, const float* W, const float* v,
                                      float* projected, float* weights, float* context)
 {
