@@ -190,7 +190,8 @@ private:
     }
 };
 
-/// e − L, and e itself where there is no history yet (L = -inf): the modulation of SPEC N3 in the log domain.
+/// e − L, and e itself where there is no history yet (L = -inf): temporal modulation (Sankaran et al. 2016, eq. 7) in
+/// the log domain.
 struct discount {
     template <class T, class V>
     static V value(V e, V L)
