@@ -4,6 +4,7 @@
 #include <heed/core/blas.hpp>
 #include <support/tensors.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -15,59 +16,82 @@ namespace {
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
-/// The greatest error of C = op(A) op(B) + beta C against loops in double; lines are `gap` elements longer than needed.
-/// With beta = 0, C starts as NaN: it must not be read. What lies between its lines must stay.
+/// The greatest error of C = op(A) op(B) + beta C against loops in double, with each of these numbers of threads and
+/// several beta; lines are `gap` elements longer than needed. With beta = 0, C starts as NaN: it must not be read. What
+/// lies between its lines must stay.
 template <class T>
-double error(blas::op op_a, blas::op op_b, std::size_t M, std::size_t N, std::size_t K, T beta, std::size_t gap)
+std::vector<double> errors(const std::vector<std::size_t>& threads, blas::op op_a, blas::op op_b, std::size_t M,
+                           std::size_t N, std::size_t K, std::size_t gap)
 {
     const bool flip_a = op_a == blas::op::transposed, flip_b = op_b == blas::op::transposed;
     const std::size_t lda = (flip_a ? M : K) + gap, ldb = (flip_b ? K : N) + gap, ldc = N + gap;
     const auto A = random<T>({(flip_a ? K : M) * lda + 1}, 1), B = random<T>({(flip_b ? N : K) * ldb + 1}, 2);
-    auto C = random<T>({M * ldc + 1}, 3);
-    const auto before = C;
-    if (beta == T(0)) {
-        for (std::size_t i = 0; i < M; ++i) {
-            for (std::size_t j = 0; j < N; ++j) C.data()[i * ldc + j] = static_cast<T>(nan);
-        }
-    }
-    if (gap == 0) {
-        blas::gemm<T>(op_a, op_b, M, N, K, A.data(), B.data(), beta, C.data());
-    } else {
-        blas::gemm<T>(op_a, op_b, M, N, K, A.data(), lda, B.data(), ldb, beta, C.data(), ldc);
-    }
-    double worst = 0;
+    std::vector<double> products(M * N), scales(M * N, 1.0);
     for (std::size_t i = 0; i < M; ++i) {
-        for (std::size_t j = 0; j < ldc; ++j) {
-            const double was = static_cast<double>(before.data()[i * ldc + j]);
-            double must = was, scale = 1;
-            if (j < N) {
-                must = beta == T(0) ? 0 : static_cast<double>(beta) * was;
-                for (std::size_t k = 0; k < K; ++k) {
-                    const double a = static_cast<double>(A.data()[flip_a ? k * lda + i : i * lda + k]);
-                    const double b = static_cast<double>(B.data()[flip_b ? j * ldb + k : k * ldb + j]);
-                    must += a * b;
-                    scale += std::abs(a * b);
-                }
+        for (std::size_t j = 0; j < N; ++j) {
+            for (std::size_t k = 0; k < K; ++k) {
+                const double a = static_cast<double>(A.data()[flip_a ? k * lda + i : i * lda + k]);
+                const double b = static_cast<double>(B.data()[flip_b ? j * ldb + k : k * ldb + j]);
+                products[i * N + j] += a * b;
+                scales[i * N + j] += std::abs(a * b);
             }
-            const double off = std::abs(static_cast<double>(C.data()[i * ldc + j]) - must) / scale;
-            worst = off >= 0 ? std::max(worst, off) : std::numeric_limits<double>::infinity();
         }
     }
-    return worst;
+    const auto error_with = [&](T beta) {
+        auto C = random<T>({M * ldc + 1}, 3);
+        const auto before = C;
+        if (beta == T(0)) {
+            for (std::size_t i = 0; i < M; ++i) {
+                for (std::size_t j = 0; j < N; ++j) C.data()[i * ldc + j] = static_cast<T>(nan);
+            }
+        }
+        if (gap == 0) {
+            blas::gemm<T>(op_a, op_b, M, N, K, A.data(), B.data(), beta, C.data());
+        } else {
+            blas::gemm<T>(op_a, op_b, M, N, K, A.data(), lda, B.data(), ldb, beta, C.data(), ldc);
+        }
+        double worst = 0;
+        for (std::size_t i = 0; i < M; ++i) {
+            for (std::size_t j = 0; j < ldc; ++j) {
+                const double was = static_cast<double>(before.data()[i * ldc + j]);
+                double must = was, scale = 1;
+                if (j < N) {
+                    must = (beta == T(0) ? 0 : static_cast<double>(beta) * was) + products[i * N + j];
+                    scale = scales[i * N + j];
+                }
+                const double off = std::abs(static_cast<double>(C.data()[i * ldc + j]) - must) / scale;
+                worst = off >= 0 ? std::max(worst, off) : std::numeric_limits<double>::infinity();
+            }
+        }
+        return worst;
+    };
+    std::vector<double> all;
+    for (const std::size_t count : threads) {
+        set_threads(count);
+        all.push_back(std::max({error_with(T(0)), error_with(T(1)), error_with(T(-0.5))}));
+    }
+    set_threads(1);
+    return all;
 }
 
+/// The same over all orientations.
 template <class T>
-double worst_error(std::size_t M, std::size_t N, std::size_t K, const std::vector<std::size_t>& gaps = {0, 3})
+void check_errors(const std::vector<std::size_t>& threads, std::size_t M, std::size_t N, std::size_t K, std::size_t gap,
+                  double rounding)
 {
-    double worst = 0;
+    CAPTURE(M);
+    CAPTURE(N);
+    CAPTURE(K);
+    CAPTURE(gap);
     for (const blas::op a : {blas::op::plain, blas::op::transposed}) {
         for (const blas::op b : {blas::op::plain, blas::op::transposed}) {
-            for (const T beta : {T(0), T(1), T(-0.5)}) {
-                for (const std::size_t gap : gaps) worst = std::max(worst, error<T>(a, b, M, N, K, beta, gap));
+            const auto all = errors<T>(threads, a, b, M, N, K, gap);
+            for (std::size_t i = 0; i < threads.size(); ++i) {
+                CAPTURE(threads[i]);
+                CHECK(all[i] <= rounding);
             }
         }
     }
-    return worst;
 }
 
 }  // namespace
@@ -78,10 +102,7 @@ TEST_CASE_TEMPLATE("gemm is the product, in every orientation and for odd sizes"
     for (const std::size_t M : {0u, 1u, 2u, 7u, 33u}) {
         for (const std::size_t N : {0u, 1u, 3u, 17u}) {
             for (const std::size_t K : {0u, 1u, 5u, 31u}) {
-                CAPTURE(M);
-                CAPTURE(N);
-                CAPTURE(K);
-                CHECK(worst_error<T>(M, N, K) <= rounding);
+                for (const std::size_t gap : {0u, 3u}) check_errors<T>({1}, M, N, K, gap, rounding);
             }
         }
     }
@@ -90,16 +111,11 @@ TEST_CASE_TEMPLATE("gemm is the product, in every orientation and for odd sizes"
 TEST_CASE_TEMPLATE("and when it is shared out over threads", T, float, double)
 {
     const double rounding = 16 * static_cast<double>(std::numeric_limits<T>::epsilon());
-    for (const std::size_t count : {1u, 2u, 3u}) {
-        set_threads(count);
-        CAPTURE(count);
-        CHECK(worst_error<T>(301, 67, 131, {1}) <= rounding);   // over rows; the last shard is odd
-        CHECK(worst_error<T>(9, 1501, 131, {1}) <= rounding);   // over columns
-        CHECK(worst_error<T>(1, 1801, 1001, {0}) <= rounding);  // one row
-        CHECK(worst_error<T>(1201, 1, 1301, {0}) <= rounding);  // one column
-        CHECK(worst_error<T>(97, 113, 211, {2}) <= rounding);
-    }
-    set_threads(1);
+    check_errors<T>({1, 2, 3}, 301, 67, 131, 1, rounding);   // over rows; the last shard is odd
+    check_errors<T>({1, 2, 3}, 9, 1501, 131, 1, rounding);   // over columns
+    check_errors<T>({1, 2, 3}, 1, 1801, 1001, 0, rounding);  // one row
+    check_errors<T>({1, 2, 3}, 1201, 1, 1301, 0, rounding);  // one column
+    check_errors<T>({1, 2, 3}, 97, 113, 211, 2, rounding);
 }
 
 TEST_CASE("two runs agree bit for bit at a given number of threads")

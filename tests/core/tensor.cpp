@@ -85,7 +85,7 @@ TEST_CASE("lengths")
     CHECK(lengths{}.batch() == 0);
     real.require("here", 3, 3);
     CHECK(message_of<shape_error>([&] { real.require("here", 2, 3); }) ==
-          "here: 3 lengths for a batch of 2 rows; give one length a row");
+          "here: 3 lengths for a batch of 2 rows; give one length per row");
     CHECK(message_of<shape_error>([&] { real.require("here", 3, 2); }) ==
           "here: the length of row 0 is 3 but there are only 2 positions");
 }

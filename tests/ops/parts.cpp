@@ -85,3 +85,24 @@ TEST_CASE("rows_of: some rows, in any order, some of them twice")
               f(random({2, 3}, 1));
           }) == "rows_of: row 2 of [2,3], which has only 2");
 }
+
+TEST_CASE("with_column: a number in one column, the others as they are")
+{
+    const auto x = random({1, 2, 3}, 1);
+    const auto y = ops::with_column(x, 1u, 0.5);
+    CHECK(support::same_bits(y, array<double, 3>{{{x(0, 0, 0), 0.5, x(0, 0, 2)}, {x(0, 1, 0), 0.5, x(0, 1, 2)}}}));
+    for (const std::size_t column : {0u, 1u, 2u}) {
+        CHECK_GRADIENT([=](const auto& v) { return ops::with_column(v, column, 0.5); }, random({2, 2, 3}, 2));
+    }
+    CHECK(support::message_of<shape_error>([&] { ops::with_column(x, 3u, 0.5); }) ==
+          "with_column: column 3 of [1,2,3]; columns count from 0");
+}
+
+TEST_CASE("positions_between: some positions of one sentence, whose gradient lands in their place")
+{
+    const auto x = random({1, 4, 2}, 1);
+    CHECK(support::same_bits(ops::positions_between(x, 1u, 2u),
+                             array<double, 3>{{{x(0, 1, 0), x(0, 1, 1)}, {x(0, 2, 0), x(0, 2, 1)}}}));
+    CHECK_GRADIENT([](const auto& v) { return ops::positions_between(v, 1u, 2u); }, x);
+    CHECK_GRADIENT([](const auto& v) { return ops::positions_between(v, 2u, 2u); }, random({1, 4}, 2));
+}

@@ -216,5 +216,5 @@ TEST_CASE("attention per dimension")
     };
     check(normalize::sparsemax{});
     check(normalize::temperature{0.7, normalize::entmax15{}});
-    check(normalize::dropout{0.3, 7, normalize::temporal{}, true});
+    check(normalize::dropout{0.3, 7, normalize::temporal{}, {.renormalise = true}});
 }

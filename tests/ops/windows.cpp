@@ -203,7 +203,7 @@ TEST_CASE("windows that do not fit are refused")
         return plain;
     };
     const auto of = [](const auto& x) { return ops::window_of(x, in_five); };
-    CHECK(both(of, random({2, 5}, 1)) == "window_of: 3 lengths for a batch of 2 rows; give one length a row");
+    CHECK(both(of, random({2, 5}, 1)) == "window_of: 3 lengths for a batch of 2 rows; give one length per row");
     CHECK(both(of, random({3, 2}, 1)) == "window_of: the length of row 0 is 3 but there are only 2 positions");
     const auto put = [](const auto& x, const auto& w) { return ops::put_window(x, w, in_five); };
     CHECK(both(put, random({3, 5}, 1), random({3, 2}, 1)) ==

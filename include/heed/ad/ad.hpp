@@ -23,7 +23,6 @@
 #include <heed/ops/parts.hpp>
 #include <heed/ops/penalties.hpp>
 #include <heed/ops/places.hpp>
-#include <heed/ops/positions.hpp>
 #include <heed/ops/products.hpp>
 #include <heed/ops/recurrent.hpp>
 #include <heed/ops/sampling.hpp>

@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <type_traits>
 #include <utility>
 
+#include <heed/ad/kept_results.hpp>
 #include <heed/ad/operation.hpp>
 #include <heed/attention/rows.hpp>
 #include <heed/core/callback.hpp>
@@ -14,9 +16,9 @@
 
 /// A program by rows, as one entry of the tape.
 ///
-/// Forward it keeps what went in and what came out, and nothing of what lies between. Back it computes each sentence
-/// again, on a small tape that the thread keeps, and goes back there: the temporaries of one sentence at a time,
-/// instead of those of a batch for every step. What it costs is a second forward; what it saves is [B,T,A] per step.
+/// Forward it keeps what went in and what came out, and of what lies between only what is small (kept_results.hpp).
+/// Back it computes the rest of each sentence again, on a small tape that the thread keeps, and goes back there: the
+/// temporaries of one sentence at a time, instead of those of a batch for every step. It saves [B,T,A] per step.
 namespace heed::ad::detail {
 
 /// The tape for one sentence. Each thread keeps one; a program inside a program gets another.
@@ -31,6 +33,7 @@ public:
     {
         if (own_ == nullptr) {
             kept().on.clear();
+            kept().on.keep_in(nullptr);
             kept().taken = false;
         }
         delete own_;
@@ -41,9 +44,13 @@ public:
     tape<T>& operator*() { return own_ == nullptr ? kept().on : *own_; }
 
 private:
-    struct of_thread {
+    struct of_thread : heed::detail::kept_by_thread {
         tape<T> on;
         bool taken = false;
+
+    private:
+        std::size_t size() const override { return on.memory().capacity(); }
+        void release() override { on.memory() = arena(); }
     };
     static of_thread& kept()
     {
@@ -63,7 +70,7 @@ struct as_variables {
     auto part(const auto& x) const { return detail::kept(on, x); }
 };
 
-/// Looks at everything that went in, for one purpose after the other: one visitor, which is compiled once.
+/// The purpose of a visit of all inputs. One visitor serves all purposes, so that it is compiled once.
 template <class T>
 struct look {
     enum class purpose {
@@ -114,7 +121,7 @@ struct look_at_parameters {
     }
 };
 
-/// Some rows of everything on the small tape; what reaches them is added to the large tape's adjoints.
+/// Some rows of each input on the small tape; their gradients are added to the large tape's adjoints.
 template <class T>
 struct rows_on_tape {
     tape<T>& small;
@@ -153,30 +160,42 @@ struct room_on_tape {
     tape<T>& on;
     std::size_t rows;
     bool wanted;
+    kept_list<T>& kept;
+    std::size_t& row_size;  // of all results together
 
     template <std::size_t N>
     auto operator()(const var<T, N>& some) const
     {
         auto shape = some.shape();
+        shape[0] = 1;
+        const std::size_t size = numbers_in(shape);
+        row_size += size;
         shape[0] = rows;
-        return on.make(shape, wanted).result;
+        auto [all, data] = on.make(shape, wanted);
+        kept.is_result(some.slot(), data, size);
+        return all;
     }
 };
 
 template <class T>
 struct put_values {
     heed::detail::row_block block;
+    std::span<const kept_result<T>> kept;
+    bool* complete;  // does the row hold all that is kept of it?
 
     template <std::size_t N>
     int operator()(const var<T, N>& all, const var<T, N>& some) const
     {
         const auto to = heed::detail::rows_of_view(all.value(), block);
+        if (to.data == some.data()) return 0;
         std::copy_n(some.data(), some.size(), const_cast<T*>(to.data));  // made by room_on_tape
+        const auto lies_there = [&](const kept_result<T>& x) { return x.first == all.data(); };
+        if (std::any_of(kept.begin(), kept.end(), lies_there)) *complete = false;
         return 0;
     }
 };
 
-/// What has reached some rows of a result goes on to the result on the small tape.
+/// Copies the adjoint of some rows of a result to the small tape.
 template <class T>
 struct pass_back {
     tape<T>&on, &small;
@@ -205,8 +224,8 @@ struct any_reached {
     }
 };
 
-/// The rows of a batch on the way back, each on a small tape: run(small, row, sums) computes a row again and passes on
-/// what has reached its results. `sums` are a shard's own, one number for each of the wanted parameters.
+/// The rows of a batch on the way back, each on a small tape: `run` computes a row again and passes on the adjoints of
+/// its results. Each shard has its own `sums` for the gradients of the parameters.
 template <class T>
 struct row_again {
     heed::detail::row_block block;
@@ -250,19 +269,29 @@ auto run_by_rows(tape<T>& on, const Program& program, const In& in, std::size_t 
     const auto run = [](tape<T>& small, const Program& what, const In& of, row_block block, T* sums) {
         return what(of.map(rows_on_tape<T>{small, block, sums != nullptr}, parameters_on_tape<T>{small, sums}));
     };
-    std::optional<decltype(run(on, program, in, {}, nullptr).map(room_on_tape<T>{on, rows, wanted}))> all;
+    kept_list<T> list;
+    std::size_t row_size = 0;
+    const room_on_tape<T> room{on, rows, wanted, list, row_size};
+    std::optional<decltype(run(on, program, in, {}, nullptr).map(room))> all;
     const auto first = [&](row_block block) {
         small_tape<T> small;
-        all.emplace(run(*small, program, in, block, nullptr).map(room_on_tape<T>{on, rows, wanted}));
+        kept_results<T> listed{list};
+        if (wanted) (*small).keep_in(&listed);
+        all.emplace(run(*small, program, in, block, nullptr).map(room));
     };
     heed::detail::run_no_row(rows, first);
+    const auto kept = wanted ? list.keep(on.memory(), rows, row_size) : std::span<const kept_result<T>>{};
+    bool* const complete = on.memory().template array_of<bool>(rows);
     const auto each = [&](row_block block) {
         small_tape<T> small;
-        (void)all->map(put_values<T>{block}, run(*small, program, in, block, nullptr));
+        kept_results<T> forth{kept, block.first, false};
+        if (wanted) (*small).keep_in(&forth);
+        complete[block.first] = true;
+        (void)all->map(put_values<T>{block, kept, complete + block.first}, run(*small, program, in, block, nullptr));
     };
     heed::detail::run_each_row(rows, work, each);
     if (wanted) {
-        on.record([&on, program, in, made = *all, rows, work, run] {
+        on.record([&on, program, in, made = *all, rows, work, run, kept, complete] {
             bool reached = false;
             (void)made.map(any_reached<T>{on, reached});
             if (!reached) return;
@@ -270,7 +299,10 @@ auto run_by_rows(tape<T>& on, const Program& program, const In& in, std::size_t 
             in.visit(look_at_rows<T>{open}, look_at_parameters<T>{open});
             T none{};
             const auto again = [&](row_again<T> row) {
+                kept_results<T> back{kept, row.block.first, true};
+                row.small.keep_in(complete[row.block.first] ? &back : nullptr);
                 const auto some = run(row.small, program, in, row.block, row.sums == nullptr ? &none : row.sums);
+                row.small.keep_in(nullptr);
                 (void)made.map(pass_back<T>{on, row.small, row.block}, some);
             };
             const auto add = [&](const T* sums) {

@@ -70,8 +70,8 @@ inline grad_check_result compare_with_differences(tape<double>& on, const std::v
 
 /// Compares the tape's gradient of loss(module) with central differences, for every entry of every parameter.
 ///
-/// `module` has parameters of double; `loss` takes the module lifted onto a tape and gives a var<double, 0>. The step
-/// is relative to each entry's size; with the default one the check sees errors down to about 1e-9.
+/// `module` has parameters of double; `loss` takes a tape and the module lifted onto it, and returns a var<double, 0>.
+/// The step is relative to each entry's size; with the default one the check sees errors down to about 1e-9.
 template <parameterised M, class Loss>
 grad_check_result grad_check(M& module, Loss&& loss, double step = 1e-5)
 {

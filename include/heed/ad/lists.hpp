@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <span>
 #include <vector>
 
 #include <heed/ad/tape.hpp>
@@ -11,61 +13,43 @@
 /// Lists of tensors on a tape: stacked, joined, and what a tensor is split into.
 namespace heed::ad {
 
-namespace detail {
-
-template <class T, std::size_t R>
-bool any_wanted_of(const std::vector<var<T, R>>& parts)
-{
-    for (const auto& part : parts) {
-        if (part.wanted()) return true;
-    }
-    return false;
-}
-
-}  // namespace detail
-
 /// y = (x_0, x_1, …)  ->  ∂x_i += ∂y[i]
 template <class T, std::size_t R>
-var<T, R + 1> twin(const ops::stack_op& operation, const std::vector<var<T, R>>& parts)
+void go_back(const ops::stack_op&, tape<T>& on, const T* d_y, std::span<const var<T, R>> parts)
 {
-    const auto shape = operation.shape(parts);
-    tape<T>& on = parts.front().tape();
-    const bool wanted = detail::any_wanted_of(parts);
-    auto [y, out] = on.template make<R + 1>(shape, wanted);
-    operation.forward(parts, ops::out<T, R + 1>{out, shape});
-    if (wanted) {
-        const var<T, R>* kept = on.keep(parts.data(), parts.size());
-        on.record(y, [&on, kept, count = parts.size()](const T* d_y) {
-            for (std::size_t i = 0; i < count; ++i) {
-                if (T* d_x = on.wanted_adjoint(kept[i])) kernels::add(kept[i].size(), d_x, d_y + i * kept[i].size());
-            }
-        });
+    for (const var<T, R>& x : parts) {
+        if (T* d_x = on.wanted_adjoint(x)) kernels::add(x.size(), d_x, d_y);
+        d_y += x.size();
     }
-    return y;
 }
 
 /// y = [a; b; …]  ->  ∂a += ∂y[…, its columns], and so on
 template <class T, std::size_t R>
-var<T, R> twin(const ops::join_op& operation, const std::vector<var<T, R>>& parts)
+void go_back(const ops::join_op&, tape<T>& on, const T* d_y, std::span<const var<T, R>> parts)
+{
+    std::size_t N = 0;
+    for (const var<T, R>& x : parts) N += x.shape()[R - 1];
+    for (const var<T, R>& x : parts) {
+        const std::size_t n = x.shape()[R - 1];
+        if (T* d_x = on.wanted_adjoint(x)) {
+            for (std::size_t row = 0; row * n < x.size(); ++row) kernels::add(n, d_x + row * n, d_y + row * N);
+        }
+        d_y += n;
+    }
+}
+
+/// An operation on a list of variables.
+template <class Operation, class T, std::size_t R>
+auto twin(const Operation& operation, const std::vector<var<T, R>>& parts)
 {
     const auto shape = operation.shape(parts);
     tape<T>& on = parts.front().tape();
-    const bool wanted = detail::any_wanted_of(parts);
-    auto [y, out] = on.template make<R>(shape, wanted);
-    operation.forward(parts, ops::out<T, R>{out, shape});
+    const bool wanted = std::any_of(parts.begin(), parts.end(), [](const auto& x) { return x.wanted(); });
+    auto [y, out] = on.make(shape, wanted);
+    operation.forward(parts, ops::out<T, rank_of<decltype(y)>>{out, shape});
     if (wanted) {
-        const var<T, R>* kept = on.keep(parts.data(), parts.size());
-        on.record(y, [&on, kept, count = parts.size(), N = shape[R - 1]](const T* d_y) {
-            std::size_t first = 0;
-            for (std::size_t p = 0; p < count; ++p) {
-                const std::size_t n = kept[p].shape()[R - 1];
-                if (T* d_x = on.wanted_adjoint(kept[p])) {
-                    for (std::size_t row = 0; row * n < kept[p].size(); ++row) {
-                        kernels::add(n, d_x + row * n, d_y + row * N + first);
-                    }
-                }
-                first += n;
-            }
+        on.record(y, [&on, operation, kept = detail::kept(on, std::span(parts))](const T* d_y) {
+            go_back(operation, on, d_y, kept);
         });
     }
     return y;

@@ -90,7 +90,7 @@ sparse_gradient<T> gradient_rows(const var<T, N>& x)
     return lookups == nullptr ? sparse_gradient<T>{} : lookups->gradient;
 }
 
-/// After backward: ∂loss/∂x times a factor, in whichever form it is asked for.
+/// After backward: multiplies ∂loss/∂x, of all numbers or of rows, by a factor.
 template <class T, std::size_t N>
 void scale_gradient(const var<T, N>& x, T factor)
 {
@@ -103,31 +103,29 @@ void scale_gradient(const var<T, N>& x, T factor)
     if (rows.rows != nullptr) tape<T>::template find_deferred<waiting_lookups<T>>(x.slot())->gradient.rows = to;
 }
 
+/// The words of a lookup, as the way back needs them.
+template <class T>
+std::span<const std::uint32_t> kept(tape<T>& on, const word_ids& words)
+{
+    return {on.keep(words.ids.data(), words.ids.size()), words.ids.size()};
+}
+
 /// y[s,b] = E[ids[s,b]]  ->  ∂E[ids[s,b]] += ∂y[s,b]
 template <class T>
-var<T, 3> twin(const ops::lookup_op& operation, const var<T, 2>& table, const word_ids& words)
+void go_back(const ops::lookup_op&, tape<T>& on, const T* d_y, const var<T, 2>& table,
+             std::span<const std::uint32_t> ids)
 {
-    tape<T>& on = table.tape();
-    const auto shape = operation.shape(table.value(), words);
-    auto [y, out] = on.make(shape, table.wanted());
-    operation.forward(table.value(), words, tensor_view<T, 3>{out, shape});
-    if (table.wanted()) {
-        const std::uint32_t* ids = on.keep(words.ids.data(), words.ids.size());
-        on.record(y, [&on, table, ids, count = words.ids.size()](const T* d_y) {
-            slot<T>& s = table.slot();
-            const std::size_t width = table.shape()[1];
-            if (s.leaf) {
-                auto& waiting = on.template defer<waiting_lookups<T>>(s, width);
-                auto* use = on.memory().template array_of<typename waiting_lookups<T>::use>(1);
-                *use = {ids, d_y, count, waiting.uses};
-                waiting.uses = use;
-            } else {
-                T* const d_table = on.adjoint(table);
-                for (std::size_t i = 0; i < count; ++i) kernels::add(width, d_table + ids[i] * width, d_y + i * width);
-            }
-        });
+    slot<T>& s = table.slot();
+    const std::size_t width = table.shape()[1];
+    if (s.leaf) {
+        auto& waiting = on.template defer<waiting_lookups<T>>(s, width);
+        auto* use = on.memory().template array_of<typename waiting_lookups<T>::use>(1);
+        *use = {ids.data(), d_y, ids.size(), waiting.uses};
+        waiting.uses = use;
+    } else {
+        T* const d_table = on.adjoint(table);
+        for (std::size_t i = 0; i < ids.size(); ++i) kernels::add(width, d_table + ids[i] * width, d_y + i * width);
     }
-    return y;
 }
 
 }  // namespace heed::ad

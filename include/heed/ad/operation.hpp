@@ -7,14 +7,17 @@
 #include <type_traits>
 #include <utility>
 
+#include <heed/ad/kept_results.hpp>
 #include <heed/ad/tape.hpp>
 #include <heed/ops/operation.hpp>
 
 /// Any operation on a tape: it computes, and its `backward` is recorded. Written once for all of them.
 ///
-/// A few operations write their own `ad::twin(operation, arguments...)`, because they do something else than compute
-/// and add: products with a parameter and lookups in one, whose gradients wait (ad/products.hpp, ad/lookup.hpp), lists
-/// of tensors (ad/lists.hpp), and the loss that writes its gradient over its logits (ad/cross_entropy.hpp).
+/// Some operations need the tape itself on the way back. Where the gradient of a parameter waits for all of its uses,
+/// `ad::go_back(operation, tape, d_y, [saved,] arguments...)` replaces `backward`: products with a matrix
+/// (ad/products.hpp, ad/recurrent.hpp) and lookups in a table (ad/lookup.hpp). `ad::twin(operation, arguments...)`
+/// replaces all of this: for lists of tensors (ad/lists.hpp), and for the loss that writes its gradient over its logits
+/// (ad/cross_entropy.hpp).
 namespace heed::ad {
 
 /// The tape that the first taped argument is on.
@@ -44,7 +47,7 @@ var<T, rank_of<X>> on_tape(tape<T>& to, const X& x)
 
 namespace detail {
 
-/// An argument as long as it is recorded: a tensor as a variable, a setting in memory of the tape.
+/// An argument on the tape: a tensor as a variable, a setting as a view.
 template <class T, tensor X>
 decltype(auto) recorded(tape<T>& on, const X& x)
 {
@@ -52,7 +55,7 @@ decltype(auto) recorded(tape<T>& on, const X& x)
 }
 template <class T, class X>
     requires(!tensor<X>)
-auto recorded(tape<T>&, const X& x) { return ops::detail::argument(x); }
+decltype(auto) recorded(tape<T>&, const X& x) { return ops::detail::argument(x); }
 
 template <class T>
 lengths_view kept(tape<T>& on, const lengths_view& x)
@@ -120,7 +123,7 @@ ops::adjoint<T, N> adjoint_of(tape<T>& on, const var<T, N>& x)
     return {{on.wanted_adjoint(x), x.shape()}};
 }
 
-/// What goes back to the arguments: backward(arguments..., results, derivatives [, saved], adjoints...).
+/// Adds to the adjoints of the arguments: backward(arguments..., results, derivatives [, saved], adjoints...).
 template <class T, class Operation, class... X, class Results, class Derivatives>
 void run_backward(tape<T>& on, const Operation& operation, const std::tuple<X...>& arguments, const Results& results,
                   const Derivatives& derivatives, [[maybe_unused]] const T* saved)
@@ -145,6 +148,20 @@ ops::in<T, N> reached_of(tape<T>& on, const var<T, N>& y)
     return {on.reached(y), y.shape()};
 }
 
+/// Back through an operation with one result, on its own way or by its `backward`.
+template <class T, class Operation, std::size_t N, class... X>
+void run_back(tape<T>& on, const Operation& operation, const var<T, N>& y, const T* d_y, const T* saved,
+              const std::tuple<X...>& arguments)
+{
+    if constexpr (requires(const X&... x) { go_back(operation, on, d_y, x...); }) {
+        std::apply([&](const X&... x) { go_back(operation, on, d_y, x...); }, arguments);
+    } else if constexpr (requires(const X&... x) { go_back(operation, on, d_y, saved, x...); }) {
+        std::apply([&](const X&... x) { go_back(operation, on, d_y, saved, x...); }, arguments);
+    } else {
+        run_backward<T>(on, operation, arguments, y.value(), ops::in<T, N>{d_y, y.shape()}, saved);
+    }
+}
+
 template <class Operation>
 consteval bool goes_back()
 {
@@ -155,51 +172,115 @@ consteval bool goes_back()
     }
 }
 
+/// A batch of no row as one of one row: how much there is of each row.
+template <std::size_t N>
+shape_of_rank<N> one_row(shape_of_rank<N> shape)
+{
+    if constexpr (N > 0) {
+        if (shape[0] == 0) shape[0] = 1;
+    }
+    return shape;
+}
+template <std::size_t N>
+std::size_t numbers_in(const shape_of_rank<N>& shape)
+{
+    return tensor_view<const char, N>{nullptr, shape}.size();
+}
+template <class X>
+auto one_row_of(const X& x)
+{
+    if constexpr (requires { x.value(); }) {
+        return ops::in<element_of<X>, rank_of<X>>{nullptr, one_row(x.shape())};
+    } else {
+        return ops::detail::argument(x);
+    }
+}
+std::size_t numbers_read(const auto&... x)
+{
+    const auto numbers = [](const auto& each) -> std::size_t {
+        if constexpr (is_var<std::remove_cvref_t<decltype(each)>>) {
+            return numbers_in(one_row(each.shape()));
+        } else {
+            return 0;
+        }
+    };
+    return (numbers(x) + ... + 0);
+}
+
+/// The places of an operation's results where a program by rows keeps them, else nowhere.
+template <class T, class Operation, class... X, std::size_t... N>
+auto places_of(tape<T>& on, [[maybe_unused]] const Operation& operation, const std::tuple<const X&...>& x,
+               const shape_of_rank<N>&... results)
+{
+    constexpr bool saves = ops::detail::saves<Operation, X...>;
+    constexpr std::size_t count = sizeof...(N) + (saves ? 1 : 0);
+    if (on.keeps() == nullptr) return typename kept_results<T>::template places<count>{};
+    return std::apply(
+        [&](const auto&... each) {
+            std::array<std::size_t, count> makes{numbers_in(one_row(results))...};
+            if constexpr (saves) makes.back() = operation.saved(one_row_of(each)...);
+            return on.keeps()->next(numbers_read(each...), makes);
+        },
+        x);
+}
+
 /// Computes on the tape and records the way back; `x` are variables and settings.
 template <class T, class Operation, class... X>
 auto run(tape<T>& on, const Operation& operation, const X&... x)
 {
     const auto shape = operation.shape(ops::detail::argument(x)...);
     const bool wanted = goes_back<Operation>() && any_wanted(x...);
-    const auto forward = [&](auto... results) -> T* {
+    const auto forward = [&](const auto& places, auto... results) -> T* {
         if constexpr (ops::detail::saves<Operation, X...>) {
-            T* const saved = on.memory().template array_of<T>(operation.saved(ops::detail::argument(x)...));
-            operation.forward(ops::detail::argument(x)..., results..., saved);
+            T* saved = places.at.back();
+            if (saved == nullptr) {
+                saved = on.memory().template array_of<T>(operation.saved(ops::detail::argument(x)...));
+            }
+            if (!places.known) operation.forward(ops::detail::argument(x)..., results..., saved);
             return saved;
         } else {
-            operation.forward(ops::detail::argument(x)..., results...);
+            if (!places.known) operation.forward(ops::detail::argument(x)..., results...);
             return nullptr;
         }
     };
     if constexpr (ops::detail::is_tuple<std::remove_cvref_t<decltype(shape)>>) {
-        auto made = std::apply([&](const auto&... each) { return std::tuple{on.make(each, wanted)...}; }, shape);
+        const auto places = std::apply(
+            [&](const auto&... each) { return places_of(on, operation, std::tuple<const X&...>{x...}, each...); },
+            shape);
+        const auto made = [&]<std::size_t... i>(std::index_sequence<i...>)
+        {
+            const auto all = std::tuple{on.make(std::get<i>(shape), wanted, places.at[i])...};
+            if (places.listed != 0) (on.keeps()->made(places.listed, i, std::get<i>(all).result.slot()), ...);
+            return all;
+        }
+        (std::make_index_sequence<std::tuple_size_v<std::remove_cvref_t<decltype(shape)>>>{});
         const auto results = std::apply([](const auto&... y) { return std::tuple{y.result...}; }, made);
         const auto saved = std::apply(
             [&](const auto&... y) {
-                return forward(tensor_view<T, rank_of<decltype(y.result)>>{y.data, y.result.shape()}...);
+                return forward(places, tensor_view<T, rank_of<decltype(y.result)>>{y.data, y.result.shape()}...);
             },
             made);
         if (wanted) {
-            on.record([&on, operation, results, saved, kept = std::tuple{detail::kept(on, x)...}] {
+            on.record([&on, operation, results, saved, arguments = std::tuple{kept(on, x)...}] {
                 const auto derivatives =
                     std::apply([&](const auto&... y) { return std::tuple{reached_of(on, y)...}; }, results);
                 const bool any = std::apply([](const auto&... d) { return ((d.data != nullptr) || ...); }, derivatives);
                 if (!any) return;
                 const auto values = std::apply([](const auto&... y) { return std::tuple{y.value()...}; }, results);
-                run_backward<T>(on, operation, kept, values, derivatives, saved);
+                run_backward<T>(on, operation, arguments, values, derivatives, saved);
             });
         }
         return std::apply([&](const auto&... y) { return operation.results(y...); }, results);
     } else {
-        auto [y, data] = on.make(shape, wanted);
+        const auto places = places_of(on, operation, std::tuple<const X&...>{x...}, shape);
+        auto [y, data] = on.make(shape, wanted, places.at[0]);
+        if (places.listed != 0) on.keeps()->made(places.listed, 0, y.slot());
         const auto saved =
-            forward(tensor_view<T, std::tuple_size_v<std::remove_cvref_t<decltype(shape)>>>{data, shape});
+            forward(places, tensor_view<T, std::tuple_size_v<std::remove_cvref_t<decltype(shape)>>>{data, shape});
         if constexpr (goes_back<Operation>()) {
             if (wanted) {
-                on.record(y, [&on, operation, y = y, saved, kept = std::tuple{detail::kept(on, x)...}](const T* d_y) {
-                    const ops::in<T, std::tuple_size_v<std::remove_cvref_t<decltype(shape)>>> derivative{d_y,
-                                                                                                         y.shape()};
-                    run_backward<T>(on, operation, kept, y.value(), derivative, saved);
+                on.record(y, [&on, operation, y = y, saved, arguments = std::tuple{kept(on, x)...}](const T* d_y) {
+                    run_back(on, operation, y, d_y, saved, arguments);
                 });
             }
         }
@@ -216,7 +297,7 @@ struct taped_family {
     template <class T, std::size_t N>
     using tensor_type = var<T, N>;
 
-    /// By the operation's own twin if it has one (found by the variable's namespace), else as all of them.
+    /// By the operation's own twin if it has one (found in the variable's namespace), else like every operation.
     template <class Operation, class... X>
     static auto call(const Operation& operation, const X&... x)
     {

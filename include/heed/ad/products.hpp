@@ -35,7 +35,7 @@ struct waiting_products : deferred<T> {
         const auto into = on.accumulate(s);
         const arena::position before = on.memory().mark();
         std::size_t rows = 0;
-        bool joined = true;  // in memory the uses may follow each other
+        bool joined = true;  // the uses may be contiguous in memory
         for (const use* p = uses; p != nullptr; p = p->next) {
             rows += p->rows;
             joined = joined && p->d_y_stride == N &&
@@ -92,54 +92,24 @@ void product_back(tape<T>& on, std::size_t rows, std::size_t K, std::size_t N, s
 }
 
 /// y = x W (+ b)  ->  ∂x += ∂y Wᵀ,  ∂W += xᵀ ∂y,  ∂b += Σ_rows ∂y
-template <tensor X, tensor M, tensor... V>
-    requires(sizeof...(V) <= 1)
-auto twin(const ops::linear_op& operation, const X& x_, const M& W_, const V&... b_)
+template <class T, std::size_t R, class... Bias>
+void go_back(const ops::linear_op&, tape<T>& on, const T* d_y, const var<T, R>& x, const var<T, 2>& W, const Bias&... b)
 {
-    using T = element_of<X>;
-    constexpr std::size_t R = rank_of<X>;
-    tape<T>& on = tape_of(x_, W_, b_...);
-    const auto shape =
-        operation.shape(ops::detail::argument(x_), ops::detail::argument(W_), ops::detail::argument(b_)...);
-    const var<T, R> x = on_tape(on, x_);
-    const var<T, 2> W = on_tape(on, W_);
-    const std::size_t rows = ops::detail::rows_of(shape), K = W.shape()[0], N = W.shape()[1];
-    if constexpr (sizeof...(V) == 0) {
-        auto [y, out] = on.template make<R>(shape, x.wanted() || W.wanted());
-        operation.forward(x.value(), W.value(), tensor_view<T, R>{out, shape});
-        on.record(y, [&on, x, W, rows, K, N](const T* d_y) { product_back(on, rows, K, N, x.slot(), W.slot(), d_y); });
-        return y;
-    } else {
-        const var<T, 1> b = on_tape(on, b_...);
-        auto [y, out] = on.template make<R>(shape, x.wanted() || W.wanted() || b.wanted());
-        operation.forward(x.value(), W.value(), b.value(), tensor_view<T, R>{out, shape});
-        on.record(y, [&on, x, W, b, rows, K, N](const T* d_y) {
-            product_back(on, rows, K, N, x.slot(), W.slot(), d_y);
-            if (T* d_b = on.wanted_adjoint(b)) kernels::add_columns(rows, N, d_b, d_y);
-        });
-        return y;
-    }
+    const std::size_t rows = ops::detail::rows_of(x.shape()), K = W.shape()[0], N = W.shape()[1];
+    product_back(on, rows, K, N, x.slot(), W.slot(), d_y);
+    [[maybe_unused]] const auto add_to = [&](T* d_b) {
+        if (d_b != nullptr) kernels::add_columns(rows, N, d_b, d_y);
+    };
+    (add_to(on.wanted_adjoint(b)), ...);
 }
 
 /// y = base + x W  ->  ∂base += ∂y,  ∂x += ∂y Wᵀ,  ∂W += xᵀ ∂y
-template <tensor Y, tensor X, tensor M>
-auto twin(const ops::linear_onto_op& operation, const Y& base_, const X& x_, const M& W_)
+template <class T, std::size_t R>
+void go_back(const ops::linear_onto_op&, tape<T>& on, const T* d_y, const var<T, R>& base, const var<T, R>& x,
+             const var<T, 2>& W)
 {
-    using T = element_of<X>;
-    constexpr std::size_t R = rank_of<X>;
-    tape<T>& on = tape_of(base_, x_, W_);
-    const auto shape =
-        operation.shape(ops::detail::argument(base_), ops::detail::argument(x_), ops::detail::argument(W_));
-    const var<T, R> base = on_tape(on, base_), x = on_tape(on, x_);
-    const var<T, 2> W = on_tape(on, W_);
-    const std::size_t rows = ops::detail::rows_of(shape), K = W.shape()[0], N = W.shape()[1];
-    auto [y, out] = on.template make<R>(shape, base.wanted() || x.wanted() || W.wanted());
-    operation.forward(base.value(), x.value(), W.value(), tensor_view<T, R>{out, shape});
-    on.record(y, [&on, base, x, W, rows, K, N](const T* d_y) {
-        if (T* d_base = on.wanted_adjoint(base)) kernels::add(base.size(), d_base, d_y);
-        product_back(on, rows, K, N, x.slot(), W.slot(), d_y);
-    });
-    return y;
+    if (T* d_base = on.wanted_adjoint(base)) kernels::add(base.size(), d_base, d_y);
+    product_back(on, ops::detail::rows_of(x.shape()), W.shape()[0], W.shape()[1], x.slot(), W.slot(), d_y);
 }
 
 }  // namespace heed::ad

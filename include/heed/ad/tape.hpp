@@ -33,37 +33,38 @@
 /// and indeed ∂ℓ/∂a = b + 1 = 4, ∂ℓ/∂b = a = 2. All derivatives together cost about as much as computing ℓ twice or
 /// three times, however many parameters there are.
 ///
-/// **The tape.** When y is computed, everything that it was computed from is known already. The order in which
-/// operations ran is therefore an order in which each of them comes behind all that it reads; backwards, it comes
-/// before all of them, so that an adjoint is complete when it is needed. No graph has to be sorted and nothing
-/// recurses: `backward` is one loop over a list, last entry first, each entry once. An entry is a closure that knows
-/// its operation's arguments.
+/// **The tape.** When y is computed, everything that it was computed from is known already. So in the order in which
+/// operations ran, each of them comes after everything that it reads. Backwards, it comes before all of that, and an
+/// adjoint is complete when it is needed. No graph has to be sorted and nothing recurses: `backward` is one loop over a
+/// list, last entry first, each entry once. An entry is a closure that knows its operation's arguments.
 ///
 /// **Where things are.** A variable, `var`, is a handle to a `slot`: where the numbers are, and, as soon as something
 /// has reached it, where their adjoints are. Slots, numbers, adjoints and closures lie in the tape's arena, which is
 /// kept from step to step: after the first ones nothing is allocated. `clear()` forgets the recording and keeps the
 /// memory.
 ///
-/// **Two shortcuts.** A slot that nobody wants the derivative of (a constant, and what is computed of constants)
-/// records nothing. And what a *parameter* gets from its many uses may wait: x W at fifty steps adds fifty products to
+/// **Two shortcuts.** Nothing is recorded for a slot whose derivative is not wanted: a constant, or a value computed
+/// from constants. And what a *parameter* gets from its many uses may wait: x W at fifty steps adds fifty products to
 /// W̄, but one product of all of them costs less. Such work is `deferred` until every use is known, that is, until the
-/// way back reaches the moment when the parameter came onto the tape. What the work is, is not the recorder's business:
-/// matrix products have it in ad/products.hpp, rows of tables in ad/lookup.hpp.
+/// way back reaches the moment when the parameter came onto the tape. The recorder does not know what that work is: for
+/// matrix products see ad/products.hpp, for rows of tables ad/lookup.hpp.
 namespace heed::ad {
 
 template <class T>
 class tape;
 template <class T>
 struct slot;
+template <class T>
+class kept_results;
 
-/// Work on a parameter's gradient that waits until all its uses are known. A kind of such work derives from this and is
-/// told apart by its function `settle`.
+/// Work on a parameter's gradient that waits until all its uses are known. Each kind of such work derives from this;
+/// its function `settle` identifies it.
 template <class T>
 struct deferred {
     using work = void (*)(tape<T>&, slot<T>&, deferred&);
 
     work at_last = nullptr;  // does it; the last thing that happens to the parameter
-    work in_full = nullptr;  // after that: somebody wants a gradient of every number
+    work in_full = nullptr;  // after that: the gradient of every number is asked for
     deferred* next = nullptr;
 };
 
@@ -73,9 +74,9 @@ struct slot {
     const T* value = nullptr;
     T* adjoint = nullptr;
     std::size_t size = 0;
-    bool wanted = false;  // does the loss's derivative by this value matter to anyone?
+    bool wanted = false;  // is the loss's derivative by this value wanted?
     bool leaf = false;    // a parameter
-    bool lent = false;    // deferred work still has to read this adjoint: what adds to it adds to a copy
+    bool lent = false;    // deferred work will still read this adjoint: others add to a copy
 
     slot* whole = nullptr;  // this value is a piece of another one and shares its memory
     std::size_t offset = 0;
@@ -142,8 +143,8 @@ public:
         return constant(view_of(values));
     }
 
-    /// A value that lives elsewhere, as long as the recording, without a copy. What reaches it is added to `adjoint`,
-    /// which lives elsewhere as well; nothing is recorded of it where that is null.
+    /// A value in the caller's memory, which must outlive the recording. No copy. Its derivative is added to `adjoint`,
+    /// the caller's as well; where that is null, nothing is recorded for it.
     template <std::size_t N>
     var<T, N> refer(tensor_view<const T, N> values, T* adjoint)
     {
@@ -153,17 +154,17 @@ public:
         return {*this, s, values.shape};
     }
 
-    /// A new value and the memory to write it to.
+    /// A new value and the memory to write it to: `data`, which lives as long as the recording, or the tape's own.
     template <std::size_t N>
     struct fresh {
         var<T, N> result;
         T* data;
     };
     template <std::size_t N>
-    fresh<N> make(const shape_of_rank<N>& shape, bool wanted)
+    fresh<N> make(const shape_of_rank<N>& shape, bool wanted, T* data = nullptr)
     {
         const std::size_t size = tensor_view<const T, N>{nullptr, shape}.size();
-        T* data = memory_.template array_of<T>(size);
+        if (data == nullptr) data = memory_.template array_of<T>(size);
         slot<T>& s = new_slot(data, size);
         s.wanted = wanted;
         return {{*this, s, shape}, data};
@@ -181,8 +182,8 @@ public:
         return {*this, s, shape};
     }
 
-    /// Remember how to go back through the operation that made y: back(∂y), once something has reached y. Nothing is
-    /// remembered where nobody wants y's derivative.
+    /// Records how to go back through the operation that made y: back(∂y), called if anything has reached y. Nothing is
+    /// recorded where y's derivative is not wanted.
     template <std::size_t N, class Back>
     void record(const var<T, N>& y, const Back& back)
     {
@@ -195,8 +196,8 @@ public:
             back);
     }
 
-    /// The same for an operation with several results: `back()` asks for what has `reached` them. Skipped by the caller
-    /// where nothing it depends on is wanted.
+    /// The same for an operation with several results: `back()` asks what has `reached` them. Call it only where a
+    /// derivative is wanted.
     template <class Back>
     void record(const Back& back)
     {
@@ -281,7 +282,7 @@ public:
         return nullptr;
     }
 
-    /// ∂loss/∂(every wanted value). Once for a recording.
+    /// ∂loss/∂(every wanted value). Once per recording.
     void backward(const var<T, 0>& loss)
     {
         adjoint(loss.slot())[0] = T(1);
@@ -310,7 +311,7 @@ public:
         return {adjoint(s), x.shape()};
     }
 
-    /// Nothing is recorded any more and every variable is void; the memory stays for the next step.
+    /// Forgets the recording and keeps the memory for the next step. Every variable becomes invalid.
     void clear()
     {
         forget();
@@ -319,6 +320,11 @@ public:
 
     std::size_t entries() const { return entries_.size(); }
     arena& memory() { return memory_; }
+    const arena& memory() const { return memory_; }
+
+    /// Where operations leave results for a second recording of the same, see ad/kept_results.hpp; usually nowhere.
+    kept_results<T>* keeps() const { return keeps_; }
+    void keep_in(kept_results<T>* results) { keeps_ = results; }
 
     /// A copy of plain data that lives as long as the recording.
     template <class U>
@@ -376,12 +382,13 @@ private:
     {
         for (deferred<T>* d = s->waiting; d != nullptr; d = d->next) d->at_last(self, *s, *d);
         if (s->adjoint == nullptr) return;
-        // Whatever their order, some of these have set every number: the others are added to it.
+        // Some of these have set every number, in whatever order: the others add to that.
         for (deferred<T>* d = s->waiting; d != nullptr; d = d->next) {
             if (d->in_full != nullptr) d->in_full(self, *s, *d);
         }
     }
 
+    kept_results<T>* keeps_ = nullptr;
     arena memory_;
     std::vector<entry> entries_;
     std::vector<ending> endings_;

@@ -36,7 +36,7 @@
 // Defines HAVE_CBLAS. (xtensor-blas 0.21 to 0.23 do so themselves only after they have read cxxblas.)
 #include <xtensor-blas/xblas_config.hpp>
 
-// What gemm and gemv need of <xflens/cxxblas/cxxblas.cxx>: it compiles in half of the time.
+// The part of <xflens/cxxblas/cxxblas.cxx> that gemm and gemv need: it compiles in half of the time.
 #include <xflens/cxxblas/drivers/drivers.tcc>
 #include <xflens/cxxblas/level2/gemv.tcc>
 #include <xflens/cxxblas/level3/gemm.tcc>
@@ -83,7 +83,7 @@ inline void gemv(op op_a, int m, int n, const double* a, int lda, const double* 
     cblas_dgemv(CblasRowMajor, transpose(op_a), m, n, 1, a, lda, x, incx, beta, y, 1);
 }
 #else
-// Of any other type cxxblas makes loops of its own.
+// For any other type cxxblas falls back to its own loops.
 template <class T>
 concept element = std::same_as<T, float> || std::same_as<T, double>;
 
@@ -102,7 +102,8 @@ void gemv(op op_a, int m, int n, const T* a, int lda, const T* x, int incx, T be
 }
 #endif
 
-// Weak: any other BLAS has none of these, and is then taken to be of one thread and safe to share.
+// Weak: any other BLAS has none of these, and is then taken to be single-threaded and safe to call from several
+// threads.
 extern "C" {
 [[gnu::weak]] void openblas_set_num_threads(int count);
 [[gnu::weak]] int openblas_get_num_threads();
@@ -117,15 +118,15 @@ extern "C" {
 #endif
 }
 
-/// How OpenBLAS was built: 0 without threads, 1 with threads of its own, 2 with OpenMP's. 1 of any other CBLAS.
+/// How OpenBLAS was built: 0 without threads, 1 with threads of its own, 2 with OpenMP's. 1 for any other CBLAS.
 inline int kind_of_threads()
 {
     static const int kind = openblas_get_parallel == nullptr ? 1 : openblas_get_parallel();
     return kind;
 }
 
-/// While one of these lives, OpenBLAS uses one thread in the thread that made it: heed shares out its own work, and two
-/// pools in one process collapse.
+/// While one of these lives, OpenBLAS uses one thread in the thread that made it: heed shares its own work among
+/// threads, and two pools in one process hinder each other.
 ///
 /// OpenBLAS has one number of threads per process, so the users of one thread are counted: the first one remembers the
 /// number and sets 1, the last one restores it. If the program sets a number in between, that one is kept. OpenMP has
@@ -211,7 +212,7 @@ inline constexpr double worth_sharing = 3e6;
 
 }  // namespace detail
 
-/// C = op(A) op(B) + beta C, with op(A) [M,K], op(B) [K,N], C [M,N]; lda, ldb, ldc: elements from a row to the next.
+/// C = op(A) op(B) + beta C, with op(A) [M,K], op(B) [K,N], C [M,N]; lda, ldb, ldc: elements from one row to the next.
 template <class T>
 void gemm(op op_a, op op_b, std::size_t M, std::size_t N, std::size_t K, const T* A, std::size_t lda, const T* B,
           std::size_t ldb, T beta, T* C, std::size_t ldc)
@@ -247,11 +248,11 @@ void gemm(op op_a, op op_b, std::size_t M, std::size_t N, std::size_t K, const T
         return part(0, M, 0, N);
     }
     if (M == 1 && op_b == op::plain && K >= 64 * threads()) {
-        // A vector times a matrix reads the matrix once, and nothing else counts: each thread reads rows that follow
-        // each other in memory. Its sum of them is added at the end, always in the same order.
+        // A vector times a matrix reads the matrix once, and nothing else counts: each thread reads consecutive rows.
+        // The threads' sums are added at the end, always in the same order.
         scratch here;
         T* const sums = here.take<T>(threads() * N);
-        std::fill_n(sums, threads() * N, T(0));  // inside a shard of somebody else's all rows are one shard
+        std::fill_n(sums, threads() * N, T(0));  // inside another parallel_for all rows are one shard
         parallel_for(K, 1, [&](std::size_t k0, std::size_t k1, std::size_t shard) {
             const detail::one_blas_thread guard;
             detail::gemv(op::transposed, integer(k1 - k0), integer(N), B + k0 * ldb, integer(ldb),
@@ -272,7 +273,7 @@ void gemm(op op_a, op op_b, std::size_t M, std::size_t N, std::size_t K, const T
     }
 }
 
-/// C = op(A) op(B) + beta C for matrices whose rows lie one behind the other.
+/// C = op(A) op(B) + beta C for matrices whose rows are contiguous.
 template <class T>
 void gemm(op op_a, op op_b, std::size_t M, std::size_t N, std::size_t K, const T* A, const T* B, T beta, T* C)
 {

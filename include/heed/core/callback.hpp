@@ -7,8 +7,8 @@
 
 namespace heed::detail {
 
-/// Refers to anything that can be called with these arguments, so that its caller need not be a template. For arguments
-/// of functions: what it refers to must outlive it.
+/// A reference to anything that can be called with these arguments, so that the function that takes it need not be a
+/// template. For arguments of functions: what it refers to must outlive it.
 template <class Result, class... Arguments>
 class callback {
 public:

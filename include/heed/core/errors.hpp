@@ -34,6 +34,14 @@ std::string shape_text(const Shape& shape)
     return text + "]";
 }
 
+/// "1 sentence", "2 sentences". `several`: a plural that does not end in "s".
+inline std::string counted(std::size_t number, std::string_view one, std::string_view several = {})
+{
+    std::string text = std::to_string(number) + ' ';
+    text += number == 1 || several.empty() ? one : several;
+    return number == 1 || !several.empty() ? text : text + 's';
+}
+
 namespace detail {
 
 /// A piece of a message: a text, a number or a shape.
@@ -71,7 +79,7 @@ constexpr bool same_shape(const std::array<std::size_t, N>& a, const std::array<
 }
 
 /// Throws shape_error "<where>: <name> is [2,3] but must be [2,5] (<why>)" unless the shapes are equal. `why`: texts,
-/// numbers and shapes, which become one text only then.
+/// numbers and shapes, put together only then.
 template <std::size_t N, class... Why>
 void require_shape(std::string_view where, std::string_view name, const std::array<std::size_t, N>& is,
                    const std::type_identity_t<std::array<std::size_t, N>>& must, const Why&... why)

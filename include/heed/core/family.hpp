@@ -36,4 +36,20 @@ auto same_family(const Beside& beside, X x)
     }
 }
 
+namespace detail {
+
+/// The first of these that is on a tape, or the first one if none is. A state is created in its family, so that the
+/// state's type stays the same from step to step.
+template <tensor First, tensor... Rest>
+const auto& taped_among(const First& first, const Rest&... rest)
+{
+    if constexpr (plain_tensor<First> && (!plain_tensor<Rest> || ...)) {
+        return detail::taped_among(rest...);
+    } else {
+        return first;
+    }
+}
+
+}  // namespace detail
+
 }  // namespace heed

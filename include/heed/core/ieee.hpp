@@ -3,9 +3,8 @@
 
 #include <heed/core/cxx20.hpp>
 
-/// heed computes with infinity and NaN: a masked score is -inf, so is the history of a position that nobody has looked
-/// at yet, and what stands in the padding may be NaN. A compiler that assumes that there is neither gives wrong
-/// weights.
+/// heed computes with infinity and NaN: a masked score is -inf, so is the history of a position that was never attended
+/// to, and the padding may hold NaN. A compiler that assumes that there is neither computes wrong weights.
 #if defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__
 #error                                                                                                                 \
     "heed needs infinity and NaN, which -ffast-math, -Ofast and -ffinite-math-only rule out: add -fno-finite-math-only after that option"

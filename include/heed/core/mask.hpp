@@ -15,8 +15,8 @@ namespace heed {
 
 class lengths;
 
-/// Lengths that are kept elsewhere: of all rows of a batch, or of some that follow each other. What operations take,
-/// and what a policy finds as `at.real`. Valid as long as the lengths that it was made of.
+/// A view of lengths, of all rows of a batch or of consecutive ones. Operations take it, and a policy finds it as
+/// `at.real`. Valid as long as the lengths that it was made of.
 class lengths_view {
 public:
     constexpr lengths_view() = default;
@@ -51,7 +51,7 @@ public:
     {
         if (batch_ != batch) {
             throw shape_error(std::string(where) + ": " + std::to_string(batch_) + " lengths for a batch of " +
-                              std::to_string(batch) + " rows; give one length a row");
+                              std::to_string(batch) + " rows; give one length per row");
         }
         for (std::size_t row = 0; row < batch; ++row) {
             if (counts_[row] > positions) {
@@ -67,7 +67,7 @@ private:
     std::size_t batch_ = 0, first_row_ = 0;
 };
 
-/// The number of real positions of each sentence of a batch; what lies behind is padding.
+/// The number of real positions of each sentence of a batch; what lies beyond is padding.
 class lengths {
 public:
     lengths() = default;
@@ -116,7 +116,7 @@ inline lengths_view::lengths_view(const lengths& all) : lengths_view(all.data(),
 /// Every real position.
 struct no_mask {};
 
-/// A boolean mask that is kept elsewhere: all of it, or some rows that follow each other.
+/// A view of a boolean mask, of all of it or of consecutive rows.
 template <std::size_t N>
 class boolean_mask_view {
 public:
@@ -189,9 +189,9 @@ struct additive_mask {
 template <tensor Bias>
 additive_mask(Bias) -> additive_mask<Bias>;
 
-/// Query s of S attends to no position behind its own: the last query sees the last real position of its row, the one
-/// before sees all but that one, and so on (aligned at the bottom right, also where S is not T). For
-/// `attend(memory, queries, causal{})`.
+/// Query s of S attends to no position behind its own: the last query sees every real position of its row, the one
+/// before it all but the last, and so on (aligned at the bottom right, also where S is not T). For `attend(memory,
+/// queries, causal{})`.
 struct causal {};
 
 }  // namespace heed

@@ -13,11 +13,11 @@
 #include <utility>
 #include <vector>
 
-/// One small pool of threads, heed's own, for work that is worth sharing out.
+/// One small pool of threads, heed's own, for work that is worth sharing.
 ///
-/// Work is cut into one contiguous shard a thread, always the same way for a given thread count: two runs agree bit for
-/// bit. With one thread no pool exists. A call inside a shard, or from a second user thread while the pool is
-/// busy, runs where it is.
+/// Work is cut into one contiguous shard per thread, always the same way for a given thread count, so that two runs
+/// agree bit for bit. With one thread no pool exists. A call inside a shard, or from a second user thread while the
+/// pool is busy, runs on the calling thread.
 namespace heed {
 
 namespace detail {

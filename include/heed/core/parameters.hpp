@@ -12,19 +12,19 @@
 
 /// How heed walks through the parameters of a policy, a layer or a model.
 ///
-/// Whatever has parameters has one static member that shows each of them, by name, to a visitor, and builds a thing
-/// of the same kind from what the visitor gives back:
+/// A type with parameters has one static member function. It shows each of them, by name, to a visitor, and builds an
+/// object of the same kind from what the visitor returns:
 ///
 ///     static auto parameters(auto& self, auto&& visit)
 ///     {
 ///         return score::additive{visit("W", self.W), visit("U", self.U), visit("v", self.v)};
 ///     }
 ///
-/// Counting, optimising and saving only look (they give `visited` back); lifting onto a tape gives back variables.
-/// A member may be a tensor or again a thing with parameters.
+/// Counting, optimising and saving only look: their visitors return `visited`. Lifting onto a tape returns variables. A
+/// member is a tensor, or has parameters itself.
 namespace heed {
 
-/// What a visitor gives back when it only looks.
+/// The result of a visitor that returns nothing.
 struct visited {};
 
 namespace detail {
@@ -33,8 +33,8 @@ struct looking_visitor {
     visited operator()(std::string_view, auto&) const { return {}; }
 };
 
-/// Knows nothing of the module it walks through, and neither should a leaf: a named type, not a lambda in a template of
-/// the module, so that modules share what is compiled for their parts.
+/// Depends on the leaf alone, not on the module, so that modules share what is compiled for their parts. A leaf is
+/// therefore a named type, not a lambda in a template of the module.
 template <class Leaf>
 struct walking_visitor {
     Leaf& leaf;
@@ -73,17 +73,12 @@ struct looking_leaf {
 struct counting_look {
     std::size_t count = 0;
 
-    void operator()(const std::string&, const tensor auto& x)
-    {
-        std::size_t size = 1;
-        for (const std::size_t extent : shape_of(x)) size *= extent;
-        count += size;
-    }
+    void operator()(const std::string&, const tensor auto& x) { count += view_of(x).size(); }
 };
 
 }  // namespace detail
 
-/// Something whose parameters can be walked through.
+/// A type whose parameters can be visited.
 template <class M>
 concept parameterised = requires(std::remove_cvref_t<M>& module)
 {
@@ -100,7 +95,7 @@ auto transform_parameters(M& module, Leaf&& leaf, std::string prefix = {})
 
 namespace detail {
 
-/// Walks without names, and so without making any.
+/// Walks without making names.
 template <class Leaf>
 struct nameless_visitor {
     const Leaf& leaf;
@@ -132,7 +127,7 @@ void for_each_parameter(M& module, Look&& look)
     transform_parameters(module, detail::looking_leaf<std::remove_reference_t<Look>>{look});
 }
 
-/// How many numbers the module has to learn.
+/// How many numbers all parameters have together.
 template <parameterised M>
 std::size_t parameter_count(const M& module)
 {
@@ -163,8 +158,8 @@ struct listing_look {
 
 }  // namespace detail
 
-/// All parameters of a module of T, in the order of for_each_parameter: who works on numbers, whatever they belong to,
-/// walks along this list and is compiled once, not for each module.
+/// All parameters of a module of T, in the order of for_each_parameter. Code that works on raw numbers walks this list
+/// and is compiled once, not once per module.
 template <class T, parameterised M>
 std::vector<named_numbers<T>> numbers_of(M& module)
 {

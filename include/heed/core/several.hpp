@@ -11,7 +11,7 @@
 #include <heed/core/family.hpp>
 #include <heed/core/parameters.hpp>
 
-/// Several mechanisms beside each other: of one kind in a std::vector, or of different kinds in a std::tuple.
+/// Several mechanisms side by side: of one kind in a std::vector, or of different kinds in a std::tuple.
 namespace heed {
 
 namespace detail {
@@ -27,44 +27,26 @@ constexpr std::size_t count_of(const std::tuple<M...>&)
     return sizeof...(M);
 }
 
-template <class M>
-const M& nth(const std::vector<M>& several, std::size_t i)
-{
-    return several[i];
-}
-template <class M>
-M& nth(std::vector<M>& several, std::size_t i)
-{
-    return several[i];
-}
-template <class Tuple, std::size_t i>
-auto& nth(Tuple& several, std::integral_constant<std::size_t, i>)
+auto& nth(auto& several, std::size_t i) { return several[i]; }
+template <std::size_t i>
+auto& nth(auto& several, std::integral_constant<std::size_t, i>)
 {
     return std::get<i>(several);
 }
 
+/// The index of the first: a constant for a tuple.
 template <class M>
-const M& first_of(const std::vector<M>& several)
+std::size_t first_index(const std::vector<M>&)
 {
-    return several.front();
+    return 0;
 }
 template <class... M>
-const auto& first_of(const std::tuple<M...>& several)
+std::integral_constant<std::size_t, 0> first_index(const std::tuple<M...>&)
 {
-    return std::get<0>(several);
+    return {};
 }
 
-/// The type of the first index: a constant for a tuple.
-template <class Several>
-struct index_of_first {
-    using type = std::size_t;
-};
-template <class... M>
-struct index_of_first<std::tuple<M...>> {
-    using type = std::integral_constant<std::size_t, 0>;
-};
-template <class Several>
-using first_index = typename index_of_first<Several>::type;
+const auto& first_of(const auto& several) { return nth(several, first_index(several)); }
 
 /// f(i) for each, from the first to the last: a std::vector of the results, or a std::tuple. For a tuple, i is a
 /// constant.
@@ -87,30 +69,6 @@ auto each_of(const std::tuple<M...>&, F&& f)
     (std::index_sequence_for<M...>{});
 }
 
-/// The same for what f does, without results.
-template <class M, class F>
-void for_each_of(const std::vector<M>& several, F&& f)
-{
-    for (std::size_t i = 0; i < several.size(); ++i) f(i);
-}
-template <class... M, class F>
-void for_each_of(const std::tuple<M...>&, F&& f)
-{
-    [&f]<std::size_t... i>(std::index_sequence<i...>) { (f(std::integral_constant<std::size_t, i>{}), ...); }
-    (std::index_sequence_for<M...>{});
-}
-
-/// The first tensor that is on a tape, or the last one.
-template <class First, class... Rest>
-const auto& taped_among(const First& first, const Rest&... rest)
-{
-    if constexpr (sizeof...(Rest) == 0 || !plain_tensor<First>) {
-        return first;
-    } else {
-        return taped_among(rest...);
-    }
-}
-
 /// get(x) of each as a std::vector of tensors of one family.
 template <class M, class Get>
 auto collect(const std::vector<M>& several, Get&& get)
@@ -131,13 +89,20 @@ auto collect(const std::tuple<M...>& several, Get&& get)
         several);
 }
 
-/// "no heads; give at least one", and the same number of each.
+/// The part of an answer to collect.
+inline constexpr auto context_of = [](const auto& answer) -> const auto& { return answer.context; };
+inline constexpr auto contexts_of = [](const auto& answer) -> const auto& { return answer.contexts; };
+inline constexpr auto weights_of = [](const auto& answer) -> const auto& { return answer.weights; };
+
 inline void require_some(const char* where, std::size_t count)
 {
     if (count == 0) throw error(std::string(where) + ": there is none; give at least one");
 }
-inline void require_as_many(const char* where, const char* what, std::size_t is, std::size_t must)
+
+/// Throws unless `given`, a memory or state of several mechanisms, has one for each of `mechanisms`.
+void require_one_each(const char* where, const char* what, const auto& given, const auto& mechanisms)
 {
+    const std::size_t is = count_of(given.of), must = count_of(mechanisms);
     if (is != must) {
         throw shape_error(std::string(where) + ": " + what + " is for " + std::to_string(is) + " but there are " +
                           std::to_string(must) + "; take the one that this mechanism made");
@@ -155,7 +120,7 @@ auto parameters_of(const char* name, Several& several, Visit&& visit)
 
 }  // namespace detail
 
-/// What several mechanisms remember between steps; an ordinary value.
+/// The states of several mechanisms between steps; an ordinary value.
 template <class States>
 struct several_states {
     States of;             // one state for each
@@ -166,8 +131,11 @@ struct several_states {
         requires(!std::is_same_v<Taped, States>)
     several_states& operator=(const several_states<Taped>& taped)
     {
-        detail::require_as_many("the states", "what is assigned", detail::count_of(taped.of), detail::count_of(of));
-        detail::for_each_of(of, [&](auto i) { detail::nth(of, i) = detail::nth(taped.of, i); });
+        detail::require_one_each("the states", "what is assigned", taped, of);
+        (void)detail::each_of(of, [&](auto i) {
+            detail::nth(of, i) = detail::nth(taped.of, i);
+            return i;
+        });
         step = taped.step;
         return *this;
     }
@@ -179,8 +147,20 @@ struct several_states {
         return several_states<decltype(mapped)>{std::move(mapped), step};
     }
 };
+template <class States>
+several_states(States, std::size_t) -> several_states<States>;
 
-/// What one batch offers to several mechanisms.
+namespace detail {
+
+/// The states in several answers, after `step` queries.
+auto states_of(const auto& answers, std::size_t step)
+{
+    return several_states{detail::each_of(answers, [&](auto i) { return detail::nth(answers, i).state; }), step};
+}
+
+}  // namespace detail
+
+/// One batch as several mechanisms see it.
 template <class Memories>
 struct several_memories {
     Memories of;  // one memory for each
@@ -188,5 +168,7 @@ struct several_memories {
     std::size_t batch() const { return detail::first_of(of).batch(); }
     std::size_t positions() const { return detail::first_of(of).positions(); }
 };
+template <class Memories>
+several_memories(Memories) -> several_memories<Memories>;
 
 }  // namespace heed

@@ -63,7 +63,7 @@ struct tensor_view {
     operator tensor_view<const T, N>() const requires(!std::is_const_v<T>) { return {data, shape}; }
 };
 
-/// What an operation may know of a tensor type: its element, its rank, and the family that computes with it.
+/// The traits of a tensor type: its element, its rank, and the family that computes with it.
 template <class X>
 struct tensor_traits;
 
@@ -79,23 +79,19 @@ struct plain_family {
 };
 
 template <class T, std::size_t N>
-struct tensor_traits<array<T, N>> {
-    using element = T;
-    using family = plain_family;
-    static constexpr std::size_t rank = N;
-};
-
-template <class T, std::size_t N>
 struct tensor_traits<tensor_view<T, N>> {
     using element = std::remove_const_t<T>;
     using family = plain_family;
     static constexpr std::size_t rank = N;
 };
 
+template <class T, std::size_t N>
+struct tensor_traits<array<T, N>> : tensor_traits<tensor_view<T, N>> {};
+
 namespace detail {
 
-/// The family that records, for code that must not name it: ad/operation.hpp says which it is. `On` only makes the
-/// question wait until somebody asks with a taped tensor.
+/// The family that records, for code that must not name it; ad/operation.hpp defines it. `On` delays the look-up until
+/// a taped tensor is there.
 template <class On>
 struct recording {
     using family = void;
@@ -119,17 +115,17 @@ using family_of = typename tensor_traits<std::remove_cvref_t<X>>::family;
 template <class X>
 inline constexpr std::size_t rank_of = tensor_traits<std::remove_cvref_t<X>>::rank;
 
-/// A tensor whose values are simply in memory: owned, viewed or transient. Nothing is recorded of it.
+/// A tensor whose values are simply in memory: owned, viewed or transient. Nothing is recorded for it.
 template <class X>
 concept plain_tensor = tensor<X> &&(family_of<X>::rank < family_rank::taped);
 
-/// A tensor that owns its values, or views those of somebody who does.
+/// A tensor that owns its values, or views values that are owned elsewhere.
 template <class X>
 concept owning_tensor = plain_tensor<X> &&(family_of<X>::rank == family_rank::owning);
 
 namespace detail {
 
-/// The family of greater rank; what is no tensor has no say.
+/// The family of greater rank; arguments that are not tensors do not count.
 template <class Family, class X>
 struct greater_family {
     using type = Family;
@@ -150,8 +146,7 @@ struct family_among<Family, First, Rest...> {
 
 }  // namespace detail
 
-/// The family that computes when these meet: taped as soon as one of them is. Arguments that are no tensors do not
-/// matter.
+/// The family that computes with these arguments: taped if one of them is. Arguments that are not tensors do not count.
 template <class... X>
 using common_family_of = typename detail::family_among<plain_family, std::remove_cvref_t<X>...>::type;
 
@@ -205,7 +200,7 @@ array<std::remove_const_t<T>, N> copy_of(const tensor_view<T, N>& x)
     return copy;
 }
 
-/// Give `storage` this shape; allocates only when the shape changes.
+/// Gives `storage` this shape; allocates only when the shape changes.
 template <class T, std::size_t N>
 void fit(array<T, N>& storage, const shape_of_rank<N>& shape)
 {

@@ -10,12 +10,12 @@
 
 namespace heed {
 
-/// Positions of a row that follow each other: from `first`, `count` of them.
+/// Consecutive positions of a row: `count` of them, from `first` on.
 struct stretch {
     std::size_t first = 0;
     std::size_t count = 0;
 
-    /// The positions within `reach` of a centre, as far as a row of n has them.
+    /// The positions within `reach` of a centre that a row of n has.
     static stretch around(std::size_t centre, std::size_t reach, std::size_t n)
     {
         const std::size_t first = centre > reach ? centre - reach : 0;
@@ -24,7 +24,7 @@ struct stretch {
     }
 };
 
-/// A window that is kept elsewhere: of all rows of a batch, or of some that follow each other.
+/// A view of a window, of all rows of a batch or of consecutive ones.
 struct window_view {
     const std::size_t* begin = nullptr;  // [B]
     lengths_view count;                  // [B]
@@ -34,7 +34,7 @@ struct window_view {
     window_view rows(std::size_t first, std::size_t n) const { return {begin + first, count.rows(first, n), width}; }
 };
 
-/// A stretch of positions of each row: from begin[b], count[b] of them, at most `width`.
+/// Consecutive positions of each row: count[b] of them, from begin[b] on, at most `width`.
 struct window {
     std::vector<std::size_t> begin;  // [B]
     lengths count;                   // [B]
@@ -42,7 +42,7 @@ struct window {
 
     operator window_view() const { return {begin.data(), count, width}; }
 
-    /// The positions of row b within `reach` of centre(b), as far as they are real.
+    /// The real positions of row b within `reach` of centre(b).
     template <class Centre>
     static window around(const lengths_view& real, std::size_t reach, Centre&& centre)
     {

@@ -90,14 +90,6 @@ double cross_entropy(std::size_t rows, std::size_t vocabulary, const T* logits, 
                                  static_cast<T*>(nullptr));
 }
 
-/// Writes the gradient of Σ_r weight_r loss_r with respect to the logits into `gradient` [R,V]. losses [R] as above.
-template <class T, class Index>
-void cross_entropy_gradient(std::size_t rows, std::size_t vocabulary, const T* logits, const Index* targets,
-                            const T* weights, T smoothing, T* losses, T* gradient)
-{
-    detail::cross_entropy(rows, vocabulary, logits, targets, weights, smoothing, losses, gradient);
-}
-
 /// Like `cross_entropy`, but replaces the logits by the gradient of Σ_r weight_r loss_r. If a bias [V] is given, the
 /// logits do not include it.
 template <class T, class Index>

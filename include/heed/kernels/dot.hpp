@@ -52,6 +52,42 @@ void dot_forward(const dot_step<T>& step, T* weights, T* context)
     });
 }
 
+namespace detail {
+
+/// dα_j = g_j + dcᵀ h_j (written) and dh_j += α_j dc for all n positions of a sentence; nothing is added where α_j is
+/// 0. One row after the other: with several side by side, memory would be read more slowly.
+template <class T>
+inline void selected_sum_row_backward(std::size_t n, std::size_t width, const T* weights, const T* values,
+                                      const T* d_context, const T* g, T* d_weights, T* d_values)
+{
+    if (d_context == nullptr) d_values = nullptr;
+    for (std::size_t j = 0; j < n; ++j) {
+        T* const into = d_values == nullptr || weights[j] == T(0) ? nullptr : d_values + j * width;
+        weighted_sum_row_backward(0, 1, width, weights + j, values + j * width, d_context,
+                                  g == nullptr ? nullptr : g + j, d_weights + j, into);
+    }
+}
+
+/// dq += Σ_j de_j k_j and dk_j += de_j q for all n positions of a sentence, except those whose de_j is 0.
+template <class T>
+inline void inner_products_row_backward(std::size_t n, std::size_t width, const T* query, const T* keys,
+                                        const T* d_scores, T* d_query, T* d_keys)
+{
+    using namespace simd;
+    for (std::size_t j = 0; j < n; ++j) {
+        if (d_scores[j] == T(0)) continue;
+        const T* const k = keys + j * width;
+        T* const dk = d_keys == nullptr ? nullptr : d_keys + j * width;
+        const vec<T> de = splat(d_scores[j]);
+        each_column<T>(0, width, [&](std::size_t a, auto get, auto put) {
+            if (d_query != nullptr) put(d_query + a, fma(de, get(k + a), get(d_query + a)));
+            if (dk != nullptr) put(dk + a, fma(de, get(query + a), get(dk + a)));
+        });
+    }
+}
+
+}  // namespace detail
+
 /// Backward of the step in the head of this file, from its weights:
 ///
 ///     dα_j += dcᵀ h_j,  dh_j += α_j dc                     of c = Σ_j α_j h_j
@@ -65,30 +101,27 @@ void dot_backward(const dot_step<T>& step, const T* weights, const T* d_context,
                   T* d_keys, T* d_values)
 {
     const std::size_t P = step.positions, A = step.alignment, D = step.width;
-    parallel_for(step.batch, detail::rows_a_shard(2 * P * (A + D)),
-                 [&](std::size_t begin, std::size_t end, std::size_t) {
-                     scratch here;
-                     T* const d_alpha = here.take<T>(2 * P);
-                     T* const d_e = d_alpha + P;
-                     for (std::size_t b = begin; b < end; ++b) {
-                         const std::size_t n = detail::length_of(step.lengths, b, P), at = b * P;
-                         for (std::size_t j = 0; j < n; ++j) {
-                             d_alpha[j] = d_weights == nullptr ? T(0) : d_weights[at + j];
-                             if (d_context == nullptr) continue;
-                             d_alpha[j] += dot(D, d_context + b * D, step.values + (at + j) * D);
-                             if (d_values != nullptr && weights[at + j] != T(0)) {
-                                 add_scaled(D, d_values + (at + j) * D, weights[at + j], d_context + b * D);
-                             }
-                         }
-                         detail::zero(d_e, n);
-                         detail::softmax_row_backward(n, weights + at, static_cast<const T*>(d_alpha), d_e);
-                         for (std::size_t j = 0; j < n; ++j) {
-                             if (d_e[j] == T(0)) continue;
-                             if (d_query != nullptr) add_scaled(A, d_query + b * A, d_e[j], step.keys + (at + j) * A);
-                             if (d_keys != nullptr) add_scaled(A, d_keys + (at + j) * A, d_e[j], step.query + b * A);
-                         }
-                     }
-                 });
+    const auto rows = [&](std::size_t begin, std::size_t end, std::size_t) {
+        scratch here;
+        T* const d_alpha = here.take<T>(P);
+        T* const d_scores = here.take<T>((end - begin) * P);
+        detail::zero(d_scores, (end - begin) * P);
+        for (std::size_t b = begin; b < end; ++b) {
+            const std::size_t n = detail::length_of(step.lengths, b, P), at = b * P;
+            detail::selected_sum_row_backward(n, D, weights + at, step.values + at * D,
+                                              d_context == nullptr ? nullptr : d_context + b * D,
+                                              d_weights == nullptr ? nullptr : d_weights + at, d_alpha,
+                                              d_values == nullptr ? nullptr : d_values + at * D);
+            detail::softmax_row_backward(n, weights + at, static_cast<const T*>(d_alpha), d_scores + (b - begin) * P);
+        }
+        for (std::size_t b = begin; b < end; ++b) {
+            const std::size_t n = detail::length_of(step.lengths, b, P), at = b * P;
+            detail::inner_products_row_backward(
+                n, A, step.query + b * A, step.keys + at * A, static_cast<const T*>(d_scores + (b - begin) * P),
+                d_query == nullptr ? nullptr : d_query + b * A, d_keys == nullptr ? nullptr : d_keys + at * A);
+        }
+    };
+    parallel_for(step.batch, detail::rows_a_shard(2 * P * (A + D)), rows);
 }
 
 }  // namespace heed::kernels

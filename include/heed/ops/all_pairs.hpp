@@ -6,7 +6,7 @@
 #include <heed/core/blas.hpp>
 #include <heed/kernels/rows.hpp>
 #include <heed/kernels/weighted_sum.hpp>
-#include <heed/ops/operation.hpp>
+#include <heed/ops/rows.hpp>
 
 /// Products of many queries with all positions of their sentence: matrix products, one per sentence. Row b·S + s of a
 /// matrix [B·S,T] belongs to query s of sentence b.
@@ -14,7 +14,7 @@ namespace heed::ops {
 
 namespace detail {
 
-/// In a matrix product 0 · NaN is NaN: what a mask hides must be finite for it.
+/// In a matrix product 0 · NaN is NaN, so hidden values must be finite for it.
 template <class T>
 bool all_finite(std::size_t n, const T* x)
 {
@@ -23,18 +23,12 @@ bool all_finite(std::size_t n, const T* x)
     return not_finite == 0;
 }
 
-/// f(b) for every sentence, shared out among the threads; each costs about `work` multiplications.
+/// f(b) for every sentence, shared among threads if the BLAS allows it; each costs about `work` multiplications.
 template <class F>
 void for_each_sentence(std::size_t B, std::size_t work, F&& f)
 {
-    const auto some = [&](std::size_t first, std::size_t last, std::size_t) {
-        for (std::size_t b = first; b < last; ++b) f(b);
-    };
-    if (B > 1 && blas::detail::callable_from_several_threads()) {
-        parallel_for(B, kernels::detail::rows_a_shard(work), some);
-    } else {
-        some(0, B, 0);
-    }
+    if (B > 1 && blas::detail::callable_from_several_threads()) return each_row(B, work, f);
+    for (std::size_t b = 0; b < B; ++b) f(b);
 }
 
 }  // namespace detail

@@ -16,8 +16,9 @@ namespace heed::ops {
 ///
 ///     ∂x_i += m_i ∂y_i
 ///
-/// Which elements are dropped is a function of the stream and of an element's place alone, so that a run can be
-/// repeated. It happens on a tape only: other tensors pass unchanged, as inference drops nothing.
+/// Which elements are dropped depends only on the stream and on an element's place, so a run can be repeated. Dropout
+/// takes effect on a tape only; other tensors are returned unchanged, since inference drops nothing. Throws heed::error
+/// if the rate is 1 or more.
 struct dropout_op : operation<dropout_op> {
     template <tensor X>
     X operator()(const X& x, double rate, std::uint64_t stream) const
@@ -51,13 +52,13 @@ struct dropout_op : operation<dropout_op> {
     }
 
 private:
-    /// f(first element, elements, m of these), for blocks that stay in the cache; these are shared out among threads.
+    /// f(first element, count, their m) for blocks that fit in the cache, shared among threads.
     template <class T, class F>
     static void each_block(std::size_t n, double rate, std::uint64_t stream, F&& f)
     {
         constexpr std::size_t elements = 1024;
         const T kept = static_cast<T>(1 / (1 - rate));
-        // One 64-bit number decides about four elements, 16 bits each: finer than any rate that is used.
+        // One 64-bit number decides four elements, 16 bits each: finer than any rate in use.
         const auto bound = static_cast<std::uint64_t>(rate * 65536.0 + 0.5);
         parallel_for(
             n, std::size_t{1} << 15,
@@ -68,7 +69,7 @@ private:
                     const std::size_t count = std::min(elements, end - first);
                     for (std::size_t i = 0; i < count; i += 4) {
                         const std::uint64_t bits = mix(stream + (first + i) / 4);
-                        for (std::size_t k = 0; k < 4; ++k) {  // as far as a multiple of 4: that is within the block
+                        for (std::size_t k = 0; k < 4; ++k) {  // up to a multiple of 4, which is within the block
                             mask[i + k] = ((bits >> (16 * k)) & 0xffff) < bound ? T(0) : kept;
                         }
                     }

@@ -2,211 +2,95 @@
 #pragma once
 
 #include <limits>
-#include <string>
 
 #include <heed/kernels/rows.hpp>
 #include <heed/kernels/simd.hpp>
-#include <heed/ops/operation.hpp>
+#include <heed/ops/rows.hpp>
 
 /// y_i = f(x_i) and y_i = f(a_i, b_i), and the same with b repeated for every position.
 ///
-/// Each function states its value and its derivatives side by side, on vectors of lanes.
+/// Each function defines its value and its derivatives side by side, on registers of lanes.
 namespace heed::ops {
 
 namespace functions {
 
+inline constexpr float none = -std::numeric_limits<float>::infinity();
+
 // One argument: value(x), and slope(x, y, dy) = ∂y/∂x · dy.
 struct tanh {
-    template <class T, class V>
-    static V value(V x)
-    {
-        return simd::tanh(x);
-    }
-    template <class T, class V>
-    static V slope(V, V y, V dy)
-    {
-        return dy * (1 - y * y);
-    }
+    static auto value(auto x) { return simd::tanh(x); }
+    static auto slope(auto, auto y, auto dy) { return dy * (1 - y * y); }
 };
 struct sigmoid {
-    template <class T, class V>
-    static V value(V x)
-    {
-        return simd::sigmoid(x);
-    }
-    template <class T, class V>
-    static V slope(V, V y, V dy)
-    {
-        return dy * y * (1 - y);
-    }
+    static auto value(auto x) { return simd::sigmoid(x); }
+    static auto slope(auto, auto y, auto dy) { return dy * y * (1 - y); }
 };
 struct exp {
-    template <class T, class V>
-    static V value(V x)
-    {
-        return simd::exp(x);
-    }
-    template <class T, class V>
-    static V slope(V, V y, V dy)
-    {
-        return dy * y;
-    }
+    static auto value(auto x) { return simd::exp(x); }
+    static auto slope(auto, auto y, auto dy) { return dy * y; }
 };
 struct log {
-    template <class T, class V>
-    static V value(V x)
-    {
-        return simd::log(x);
-    }
-    template <class T, class V>
-    static V slope(V x, V, V dy)
-    {
-        return dy / x;
-    }
+    static auto value(auto x) { return simd::log(x); }
+    static auto slope(auto x, auto, auto dy) { return dy / x; }
 };
 struct relu {
-    template <class T, class V>
-    static V value(V x)
-    {
-        return simd::select(x > T(0), x, simd::splat<T>(0));
-    }
-    template <class T, class V>
-    static V slope(V x, V, V dy)
-    {
-        return simd::select(x > T(0), dy, simd::splat<T>(0));
-    }
+    static auto value(auto x) { return simd::select(x > 0, x, decltype(x){}); }
+    static auto slope(auto x, auto, auto dy) { return simd::select(x > 0, dy, decltype(x){}); }
 };
 struct square {
-    template <class T, class V>
-    static V value(V x)
-    {
-        return x * x;
-    }
-    template <class T, class V>
-    static V slope(V x, V, V dy)
-    {
-        return dy * (x + x);
-    }
+    static auto value(auto x) { return x * x; }
+    static auto slope(auto x, auto, auto dy) { return dy * (x + x); }
 };
 
-// Two arguments: value(a, b), and slope_a, slope_b(a, b, y, dy).
+// Two arguments: value(a, b), and slope_a, slope_b(a, b, y, dy). Some take a number as well, last.
 struct add {
-    template <class T, class V>
-    static V value(V a, V b)
-    {
-        return a + b;
-    }
-    template <class T, class V>
-    static V slope_a(V, V, V, V dy)
-    {
-        return dy;
-    }
-    template <class T, class V>
-    static V slope_b(V, V, V, V dy)
-    {
-        return dy;
-    }
+    static auto value(auto a, auto b) { return a + b; }
+    static auto slope_a(auto, auto, auto, auto dy) { return dy; }
+    static auto slope_b(auto, auto, auto, auto dy) { return dy; }
 };
 /// tanh(a + b) in one pass: the hidden layer of additive scores, the largest temporary of a step.
 struct tanh_of_sum {
-    template <class T, class V>
-    static V value(V a, V b)
-    {
-        return simd::tanh(a + b);
-    }
-    template <class T, class V>
-    static V slope_a(V, V, V y, V dy)
-    {
-        return dy * (1 - y * y);
-    }
-    template <class T, class V>
-    static V slope_b(V, V, V y, V dy)
-    {
-        return dy * (1 - y * y);
-    }
+    static auto value(auto a, auto b) { return simd::tanh(a + b); }
+    static auto slope_a(auto, auto, auto y, auto dy) { return dy * (1 - y * y); }
+    static auto slope_b(auto, auto, auto y, auto dy) { return dy * (1 - y * y); }
 };
 struct subtract {
-    template <class T, class V>
-    static V value(V a, V b)
-    {
-        return a - b;
-    }
-    template <class T, class V>
-    static V slope_a(V, V, V, V dy)
-    {
-        return dy;
-    }
-    template <class T, class V>
-    static V slope_b(V, V, V, V dy)
-    {
-        return -dy;
-    }
+    static auto value(auto a, auto b) { return a - b; }
+    static auto slope_a(auto, auto, auto, auto dy) { return dy; }
+    static auto slope_b(auto, auto, auto, auto dy) { return -dy; }
 };
 struct multiply {
-    template <class T, class V>
-    static V value(V a, V b)
-    {
-        return a * b;
-    }
-    template <class T, class V>
-    static V slope_a(V, V b, V, V dy)
-    {
-        return dy * b;
-    }
-    template <class T, class V>
-    static V slope_b(V a, V, V, V dy)
-    {
-        return dy * a;
-    }
+    static auto value(auto a, auto b) { return a * b; }
+    static auto slope_a(auto, auto b, auto, auto dy) { return dy * b; }
+    static auto slope_b(auto a, auto, auto, auto dy) { return dy * a; }
 };
 
-/// log(eᵃ + eᵇ), exact where one side is -inf. Every exponent is <= 0.
+/// log(eᵃ + eᵇ), or log(eᵃ⁻ᵈ + eᵇ) with a number d; exact where one side is -inf. Every exponent is <= 0.
 struct logaddexp {
-    template <class T, class V>
-    static V value(V a, V b)
+    static auto value(auto all, auto b, auto... d)
     {
-        const V high = simd::select(a > b, a, b), low = simd::select(a > b, b, a);
-        const V sum = high + simd::log1p(simd::exp(low - high));
-        const auto both = (a == b) & (high == -std::numeric_limits<T>::infinity());  // -inf - -inf is NaN
+        const auto a = (all - ... - d), high = simd::select(a > b, a, b), low = simd::select(a > b, b, a);
+        const auto sum = high + simd::log1p(simd::exp(low - high));
+        const auto both = (a == b) & (high == none);  // -inf - -inf is NaN
         return simd::select(both, high, sum);
     }
-    template <class T, class V>
-    static V slope_a(V a, V, V y, V dy)
-    {
-        return share<T>(a, y, dy);
-    }
-    template <class T, class V>
-    static V slope_b(V, V b, V y, V dy)
-    {
-        return share<T>(b, y, dy);
-    }
+    static auto slope_a(auto a, auto, auto y, auto dy, auto... d) { return share((a - ... - d), y, dy); }
+    static auto slope_b(auto, auto b, auto y, auto dy, auto...) { return share(b, y, dy); }
 
-private:
-    template <class T, class V>
-    static V share(V part, V y, V dy)
+    static auto share(auto part, auto y, auto dy)
     {
-        const auto nothing = part == -std::numeric_limits<T>::infinity();
-        return simd::select(nothing, simd::splat<T>(0), dy * simd::exp(part - y));
+        return simd::select(part == none, decltype(dy){}, dy * simd::exp(part - y));
     }
 };
 
-/// e − L, and e itself where there is no history yet (L = -inf): temporal modulation (Sankaran et al. 2016, eq. 7) in
-/// the log domain.
+/// e − L, or e − βL with a number β; e itself where there is no history yet (L = -inf). Temporal modulation (Sankaran
+/// et al. 2016, eq. 7) in the log domain.
 struct discount {
-    template <class T, class V>
-    static V value(V e, V L)
+    static auto value(auto e, auto L, auto... beta) { return simd::select(L == none, e, e - (L * ... * beta)); }
+    static auto slope_a(auto, auto, auto, auto dy, auto...) { return dy; }
+    static auto slope_b(auto, auto L, auto, auto dy, auto... beta)
     {
-        return simd::select(L == -std::numeric_limits<T>::infinity(), e, e - L);
-    }
-    template <class T, class V>
-    static V slope_a(V, V, V, V dy)
-    {
-        return dy;
-    }
-    template <class T, class V>
-    static V slope_b(V, V L, V, V dy)
-    {
-        return simd::select(L == -std::numeric_limits<T>::infinity(), simd::splat<T>(0), -dy);
+        return simd::select(L == none, decltype(dy){}, -(dy * ... * beta));
     }
 };
 
@@ -221,58 +105,57 @@ struct unary : operation<unary<F>> {
     static void forward(in<T, N> x, out<T, N> y)
     {
         simd::parallel_transform(
-            x.size(), y.data, [](auto v) { return F::template value<T>(v); }, x.data);
+            x.size(), y.data, [](auto v) { return F::value(v); }, x.data);
     }
 
     template <class T, std::size_t N>
     static void backward(in<T, N> x, in<T, N> y, in<T, N> d_y, adjoint<T, N> d_x)
     {
-        if (!d_x) return;
         simd::parallel_transform(
-            x.size(), d_x.data, [](auto sum, auto v, auto w, auto d) { return sum + F::template slope<T>(v, w, d); },
+            x.size(), d_x.data, [](auto sum, auto v, auto w, auto d) { return sum + F::slope(v, w, d); },
             static_cast<const T*>(d_x.data), x.data, y.data, d_y.data);
     }
 };
 
-/// y = f(a, b), elementwise; a and b have the same shape.
+/// y = f(a, b, numbers...), elementwise; a and b have the same shape. The numbers are doubles for every element type.
 ///
 ///     ∂a += ∂f/∂a ∂y,  ∂b += ∂f/∂b ∂y
-template <class F>
-struct binary : operation<binary<F>> {
-    const char* name;
+template <class F, class... Numbers>
+struct binary : operation<binary<F, Numbers...>> {
+    const char *name, *second, *must;
 
-    constexpr explicit binary(const char* word) : name(word) {}
+    constexpr explicit binary(const char* word, const char* b = "the second argument",
+                              const char* shape_of_b = "the shape of the first")
+        : name(word), second(b), must(shape_of_b)
+    {}
 
-    auto shape(const auto& a, const auto& b) const
+    auto shape(const auto& a, const auto& b, const Numbers&...) const
     {
         static_assert(rank_of<decltype(a)> == rank_of<decltype(b)>,
                       "heed: an elementwise operation takes two tensors of the same rank");
-        require_shape(name, "the second argument", b.shape, a.shape, "the shape of the first");
+        require_shape(name, second, b.shape, a.shape, must);
         return a.shape;
     }
 
     template <class T, std::size_t N>
-    static void forward(in<T, N> a, in<T, N> b, out<T, N> y)
+    static void forward(in<T, N> a, in<T, N> b, const Numbers&... c, out<T, N> y)
     {
         simd::parallel_transform(
-            a.size(), y.data, [](auto u, auto v) { return F::template value<T>(u, v); }, a.data, b.data);
+            a.size(), y.data, [=](auto u, auto v) { return F::value(u, v, static_cast<T>(c)...); }, a.data, b.data);
     }
 
     template <class T, std::size_t N>
-    static void backward(in<T, N> a, in<T, N> b, in<T, N> y, in<T, N> d_y, adjoint<T, N> d_a, adjoint<T, N> d_b)
+    static void backward(in<T, N> a, in<T, N> b, const Numbers&... c, in<T, N> y, in<T, N> d_y, adjoint<T, N> d_a,
+                         adjoint<T, N> d_b)
     {
-        if (d_a) {
+        const auto add_to = [&](adjoint<T, N> d, const auto& slope) {
+            if (!d) return;
             simd::parallel_transform(
-                a.size(), d_a.data,
-                [](auto sum, auto u, auto v, auto w, auto d) { return sum + F::template slope_a<T>(u, v, w, d); },
-                static_cast<const T*>(d_a.data), a.data, b.data, y.data, d_y.data);
-        }
-        if (d_b) {
-            simd::parallel_transform(
-                a.size(), d_b.data,
-                [](auto sum, auto u, auto v, auto w, auto d) { return sum + F::template slope_b<T>(u, v, w, d); },
-                static_cast<const T*>(d_b.data), a.data, b.data, y.data, d_y.data);
-        }
+                a.size(), d.data, [&](auto sum, auto... x) { return sum + slope(x...); }, static_cast<const T*>(d.data),
+                a.data, b.data, y.data, d_y.data);
+        };
+        add_to(d_a, [=](auto... x) { return F::slope_a(x..., static_cast<T>(c)...); });
+        add_to(d_b, [=](auto... x) { return F::slope_b(x..., static_cast<T>(c)...); });
     }
 };
 
@@ -297,42 +180,36 @@ struct binary_each : operation<binary_each<F>> {
     template <class T>
     static void forward(in<T, 3> a, in<T, 2> b, out<T, 3> y)
     {
-        each_position(a.shape, [&](std::size_t width, std::size_t at, std::size_t row) {
-            simd::transform(
-                width, y.data + at, [](auto u, auto v) { return F::template value<T>(u, v); }, a.data + at,
-                b.data + row);
-        });
+        const std::size_t A = a.shape[2];
+        detail::each_position(
+            a.shape[0], a.shape[1], A,
+            [=](std::size_t row, std::size_t i) {
+                simd::transform(
+                    A, y.data + i * A, [](auto u, auto v) { return F::value(u, v); }, a.data + i * A, b.data + row * A);
+            },
+            grain);
     }
 
     template <class T>
     static void backward(in<T, 3> a, in<T, 2> b, in<T, 3> y, in<T, 3> d_y, adjoint<T, 3> d_a, adjoint<T, 2> d_b)
     {
-        each_position(a.shape, [&](std::size_t width, std::size_t at, std::size_t row) {
-            if (d_a) {
-                simd::transform(
-                    width, d_a.data + at,
-                    [](auto sum, auto u, auto v, auto w, auto d) { return sum + F::template slope_a<T>(u, v, w, d); },
-                    static_cast<const T*>(d_a.data + at), a.data + at, b.data + row, y.data + at, d_y.data + at);
-            }
-            if (d_b) {
-                simd::transform(
-                    width, d_b.data + row,
-                    [](auto sum, auto u, auto v, auto w, auto d) { return sum + F::template slope_b<T>(u, v, w, d); },
-                    static_cast<const T*>(d_b.data + row), a.data + at, b.data + row, y.data + at, d_y.data + at);
-            }
-        });
+        const std::size_t A = a.shape[2];
+        detail::each_position(
+            a.shape[0], a.shape[1], A,
+            [=](std::size_t row, std::size_t i) {
+                const auto add_to = [=](T* d, const auto& slope) {
+                    simd::transform(
+                        A, d, [&](auto sum, auto... x) { return sum + slope(x...); }, static_cast<const T*>(d),
+                        a.data + i * A, b.data + row * A, y.data + i * A, d_y.data + i * A);
+                };
+                if (d_a) add_to(d_a.data + i * A, [](auto... x) { return F::slope_a(x...); });
+                if (d_b) add_to(d_b.data + row * A, [](auto... x) { return F::slope_b(x...); });
+            },
+            grain);
     }
 
 private:
-    /// f(A, where the position begins in [B,T,A], where its row begins in [B,A]); rows are shared out among threads.
-    template <class F_>
-    static void each_position(const shape_of_rank<3>& shape, F_&& f)
-    {
-        const std::size_t B = shape[0], positions = shape[1], A = shape[2];
-        parallel_for(B, 1 + 65536 / (positions * A + 1), [&](std::size_t first, std::size_t last, std::size_t) {
-            for (std::size_t i = first * positions; i < last * positions; ++i) f(A, i * A, i / positions * A);
-        });
-    }
+    static constexpr std::size_t grain = std::size_t{1} << 16;
 };
 
 inline constexpr unary<functions::tanh> tanh{};
@@ -368,7 +245,7 @@ struct scale_op : operation<scale_op> {
     template <class T, std::size_t N>
     static void backward(in<T, N> x, double factor, in<T, N>, in<T, N> d_y, adjoint<T, N> d_x)
     {
-        if (d_x) kernels::add_scaled(x.size(), d_x.data, static_cast<T>(factor), d_y.data);
+        kernels::add_scaled(x.size(), d_x.data, static_cast<T>(factor), d_y.data);
     }
 };
 inline constexpr scale_op scale{};

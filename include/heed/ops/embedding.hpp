@@ -10,7 +10,7 @@
 
 namespace heed {
 
-/// The words of a batch at each step, as numbers of a vocabulary: [S,B], step by step.
+/// The words of a batch at each step, as ids of a vocabulary: [S,B], step by step.
 struct word_ids {
     std::size_t steps = 0, batch = 0;
     std::vector<std::uint32_t> ids;  // [S,B]

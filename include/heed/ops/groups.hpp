@@ -35,7 +35,7 @@ struct grouped_sum_op : operation<grouped_sum_op> {
         if (G == 1) return weighted_sum_op::forward({weights.data, {values.shape[0], positions}}, values, context);
         if (G == D) return elementwise_sum_op::forward(weights, values, context);
         const std::size_t n = D / G;
-        detail::each_sentence(values.shape[0], positions * D, [=](std::size_t b) {
+        detail::each_row(values.shape[0], positions * D, [=](std::size_t b) {
             T* const c = context.data + b * D;
             std::fill_n(c, D, T(0));
             for (std::size_t r = b * positions; r < (b + 1) * positions; ++r) {
@@ -51,17 +51,13 @@ struct grouped_sum_op : operation<grouped_sum_op> {
     static void backward(in<T, 3> weights, in<T, 3> values, in<T, 2>, in<T, 2> d_c, adjoint<T, 3> d_weights,
                          adjoint<T, 3> d_values)
     {
-        const std::size_t positions = values.shape[1], D = values.shape[2], G = weights.shape[2], n = D / G;
-        detail::each_sentence(values.shape[0], 2 * positions * D, [=](std::size_t b) {
-            for (std::size_t r = b * positions; r < (b + 1) * positions; ++r) {
-                for (std::size_t g = 0; g < G; ++g) {
-                    const T* const d = d_c.data + b * D + g * n;
-                    const T weight = weights.data[r * G + g];
-                    if (d_weights) d_weights.data[r * G + g] += kernels::dot(n, d, values.data + r * D + g * n);
-                    if (d_values && weight != T(0)) {
-                        kernels::add_scaled(n, d_values.data + r * D + g * n, weight, d);
-                    }
-                }
+        const std::size_t D = values.shape[2], G = weights.shape[2], n = D / G;
+        detail::each_position(values.shape[0], values.shape[1], 2 * D, [=](std::size_t b, std::size_t i) {
+            for (std::size_t g = 0; g < G; ++g) {
+                const T* const d = d_c.data + b * D + g * n;
+                const T weight = weights.data[i * G + g];
+                if (d_weights) d_weights.data[i * G + g] += kernels::dot(n, d, values.data + i * D + g * n);
+                if (d_values && weight != T(0)) kernels::add_scaled(n, d_values.data + i * D + g * n, weight, d);
             }
         });
     }

@@ -11,150 +11,44 @@
 #include <heed/kernels/softmax.hpp>
 #include <heed/ops/elementwise.hpp>
 
-/// How scores meet what is remembered of earlier ones, L = log Σ exp(e) of these; -inf where there is nothing.
+/// Scores and their history, L = log Σ exp(e) over earlier scores; -inf where there are none.
 namespace heed::ops {
-
-namespace functions {
-
-/// e − β·L, and e itself where there is no history.
-template <class T>
-struct discount_by {
-    T strength;
-
-    template <class V>
-    V value(V e, V L) const
-    {
-        return simd::select(L == -std::numeric_limits<T>::infinity(), e, e - strength * L);
-    }
-    template <class V>
-    V slope_history(V L, V dy) const
-    {
-        return simd::select(L == -std::numeric_limits<T>::infinity(), simd::splat<T>(0), -strength * dy);
-    }
-};
-
-/// log(exp(L − δ) + exp(e)).
-template <class T>
-struct fade {
-    T decay;
-
-    template <class V>
-    V value(V L, V e) const
-    {
-        return logaddexp::value<T>(L - decay, e);
-    }
-    template <class V>
-    V slope_history(V L, V e, V y, V dy) const
-    {
-        return logaddexp::slope_a<T>(L - decay, e, y, dy);
-    }
-    template <class V>
-    V slope_scores(V L, V e, V y, V dy) const
-    {
-        return logaddexp::slope_b<T>(L - decay, e, y, dy);
-    }
-};
-
-}  // namespace functions
 
 /// y = e − strength·L, and e itself where L = -inf: both of the same shape. With strength 1 it is ops::discount.
 ///
 ///     ∂e += ∂y,  ∂L −= strength ∂y where there is a history
-struct discount_by_op : operation<discount_by_op> {
-    static auto shape(const auto& e, const auto& L, double)
-    {
-        static_assert(rank_of<decltype(e)> == rank_of<decltype(L)>,
-                      "heed: discount_by takes two tensors of the same rank");
-        require_shape("discount_by", "the history", L.shape, e.shape, "the shape of the scores");
-        return e.shape;
-    }
+inline constexpr binary<functions::discount, double> discount_by{"discount_by", "the history",
+                                                                 "the shape of the scores"};
 
-    template <class T, std::size_t N>
-    static void forward(in<T, N> e, in<T, N> L, double strength, out<T, N> y)
-    {
-        const functions::discount_by<T> f{static_cast<T>(strength)};
-        simd::parallel_transform(
-            y.size(), y.data, [f](auto u, auto v) { return f.value(u, v); }, e.data, L.data);
-    }
-
-    template <class T, std::size_t N>
-    static void backward(in<T, N>, in<T, N> L, double strength, in<T, N> y, in<T, N> d_y, adjoint<T, N> d_e,
-                         adjoint<T, N> d_L)
-    {
-        if (d_e) kernels::add(y.size(), d_e.data, d_y.data);
-        if (d_L) {
-            const functions::discount_by<T> f{static_cast<T>(strength)};
-            simd::parallel_transform(
-                y.size(), d_L.data, [f](auto sum, auto v, auto d) { return sum + f.slope_history(v, d); },
-                static_cast<const T*>(d_L.data), L.data, d_y.data);
-        }
-    }
-};
-inline constexpr discount_by_op discount_by{};
-
-/// y = log(exp(L − decay) + exp(e)): the history grown by a step, where all that was before counts exp(−decay) as much.
-/// With decay 0 it is ops::logaddexp.
+/// y = log(exp(L − decay) + exp(e)): the history grown by a step, where everything before it counts exp(−decay) times
+/// as much. With decay 0 it is ops::logaddexp.
 ///
 ///     ∂L += exp(L − decay − y) ∂y,  ∂e += exp(e − y) ∂y
-struct fade_op : operation<fade_op> {
-    static auto shape(const auto& L, const auto& e, double)
-    {
-        static_assert(rank_of<decltype(e)> == rank_of<decltype(L)>, "heed: fade takes two tensors of the same rank");
-        require_shape("fade", "what joins the history", e.shape, L.shape, "the shape of the history");
-        return L.shape;
-    }
+inline constexpr binary<functions::logaddexp, double> fade{"fade", "what joins the history",
+                                                           "the shape of the history"};
 
-    template <class T, std::size_t N>
-    static void forward(in<T, N> L, in<T, N> e, double decay, out<T, N> y)
-    {
-        const functions::fade<T> f{static_cast<T>(decay)};
-        simd::parallel_transform(
-            y.size(), y.data, [f](auto u, auto v) { return f.value(u, v); }, L.data, e.data);
-    }
-
-    template <class T, std::size_t N>
-    static void backward(in<T, N> L, in<T, N> e, double decay, in<T, N> y, in<T, N> d_y, adjoint<T, N> d_L,
-                         adjoint<T, N> d_e)
-    {
-        const functions::fade<T> f{static_cast<T>(decay)};
-        if (d_L) {
-            simd::parallel_transform(
-                y.size(), d_L.data,
-                [f](auto sum, auto u, auto v, auto w, auto d) { return sum + f.slope_history(u, v, w, d); },
-                static_cast<const T*>(d_L.data), L.data, e.data, y.data, d_y.data);
-        }
-        if (d_e) {
-            simd::parallel_transform(
-                y.size(), d_e.data,
-                [f](auto sum, auto u, auto v, auto w, auto d) { return sum + f.slope_scores(u, v, w, d); },
-                static_cast<const T*>(d_e.data), L.data, e.data, y.data, d_y.data);
-        }
-    }
-};
-inline constexpr fade_op fade{};
-
-/// The sums over the last steps, L_k = log Σ exp(e) over the last k of them, k = 1 … n, moved on by a step:
+/// The sums over the last steps, L_k = log Σ exp(e) over the last k of them, k = 1 … n, advanced by one step:
 ///
 ///     L'_1 = e,  L'_k = log(exp(L_{k-1}) + exp(e))
 ///     ∂L_{k-1} += exp(L_{k-1} − L'_k) ∂L'_k,  ∂e += Σ_k exp(e − L'_k) ∂L'_k
 ///
-/// Nothing is ever taken out of a sum: what is forgotten is L_n. So it is not an argument: sums [B,T,(n−1)D] are
-/// L_1 … L_{n-1} of each position, one behind the other, and e is [B,T] (D = 1) or [B,T,D] -> {L'_n, of the shape of e;
-/// the new sums}. -inf where there is nothing yet. With n = 0 nothing is remembered: L' is -inf.
+/// Nothing is ever subtracted from a sum: to forget is to drop L_n, which therefore is no argument. Sums [B,T,(n−1)D]
+/// hold L_1 … L_{n-1} of each position, one after another, and e is [B,T] (D = 1) or [B,T,D] -> {L'_n, of the shape of
+/// e; the new sums}. They are -inf at the start. With n = 0 nothing is remembered: L' is -inf.
 struct recent_sums_op : operation<recent_sums_op> {
     static auto shape(const auto& sums, const auto& e, std::size_t n)
     {
-        const std::size_t D = width_of(e.shape);
+        const std::size_t D = detail::width_of(e.shape);
         require_shape("recent_sums", "the sums", sums.shape, {e.shape[0], e.shape[1], n == 0 ? 0 : (n - 1) * D},
                       "one for each score and each step that is remembered but the oldest; the scores are ", e.shape);
         return std::tuple{e.shape, sums.shape};
     }
 
-    /// Before the first step.
+    /// The shape of the sums before the first step.
     template <std::size_t R>
     static shape_of_rank<3> shape_of_sums(const shape_of_rank<R>& e, std::size_t n)
     {
-        return {e[0], e[1], n == 0 ? 0 : (n - 1) * width_of(e)};
+        return {e[0], e[1], n == 0 ? 0 : (n - 1) * detail::width_of(e)};
     }
 
     static auto results(auto last, auto sums) { return std::pair{std::move(last), std::move(sums)}; }
@@ -171,7 +65,7 @@ struct recent_sums_op : operation<recent_sums_op> {
             gather_before(at, sums.data, before);
             repeat(at, e.data, now);
             simd::transform(
-                at.size, now, [](auto L, auto score) { return functions::logaddexp::value<T>(L, score); },
+                at.size, now, [](auto L, auto score) { return functions::logaddexp::value(L, score); },
                 static_cast<const T*>(before), static_cast<const T*>(now));
             at.each_position([=](std::size_t i, std::size_t sums_at, std::size_t last_at) {
                 std::copy_n(now + i, at.kept, next.data + sums_at);
@@ -192,12 +86,10 @@ struct recent_sums_op : operation<recent_sums_op> {
             repeat(at, e.data, score);
             gather(at, std::get<1>(made).data, std::get<0>(made).data, now);
             gather(at, std::get<1>(derivatives).data, std::get<0>(derivatives).data, d_now);
-            const auto share = [](auto part, auto y, auto d) {
-                return functions::logaddexp::slope_a<T>(part, part, y, d);
-            };
             for (T* const part : {before, score}) {
-                simd::transform(at.size, part, share, static_cast<const T*>(part), static_cast<const T*>(now),
-                                static_cast<const T*>(d_now));
+                simd::transform(
+                    at.size, part, [](auto x, auto y, auto d) { return functions::logaddexp::share(x, y, d); },
+                    static_cast<const T*>(part), static_cast<const T*>(now), static_cast<const T*>(d_now));
             }
             at.each_position([&](std::size_t i, std::size_t sums_at, std::size_t last_at) {
                 if (d_sums) kernels::add(at.kept, d_sums.data + sums_at, static_cast<const T*>(before + i + at.width));
@@ -207,18 +99,11 @@ struct recent_sums_op : operation<recent_sums_op> {
     }
 
 private:
-    template <std::size_t R>
-    static std::size_t width_of(const shape_of_rank<R>& e)
-    {
-        static_assert(R == 2 || R == 3, "heed: scores are [B,T] or [B,T,D]");
-        return R == 3 ? e[R - 1] : 1;
-    }
-
-    /// A sentence's positions: each has n sums, of `width` numbers each, all but the last of which are kept.
+    /// The positions of a sentence: each has n sums of `width` numbers, and keeps all but the last.
     struct row {
         std::size_t first, positions, width, kept, size;
 
-        /// f(where a position begins among all n sums of the row, in the tensor of sums, in that of scores).
+        /// f(begin of a position among all n sums of the row, in the tensor of sums, in the scores).
         template <class F>
         void each_position(F&& f) const
         {
@@ -226,17 +111,18 @@ private:
         }
     };
 
+    /// f(row, memory that is released after the row).
     template <std::size_t R, class F>
     static void each_row(const shape_of_rank<R>& e, std::size_t n, F&& f)
     {
-        const std::size_t positions = e[1], width = width_of(e), size = positions * n * width;
-        parallel_for(e[0], kernels::detail::rows_a_shard(size, std::size_t{1} << 13),
-                     [&](std::size_t begin, std::size_t end, std::size_t) {
-                         for (std::size_t b = begin; b < end; ++b) {
-                             scratch memory;
-                             f(row{b * positions, positions, width, (n - 1) * width, size}, memory);
-                         }
-                     });
+        const std::size_t positions = e[1], width = detail::width_of(e), size = positions * n * width;
+        detail::each_row(
+            e[0], size,
+            [&](std::size_t b) {
+                scratch memory;
+                f(row{b * positions, positions, width, (n - 1) * width, size}, memory);
+            },
+            std::size_t{1} << 13);
     }
 
     /// -inf, L_1, …, L_{n-1} of each position: what e joins.
@@ -249,7 +135,7 @@ private:
         });
     }
 
-    /// L_1, …, L_n of each position; zeros for what is null.
+    /// L_1, …, L_n of each position; zeros if a pointer is null.
     template <class T>
     static void gather(const row& at, const T* sums, const T* last, T* to)
     {
@@ -302,8 +188,8 @@ struct add_weighted_op : operation<add_weighted_op> {
 };
 inline constexpr add_weighted_op add_weighted{};
 
-/// y = C + α / Φ: the share that a position has got of what it should get. [B,T] each. Φ counts for at least `least`,
-/// so that nothing is divided by 0.
+/// y = C + α / Φ: coverage C grows by weight α over fertility Φ. [B,T] each. Φ counts as at least `least`, so that
+/// nothing is divided by 0.
 ///
 ///     ∂C += ∂y,  ∂α += ∂y / Φ,  ∂Φ −= ∂y α / Φ²; where Φ counts as `least`, ∂Φ += 0
 struct add_share_op : operation<add_share_op> {

@@ -13,10 +13,10 @@
 #include <heed/ops/operation.hpp>
 #include <heed/ops/products.hpp>
 
-/// How far a model's predictions are from what was expected of it.
+/// How far a model's predictions are from the expected words.
 namespace heed::ops {
 
-/// Expected words that are kept elsewhere. What the losses take.
+/// A view of expected words: the losses' argument.
 template <class T>
 struct expected_words_view {
     std::size_t steps = 0, batch = 0;
@@ -33,7 +33,7 @@ struct expected_words_view {
     }
 };
 
-/// The next words that a model should have predicted, and how much each of them counts; 0 for padding.
+/// The words that a model should have predicted, and the weight of each; 0 for padding.
 template <class T>
 struct expected_words {
     word_ids words;          // [S,B]
@@ -67,36 +67,40 @@ void require_targets_of_logits(const shape_of_rank<R>& logits, const expected_wo
     require_targets({R == 3 ? logits[0] : 1, logits[R - 2]}, logits[R - 1], targets, where, "the logits");
 }
 
-/// ∂logits_r += factor(r) weight_r (softmax − q) for each row r. The softmax is worked out again: saving it would cost
+/// A loss of logits whose last argument, label smoothing, is optional: 0.
+template <class Self>
+struct smoothed_operation : operation<Self> {
+    using operation<Self>::operator();
+    auto operator()(const tensor auto& logits, const auto& targets) const { return (*this)(logits, targets, 0.0); }
+};
+
+/// ∂logits_r += factor(r) weight_r (softmax − q) for each row r. The softmax is recomputed: saving it would take
 /// another [S,B,V].
 template <class T, std::size_t R, class F>
 void cross_entropy_back(in<T, R> logits, const expected_words_view<T>& targets, T smoothing, adjoint<T, R> d_logits,
                         F&& factor)
 {
     const std::size_t V = logits.shape[R - 1];
-    parallel_for(targets.ids.size(), kernels::detail::rows_a_shard(V),
-                 [&](std::size_t begin, std::size_t end, std::size_t) {
-                     scratch here;
-                     T* const gradient = here.take<T>(V);
-                     for (std::size_t r = begin; r < end; ++r) {
-                         if (targets.weights[r] == T(0)) continue;  // padding is not read
-                         kernels::detail::cross_entropy_row(V, logits.data + r * V, std::size_t{targets.ids[r]},
-                                                            factor(r) * targets.weights[r], smoothing, gradient);
-                         kernels::add(V, d_logits.data + r * V, static_cast<const T*>(gradient));
-                     }
-                 });
+    each_row(targets.ids.size(), V, [&](std::size_t r) {
+        if (targets.weights[r] == T(0)) return;  // padding is not read
+        scratch here;
+        T* const gradient = here.take<T>(V);
+        kernels::detail::cross_entropy_row(V, logits.data + r * V, std::size_t{targets.ids[r]},
+                                           factor(r) * targets.weights[r], smoothing, gradient);
+        kernels::add(V, d_logits.data + r * V, static_cast<const T*>(gradient));
+    });
 }
 
 }  // namespace detail
 
-/// ℓ_r = weight_r (−log p_r[target_r]), p = softmax(logits), the part of each row in the cross-entropy: logits [S,B,V]
-/// -> [S,B], or [B,V] -> [B]. 0 in the padding, where the weight is 0 and nothing is read. Their sum is
+/// ℓ_r = weight_r (−log p_r[target_r]), p = softmax(logits), the contribution of each row to the cross-entropy:
+/// logits [S,B,V] -> [S,B], or [B,V] -> [B]. 0 in the padding, where the weight is 0 and nothing is read. Their sum is
 /// cross_entropy(logits, targets, ε).
 ///
-///     ∂logits_r += ∂ℓ_r weight_r (p_r − q_r), q_r what is expected: see kernels/cross_entropy.hpp
-struct cross_entropy_each_op : operation<cross_entropy_each_op> {
+///     ∂logits_r += ∂ℓ_r weight_r (p_r − q_r), q_r the expected distribution: see kernels/cross_entropy.hpp
+struct cross_entropy_each_op : detail::smoothed_operation<cross_entropy_each_op> {
     template <class T>
-    static auto shape(const auto& logits, const expected_words_view<T>& targets, double = 0)
+    static auto shape(const auto& logits, const expected_words_view<T>& targets, double)
     {
         constexpr std::size_t R = rank_of<decltype(logits)>;
         detail::require_targets_of_logits<T, R>(logits.shape, targets, "cross_entropy_each");
@@ -112,11 +116,6 @@ struct cross_entropy_each_op : operation<cross_entropy_each_op> {
                                targets.weights.data(), static_cast<T>(smoothing), losses.data);
         for (std::size_t r = 0; r < losses.size(); ++r) losses.data[r] *= targets.weights[r];
     }
-    template <class T, std::size_t R>
-    static void forward(in<T, R> logits, const expected_words_view<T>& targets, out<T, R - 1> losses)
-    {
-        forward(logits, targets, 0, losses);
-    }
 
     template <class T, std::size_t R>
     static void backward(in<T, R> logits, const expected_words_view<T>& targets, double smoothing, in<T, R - 1>,
@@ -124,12 +123,6 @@ struct cross_entropy_each_op : operation<cross_entropy_each_op> {
     {
         detail::cross_entropy_back(logits, targets, static_cast<T>(smoothing), d_logits,
                                    [=](std::size_t r) { return d_losses.data[r]; });
-    }
-    template <class T, std::size_t R>
-    static void backward(in<T, R> logits, const expected_words_view<T>& targets, in<T, R - 1> losses,
-                         in<T, R - 1> d_losses, adjoint<T, R> d_logits)
-    {
-        backward(logits, targets, 0, losses, d_losses, d_logits);
     }
 };
 inline constexpr cross_entropy_each_op cross_entropy_each{};
@@ -144,9 +137,9 @@ inline constexpr cross_entropy_each_op cross_entropy_each{};
 /// In the second form the product and the softmax are one operation, so that the logits [S,B,V] are stored once, for
 /// their gradient.
 /// Label smoothing ε (Szegedy et al. 2016): the target has 1 − ε, and ε is spread over the vocabulary.
-struct cross_entropy_op : operation<cross_entropy_op> {
+struct cross_entropy_op : detail::smoothed_operation<cross_entropy_op> {
     template <class T>
-    static shape_of_rank<0> shape(const auto& logits, const expected_words_view<T>& targets, double = 0)
+    static shape_of_rank<0> shape(const auto& logits, const expected_words_view<T>& targets, double)
     {
         detail::require_targets_of_logits<T, rank_of<decltype(logits)>>(logits.shape, targets, "cross_entropy");
         return {};
@@ -170,11 +163,6 @@ struct cross_entropy_op : operation<cross_entropy_op> {
                                                            targets.weights.data(), static_cast<T>(smoothing),
                                                            here.take<T>(rows)));
     }
-    template <class T, std::size_t R>
-    static void forward(in<T, R> logits, const expected_words_view<T>& targets, out<T, 0> loss)
-    {
-        forward(logits, targets, 0, loss);
-    }
     template <class T>
     static void forward(in<T, 3> x, in<T, 2> W, in<T, 1> b, const expected_words_view<T>& targets, double smoothing,
                         out<T, 0> loss)
@@ -192,12 +180,6 @@ struct cross_entropy_op : operation<cross_entropy_op> {
     {
         detail::cross_entropy_back(logits, targets, static_cast<T>(smoothing), d_logits,
                                    [=](std::size_t) { return *d_loss.data; });
-    }
-    template <class T, std::size_t R>
-    static void backward(in<T, R> logits, const expected_words_view<T>& targets, in<T, 0> loss, in<T, 0> d_loss,
-                         adjoint<T, R> d_logits)
-    {
-        backward(logits, targets, 0, loss, d_loss, d_logits);
     }
 };
 inline constexpr cross_entropy_op cross_entropy{};

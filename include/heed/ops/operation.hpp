@@ -18,7 +18,7 @@
 /// The vocabulary that policies are written in, and how to add a word to it.
 ///
 /// A word is a constant function object, `ops::tanh(x)`, never an overload set: an unqualified `tanh(x)` on an xtensor
-/// would find the lazy `xt::tanh`, and the C library's `::tanh` is never far. Write `using namespace heed;` and
+/// would find the lazy `xt::tanh`, or the C library's `::tanh`. Write `using namespace heed;` and
 /// `ops::tanh(x)`.
 ///
 /// An operation is one struct. It says what shape its result has, what it computes, and how its derivative goes back;
@@ -41,17 +41,21 @@
 ///
 /// All three are given the arguments in the order of the call: tensors as views, settings (numbers, lengths, masks,
 /// windows, lists) as values or views. `backward` then gets the result, its derivative, and an adjoint for each
-/// tensor argument: it *adds* to them, and leaves alone those that are empty, which nobody wants.
+/// tensor argument: it *adds* to them, and skips those that are empty because nobody wants them. At least one of them
+/// is wanted.
 ///
 /// A setting of another type that owns memory has a `view()`, which the operation gets, and the view a `kept(tape)`:
 /// the same view, of memory that the tape keeps. See ops::expected_words.
 ///
-/// An operation whose way back needs more than arguments and result declares how many numbers that is,
-/// `saved(arguments...)`: `forward` then gets a pointer to them as its last argument, `backward` behind d_y.
-/// One with several results returns a std::tuple of shapes, takes as many `out`, and puts the tensors together in
-/// `results(...)`; `backward` gets tuples of the results and of their derivatives, of which those are empty that
-/// nothing has reached. A result that needs no derivative (a choice) says `static constexpr bool differentiable =
+/// An operation whose backward pass needs more than arguments and result returns from `saved(arguments...)` how many
+/// numbers it needs: `forward` then gets a pointer to them as its last argument, `backward` gets it after d_y.
+/// One with several results returns a std::tuple of shapes, takes as many `out`, and combines the tensors in
+/// `results(...)`; `backward` gets tuples of the results and of their derivatives, which are empty for results that
+/// nothing has reached. An operation without a derivative (a choice) declares `static constexpr bool differentiable =
 /// false;` and has no `backward`.
+///
+/// Families of operations: unary and binary functions (ops/elementwise.hpp), moves of numbers (ops/moves.hpp), and
+/// operations on the rows of scores (ops/rows.hpp).
 namespace heed::ops {
 
 /// An argument: plain memory with a shape.
@@ -62,7 +66,7 @@ using in = tensor_view<const T, N>;
 template <class T, std::size_t N>
 using out = tensor_view<T, N>;
 
-/// Where a derivative is added to; empty where nobody wants it.
+/// The adjoint of an argument, to which a derivative is added; empty if it is not wanted.
 template <class T, std::size_t N>
 struct adjoint : tensor_view<T, N> {
     explicit operator bool() const { return this->data != nullptr; }
@@ -70,7 +74,7 @@ struct adjoint : tensor_view<T, N> {
 
 namespace detail {
 
-/// An argument as an operation gets it: a tensor as a view; of a setting that owns memory, a view of that.
+/// An argument as an operation gets it: a tensor, or a setting that owns memory, as a view.
 template <tensor X>
 auto argument(const X& x)
 {
@@ -88,7 +92,7 @@ std::span<const T> argument(const std::vector<T>& x)
 {
     return {x.data(), x.size()};
 }
-/// A number as an operation wants it: `ops::scale(x, 2)` and `ops::block(x, 0)` need no suffix.
+/// A number of the type that the operation takes: `ops::scale(x, 2)` and `ops::block(x, 0)` need no suffix.
 template <class X>
 struct number {
     X value;
@@ -123,18 +127,19 @@ struct element_among<First, Rest...> {
     using type = element_of<First>;
 };
 
-template <class Operation, class... X>
-concept stated = requires(const Operation& operation, const X&... x)
+/// The numbers of each position: 1 of [B,T], N of [B,T,N].
+template <std::size_t R>
+constexpr std::size_t width_of(const shape_of_rank<R>& x)
 {
-    operation.shape(argument(x)...);
-};
+    static_assert(R == 2 || R == 3, "heed: an operation on the positions of a batch takes [B,T] or [B,T,N]");
+    return R == 3 ? x[R - 1] : 1;
+}
 
 /// [B,T] as [B,T,1], and [B,T,N] as it is: for operations that treat all numbers of a position alike.
 template <std::size_t R>
 constexpr shape_of_rank<3> by_position(const shape_of_rank<R>& x)
 {
-    static_assert(R == 2 || R == 3);
-    return {x[0], x[1], R == 3 ? x[R - 1] : 1};
+    return {x[0], x[1], width_of(x)};
 }
 
 template <class T>
@@ -142,21 +147,21 @@ inline constexpr bool is_tuple = false;
 template <class... T>
 inline constexpr bool is_tuple<std::tuple<T...>> = true;
 
-/// Does the way back need numbers that only the way forward knows?
+/// Does the backward pass need numbers that only the forward pass knows?
 template <class Operation, class... X>
 concept saves = requires(const Operation& operation, const X&... x)
 {
     operation.saved(argument(x)...);
 };
 
-/// Is the result a piece of the first argument, without anything computed?
+/// Is the result a piece of the first argument, so that nothing is computed?
 template <class Operation, class... X>
 concept pieces = requires(const Operation& operation, const X&... x)
 {
     operation.piece(argument(x)...);
 };
 
-/// A result of the family, its elements not set yet, and the view to write it through.
+/// A result of the family, its elements not set yet, and the view that writes it.
 template <class Family, class T>
 struct results_of {
     template <std::size_t N>
@@ -222,7 +227,7 @@ auto compute(const Operation& operation, const X&... x)
     }
 }
 
-/// A piece of the first argument: where that is transient the same memory, else a copy.
+/// A piece of the first argument: the same memory if that is transient, else a copy.
 template <class Family, class Operation, class First, class... X>
 auto copy_piece(const Operation& operation, const First& first, const X&... x)
 {
@@ -238,15 +243,15 @@ auto copy_piece(const Operation& operation, const First& first, const X&... x)
 
 }  // namespace detail
 
-/// Elements of a tensor that lie together: where they begin, and their shape. What `piece(arguments...)` of an
-/// operation returns that computes nothing: on the tape and in the workspace its result shares the argument's memory.
+/// Contiguous elements of a tensor: where they begin, and their shape. Returned by `piece(arguments...)` of an
+/// operation that computes nothing: on the tape and in the workspace its result shares the argument's memory.
 template <std::size_t N>
 struct piece_of {
     std::size_t offset;
     shape_of_rank<N> shape;
 };
 
-/// What every word derives from: the family of the arguments decides who runs it.
+/// The base of every operation. The family of the arguments decides how it runs.
 template <class Self>
 struct operation {
     template <class... X>
@@ -258,12 +263,8 @@ struct operation {
             return family::call(self, x...);
         } else if constexpr (detail::pieces<Self, X...>) {
             return detail::copy_piece<family>(self, x...);
-        } else if constexpr (detail::stated<Self, X...>) {
-            return detail::compute<family>(self, x...);
-        } else if constexpr (family::rank == family_rank::transient) {
-            return family::constant(0, self.plain(x...));
         } else {
-            return self.plain(x...);
+            return detail::compute<family>(self, x...);
         }
     }
 };

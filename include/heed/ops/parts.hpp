@@ -9,11 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include <heed/core/parallel.hpp>
-#include <heed/kernels/rows.hpp>
-#include <heed/ops/operation.hpp>
+#include <heed/ops/moves.hpp>
+#include <heed/ops/rows.hpp>
 
-/// Tensors put together, taken apart and turned; no number is changed.
+/// Tensors are joined, taken apart and transposed.
 namespace heed::ops {
 
 /// y = [a; b] along the last axis: [...,N] and [...,M] -> [...,N+M].
@@ -54,10 +53,10 @@ struct concat_op : operation<concat_op> {
 };
 inline constexpr concat_op concat{};
 
-/// y = x[:,s,:], the s-th step of every row: x [B,S,N] -> [B,N].
+/// y = x[:,s,:], step s of every row: x [B,S,N] -> [B,N].
 ///
 ///     ∂x[:,s,:] += ∂y
-struct step_of_op : operation<step_of_op> {
+struct step_of_op : move_operation<step_of_op, std::size_t> {
     static shape_of_rank<2> shape(const auto& x, std::size_t s)
     {
         if (s >= x.shape[1]) {
@@ -67,24 +66,15 @@ struct step_of_op : operation<step_of_op> {
         return {x.shape[0], x.shape[2]};
     }
 
-    template <class T>
-    static void forward(in<T, 3> x, std::size_t s, out<T, 2> y)
+    static void each_move(const auto& x, std::size_t s, auto move)
     {
-        const auto [B, S, N] = x.shape;
-        for (std::size_t b = 0; b < B; ++b) std::copy_n(x.data + (b * S + s) * N, N, y.data + b * N);
-    }
-
-    template <class T>
-    static void backward(in<T, 3> x, std::size_t s, in<T, 2>, in<T, 2> d_y, adjoint<T, 3> d_x)
-    {
-        if (!d_x) return;
-        const auto [B, S, N] = x.shape;
-        for (std::size_t b = 0; b < B; ++b) kernels::add(N, d_x.data + (b * S + s) * N, d_y.data + b * N);
+        const std::size_t S = x[1], N = x[2];
+        for (std::size_t b = 0; b < x[0]; ++b) move((b * S + s) * N, b * N, N);
     }
 };
 inline constexpr step_of_op step_of{};
 
-/// The reverse, in place: y [B,N] becomes the s-th step of x [B,S,N].
+/// The reverse, in place: y [B,N] becomes step s of x [B,S,N].
 template <class T>
 void put_step(array<T, 3>& x, std::size_t s, const plain_tensor auto& y)
 {
@@ -134,6 +124,18 @@ struct rows_between_op : operation<rows_between_op> {
 };
 inline constexpr rows_between_op rows_between{};
 
+/// The positions [first, first + count) of a batch of one sentence: x [1,T] or [1,T,N] -> [1,count] or [1,count,N]. On
+/// the tape and in the workspace it shares the memory of x.
+struct positions_between_op : operation<positions_between_op> {
+    static auto piece(const auto& x, std::size_t first, std::size_t count)
+    {
+        auto shape = x.shape;
+        shape[1] = count;
+        return piece_of<rank_of<decltype(x)>>{first * detail::width_of(shape), shape};
+    }
+};
+inline constexpr positions_between_op positions_between{};
+
 namespace detail {
 
 /// An operation on a list of tensors: `shape(parts)`, `forward(parts, y)`; how it goes back is in ad/lists.hpp.
@@ -157,7 +159,7 @@ struct list_operation {
 
 }  // namespace detail
 
-/// Equal blocks one behind the other: S times [B,N] -> [S,B,N].
+/// Blocks of one shape, one after another: S times [B,N] -> [S,B,N].
 ///
 ///     ∂x_i += ∂y[i]                              on the tape: ad/lists.hpp
 struct stack_op : detail::list_operation<stack_op> {
@@ -265,10 +267,10 @@ struct split_op {
 };
 inline constexpr split_op split{};
 
-/// y[..., i] = x[..., columns[i]] along the last axis: W [K,V] -> [K,n], b [V] -> [n]. An output layer of some words.
+/// y[..., i] = x[..., columns[i]] along the last axis: W [K,V] -> [K,n], b [V] -> [n]. An output layer for some words.
 ///
 ///     ∂x[..., columns[i]] += ∂y[..., i]
-struct columns_of_op : operation<columns_of_op> {
+struct columns_of_op : move_operation<columns_of_op, std::span<const std::uint32_t>> {
     static auto shape(const auto& x, std::span<const std::uint32_t> columns)
     {
         constexpr std::size_t R = rank_of<decltype(x)>;
@@ -283,39 +285,21 @@ struct columns_of_op : operation<columns_of_op> {
         return y;
     }
 
-    template <class T, std::size_t R>
-    static void forward(in<T, R> x, std::span<const std::uint32_t> columns, out<T, R> y)
+    static void each_move(const auto& x, std::span<const std::uint32_t> columns, auto move)
     {
-        each_number(x, columns, [x, y](std::size_t from, std::size_t to) { y.data[to] = x.data[from]; });
-    }
-
-    template <class T, std::size_t R>
-    static void backward(in<T, R> x, std::span<const std::uint32_t> columns, in<T, R>, in<T, R> d_y, adjoint<T, R> d_x)
-    {
-        if (!d_x) return;
-        each_number(x, columns, [d_y, d_x](std::size_t to, std::size_t from) { d_x.data[to] += d_y.data[from]; });
-    }
-
-private:
-    /// f(place in x, place in y) for each number of the result; rows are shared out among threads.
-    template <class T, std::size_t R, class F>
-    static void each_number(in<T, R> x, std::span<const std::uint32_t> columns, F f)
-    {
-        const std::size_t V = x.shape[R - 1], n = columns.size(), rows = V == 0 ? 0 : x.size() / V;
-        parallel_for(rows, (std::size_t{1} << 15) / (n + 1) + 1, [=](std::size_t first, std::size_t last, std::size_t) {
-            for (std::size_t r = first; r < last; ++r) {
-                for (std::size_t i = 0; i < n; ++i) f(r * V + columns[i], r * n + i);
-            }
+        const std::size_t V = x.back(), n = columns.size(), rows = V == 0 ? 0 : detail::rows_of(x);
+        detail::each_row(rows, n, [=](std::size_t r) {
+            for (std::size_t i = 0; i < n; ++i) move(r * V + columns[i], r * n + i);
         });
     }
 };
 inline constexpr columns_of_op columns_of{};
 
-/// y[i] = x[rows[i]] along the first axis: x [B,...] -> [rows,...]. A row may be taken several times, or not at all: so
-/// a beam goes on with the hypotheses that it keeps.
+/// y[i] = x[rows[i]] along the first axis: x [B,...] -> [rows,...]. A row may be taken several times or not at all: a
+/// beam continues with the hypotheses that it keeps.
 ///
 ///     ∂x[rows[i]] += ∂y[i]
-struct rows_of_op : operation<rows_of_op> {
+struct rows_of_op : move_operation<rows_of_op, std::span<const std::size_t>> {
     static auto shape(const auto& x, std::span<const std::size_t> rows)
     {
         static_assert(rank_of<decltype(x)> > 0, "heed: rows_of takes a tensor with at least one axis");
@@ -330,26 +314,14 @@ struct rows_of_op : operation<rows_of_op> {
         return y;
     }
 
-    template <class T, std::size_t R>
-    static void forward(in<T, R> x, std::span<const std::size_t> rows, out<T, R> y)
+    static void each_move(const auto& x, std::span<const std::size_t> rows, auto move)
     {
-        const std::size_t n = rows.empty() ? 0 : y.size() / rows.size();
-        parallel_for(rows.size(), n == 0 ? rows.size() : (std::size_t{1} << 18) / n + 1,
-                     [=](std::size_t first, std::size_t last, std::size_t) {
-                         for (std::size_t i = first; i < last; ++i)
-                             std::copy_n(x.data + rows[i] * n, n, y.data + i * n);
-                     });
+        std::size_t n = 1;
+        for (std::size_t axis = 1; axis < x.size(); ++axis) n *= x[axis];
+        move.each(rows.size(), n, [&](std::size_t i) { move(rows[i] * n, i * n, n); });
     }
 
-    template <class T, std::size_t R>
-    static void backward(in<T, R>, std::span<const std::size_t> rows, in<T, R> y, in<T, R> d_y, adjoint<T, R> d_x)
-    {
-        if (!d_x || rows.empty()) return;
-        const std::size_t n = y.size() / rows.size();
-        for (std::size_t i = 0; i < rows.size(); ++i) kernels::add(n, d_x.data + rows[i] * n, d_y.data + i * n);
-    }
-
-    /// Any list of row numbers that lies together.
+    /// Any contiguous list of row numbers.
     auto operator()(const tensor auto& x, std::span<const std::size_t> rows) const
     {
         return operation::operator()(x, rows);
@@ -360,87 +332,45 @@ inline constexpr rows_of_op rows_of{};
 /// y[b,:] = x, the same row for every sentence: x [N] -> [B,N].
 ///
 ///     ∂x += Σ_b ∂y[b,:]
-struct repeat_op : operation<repeat_op> {
+struct repeat_op : move_operation<repeat_op, std::size_t> {
     static shape_of_rank<2> shape(const auto& x, std::size_t batch) { return {batch, x.shape[0]}; }
 
-    template <class T>
-    static void forward(in<T, 1> x, std::size_t batch, out<T, 2> y)
+    static void each_move(const auto& x, std::size_t batch, auto move)
     {
-        const std::size_t n = x.size();
-        for (std::size_t b = 0; b < batch; ++b) std::copy_n(x.data, n, y.data + b * n);
-    }
-
-    template <class T>
-    static void backward(in<T, 1> x, std::size_t batch, in<T, 2>, in<T, 2> d_y, adjoint<T, 1> d_x)
-    {
-        if (d_x) kernels::add_columns(batch, x.size(), d_x.data, d_y.data);
+        for (std::size_t b = 0; b < batch; ++b) move(0, b * x[0], x[0]);
     }
 };
 inline constexpr repeat_op repeat{};
 
-/// y[b,s] = x[s,b], the first two axes change places: [S,B,N] -> [B,S,N] and back.
+/// y[b,s] = x[s,b], the first two axes swapped: [S,B,N] -> [B,S,N] and back.
 ///
 ///     ∂x[s,b] += ∂y[b,s]
-struct swap_axes_op : operation<swap_axes_op> {
+struct swap_axes_op : move_operation<swap_axes_op> {
     static shape_of_rank<3> shape(const auto& x) { return {x.shape[1], x.shape[0], x.shape[2]}; }
 
-    template <class T>
-    static void forward(in<T, 3> x, out<T, 3> y)
-    {
-        each_row(x.shape,
-                 [=, N = x.shape[2]](std::size_t from, std::size_t to) { std::copy_n(x.data + from, N, y.data + to); });
-    }
-
-    template <class T>
-    static void backward(in<T, 3> x, in<T, 3>, in<T, 3> d_y, adjoint<T, 3> d_x)
-    {
-        if (!d_x) return;
-        each_row(x.shape, [=, N = x.shape[2]](std::size_t to, std::size_t from) {
-            kernels::add(N, d_x.data + to, d_y.data + from);
-        });
-    }
-
-private:
-    /// f(where the row begins in x, where it begins in y) for each row of N.
-    template <class F>
-    static void each_row(const shape_of_rank<3>& x, F&& f)
+    static void each_move(const auto& x, auto move)
     {
         const auto [S, B, N] = x;
         for (std::size_t b = 0; b < B; ++b) {
-            for (std::size_t s = 0; s < S; ++s) f((s * B + b) * N, (b * S + s) * N);
+            for (std::size_t s = 0; s < S; ++s) move((s * B + b) * N, (b * S + s) * N, N);
         }
     }
 };
 inline constexpr swap_axes_op swap_axes{};
 
-/// y[b,t,s] = x[b,s,t], the last two axes change places: [B,S,T] -> [B,T,S].
+/// y[b,t,s] = x[b,s,t], the last two axes swapped: [B,S,T] -> [B,T,S].
 ///
 ///     ∂x[b,s,t] += ∂y[b,t,s]
-struct transpose_op : operation<transpose_op> {
+struct transpose_op : move_operation<transpose_op> {
     static shape_of_rank<3> shape(const auto& x) { return {x.shape[0], x.shape[2], x.shape[1]}; }
 
-    template <class T>
-    static void forward(in<T, 3> x, out<T, 3> y)
-    {
-        each_number(x.shape, [=](std::size_t from, std::size_t to) { y.data[to] = x.data[from]; });
-    }
-
-    template <class T>
-    static void backward(in<T, 3> x, in<T, 3>, in<T, 3> d_y, adjoint<T, 3> d_x)
-    {
-        if (!d_x) return;
-        each_number(x.shape, [=](std::size_t to, std::size_t from) { d_x.data[to] += d_y.data[from]; });
-    }
-
-private:
-    /// f(place in x, place in y) for each number.
-    template <class F>
-    static void each_number(const shape_of_rank<3>& x, F&& f)
+    static void each_move(const auto& x, auto move)
     {
         const auto [B, S, N] = x;
         for (std::size_t b = 0; b < B; ++b) {
             for (std::size_t s = 0; s < S; ++s) {
-                for (std::size_t t = 0; t < N; ++t) f((b * S + s) * N + t, (b * N + t) * S + s);
+                std::size_t from = (b * S + s) * N, to = b * N * S + s;
+                for (std::size_t t = 0; t < N; ++t, ++from, to += S) move(from, to);
             }
         }
     }
@@ -485,5 +415,30 @@ struct pick_op : operation<pick_op> {
     }
 };
 inline constexpr pick_op pick{};
+
+/// x with one column set to a number: x [B,T,N] -> the same shape.       ∂x += ∂y in the other columns
+struct with_column_op : move_operation<with_column_op, std::size_t, double> {
+    static auto shape(const auto& x, std::size_t column, double)
+    {
+        if (column >= x.shape[2]) {
+            throw shape_error("with_column: column " + std::to_string(column) + " of " + shape_text(x.shape) +
+                              "; columns count from 0");
+        }
+        return x.shape;
+    }
+
+    static double fill(std::size_t, double value) { return value; }
+
+    static void each_move(const auto& x, std::size_t column, double, auto move)
+    {
+        const std::size_t N = x[2], after = N - column - 1;
+        for (std::size_t i = 0; i < x[0] * x[1] * N; i += N) {
+            move(i, i, column);
+            move.nothing(i + column, 1);
+            move(i + column + 1, i + column + 1, after);
+        }
+    }
+};
+inline constexpr with_column_op with_column{};
 
 }  // namespace heed::ops

@@ -7,10 +7,11 @@
 
 #include <heed/core/mask.hpp>
 #include <heed/core/workspace.hpp>
+#include <heed/kernels/rows.hpp>
 #include <heed/ops/operation.hpp>
 
-/// Losses on the weights of all steps of a batch: α [S,B,T] -> one number, summed over the sentences. What lies behind
-/// a source's or a target's length takes no part, and gets no gradient.
+/// Losses on the weights of all steps of a batch: α [S,B,T] -> one number, summed over the sentences. Weights beyond a
+/// source's or a target's length are ignored and get no gradient.
 namespace heed::ops {
 
 /// The weights of one sentence: α[t,i] for step t < steps and position i < positions.
@@ -21,9 +22,18 @@ struct weight_path {
     std::size_t steps, positions;
 
     const T* operator[](std::size_t t) const { return weights + t * stride; }
+
+    /// f(t, i), step by step.
+    void each(const auto f) const
+    {
+        for (std::size_t t = 0, end = steps; t < end; ++t) {
+            for (std::size_t i = 0, n = positions; i < n; ++i) f(t, i);
+        }
+    }
 };
 
-/// Each rule states its value and how to go back. Both are lent memory for as many numbers as the rule `needs`.
+/// Each rule defines its value and its derivative. Both get memory for as many numbers as the rule `needs`, filled by
+/// `prepare`.
 namespace rules {
 
 /// Σ_i (1 - Σ_t α_ti)²
@@ -31,30 +41,26 @@ struct doubly_stochastic {
     static std::size_t needs(std::size_t, std::size_t positions) { return positions; }
 
     template <class T>
-    static T value(const weight_path<T>& a, T* sums)
+    static void prepare(const weight_path<T>& a, T* sums)
     {
-        sum_steps(a, sums);
+        std::fill_n(sums, a.positions, T(0));
+        for (std::size_t t = 0; t < a.steps; ++t) kernels::add(a.positions, sums, a[t]);
+    }
+
+    template <class T>
+    static T value(const weight_path<T>& a, const T* sums)
+    {
         T loss = 0;
         for (std::size_t i = 0; i < a.positions; ++i) loss += (1 - sums[i]) * (1 - sums[i]);
         return loss;
     }
 
     template <class T>
-    static void back(const weight_path<T>& a, T* sums, T dy, T* d_a)
+    static void back(const weight_path<T>& a, const T* sums, T dy, T* d_a)
     {
-        sum_steps(a, sums);
         for (std::size_t t = 0; t < a.steps; ++t) {
-            for (std::size_t i = 0; i < a.positions; ++i) d_a[t * a.stride + i] -= 2 * dy * (1 - sums[i]);
-        }
-    }
-
-private:
-    template <class T>
-    static void sum_steps(const weight_path<T>& a, T* sums)
-    {
-        std::fill_n(sums, a.positions, T(0));
-        for (std::size_t t = 0; t < a.steps; ++t) {
-            for (std::size_t i = 0; i < a.positions; ++i) sums[i] += a[t][i];
+            T* const d = d_a + t * a.stride;
+            for (std::size_t i = 0; i < a.positions; ++i) d[i] -= 2 * dy * (1 - sums[i]);
         }
     }
 };
@@ -64,21 +70,26 @@ struct coverage {
     static std::size_t needs(std::size_t steps, std::size_t positions) { return (steps + 1) * positions; }
 
     template <class T>
-    static T value(const weight_path<T>& a, T* covered)
+    static void prepare(const weight_path<T>& a, T* covered)
+    {
+        std::fill_n(covered, a.positions, T(0));
+        a.each([=](std::size_t t, std::size_t i) {
+            covered[(t + 1) * a.positions + i] = covered[t * a.positions + i] + a[t][i];
+        });
+    }
+
+    template <class T>
+    static T value(const weight_path<T>& a, const T* covered)
     {
         T loss = 0;
-        cover(a, covered);
-        for (std::size_t t = 0; t < a.steps; ++t) {
-            for (std::size_t i = 0; i < a.positions; ++i) loss += std::min(a[t][i], covered[t * a.positions + i]);
-        }
+        a.each([&](std::size_t t, std::size_t i) { loss += std::min(a[t][i], covered[t * a.positions + i]); });
         return loss;
     }
 
     template <class T>
     static void back(const weight_path<T>& a, T* covered, T dy, T* d_a)
     {
-        cover(a, covered);
-        T* by_coverage = covered + a.steps * a.positions;  // of the steps behind
+        T* by_coverage = covered + a.steps * a.positions;  // by the steps after t
         std::fill_n(by_coverage, a.positions, T(0));
         for (std::size_t t = a.steps; t-- > 0;) {
             for (std::size_t i = 0; i < a.positions; ++i) {
@@ -88,17 +99,6 @@ struct coverage {
             }
         }
     }
-
-private:
-    template <class T>
-    static void cover(const weight_path<T>& a, T* covered)
-    {
-        if (a.steps > 0) std::fill_n(covered, a.positions, T(0));
-        for (std::size_t t = 0; t + 1 < a.steps; ++t) {
-            T* now = covered + t * a.positions;
-            for (std::size_t i = 0; i < a.positions; ++i) now[a.positions + i] = now[i] + a[t][i];
-        }
-    }
 };
 
 /// Σ_{t>0} max(0, m_{t-1} - m_t), m_t = Σ_i i α_ti
@@ -106,34 +106,29 @@ struct monotone {
     static std::size_t needs(std::size_t steps, std::size_t) { return steps; }
 
     template <class T>
-    static T value(const weight_path<T>& a, T* mean)
+    static void prepare(const weight_path<T>& a, T* mean)
+    {
+        std::fill_n(mean, a.steps, T(0));
+        a.each([=](std::size_t t, std::size_t i) { mean[t] += static_cast<T>(i) * a[t][i]; });
+    }
+
+    template <class T>
+    static T value(const weight_path<T>& a, const T* mean)
     {
         T loss = 0;
-        means(a, mean);
         for (std::size_t t = 1; t < a.steps; ++t) loss += std::max(T(0), mean[t - 1] - mean[t]);
         return loss;
     }
 
     template <class T>
-    static void back(const weight_path<T>& a, T* mean, T dy, T* d_a)
+    static void back(const weight_path<T>& a, const T* mean, T dy, T* d_a)
     {
-        means(a, mean);
         for (std::size_t t = 1; t < a.steps; ++t) {
             if (!(mean[t - 1] > mean[t])) continue;
             for (std::size_t i = 0; i < a.positions; ++i) {
                 d_a[(t - 1) * a.stride + i] += dy * static_cast<T>(i);
                 d_a[t * a.stride + i] -= dy * static_cast<T>(i);
             }
-        }
-    }
-
-private:
-    template <class T>
-    static void means(const weight_path<T>& a, T* mean)
-    {
-        for (std::size_t t = 0; t < a.steps; ++t) {
-            mean[t] = 0;
-            for (std::size_t i = 0; i < a.positions; ++i) mean[t] += static_cast<T>(i) * a[t][i];
         }
     }
 };
@@ -155,10 +150,9 @@ struct penalty_op : operation<penalty_op<Rule>> {
     template <class T>
     static void forward(in<T, 3> weights, const lengths_view& source, const lengths_view& target, out<T, 0> loss)
     {
-        scratch here;
-        T* const memory = here.take<T>(Rule::needs(weights.shape[0], weights.shape[2]));
         T sum = 0;
-        for (std::size_t b = 0; b < weights.shape[1]; ++b) sum += Rule::value(path(weights, b, source, target), memory);
+        each_sentence(weights, source, target,
+                      [&](std::size_t, const weight_path<T>& path, T* memory) { sum += Rule::value(path, memory); });
         *loss.data = sum;
     }
 
@@ -166,32 +160,35 @@ struct penalty_op : operation<penalty_op<Rule>> {
     static void backward(in<T, 3> weights, const lengths_view& source, const lengths_view& target, in<T, 0>,
                          in<T, 0> d_loss, adjoint<T, 3> d_weights)
     {
-        if (!d_weights) return;
-        scratch here;
-        T* const memory = here.take<T>(Rule::needs(weights.shape[0], weights.shape[2]));
-        for (std::size_t b = 0; b < weights.shape[1]; ++b) {
-            Rule::back(path(weights, b, source, target), memory, *d_loss.data, d_weights.data + b * weights.shape[2]);
-        }
+        each_sentence(weights, source, target, [=](std::size_t at, const weight_path<T>& path, T* memory) {
+            Rule::back(path, memory, *d_loss.data, d_weights.data + at);
+        });
     }
 
 private:
-    /// The weights of sentence b.
-    template <class T>
-    static weight_path<T> path(in<T, 3> weights, std::size_t b, const lengths_view& source, const lengths_view& target)
+    /// f(place of its first weight, its weights, memory that the rule has prepared) for each sentence.
+    template <class T, class F>
+    static void each_sentence(in<T, 3> weights, const lengths_view& source, const lengths_view& target, F&& f)
     {
         const auto [S, B, positions] = weights.shape;
-        return {weights.data + b * positions, B * positions, target[b], source[b]};
+        scratch here;
+        T* const memory = here.take<T>(Rule::needs(S, positions));
+        for (std::size_t b = 0; b < B; ++b) {
+            const weight_path<T> path{weights.data + b * positions, B * positions, target[b], source[b]};
+            Rule::prepare(path, memory);
+            f(b * positions, path, memory);
+        }
     }
 };
 inline constexpr penalty_op<rules::doubly_stochastic> doubly_stochastic_penalty{};
 inline constexpr penalty_op<rules::coverage> coverage_penalty{};
 inline constexpr penalty_op<rules::monotone> monotone_penalty{};
 
-/// -Σ A_ti log α_ti: weights α [S,B,T], what they should be A [B,S,T] (constants) -> [].
+/// -Σ A_ti log α_ti: weights α [S,B,T], reference alignment A [B,S,T] (constants) -> [].
 ///
 ///     ∂α_ti -= ∂loss A_ti / max(α_ti, floor)
 ///
-/// Below `floor` the logarithm goes on as its tangent, log floor + (α - floor) / floor: a weight of 0 costs much, but
+/// Below `floor` the logarithm continues as its tangent, log floor + (α - floor) / floor: a weight of 0 costs much, but
 /// not infinitely much.
 struct guided_op : operation<guided_op> {
     static shape_of_rank<0> shape(const auto& weights, const auto& links, const lengths_view& source,

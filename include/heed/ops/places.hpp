@@ -10,14 +10,14 @@
 #include <heed/kernels/rows.hpp>
 #include <heed/ops/operation.hpp>
 
-/// Where in a sentence a query looks, and how weights fall off around that place.
+/// The place in a sentence that a query looks at, and how weights decay around it.
 namespace heed::ops {
 
 /// p_b = S_b · sigmoid(v · z_b), a place within each row, S_b its length: z [B,P], v [P] -> [B].
 ///
 ///     ∂a_b = p_b (1 − p_b / S_b) ∂p_b with a_b = v · z_b,  ∂z_b += ∂a_b v,  ∂v += Σ_b ∂a_b z_b
 ///
-/// A row of length 0 has no place to look at: nothing comes back from it.
+/// A row of length 0 has no place to look at: no gradient comes back from it.
 struct place_in_row_op : operation<place_in_row_op> {
     static shape_of_rank<1> shape(const auto& z, const auto& v, const lengths_view& real)
     {
@@ -55,14 +55,12 @@ struct place_in_row_op : operation<place_in_row_op> {
 inline constexpr place_in_row_op place_in_row{};
 
 /// y[b,j] = x[b,j] f[b,j], f[b,j] = exp(−(s − p_b)² / 2σ²), where s = begin_b + j is the place of j in the sentence:
-/// x [B,W], or [B,W,N] with the same factor for all numbers of a position; p [B].
+/// x [B,W], or [B,W,N] with one factor per position; p [B].
 ///
 ///     ∂x[b,j] += f[b,j] ∂y[b,j],  ∂p_b += Σ_j y[b,j] ∂y[b,j] (s − p_b) / σ²
 struct gaussian_op : operation<gaussian_op> {
     static auto shape(const auto& x, const auto& p, std::span<const std::size_t> begin, double)
     {
-        static_assert(rank_of<decltype(x)> == 2 || rank_of<decltype(x)> == 3,
-                      "heed: gaussian takes weights [B,W] or [B,W,N]");
         require_shape("gaussian", "the centre", p.shape, {x.shape[0]}, "one for each row of the weights ", x.shape);
         require_shape<1>("gaussian", "the list of first positions", {begin.size()}, {x.shape[0]}, "one for each row");
         return x.shape;
@@ -73,7 +71,7 @@ struct gaussian_op : operation<gaussian_op> {
     {
         scratch here;
         const T* const f = factors(x.shape, p, begin, static_cast<T>(sigma), here);
-        const std::size_t width = width_of(x.shape);
+        const std::size_t width = detail::width_of(x.shape);
         for (std::size_t i = 0; i < x.shape[0] * x.shape[1]; ++i) {
             for (std::size_t k = i * width; k < (i + 1) * width; ++k) y.data[k] = x.data[k] * f[i];
         }
@@ -86,7 +84,7 @@ struct gaussian_op : operation<gaussian_op> {
         scratch here;
         const T sigma = static_cast<T>(by);
         const T* const f = d_x ? factors(x.shape, p, begin, sigma, here) : nullptr;
-        const std::size_t positions = x.shape[1], width = width_of(x.shape);
+        const std::size_t positions = x.shape[1], width = detail::width_of(x.shape);
         for (std::size_t i = 0; i < x.shape[0] * positions; ++i) {
             if (d_x) kernels::add_scaled(width, d_x.data + i * width, f[i], d_y.data + i * width);
             if (!d_p) continue;
@@ -99,13 +97,6 @@ struct gaussian_op : operation<gaussian_op> {
     }
 
 private:
-    /// The numbers of a position.
-    template <std::size_t R>
-    static std::size_t width_of(const shape_of_rank<R>& x)
-    {
-        return R == 3 ? x[R - 1] : 1;
-    }
-
     /// exp(−(s − p)² / 2σ²) for each position: [B,W].
     template <class T, std::size_t R>
     static const T* factors(const shape_of_rank<R>& x, in<T, 1> p, std::span<const std::size_t> begin, T sigma,

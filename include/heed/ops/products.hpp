@@ -7,33 +7,15 @@
 #include <heed/core/blas.hpp>
 #include <heed/kernels/rows.hpp>
 #include <heed/kernels/weighted_sum.hpp>
-#include <heed/ops/operation.hpp>
+#include <heed/ops/rows.hpp>
 
 /// Products: of rows and matrices, of queries and keys, of weights and values.
 namespace heed::ops {
 
 namespace detail {
 
-/// The product of all extents but the last one.
-template <std::size_t R>
-std::size_t rows_of(const shape_of_rank<R>& shape)
-{
-    std::size_t rows = 1;
-    for (std::size_t axis = 0; axis + 1 < R; ++axis) rows *= shape[axis];
-    return rows;
-}
-
-/// f(b) for the sentences of a batch, shared out among threads; each costs about `work` multiplications.
-template <class F>
-void each_sentence(std::size_t B, std::size_t work, F&& f)
-{
-    parallel_for(B, kernels::detail::rows_a_shard(work), [&](std::size_t first, std::size_t last, std::size_t) {
-        for (std::size_t b = first; b < last; ++b) f(b);
-    });
-}
-
-/// y[j] += Σ_i f_i x[i,j] for x [rows,n]: columns are shared out, so that the sum has one order only. Rows with f = 0
-/// are not read.
+/// y[j] += Σ_i f_i x[i,j] for x [rows,n]: threads share the columns, so that the order of the sum does not depend on
+/// their number. Rows with f = 0 are not read.
 template <class T>
 void add_weighted_rows(std::size_t rows, std::size_t n, const T* f, const T* x, T* y)
 {
@@ -115,7 +97,7 @@ inline constexpr linear_onto_op linear_onto{};
 ///
 ///     ∂x[b,t,:] += ∂y[b,t] v,  ∂v += Σ ∂y[b,t] x[b,t,:]
 ///
-/// Where ∂y is 0, as at a masked position, x is not looked at.
+/// Where ∂y is 0, as at a masked position, x is not read.
 struct matvec_op : operation<matvec_op> {
     static shape_of_rank<2> shape(const auto& x, const auto& v)
     {
@@ -127,9 +109,7 @@ struct matvec_op : operation<matvec_op> {
     static void forward(in<T, 3> x, in<T, 1> v, out<T, 2> y)
     {
         const std::size_t n = v.size();
-        parallel_for(y.size(), kernels::detail::rows_a_shard(n), [=](std::size_t first, std::size_t last, std::size_t) {
-            for (std::size_t i = first; i < last; ++i) y.data[i] = kernels::dot(n, x.data + i * n, v.data);
-        });
+        detail::each_row(y.size(), n, [=](std::size_t i) { y.data[i] = kernels::dot(n, x.data + i * n, v.data); });
     }
 
     template <class T>
@@ -137,10 +117,8 @@ struct matvec_op : operation<matvec_op> {
     {
         const std::size_t rows = y.size(), n = v.size();
         if (d_x) {
-            parallel_for(rows, kernels::detail::rows_a_shard(n), [=](std::size_t first, std::size_t last, std::size_t) {
-                for (std::size_t i = first; i < last; ++i) {
-                    if (d_y.data[i] != T(0)) kernels::add_scaled(n, d_x.data + i * n, d_y.data[i], v.data);
-                }
+            detail::each_row(rows, n, [=](std::size_t i) {
+                if (d_y.data[i] != T(0)) kernels::add_scaled(n, d_x.data + i * n, d_y.data[i], v.data);
             });
         }
         if (d_v) detail::add_weighted_rows(rows, n, d_y.data, x.data, d_v.data);
@@ -164,12 +142,10 @@ struct add_outer_op : operation<add_outer_op> {
     static void forward(in<T, 3> keys, in<T, 2> x, in<T, 1> v, out<T, 3> y)
     {
         const std::size_t n = v.size();
-        parallel_for(x.size(), kernels::detail::rows_a_shard(n), [=](std::size_t first, std::size_t last, std::size_t) {
-            for (std::size_t i = first; i < last; ++i) {
-                simd::transform(
-                    n, y.data + i * n, [f = simd::splat<T>(x.data[i])](auto k, auto u) { return simd::fma(f, u, k); },
-                    keys.data + i * n, v.data);
-            }
+        detail::each_row(x.size(), n, [=](std::size_t i) {
+            simd::transform(
+                n, y.data + i * n, [f = simd::splat<T>(x.data[i])](auto k, auto u) { return simd::fma(f, u, k); },
+                keys.data + i * n, v.data);
         });
     }
 
@@ -184,9 +160,7 @@ struct add_outer_op : operation<add_outer_op> {
                 d_y.data);
         }
         if (d_x) {
-            parallel_for(rows, kernels::detail::rows_a_shard(n), [=](std::size_t first, std::size_t last, std::size_t) {
-                for (std::size_t i = first; i < last; ++i) { d_x.data[i] += kernels::dot(n, d_y.data + i * n, v.data); }
-            });
+            detail::each_row(rows, n, [=](std::size_t i) { d_x.data[i] += kernels::dot(n, d_y.data + i * n, v.data); });
         }
         if (d_v) detail::add_weighted_rows(rows, n, x.data, d_y.data, d_v.data);
     }
@@ -197,7 +171,7 @@ inline constexpr add_outer_op add_outer{};
 ///
 ///     ∂q[b,:] += Σ_t ∂y[b,t] k[b,t,:],  ∂k[b,t,:] += ∂y[b,t] q[b,:]
 ///
-/// Where ∂y is 0, as at a masked position, k is not looked at.
+/// Where ∂y is 0, as at a masked position, k is not read.
 struct dot_each_op : operation<dot_each_op> {
     static shape_of_rank<2> shape(const auto& q, const auto& k)
     {
@@ -209,25 +183,21 @@ struct dot_each_op : operation<dot_each_op> {
     template <class T>
     static void forward(in<T, 2> q, in<T, 3> k, out<T, 2> y)
     {
-        const std::size_t positions = k.shape[1], D = k.shape[2];
-        detail::each_sentence(k.shape[0], positions * D, [=](std::size_t b) {
-            for (std::size_t i = b * positions; i < (b + 1) * positions; ++i) {
-                y.data[i] = kernels::dot(D, q.data + b * D, k.data + i * D);
-            }
+        const std::size_t D = k.shape[2];
+        detail::each_position(k.shape[0], k.shape[1], D, [=](std::size_t b, std::size_t i) {
+            y.data[i] = kernels::dot(D, q.data + b * D, k.data + i * D);
         });
     }
 
     template <class T>
     static void backward(in<T, 2> q, in<T, 3> k, in<T, 2>, in<T, 2> d_y, adjoint<T, 2> d_q, adjoint<T, 3> d_k)
     {
-        const std::size_t positions = k.shape[1], D = k.shape[2];
-        detail::each_sentence(k.shape[0], 2 * positions * D, [=](std::size_t b) {
-            for (std::size_t i = b * positions; i < (b + 1) * positions; ++i) {
-                const T d = d_y.data[i];
-                if (d == T(0)) continue;
-                if (d_q) kernels::add_scaled(D, d_q.data + b * D, d, k.data + i * D);
-                if (d_k) kernels::add_scaled(D, d_k.data + i * D, d, q.data + b * D);
-            }
+        const std::size_t D = k.shape[2];
+        detail::each_position(k.shape[0], k.shape[1], 2 * D, [=](std::size_t b, std::size_t i) {
+            const T d = d_y.data[i];
+            if (d == T(0)) return;
+            if (d_q) kernels::add_scaled(D, d_q.data + b * D, d, k.data + i * D);
+            if (d_k) kernels::add_scaled(D, d_k.data + i * D, d, q.data + b * D);
         });
     }
 };
@@ -248,7 +218,7 @@ struct weighted_sum_op : operation<weighted_sum_op> {
     static void forward(in<T, 2> weights, in<T, 3> values, out<T, 2> context)
     {
         const std::size_t positions = values.shape[1], D = values.shape[2];
-        detail::each_sentence(values.shape[0], positions * D, [=](std::size_t b) {
+        detail::each_row(values.shape[0], positions * D, [=](std::size_t b) {
             kernels::detail::selected_sum_row(positions, D, weights.data + b * positions,
                                               values.data + b * positions * D, context.data + b * D);
         });
@@ -258,14 +228,12 @@ struct weighted_sum_op : operation<weighted_sum_op> {
     static void backward(in<T, 2> weights, in<T, 3> values, in<T, 2>, in<T, 2> d_c, adjoint<T, 2> d_weights,
                          adjoint<T, 3> d_values)
     {
-        const std::size_t positions = values.shape[1], D = values.shape[2];
-        detail::each_sentence(values.shape[0], 2 * positions * D, [=](std::size_t b) {
+        const std::size_t D = values.shape[2];
+        detail::each_position(values.shape[0], values.shape[1], 2 * D, [=](std::size_t b, std::size_t i) {
             const T* const d = d_c.data + b * D;
-            for (std::size_t i = b * positions; i < (b + 1) * positions; ++i) {
-                if (d_weights) d_weights.data[i] += kernels::dot(D, d, values.data + i * D);
-                if (d_values && weights.data[i] != T(0)) {
-                    kernels::add_scaled(D, d_values.data + i * D, weights.data[i], d);
-                }
+            if (d_weights) d_weights.data[i] += kernels::dot(D, d, values.data + i * D);
+            if (d_values && weights.data[i] != T(0)) {
+                kernels::add_scaled(D, d_values.data + i * D, weights.data[i], d);
             }
         });
     }
@@ -287,7 +255,7 @@ struct elementwise_sum_op : operation<elementwise_sum_op> {
     static void forward(in<T, 3> weights, in<T, 3> values, out<T, 2> context)
     {
         const std::size_t positions = values.shape[1], D = values.shape[2];
-        detail::each_sentence(values.shape[0], positions * D, [=](std::size_t b) {
+        detail::each_row(values.shape[0], positions * D, [=](std::size_t b) {
             T* const c = context.data + b * D;
             std::fill_n(c, D, T(0));
             for (std::size_t t = b * positions; t < (b + 1) * positions; ++t) {
@@ -302,20 +270,15 @@ struct elementwise_sum_op : operation<elementwise_sum_op> {
     static void backward(in<T, 3> weights, in<T, 3> values, in<T, 2>, in<T, 2> d_c, adjoint<T, 3> d_weights,
                          adjoint<T, 3> d_values)
     {
-        const std::size_t positions = values.shape[1], D = values.shape[2];
-        const auto product = [](auto sum, auto d, auto x) { return sum + d * x; };
-        detail::each_sentence(values.shape[0], 2 * positions * D, [=](std::size_t b) {
-            const T* const d = d_c.data + b * D;
-            for (std::size_t i = b * positions * D; i < (b + 1) * positions * D; i += D) {
-                if (d_weights) {
-                    T* const to = d_weights.data + i;
-                    simd::transform(D, to, product, static_cast<const T*>(to), d, values.data + i);
-                }
-                if (d_values) {
-                    T* const to = d_values.data + i;
-                    simd::transform(D, to, product, static_cast<const T*>(to), d, weights.data + i);
-                }
-            }
+        const std::size_t D = values.shape[2];
+        detail::each_position(values.shape[0], values.shape[1], 2 * D, [=](std::size_t b, std::size_t i) {
+            const auto add_product = [=](T* to, const T* x) {
+                simd::transform(
+                    D, to, [](auto sum, auto u, auto v) { return sum + u * v; }, static_cast<const T*>(to),
+                    d_c.data + b * D, x);
+            };
+            if (d_weights) add_product(d_weights.data + i * D, values.data + i * D);
+            if (d_values) add_product(d_values.data + i * D, weights.data + i * D);
         });
     }
 };

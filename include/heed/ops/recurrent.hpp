@@ -11,10 +11,10 @@
 #include <heed/ops/operation.hpp>
 #include <heed/ops/products.hpp>
 
-/// Steps of recurrent layers, and what else these are made of.
+/// Steps of recurrent layers, and maxout.
 namespace heed::ops {
 
-/// Which sentences are over at a step of a recurrent layer; without lengths none is.
+/// Which sentences have ended at a step of a recurrent layer; without lengths none has.
 struct sentence_ends {
     const lengths* real = nullptr;
     std::size_t step = 0;
@@ -24,7 +24,7 @@ struct sentence_ends {
 
 /// One step of a gated recurrent unit, see kernels/gru.hpp:
 /// inputs [...,3H] (x_z|x_r|x_h with their bias), hidden [...,H], U [H,2H] (for z|r), U_h [H,H] -> the new state
-/// [...,H]. All leading axes go through the same products. A sentence that is over keeps its state.
+/// [...,H]. All leading axes go through the same products. A sentence that has ended keeps its state.
 ///
 ///     ∂a of the three gates: see kernels/gru.hpp,  ∂inputs += ∂a,  ∂U += hᵀ ∂a_z|∂a_r,  ∂U_h += (r ⊙ h)ᵀ ∂a_h
 ///
@@ -40,7 +40,7 @@ struct gru_op : operation<gru_op> {
         require_shape("gru", "U_h", U_h.shape, {H, H}, "from the state to the state");
         if (ends.real != nullptr && ends.real->batch() != B) {
             throw shape_error("gru: " + std::to_string(ends.real->batch()) + " lengths for " + std::to_string(B) +
-                              " sentences; give one length a sentence");
+                              " sentences; give one length per sentence");
         }
         return hidden.shape;
     }

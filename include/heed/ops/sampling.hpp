@@ -6,24 +6,22 @@
 #include <cstdint>
 #include <limits>
 
-#include <heed/core/mask.hpp>
 #include <heed/core/random.hpp>
-#include <heed/core/workspace.hpp>
 #include <heed/kernels/rows.hpp>
 #include <heed/kernels/softmax.hpp>
-#include <heed/ops/operation.hpp>
+#include <heed/ops/rows.hpp>
 
 /// Chance in attention: drawn positions, noise on scores, dropped weights.
 ///
-/// All of it is a function of a stream, the row, the position and the dimension: it can be repeated, and depends
-/// neither on the number of threads nor on how much padding a batch has. A row is counted in the whole batch
-/// (lengths_view::first_row): a part of a batch draws what the whole would.
+/// Random numbers are a function of a stream, the row, the position and the dimension: they can be repeated, and depend
+/// neither on the number of threads nor on the padding of a batch. Rows are counted in the whole batch
+/// (lengths_view::first_row): a part of a batch draws the same as the whole.
 ///
-/// Scores and weights are [B,T], or [B,T,D], where every dimension is drawn by itself. What lies behind a row's length
-/// is not looked at and gets 0; nor is a position with a score of -inf ever drawn.
+/// Scores and weights are [B,T], or [B,T,D], where each dimension is drawn by itself. Positions beyond a row's length
+/// are not read and get 0; a position with a score of -inf is never drawn.
 namespace heed::ops {
 
-/// What the drawn numbers are for: uses with the same seed do not get the same numbers.
+/// The use of the drawn numbers: different uses with the same seed get different numbers.
 enum class chance : std::uint64_t { position = 1, noise, weights };
 
 /// The stream of one step of one use.
@@ -34,29 +32,27 @@ constexpr std::uint64_t stream_of(std::uint64_t seed, std::size_t step, chance u
 
 namespace detail {
 
-/// What is computed row by row: the batch, its positions, the numbers of each position, and the lengths.
+/// The rows of a batch of scores or weights.
 struct row_plan {
     std::size_t batch, positions, width;
     lengths_view real;
 
     template <std::size_t R>
     row_plan(const shape_of_rank<R>& shape, const lengths_view& lengths)
-        : batch(shape[0]), positions(shape[1]), width(R == 3 ? shape[R - 1] : 1), real(lengths)
-    {
-        static_assert(R == 2 || R == 3, "heed: scores and weights are [B,T] or [B,T,D]");
-    }
+        : batch(shape[0]), positions(shape[1]), width(width_of(shape)), real(lengths)
+    {}
 
-    /// f(row, its real positions, the place of its first element, memory that is given back after the row).
+    /// f(row, its real positions, the place of its first element, memory that is released after the row).
     template <class F>
     void each_row(F&& f) const
     {
-        const std::size_t grain = kernels::detail::rows_a_shard(positions * width, std::size_t{1} << 13);
-        parallel_for(batch, grain, [&](std::size_t begin, std::size_t end, std::size_t) {
-            for (std::size_t b = begin; b < end; ++b) {
+        detail::each_row(
+            batch, row_size(),
+            [&](std::size_t b) {
                 scratch memory;
-                f(b, real[b], b * positions * width, memory);
-            }
-        });
+                f(b, real[b], b * row_size(), memory);
+            },
+            std::size_t{1} << 13);
     }
 
     /// f(element of the row, its dimension) for the elements of the first n positions.
@@ -76,6 +72,22 @@ struct row_plan {
 
     std::size_t row_size() const { return positions * width; }
 
+    /// A zero per dimension.
+    template <class T>
+    T* zeros(scratch& memory) const
+    {
+        T* const x = memory.take<T>(width);
+        std::fill_n(x, width, T(0));
+        return x;
+    }
+
+    /// Zeros beyond the first n positions of a row.
+    template <class T>
+    void clear_padding(std::size_t n, T* row) const
+    {
+        kernels::detail::zero(row + n * width, row_size() - n * width);
+    }
+
     template <class T>
     void softmax(const T* scores, T* weights) const
     {
@@ -87,21 +99,27 @@ struct row_plan {
     }
 };
 
-/// The greatest number of each column, and the first position where it is; `n` where there is nothing but -inf.
+/// The greatest number of each column, and the first position where it is; n where there is nothing but -inf.
 template <class T>
-void greatest_of(std::size_t n, std::size_t width, const T* x, T* top, std::size_t* where)
-{
-    std::fill_n(top, width, -std::numeric_limits<T>::infinity());
-    std::fill_n(where, width, n);
-    for (std::size_t t = 0; t < n; ++t) {
-        for (std::size_t d = 0; d < width; ++d) {
-            if (x[t * width + d] > top[d]) {
-                top[d] = x[t * width + d];
-                where[d] = t;
+struct greatest_of {
+    T* top;
+    std::size_t* where;
+
+    greatest_of(std::size_t n, std::size_t width, const T* x, scratch& memory)
+        : top(memory.take<T>(width)), where(memory.take<std::size_t>(width))
+    {
+        std::fill_n(top, width, -std::numeric_limits<T>::infinity());
+        std::fill_n(where, width, n);
+        for (std::size_t t = 0; t < n; ++t) {
+            for (std::size_t d = 0; d < width; ++d) {
+                if (x[t * width + d] > top[d]) {
+                    top[d] = x[t * width + d];
+                    where[d] = t;
+                }
             }
         }
     }
-}
+};
 
 /// 1 at a position of each column (none if it is n), 0 elsewhere.
 template <class T>
@@ -115,25 +133,18 @@ void one_hot(std::size_t n, std::size_t width, std::size_t size, const std::size
 
 }  // namespace detail
 
-/// 1 at the greatest score of each row, at the first of them if there are several; 0 elsewhere. No gradient.
-struct greatest_op : operation<greatest_op> {
+/// 1 at the greatest score of each row, the first of them if there are several; 0 elsewhere. No gradient.
+struct greatest_op : row_operation<greatest_op> {
+    static constexpr const char* name = "greatest";
     static constexpr bool differentiable = false;
-
-    static auto shape(const auto& e, const lengths_view& real)
-    {
-        real.require("greatest", e.shape[0], e.shape[1]);
-        return e.shape;
-    }
 
     template <class T, std::size_t R>
     static void forward(in<T, R> e, const lengths_view& real, out<T, R> y)
     {
         const detail::row_plan plan(e.shape, real);
         plan.each_row([&](std::size_t, std::size_t n, std::size_t at, scratch& memory) {
-            T* const top = memory.take<T>(plan.width);
-            auto* const where = memory.take<std::size_t>(plan.width);
-            detail::greatest_of(n, plan.width, e.data + at, top, where);
-            detail::one_hot(n, plan.width, plan.row_size(), where, y.data + at);
+            const detail::greatest_of<T> most(n, plan.width, e.data + at, memory);
+            detail::one_hot(n, plan.width, plan.row_size(), most.where, y.data + at);
         });
     }
 };
@@ -141,14 +152,9 @@ inline constexpr greatest_op greatest{};
 
 /// 1 at one position of each row, drawn with the probabilities softmax(e); 0 elsewhere. No gradient: see
 /// log_probability.
-struct sample_op : operation<sample_op> {
+struct sample_op : row_operation<sample_op> {
+    static constexpr const char* name = "sample";
     static constexpr bool differentiable = false;
-
-    static auto shape(const auto& e, const lengths_view& real, std::uint64_t)
-    {
-        real.require("sample", e.shape[0], e.shape[1]);
-        return e.shape;
-    }
 
     template <class T, std::size_t R>
     static void forward(in<T, R> e, const lengths_view& real, std::uint64_t stream, out<T, R> y)
@@ -157,15 +163,12 @@ struct sample_op : operation<sample_op> {
         const std::size_t width = plan.width;
         plan.softmax(e.data, y.data);
         plan.each_row([&](std::size_t b, std::size_t n, std::size_t at, scratch& memory) {
-            auto* const target = memory.take<double>(width);
-            auto* const before = memory.take<double>(width);
+            double *const target = plan.zeros<double>(memory), *const before = plan.zeros<double>(memory);
             auto* const where = memory.take<std::size_t>(width);
             const T* const p = y.data + at;
-            std::fill_n(target, width, 0.0);
             plan.each_element(n, [=](std::size_t i, std::size_t d) { target[d] += static_cast<double>(p[i]); });
             for (std::size_t d = 0; d < width; ++d) target[d] *= uniform(plan.stream_of(stream, b), d);
-            // The last position before which no more than the target lies. One that cannot be is never taken.
-            std::fill_n(before, width, 0.0);
+            // The last position with no more than the target before it; never one of probability 0.
             std::fill_n(where, width, n);
             plan.each_element(n, [=](std::size_t i, std::size_t d) {
                 const double chance_here = static_cast<double>(p[i]);
@@ -198,16 +201,14 @@ struct log_probability_op : operation<log_probability_op> {
         T* const p = here.take<T>(e.size());
         plan.softmax(e.data, p);
         plan.each_row([&](std::size_t, std::size_t n, std::size_t at, scratch& memory) {
-            T* const log_sum = memory.take<T>(width);  // log Σ exp(e - max e) = -log of the greatest probability
-            T* const top = memory.take<T>(width);
-            auto* const where = memory.take<std::size_t>(width);
-            detail::greatest_of(n, width, e.data + at, top, where);
+            T* const log_sum = plan.zeros<T>(memory);  // log Σ exp(e - max e) = -log of the greatest probability
+            const detail::greatest_of<T> most(n, width, e.data + at, memory);
             for (std::size_t d = 0; d < width; ++d) {
-                log_sum[d] = where[d] < n ? -std::log(p[at + where[d] * width + d]) : T(0);
+                if (most.where[d] < n) log_sum[d] = -std::log(p[at + most.where[d] * width + d]);
             }
             kernels::detail::zero(y.data + at, plan.row_size());
             plan.each_element(n, [&](std::size_t i, std::size_t d) {
-                if (drawn.data[at + i] != T(0)) y.data[at + i] = (e.data[at + i] - top[d]) - log_sum[d];
+                if (drawn.data[at + i] != T(0)) y.data[at + i] = (e.data[at + i] - most.top[d]) - log_sum[d];
             });
         });
     }
@@ -222,8 +223,7 @@ struct log_probability_op : operation<log_probability_op> {
         T* const p = here.take<T>(e.size());
         plan.softmax(e.data, p);
         plan.each_row([&](std::size_t, std::size_t n, std::size_t at, scratch& memory) {
-            T* const sum = memory.take<T>(plan.width);
-            std::fill_n(sum, plan.width, T(0));
+            T* const sum = plan.zeros<T>(memory);
             const auto at_drawn = [&](std::size_t i) { return drawn.data[i] != T(0) ? d_y.data[i] : T(0); };
             plan.each_element(n, [&](std::size_t i, std::size_t d) { sum[d] += at_drawn(at + i); });
             plan.each_element(
@@ -235,15 +235,11 @@ inline constexpr log_probability_op log_probability{};
 
 /// y_j = e_j − e_m + strength · g_j, e_m the greatest score of the row, with noise g_j = −log(−log u_j), u_j uniform in
 /// (0,1): the standard Gumbel distribution, by which argmax_j (e_j + g_j) is distributed as softmax(e). The greatest
-/// score is taken off first, so that the noise of great scores is not rounded away. A score of -inf stays.
+/// score is subtracted first, so that the noise of great scores is not rounded away. A score of -inf stays.
 ///
 ///     ∂e_j += ∂y_j − [j = m] Σ_k ∂y_k, and nothing where e_j is -inf
-struct perturb_op : operation<perturb_op> {
-    static auto shape(const auto& e, const lengths_view& real, std::uint64_t, double)
-    {
-        real.require("perturb", e.shape[0], e.shape[1]);
-        return e.shape;
-    }
+struct perturb_op : row_operation<perturb_op> {
+    static constexpr const char* name = "perturb";
 
     template <class T, std::size_t R>
     static void forward(in<T, R> e, const lengths_view& real, std::uint64_t stream, double strength, out<T, R> y)
@@ -251,18 +247,15 @@ struct perturb_op : operation<perturb_op> {
         const detail::row_plan plan(e.shape, real);
         const std::size_t width = plan.width;
         plan.each_row([&](std::size_t b, std::size_t n, std::size_t at, scratch& memory) {
-            T* const top = memory.take<T>(width);
-            auto* const where = memory.take<std::size_t>(width);
-            detail::greatest_of(n, width, e.data + at, top, where);
+            const detail::greatest_of<T> most(n, width, e.data + at, memory);
             auto* const noise = memory.take<double>(n * width);
             gumbel(n * width, plan.stream_of(stream, b), strength, noise);
             plan.each_element(n, [&](std::size_t i, std::size_t d) {
                 const T score = e.data[at + i];
-                // -inf - -inf is NaN
-                y.data[at + i] =
-                    score == -std::numeric_limits<T>::infinity() ? score : (score - top[d]) + static_cast<T>(noise[i]);
+                const bool none = score == -std::numeric_limits<T>::infinity();  // -inf - -inf is NaN
+                y.data[at + i] = none ? score : (score - most.top[d]) + static_cast<T>(noise[i]);
             });
-            kernels::detail::zero(y.data + at + n * width, plan.row_size() - n * width);
+            plan.clear_padding(n, y.data + at);
         });
     }
 
@@ -272,17 +265,15 @@ struct perturb_op : operation<perturb_op> {
     {
         const detail::row_plan plan(e.shape, real);
         plan.each_row([&](std::size_t, std::size_t n, std::size_t at, scratch& memory) {
-            T *const top = memory.take<T>(plan.width), *const sum = memory.take<T>(plan.width);
-            auto* const where = memory.take<std::size_t>(plan.width);
-            detail::greatest_of(n, plan.width, e.data + at, top, where);
-            std::fill_n(sum, plan.width, T(0));
+            T* const sum = plan.zeros<T>(memory);
+            const detail::greatest_of<T> most(n, plan.width, e.data + at, memory);
             plan.each_element(n, [&](std::size_t i, std::size_t d) {
                 if (e.data[at + i] == -std::numeric_limits<T>::infinity()) return;
                 d_e.data[at + i] += d_y.data[at + i];
                 sum[d] += d_y.data[at + i];
             });
             for (std::size_t d = 0; d < plan.width; ++d) {
-                if (where[d] < n) d_e.data[at + where[d] * plan.width + d] -= sum[d];
+                if (most.where[d] < n) d_e.data[at + most.where[d] * plan.width + d] -= sum[d];
             }
         });
     }
@@ -292,7 +283,7 @@ private:
     {
         if (strength == 0) return kernels::detail::zero(noise, n);
         for (std::size_t i = 0; i < n; ++i) {
-            noise[i] = std::min(1 - uniform(row, i), 1 - 0x1p-53);  // 1 would be noise without bound
+            noise[i] = std::min(1 - uniform(row, i), 1 - 0x1p-53);  // 1 would be infinite noise
         }
         simd::transform(
             n, noise, [strength](simd::vec<double> u) { return strength * -simd::log(-simd::log(u)); },
@@ -301,7 +292,7 @@ private:
 };
 inline constexpr perturb_op perturb{};
 
-/// y = value on the way forward, y = soft on the way back (Bengio, Léonard & Courville 2013).
+/// y = value in the forward pass, y = soft in the backward pass (Bengio, Léonard & Courville 2013).
 ///
 ///     ∂soft += ∂y                                                nothing for the value
 struct straight_through_op : operation<straight_through_op> {
@@ -325,17 +316,13 @@ struct straight_through_op : operation<straight_through_op> {
 };
 inline constexpr straight_through_op straight_through{};
 
-/// Weights of which each is 0 with probability p: y_j = r k_j α_j, where k_j is 0 or 1 and r = 1 / (1 − p); with
-/// `renormalise` r = Σ α / Σ k α, so that the sum of a row stays what it was (0 if all of its weights are dropped).
+/// Weights are dropped with probability p each: y_j = r k_j α_j, where k_j is 0 or 1 and r = 1 / (1 − p); with
+/// `renormalise` r = Σ α / Σ k α, which preserves the sum of a row (0 if all of its weights are dropped).
 ///
 ///     ∂α_j += r k_j ∂y_j; with `renormalise` and m = Σ_i k_i α_i ∂y_i / Σ_i k_i α_i:
 ///     ∂α_j += m + r k_j (∂y_j − m)
-struct thin_op : operation<thin_op> {
-    static auto shape(const auto& weights, const lengths_view& real, double, std::uint64_t, bool)
-    {
-        real.require("thin", weights.shape[0], weights.shape[1]);
-        return weights.shape;
-    }
+struct thin_op : row_operation<thin_op> {
+    static constexpr const char* name = "thin";
 
     template <class T, std::size_t R>
     static void forward(in<T, R> weights, const lengths_view& real, double p, std::uint64_t stream, bool renormalise,
@@ -347,7 +334,7 @@ struct thin_op : operation<thin_op> {
             plan.each_element(n, [&](std::size_t i, std::size_t d) {
                 y.data[at + i] = row.keep[i] != 0 ? weights.data[at + i] * row.r[d] : T(0);
             });
-            kernels::detail::zero(y.data + at + n * plan.width, plan.row_size() - n * plan.width);
+            plan.clear_padding(n, y.data + at);
         });
     }
 
@@ -365,8 +352,7 @@ struct thin_op : operation<thin_op> {
                     n, [&](std::size_t i, std::size_t k) { d_a[i] += row.keep[i] != 0 ? row.r[k] * d[i] : T(0); });
                 return;
             }
-            T* const pulled = memory.take<T>(plan.width);
-            std::fill_n(pulled, plan.width, T(0));
+            T* const pulled = plan.zeros<T>(memory);
             plan.each_element(n, [&](std::size_t i, std::size_t k) {
                 if (row.keep[i] != 0) pulled[k] += a[i] * d[i];
             });
@@ -379,7 +365,7 @@ struct thin_op : operation<thin_op> {
     }
 
 private:
-    /// What is drawn for a row, and what follows from it; the same on the way forward and back.
+    /// The draws for a row and what follows from them, the same forward and backward.
     template <class T>
     struct drawn {
         std::uint8_t* keep;  // [n,D] k
@@ -388,9 +374,7 @@ private:
 
         drawn(const detail::row_plan& plan, std::size_t b, std::size_t n, double p, std::uint64_t stream,
               bool renormalise, const T* weights, scratch& memory)
-            : keep(memory.take<std::uint8_t>(n * plan.width)),
-              r(memory.take<T>(plan.width)),
-              kept(memory.take<T>(plan.width))
+            : keep(memory.take<std::uint8_t>(n * plan.width)), r(plan.zeros<T>(memory)), kept(plan.zeros<T>(memory))
         {
             const std::size_t width = plan.width;
             const std::uint64_t row = plan.stream_of(stream, b);
@@ -399,8 +383,6 @@ private:
                 std::fill_n(r, width, static_cast<T>(1 / (1 - p)));
                 return;
             }
-            std::fill_n(r, width, T(0));
-            std::fill_n(kept, width, T(0));
             plan.each_element(n, [&](std::size_t i, std::size_t d) {
                 r[d] += weights[i];
                 kept[d] += keep[i] != 0 ? weights[i] : T(0);

@@ -6,13 +6,11 @@
 #include <cstddef>
 #include <limits>
 
-#include <heed/core/mask.hpp>
-#include <heed/core/parallel.hpp>
 #include <heed/kernels/distance.hpp>
 #include <heed/kernels/rows.hpp>
-#include <heed/ops/operation.hpp>
+#include <heed/ops/rows.hpp>
 
-/// How alike two vectors are: their direction, their distance.
+/// The similarity of two vectors: by direction and by distance.
 namespace heed::ops {
 
 /// y = x / |x| along the last axis.
@@ -38,7 +36,6 @@ struct unit_op : operation<unit_op> {
     template <class T, std::size_t R>
     static void backward(in<T, R> x, in<T, R> y, in<T, R> d_y, adjoint<T, R> d_x)
     {
-        if (!d_x) return;
         const std::size_t n = x.shape[R - 1], size = x.size();
         for (std::size_t r = 0; r < size; r += n) {
             const auto by = inverse(n, x.data + r);
@@ -74,7 +71,7 @@ private:
 inline constexpr unit_op unit{};
 
 /// A[b,s,t] = 1 / (1 + r), r = |x[b,s,:] − y[b,t,:]|, the Euclidean distance: x [B,S,D], y [B,T,D] -> [B,S,T], in
-/// (0, 1]. With the lengths of both: 0 outside, whatever is there. Yin et al. 2016, section 4.
+/// (0, 1]. With the lengths of both: 0 beyond them, even if x or y is NaN there. Yin et al. 2016, section 4.
 ///
 ///     ∂x[b,s,:] −= Σ_t A² (x − y)/r ∂A,  ∂y[b,t,:] += Σ_s A² (x − y)/r ∂A
 ///
@@ -99,26 +96,15 @@ struct match_matrix_op : operation<match_matrix_op> {
     {
         forward(x, y, {}, {}, A);
     }
-    /// Lengths of nothing: everything is real.
+    /// Without lengths everything is real.
     template <class T>
     static void forward(in<T, 3> x, in<T, 3> y, const lengths_view& real_x, const lengths_view& real_y, out<T, 3> A)
     {
-        const auto [B, S, N] = A.shape;
         const std::size_t D = x.shape[2];
-        parallel_for(B, 1 + 65536 / (S * N * D + 1),
-                     [&, S = S, N = N](std::size_t first, std::size_t last, std::size_t) {
-                         for (std::size_t b = first; b < last; ++b) {
-                             const std::size_t xs = real_in(real_x, b, S), ys = real_in(real_y, b, N);
-                             for (std::size_t s = 0; s < S; ++s) {
-                                 for (std::size_t t = 0; t < N; ++t) {
-                                     A.data[(b * S + s) * N + t] =
-                                         s < xs && t < ys
-                                             ? 1 / (1 + distance(D, x.data + (b * S + s) * D, y.data + (b * N + t) * D))
-                                             : T(0);
-                                 }
-                             }
-                         }
-                     });
+        if (real_x.data() != nullptr) std::fill_n(A.data, A.size(), T(0));
+        each_pair(A.shape, D, real_x, real_y, [=](std::size_t s, std::size_t t, std::size_t i) {
+            A.data[i] = 1 / (1 + distance(D, x.data + s * D, y.data + t * D));
+        });
     }
 
     template <class T>
@@ -130,35 +116,40 @@ struct match_matrix_op : operation<match_matrix_op> {
     static void backward(in<T, 3> x, in<T, 3> y, const lengths_view& real_x, const lengths_view& real_y, in<T, 3> A,
                          in<T, 3> d_A, adjoint<T, 3> d_x, adjoint<T, 3> d_y)
     {
-        const auto [B, S, N] = A.shape;
         const std::size_t D = x.shape[2];
-        parallel_for(B, 1 + 65536 / (S * N * D + 1),
-                     [&, S = S, N = N](std::size_t first, std::size_t last, std::size_t) {
-                         for (std::size_t b = first; b < last; ++b) {
-                             const std::size_t xs = real_in(real_x, b, S), ys = real_in(real_y, b, N);
-                             for (std::size_t s = b * S; s < b * S + xs; ++s) {
-                                 for (std::size_t t = b * N; t < b * N + ys; ++t) {
-                                     const std::size_t i = s * N + t - b * N;
-                                     if (d_A.data[i] == T(0)) continue;
-                                     const T* const u = x.data + s * D;
-                                     const T* const v = y.data + t * D;
-                                     const T r = distance(D, u, v);
-                                     if (r == T(0)) continue;
-                                     const T slope = -A.data[i] * A.data[i] * d_A.data[i] / r;
-                                     if (slope == T(0)) continue;
-                                     if (d_x) kernels::add_scaled_difference(D, d_x.data + s * D, slope, u, v);
-                                     if (d_y) kernels::add_scaled_difference(D, d_y.data + t * D, slope, v, u);
-                                 }
-                             }
-                         }
-                     });
+        each_pair(A.shape, D, real_x, real_y, [=](std::size_t s, std::size_t t, std::size_t i) {
+            if (d_A.data[i] == T(0)) return;
+            const T *const u = x.data + s * D, *const v = y.data + t * D;
+            const T r = distance(D, u, v);
+            if (r == T(0)) return;
+            const T slope = -A.data[i] * A.data[i] * d_A.data[i] / r;
+            if (slope == T(0)) return;
+            if (d_x) kernels::add_scaled_difference(D, d_x.data + s * D, slope, u, v);
+            if (d_y) kernels::add_scaled_difference(D, d_y.data + t * D, slope, v, u);
+        });
     }
 
 private:
-    static std::size_t real_in(const lengths_view& real, std::size_t b, std::size_t positions)
+    /// f(vector of x, vector of y, place in A) for each pair within the lengths, vectors counted over the whole batch.
+    template <class F>
+    static void each_pair(const shape_of_rank<3>& A, std::size_t D, const lengths_view& real_x,
+                          const lengths_view& real_y, F&& f)
     {
-        return real.data() == nullptr ? positions : real[b];
+        const auto real_in = [](const lengths_view& real, std::size_t b, std::size_t positions) {
+            return real.data() == nullptr ? positions : real[b];
+        };
+        const std::size_t S = A[1], N = A[2];
+        detail::each_row(
+            A[0], S * N * D,
+            [&](std::size_t b) {
+                const std::size_t last_s = b * S + real_in(real_x, b, S), last_t = b * N + real_in(real_y, b, N);
+                for (std::size_t s = b * S; s < last_s; ++s) {
+                    for (std::size_t t = b * N; t < last_t; ++t) f(s, t, s * N + t - b * N);
+                }
+            },
+            std::size_t{1} << 16);
     }
+
     template <class T>
     static T distance(std::size_t D, const T* x, const T* y)
     {
@@ -167,7 +158,7 @@ private:
 };
 inline constexpr match_matrix_op match_matrix{};
 
-/// The same of one query per row: q [B,D], k [B,T,D] -> [B,T].
+/// The same for one query per row: q [B,D], k [B,T,D] -> [B,T].
 struct match_each_op : operation<match_each_op> {
     static shape_of_rank<2> shape(const auto& q, const auto& k)
     {

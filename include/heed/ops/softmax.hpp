@@ -1,25 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include <heed/core/mask.hpp>
 #include <heed/kernels/softmax.hpp>
-#include <heed/ops/operation.hpp>
+#include <heed/ops/rows.hpp>
 
 namespace heed::ops {
 
-/// α = softmax(e) over the positions of each row: e [B,T], or [B,T,D] with one softmax for every dimension.
+/// α = softmax(e) over the positions of each row: e [B,T], or [B,T,D] with one softmax per dimension.
 ///
 ///     ∂e_j += α_j (∂α_j − Σ_k α_k ∂α_k)
 ///
-/// Behind a row's length, and in a row of length 0, weights are 0 and gradients are 0.
-struct softmax_op : operation<softmax_op> {
-    static auto shape(const auto& e, const lengths_view& real)
-    {
-        static_assert(rank_of<decltype(e)> == 2 || rank_of<decltype(e)> == 3,
-                      "heed: softmax takes scores [B,T] or [B,T,D]");
-        real.require("softmax", e.shape[0], e.shape[1]);
-        return e.shape;
-    }
+/// Beyond a row's length, and in a row of length 0, weights and gradients are 0.
+struct softmax_op : row_operation<softmax_op> {
+    static constexpr const char* name = "softmax";
 
     template <class T>
     static void forward(in<T, 2> e, const lengths_view& real, out<T, 2> weights)

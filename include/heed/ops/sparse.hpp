@@ -4,55 +4,22 @@
 #include <algorithm>
 #include <limits>
 
-#include <heed/core/mask.hpp>
-#include <heed/core/workspace.hpp>
 #include <heed/kernels/rows.hpp>
 #include <heed/kernels/sparse.hpp>
-#include <heed/ops/operation.hpp>
+#include <heed/ops/rows.hpp>
 
-/// Scores become weights otherwise than by softmax: sparsely, each by itself, or at another temperature.
+/// Weights other than softmax: sparse, each by itself, or at another temperature.
 namespace heed::ops {
 
-namespace detail {
-
-/// [B,T] or [B,T,D] as positions and what each of them has.
-template <std::size_t R>
-std::size_t width_of(const shape_of_rank<R>& shape)
-{
-    static_assert(R == 2 || R == 3, "heed: scores and weights are [B,T] or [B,T,D]");
-    return R == 3 ? shape[R - 1] : 1;
-}
-
-/// f(where a row begins, its real elements, all of its elements) for the rows of [B,T] or [B,T,D], shared out among
-/// threads.
-template <std::size_t R, class F>
-void each_real_row(const shape_of_rank<R>& shape, const lengths_view& real, F&& f)
-{
-    const std::size_t width = width_of(shape), row = shape[1] * width;
-    parallel_for(shape[0], kernels::detail::rows_a_shard(row), [&](std::size_t begin, std::size_t end, std::size_t) {
-        for (std::size_t b = begin; b < end; ++b) f(b * row, real[b] * width, row);
-    });
-}
-
-}  // namespace detail
-
 /// α_j = max(z_j − τ, 0)^power with τ such that Σ_j α_j = 1 over the positions of each row, see kernels/sparse.hpp:
-/// e [B,T], or [B,T,D] with a τ for every dimension.
+/// e [B,T], or [B,T,D] with one τ per dimension.
 ///
 ///     ∂e_j += s_j (∂α_j − Σ_k s_k ∂α_k / Σ_k s_k), s of kernels/sparse.hpp
 ///
-/// Behind a row's length weights and gradients are 0.
+/// Beyond a row's length weights and gradients are 0.
 template <int power>
-struct sparse_weights_op : operation<sparse_weights_op<power>> {
-    const char* name;
-
-    constexpr explicit sparse_weights_op(const char* word) : name(word) {}
-
-    auto shape(const auto& e, const lengths_view& real) const
-    {
-        real.require(name, e.shape[0], e.shape[1]);
-        return e.shape;
-    }
+struct sparse_weights_op : row_operation<sparse_weights_op<power>> {
+    static constexpr const char* name = power == 1 ? "sparsemax" : "entmax15";
 
     template <class T, std::size_t R>
     static void forward(in<T, R> e, const lengths_view& real, out<T, R> weights)
@@ -68,18 +35,14 @@ struct sparse_weights_op : operation<sparse_weights_op<power>> {
                                                 weights.data, d_weights.data, d_e.data);
     }
 };
-inline constexpr sparse_weights_op<1> sparsemax{"sparsemax"};
-inline constexpr sparse_weights_op<2> entmax15{"entmax15"};
+inline constexpr sparse_weights_op<1> sparsemax{};
+inline constexpr sparse_weights_op<2> entmax15{};
 
-/// α_j = σ(e_j + bias), and 0 behind a row's length and where e_j is -inf: e [B,T] or [B,T,D].
+/// α_j = σ(e_j + bias), and 0 beyond a row's length and where e_j is -inf: e [B,T] or [B,T,D].
 ///
 ///     ∂e_j += α_j (1 − α_j) ∂α_j
-struct sigmoid_weights_op : operation<sigmoid_weights_op> {
-    static auto shape(const auto& e, const lengths_view& real, double)
-    {
-        real.require("sigmoid_weights", e.shape[0], e.shape[1]);
-        return e.shape;
-    }
+struct sigmoid_weights_op : row_operation<sigmoid_weights_op> {
+    static constexpr const char* name = "sigmoid_weights";
 
     template <class T, std::size_t R>
     static void forward(in<T, R> e, const lengths_view& real, double bias, out<T, R> weights)
@@ -89,7 +52,7 @@ struct sigmoid_weights_op : operation<sigmoid_weights_op> {
                 simd::transform(
                     n, weights.data + at,
                     [shift](simd::vec<T> score) {
-                        // 1 / (1 + exp(∞)) is a matter of how exp treats infinities.
+                        // 1 / (1 + exp(∞)) would depend on how exp treats infinity.
                         constexpr T none = -std::numeric_limits<T>::infinity();
                         return simd::select(score == none, simd::vec<T>{}, simd::sigmoid(score + shift));
                     },
@@ -112,12 +75,12 @@ struct sigmoid_weights_op : operation<sigmoid_weights_op> {
 inline constexpr sigmoid_weights_op sigmoid_weights{};
 
 /// y_j = factor · (e_j − c) with c the greatest score that may be seen, one c for each row (and dimension): for
-/// normalizers that a constant makes no difference to. Great scores so keep their differences, where factor · e_j would
-/// round them away. seen: e, -inf where it is hidden; what is hidden may be NaN.
+/// normalizers whose weights do not change if a constant is added to all scores. Great scores keep their differences,
+/// which factor · e_j would round away. seen: e, but -inf where it is hidden; hidden scores may be NaN.
 ///
 ///     ∂e_j += factor · ∂y_j                                      nothing for `seen`
 ///
-/// c counts as a constant on the way back: Σ_j ∂y_j is 0 where a constant makes no difference.
+/// The gradient treats c as a constant: for such normalizers Σ_j ∂y_j is 0.
 struct scale_from_greatest_op : operation<scale_from_greatest_op> {
     static auto shape(const auto& e, const auto& seen, const lengths_view& real, double)
     {

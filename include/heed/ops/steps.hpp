@@ -15,7 +15,7 @@
 /// on the way back: no [B,T,A] or [B,T,D] per step.
 namespace heed::ops {
 
-/// What such a step returns.
+/// The results of such a step.
 template <class Context, class Weights>
 struct step_result {
     Context context;  // [B,D]
@@ -30,95 +30,14 @@ struct temporal_step_result {
 
 namespace detail {
 
-inline void check_step(const char* name, const auto& query, const auto& keys, const auto& values,
-                       const lengths_view& real)
-{
-    require_shape(name, "the projected query", query.shape, {keys.shape[0], keys.shape[2]},
-                  "one row for each row of the keys ", keys.shape);
-    require_shape(name, "the values", values.shape, {keys.shape[0], keys.shape[1], values.shape[2]},
-                  "positions as the keys ", keys.shape);
-    real.require(name, keys.shape[0], keys.shape[1]);
-}
-
-}  // namespace detail
-
-/// e_j = vᵀ tanh(q + k_j), α = softmax(e), c = Σ_j α_j h_j: see kernels/additive.hpp.
-/// query [B,A] projected, keys [B,T,A], v [A], values [B,T,D].
-struct additive_step_op : operation<additive_step_op> {
-    static constexpr const char* name = "additive attention";
-
-    static auto shape(const auto& query, const auto& keys, const auto& v, const auto& values, const lengths_view& real)
-    {
-        detail::check_step(name, query, keys, values, real);
-        require_shape(name, "v", v.shape, {keys.shape[2]}, "one number for each dimension of the keys");
-        return std::tuple{shape_of_rank<2>{keys.shape[0], values.shape[2]},
-                          shape_of_rank<2>{keys.shape[0], keys.shape[1]}};
-    }
-
-    /// The scores [B,T].
-    static std::size_t saved(const auto&, const auto& keys, const auto&, const auto&, const lengths_view&)
-    {
-        return keys.shape[0] * keys.shape[1];
-    }
-
+/// Base of these operations: Self has a `name`.
+template <class Self>
+struct step_operation : operation<Self> {
     template <class Context, class Weights>
     static auto results(Context context, Weights weights)
     {
         return step_result<Context, Weights>{std::move(context), std::move(weights)};
     }
-
-    template <class T>
-    static void forward(in<T, 2> query, in<T, 3> keys, in<T, 1> v, in<T, 3> values, const lengths_view& real,
-                        out<T, 2> context, out<T, 2> weights, T* scores)
-    {
-        kernels::additive_forward(kernel(query, keys, v, values, real), scores, weights.data, context.data,
-                                  static_cast<T*>(nullptr));
-    }
-
-    template <class T>
-    static void backward(in<T, 2> query, in<T, 3> keys, in<T, 1> v, in<T, 3> values, const lengths_view& real,
-                         const auto& results, const auto& d, const T* scores, adjoint<T, 2> d_query,
-                         adjoint<T, 3> d_keys, adjoint<T, 1> d_v, adjoint<T, 3> d_values)
-    {
-        const auto step = kernel(query, keys, v, values, real);
-        scratch here;
-        kernels::additive_backward(step, scores, std::get<1>(results).data, std::get<0>(d).data, std::get<1>(d).data,
-                                   static_cast<const T*>(nullptr), d_query.data, d_keys.data, d_v.data, d_values.data,
-                                   static_cast<T*>(nullptr), here.take<T>(kernels::additive_backward_scratch(step)));
-    }
-
-private:
-    template <class T>
-    static kernels::additive_step<T> kernel(in<T, 2> query, in<T, 3> keys, in<T, 1> v, in<T, 3> values,
-                                            const lengths_view& real)
-    {
-        return {keys.shape[0], keys.shape[1], keys.shape[2], values.shape[2], real.data(),
-                query.data,    keys.data,     v.data,        values.data};
-    }
-};
-inline constexpr additive_step_op additive_step{};
-
-/// The same modulated by the past: α = softmax(e − L), L' = log(exp L + exp e). history L [B,T].
-struct additive_temporal_step_op : operation<additive_temporal_step_op> {
-    static constexpr const char* name = "additive temporal attention";
-
-    static auto shape(const auto& query, const auto& keys, const auto& v, const auto& values, const auto& history,
-                      const lengths_view& real)
-    {
-        detail::check_step(name, query, keys, values, real);
-        require_shape(name, "v", v.shape, {keys.shape[2]}, "one number for each dimension of the keys");
-        const shape_of_rank<2> positions{keys.shape[0], keys.shape[1]};
-        require_shape(name, "the state's history", history.shape, positions,
-                      "one number a position; a state belongs to one memory");
-        return std::tuple{shape_of_rank<2>{keys.shape[0], values.shape[2]}, positions, positions};
-    }
-
-    /// The scores [B,T].
-    static std::size_t saved(const auto&, const auto& keys, const auto&, const auto&, const auto&, const lengths_view&)
-    {
-        return keys.shape[0] * keys.shape[1];
-    }
-
     template <class Context, class Weights, class History>
     static auto results(Context context, Weights weights, History history)
     {
@@ -126,12 +45,92 @@ struct additive_temporal_step_op : operation<additive_temporal_step_op> {
                                                                std::move(history)};
     }
 
+protected:
+    /// Of context [B,D] and weights [B,T], and of as many tensors [B,T] as `more`.
+    static auto checked(const auto& query, const auto& keys, const auto& values, const lengths_view& real,
+                        const auto&... more)
+    {
+        const auto [B, T, A] = keys.shape;
+        const std::size_t D = values.shape[2];
+        require_shape(Self::name, "the projected query", query.shape, {B, A}, "one row for each row of the keys ",
+                      keys.shape);
+        require_shape(Self::name, "the values", values.shape, {B, T, D}, "positions as the keys ", keys.shape);
+        real.require(Self::name, B, T);
+        const shape_of_rank<2> positions{B, T};
+        (require_shape(Self::name, "the state's history", more.shape, positions,
+                       "one number per position; a state belongs to one memory"),
+         ...);
+        return std::tuple_cat(std::tuple{shape_of_rank<2>{B, D}, positions}, std::tuple{((void)more, positions)...});
+    }
+
+    /// The step as kernels see it; `more` are its last members.
+    template <template <class> class Step, class T>
+    static Step<T> kernel(in<T, 2> query, in<T, 3> keys, const auto& by, in<T, 3> values, const lengths_view& real,
+                          auto... more)
+    {
+        const auto [B, P, A] = keys.shape;
+        return {B, P, A, values.shape[2], real.data(), query.data, keys.data, by.data, values.data, more...};
+    }
+};
+
+}  // namespace detail
+
+/// e_j = vᵀ tanh(q + k_j), α = softmax(e), c = Σ_j α_j h_j: see kernels/additive.hpp.
+/// query [B,A] projected, keys [B,T,A], v [A], values [B,T,D].
+struct additive_step_op : detail::step_operation<additive_step_op> {
+    static constexpr const char* name = "additive attention";
+
+    static auto shape(const auto& query, const auto& keys, const auto& v, const auto& values, const lengths_view& real)
+    {
+        require_shape(name, "v", v.shape, {keys.shape[2]}, "one number for each dimension of the keys");
+        return checked(query, keys, values, real);
+    }
+
+    /// The scores [B,T].
+    static std::size_t saved(const auto&, const auto& keys, const auto&...) { return keys.shape[0] * keys.shape[1]; }
+
+    template <class T>
+    static void forward(in<T, 2> query, in<T, 3> keys, in<T, 1> v, in<T, 3> values, const lengths_view& real,
+                        out<T, 2> context, out<T, 2> weights, T* scores)
+    {
+        kernels::additive_forward(kernel<kernels::additive_step>(query, keys, v, values, real), scores, weights.data,
+                                  context.data, static_cast<T*>(nullptr));
+    }
+
+    template <class T>
+    static void backward(in<T, 2> query, in<T, 3> keys, in<T, 1> v, in<T, 3> values, const lengths_view& real,
+                         const auto& results, const auto& d, const T* scores, adjoint<T, 2> d_query,
+                         adjoint<T, 3> d_keys, adjoint<T, 1> d_v, adjoint<T, 3> d_values)
+    {
+        const auto step = kernel<kernels::additive_step>(query, keys, v, values, real);
+        scratch here;
+        kernels::additive_backward(step, scores, std::get<1>(results).data, std::get<0>(d).data, std::get<1>(d).data,
+                                   static_cast<const T*>(nullptr), d_query.data, d_keys.data, d_v.data, d_values.data,
+                                   static_cast<T*>(nullptr), here.take<T>(kernels::additive_backward_scratch(step)));
+    }
+};
+inline constexpr additive_step_op additive_step{};
+
+/// The same modulated by the past: α = softmax(e − L), L' = log(exp L + exp e). history L [B,T].
+struct additive_temporal_step_op : detail::step_operation<additive_temporal_step_op> {
+    static constexpr const char* name = "additive temporal attention";
+
+    static auto shape(const auto& query, const auto& keys, const auto& v, const auto& values, const auto& history,
+                      const lengths_view& real)
+    {
+        require_shape(name, "v", v.shape, {keys.shape[2]}, "one number for each dimension of the keys");
+        return checked(query, keys, values, real, history);
+    }
+
+    /// The scores [B,T].
+    static std::size_t saved(const auto&, const auto& keys, const auto&...) { return keys.shape[0] * keys.shape[1]; }
+
     template <class T>
     static void forward(in<T, 2> query, in<T, 3> keys, in<T, 1> v, in<T, 3> values, in<T, 2> history,
                         const lengths_view& real, out<T, 2> context, out<T, 2> weights, out<T, 2> next, T* scores)
     {
-        kernels::additive_forward(kernel(query, keys, v, values, history, real), scores, weights.data, context.data,
-                                  next.data);
+        kernels::additive_forward(kernel<kernels::additive_step>(query, keys, v, values, real, history.data, true),
+                                  scores, weights.data, context.data, next.data);
     }
 
     template <class T>
@@ -140,43 +139,25 @@ struct additive_temporal_step_op : operation<additive_temporal_step_op> {
                          adjoint<T, 2> d_query, adjoint<T, 3> d_keys, adjoint<T, 1> d_v, adjoint<T, 3> d_values,
                          adjoint<T, 2> d_history)
     {
-        const auto step = kernel(query, keys, v, values, history, real);
+        const auto step = kernel<kernels::additive_step>(query, keys, v, values, real, history.data, true);
         scratch here;
         kernels::additive_backward(step, scores, std::get<1>(results).data, std::get<0>(d).data, std::get<1>(d).data,
                                    std::get<2>(d).data, d_query.data, d_keys.data, d_v.data, d_values.data,
                                    d_history.data, here.take<T>(kernels::additive_backward_scratch(step)));
     }
-
-private:
-    template <class T>
-    static kernels::additive_step<T> kernel(in<T, 2> query, in<T, 3> keys, in<T, 1> v, in<T, 3> values,
-                                            in<T, 2> history, const lengths_view& real)
-    {
-        return {keys.shape[0], keys.shape[1], keys.shape[2], values.shape[2], real.data(), query.data,
-                keys.data,     v.data,        values.data,   history.data,    true};
-    }
 };
-inline constexpr additive_temporal_step_op additive_temporal_step{};
 
 /// e_j = q · k_j, α = softmax(e), c = Σ_j α_j h_j: query [B,A], keys [B,T,A], values [B,T,D].
 ///
 ///     ∂h_j += α_j ∂c,  ∂α_j += ∂c · h_j
 ///     ∂e_j  = α_j (∂α_j − Σ_k α_k ∂α_k)
 ///     ∂q   += Σ_j ∂e_j k_j,  ∂k_j += ∂e_j q
-struct dot_step_op : operation<dot_step_op> {
+struct dot_step_op : detail::step_operation<dot_step_op> {
     static constexpr const char* name = "attention by inner products";
 
     static auto shape(const auto& query, const auto& keys, const auto& values, const lengths_view& real)
     {
-        detail::check_step(name, query, keys, values, real);
-        return std::tuple{shape_of_rank<2>{keys.shape[0], values.shape[2]},
-                          shape_of_rank<2>{keys.shape[0], keys.shape[1]}};
-    }
-
-    template <class Context, class Weights>
-    static auto results(Context context, Weights weights)
-    {
-        return step_result<Context, Weights>{std::move(context), std::move(weights)};
+        return checked(query, keys, values, real);
     }
 
     template <class T>
@@ -198,67 +179,56 @@ private:
     template <class T>
     static kernels::dot_step<T> kernel(in<T, 2> query, in<T, 3> keys, in<T, 3> values, const lengths_view& real)
     {
-        return {keys.shape[0], keys.shape[1], keys.shape[2], values.shape[2],
-                real.data(),   query.data,    keys.data,     values.data};
+        const auto [B, P, A] = keys.shape;
+        return {B, P, A, values.shape[2], real.data(), query.data, keys.data, values.data};
     }
 };
 inline constexpr dot_step_op dot_step{};
 
+/// Does a step per dimension return its weights, [B,T,D]? If not it makes none, [B,0,D].
+enum class weights_of_step { returned, left_out };
+
 /// e_j = tanh(q + k_j) V, α^d = softmax over j of e^d, c = Σ_j α_j ⊙ h_j: see kernels/per_dimension.hpp.
-/// query [B,A] projected, keys [B,T,A], V [A,D], values [B,T,D]. Without `weights_wanted` there are none, [0,0,0].
-struct per_dimension_step_op : operation<per_dimension_step_op> {
+/// query [B,A] projected, keys [B,T,A], V [A,D], values [B,T,D].
+struct per_dimension_step_op : detail::step_operation<per_dimension_step_op> {
     static constexpr const char* name = "per-dimension attention";
 
     static auto shape(const auto& query, const auto& keys, const auto& V, const auto& values, const lengths_view& real,
-                      bool weights_wanted)
+                      weights_of_step weights)
     {
-        detail::check_step(name, query, keys, values, real);
         require_shape(name, "V", V.shape, {keys.shape[2], values.shape[2]}, "from the keys' dimensions to the values'");
-        return std::tuple{shape_of_rank<2>{values.shape[0], values.shape[2]},
-                          weights_wanted ? values.shape : shape_of_rank<3>{values.shape[0], 0, values.shape[2]}};
+        auto of_weights = values.shape;
+        if (weights == weights_of_step::left_out) of_weights[1] = 0;
+        return std::tuple{std::get<0>(checked(query, keys, values, real)), of_weights};
     }
 
     /// The greatest score and the sum of each dimension, [2,B,D].
-    static std::size_t saved(const auto&, const auto&, const auto&, const auto& values, const lengths_view&, bool)
+    static std::size_t saved(const auto&, const auto&, const auto&, const auto& values, const auto&...)
     {
         return 2 * values.shape[0] * values.shape[2];
     }
 
-    template <class Context, class Weights>
-    static auto results(Context context, Weights weights)
-    {
-        return step_result<Context, Weights>{std::move(context), std::move(weights)};
-    }
-
     template <class T>
     static void forward(in<T, 2> query, in<T, 3> keys, in<T, 2> V, in<T, 3> values, const lengths_view& real,
-                        bool weights_wanted, out<T, 2> context, out<T, 3> weights, T* normalizer)
+                        weights_of_step which, out<T, 2> context, out<T, 3> weights, T* normalizer)
     {
-        const auto step = kernel(query, keys, V, values, real);
+        const auto step = kernel<kernels::per_dimension_step>(query, keys, V, values, real);
         scratch here;
-        kernels::per_dimension_forward(step, weights_wanted ? weights.data : nullptr, context.data, normalizer,
-                                       here.take<T>(kernels::per_dimension_scratch(step)));
+        kernels::per_dimension_forward(step, which == weights_of_step::returned ? weights.data : nullptr, context.data,
+                                       normalizer, here.take<T>(kernels::per_dimension_scratch(step)));
     }
 
     template <class T>
     static void backward(in<T, 2> query, in<T, 3> keys, in<T, 2> V, in<T, 3> values, const lengths_view& real,
-                         bool weights_wanted, const auto&, const auto& d, const T* normalizer, adjoint<T, 2> d_query,
+                         weights_of_step which, const auto&, const auto& d, const T* normalizer, adjoint<T, 2> d_query,
                          adjoint<T, 3> d_keys, adjoint<T, 2> d_V, adjoint<T, 3> d_values)
     {
-        const auto step = kernel(query, keys, V, values, real);
+        const auto step = kernel<kernels::per_dimension_step>(query, keys, V, values, real);
         scratch here;
-        kernels::per_dimension_backward(
-            step, normalizer, std::get<0>(d).data, weights_wanted ? std::get<1>(d).data : nullptr, d_query.data,
-            d_keys.data, d_V.data, d_values.data, here.take<T>(kernels::per_dimension_backward_scratch(step)));
-    }
-
-private:
-    template <class T>
-    static kernels::per_dimension_step<T> kernel(in<T, 2> query, in<T, 3> keys, in<T, 2> V, in<T, 3> values,
-                                                 const lengths_view& real)
-    {
-        return {keys.shape[0], keys.shape[1], keys.shape[2], values.shape[2], real.data(),
-                query.data,    keys.data,     V.data,        values.data};
+        kernels::per_dimension_backward(step, normalizer, std::get<0>(d).data,
+                                        which == weights_of_step::returned ? std::get<1>(d).data : nullptr,
+                                        d_query.data, d_keys.data, d_V.data, d_values.data,
+                                        here.take<T>(kernels::per_dimension_backward_scratch(step)));
     }
 };
 inline constexpr per_dimension_step_op per_dimension_step{};

@@ -4,11 +4,8 @@
 #include <algorithm>
 #include <cstddef>
 
-#include <heed/core/parallel.hpp>
-#include <heed/core/workspace.hpp>
 #include <heed/kernels/rows.hpp>
-#include <heed/kernels/softmax.hpp>
-#include <heed/ops/operation.hpp>
+#include <heed/ops/rows.hpp>
 
 /// Sums, and rows that are scaled.
 namespace heed::ops {
@@ -29,24 +26,19 @@ struct sum_last_op : operation<sum_last_op> {
     static void forward(in<T, R> x, out<T, Q> y)
     {
         const std::size_t n = x.shape[R - 1];
-        parallel_for(y.size(), kernels::detail::rows_a_shard(n), [=](std::size_t first, std::size_t last, std::size_t) {
-            for (std::size_t i = first; i < last; ++i) y.data[i] = kernels::sum_of(n, x.data + i * n);
-        });
+        detail::each_row(y.size(), n, [=](std::size_t i) { y.data[i] = kernels::sum_of(n, x.data + i * n); });
     }
 
     template <class T, std::size_t R, std::size_t Q>
     static void backward(in<T, R> x, in<T, Q> y, in<T, Q> d_y, adjoint<T, R> d_x)
     {
-        if (!d_x) return;
         const std::size_t n = x.shape[R - 1];
-        parallel_for(y.size(), kernels::detail::rows_a_shard(n), [=](std::size_t first, std::size_t last, std::size_t) {
-            for (std::size_t i = first; i < last; ++i) kernels::add_constant(n, d_x.data + i * n, d_y.data[i]);
-        });
+        detail::each_row(y.size(), n, [=](std::size_t i) { kernels::add_constant(n, d_x.data + i * n, d_y.data[i]); });
     }
 };
 inline constexpr sum_last_op sum_last{};
 
-/// y = Σ_i x_i c_i with c of the same shape, constants mostly: a loss whose every entry has a gradient of its own.
+/// y = Σ_i x_i c_i; c has the same shape and is mostly constant: a loss that gives each entry a gradient of its own.
 ///
 ///     ∂x_i += c_i ∂y,  ∂c_i += x_i ∂y
 struct inner_op : operation<inner_op> {
@@ -73,17 +65,12 @@ struct inner_op : operation<inner_op> {
 };
 inline constexpr inner_op inner{};
 
-/// y = x / Σ_t x over the positions of each row: x [B,T], or [B,T,N] with a sum for each of a position's numbers. Zeros
+/// y = x / Σ_t x over the positions of each row: x [B,T], or [B,T,N] with one sum per n. Zeros
 /// where the sum is 0.
 ///
 ///     ∂x_j += (∂y_j − Σ_k y_k ∂y_k) / Σ x
 struct divide_by_sum_op : operation<divide_by_sum_op> {
-    static auto shape(const auto& x)
-    {
-        constexpr std::size_t R = rank_of<decltype(x)>;
-        static_assert(R == 2 || R == 3, "heed: divide_by_sum takes weights [B,T] or [B,T,N]");
-        return x.shape;
-    }
+    static auto shape(const auto& x) { return x.shape; }
 
     template <class T, std::size_t R>
     static void forward(in<T, R> x, out<T, R> y)
@@ -101,7 +88,6 @@ struct divide_by_sum_op : operation<divide_by_sum_op> {
     template <class T, std::size_t R>
     static void backward(in<T, R> x, in<T, R> y, in<T, R> d_y, adjoint<T, R> d_x)
     {
-        if (!d_x) return;
         const auto [B, positions, N] = detail::by_position(x.shape);
         scratch here;
         const T* const sums = column_sums(x, here);
@@ -109,15 +95,10 @@ struct divide_by_sum_op : operation<divide_by_sum_op> {
             for (std::size_t n = 0; n < N; ++n) {
                 const T sum = sums[b * N + n];
                 if (sum == T(0)) continue;
+                const std::size_t first = b * positions * N + n, end = (b + 1) * positions * N;
                 T mean = 0;
-                for (std::size_t j = 0; j < positions; ++j) {
-                    const std::size_t i = (b * positions + j) * N + n;
-                    mean += y.data[i] * d_y.data[i];
-                }
-                for (std::size_t j = 0; j < positions; ++j) {
-                    const std::size_t i = (b * positions + j) * N + n;
-                    d_x.data[i] += (d_y.data[i] - mean) / sum;
-                }
+                for (std::size_t i = first; i < end; i += N) mean += y.data[i] * d_y.data[i];
+                for (std::size_t i = first; i < end; i += N) d_x.data[i] += (d_y.data[i] - mean) / sum;
             }
         }
     }

@@ -8,7 +8,7 @@
 #include <heed/core/window.hpp>
 #include <heed/core/workspace.hpp>
 #include <heed/kernels/rows.hpp>
-#include <heed/ops/operation.hpp>
+#include <heed/ops/moves.hpp>
 
 /// Neighbouring positions: the window of each row, and windows that slide over all positions.
 namespace heed::ops {
@@ -19,7 +19,6 @@ namespace detail {
 template <std::size_t R>
 shape_of_rank<R> window_shape(const shape_of_rank<R>& x, const window_view& where)
 {
-    static_assert(R == 2 || R == 3, "heed: a window is one of [B,T] or [B,T,N]");
     where.count.require("window_of", x[0], x[1]);
     shape_of_rank<R> y = x;
     y[1] = where.width;
@@ -43,33 +42,21 @@ inline void require_width(const char* where, std::size_t width)
 
 }  // namespace detail
 
-/// What lies in a window of each row: x [B,T] or [B,T,N] -> [B,W] or [B,W,N], zeros where a row's window is shorter.
+/// The window of each row: x [B,T] or [B,T,N] -> [B,W] or [B,W,N], zeros where a row's window is shorter.
 ///
 ///     ∂x += ∂y within the window
-struct window_of_op : operation<window_of_op> {
+struct window_of_op : move_operation<window_of_op, window_view> {
     static auto shape(const auto& x, const window_view& where) { return detail::window_shape(x.shape, where); }
 
-    template <class T, std::size_t R>
-    static void forward(in<T, R> x, const window_view& where, out<T, R> y)
+    static void each_move(const auto& x, const window_view& where, auto move)
     {
-        std::fill_n(y.data, y.size(), T(0));
-        detail::each_stretch(x.shape, where, [=](std::size_t from, std::size_t to, std::size_t n) {
-            std::copy_n(x.data + from, n, y.data + to);
-        });
-    }
-
-    template <class T, std::size_t R>
-    static void backward(in<T, R> x, const window_view& where, in<T, R>, in<T, R> d_y, adjoint<T, R> d_x)
-    {
-        if (!d_x) return;
-        detail::each_stretch(x.shape, where, [=](std::size_t to, std::size_t from, std::size_t n) {
-            kernels::add(n, d_x.data + to, d_y.data + from);
-        });
+        move.nothing(0, x[0] * where.width * detail::width_of(x));
+        detail::each_stretch(x, where, move);
     }
 };
 inline constexpr window_of_op window_of{};
 
-/// The whole with a window of each row replaced: x [B,T] or [B,T,N], w [B,W] or [B,W,N] -> the shape of x.
+/// x with the window of each row replaced: x [B,T] or [B,T,N], w [B,W] or [B,W,N] -> the shape of x.
 ///
 ///     ∂x += ∂y outside of the window,  ∂w += ∂y within
 struct put_window_op : operation<put_window_op> {
@@ -110,7 +97,7 @@ inline constexpr put_window_op put_window{};
 /// w [B,W] or [B,W,N] in its place among T positions, zeros elsewhere: -> [B,T] or [B,T,N].
 ///
 ///     ∂w += ∂y within the window
-struct spread_window_op : operation<spread_window_op> {
+struct spread_window_op : move_operation<spread_window_op, window_view, std::size_t> {
     static auto shape(const auto& w, const window_view& where, std::size_t positions)
     {
         auto y = w.shape;
@@ -119,22 +106,12 @@ struct spread_window_op : operation<spread_window_op> {
         return y;
     }
 
-    template <class T, std::size_t R>
-    static void forward(in<T, R> w, const window_view& where, std::size_t, out<T, R> y)
+    static void each_move(const auto& w, const window_view& where, std::size_t positions, auto move)
     {
-        std::fill_n(y.data, y.size(), T(0));
-        detail::each_stretch(y.shape, where, [=](std::size_t to, std::size_t from, std::size_t n) {
-            std::copy_n(w.data + from, n, y.data + to);
-        });
-    }
-
-    template <class T, std::size_t R>
-    static void backward(in<T, R>, const window_view& where, std::size_t, in<T, R> y, in<T, R> d_y, adjoint<T, R> d_w)
-    {
-        if (!d_w) return;
-        detail::each_stretch(y.shape, where, [=](std::size_t from, std::size_t to, std::size_t n) {
-            kernels::add(n, d_w.data + to, d_y.data + from);
-        });
+        auto y = w;
+        y[1] = positions;
+        move.nothing(0, y[0] * positions * detail::width_of(y));
+        detail::each_stretch(y, where, [&](std::size_t to, std::size_t from, std::size_t n) { move(from, to, n); });
     }
 };
 inline constexpr spread_window_op spread_window{};
@@ -142,36 +119,17 @@ inline constexpr spread_window_op spread_window{};
 /// Each position with its neighbours: x [B,T] -> y [B,T,2k+1], y[b,t,i] = x[b,t+i-k], 0 beyond the sentence.
 ///
 ///     ∂x[b,t+i-k] += ∂y[b,t,i]
-struct neighbourhood_op : operation<neighbourhood_op> {
+struct neighbourhood_op : move_operation<neighbourhood_op, std::size_t> {
     static shape_of_rank<3> shape(const auto& x, std::size_t reach) { return {x.shape[0], x.shape[1], 2 * reach + 1}; }
 
-    template <class T>
-    static void forward(in<T, 2> x, std::size_t reach, out<T, 3> y)
+    static void each_move(const auto& x, std::size_t reach, auto move)
     {
-        std::fill_n(y.data, y.size(), T(0));
-        each_position(x.shape, reach, [=](std::size_t from, std::size_t to, std::size_t n) {
-            std::copy_n(x.data + from, n, y.data + to);
-        });
-    }
-
-    template <class T>
-    static void backward(in<T, 2> x, std::size_t reach, in<T, 3>, in<T, 3> d_y, adjoint<T, 2> d_x)
-    {
-        if (!d_x) return;
-        each_position(x.shape, reach, [=](std::size_t to, std::size_t from, std::size_t n) {
-            kernels::add(n, d_x.data + to, d_y.data + from);
-        });
-    }
-
-private:
-    /// f(place in x, place in y, count of numbers) for each position.
-    template <class F>
-    static void each_position(const shape_of_rank<2>& x, std::size_t reach, F&& f)
-    {
+        const std::size_t width = 2 * reach + 1;
+        move.nothing(0, x[0] * x[1] * width);
         for (std::size_t b = 0; b < x[0]; ++b) {
             for (std::size_t t = 0; t < x[1]; ++t) {
                 const auto near = stretch::around(t, reach, x[1]);
-                f(b * x[1] + near.first, (b * x[1] + t) * (2 * reach + 1) + near.first + reach - t, near.count);
+                move(b * x[1] + near.first, (b * x[1] + t) * width + near.first + reach - t, near.count);
             }
         }
     }
@@ -179,7 +137,7 @@ private:
 inline constexpr neighbourhood_op neighbourhood{};
 
 /// k filters of odd width r slide over the positions: x [B,T], F [k,r] -> y [B,T,k],
-/// y[b,t,n] = Σ_i F[n,i] x[b,t+i-(r-1)/2], zeros beyond the sentence. Filters are not mirrored, as in every toolkit.
+/// y[b,t,n] = Σ_i F[n,i] x[b,t+i-(r-1)/2], zeros beyond the sentence. Filters are not mirrored.
 ///
 ///     ∂F[n,i] += Σ ∂y[b,t,n] x[b,t+i-(r-1)/2],  ∂x[b,t+i-(r-1)/2] += Σ_n ∂y[b,t,n] F[n,i]
 struct convolve_op : operation<convolve_op> {
@@ -243,48 +201,29 @@ private:
 };
 inline constexpr convolve_op convolve{};
 
-/// The words under each place of a wide convolution, one behind the other: x [B,S,D] -> [B,S+w-1,w·D].
+/// The words under each place of a wide convolution, one after another: x [B,S,D] -> [B,S+w-1,w·D].
 ///
 ///     y_i = [x_{i-w+1}; …; x_i], i = 0 … S+w-2, zeros where there is no word
 ///     ∂x_k += its part of each ∂y_i
 ///
 /// One matrix product with W [w·D,N] then is the convolution.
-struct unfold_op : operation<unfold_op> {
+struct unfold_op : move_operation<unfold_op, std::size_t> {
     static shape_of_rank<3> shape(const auto& x, std::size_t width)
     {
         detail::require_width("unfold", width);
         return {x.shape[0], x.shape[1] + width - 1, width * x.shape[2]};
     }
 
-    template <class T>
-    static void forward(in<T, 3> x, std::size_t width, out<T, 3> y)
-    {
-        std::fill_n(y.data, y.size(), T(0));
-        each_place(x.shape, width, [=](std::size_t from, std::size_t to, std::size_t n) {
-            std::copy_n(x.data + from, n, y.data + to);
-        });
-    }
-
-    template <class T>
-    static void backward(in<T, 3> x, std::size_t width, in<T, 3>, in<T, 3> d_y, adjoint<T, 3> d_x)
-    {
-        if (!d_x) return;
-        each_place(x.shape, width, [=](std::size_t to, std::size_t from, std::size_t n) {
-            kernels::add(n, d_x.data + to, d_y.data + from);
-        });
-    }
-
-private:
-    /// f(place in x, place in y, count of numbers) for the words of each place: they lie together in both.
-    template <class F>
-    static void each_place(const shape_of_rank<3>& x, std::size_t width, F&& f)
+    /// The words of each place: they lie together in both.
+    static void each_move(const auto& x, std::size_t width, auto move)
     {
         const auto [B, S, D] = x;
+        move.nothing(0, B * (S + width - 1) * width * D);
         for (std::size_t b = 0; S > 0 && b < B; ++b) {
             for (std::size_t i = 0; i < S + width - 1; ++i) {
                 const std::size_t first = i + 1 > width ? i + 1 - width : 0, last = std::min(i + 1, S);
                 const std::size_t place = (b * (S + width - 1) + i) * width;
-                f((b * S + first) * D, (place + first + width - 1 - i) * D, (last - first) * D);
+                move((b * S + first) * D, (place + first + width - 1 - i) * D, (last - first) * D);
             }
         }
     }

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <span>
+
+#include <heed/core/arena.hpp>
+
+/// The results of operations that a program by rows keeps for the way back.
+///
+/// On the way back a sentence is computed again (by_rows.hpp), as far as it must be. The results of the program are
+/// there already: the operations that made them need not run again. An operation that makes little of much, such as
+/// scores of [T,A] keys, costs more to compute again than to keep: its results are kept, too. All others, such as [T,A]
+/// tanhs, are computed again.
+///
+/// Which operations these are is found out once per step, by the run of the program on no row. One makes little if it
+/// reads at least eight times as many numbers per row as it makes; all that is kept of such results may be as large as
+/// the program's own.
+namespace heed::ad {
+
+template <class T>
+struct slot;
+
+/// One result of an operation, and where it is kept.
+template <class T>
+struct kept_result {
+    std::size_t call = 0;           // of the operations, in the order in which they ran
+    std::size_t size = 0;           // numbers per row, at most
+    bool little = false;            // less than it was made of
+    const slot<T>* made = nullptr;  // on the run on no row
+    T* first = nullptr;             // row b is at first + b stride
+    std::size_t stride = 0;
+};
+
+/// The list of what is kept, and where.
+template <class T>
+class kept_list {
+public:
+    /// The next operation of a run on no row. Returns the number of its first result in the list, counted from 1; 0 if
+    /// the list is full.
+    template <std::size_t N>
+    std::size_t add(std::size_t call, std::size_t reads, const std::array<std::size_t, N>& makes)
+    {
+        if (count_ + N > items_.size()) return 0;
+        std::size_t all = 0;
+        for (const std::size_t n : makes) all += n;
+        const std::size_t first = count_ + 1;
+        for (const std::size_t n : makes) items_[count_++] = {call, n, 8 * all <= reads};
+        return first;
+    }
+    kept_result<T>& operator[](std::size_t i) { return items_[i]; }
+
+    /// The program's own result `made` has all its rows from `first` on.
+    void is_result(const slot<T>& made, T* first, std::size_t stride)
+    {
+        for (std::size_t i = 0; i < count_; ++i) {
+            if (items_[i].made != &made || items_[i].first != nullptr) continue;
+            items_[i].first = first;
+            items_[i].stride = stride;
+        }
+    }
+
+    /// Decides: the operations all of whose results are at hand or make little, if these are at most `most` numbers
+    /// per row. Takes memory for `rows` rows of them.
+    std::span<const kept_result<T>> keep(arena& memory, std::size_t rows, std::size_t most)
+    {
+        std::size_t more = 0;
+        auto* const kept = memory.template array_of<kept_result<T>>(count_);
+        std::size_t count = 0;
+        for (std::size_t i = 0, end = 0; i < count_; i = end) {
+            std::size_t needs = 0;
+            bool wanted = true;
+            for (end = i; end < count_ && items_[end].call == items_[i].call; ++end) {
+                if (items_[end].first != nullptr) continue;
+                needs += items_[end].size;
+                wanted = wanted && items_[end].little;
+            }
+            if (!wanted || more + needs > most) continue;
+            more += needs;
+            for (std::size_t j = i; j < end; ++j) kept[count++] = items_[j];
+        }
+        T* next = memory.template array_of<T>(rows * more);
+        for (std::size_t i = 0; i < count; ++i) {
+            if (kept[i].first != nullptr) continue;
+            kept[i].first = next;
+            kept[i].stride = more;
+            next += kept[i].size;
+        }
+        return {kept, count};
+    }
+
+private:
+    std::array<kept_result<T>, 24> items_{};
+    std::size_t count_ = 0;
+};
+
+/// One run of a program, on one row or on none.
+template <class T>
+class kept_results {
+public:
+    /// On no row: makes the list.
+    explicit kept_results(kept_list<T>& list) : list_(&list) {}
+    /// On a row, whose results are `known` on the way back.
+    kept_results(std::span<const kept_result<T>> kept, std::size_t row, bool known)
+        : kept_(kept), row_(row), known_(known)
+    {}
+
+    /// The places of one operation's results and of what it saves; null: the tape's own memory.
+    template <std::size_t N>
+    struct places {
+        std::array<T*, N> at{};
+        bool known = false;      // they hold the results already
+        std::size_t listed = 0;  // see kept_list::add
+    };
+
+    /// For the next operation, which reads so many numbers per row and makes so many of each result.
+    template <std::size_t N>
+    places<N> next(std::size_t reads, const std::array<std::size_t, N>& makes)
+    {
+        places<N> found;
+        const std::size_t call = call_++;
+        if (list_ != nullptr) {
+            found.listed = list_->add(call, reads, makes);
+            return found;
+        }
+        if (item_ == kept_.size() || kept_[item_].call != call) return found;
+        bool fits = true;
+        for (std::size_t i = 0; i < N; ++i) fits = fits && makes[i] <= kept_[item_ + i].size;
+        for (std::size_t i = 0; fits && i < N; ++i) {
+            found.at[i] = kept_[item_ + i].first + row_ * kept_[item_ + i].stride;
+        }
+        found.known = fits && known_;
+        item_ += N;
+        return found;
+    }
+
+    /// On no row: result i of the operation with these places.
+    void made(std::size_t listed, std::size_t i, const slot<T>& result)
+    {
+        if (listed != 0) (*list_)[listed - 1 + i].made = &result;
+    }
+
+private:
+    kept_list<T>* list_ = nullptr;
+    std::span<const kept_result<T>> kept_;
+    std::size_t row_ = 0;
+    bool known_ = false;
+    std::size_t call_ = 0, item_ = 0;
+};
+
+}  // namespace heed::ad

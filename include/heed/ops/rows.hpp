@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstddef>
+
+#include <heed/core/mask.hpp>
+#include <heed/core/parallel.hpp>
+#include <heed/core/workspace.hpp>
+#include <heed/kernels/softmax.hpp>
+#include <heed/ops/operation.hpp>
+
+/// Loops over rows, shared by the operations.
+namespace heed::ops {
+
+namespace detail {
+
+/// The product of all extents but the last one.
+template <std::size_t R>
+std::size_t rows_of(const shape_of_rank<R>& shape)
+{
+    std::size_t rows = 1;
+    for (std::size_t axis = 0; axis + 1 < R; ++axis) rows *= shape[axis];
+    return rows;
+}
+
+/// f(i) for i < rows, shared among threads so that each gets about `worth` multiplications or more; a row costs `work`.
+template <class F>
+void each_row(std::size_t rows, std::size_t work, F&& f, std::size_t worth = std::size_t{1} << 15)
+{
+    parallel_for(rows, kernels::detail::rows_a_shard(work, worth),
+                 [&](std::size_t first, std::size_t last, std::size_t) {
+                     const auto local = f;  // its captures stay in registers
+                     for (std::size_t i = first; i < last; ++i) local(i);
+                 });
+}
+
+/// f(b, i) for each position of B sentences, i = b·T + t, in the order of a sentence; a position costs `work`. Threads
+/// share the sentences.
+template <class F>
+void each_position(std::size_t B, std::size_t positions, std::size_t work, F&& f,
+                   std::size_t worth = std::size_t{1} << 15)
+{
+    each_row(
+        B, positions * work,
+        [&](std::size_t b) {
+            const auto local = f;
+            for (std::size_t i = b * positions; i < (b + 1) * positions; ++i) local(b, i);
+        },
+        worth);
+}
+
+/// f(where a row begins, its real elements, all of its elements) for the rows of [B,T] or [B,T,D], shared among
+/// threads.
+template <std::size_t R, class F>
+void each_real_row(const shape_of_rank<R>& shape, const lengths_view& real, F&& f)
+{
+    const std::size_t width = width_of(shape), row = shape[1] * width;
+    each_row(shape[0], row, [&](std::size_t b) { f(b * row, real[b] * width, row); });
+}
+
+}  // namespace detail
+
+/// An operation on scores or weights [B,T] or [B,T,D] with the lengths of their rows; the result has the same shape.
+/// `Self::name` is its name in errors.
+template <class Self>
+struct row_operation : operation<Self> {
+    static auto shape(const auto& e, const lengths_view& real, const auto&...)
+    {
+        real.require(Self::name, e.shape[0], e.shape[1]);
+        return e.shape;
+    }
+};
+
+}  // namespace heed::ops
