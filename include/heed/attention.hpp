@@ -12,6 +12,7 @@
 #include <heed/attention/families.hpp>
 #include <heed/attention/masks.hpp>
 #include <heed/attention/memory.hpp>
+#include <heed/attention/on.hpp>
 #include <heed/attention/query.hpp>
 #include <heed/attention/state.hpp>
 #include <heed/attention/step.hpp>
@@ -37,66 +38,39 @@ struct attention {
     static_assert(check_score_policy<Score>());
     static_assert(check_normalize_policy<Normalize>());
     static_assert(check_combine_policy<Combine>());
-    // What one of them lacks is said above.
+    // The sentences above say what is missing.
     static_assert(fault_of<Score, Normalize, Combine>() != composition_fault::different_weights,
                   HEED_SAYS_DIFFERENT_WEIGHTS);
 
     /// The query-independent part, once per batch: annotations [B,T,D] and the number of real positions of each row.
     /// Values behind a row's length are cleared: whatever is there, NaN included, changes no result and no gradient.
-    auto on(const tensor auto& annotations, lengths real) const
-    {
-        static_assert(rank_of<decltype(annotations)> == 3, "heed: attention::on takes annotations [B,T,D]");
-        const auto shape = shape_of(annotations);
-        real.require("attention::on", shape[0], shape[1]);
-        auto values = ops::clear_padding(annotations, real);
-        return on_cleared(values, values, std::move(real), no_mask{});
-    }
+    auto on(const tensor auto& annotations, const lengths& real) const { return memory_of(annotations, real); }
 
     /// The same for a batch without padding.
-    auto on(const tensor auto& annotations) const
-    {
-        return on(annotations, lengths::full(shape_of(annotations)[0], shape_of(annotations)[1]));
-    }
+    auto on(const tensor auto& annotations) const { return memory_of(annotations); }
 
     /// The same where any position may be missing, not only the last ones: mask [B,T], true = attend.
-    auto on(const tensor auto& annotations, boolean_mask<2> mask) const
-    {
-        static_assert(rank_of<decltype(annotations)> == 3, "heed: attention::on takes annotations [B,T,D]");
-        auto values = ops::clear_hidden(annotations, mask);
-        auto real = lengths::full(mask.shape()[0], mask.shape()[1]);
-        return on_cleared(values, values, std::move(real), std::move(mask));
-    }
+    auto on(const tensor auto& annotations, const boolean_mask<2>& mask) const { return memory_of(annotations, mask); }
 
     /// Keys made of other annotations than the values: both [B,T,.], cleared behind each row's length.
-    auto on(const tensor auto& annotations, const tensor auto& values, lengths real) const
+    auto on(const tensor auto& annotations, const tensor auto& values, const lengths& real) const
     {
-        require_pairs(annotations, values);
-        real.require("attention::on", shape_of(annotations)[0], shape_of(annotations)[1]);
-        auto cleared = ops::clear_padding(annotations, real);
-        auto cleared_values = ops::clear_padding(values, real);
-        return on_cleared(std::move(cleared), std::move(cleared_values), std::move(real), no_mask{});
+        return memory_of(annotations, values, real);
     }
 
     /// The same for a batch without padding.
-    auto on(const tensor auto& annotations, const tensor auto& values) const
+    auto on(const tensor auto& annotations, const tensor auto& values) const { return memory_of(annotations, values); }
+
+    /// The same if any position may be missing: mask [B,T], true = attend.
+    auto on(const tensor auto& annotations, const tensor auto& values, const boolean_mask<2>& mask) const
     {
-        return on(annotations, values, lengths::full(shape_of(annotations)[0], shape_of(annotations)[1]));
+        return memory_of(annotations, values, mask);
     }
 
-    /// The same where any position may be missing: mask [B,T], true = attend.
-    auto on(const tensor auto& annotations, const tensor auto& values, boolean_mask<2> mask) const
-    {
-        require_pairs(annotations, values);
-        auto cleared = ops::clear_hidden(annotations, mask);
-        auto cleared_values = ops::clear_hidden(values, mask);
-        auto real = lengths::full(mask.shape()[0], mask.shape()[1]);
-        return on_cleared(std::move(cleared), std::move(cleared_values), std::move(real), std::move(mask));
-    }
-
-    /// What is remembered before the first step of a batch.
+    /// The state before the first step of a batch.
     auto start(const auto& memory) const { return start(memory, heed::score::over::start(score, memory)); }
 
-    /// The same with another first state of the score: the coverage embeddings of the source words, say.
+    /// The same with a first state of the score of the caller's, such as coverage embeddings of the source words.
     template <class Past>
     auto start(const auto& memory, Past past) const
     {
@@ -106,51 +80,52 @@ struct attention {
         if constexpr (Score::weights == weight_kind::per_group) shape[2] = score.groups();
         const auto blank = [&memory, &shape](double value) { return constant_like(memory.keys, shape, value); };
         auto history = start_of(normalize, blank);
+        static_assert(check_map<decltype(history)>() && check_map<Past>());
         return attention_state<decltype(history), Past>{std::move(history), 0, std::move(past)};
     }
 
-    /// One query [B,Q] (whatever the score takes): its context, its weights, and the state for the next. `mask` says
-    /// what this query may see: boolean_mask<2>, additive_mask, or lengths (as many positions of each row).
+    /// One query [B,Q] (or whatever the score takes): its context, its weights, and the state for the next query.
+    /// `mask` limits what this query may see: boolean_mask<2>, additive_mask, or lengths (so many positions of each
+    /// row).
     template <class Mask = no_mask>
     auto step(const auto& memory, const auto& query, const auto& state, const Mask& mask = {}) const
     {
-        return asked<weights_too>(memory, query, state, mask);
+        return answer_query<weights_too>(memory, query, state, mask);
     }
 
-    /// The same context and state; the weights are not kept. Training per-dimension attention so needs no [B,T,D] per
-    /// step.
+    /// The same context and state; the weights are not kept, so that training per-dimension attention stores no [B,T,D]
+    /// per step.
     template <class Mask = no_mask>
     auto read(const auto& memory, const auto& query, const auto& state, const Mask& mask = {}) const
     {
-        return asked<context_only>(memory, query, state, mask);
+        return answer_query<context_only>(memory, query, state, mask);
     }
 
     /// The specification of `step`: score, normalize and combine one after the other, for the whole batch.
     template <class Mask = no_mask>
     auto compose(const auto& memory, const auto& query, const auto& state, const Mask& mask = {}) const
     {
-        require_fits<decltype(memory), false>();
+        require_fits<decltype(memory)>();
+        static_assert(
+            !shared_by_rows<std::remove_cvref_t<decltype(memory)>>,
+            "heed: a shared_memory is asked by step, read, step_into or many queries at once; compose needs a "
+            "memory with a row for each query");
         const auto& projected = project(query);
-        const detail::given_query ask{query};
-        return detail::going_on(state, [&](const auto& now) {
-            const scratch here;
-            return detail::answer_of<weights_too>(
-                stepped<plain_family, detail::line_by_line, weights_too>(*this, memory, projected, ask, now, mask),
-                now.step);
-        });
+        return answer_in<plain_family, detail::line_by_line, weights_too>(memory, projected, detail::given_query{query},
+                                                                          state, mask);
     }
 
-    /// Many queries at once: queries [B,S,Q] -> contexts [B,S,D], with their state running from the first to the last.
-    /// What does not depend on the step before is done for all queries in one product. `mask`: causal{}, or a mask with
-    /// a row for each query, or one for all of them. No query, S = 0, gives no context, [B,0,D].
+    /// Many queries: queries [B,S,Q] -> contexts [B,S,D]; the state runs from the first to the last. Work that does not
+    /// depend on the previous step is one product for all queries. `mask`: causal{}, a mask with a row for each query,
+    /// or one for all of them. S = 0 returns [B,0,D].
     template <class Mask = no_mask>
     auto operator()(const auto& memory, const auto& queries, const Mask& mask = {}) const
     {
         return read_all(memory, queries, start(memory), mask).contexts;
     }
 
-    /// The same from a state of the caller's (a first coverage, or the state after other queries), with the state after
-    /// the last query:
+    /// The same from a state of the caller's (a first coverage, or the state after other queries). Also returns the
+    /// state after the last query:
     ///
     ///     auto [contexts, state] = attend.read_all(memory, queries, attend.start(memory, past));
     template <class Mask = no_mask>
@@ -164,8 +139,10 @@ struct attention {
             auto contexts = detail::answers_at_once(score, normalize, combine, memory, projected, mask);
             auto last = state;
             last.step += shape_of(projected)[1];
-            return all_read<decltype(contexts), decltype(last)>{std::move(contexts), std::move(last)};
+            return all_read{std::move(contexts), std::move(last)};
         } else {
+            static_assert(detail::check_at_once<Score, Combine, std::remove_cvref_t<decltype(projected)>,
+                                                std::remove_cvref_t<decltype(memory)>>());
             return one_by_one(memory, queries, projected, state, mask);
         }
     }
@@ -198,21 +175,18 @@ struct attention {
                                visit("combine", self.combine)};
     }
 
-    /// What the score makes of a query; the query itself, not a copy, where it makes nothing of it.
+    /// The projected query; the query itself, not a copy, where the score does not project it.
     decltype(auto) project(const auto& query) const
     {
-        if constexpr (requires { score.project(query); }) {
-            return score.project(query);
-        } else {
-            return (query);
-        }
+        static_assert(check_map<std::remove_cvref_t<decltype(query)>>());
+        return heed::score::over::projected(score, query);
     }
 
 private:
     template <class S, class N, class C>
     friend struct attention;
 
-    /// Is anything that a step reads on a tape?
+    /// Is any input of a step on a tape?
     template <class Memory, class Query, class State, class Mask>
     static consteval bool on_a_tape()
     {
@@ -244,7 +218,7 @@ private:
     }
 
     template <class With, class Mask>
-    auto asked(const auto& memory, const auto& query, const auto& state, const Mask& mask) const
+    auto answer_query(const auto& memory, const auto& query, const auto& state, const Mask& mask) const
     {
         require_fits<decltype(memory)>();
         if constexpr (on_a_tape<decltype(memory), decltype(query), decltype(state), Mask>() ||
@@ -257,13 +231,13 @@ private:
             const auto& shown = transient_query(query);
             const auto now = detail::state_in_workspace(state);
             return detail::owned_answer<With>(
-                stepped<transient_family, detail::by_kernel, With>(self, memory, transient_query(self.project(shown)),
-                                                                   detail::given_query{shown}, now, mask),
+                run_step<transient_family, detail::by_kernel, With>(self, memory, transient_query(self.project(shown)),
+                                                                    detail::given_query{shown}, now, mask),
                 state);
         }
     }
 
-    /// What `step` does with a query after the score has projected it; `ask()` gives the query itself.
+    /// The part of `step` after the projection of the query; `ask()` returns the query itself.
     template <class With, class Mask>
     auto answer(const auto& memory, const auto& projected, const auto& ask, const auto& state, const Mask& mask) const
     {
@@ -271,23 +245,28 @@ private:
                                detail::taped_query<std::remove_cvref_t<decltype(ask())>>();
         if constexpr (taped) {
             using family = typename detail::recording<std::bool_constant<taped>>::family;
-            return detail::going_on(state, [&](const auto& now) {
-                const scratch here;
-                return detail::answer_of<With>(
-                    stepped<family, detail::by_kernel, With>(*this, memory, projected, ask, now, mask), now.step);
-            });
+            return answer_in<family, detail::by_kernel, With>(memory, projected, ask, state, mask);
         } else if constexpr (!detail::reachable_state<std::remove_cvref_t<decltype(state)>>) {
-            const scratch here;
-            return detail::answer_of<With>(
-                stepped<plain_family, detail::line_by_line, With>(*this, memory, projected, ask, state, mask),
-                state.step);
+            return answer_in<plain_family, detail::line_by_line, With>(memory, projected, ask, state, mask);
         } else {
             const scratch here;
             const auto now = detail::state_in_workspace(state);
-            return detail::owned_answer<With>(stepped<transient_family, detail::by_kernel, With>(
+            return detail::owned_answer<With>(run_step<transient_family, detail::by_kernel, With>(
                                                   in_workspace(), memory, transient_query(projected), ask, now, mask),
                                               state);
         }
+    }
+
+    /// The same in a family of tensors that own what they have.
+    template <class Family, class How, class With>
+    auto answer_in(const auto& memory, const auto& projected, const auto& ask, const auto& state,
+                   const auto& mask) const
+    {
+        return detail::going_on(state, [&](const auto& now) {
+            const scratch here;
+            return detail::answer_of<With>(run_step<Family, How, With>(*this, memory, projected, ask, now, mask),
+                                           now.step);
+        });
     }
 
     static void answer_into(const auto& self, auto& result, const auto& memory, const auto& projected, const auto& ask,
@@ -297,18 +276,18 @@ private:
         , weights_too, context_only > ;
         const auto now = detail::state_in_workspace(state);
         detail::assign_answer(result,
-                              stepped<transient_family, detail::by_kernel, with>(
+                              run_step<transient_family, detail::by_kernel, with>(
                                   self, memory, transient_query(projected), ask, now, mask),
                               state.step);
     }
 
     /// A step in a family of tensors.
     template <class Family, class How, class With, class Mask>
-    static auto stepped(const auto& self, const auto& memory, const auto& projected, const auto& ask, const auto& state,
-                        const Mask& mask)
+    static auto run_step(const auto& self, const auto& memory, const auto& projected, const auto& ask,
+                         const auto& state, const Mask& mask)
     {
         // A history counts every score, also of what this query may not see: that is not what kernels do.
-        constexpr bool shortens = std::is_convertible_v<const Mask&, lengths_view> && detail::remembers<Normalize>;
+        constexpr bool shortens = std::is_convertible_v<const Mask&, lengths_view> && remembers<Normalize>;
         using how = std::conditional_t<shortens && std::is_same_v<How, detail::by_kernel>, detail::by_lines, How>;
         const auto sight = detail::sight_of<Family>(mask, memory.real);
         return detail::step<Family, how, With>(self.score, self.normalize, self.combine,
@@ -316,38 +295,16 @@ private:
                                                sight.real);
     }
 
-    /// What a memory must be.
-    template <class Memory, bool sharing = true>
+    /// Requirements of a memory.
+    template <class Memory>
     static constexpr void require_fits()
     {
-        static_assert(
-            !shared_by_rows<std::remove_cvref_t<Memory>> || sharing,
-            "heed: a shared_memory is asked by step, read, step_into or many queries at once; compose needs a "
-            "memory with a row for each query");
         static_assert(detail::keys_train<Score, std::remove_cvref_t<Memory>>(), HEED_SAYS_KEYS_DO_NOT_TRAIN);
     }
 
-    static void require_pairs(const tensor auto& annotations, const tensor auto& values)
+    auto memory_of(const auto&... source) const
     {
-        static_assert(rank_of<decltype(annotations)> == 3 && rank_of<decltype(values)> == 3,
-                      "heed: attention::on takes annotations [B,T,D] and values [B,T,D]");
-        const auto shape = shape_of(annotations);
-        require_shape("attention::on", "the values", shape_of(values), {shape[0], shape[1], shape_of(values)[2]},
-                      "one for each annotation");
-    }
-
-    /// What `on` does after clearing: annotations and values are zero already wherever nothing may be attended to.
-    template <class Annotations, class Values, class Mask = no_mask>
-    auto on_cleared(const Annotations& annotations, Values values, lengths real, Mask mask) const
-    {
-        if constexpr (requires { score.prepare(annotations); }) {
-            auto keys = score.prepare(annotations);
-            auto in_family = same_family(keys, std::move(values));
-            return memory<decltype(in_family), decltype(keys), Mask>{std::move(in_family), std::move(keys),
-                                                                     std::move(real), std::move(mask)};
-        } else {
-            return memory<Values, Annotations, Mask>{std::move(values), annotations, std::move(real), std::move(mask)};
-        }
+        return detail::from_source("attention::on", detail::memory_by{score}, source...);
     }
 
     /// Many queries, each after the one before.
@@ -366,7 +323,7 @@ private:
         if (S == 0) {  // that was a query of zeros: only the combiner knows how wide a context is
             auto none = constant_like(first.context, shape_of_rank<3>{B, 0, shape_of(first.context)[1]}, 0.0);
             auto same = detail::in_family_of<decltype(first.state)>(first.context, state);
-            return all_read<decltype(none), decltype(same)>{std::move(none), std::move(same)};
+            return all_read{std::move(none), std::move(same)};
         }
         if constexpr (plain_tensor<decltype(first.context)> &&
                       detail::reachable_state<std::remove_cvref_t<decltype(first.state)>>) {
@@ -381,7 +338,7 @@ private:
                             detail::mask_of_step(mask, s, S, memory.real));
                 ops::put_step(all, s, first.context);
             }
-            return all_read<decltype(all), decltype(first.state)>{std::move(all), std::move(first.state)};
+            return all_read{std::move(all), std::move(first.state)};
         } else {
             auto now = std::move(first.state);
             std::vector<decltype(first.context)> contexts;
@@ -393,7 +350,7 @@ private:
                 now = std::move(next.state);
             }
             auto all = ops::swap_axes(ops::stack(contexts));
-            return all_read<decltype(all), decltype(now)>{std::move(all), std::move(now)};
+            return all_read{std::move(all), std::move(now)};
         }
     }
 };

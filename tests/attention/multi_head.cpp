@@ -490,6 +490,13 @@ TEST_CASE("hops: the query goes on, with its word; one hop is the mechanism itse
     CHECK(support::same_bits(both.context, second.context));
     CHECK(support::same_bits(both.query.state, ops::add(again.state, second.context)));
     CHECK(support::same_bits(both.query.word, asked.word));
+    const state_and_projected_word multiplied{asked.state, score.project_words(asked.word)};
+    CHECK(support::same_bits(twice.step(memory, multiplied, twice.start(memory)).context, both.context));
+    const multi_head heads{std::vector{hop, hop}, random({D, 2 * D}, 4), random({D, 2 * D}, 5), random({D, 2 * D}, 6),
+                           random({2 * D, D}, 7)};
+    const auto of_heads = heads.on(annotations);
+    CHECK(support::same_bits(heads.step(of_heads, multiplied, heads.start(of_heads)).context,
+                             heads.step(of_heads, asked, heads.start(of_heads)).context));
     for (std::size_t b = 0; b < 2; ++b) {
         for (std::size_t t = 0; t < 4; ++t) {
             CHECK(both.weights(b, 0, t) == first.weights(b, t));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// expect: heed: this memory was made by the plain mechanism, so what made its keys .* lifted\.on
+// expect: heed: this memory was made by the plain mechanism, so the parameters that made its keys .* lifted\.on
 #include <heed/heed.hpp>
 
 using namespace heed;

@@ -17,7 +17,7 @@ using support::random;
 
 namespace {
 
-constexpr bool renormalised = true, classic = false, always = true;
+constexpr bool renormalised = true, classic = false;  // of ops::thin
 
 /// A step of an attention on the tape: context, weights, and an uneven loss's gradient with respect to the query.
 struct outcome {
@@ -63,8 +63,8 @@ TEST_CASE("trap: dropout must not change the returned weights: they are those be
     const auto real = lengths::full(40, 6);
     const auto without = on_tape(over_dot(normalize::softmax{}), annotations, query, real);
     for (const bool how : {classic, renormalised}) {
-        const auto with =
-            on_tape(over_dot(normalize::dropout{0.5, 3, normalize::softmax{}, how}), annotations, query, real);
+        const auto with = on_tape(over_dot(normalize::dropout{0.5, 3, normalize::softmax{}, {.renormalise = how}}),
+                                  annotations, query, real);
         CHECK(support::same_bits(with.weights, without.weights));
         for (std::size_t b = 0; b < 40; ++b) {
             double sum = 0;
@@ -87,7 +87,7 @@ TEST_CASE("trap: at inference nothing is dropped, unless it is requested")
     };
     const auto plain = context(normalize::softmax{});
     CHECK(support::same_bits(context(normalize::dropout{0.5, 3}), plain));
-    const auto dropped = context(normalize::dropout{0.5, 3, normalize::softmax{}, classic, always});
+    const auto dropped = context(normalize::dropout{0.5, 3, normalize::softmax{}, {.at_inference = true}});
     CHECK(support::distance(dropped, plain) > 0.1);
     const auto taped = on_tape(over_dot(normalize::dropout{0.5, 3}), annotations, query, lengths::full(4, 6));
     CHECK(support::distance(taped.context, dropped) < 1e-15);
@@ -100,7 +100,7 @@ TEST_CASE("p = 0 changes no bit")
     const lengths real{6, 0, 2};
     const auto without = on_tape(over_dot(normalize::temporal{}), annotations, query, real);
     for (const bool how : {classic, renormalised}) {
-        const normalize::dropout nothing{0, 3, normalize::temporal{}, how, always};
+        const normalize::dropout nothing{0, 3, normalize::temporal{}, {.renormalise = how, .at_inference = true}};
         const auto with = on_tape(over_dot(nothing), annotations, query, real);
         CHECK(support::same_bits(with.context, without.context));
         CHECK(support::same_bits(with.weights, without.weights));
@@ -165,7 +165,7 @@ TEST_CASE("what is dropped depends on seed, step, row and position alone")
     const auto annotations = random({6, 5, 3}, 1);
     const auto query = random({6, 3}, 2);
     const auto context = [&](std::uint64_t seed, std::size_t step) {
-        const auto attend = over_dot(normalize::dropout{0.5, seed, normalize::softmax{}, classic, always});
+        const auto attend = over_dot(normalize::dropout{0.5, seed, normalize::softmax{}, {.at_inference = true}});
         const auto memory = attend.on(annotations);
         auto state = attend.start(memory);
         state.step = step;
@@ -196,7 +196,7 @@ TEST_CASE("what is dropped depends on seed, step, row and position alone")
 TEST_CASE("the inner normalizer and coverage see weights without dropout")
 {
     const auto annotations = random({2, 5, 3}, 1), queries = random({2, 3, 3}, 2);
-    const attention with = over_dot(normalize::dropout{0.5, 3, normalize::temporal{}, classic, always});
+    const attention with = over_dot(normalize::dropout{0.5, 3, normalize::temporal{}, {.at_inference = true}});
     const attention without = over_dot(normalize::temporal{});
     const auto memory = with.on(annotations);
     auto a = with.start(memory);
@@ -235,8 +235,8 @@ TEST_CASE("dropout within a window, and of a window")
         }
         CHECK(zeros < 30);
     };
-    check(normalize::dropout{0.4, 3, normalize::local_m{1}, classic, always});
-    check(normalize::local_m{1, normalize::dropout{0.4, 3, normalize::softmax{}, classic, always}});
+    check(normalize::dropout{0.4, 3, normalize::local_m{1}, {.at_inference = true}});
+    check(normalize::local_m{1, normalize::dropout{0.4, 3, normalize::softmax{}, {.at_inference = true}}});
 }
 
 TEST_CASE("p must be a probability below 1")
@@ -262,10 +262,10 @@ TEST_CASE("dropout keeps the contracts")
         const verification report = verify(attend, {.query = 3, .width = 5});
         CHECK_MESSAGE(bool(report), report.text());
     };
-    check(attention{score::additive{W, U, v}, normalize::dropout{0.3, 5, normalize::softmax{}, classic, always},
+    check(attention{score::additive{W, U, v}, normalize::dropout{0.3, 5, normalize::softmax{}, {.at_inference = true}},
                     combine::weighted_sum{}});
     check(attention{score::additive_per_dimension{W, U, V},
-                    normalize::dropout{0.3, 5, normalize::temporal{}, renormalised, always},
+                    normalize::dropout{0.3, 5, normalize::temporal{}, {.renormalise = true, .at_inference = true}},
                     combine::elementwise_sum{}});
 }
 

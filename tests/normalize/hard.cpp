@@ -450,7 +450,7 @@ TEST_CASE("argmax, hard and gumbel without chance: the first of the greatest")
     CHECK(support::same_bits(weights_of(normalize::gumbel{.greedy = true}, scores, real), expected));
     const auto soft =
         weights_of(normalize::gumbel{.tau = 0.5, .straight_through = false, .greedy = true}, scores, real);
-    CHECK(support::distance(soft, normalize::softmax{}(ops::scale(scores, 2), plain_moment{real})) < 1e-15);
+    CHECK(support::distance(soft, normalize::softmax{}(ops::scale(scores, 2), no_state{}, plain_moment{real})) < 1e-15);
 
     array<double, 3> each(shape_of_rank<3>{1, 3, 2});
     each(0, 0, 0) = 2, each(0, 1, 0) = 5, each(0, 2, 0) = 5;
@@ -468,7 +468,7 @@ TEST_CASE("gumbel: hard forward, and back the gradient of the soft weights")
         ad::tape<double> on;
         const auto e = on.parameter(scores);
         const normalize::gumbel policy{.seed = 4, .tau = 0.6, .straight_through = straight_through};
-        const auto weights = policy(e, plain_moment{real, 2});
+        const auto weights = policy(e, no_state{}, plain_moment{real, 2});
         on.backward(ops::inner(weights, upstream));
         return std::pair{copy_of(weights.value()), copy_of(on.gradient(e))};
     };
@@ -480,11 +480,11 @@ TEST_CASE("gumbel: hard forward, and back the gradient of the soft weights")
     CHECK(std::abs(through(0, 0)) > 1e-3);
     // As τ falls, the soft weights become the hard ones.
     const auto nearly =
-        normalize::gumbel{.seed = 4, .tau = 1e-3, .straight_through = false}(scores, plain_moment{real, 2});
+        normalize::gumbel{.seed = 4, .tau = 1e-3, .straight_through = false}(scores, no_state{}, plain_moment{real, 2});
     CHECK(support::distance(nearly, hard) < 1e-12);
-    CHECK(
-        support::contains(support::message_of<error>([&] { normalize::gumbel{.tau = 0}(scores, plain_moment{real}); }),
-                          "normalize::gumbel: tau is 0.000000 but must be a finite number above 0"));
+    CHECK(support::contains(
+        support::message_of<error>([&] { normalize::gumbel{.tau = 0}(scores, no_state{}, plain_moment{real}); }),
+        "normalize::gumbel: tau is 0.000000 but must be a finite number above 0"));
 }
 
 TEST_CASE("the score function's term takes one number for each row")

@@ -146,13 +146,6 @@ bool same_bits(const A& a, const B& b)
     return a.size() == b.size();
 }
 
-/// Does a mechanism with this normalizer cut, so that nothing outside the window is computed?
-template <class Normalize>
-constexpr bool cuts = requires(const Normalize& normalize, const lengths& real)
-{
-    normalize.focus(plain_moment{real}, std::size_t{1});
-};
-
 }  // namespace
 
 TEST_CASE("local_m is its equation")
@@ -165,8 +158,9 @@ TEST_CASE("local_p is its equation")
 {
     for (const std::size_t D : {1u, 2u, 3u, 100u}) {
         check_values(local_p{W_p(), v_p(), D}, luong_p(W_p(), v_p(), D));
-        check_values(local_p{W_p(), v_p(), D, normalize::softmax{}, normalize::history::everywhere{}, true},
-                     luong_p(W_p(), v_p(), D, remembered::nothing, true));
+        check_values(
+            local_p{W_p(), v_p(), D, normalize::softmax{}, normalize::history::everywhere{}, {.renormalise = true}},
+            luong_p(W_p(), v_p(), D, remembered::nothing, true));
     }
     // From a query of several parts, its state.
     const auto Y = random({2, 4}, 13);
@@ -185,7 +179,7 @@ TEST_CASE("local and temporal together are their equations, with either history"
         check_values(local_m{D, temporal, in_window{}}, luong_m(D, remembered::in_window));
         if (D == 0) continue;
         check_values(local_p{W_p(), v_p(), D, temporal}, luong_p(W_p(), v_p(), D, remembered::everywhere));
-        check_values(local_p{W_p(), v_p(), D, temporal, in_window{}, true},
+        check_values(local_p{W_p(), v_p(), D, temporal, in_window{}, {.renormalise = true}},
                      luong_p(W_p(), v_p(), D, remembered::in_window, true));
     }
 }
@@ -214,10 +208,12 @@ TEST_CASE("local_p: gradients and contracts")
     // No p_t here is so close to an integer that a difference quotient would move the window past a position.
     support::check_gradients(dot_with(local_p{W_p(5), v_p(), 1}), plain_query{5}, 5);
     check_verified(dot_with(local_p{W_p(5), v_p(), 1}), plain_query{5});
-    check_verified(attention{score::with_word{additive(), random({2, 4}, 13)},
-                             local_p{W_p(), v_p(), 2, normalize::softmax{}, normalize::history::everywhere{}, true},
-                             combine::weighted_sum{}},
-                   query_with_word{3, 2});
+    check_verified(
+        attention{
+            score::with_word{additive(), random({2, 4}, 13)},
+            local_p{W_p(), v_p(), 2, normalize::softmax{}, normalize::history::everywhere{}, {.renormalise = true}},
+            combine::weighted_sum{}},
+        query_with_word{3, 2});
     check_verified(attention{per_dimension(), local_p{W_p(), v_p(), 1}, combine::elementwise_sum{}}, plain_query{3});
 }
 
@@ -229,22 +225,22 @@ TEST_CASE("local and temporal together: gradients and contracts")
     support::check_gradients(dot_with(local_m{1, temporal, in_window{}}), plain_query{5}, 5);
     check_verified(dot_with(local_m{1, temporal, in_window{}}), plain_query{5});
     check_verified(dot_with(local_p{W_p(5), v_p(), 1, normalize::recent_temporal{2}, in_window{}}), plain_query{5});
-    check_verified(
-        attention{per_dimension(), local_p{W_p(), v_p(), 2, temporal, in_window{}, true}, combine::elementwise_sum{}},
-        plain_query{3});
+    check_verified(attention{per_dimension(), local_p{W_p(), v_p(), 2, temporal, in_window{}, {.renormalise = true}},
+                             combine::elementwise_sum{}},
+                   plain_query{3});
 }
 
 TEST_CASE("what cuts and what hides")
 {
     using normalize::temporal, normalize::recent_temporal, normalize::temperature;
-    CHECK(cuts<local_m<>>);
-    CHECK(cuts<local_m<temporal, in_window>>);
-    CHECK(cuts<decltype(local_m{1, temperature{2.0}})>);
-    CHECK(cuts<decltype(local_m{1, normalize::connected{array<double, 1>{1.0}}, in_window{}})>);
-    CHECK_FALSE(cuts<local_m<temporal>>);
-    CHECK_FALSE(cuts<local_m<recent_temporal<>, in_window>>);
-    CHECK_FALSE(
-        cuts<decltype(local_m{1, normalize::connected{array<double, 1>{1.0}, recent_temporal{}}, in_window{}})>);
+    CHECK(cuts_windows<local_m<>>);
+    CHECK(cuts_windows<local_m<temporal, in_window>>);
+    CHECK(cuts_windows<decltype(local_m{1, temperature{2.0}})>);
+    CHECK(cuts_windows<decltype(local_m{1, normalize::connected{array<double, 1>{1.0}}, in_window{}})>);
+    CHECK_FALSE(cuts_windows<local_m<temporal>>);
+    CHECK_FALSE(cuts_windows<local_m<recent_temporal<>, in_window>>);
+    CHECK_FALSE(cuts_windows<decltype(
+                    local_m{1, normalize::connected{array<double, 1>{1.0}, recent_temporal{}}, in_window{}})>);
 }
 
 TEST_CASE("a window leaves what a mask would leave, weights and gradients")
@@ -424,8 +420,8 @@ TEST_CASE("a constant of each position cancels under temporal from the second st
 TEST_CASE("local_p's weights sum to less than 1, unless they are renormalised")
 {
     const auto sums = [&](bool renormalise) {
-        const auto attend =
-            dot_with(local_p{W_p(5), v_p(), 2, normalize::softmax{}, normalize::history::everywhere{}, renormalise});
+        const auto attend = dot_with(local_p{
+            W_p(5), v_p(), 2, normalize::softmax{}, normalize::history::everywhere{}, {.renormalise = renormalise}});
         std::vector<double> all;
         for (const auto& weights :
              weights_of(attend, attend.on(random({2, 9, 5}, 1), lengths{9, 4}), random({2, 6, 5}, 2))) {
@@ -478,8 +474,8 @@ TEST_CASE("masks and windows")
     check(local_p{W_p(5), v_p(), 2}, hidden(local_p{W_p(5), v_p(), 2}));
     check(local_m{1, normalize::temporal{}, in_window{}}, hidden(local_m{1, normalize::temporal{}, in_window{}}));
     check(local_m{1, normalize::temporal{}}, hidden(local_m{1, normalize::temporal{}}));
-    check(local_p{W_p(5), v_p(), 1, normalize::temporal{}, in_window{}, true},
-          hidden(local_p{W_p(5), v_p(), 1, normalize::temporal{}, in_window{}, true}));
+    check(local_p{W_p(5), v_p(), 1, normalize::temporal{}, in_window{}, {.renormalise = true}},
+          hidden(local_p{W_p(5), v_p(), 1, normalize::temporal{}, in_window{}, {.renormalise = true}}));
     // Causal: a row of 6 and 6 queries, so that query s sees s + 1 positions; the window ends there.
     const auto attend = dot_with(local_m{2});
     const auto memory = attend.on(sentences);

@@ -46,7 +46,7 @@ template <class T, std::size_t R>
 array<T, R> sparse(int power, const array<T, R>& scores, const lengths& real)
 {
     const plain_moment at{real};
-    return power == 1 ? normalize::sparsemax{}(scores, at) : normalize::entmax15{}(scores, at);
+    return power == 1 ? normalize::sparsemax{}(scores, no_state{}, at) : normalize::entmax15{}(scores, no_state{}, at);
 }
 
 /// The real scores of column d of row b.
@@ -252,7 +252,7 @@ TEST_CASE_TEMPLATE("sigmoid: each weight by itself, 0 at hidden positions", T, f
     const double tolerance = sizeof(T) == 4 ? 2e-7 : 1e-15;
     const auto scores = random<T>({3, 21}, 6, 3.0);
     const lengths real{21, 0, 5};
-    const auto weights = normalize::sigmoid{-0.75}(scores, plain_moment{real});
+    const auto weights = normalize::sigmoid{-0.75}(scores, no_state{}, plain_moment{real});
     for (std::size_t b = 0; b < 3; ++b) {
         for (std::size_t j = 0; j < 21; ++j) {
             const double e = static_cast<double>(scores(b, j));
@@ -260,7 +260,8 @@ TEST_CASE_TEMPLATE("sigmoid: each weight by itself, 0 at hidden positions", T, f
             CHECK(std::abs(static_cast<double>(weights(b, j)) - must) <= tolerance);
         }
     }
-    const auto extreme = normalize::sigmoid{}(row_of<T>({-infinity, -1e4, 0, 1e4}), plain_moment{lengths{4}});
+    const auto extreme =
+        normalize::sigmoid{}(row_of<T>({-infinity, -1e4, 0, 1e4}), no_state{}, plain_moment{lengths{4}});
     CHECK(extreme(0, 0) == 0);
     CHECK(static_cast<double>(extreme(0, 1)) < 1e-30);
     CHECK(extreme(0, 2) == T(0.5));
@@ -273,7 +274,7 @@ TEST_CASE("temperature divides the scores, before any mask is added")
     const lengths real{5, 3};
     const plain_moment at{real};
     const auto cool = normalize::temperature{0.5}(scores, no_state{}, at);
-    CHECK(support::distance(cool, normalize::softmax{}(ops::scale(scores, 2), at)) < 1e-15);
+    CHECK(support::distance(cool, normalize::softmax{}(ops::scale(scores, 2), no_state{}, at)) < 1e-15);
 
     const auto annotations = random({2, 5, 3}, 8);
     const auto query = random({2, 3}, 9);
@@ -284,7 +285,7 @@ TEST_CASE("temperature divides the scores, before any mask is added")
     const auto now = attend.step(memory, query, attend.start(memory), additive_mask{bias});
     auto expected = ops::scale(ops::dot_each(query, annotations), 0.25);
     for (std::size_t i = 0; i < expected.size(); ++i) expected.data()[i] += bias.data()[i];
-    CHECK(support::distance(now.weights, normalize::sparsemax{}(expected, at)) < 1e-15);
+    CHECK(support::distance(now.weights, normalize::sparsemax{}(expected, no_state{}, at)) < 1e-15);
     CHECK(now.weights(0, 1) == 0);
 }
 
@@ -323,8 +324,8 @@ TEST_CASE("temperature: as it falls, weight goes to the greatest score; as it ri
     const auto scores = random({1, 6}, 12);
     const lengths real{6};
     const plain_moment at{real};
-    CHECK(support::distance(normalize::temperature{1e-4}(scores, no_state{}, at), normalize::argmax{}(scores, at)) <
-          1e-12);
+    CHECK(support::distance(normalize::temperature{1e-4}(scores, no_state{}, at),
+                            normalize::argmax{}(scores, no_state{}, at)) < 1e-12);
     CHECK(support::distance(normalize::temperature{1e9}(scores, no_state{}, at),
                             array<double, 2>(shape_of_rank<2>{1, 6}, 1.0 / 6)) < 1e-8);
 }
@@ -356,7 +357,7 @@ TEST_CASE("lengths that do not fit are refused")
     const auto scores = random({2, 3}, 1);
     const lengths wrong{3, 3, 3}, longer{3, 4};
     const auto message = [&](const auto& policy, const lengths& real) {
-        return support::message_of<shape_error>([&] { policy(scores, plain_moment{real}); });
+        return support::message_of<shape_error>([&] { policy(scores, no_state{}, plain_moment{real}); });
     };
     CHECK(support::contains(message(normalize::sparsemax{}, wrong), "sparsemax: 3 lengths for a batch of 2 rows"));
     CHECK(support::contains(message(normalize::entmax15{}, longer), "entmax15: the length of row 1 is 4"));

@@ -17,32 +17,23 @@ namespace broken {
 using heed::shape_of;
 using heed::view_of;
 
-/// An operation of one's own, with its twin for the tape. It breaks a rule: x is fitted to [B,N], silently.
+/// An operation of one's own. It breaks a rule: x is fitted to [B,N], silently.
 struct fit_op : ops::operation<fit_op> {
-    template <plain_tensor X>
-    auto plain(const X& x, const shape_of_rank<2>& shape) const
+    static shape_of_rank<2> shape(const auto&, const shape_of_rank<2>& to) { return to; }
+
+    template <class T>
+    static void forward(ops::in<T, 2> x, const shape_of_rank<2>&, ops::out<T, 2> y)
     {
-        array<element_of<X>, 2> y(shape);
-        for (std::size_t i = 0; i < y.size(); ++i) y.data()[i] = view_of(x).data[i % view_of(x).size()];
-        return y;
+        for (std::size_t i = 0; i < y.size(); ++i) y.data[i] = x.data[i % x.size()];
+    }
+    template <class T>
+    static void backward(ops::in<T, 2> x, const shape_of_rank<2>&, ops::in<T, 2>, ops::in<T, 2> d_y,
+                         ops::adjoint<T, 2> d_x)
+    {
+        for (std::size_t i = 0; i < d_y.size(); ++i) d_x.data[i % x.size()] += d_y.data[i];
     }
 };
 inline constexpr fit_op fit{};
-
-template <class T>
-ad::var<T, 2> twin(const fit_op&, const ad::var<T, 2>& x, const shape_of_rank<2>& shape)
-{
-    ad::tape<T>& on = x.tape();
-    auto [y, out] = on.template make<2>(shape, x.wanted());
-    for (std::size_t i = 0; i < y.size(); ++i) out[i] = x.data()[i % x.size()];
-    if (x.wanted()) {
-        on.record([&on, x, y = y] {
-            if (on.reached(y) == nullptr) return;
-            for (std::size_t i = 0; i < y.size(); ++i) on.adjoint(x)[i % x.size()] += on.reached(y)[i];
-        });
-    }
-    return y;
-}
 
 /// A score without parameters from one expression.
 #define SCORE(name, ...)                                                                                               \

@@ -12,23 +12,17 @@
 #include <heed/attention/moment.hpp>
 #include <heed/attention/weigh.hpp>
 
-/// Queries that do not wait for each other: nothing is remembered from one to the next, so all scores of a sentence are
-/// one matrix product, and all its contexts another.
+/// Many queries at once, for mechanisms without state: all scores of a sentence are one matrix product, and all its
+/// contexts another.
 ///
 ///     A = normalize(Q Kᵀ),  C = A V           Vaswani et al. 2017, eq. 1
 ///
-/// A score says that it can do so by `match_all` ([B,S,A], [B,T,A] -> [B·S,T]), a combiner by `combine_all` ([B·S,T],
-/// [B,T,D] -> [B,S,D]), and a normalizer that looks at nothing but the scores of its row by `row_by_row = true`: to it,
-/// every query of every sentence is a row.
+/// A score takes part if it has `match_all` ([B,S,A], [B,T,A] -> [B·S,T]), a combiner if it has `combine_all` ([B·S,T],
+/// [B,T,D] -> [B,S,D]), and a normalizer if it reads only the scores of a row and declares `row_by_row = true`: each
+/// query of each sentence is then a row.
 namespace heed::detail {
 
-template <class Normalize>
-concept row_by_row = requires
-{
-    requires Normalize::row_by_row;
-};
-
-/// Masks whose rows can be given to the queries one by one.
+/// Masks that can be split into one row per query.
 template <class Mask>
 concept mask_of_rows = std::is_same_v<Mask, no_mask> || std::is_same_v<Mask, lengths> || std::is_same_v<Mask, causal> ||
     std::is_same_v<Mask, boolean_mask<2>> || std::is_same_v<Mask, boolean_mask<3>>;
@@ -40,7 +34,27 @@ concept at_once = row_by_row<Normalize> && mask_of_rows<Mask> && mask_of_rows<de
     combine.combine_all(score.match_all(projected, memory.keys), memory.values);
 };
 
-/// The real positions of each query: its sentence's, or what the mask leaves of them.
+/// Refuses a `match_all` or `combine_all` that cannot be called.
+template <class Score, class Combine, class Projected, class Memory>
+consteval bool check_at_once()
+{
+    using keys = decltype((std::declval<const Memory&>().keys));
+    using values = decltype((std::declval<const Memory&>().values));
+    if constexpr (hook::match_all<Score, const Projected&, keys>) {
+        using scores =
+            decltype(std::declval<const Score&>().match_all(std::declval<const Projected&>(), std::declval<keys>()));
+        static_assert(hook::combine_all<Combine, const scores&, values> || may_lack<Combine>("combine_all"),
+                      HEED_SAYS_HOOK("combine_all", "auto combine_all(const heed::tensor auto& weights, const "
+                                                    "heed::tensor auto& values) const"));
+    } else {
+        static_assert(may_lack<Score>("match_all"),
+                      HEED_SAYS_HOOK("match_all", "auto match_all(const heed::tensor auto& queries, const heed::tensor "
+                                                  "auto& keys) const"));
+    }
+    return true;
+}
+
+/// The number of positions that each query may see: its sentence's, or fewer if the mask shortens it.
 template <class Mask>
 lengths_view lengths_of_rows(const Mask& mask, std::size_t S, const lengths_view& real)
 {
@@ -61,7 +75,7 @@ lengths_view lengths_of_rows(const Mask& mask, std::size_t S, const lengths_view
     return {rows, real.batch() * S};
 }
 
-/// What each query may see.
+/// The mask of each query.
 template <class Mask>
 no_mask mask_of_queries(const Mask&, std::size_t, std::size_t, std::size_t)
 {

@@ -2,20 +2,148 @@
 #pragma once
 
 #include <concepts>
+#include <type_traits>
 
+#include <heed/attention/hook_names.hpp>
 #include <heed/core/parameters.hpp>
 #include <heed/core/tensor.hpp>
 
-/// What a score, a normalizer and a combiner must have. The concepts are short; the sentences that explain what is
-/// missing are in check_score_policy and its siblings, one for each requirement.
+/// The required members of a score, a normalizer and a combiner, and their hooks: members that heed uses if they exist.
+/// Functions are `const` and take tensors of any family; names without arguments are constants, `static constexpr`, or
+/// types.
+///
+/// Score                                    default                    asked by
+///   weights, operator()(query, keys),      required                   attention
+///     parameters(self, visit)
+///   prepare(annotations) -> keys           the annotations            attention::on, multi_head
+///   project(query)                         the query                  attention::step, and for all queries at once
+///   match(projected, keys)                 operator()                 score::over::compare
+///     match(projected, keys, past)           with state
+///   start(memory) -> past                  no_past                    attention::start
+///   recall(past, at) -> past               past                       detail::step
+///   advance(past, weights, at) -> past     past                       detail::step
+///     or (past, weights, context, at)
+///   groups()                               required for per_group     attention::start
+///   match_all(queries, keys)               one query after another    attention::read_all
+///   project_words(words)                   the words                  seq2seq::decoder
+///   reads_word, reads_context              false, has `advance`       decoders and search
+///   adds_word, reads_length                false                      score::with_word, verify
+///   in_kernels                             no kernel                  step_kernel
+/// Score that is laid over another one; score::over::another declares laid_over, hands_past_on and the member `base`
+///   query(projected, past)                 projected                  score::over::query
+///   keys(keys, past)                       keys                       score::over::keys
+///   begin(memory),                         required with a state      score::over::another
+///     after(past, weights, context, at)      of its own
+///   arrive(past, at)                       past                       score::over::another
+/// Normalizer
+///   operator()(scores, state, at),         required                   weigh
+///     parameters(self, visit)
+///   start(blank) -> state                  no_state                   start_of
+///   advance(scores, weights, state, at)    required with `start`      next_of
+///   thin(weights, at) -> weights           weights                    thinned
+///   focus(at, positions) -> found          no window                  detail::step
+///   inside(found) -> normalizer            required with `focus`      detail::middle_of_step
+///   cuts                                   has `focus`                cuts_windows
+///   row_by_row                             false                      attention::read_all
+///   differentiable, random                 true, false                verify, draws
+///   ages, reads_length, ignores_offset     false                      windows, verify, normalize::temperature
+///   in_kernels                             no kernel                  step_kernel
+/// Normalizer over another one, `using wraps = Inner;` with a member `inner`
+///   start, advance, thin, differentiable,  those of `inner`           as above
+///     random, ages, reads_length,
+///     ignores_offset
+/// Combiner
+///   weights,                               required                   attention
+///     operator()(weights, values)
+///     or (weights, values, at),
+///     parameters(self, visit)
+///   combine_all(weights, values)           one query after another    attention::read_all
+///   commutes_with_matrices                 false                      seq2seq::packed
+///   in_kernels                             no kernel                  step_kernel
+///   finishes,                              -                          detail::laid_over_combiner
+///     finish(context, positions, at)
+/// State, and a query of several parts
+///   map(f, others...)                      line by line, whole batch  steps by rows, beams, windows
+///   step(s)                                required for many queries  attention::read_all
+///
+/// A member whose name is almost that of a hook is refused, and so is a hook that cannot be called as above; a policy
+/// may also list its hooks, see heed::hooks. The concepts are short; the sentences that explain what is missing are in
+/// check_score_policy and its siblings, one for each requirement.
 namespace heed {
 
-/// What a score gives a weight to. A score and a combiner that disagree cannot be put together.
+/// What a score assigns a weight to. A score and a combiner must agree.
 enum class weight_kind {
     per_position,   // one number for each source position: scores and weights [B,T]
     per_dimension,  // one for each dimension of each position: scores and weights [B,T,D]
     per_group,      // one for each group of dimensions of each position: scores and weights [B,T,G]
 };
+
+/// hook::prepare<Score, decltype(annotations)>, and so on: can this hook be called with these arguments?
+namespace hook {
+
+#define HEED_CALLABLE(name)                                                                                            \
+    template <class P, class... X>                                                                                     \
+    concept name = requires(const P& policy, X&&... x)                                                                 \
+    {                                                                                                                  \
+        policy.name(static_cast<X&&>(x)...);                                                                           \
+    }
+HEED_CALLABLE(prepare);
+HEED_CALLABLE(project);
+HEED_CALLABLE(match);
+HEED_CALLABLE(start);
+HEED_CALLABLE(recall);
+HEED_CALLABLE(advance);
+HEED_CALLABLE(match_all);
+HEED_CALLABLE(query);
+HEED_CALLABLE(keys);
+HEED_CALLABLE(arrive);
+HEED_CALLABLE(thin);
+HEED_CALLABLE(focus);
+HEED_CALLABLE(inside);
+HEED_CALLABLE(combine_all);
+HEED_CALLABLE(map);
+#undef HEED_CALLABLE
+
+template <class P, class... X>
+concept call = requires(const P& policy, X&&... x)
+{
+    policy(static_cast<X&&>(x)...);
+};
+
+/// Is this normalizer laid over another one, its `inner`?
+template <class P>
+concept wraps = requires
+{
+    typename P::wraps;
+};
+
+/// Is this score laid over another one, its `base`? It declares `using laid_over = …`, as score::over::another does.
+template <class P>
+concept laid_over = requires
+{
+    typename P::laid_over;
+};
+
+/// Has a score that is laid over another one no state of its own?
+template <class P>
+concept hands_past_on = requires
+{
+    requires P::hands_past_on;
+};
+
+/// Is this combiner laid over another one, its `inner`, whose context it finishes?
+template <class P>
+concept finishes = requires
+{
+    typename P::finishes;
+};
+
+}  // namespace hook
+
+// A static assertion takes a literal.
+#define HEED_SAYS_HOOK(name, signature)                                                                                \
+    "heed: this policy has a member `" name "`, which heed cannot call: declare it `" signature                        \
+    "` (or, if it is no hook, list those that are: `using hooks = heed::hooks<...>;`)"
 
 namespace detail {
 
@@ -27,41 +155,88 @@ concept declares_weights = requires
         } -> std::convertible_to<weight_kind>;
 };
 
-// An operator() or match that is a template cannot be asked for without arguments; that it exists by name can.
-struct call_probe {
-    void operator()() const;
-};
-template <class P>
-struct with_call_probe : P, call_probe {};
-template <class P>
-concept has_call = std::is_class_v<P> && !std::is_final_v<P> && !requires
-{
-    &with_call_probe<P>::operator();
-};
-
-// The same for the hooks: one that is misspelled would never be called, and one of a pair would be called alone.
-#define HEED_HAS_HOOK(name)                                                                                            \
-    struct name##_probe {                                                                                              \
-        void name() const;                                                                                             \
-    };                                                                                                                 \
-    template <class P>                                                                                                 \
-    struct with_##name##_probe : P, name##_probe {};                                                                   \
-    template <class P>                                                                                                 \
-    concept has_##name = std::is_class_v<P> && !std::is_final_v<P> && !requires                                        \
-    {                                                                                                                  \
-        &with_##name##_probe<P>::name;                                                                                 \
-    }
-HEED_HAS_HOOK(project);
-HEED_HAS_HOOK(match);
-HEED_HAS_HOOK(start);
-HEED_HAS_HOOK(recall);
-HEED_HAS_HOOK(advance);
-#undef HEED_HAS_HOOK
-
 template <class P>
 inline constexpr bool placeholder = std::same_as<P, visited>;  // parameters() while somebody only looks
 
+// differentiable_of<P>(), and so on: a constant of P, or of the normalizer or score that P is laid over.
+#define HEED_CONSTANT(name, otherwise)                                                                                 \
+    template <class P>                                                                                                 \
+    consteval bool name##_of()                                                                                         \
+    {                                                                                                                  \
+        if constexpr (requires { P::name; }) {                                                                         \
+            static_assert(                                                                                             \
+                requires { typename std::bool_constant<P::name>; },                                                    \
+                "heed: a policy's `" #name "` must be a constant: `static constexpr bool " #name " = ...;`");          \
+            return P::name;                                                                                            \
+        } else if constexpr (hook::wraps<P>) {                                                                         \
+            return name##_of<typename P::wraps>();                                                                     \
+        } else if constexpr (requires(const P& score) { score.base; }) {                                               \
+            return name##_of<std::remove_cvref_t<decltype(std::declval<const P&>().base)>>();                          \
+        } else {                                                                                                       \
+            return otherwise;                                                                                          \
+        }                                                                                                              \
+    }
+HEED_CONSTANT(differentiable, true)   // is its gradient the derivative of what it computes?
+HEED_CONSTANT(random, false)          // do its results depend on a row's place in the batch?
+HEED_CONSTANT(ages, false)            // does its state of a position change in a step that does not show the position?
+HEED_CONSTANT(reads_length, false)    // do its weights depend on a row's length, and not only on what a query sees?
+HEED_CONSTANT(ignores_offset, false)  // does it return the same weights for e + c as for e?
+HEED_CONSTANT(reads_word, false)      // does it read the embedding of the previous target word?
+HEED_CONSTANT(adds_word, false)       // does it add the target word to the query itself?
+#undef HEED_CONSTANT
+
+template <class P>
+consteval bool cuts_of()
+{
+    if constexpr (requires { P::cuts; }) {
+        return P::cuts;
+    } else {
+        return has_focus<P>;
+    }
+}
+
+struct blank_probe {
+    array<double, 2> operator()(double) const;
+};
+
+template <class P>
+consteval bool remembers_of()
+{
+    if constexpr (hook::hands_past_on<P>) {
+        return remembers_of<typename P::laid_over>();
+    } else if constexpr (declares_weights<P>) {
+        return has_start<P>;
+    } else if constexpr (hook::start<P, blank_probe>) {
+        return !std::is_empty_v<decltype(std::declval<const P&>().start(blank_probe{}))>;
+    } else if constexpr (hook::wraps<P>) {
+        return remembers_of<typename P::wraps>();
+    } else {
+        return false;
+    }
+}
+
 }  // namespace detail
+
+/// Has this score or normalizer state: does it remember anything from one query to the next?
+template <class P>
+concept remembers = detail::remembers_of<P>();
+
+/// Does this normalizer restrict attention to a window of positions, so that nothing else is computed? It has
+/// `focus` and `inside`, and no `static constexpr bool cuts = false;`. (A final class declares `cuts = true`.)
+template <class P>
+concept cuts_windows = detail::cuts_of<P>();
+
+/// Does this normalizer read only the scores of a row and the row's length? Then each query of each sentence is a row,
+/// and many queries are answered at once.
+template <class P>
+concept row_by_row = requires
+{
+    requires P::row_by_row;
+};
+
+/// Does this normalizer draw random numbers? Its results then depend on a row's place in the batch.
+template <class P>
+concept draws = detail::random_of<P>();
 
 /// e = score(query, keys): how well does this query match that source position?
 template <class P>
@@ -75,13 +250,40 @@ concept normalizer = detail::has_call<P> && parameterised<P>;
 template <class P>
 concept combiner = detail::declares_weights<P> && detail::has_call<P> && parameterised<P>;
 
-/// Says, one sentence a requirement, what P lacks to be a score.
+// A static assertion takes a literal.
+#define HEED_CHECK_SPELLING(hook)                                                                                      \
+    static_assert(detail::lists_hooks<P> || !detail::misspells_##hook<P>(),                                            \
+                  "heed: this policy has a member whose name is almost `" #hook                                        \
+                  "`, a hook, and heed would never use it: correct the name (or, if it is no hook, list those that "   \
+                  "are: `using hooks = heed::hooks<...>;`)")
+#define HEED_SAYS_PARAMETERS(kind)                                                                                     \
+    "heed: a " kind " policy must show its parameters: make it a template of their types and add `static auto "        \
+    "parameters(auto& self, auto&& visit) { return mine::policy{visit(\"W\", self.W), ...}; }`, with the namespace "   \
+    "before its name (inside the class the bare name means this very type)"
+
+namespace detail {
+
+/// Requires that a policy that lists its hooks has all of them.
+template <class P>
+consteval void check_listed_hooks()
+{
+    if constexpr (lists_hooks<P>) {
+        static_assert(P::hooks::template all<P>(hook_found::missing),
+                      "heed: `using hooks = heed::hooks<...>;` of this policy lists a name that is no hook: all hooks "
+                      "are in <heed/attention/concepts.hpp>");
+        static_assert(P::hooks::template all<P>(hook_found::present),
+                      "heed: `using hooks = heed::hooks<...>;` of this policy lists a hook that it does not have: is "
+                      "the member misspelled?");
+    }
+}
+
+}  // namespace detail
+
+/// Asserts that P is a score; one sentence per requirement.
 template <class P>
 consteval bool check_score_policy()
 {
-    if constexpr (detail::placeholder<P>) {
-        return true;
-    } else {
+    if constexpr (!detail::placeholder<P>) {
         static_assert(
             detail::declares_weights<P>,
             "heed: a score policy must say what it gives scores to: add `static constexpr heed::weight_kind weights "
@@ -90,6 +292,35 @@ consteval bool check_score_policy()
             detail::has_call<P>,
             "heed: a score policy must be callable: add `auto operator()(const heed::tensor auto& query, const "
             "heed::tensor auto& keys) const`, from [B,Q] and [B,T,A] to scores [B,T] (or [B,T,D])");
+        HEED_CHECK_SPELLING(prepare);
+        HEED_CHECK_SPELLING(project);
+        HEED_CHECK_SPELLING(match);
+        HEED_CHECK_SPELLING(match_all);
+        HEED_CHECK_SPELLING(start);
+        HEED_CHECK_SPELLING(recall);
+        HEED_CHECK_SPELLING(advance);
+        HEED_CHECK_SPELLING(project_words);
+        HEED_CHECK_SPELLING(reads_word);
+        HEED_CHECK_SPELLING(reads_context);
+        HEED_CHECK_SPELLING(reads_length);
+        HEED_CHECK_SPELLING(in_kernels);
+        if constexpr (hook::laid_over<P>) {
+            HEED_CHECK_SPELLING(query);
+            HEED_CHECK_SPELLING(keys);
+            HEED_CHECK_SPELLING(begin);
+            HEED_CHECK_SPELLING(arrive);
+            HEED_CHECK_SPELLING(after);
+            static_assert(hook::hands_past_on<P> || (detail::has_begin<P> && detail::has_after<P>),
+                          "heed: a score that is laid over another one and has a state of its own must have "
+                          "`begin(memory)` and `after(past, weights, context, at)` (is one of them misspelled?); one "
+                          "without derives from score::over::another<Self, Base, score::over::base_remembers>");
+        }
+        if constexpr (detail::declares_weights<P> && detail::shows_names<P>) {
+            static_assert(P::weights != weight_kind::per_group || detail::has_groups<P>,
+                          "heed: a score policy per group must have `std::size_t groups() const`, the number of groups "
+                          "(is it misspelled?)");
+        }
+        detail::check_listed_hooks<P>();
         static_assert(!detail::has_project<P> || detail::has_match<P>,
                       "heed: a score policy with `project` must have `match` as well (is it misspelled?): add `auto "
                       "match(const heed::tensor auto& projected, const heed::tensor auto& keys) const`, which is given "
@@ -102,45 +333,55 @@ consteval bool check_score_policy()
             detail::has_start<P> || !(detail::has_advance<P> || detail::has_recall<P>),
             "heed: a score policy with `advance` or `recall` must have `start` (is it misspelled?): add `auto "
             "start(const auto& memory) const`, what is remembered before the first query");
-        static_assert(
-            parameterised<P>,
-            "heed: a score policy must show its parameters: make it a template of their types and add `static auto "
-            "parameters(auto& self, auto&& visit) { return mine::policy{visit(\"W\", self.W), ...}; }`, with the "
-            "namespace before its name (inside the class the bare name means this very type)");
-        return true;
+        static_assert(parameterised<P>, HEED_SAYS_PARAMETERS("score"));
     }
+    return true;
 }
 
-/// Says, one sentence a requirement, what P lacks to be a normalizer.
+/// Asserts that P is a normalizer; one sentence per requirement.
 template <class P>
 consteval bool check_normalize_policy()
 {
-    if constexpr (detail::placeholder<P>) {
-        return true;
-    } else {
+    if constexpr (!detail::placeholder<P>) {
         static_assert(
             detail::has_call<P>,
             "heed: a normalize policy must be callable: add `auto operator()(const heed::tensor auto& scores, const "
-            "auto& at) const` (with state: scores, state, at), from scores to weights of the same shape");
-        static_assert(detail::has_start<P> == detail::has_advance<P>,
+            "auto& state, const auto& at) const` (or without the state), from scores to weights of the same shape");
+        HEED_CHECK_SPELLING(start);
+        HEED_CHECK_SPELLING(advance);
+        HEED_CHECK_SPELLING(thin);
+        HEED_CHECK_SPELLING(focus);
+        HEED_CHECK_SPELLING(inside);
+        HEED_CHECK_SPELLING(cuts);
+        HEED_CHECK_SPELLING(row_by_row);
+        HEED_CHECK_SPELLING(differentiable);
+        HEED_CHECK_SPELLING(random);
+        HEED_CHECK_SPELLING(ages);
+        HEED_CHECK_SPELLING(reads_length);
+        HEED_CHECK_SPELLING(ignores_offset);
+        HEED_CHECK_SPELLING(wraps);
+        HEED_CHECK_SPELLING(in_kernels);
+        detail::check_listed_hooks<P>();
+        static_assert(detail::has_start<P> == detail::has_advance<P> || (detail::has_advance<P> && hook::wraps<P>),
                       "heed: a normalize policy that remembers must have both `start(blank)` and `advance(scores, "
                       "weights, state, at)` (is one of them misspelled?)");
         static_assert(
-            parameterised<P>,
-            "heed: a normalize policy must show its parameters: make it a template of their types and add `static auto "
-            "parameters(auto& self, auto&& visit) { return mine::policy{visit(\"W\", self.W), ...}; }`, with the "
-            "namespace before its name (inside the class the bare name means this very type)");
-        return true;
+            !hook::wraps<P> || requires(const P& normalize) { normalize.inner; },
+            "heed: a normalize policy with `wraps` must have the normalizer that it wraps as its member "
+            "`inner` (is it misspelled?)");
+        static_assert(detail::has_focus<P> == detail::has_inside<P>,
+                      "heed: a normalize policy that looks at a window must have both `focus(at, positions)` and "
+                      "`inside(found)` (is one of them misspelled?)");
+        static_assert(parameterised<P>, HEED_SAYS_PARAMETERS("normalize"));
     }
+    return true;
 }
 
-/// Says, one sentence a requirement, what P lacks to be a combiner.
+/// Asserts that P is a combiner; one sentence per requirement.
 template <class P>
 consteval bool check_combine_policy()
 {
-    if constexpr (detail::placeholder<P>) {
-        return true;
-    } else {
+    if constexpr (!detail::placeholder<P>) {
         static_assert(
             detail::declares_weights<P>,
             "heed: a combine policy must say which weights it takes: add `static constexpr heed::weight_kind weights "
@@ -149,14 +390,40 @@ consteval bool check_combine_policy()
             detail::has_call<P>,
             "heed: a combine policy must be callable: add `auto operator()(const heed::tensor auto& weights, const "
             "heed::tensor auto& values) const`, from weights and values [B,T,D] to contexts [B,D]");
-        static_assert(
-            parameterised<P>,
-            "heed: a combine policy must show its parameters: make it a template of their types and add `static auto "
-            "parameters(auto& self, auto&& visit) { return mine::policy{visit(\"W\", self.W), ...}; }`, with the "
-            "namespace before its name (inside the class the bare name means this very type)");
-        return true;
+        HEED_CHECK_SPELLING(combine_all);
+        HEED_CHECK_SPELLING(commutes_with_matrices);
+        HEED_CHECK_SPELLING(in_kernels);
+        detail::check_listed_hooks<P>();
+        static_assert(!hook::finishes<P> || detail::has_finish<P>,
+                      "heed: a combine policy that is laid over another one must have `finish(context, positions, at)` "
+                      "(is it misspelled?)");
+        static_assert(parameterised<P>, HEED_SAYS_PARAMETERS("combine"));
     }
+    return true;
 }
+
+namespace detail {
+
+/// Copies tensors, whatever is beside them.
+struct copy_probe {
+    auto operator()(const auto& x, const auto&...) const { return x; }
+};
+
+}  // namespace detail
+
+/// Says what `map` of a state, or of a query of several parts, lacks. None at all is allowed.
+template <class P>
+consteval bool check_map()
+{
+    if constexpr (!tensor<P>) {
+        HEED_CHECK_SPELLING(map);
+        static_assert(hook::map<P, const detail::copy_probe&> || detail::may_lack<P>("map"),
+                      HEED_SAYS_HOOK("map", "auto map(auto&& f, const auto&... others) const"));
+    }
+    return true;
+}
+#undef HEED_SAYS_PARAMETERS
+#undef HEED_CHECK_SPELLING
 
 /// Why a score, a normalizer and a combiner make no attention.
 enum class composition_fault { none, no_score, no_normalizer, no_combiner, different_weights };

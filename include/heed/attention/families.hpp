@@ -13,7 +13,7 @@
 /// Which family of tensors computes a step, and how results leave the workspace.
 namespace heed::detail {
 
-/// What a tensor is without a tape.
+/// A tensor's plain counterpart.
 struct untaped {
     template <tensor X>
     auto operator()(const X& x) const

@@ -14,10 +14,10 @@
 #include <heed/ops/masks.hpp>
 #include <heed/ops/windows.hpp>
 
-/// What of a mask concerns one query of many, or a window. What is made here lies in this thread's workspace.
+/// The part of a mask that applies to one query of many, or to a window. Results lie in this thread's workspace.
 namespace heed::detail {
 
-/// What of a mask for all queries concerns query s of S.
+/// The part of a mask for S queries that applies to query s.
 inline no_mask mask_of_step(const no_mask&, std::size_t, std::size_t, const lengths_view&) { return {}; }
 inline boolean_mask_view<2> mask_of_step(const boolean_mask<2>& mask, std::size_t, std::size_t, const lengths_view&)
 {
@@ -62,7 +62,7 @@ const additive_mask<Bias>& seen_mask(const additive_mask<Bias>& mask)
     return mask;
 }
 
-/// A mask in the family that computes: its bias in the workspace, if that is where.
+/// A mask in the family that computes the step: for the workspace, its bias as a transient tensor.
 template <class Family>
 no_mask mask_in_family(const no_mask&)
 {
@@ -84,19 +84,19 @@ auto mask_in_family(const additive_mask<Bias>& mask)
     }
 }
 
-/// A mask that is lengths shortens the rows.
+/// The rows' lengths, shortened by a mask of lengths.
 inline lengths_view shortened(const lengths_view& mask, const lengths_view& real)
 {
     if (mask.batch() != real.batch()) {
         throw shape_error("attention: the mask has " + std::to_string(mask.batch()) + " lengths but the batch has " +
-                          std::to_string(real.batch()) + " rows; give one length a row");
+                          std::to_string(real.batch()) + " rows; give one length per row");
     }
     auto* const both = transient_family::take<std::size_t>(real.batch());
     for (std::size_t b = 0; b < real.batch(); ++b) both[b] = std::min(mask[b], real[b]);
     return {both, real.batch(), real.first_row()};
 }
 
-/// What of a mask lies within a window.
+/// The part of a mask that lies within a window.
 inline no_mask mask_within(const no_mask&, const window_view&) { return {}; }
 inline boolean_mask_view<2> mask_within(const boolean_mask_view<2>& mask, const window_view& where)
 {

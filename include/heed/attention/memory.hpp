@@ -7,32 +7,33 @@
 #include <utility>
 #include <vector>
 
+#include <heed/attention/concepts.hpp>
 #include <heed/core/mask.hpp>
 #include <heed/core/tensor.hpp>
 
-/// What is attended to: the memory of a batch.
+/// Memories: the keys and values of a batch.
 namespace heed {
 
-/// What one batch of source sentences offers to be attended to.
+/// The keys and values of one batch of source sentences.
 template <class Values, class Keys, class Mask = no_mask>
 struct memory {
     Values values;                      // [B,T,D], zeros in the padding
-    Keys keys;                          // what the score's prepare made of them; [B,T,A] for most
+    Keys keys;                          // prepared by the score; [B,T,A] for most scores
     lengths real;                       // the number of real positions of each row
-    [[no_unique_address]] Mask mask{};  // boolean_mask<2>: which of them may be attended to
+    [[no_unique_address]] Mask mask{};  // boolean_mask<2>: which positions may be attended to
 
     std::size_t batch() const { return shape_of(values)[0]; }
     std::size_t positions() const { return shape_of(values)[1]; }
     std::size_t width() const { return shape_of(values)[2]; }
 };
 
-/// A memory that is asked about each of its sentences by several rows of queries, as a beam does: nothing is copied,
-/// and a sentence's hypotheses find its keys in the cache. The memory it is made of must stay where it is.
+/// A memory whose sentences are shared by several rows of queries, as the hypotheses of a beam share theirs. Nothing is
+/// copied, and all hypotheses of a sentence find its keys in the cache. It refers to a memory, which must outlive it.
 template <class Values, class Keys>
 struct shared_memory {
     const Values& values;               // [B,T,D]
     const Keys& keys;                   // [B,T,A]
-    std::vector<std::size_t> sentence;  // [R] below B: which one a row asks about
+    std::vector<std::size_t> sentence;  // [R], each below B: the sentence of each row
     lengths real;                       // of each row
     [[no_unique_address]] no_mask mask{};
 
@@ -40,7 +41,7 @@ struct shared_memory {
         : values(of.values), keys(of.keys), sentence(std::move(rows)), real(of.real.rows(sentence))
     {}
 
-    /// Throws shape_error where a row asks about a sentence that is not there.
+    /// Throws shape_error if a row's sentence does not exist.
     void require_sentences() const
     {
         for (const std::size_t s : sentence) {
@@ -56,7 +57,7 @@ struct shared_memory {
     std::size_t width() const { return shape_of(values)[2]; }
 };
 
-/// Is it asked by several rows about each of its sentences?
+/// Do several rows of queries share a sentence of this memory?
 template <class Memory>
 concept shared_by_rows = requires(const Memory& memory)
 {
@@ -65,14 +66,14 @@ concept shared_by_rows = requires(const Memory& memory)
 
 namespace detail {
 
-/// Can the parameters that made a memory's keys get a gradient from it? Not where the plain score made them and the
-/// lifted one is asked.
+/// Does the gradient of the keys reach the parameters that made them? Not if the plain score made the keys and the
+/// lifted one reads them.
 template <class Score, class Memory>
 consteval bool keys_train()
 {
     using keys = std::remove_cvref_t<decltype(std::declval<const Memory&>().keys)>;
     using values = std::remove_cvref_t<decltype(std::declval<const Memory&>().values)>;
-    if constexpr (plain_tensor<keys> && requires(const Score& score, const values& x) { score.prepare(x); }) {
+    if constexpr (plain_tensor<keys> && hook::prepare<Score, const values&>) {
         return plain_tensor<decltype(std::declval<const Score&>().prepare(std::declval<const values&>()))>;
     } else {
         return true;
@@ -80,8 +81,8 @@ consteval bool keys_train()
 }
 
 #define HEED_SAYS_KEYS_DO_NOT_TRAIN                                                                                    \
-    "heed: this memory was made by the plain mechanism, so what made its keys (U of score::additive, W_K of "          \
-    "multi_head) would get no gradient: make the memory with the lifted one, lifted.on(annotations, lengths)"
+    "heed: this memory was made by the plain mechanism, so the parameters that made its keys would get no gradient: "  \
+    "make the memory with the lifted one, lifted.on(annotations, lengths)"
 
 }  // namespace detail
 

@@ -8,7 +8,7 @@
 #include <heed/ops/masks.hpp>
 #include <heed/ops/windows.hpp>
 
-/// What a policy may know of the moment besides its arguments: the lengths, the step, the query, what is hidden.
+/// What a policy can read besides its arguments: the lengths, the step, the query and the masks.
 namespace heed {
 
 namespace detail {
@@ -27,26 +27,27 @@ auto shown(const E& scores, const additive_mask<Bias>& mask)
     return ops::add_mask(scores, mask.bias);
 }
 
-/// Not within a window, and within one.
+/// Tags: outside of a window, and within one.
 struct nowhere {};
 struct in_window {};
 
 }  // namespace detail
 
-/// The moment of a query. `real` are the real positions of each row; within a window, those of the window.
+/// The moment of a query. `real` is the number of real positions of each row; within a window, of those in the window.
 template <class Ask, class SourceMask = no_mask, class StepMask = no_mask, class Place = detail::nowhere>
 struct moment {
     lengths_view real;
     std::size_t step;  // 0 for the first query
     const Ask& ask;
-    const SourceMask& source;  // what the whole batch hides
-    const StepMask& mask;      // what this query may not see
+    const SourceMask& source;  // hides positions from all queries
+    const StepMask& mask;      // hides positions from this query
     using place = Place;
 
     /// The query as it was given, [B,Q] or its parts.
     decltype(auto) query() const { return ask(); }
 
-    /// The scores, -inf where a mask says no: what a normalizer asks for after any modulation of its own.
+    /// The scores, with -inf at the positions that a mask hides. A normalizer calls this after any modulation of its
+    /// own.
     template <tensor E>
     decltype(auto) visible(const E& scores) const
     {

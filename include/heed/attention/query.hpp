@@ -10,12 +10,12 @@
 #include <heed/ops/parts.hpp>
 #include <heed/ops/sums.hpp>
 
-/// Queries of one part and of several, and how one of many is found.
+/// Queries of one part and of several.
 namespace heed {
 
 namespace detail {
 
-/// Of queries for all steps, in one tensor [B,S,.] or in parts: the one of step s. Zeros where there are no steps.
+/// The query of step s, from queries for all steps: one tensor [B,S,.], or several parts. Zeros if there are no steps.
 template <class Queries>
 auto part_of_step(const Queries& queries, std::size_t s)
 {
@@ -28,7 +28,7 @@ auto part_of_step(const Queries& queries, std::size_t s)
     }
 }
 
-/// f of a tensor, or of every tensor that a query of several parts has.
+/// f of a query that is a tensor, or of every tensor in a query of several parts.
 template <class Query, class F>
 auto map_query(const Query& query, const F& f)
 {
@@ -43,8 +43,7 @@ struct any_map {
     auto operator()(const auto& x) const { return x; }
 };
 
-/// Can the tensors of a query be reached one by one? A query of the user's own needs `map` for that, see
-/// state_and_word.
+/// Can the tensors of a query be visited one by one? A user's own query needs `map` for that, as state_and_word has.
 template <class Query>
 concept mappable_query = tensor<Query> || requires(const Query& query)
 {
@@ -59,7 +58,7 @@ struct state_and_word {
     State state;
     Word word;
 
-    /// Of queries for all steps, [B,S,.] each: the one of step s.
+    /// The query of step s, from queries for all steps, [B,S,.] each.
     auto step(std::size_t s) const
     {
         return heed::state_and_word{detail::part_of_step(state, s), detail::part_of_step(word, s)};
@@ -77,7 +76,7 @@ struct state_and_projected_word {
     State state;
     Word word;
 
-    /// Of queries for all steps, [B,S,.] each: the one of step s.
+    /// The query of step s, from queries for all steps, [B,S,.] each.
     auto step(std::size_t s) const
     {
         return heed::state_and_projected_word{detail::part_of_step(state, s), detail::part_of_step(word, s)};
@@ -91,8 +90,31 @@ state_and_projected_word(State, Word) -> state_and_projected_word<State, Word>;
 
 namespace detail {
 
-/// How a policy gets at the query itself. Named types, not lambdas: what step, read and compose call, and what
-/// attentions with other scores call, is then compiled once.
+/// The decoder's state [B,Q] of a query, which may have further parts.
+template <class Query>
+const auto& state_of(const Query& query)
+{
+    if constexpr (tensor<Query>) {
+        return query;
+    } else {
+        static_assert(
+            requires { query.state; },
+            "heed: this policy reads the decoder's state: ask with a tensor [B,Q], or with a "
+            "query that has it as `state`, as heed::state_and_word has");
+        return detail::state_of(query.state);
+    }
+}
+
+/// The same query of two parts, with another state.
+auto with_state(const auto& query, auto state) { return state_and_word{std::move(state), query.word}; }
+template <class State, class Word>
+auto with_state(const state_and_projected_word<State, Word>& query, auto state)
+{
+    return state_and_projected_word{std::move(state), query.word};
+}
+
+/// The query itself, for policies that ask for it. Named types rather than lambdas, so that code which step, read and
+/// compose share is compiled once.
 template <class Query>
 struct given_query {
     const Query& query;

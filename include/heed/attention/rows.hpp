@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <optional>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -16,17 +17,16 @@
 
 /// A program on a batch, sentence by sentence.
 ///
-/// Every row of a batch is computed from that row alone. So a step may as well run for one sentence after the other:
-/// its temporaries, [T,A] instead of [B,T,A], then stay in a core's cache, and sentences are shared out among threads
-/// as a whole. The same operations run on views of a sentence; what they make lies in the thread's workspace.
+/// Every row of a batch is computed from that row alone. So a step can run on one sentence after the other: its
+/// temporaries, [T,A] instead of [B,T,A], then stay in a core's cache, and threads share whole sentences. The same
+/// operations run on views of a sentence; their results lie in the thread's workspace.
 ///
-/// A program is a function object, `program(in)`. Its input shows its tensors by `in.map(row, whole)` (and
-/// `in.visit(row, whole)`, without a result): the same input with row(x) for each tensor that has a row for each
-/// sentence (and row.part(x) for lengths, masks and windows), and whole(x) for each parameter. Its output shows them by
-/// `out.map(f, others...)`.
+/// A program is a function object, `program(in)`. `in.map(row, whole)` returns the input with row(x) in place of each
+/// tensor that has a row for each sentence (row.part(x) for lengths, masks and windows), and whole(x) in place of each
+/// parameter; `in.visit(row, whole)` only makes the calls. The output has `out.map(f, others...)`.
 namespace heed::detail {
 
-/// Sentences of a batch that follow each other.
+/// Consecutive sentences of a batch.
 struct row_block {
     std::size_t first, count;
 };
@@ -43,7 +43,7 @@ tensor_view<T, N> rows_of_view(const tensor_view<T, N>& x, row_block block)
     return {x.data + block.first * row, shape};
 }
 
-/// A tensor whose rows several rows of a batch share: row b is row `sentence[b]` of `of`.
+/// A tensor whose rows are shared: row b of the batch is row `sentence[b]` of `of`.
 template <class X>
 struct shared_rows {
     const X& of;
@@ -55,7 +55,7 @@ inline constexpr bool shares_rows = false;
 template <class X>
 inline constexpr bool shares_rows<shared_rows<X>> = true;
 
-/// The elements of a tensor, or of one whose rows are shared.
+/// The element type of a tensor, or of one whose rows are shared.
 template <class X>
 struct element_in_rows {
     using type = element_of<X>;
@@ -67,7 +67,7 @@ struct element_in_rows<shared_rows<X>> {
 template <class X>
 using element_of_rows = typename element_in_rows<X>::type;
 
-/// Some rows of everything, as transient tensors.
+/// Some rows of each tensor, as transient tensors.
 struct transient_rows {
     row_block block;
 
@@ -85,7 +85,7 @@ struct transient_rows {
     auto part(const auto& x) const { return x.rows(block.first, block.count); }
 };
 
-/// A tensor in memory as a transient one, without a copy.
+/// A plain tensor as a transient one, without a copy.
 struct as_transient {
     template <plain_tensor X>
     auto operator()(const X& x) const
@@ -94,7 +94,7 @@ struct as_transient {
     }
 };
 
-/// Memory for all rows of a result, of which some rows (none, usually) are known.
+/// Memory for all rows of a result, with the shape of `some` rows of it (usually none).
 struct room_for_rows {
     std::size_t rows;
 
@@ -120,8 +120,8 @@ struct put_rows {
     }
 };
 
-/// Runs a program on no row, for the shapes of its results. Where something does not fit, the whole batch says so: with
-/// its shapes. `rows` is 0 where it cannot be asked.
+/// Runs a program on no row, for the shapes of its results. If a shape does not fit, it runs on the whole batch, so
+/// that the error shows the batch's shapes; not if `rows` is 0.
 inline void run_no_row(std::size_t rows, callback<void, row_block> run)
 {
     try {
@@ -132,7 +132,7 @@ inline void run_no_row(std::size_t rows, callback<void, row_block> run)
     }
 }
 
-/// Runs a program on one row after the other, shared out among threads. A row costs about `work` multiplications.
+/// Runs a program on one row after the other; threads share the rows. A row costs about `work` multiplications.
 inline void run_each_row(std::size_t rows, std::size_t work, callback<void, row_block> run)
 {
     parallel_for(rows, kernels::detail::rows_a_shard(work), [&](std::size_t begin, std::size_t end, std::size_t) {
@@ -143,7 +143,7 @@ inline void run_each_row(std::size_t rows, std::size_t work, callback<void, row_
     });
 }
 
-/// The program for all rows of a batch, in the workspace. The shapes of its results are what it makes of no row.
+/// Runs a program on all rows of a batch, in the workspace. The run on no row tells the shapes of its results.
 template <class Program, class In>
 auto by_rows(transient_family, const Program& program, const In& in, std::size_t rows, std::size_t work)
 {
@@ -155,6 +155,59 @@ auto by_rows(transient_family, const Program& program, const In& in, std::size_t
     const auto each = [&](row_block block) { (void)all->map(put_rows{block}, run(block)); };
     run_each_row(rows, work, each);
     return *std::move(all);
+}
+
+/// The arguments of a function of tensors: those that have a row for each sentence, and parameters.
+template <class Rows, class Parameters>
+struct arguments_by_rows {
+    using element = element_of<std::remove_cvref_t<std::tuple_element_t<0, Rows>>>;
+    static constexpr bool shared = false;
+
+    Rows rows;
+    Parameters parameters;
+
+    auto map(const auto& row, const auto& whole) const
+    {
+        auto r = std::apply([&](const auto&... x) { return std::tuple{row(x)...}; }, rows);
+        auto p = std::apply([&](const auto&... x) { return std::tuple{whole(x)...}; }, parameters);
+        return arguments_by_rows<decltype(r), decltype(p)>{std::move(r), std::move(p)};
+    }
+    void visit(const auto& row, const auto& whole) const
+    {
+        std::apply([&](const auto&... x) { ((void)row(x), ...); }, rows);
+        std::apply([&](const auto&... x) { ((void)whole(x), ...); }, parameters);
+    }
+};
+
+template <class X>
+struct one_result {
+    X x;
+
+    auto map(const auto& f, const auto&... others) const
+    {
+        auto y = f(x, others.x...);
+        return one_result<decltype(y)>{std::move(y)};
+    }
+};
+
+/// f(rows..., parameters...), a tensor, computed sentence by sentence: on the tape, what lies between is not kept. A
+/// sentence costs about `work` multiplications. Owning tensors are computed as a whole batch.
+template <class F, class... Rows, class... Parameters>
+auto each_row(const F& f, std::size_t work, std::tuple<const Rows&...> rows,
+              std::tuple<const Parameters&...> parameters)
+{
+    using family = common_family_of<Rows..., Parameters...>;
+    if constexpr (std::is_same_v<family, plain_family>) {
+        return std::apply(f, std::tuple_cat(rows, parameters));
+    } else {
+        const auto program = [f](const auto& in) {
+            auto x =
+                std::apply([&](const auto&... each) { return f(each...); }, std::tuple_cat(in.rows, in.parameters));
+            return one_result<decltype(x)>{std::move(x)};
+        };
+        const arguments_by_rows<std::tuple<const Rows&...>, std::tuple<const Parameters&...>> in{rows, parameters};
+        return by_rows(family{}, program, in, shape_of(std::get<0>(rows))[0], work).x;
+    }
 }
 
 }  // namespace heed::detail

@@ -11,10 +11,10 @@
 #include <heed/core/family.hpp>
 #include <heed/core/tensor.hpp>
 
-/// What a mechanism remembers between steps, and how that gets onto a tape.
+/// The state of a mechanism between steps, and how it gets onto a tape.
 ///
-/// State is an explicit, copyable value: `step` takes one and returns the next. Its family follows from what it was
-/// made of, and one text has to serve all families:
+/// State is an explicit, copyable value: `step` takes one and returns the next. Its family follows from the tensors
+/// that it was made of, and the same source serves all families:
 ///
 ///     auto state = attend.start(memory);
 ///     for (const auto& s : decoder_states) {
@@ -22,23 +22,23 @@
 ///         state = next;
 ///     }
 ///
-/// Where only queries or parameters are on a tape, `start` knows of no tape yet: the first state is plain and the next
-/// one is not. A C++ variable cannot change its type, so a plain state keeps the taped one that it is assigned beside
-/// its own numbers, and the next step goes on from there.
+/// If only queries are on a tape, `start` sees no tape: the first state is plain, and the next one is taped. A C++
+/// variable cannot change its type. So a plain state that is assigned a taped one keeps it beside its own numbers, and
+/// the next step continues from there.
 namespace heed {
 
-/// What a mechanism without memory remembers.
+/// The state of a normalizer without one.
 struct no_state {
     no_state map(auto&&, const auto&...) const { return {}; }
 };
 
-/// What a score without memory remembers: a type of its own, so that two empty members share an address.
+/// The state of a score without one. A type of its own, so that two empty members can share an address.
 struct no_past {
     no_past map(auto&&, const auto&...) const { return {}; }
 };
 
-/// Is f, given to the `map` of a state, for tensors of positions only? A state that keeps a row [B,R] leaves it then as
-/// it is.
+/// Does f, which is given to the `map` of a state, apply to tensors with positions only? Then the state leaves a tensor
+/// without positions, such as [B,R], as it is.
 template <class F>
 concept spares_rows = requires
 {
@@ -47,7 +47,7 @@ concept spares_rows = requires
 
 namespace detail {
 
-/// What is done with tensors of positions only: a state's `map` leaves out what it keeps without T, a row [B,R] say.
+/// f, for tensors with positions only.
 template <class F>
 struct along_positions : F {
     static constexpr bool spares_rows = true;
@@ -55,15 +55,15 @@ struct along_positions : F {
 template <class F>
 along_positions(F) -> along_positions<F>;
 
-/// The numbers of a tensor of either family, without its tape.
+/// A plain copy of a tensor of any family.
 struct values_of {
     auto operator()(const tensor auto& x) const { return copy_of(view_of(x)); }
 };
 
-/// What a state without tensors has on a tape.
+/// The taped counterpart of a state without tensors.
 struct nothing_on_tape {};
 
-/// Is `from` what a state of type `To` becomes on a tape: the same tensors, taped?
+/// Does `from` hold the tensors of a `To`, but taped?
 template <class To, class From>
 concept becomes = requires(const From& from)
 {
@@ -72,22 +72,22 @@ concept becomes = requires(const From& from)
 
 }  // namespace detail
 
-/// What a mechanism remembers between steps; an ordinary value.
+/// The state of a mechanism between steps; an ordinary value.
 ///
-/// `start` makes it of what is known before the first query. Where parameters and memory are plain, so is the first
-/// state; with queries on a tape, the states after it are not. `state = next` holds both: the numbers, and the state
-/// on the tape, with which the next step goes on, so that gradients flow through all steps.
+/// `start` makes the first one. If parameters and memory are plain, it is plain; with queries on a tape, later states
+/// are taped. `state = next` then holds both: the numbers, and the taped state with which the next step continues, so
+/// that gradients flow through all steps.
 template <class History, class Past = no_past>
 struct attention_state {
     static constexpr bool has_tensors = !std::is_empty_v<History> || !std::is_empty_v<Past>;
 
-    [[no_unique_address]] History normalize;  // the normalizer's own state; an empty struct where there is none
-    std::size_t step = 0;                     // how many queries were answered
+    [[no_unique_address]] History normalize;  // the normalizer's state; an empty struct if it has none
+    std::size_t step = 0;                     // the number of queries answered
     [[no_unique_address]] Past score{};       // the score's own state
-    // The same on a tape, an attention_state of variables; empty unless `operator=` below has been given one.
+    // The taped counterpart, an attention_state of variables; empty until `operator=` below sets it.
     [[no_unique_address]] std::conditional_t<has_tensors, std::any, detail::nothing_on_tape> on_tape{};
 
-    /// Takes the numbers of a taped state and remembers where it is on the tape.
+    /// Copies the numbers of a taped state and keeps the taped state itself.
     template <class H, class P>
         requires(!std::is_same_v<attention_state<H, P>, attention_state> && detail::becomes<History, H> &&
                  detail::becomes<Past, P>)
@@ -100,8 +100,8 @@ struct attention_state {
         return *this;
     }
 
-    /// The same with f applied to every tensor: how a beam selects hypotheses. Throws heed::error for a state of plain
-    /// type that is on a tape: f would reach its numbers alone.
+    /// The state with f applied to every tensor; a beam selects hypotheses this way. Throws heed::error if the type is
+    /// plain and the state is on a tape: f would reach only the numbers.
     auto map(auto&& f) const
     {
         if constexpr (has_tensors) {
@@ -118,7 +118,7 @@ struct attention_state {
 
 namespace detail {
 
-/// x as a `To`, on the tape of the state's tensors.
+/// x as a `To`, on the tape that the state's tensors are on.
 template <class To>
 To beside_state(const auto& state, const tensor auto& x)
 {
@@ -132,7 +132,7 @@ To beside_state(const auto& state, const tensor auto& x)
     return *std::move(y);
 }
 
-/// What the first step found before anything taped reached it, in the types of the later ones.
+/// The result of a first step that no taped tensor has reached, in the types of the results of later steps.
 template <class Later>
 Later as_later(auto first)
 {
@@ -149,7 +149,7 @@ Later as_later(auto first)
     }
 }
 
-/// What a state of plain type is on a tape, as a `Taped`; null where it is on none.
+/// The taped counterpart of a state of plain type, as a `Taped`; null if there is none.
 template <class Taped, class State>
 const Taped* on_tape_of(const State& state)
 {
@@ -161,7 +161,7 @@ const Taped* on_tape_of(const State& state)
     return taped;
 }
 
-/// answer(state) for a step from `state`, or from what that is on a tape.
+/// answer(state), or answer of the state's taped counterpart if it has one.
 template <class State, class Answer>
 auto going_on(const State& state, const Answer& answer)
 {
@@ -180,7 +180,7 @@ auto going_on(const State& state, const Answer& answer)
     }
 }
 
-/// The state itself as a `To`, which is its own type or that on the tape of `beside`.
+/// The state as a `To`: its own type, or the taped one on the tape of `beside`.
 template <class To, class State>
 To in_family_of(const tensor auto& beside, const State& state)
 {

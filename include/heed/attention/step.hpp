@@ -14,27 +14,20 @@
 #include <heed/attention/rows.hpp>
 #include <heed/attention/state.hpp>
 #include <heed/attention/weigh.hpp>
-#include <heed/ops/positions.hpp>
+#include <heed/ops/parts.hpp>
 #include <heed/score/hooks.hpp>
 
 /// One step of attention, written once for all families of tensors.
 ///
-///     past = recall(state.score, at)                       what only this query tells: the word that was emitted
+///     past = recall(state.score, at)                       the state, with the word that this query brings
 ///     seen = weigh(query(projected, past), keys(k, past))  by a kernel or line by line, sentence by sentence
 ///     next = advance(past, seen.weights, seen.context, at)
 ///
-/// What lies between keys and results is as large as [T,A] for each sentence. It is never made for a whole batch: the
+/// Temporaries between keys and results have [T,A] numbers per sentence. They are never made for a whole batch: the
 /// middle line runs by rows, see rows.hpp.
 namespace heed::detail {
 
-/// Does the normalizer look only at a window of positions, and say where?
-template <class Normalize, class At>
-concept cuts_windows = requires(const Normalize& normalize, const At& at)
-{
-    normalize.focus(at, std::size_t{});
-};
-
-/// x at the positions of a window. Of one sentence it is a piece, of several a copy.
+/// x at the positions of a window: a piece of x for one sentence, a copy for several.
 auto cut_to(const auto& x, const window_view& where)
 {
     auto must = shape_of(x);
@@ -69,12 +62,12 @@ void visit_mask(const auto& mask, const auto& row)
     if constexpr (requires { mask.bias; }) (void)row(mask.bias);
 }
 
-/// No normalizer looks at a window.
+/// There is no window.
 struct no_focus {
     no_focus map(const auto&) const { return {}; }
 };
 
-/// What the middle line of a step is given. The caller's own is referred to; what `map` makes of it are handles.
+/// The input of the middle line of a step. It refers to the caller's tensors; `map` returns one that holds handles.
 template <class Score, class Normalize, class Combine, class Query, class Keys, class Values, class Past, class History,
           class Given, class Source, class Mask, class Focus>
 struct step_input {
@@ -96,7 +89,7 @@ struct step_input {
     lengths_view real;
     std::size_t step;
 
-    /// The same with `row` applied to all that has a row for each sentence and `whole` to the parameters.
+    /// The input with `row` applied to every tensor that has a row for each sentence, and `whole` to the parameters.
     auto map(const auto& row, const auto& whole) const
     {
         auto s = map_parameters(score, whole);  // one after the other: parameters are told apart by their order
@@ -107,7 +100,7 @@ struct step_input {
                     rows_of_mask(mask, row), focus.map(row));
     }
 
-    /// row(x) and whole(x) for the same tensors; what they return is not kept.
+    /// Calls row(x) and whole(x) for the same tensors and ignores what they return.
     void visit(const auto& row, const auto& whole) const
     {
         (void)map_parameters(score, whole);
@@ -132,15 +125,34 @@ private:
     }
 };
 
-/// The caller's own, by reference.
+/// For asking what the input would be without a tape.
+struct untaped_rows : untaped {
+    using untaped::operator();
+
+    template <class X>
+    auto operator()(const shared_rows<X>&) const -> std::conditional_t<plain_tensor<X>, shared_rows<X>, visited>;
+    template <class X>
+    X part(const X&) const;
+};
+
+/// Is nothing of the input on a tape?
+template <class... X>
+consteval bool input_is_plain(const step_input<X...>*)
+{
+    using in = step_input<X...>;
+    return std::is_same_v<step_input<std::remove_cvref_t<X>...>,
+                          decltype(std::declval<const in&>().map(untaped_rows{}, untaped{}))>;
+}
+
+/// The input that refers to the caller's tensors.
 template <class... X>
 step_input<const X&...> input_of_step(lengths_view real, std::size_t step, const X&... x)
 {
     return {x..., real, step};
 }
 
-/// The middle line of a step: a window is cut, what wrappers remember joins the keys, and then a kernel or the three
-/// lines. `How` is by_kernel or line_by_line, `With` is weights_too or context_only.
+/// The middle line of a step: cuts the window, lets wrappers add to the keys, and runs a kernel or the three lines.
+/// `How` is by_kernel, by_lines or line_by_line; `With` is weights_too or context_only.
 template <class How, class With>
 struct middle_of_step {
     auto operator()(const auto& in) const
@@ -160,7 +172,7 @@ struct middle_of_step {
             const moment<std::remove_const_t<decltype(ask)>, std::remove_cvref_t<decltype(source)>,
                          std::remove_cvref_t<decltype(mask)>, in_window>
                 there{where.count, in.step, ask, source, mask};
-            auto part = weighed(in, in.normalize.inside(in.focus), cut(in.keys), cut(in.values), in.past.map(cut),
+            auto part = weighed(in, inside_of(in.normalize, in.focus), cut(in.keys), cut(in.values), in.past.map(cut),
                                 in.history.map(cut), there);
             const auto put = [&where](const auto& whole, const auto& x) { return ops::put_window(whole, x, where); };
             auto history = in.history.map(put, part.history);
@@ -192,7 +204,7 @@ private:
         }
     }
 
-    /// Without the weights, if nobody wants them.
+    /// Drops the weights if they are not asked for.
     template <class Outcome>
     static auto wanted(Outcome all)
     {
@@ -205,7 +217,7 @@ private:
     }
 };
 
-/// A memory as a step in a family of tensors reads it.
+/// A memory as a step reads it, in the family of tensors that computes.
 template <class Keys, class Values, class Source>
 struct source_of_step {
     Keys keys;
@@ -239,7 +251,7 @@ auto source_in(const Memory& memory)
     }
 }
 
-/// What a query may see: a mask, and the real positions of each row.
+/// The positions that a query may see: a mask, and the length of each row.
 template <class Mask>
 struct sight {
     Mask mask;
@@ -256,7 +268,7 @@ auto sight_of(const Mask& mask, const lengths_view& real)
     }
 }
 
-/// A state in the workspace.
+/// A state as transient tensors.
 template <class State>
 auto state_in_workspace(const State& state)
 {
@@ -266,7 +278,7 @@ auto state_in_workspace(const State& state)
     return attention_state<decltype(history), decltype(past)>{std::move(history), state.step, std::move(past)};
 }
 
-/// What a step finds.
+/// The results of a step.
 template <class Context, class Weights, class History, class Past>
 struct stepped {
     Context context;
@@ -303,9 +315,10 @@ void require_mask(const additive_mask<Bias>& mask, std::size_t B, std::size_t T)
                   "one number for each position");
 }
 
-/// The middle line: for the whole batch where it is line by line, or one kernel that needs nothing else; by rows where
-/// something as large as the keys would be made.
-template <class Family, class How, class With, class In>
+/// Runs the middle line: for the whole batch if it is line_by_line, or if one kernel does all of it; otherwise by rows,
+/// because it makes temporaries as large as the keys. `Finish` is the combiner as a whole. If it alone is on a tape,
+/// the middle line is not.
+template <class Family, class How, class With, class Finish, class In>
 auto run_middle(const In& in, std::size_t batch, std::size_t work)
 {
     namespace over = heed::score::over;
@@ -318,7 +331,7 @@ auto run_middle(const In& in, std::size_t batch, std::size_t work)
             std::is_same_v<std::remove_cvref_t<decltype(in.source)>, no_mask>&&
                 std::is_same_v<std::remove_cvref_t<decltype(in.mask)>, no_mask> &&
         !shares_rows<keys> && !over::changes_keys<score_type, keys, std::remove_cvref_t<decltype(in.past)>>();
-    // Where there is no kernel, to ask for one is to ask for the lines. (Within a window another normalizer decides.)
+    // Without a kernel, by_kernel means by_lines. (With a window, the normalizer inside it decides.)
     constexpr bool no_kernel =
         std::is_same_v<How, by_kernel> && std::is_same_v<std::remove_cvref_t<decltype(in.focus)>, no_focus> && !requires
     {
@@ -335,14 +348,25 @@ auto run_middle(const In& in, std::size_t batch, std::size_t work)
         (void)map_query(in.given, require_row_each{"the query", batch});
         (void)in.past.map(require_row_each{"the score's state", batch});
         (void)in.history.map(require_row_each{"the normalizer's state", batch});
-        auto seen = by_rows(Family{}, program, in, batch, work);
+        auto seen = [&] {
+            if constexpr (Family::rank == family_rank::taped && hook::finishes<Finish>) {
+                if constexpr (input_is_plain(static_cast<const In*>(nullptr))) {
+                    const scratch here;
+                    return by_rows(transient_family{}, program, in, batch, work).map(owned{});
+                } else {
+                    return by_rows(Family{}, program, in, batch, work);
+                }
+            } else {
+                return by_rows(Family{}, program, in, batch, work);
+            }
+        }();
         const auto second = [](const auto&, const auto& x) { return x; };
-        auto history = in.history.map(second, seen.history);  // in the types of the caller's state
+        auto history = in.history.map(second, seen.history);  // with the types of the caller's state
         return outcome{std::move(seen.context), std::move(seen.weights), std::move(history)};
     }
 }
 
-/// One step in a family of tensors. `real`: the positions that the query may see.
+/// One step in a family of tensors. `real`: how many positions of each row the query may see.
 template <class Family, class How, class With>
 auto step(const auto& score, const auto& normalize, const auto& combine, const auto& memory, const auto& projected,
           const auto& given, const auto& state, const auto& mask, const lengths_view& real)
@@ -358,7 +382,7 @@ auto step(const auto& score, const auto& normalize, const auto& combine, const a
     auto past = over::recall(score, state.score, at);
     const auto query = over::query(score, projected, past);
     const auto focus = [&] {
-        if constexpr (cuts_windows<std::remove_cvref_t<decltype(normalize)>, decltype(at)>) {
+        if constexpr (cuts_windows<std::remove_cvref_t<decltype(normalize)>>) {
             (void)state.normalize.map([&](const auto& x) {
                 auto must = shape_of(x);
                 must[0] = memory.batch;
@@ -366,23 +390,37 @@ auto step(const auto& score, const auto& normalize, const auto& combine, const a
                 require_shape("attention", "the state", shape_of(x), must, "made by start() of the same memory");
                 return visited{};
             });
-            return normalize.focus(at, memory.positions);
+            return focus_of(normalize, at, memory.positions);
         } else {
             return no_focus{};
         }
     }();
-    // A score whose state moves on with the weights needs them, whether they are asked for or not.
+    // A score that advances its state needs the weights even if the caller does not.
     using with = std::conditional_t<over::advances<score_type>(), weights_too, With>;
-    auto seen = run_middle<Family, How, with>(input_of_step(real, state.step, score, normalize, combine, query,
-                                                            memory.keys, memory.values, past, state.normalize, given,
-                                                            memory.mask, mask, focus),
-                                              memory.batch, 8 * memory.positions * memory.width);
-    auto next = over::advance(score, std::move(past), seen.weights, seen.context, at);
-    return stepped<decltype(seen.context), decltype(seen.weights), decltype(seen.history), decltype(next)>{
-        std::move(seen.context), std::move(seen.weights), std::move(seen.history), std::move(next)};
+    auto seen = run_middle<Family, How, with, std::remove_cvref_t<decltype(combine)>>(
+        input_of_step(real, state.step, score, normalize, summing(combine), query, memory.keys, memory.values, past,
+                      state.normalize, given, memory.mask, mask, focus),
+        memory.batch, 8 * memory.positions * memory.width);
+    auto context = [&] {
+        if constexpr (!hook::finishes<std::remove_cvref_t<decltype(combine)>>) {
+            return std::move(seen.context);
+        } else if constexpr (std::is_same_v<std::remove_cvref_t<decltype(focus)>, no_focus>) {
+            return finished(combine, seen.context, memory.positions, at);
+        } else {
+            const auto source = mask_within(memory.mask, focus.where);
+            const auto step_mask = mask_within(mask, focus.where);
+            const moment<std::remove_const_t<decltype(ask)>, std::remove_cvref_t<decltype(source)>,
+                         std::remove_cvref_t<decltype(step_mask)>, in_window>
+                there{focus.where.count, state.step, ask, source, step_mask};
+            return finished(combine, seen.context, focus.where.width, there);
+        }
+    }();
+    auto next = over::advance(score, std::move(past), seen.weights, context, at);
+    return stepped<decltype(context), decltype(seen.weights), decltype(seen.history), decltype(next)>{
+        std::move(context), std::move(seen.weights), std::move(seen.history), std::move(next)};
 }
 
-/// The answer, as the caller gets it.
+/// The result as the caller gets it.
 template <class With, class Context, class Weights, class History, class Past>
 auto answer_of(stepped<Context, Weights, History, Past> seen, std::size_t step)
 {
@@ -396,8 +434,8 @@ auto answer_of(stepped<Context, Weights, History, Past> seen, std::size_t step)
     }
 }
 
-/// The same in storage of its own, out of the workspace. The state is of the caller's own types: a variable can hold
-/// the next one.
+/// The same in owning tensors, copied out of the workspace. The state keeps the types of the caller's, so that one
+/// variable can hold each in turn.
 template <class With>
 auto owned_answer(const auto& seen, const auto& state)
 {

@@ -9,6 +9,7 @@
 #include <heed/attention/state.hpp>
 #include <heed/core/family.hpp>
 #include <heed/core/mask.hpp>
+#include <heed/normalize/hooks.hpp>
 #include <heed/score/hooks.hpp>
 
 /// Score, normalize, combine: the three lines that attention is, and a kernel for all three where there is one.
@@ -18,85 +19,46 @@
 ///     c = combine(α, values)
 namespace heed {
 
-namespace detail {
-
-struct blank_probe {
-    array<double, 2> operator()(double) const;
-};
-
-/// Does a normalizer remember anything?
-template <class Normalize>
-concept remembers = requires(const Normalize& normalize)
-{
-    normalize.start(blank_probe{});
-};
-
-}  // namespace detail
-
-/// What a normalizer remembers before the first query. `blank(x)` gives a tensor of the scores' shape full of x.
-template <class Normalize>
-auto start_of(const Normalize& normalize, const auto& blank)
-{
-    if constexpr (detail::remembers<Normalize>) {
-        return normalize.start(blank);
-    } else {
-        return no_state{};
-    }
-}
-
-/// Scores become weights: how attention calls a normalizer, and a normalizer one inside it. One that takes no state,
-/// `normalize(scores, at)`, is given scores that are hidden already.
-template <class Normalize>
-auto weigh(const Normalize& normalize, const tensor auto& scores, const auto& state, const auto& at)
-{
-    if constexpr (requires { normalize(scores, state, at); }) {
-        return normalize(scores, state, at);
-    } else {
-        return normalize(at.visible(scores), at);
-    }
-}
-
-/// What a normalizer remembers after a query.
-template <class Normalize>
-auto next_of(const Normalize& normalize, const tensor auto& scores, const tensor auto& weights, const auto& state,
-             const auto& at)
-{
-    if constexpr (detail::remembers<Normalize>) {
-        return normalize.advance(scores, weights, state, at);
-    } else {
-        return no_state{};
-    }
-}
-
-/// What the combiner is given: the weights, or what the normalizer leaves of them (dropout on weights).
-template <class Normalize>
-auto thinned(const Normalize& normalize, const tensor auto& weights, const auto& at)
-{
-    if constexpr (requires { normalize.thin(weights, at); }) {
-        return normalize.thin(weights, at);
-    } else {
-        return weights;
-    }
-}
-
-/// Weights and values become a context, whether or not the combiner wants to know the moment.
+/// Weights and values become a context, by a combiner that takes the moment or by one that does not.
 template <class Combine>
 auto combined(const Combine& combine, const tensor auto& weights, const tensor auto& values, const auto& at)
 {
-    if constexpr (requires { combine(weights, values, at); }) {
+    if constexpr (hook::call<Combine, decltype(weights), decltype(values), decltype(at)>) {
         return combine(weights, values, at);
     } else {
         return combine(weights, values);
     }
 }
 
-/// Is this policy what kernels know by one of these names? A policy says so by `using in_kernels = kernels::…;`.
+/// Do kernels know this policy by one of these names? A policy declares its name by `using in_kernels = kernels::…;`.
 template <class Policy, class... Names>
 concept known_to_kernels_as = requires
 {
     typename Policy::in_kernels;
 }
 &&(std::is_same_v<typename Policy::in_kernels, Names> || ...);
+
+/// The combiner that sums: the innermost, if others are laid over it.
+template <class Combine>
+const auto& summing(const Combine& combine)
+{
+    if constexpr (hook::finishes<Combine>) {
+        return heed::summing(combine.inner);
+    } else {
+        return combine;
+    }
+}
+
+/// The context after the combiners that are laid over the summing one.
+template <class Combine>
+auto finished(const Combine& combine, const tensor auto& context, std::size_t positions, const auto& at)
+{
+    if constexpr (hook::finishes<Combine>) {
+        return combine.finish(heed::finished(combine.inner, context, positions, at), positions, at);
+    } else {
+        return context;
+    }
+}
 
 /// A kernel for the three lines. A score's header specialises this for its score and the normalizers and combiners that
 /// the kernel knows, and so may a user's:
@@ -109,9 +71,9 @@ concept known_to_kernels_as = requires
 ///         static auto answer(const auto& score, const N&, const C&, const auto& operands, auto with) { … }
 ///     };
 ///
-/// `answer` gets operands{query, keys, values, history, real} as they are after windows were cut, words projected and
-/// what is remembered was added, and returns an `outcome` of tensors of the same family, made by the operation, which
-/// has its own derivative.
+/// `answer` gets operands{query, keys, values, history, real} after the window was cut, words were projected and
+/// wrappers have added to query and keys. It returns an `outcome` of tensors of the same family, made by the operation,
+/// which has its own derivative.
 template <class Score, class Normalize, class Combine>
 struct step_kernel {};
 
@@ -122,14 +84,14 @@ concept has_kernel = requires
     typename step_kernel<Score, Normalize, Combine>::operation;
 };
 
-/// What the three lines, or a kernel, find.
+/// The results of the three lines, or of a kernel.
 template <class Context, class Weights, class History>
 struct outcome {
     Context context;
     Weights weights;
     History history;  // the normalizer's next state
 
-    /// The same with f applied to every tensor (and to those of others beside it).
+    /// The outcome with f applied to every tensor, together with the same tensors of `others`.
     auto map(auto&& f, const auto&... others) const
     {
         auto c = f(context, others.context...);
@@ -141,7 +103,7 @@ struct outcome {
 template <class Context, class Weights, class History>
 outcome(Context, Weights, History) -> outcome<Context, Weights, History>;
 
-/// What is compared and summed: the operands of the three lines.
+/// The operands of the three lines.
 template <class Query, class Keys, class Values, class History>
 struct operands {
     const Query& query;      // [B,A], projected
@@ -156,13 +118,13 @@ operands(const Query&, const Keys&, const Values&, const History&, lengths_view)
 
 namespace detail {
 
-/// Ways to compute the three lines: by a kernel where there is one; one line after the other, a sentence at a time; one
-/// line after the other for the whole batch, which is the specification.
+/// Tags, how to compute the three lines: by a kernel if there is one; line by line, one sentence at a time; line by
+/// line for the whole batch, which is the specification.
 struct by_kernel {};
 struct by_lines {};
 struct line_by_line {};
 
-/// The three lines. `past` is what the innermost score remembers.
+/// The three lines. `past` is the state of the innermost score.
 template <class Score, class Normalize, class Combine>
 auto three_lines(const Score& score, const Normalize& normalize, const Combine& combine, const auto& in,
                  const auto& past, const auto& at)

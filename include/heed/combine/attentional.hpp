@@ -18,21 +18,23 @@ namespace heed::combine {
 ///
 /// A query that may attend to nothing (an empty sentence) gets 0, and no gradient (docs/decisions.md).
 template <class Matrix, class Inner = weighted_sum>
-struct attentional {
+struct attentional : detail::laid_over_combiner<attentional<Matrix, Inner>> {
     Matrix W_c;  // [D+Q,H]
     Inner inner{};
 
+    attentional() = default;
+    attentional(Matrix W, Inner sum = {}) : W_c(std::move(W)), inner(std::move(sum)) {}
+
     static constexpr weight_kind weights = Inner::weights;
 
-    auto operator()(const tensor auto& given, const tensor auto& values, const auto& at) const  // -> [B,H]
+    auto finish(const tensor auto& c, std::size_t positions, const auto& at) const  // [B,D] -> [B,H]
     {
         const auto& query = at.query();
-        const auto& h = detail::asking_state(query);
-        const auto c = heed::combined(inner, given, values, at);
+        const auto& h = detail::state_of(query);
         const auto [B, D] = shape_of(c);
         require_shape("combine::attentional", "W_c", shape_of(W_c), {D + shape_of(h)[1], shape_of(W_c)[1]},
                       "as many rows as the context and the query have columns together");
-        return detail::where_seen(ops::tanh(ops::linear(ops::concat(c, h), W_c)), shape_of(given)[1], at);
+        return detail::clear_rows_without_positions(ops::tanh(ops::linear(ops::concat(c, h), W_c)), positions, at);
     }
 
     static auto parameters(auto& self, auto&& visit)

@@ -20,18 +20,21 @@ namespace heed::combine {
 /// h is the query, or the state of a state_and_word. (The paper's h is the decoder's state before this step: the query
 /// in Bahdanau's order.)
 template <class Matrix, class Vector, class Inner = weighted_sum>
-struct gated {
+struct gated : detail::laid_over_combiner<gated<Matrix, Vector, Inner>> {
     Matrix W;  // [Q,1] or [Q,D]
     Vector b;  // [1] or [D]
     Inner inner{};
 
+    gated() = default;
+    gated(Matrix matrix, Vector bias, Inner sum = {}) : W(std::move(matrix)), b(std::move(bias)), inner(std::move(sum))
+    {}
+
     static constexpr weight_kind weights = Inner::weights;
 
-    auto operator()(const tensor auto& given, const tensor auto& values, const auto& at) const  // -> [B,D]
+    auto finish(const tensor auto& c, std::size_t, const auto& at) const  // [B,D] -> [B,D]
     {
-        const auto c = heed::combined(inner, given, values, at);
         const auto& query = at.query();
-        const auto gate = ops::sigmoid(ops::linear(detail::asking_state(query), W, b));
+        const auto gate = ops::sigmoid(ops::linear(detail::state_of(query), W, b));
         const std::size_t D = shape_of(c)[1], G = shape_of(gate)[1];
         if (G != 1 && G != D) {
             throw shape_error("combine::gated: W is " + shape_text(shape_of(W)) + " but must have 1 column, or " +

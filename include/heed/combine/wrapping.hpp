@@ -8,53 +8,58 @@
 #include <utility>
 
 #include <heed/attention/concepts.hpp>
+#include <heed/attention/query.hpp>
 #include <heed/attention/weigh.hpp>
 #include <heed/ops/masks.hpp>
 
 /// Helpers of combiners that wrap another one and also read the query.
 namespace heed::detail {
 
-/// The query's tensor: the query itself, or the state of a state_and_word.
-decltype(auto) asking_state(const auto& query)
-{
-    if constexpr (requires { (query.state); }) {
-        return (query.state);
-    } else {
-        return (query);
-    }
-}
-
-inline bool shows(const no_mask&, std::size_t) { return true; }
-inline bool shows(const boolean_mask_view<2>& mask, std::size_t i) { return mask[i] != 0; }
+inline bool is_visible(const no_mask&, std::size_t) { return true; }
+inline bool is_visible(const boolean_mask_view<2>& mask, std::size_t i) { return mask[i] != 0; }
 template <class Bias>
-bool shows(const additive_mask<Bias>& mask, std::size_t i)
+bool is_visible(const additive_mask<Bias>& mask, std::size_t i)
 {
     using T = element_of<Bias>;
     return view_of(mask.bias).data[i] != -std::numeric_limits<T>::infinity();
 }
 
+/// Base of combiners that are laid over another one: the inner one sums, and `finish(context, positions, at)` makes
+/// something of its context, for a whole batch at once. So the inner one's kernel serves, and matrices meet a batch
+/// instead of a row.
+template <class Self>
+struct laid_over_combiner {
+    using finishes = Self;
+
+    auto operator()(const tensor auto& given, const tensor auto& values, const auto& at) const  // -> contexts
+    {
+        const Self& self = static_cast<const Self&>(*this);
+        return self.finish(heed::combined(self.inner, given, values, at), shape_of(given)[1], at);
+    }
+};
+
 /// Which rows may attend to at least one of T positions, in this thread's workspace.
-inline std::span<const std::uint8_t> rows_that_see(std::size_t positions, const auto& at)
+inline std::span<const std::uint8_t> rows_with_positions(std::size_t positions, const auto& at)
 {
     const std::size_t B = at.real.batch();
-    auto* const sees = transient_family::take<std::uint8_t>(B);
-    std::fill_n(sees, B, std::uint8_t{0});
+    auto* const has_any = transient_family::take<std::uint8_t>(B);
+    std::fill_n(has_any, B, std::uint8_t{0});
     for (std::size_t b = 0; b < B; ++b) {
-        for (std::size_t t = 0; t < at.real[b] && sees[b] == 0; ++t) {
+        for (std::size_t t = 0; t < at.real[b] && has_any[b] == 0; ++t) {
             const std::size_t i = b * positions + t;
-            sees[b] = shows(at.source, i) && shows(at.mask, i) ? 1 : 0;
+            has_any[b] = is_visible(at.source, i) && is_visible(at.mask, i) ? 1 : 0;
         }
     }
-    return {sees, B};
+    return {has_any, B};
 }
 
 /// x, with 0 in the rows that may attend to nothing.
 template <tensor X>
-auto where_seen(X x, std::size_t positions, const auto& at)
+auto clear_rows_without_positions(X x, std::size_t positions, const auto& at)
 {
-    const auto sees = rows_that_see(positions, at);
-    const bool all = std::find(sees.begin(), sees.end(), 0) == sees.end();
-    return all ? std::move(x) : ops::keep_rows(x, sees);
+    const auto has_any = rows_with_positions(positions, at);
+    const bool all_have = std::find(has_any.begin(), has_any.end(), 0) == has_any.end();
+    return all_have ? std::move(x) : ops::keep_rows(x, has_any);
 }
 
 }  // namespace heed::detail

@@ -16,9 +16,9 @@ struct argmax {
     static constexpr bool ignores_offset = true;
     static constexpr bool differentiable = false;
 
-    auto operator()(const tensor auto& scores, const auto& at) const  // [B,T] or [B,T,D], the same
+    auto operator()(const tensor auto& scores, const auto&, const auto& at) const  // [B,T] or [B,T,D], the same
     {
-        return ops::greatest(scores, at.real);
+        return ops::greatest(at.visible(scores), at.real);
     }
 
     static auto parameters(auto&, auto&&) { return normalize::argmax{}; }

@@ -3,9 +3,7 @@
 
 #include <utility>
 
-#include <heed/attention/concepts.hpp>
-#include <heed/attention/weigh.hpp>
-#include <heed/normalize/inner.hpp>
+#include <heed/normalize/hooks.hpp>
 #include <heed/normalize/softmax.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/history.hpp>
@@ -29,11 +27,7 @@ struct connected {
     Weight w;  // [1]
     [[no_unique_address]] Inner inner{};
 
-    static constexpr bool differentiable = detail::differentiable_inside<Inner>();
-    static constexpr bool random = detail::random_inside<Inner>();
-    static constexpr bool ages = detail::ages_inside<Inner>();
-    static constexpr bool reads_length = detail::reads_length_inside<Inner>();
-    static constexpr bool ignores_offset = detail::offset_ignored_inside<Inner>();
+    using wraps = Inner;
 
     template <class Alignments, class Past>
     struct state {
@@ -57,17 +51,12 @@ struct connected {
     auto advance(const tensor auto& scores, const tensor auto& weights, const auto& memory, const auto& at) const
     {
         auto grown = ops::add(memory.alignments, weights);
-        if constexpr (detail::remembers<Inner>) {
+        if constexpr (remembers<Inner>) {
             const auto modulated = ops::add_weighted(scores, w, memory.alignments);
             return make(std::move(grown), next_of(inner, modulated, weights, memory.inner, at));
         } else {
-            return make(std::move(grown), no_state{});
+            return make(std::move(grown), memory.inner);
         }
-    }
-
-    auto thin(const tensor auto& weights, const auto& at) const requires requires { inner.thin(weights, at); }
-    {
-        return inner.thin(weights, at);
     }
 
     static auto parameters(auto& self, auto&& visit)

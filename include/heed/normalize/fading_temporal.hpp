@@ -6,9 +6,7 @@
 #include <string>
 #include <utility>
 
-#include <heed/attention/concepts.hpp>
-#include <heed/attention/weigh.hpp>
-#include <heed/normalize/inner.hpp>
+#include <heed/normalize/hooks.hpp>
 #include <heed/normalize/softmax.hpp>
 #include <heed/ops/history.hpp>
 
@@ -31,10 +29,8 @@ struct fading_temporal {
     double decay = 0;     // δ
     [[no_unique_address]] Inner inner{};
 
-    static constexpr bool differentiable = detail::differentiable_inside<Inner>();
-    static constexpr bool random = detail::random_inside<Inner>();
-    static constexpr bool ages = true;
-    static constexpr bool reads_length = detail::reads_length_inside<Inner>();
+    using wraps = Inner;
+    static constexpr bool ages = true, ignores_offset = false;
 
     template <class History, class Past>
     struct state {
@@ -67,17 +63,12 @@ struct fading_temporal {
     auto advance(const tensor auto& scores, const tensor auto& weights, const auto& memory, const auto& at) const
     {
         auto grown = ops::fade(memory.history, scores, decay);
-        if constexpr (detail::remembers<Inner>) {
+        if constexpr (remembers<Inner>) {
             const auto modulated = ops::discount_by(scores, memory.history, strength);
             return make(std::move(grown), next_of(inner, modulated, weights, memory.inner, at));
         } else {
-            return make(std::move(grown), no_state{});
+            return make(std::move(grown), memory.inner);
         }
-    }
-
-    auto thin(const tensor auto& weights, const auto& at) const requires requires { inner.thin(weights, at); }
-    {
-        return inner.thin(weights, at);
     }
 
     static auto parameters(auto& self, auto&& visit)

@@ -34,13 +34,13 @@ struct gumbel {
     static constexpr bool differentiable = false;  // because of the default
     static constexpr bool random = true;
 
-    auto operator()(const tensor auto& scores, const auto& at) const  // [B,T] or [B,T,D], the same
+    auto operator()(const tensor auto& scores, const auto&, const auto& at) const  // [B,T] or [B,T,D], the same
     {
         if (!(tau > 0) || std::isinf(tau)) {
             throw error("normalize::gumbel: tau is " + std::to_string(tau) + " but must be a finite number above 0");
         }
-        const auto noisy =
-            ops::perturb(scores, at.real, ops::stream_of(seed, at.step, ops::chance::noise), greedy ? 0.0 : 1.0);
+        const auto noisy = ops::perturb(at.visible(scores), at.real, ops::stream_of(seed, at.step, ops::chance::noise),
+                                        greedy ? 0.0 : 1.0);
         auto soft = ops::softmax(ops::scale(noisy, 1 / tau), at.real);
         if (!straight_through) return soft;
         return ops::straight_through(ops::greatest(noisy, at.real), soft);

@@ -4,8 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 
-#include <heed/attention/concepts.hpp>
-#include <heed/normalize/inner.hpp>
+#include <heed/normalize/hooks.hpp>
 #include <heed/normalize/softmax.hpp>
 #include <heed/normalize/within.hpp>
 
@@ -34,11 +33,8 @@ struct local_m {
     [[no_unique_address]] Inner inner{};
     [[no_unique_address]] History past{};
 
-    static constexpr bool differentiable = detail::differentiable_inside<Inner>();
-    static constexpr bool random = detail::random_inside<Inner>();
-    static constexpr bool ages = detail::ages_inside<Inner>();
-    static constexpr bool reads_length = true;
-    static constexpr bool ignores_offset = detail::offset_ignored_inside<Inner>();
+    using wraps = Inner;
+    static constexpr bool reads_length = true, cuts = detail::may_cut<Inner, History>;
 
     /// The positions that target word t looks at in a row of n source words.
     stretch stretch_at(std::size_t t, std::size_t n) const
@@ -46,14 +42,12 @@ struct local_m {
         return stretch::around(centre(t, n), std::min(reach, n), n);
     }
 
-    auto focus(const auto& at, std::size_t positions) const requires(detail::may_cut<Inner, History>)
+    auto focus(const auto& at, std::size_t positions) const
     {
         return detail::found_window<>{around(at, positions), {}};
     }
 
     const Inner& inside(const auto&) const { return inner; }
-
-    auto start(auto&& blank) const requires(detail::remembers<Inner>) { return inner.start(blank); }
 
     auto operator()(const tensor auto& scores, const auto& memory, const auto& at) const
     {
@@ -64,14 +58,8 @@ struct local_m {
     }
 
     auto advance(const tensor auto& scores, const tensor auto& weights, const auto& memory, const auto& at) const
-        requires(detail::remembers<Inner>)
     {
         return detail::advance_within<History>(around(at, shape_of(scores)[1]), inner, scores, weights, memory, at);
-    }
-
-    auto thin(const tensor auto& weights, const auto& at) const requires requires { inner.thin(weights, at); }
-    {
-        return inner.thin(weights, at);
     }
 
     static auto parameters(auto& self, auto&& visit)

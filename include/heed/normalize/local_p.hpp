@@ -7,8 +7,8 @@
 #include <span>
 #include <utility>
 
-#include <heed/attention/concepts.hpp>
-#include <heed/normalize/inner.hpp>
+#include <heed/attention/query.hpp>
+#include <heed/normalize/hooks.hpp>
 #include <heed/normalize/softmax.hpp>
 #include <heed/normalize/within.hpp>
 #include <heed/ops/elementwise.hpp>
@@ -16,15 +16,24 @@
 #include <heed/ops/products.hpp>
 #include <heed/ops/sums.hpp>
 
+namespace heed::normalize {
+
+/// Options of `local_p`, by name: `{.renormalise = true}`.
+struct local_p_options {
+    bool renormalise = false;  // weights are divided by their sum
+};
+
+}  // namespace heed::normalize
+
 namespace heed::detail {
 
-/// Weights times the Gaussian around p_t, divided by their sum if `renormalise`. `begin` [B]: the position in its
-/// sentence of each row's first weight.
+/// Weights times the Gaussian around p_t, divided by their sum where the options ask for it. `begin` [B]: the position
+/// in its sentence of each row's first weight.
 auto fall_off(const tensor auto& weights, const tensor auto& p, std::span<const std::size_t> begin, std::size_t reach,
-              bool renormalise)
+              normalize::local_p_options options)
 {
     auto around_p = ops::gaussian(weights, p, begin, static_cast<double>(reach) / 2);
-    return renormalise ? ops::divide_by_sum(around_p) : around_p;
+    return options.renormalise ? ops::divide_by_sum(around_p) : around_p;
 }
 
 /// Zeros: every row from its first position on, in this thread's workspace.
@@ -38,29 +47,16 @@ inline std::span<const std::size_t> first_positions(const lengths_view& real)
 /// local_p inside its window: the inner normalizer, and the Gaussian.
 template <class Inner, class Centre>
 struct around_centre {
+    using wraps = Inner;
     const Inner& inner;
     const Centre& centre;
     window_view where;
     std::size_t reach;
-    bool renormalise;
-
-    auto start(auto&& blank) const requires(remembers<Inner>) { return inner.start(blank); }
+    normalize::local_p_options options;
 
     auto operator()(const tensor auto& scores, const auto& state, const auto& at) const
     {
-        return fall_off(weigh(inner, scores, state, at), centre, {where.begin, where.count.batch()}, reach,
-                        renormalise);
-    }
-
-    auto advance(const tensor auto& scores, const tensor auto& weights, const auto& state, const auto& at) const
-        requires(remembers<Inner>)
-    {
-        return next_of(inner, scores, weights, state, at);
-    }
-
-    auto thin(const tensor auto& weights, const auto& at) const requires requires { inner.thin(weights, at); }
-    {
-        return inner.thin(weights, at);
+        return fall_off(weigh(inner, scores, state, at), centre, {where.begin, where.count.batch()}, reach, options);
     }
 };
 
@@ -77,10 +73,11 @@ namespace heed::normalize {
 /// see; s counts from 0, p_t is a real number. (Jia's survey misprints v_p and W_p as v_n and W_n in its eq. 5.)
 ///
 /// Only the window is computed, as in `local_m`, which also explains what an inner normalizer remembers.
-/// As in the paper, the Gaussian is applied after normalising, so that weights sum to less than 1; with `renormalise`
-/// they are divided by their sum. An inner normalizer with state sees the resulting weights, Gaussian included.
-/// The gradient reaches W_p and v_p through the Gaussian alone; the choice of positions in the window has no gradient,
-/// and where p_t ± D passes a position the weights jump. See docs/decisions.md.
+/// As in the paper, the Gaussian is applied after normalising, so that weights sum to less than 1; with
+/// `{.renormalise = true}`, the last of its members, they are divided by their sum. An inner normalizer with state sees
+/// the resulting weights, Gaussian included. The gradient reaches W_p and v_p through the Gaussian alone; the choice of
+/// positions in the window has no gradient, and where p_t ± D passes a position the weights jump. See
+/// docs/decisions.md.
 ///
 /// Throws heed::error if D is 0: σ would be 0.
 template <class Matrix, class Vector, class Inner = softmax, class History = history::everywhere>
@@ -90,25 +87,18 @@ struct local_p {
     std::size_t reach = 10;  // D
     [[no_unique_address]] Inner inner{};
     [[no_unique_address]] History past{};
-    bool renormalise = false;
+    local_p_options options{};
 
-    static constexpr bool differentiable = detail::differentiable_inside<Inner>();
-    static constexpr bool random = detail::random_inside<Inner>();
-    static constexpr bool ages = detail::ages_inside<Inner>();
-    static constexpr bool reads_length = true;
-    static constexpr bool ignores_offset = detail::offset_ignored_inside<Inner>();
+    using wraps = Inner;
+    static constexpr bool reads_length = true, cuts = detail::may_cut<Inner, History>;
 
     /// p_t of each row: [B].
     auto centre(const auto& query, const lengths_view& real) const
     {
-        if constexpr (tensor<decltype(query)>) {
-            return ops::place_in_row(ops::tanh(ops::linear(query, W_p)), v_p, real);
-        } else {
-            return centre(query.state, real);
-        }
+        return ops::place_in_row(ops::tanh(ops::linear(detail::state_of(query), W_p)), v_p, real);
     }
 
-    auto focus(const auto& at, std::size_t positions) const requires(detail::may_cut<Inner, History>)
+    auto focus(const auto& at, std::size_t positions) const
     {
         auto p = centre(at.query(), at.real);
         const auto where = around(p, at.real, positions);
@@ -117,11 +107,8 @@ struct local_p {
 
     auto inside(const auto& found) const
     {
-        return detail::around_centre<Inner, decltype(found.centre)>{inner, found.centre, found.where, reach,
-                                                                    renormalise};
+        return detail::around_centre<Inner, decltype(found.centre)>{inner, found.centre, found.where, reach, options};
     }
-
-    auto start(auto&& blank) const requires(detail::remembers<Inner>) { return inner.start(blank); }
 
     auto operator()(const tensor auto& scores, const auto& memory, const auto& at) const
     {
@@ -131,26 +118,23 @@ struct local_p {
         const auto p = centre(at.query(), at.real);
         const auto where = around(p, at.real, shape_of(scores)[1]);
         return detail::fall_off(detail::weigh_within<History>(where, inner, scores, memory, at), p,
-                                detail::first_positions(at.real), reach, renormalise);
+                                detail::first_positions(at.real), reach, options);
     }
 
     auto advance(const tensor auto& scores, const tensor auto& weights, const auto& memory, const auto& at) const
-        requires(detail::remembers<Inner>)
     {
         const auto where = around(centre(at.query(), at.real), at.real, shape_of(scores)[1]);
         return detail::advance_within<History>(where, inner, scores, weights, memory, at);
     }
 
-    auto thin(const tensor auto& weights, const auto& at) const requires requires { inner.thin(weights, at); }
-    {
-        return inner.thin(weights, at);
-    }
-
     static auto parameters(auto& self, auto&& visit)
     {
-        return normalize::local_p{
-            visit("W_p", self.W_p), visit("v_p", self.v_p), self.reach, visit("inner", self.inner), self.past,
-            self.renormalise};
+        return normalize::local_p{visit("W_p", self.W_p),
+                                  visit("v_p", self.v_p),
+                                  self.reach,
+                                  visit("inner", self.inner),
+                                  self.past,
+                                  self.options};
     }
 
 private:
@@ -169,13 +153,8 @@ private:
     }
 };
 
-template <class Matrix, class Vector>
-local_p(Matrix, Vector, std::size_t = 10) -> local_p<Matrix, Vector>;
-template <class Matrix, class Vector, class Inner>
-local_p(Matrix, Vector, std::size_t, Inner) -> local_p<Matrix, Vector, Inner>;
-template <class Matrix, class Vector, class Inner, class History>
-local_p(Matrix, Vector, std::size_t, Inner, History) -> local_p<Matrix, Vector, Inner, History>;
-template <class Matrix, class Vector, class Inner, class History>
-local_p(Matrix, Vector, std::size_t, Inner, History, bool) -> local_p<Matrix, Vector, Inner, History>;
+template <class Matrix, class Vector, class Inner = softmax, class History = history::everywhere>
+local_p(Matrix, Vector, std::size_t = 10, Inner = {}, History = {}, local_p_options = {})
+    -> local_p<Matrix, Vector, Inner, History>;
 
 }  // namespace heed::normalize

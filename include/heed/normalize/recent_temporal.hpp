@@ -5,10 +5,8 @@
 #include <limits>
 #include <utility>
 
-#include <heed/attention/concepts.hpp>
-#include <heed/attention/weigh.hpp>
 #include <heed/core/family.hpp>
-#include <heed/normalize/inner.hpp>
+#include <heed/normalize/hooks.hpp>
 #include <heed/normalize/softmax.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/history.hpp>
@@ -34,10 +32,8 @@ struct recent_temporal {
     std::size_t steps = 1;  // n
     [[no_unique_address]] Inner inner{};
 
-    static constexpr bool differentiable = detail::differentiable_inside<Inner>();
-    static constexpr bool random = detail::random_inside<Inner>();
-    static constexpr bool ages = true;
-    static constexpr bool reads_length = detail::reads_length_inside<Inner>();
+    using wraps = Inner;
+    static constexpr bool ages = true, ignores_offset = false;
 
     template <class History, class Sums, class Past>
     struct state {
@@ -70,17 +66,12 @@ struct recent_temporal {
     auto advance(const tensor auto& scores, const tensor auto& weights, const auto& memory, const auto& at) const
     {
         auto [history, sums] = ops::recent_sums(memory.sums, scores, steps);
-        if constexpr (detail::remembers<Inner>) {
+        if constexpr (remembers<Inner>) {
             const auto modulated = ops::discount(scores, memory.history);
             return make(std::move(history), std::move(sums), next_of(inner, modulated, weights, memory.inner, at));
         } else {
-            return make(std::move(history), std::move(sums), no_state{});
+            return make(std::move(history), std::move(sums), memory.inner);
         }
-    }
-
-    auto thin(const tensor auto& weights, const auto& at) const requires requires { inner.thin(weights, at); }
-    {
-        return inner.thin(weights, at);
     }
 
     static auto parameters(auto& self, auto&& visit)

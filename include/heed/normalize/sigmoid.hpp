@@ -17,9 +17,9 @@ struct sigmoid {
     static constexpr bool row_by_row = true;  // see attention/at_once.hpp
     double bias = 0;
 
-    auto operator()(const tensor auto& scores, const auto& at) const  // [B,T] or [B,T,D], the same
+    auto operator()(const tensor auto& scores, const auto&, const auto& at) const  // [B,T] or [B,T,D], the same
     {
-        return ops::sigmoid_weights(scores, at.real, bias);
+        return ops::sigmoid_weights(at.visible(scores), at.real, bias);
     }
 
     static auto parameters(auto& self, auto&&) { return normalize::sigmoid{self.bias}; }

@@ -19,9 +19,9 @@ struct softmax {
     static constexpr bool row_by_row = true;  // see attention/at_once.hpp
     static constexpr bool ignores_offset = true;
 
-    auto operator()(const tensor auto& scores, const auto& at) const  // [B,T] or [B,T,D], the same
+    auto operator()(const tensor auto& scores, const auto&, const auto& at) const  // [B,T] or [B,T,D], the same
     {
-        return ops::softmax(scores, at.real);
+        return ops::softmax(at.visible(scores), at.real);
     }
 
     static auto parameters(auto&, auto&&) { return normalize::softmax{}; }

@@ -4,8 +4,7 @@
 #include <cmath>
 #include <string>
 
-#include <heed/attention/weigh.hpp>
-#include <heed/normalize/inner.hpp>
+#include <heed/normalize/hooks.hpp>
 #include <heed/normalize/softmax.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/sparse.hpp>
@@ -30,13 +29,8 @@ struct temperature {
     double tau = 1;
     Inner inner{};
 
-    static constexpr bool differentiable = detail::differentiable_inside<Inner>();
-    static constexpr bool random = detail::random_inside<Inner>();
-    static constexpr bool ages = detail::ages_inside<Inner>();
-    static constexpr bool reads_length = detail::reads_length_inside<Inner>();
-    static constexpr bool ignores_offset = detail::offset_ignored_inside<Inner>();
-
-    auto start(auto&& blank) const requires(detail::remembers<Inner>) { return inner.start(blank); }
+    using wraps = Inner;
+    static constexpr bool cuts = cuts_windows<Inner>;
 
     auto operator()(const tensor auto& scores, const auto& past, const auto& at) const
     {
@@ -44,25 +38,16 @@ struct temperature {
     }
 
     auto advance(const tensor auto& scores, const tensor auto& weights, const auto& past, const auto& at) const
-        requires(detail::remembers<Inner>)
     {
         return next_of(inner, cooled(scores, at), weights, past, at);
     }
 
-    auto focus(const auto& at, std::size_t positions) const requires requires { inner.focus(at, positions); }
-    {
-        return inner.focus(at, positions);
-    }
+    auto focus(const auto& at, std::size_t positions) const { return inner.focus(at, positions); }
 
-    auto inside(const auto& found) const requires requires { inner.inside(found); }
+    auto inside(const auto& found) const
     {
         using there = std::remove_cvref_t<decltype(inner.inside(found))>;
         return normalize::temperature<there>{tau, inner.inside(found)};
-    }
-
-    auto thin(const tensor auto& weights, const auto& at) const requires requires { inner.thin(weights, at); }
-    {
-        return inner.thin(weights, at);
     }
 
     static auto parameters(auto& self, auto&& visit)
@@ -77,7 +62,7 @@ private:
             throw error("normalize::temperature: tau is " + std::to_string(tau) +
                         " but must be a finite number above 0; near 0 all weight goes to the greatest score");
         }
-        if constexpr (ignores_offset) {
+        if constexpr (detail::ignores_offset_of<Inner>()) {
             return ops::scale_from_greatest(scores, at.visible(scores), at.real, 1 / tau);
         } else {
             return ops::scale(scores, 1 / tau);

@@ -8,11 +8,10 @@
 #include <utility>
 
 #include <heed/attention/moment.hpp>
-#include <heed/attention/weigh.hpp>
 #include <heed/core/mask.hpp>
 #include <heed/core/transient.hpp>
 #include <heed/core/window.hpp>
-#include <heed/normalize/inner.hpp>
+#include <heed/normalize/hooks.hpp>
 #include <heed/ops/masks.hpp>
 
 /// Common parts of local_m and local_p: another normalizer, seen through a window.
@@ -54,21 +53,10 @@ struct found_window {
     }
 };
 
-/// Has a normalizer no state at all?
-template <class Inner>
-consteval bool remembers_nothing()
-{
-    if constexpr (remembers<Inner>) {
-        return std::is_empty_v<decltype(std::declval<const Inner&>().start(blank_probe{}))>;
-    } else {
-        return true;
-    }
-}
-
 /// May a window cut? State outside a cut stays as it is, which is wrong for one that fades there, too.
 template <class Inner, class History>
-inline constexpr bool may_cut = remembers_nothing<Inner>() ||
-                                (std::is_same_v<History, normalize::history::in_window> && !ages_inside<Inner>());
+inline constexpr bool may_cut =
+    !remembers<Inner> || (std::is_same_v<History, normalize::history::in_window> && !ages_of<Inner>());
 
 /// A window in this thread's workspace: `place(b)` returns the stretch of row b.
 template <class Place>

@@ -70,8 +70,10 @@ struct heed::step_kernel<heed::score::additive_per_dimension<Matrix>, Normalize,
     template <class With>
     static auto answer(const auto& score, const Normalize&, const Combine&, const auto& in, const With&)
     {
-        constexpr bool weights = std::is_same_v<With, weights_too>;
-        auto seen = operation{}(in.query, in.keys, score.V, in.values, in.real, weights);
+        using ops::weights_of_step;
+        constexpr bool wanted = std::is_same_v<With, weights_too>;
+        auto seen = operation{}(in.query, in.keys, score.V, in.values, in.real,
+                                wanted ? weights_of_step::returned : weights_of_step::left_out);
         return outcome{std::move(seen.context), std::move(seen.weights), no_state{}};
     }
 };

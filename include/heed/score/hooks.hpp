@@ -17,36 +17,22 @@
 /// score serves every score that is laid over it.
 namespace heed::score::over {
 
-/// Is this score laid over another one, its `base`? It declares `using laid_over = …`, as over::another does.
-template <class Score>
-concept laid_over = requires
-{
-    typename Score::laid_over;
-};
-
 /// The innermost score: the one that compares.
 template <class Score>
 const auto& innermost(const Score& score)
 {
-    if constexpr (laid_over<Score>) {
+    if constexpr (hook::laid_over<Score>) {
         return over::innermost(score.base);
     } else {
         return score;
     }
 }
 
-/// Has a score that is laid over another one no state of its own?
-template <class Score>
-concept hands_on = requires
-{
-    requires Score::hands_past_on;
-};
-
 /// The state of the base. A score without a state of its own passes on its base's.
 template <class Score>
 const auto& past_of_base(const Score&, const auto& past)
 {
-    if constexpr (hands_on<Score>) {
+    if constexpr (hook::hands_past_on<Score>) {
         return past;
     } else {
         return past.base;
@@ -57,7 +43,7 @@ const auto& past_of_base(const Score&, const auto& past)
 template <class Score>
 const auto& innermost_past(const Score& score, const auto& past)
 {
-    if constexpr (laid_over<Score>) {
+    if constexpr (hook::laid_over<Score>) {
         return over::innermost_past(score.base, over::past_of_base(score, past));
     } else {
         return past;
@@ -68,11 +54,14 @@ const auto& innermost_past(const Score& score, const auto& past)
 template <class Score>
 auto query(const Score& score, const auto& projected, const auto& past)
 {
-    if constexpr (!laid_over<Score>) {
+    if constexpr (!hook::laid_over<Score>) {
         return projected;
-    } else if constexpr (requires { score.query(projected, past); }) {
+    } else if constexpr (hook::query<Score, decltype(projected), decltype(past)>) {
         return over::query(score.base, score.query(projected, past), over::past_of_base(score, past));
     } else {
+        static_assert(
+            detail::may_lack<Score>("query"),
+            HEED_SAYS_HOOK("query", "auto query(const heed::tensor auto& projected, const auto& past) const"));
         return over::query(score.base, projected, over::past_of_base(score, past));
     }
 }
@@ -81,11 +70,13 @@ auto query(const Score& score, const auto& projected, const auto& past)
 template <class Score>
 auto keys(const Score& score, const auto& plain_keys, const auto& past)
 {
-    if constexpr (!laid_over<Score>) {
+    if constexpr (!hook::laid_over<Score>) {
         return plain_keys;
-    } else if constexpr (requires { score.keys(plain_keys, past); }) {
+    } else if constexpr (hook::keys<Score, decltype(plain_keys), decltype(past)>) {
         return over::keys(score.base, score.keys(plain_keys, past), over::past_of_base(score, past));
     } else {
+        static_assert(detail::may_lack<Score>("keys"),
+                      HEED_SAYS_HOOK("keys", "auto keys(const heed::tensor auto& keys, const auto& past) const"));
         return over::keys(score.base, plain_keys, over::past_of_base(score, past));
     }
 }
@@ -94,9 +85,9 @@ auto keys(const Score& score, const auto& plain_keys, const auto& past)
 template <class Score, class Keys, class Past>
 consteval bool changes_keys()
 {
-    if constexpr (!laid_over<Score>) {
+    if constexpr (!hook::laid_over<Score>) {
         return false;
-    } else if constexpr (requires(const Score& score, const Keys& k, const Past& past) { score.keys(k, past); }) {
+    } else if constexpr (hook::keys<Score, const Keys&, const Past&>) {
         return true;
     } else {
         using base = std::remove_cvref_t<decltype(std::declval<const Score&>().base)>;
@@ -124,24 +115,23 @@ consteval bool reads_context()
 template <class Score>
 consteval bool reads_word()
 {
-    if constexpr (requires { requires Score::reads_word; }) {
-        return true;
-    } else if constexpr (requires(const Score& score) { score.base; }) {
-        return over::reads_word<std::remove_cvref_t<decltype(std::declval<const Score&>().base)>>();
-    } else {
-        return false;
-    }
+    return detail::reads_word_of<Score>();
 }
 
 /// e = score(query, keys) of an innermost score, with its state if it has one.
 template <class Score>
 auto compare(const Score& score, const auto& query, const auto& keys, const auto& past)
 {
-    if constexpr (requires { score.match(query, keys, past); }) {
+    if constexpr (hook::match<Score, decltype(query), decltype(keys), decltype(past)>) {
         return score.match(query, keys, past);
-    } else if constexpr (requires { score.match(query, keys); }) {
+    } else if constexpr (hook::match<Score, decltype(query), decltype(keys)>) {
+        static_assert(!remembers<Score>, "heed: a score policy that remembers must take its state: declare `auto match("
+                                         "const auto& projected, const auto& keys, const auto& past) const`");
         return score.match(query, keys);
     } else {
+        static_assert(detail::may_lack<Score>("match"),
+                      HEED_SAYS_HOOK("match", "auto match(const heed::tensor auto& projected, const heed::tensor auto& "
+                                              "keys) const"));
         return score(query, keys);
     }
 }
@@ -154,13 +144,44 @@ auto match(const Score& score, const auto& projected, const auto& plain_keys, co
                          over::keys(score, plain_keys, past), over::innermost_past(score, past));
 }
 
+/// The keys that a score makes of annotations, once per batch; the annotations themselves, if it makes nothing of them.
+template <class Score>
+auto prepare(const Score& score, const tensor auto& annotations)
+{
+    if constexpr (hook::prepare<Score, decltype(annotations)>) {
+        return score.prepare(annotations);
+    } else {
+        static_assert(detail::may_lack<Score>("prepare"),
+                      HEED_SAYS_HOOK("prepare", "auto prepare(const heed::tensor auto& annotations) const"));
+        return annotations;
+    }
+}
+
+/// The query as a score compares it: the query itself, not a copy, if the score makes nothing of it.
+template <class Score>
+decltype(auto) projected(const Score& score, const auto& query)
+{
+    if constexpr (hook::project<Score, decltype(query)>) {
+        return score.project(query);
+    } else {
+        static_assert(
+            detail::may_lack<Score>("project"),
+            "heed: this score has a member `project`, which heed cannot call with this query: ask with what it takes, "
+            "or declare it `auto project(const heed::tensor auto& query) const`; score::with_word lets any "
+            "score take a state_and_word");
+        return (query);
+    }
+}
+
 /// The state before the first query.
 template <class Score>
 auto start(const Score& score, const auto& memory)
 {
-    if constexpr (requires { score.start(memory); }) {
+    if constexpr (hook::start<Score, decltype(memory)>) {
         return score.start(memory);
     } else {
+        static_assert(detail::may_lack<Score>("start"),
+                      HEED_SAYS_HOOK("start", "auto start(const auto& memory) const"));
         return no_past{};
     }
 }
@@ -169,9 +190,11 @@ auto start(const Score& score, const auto& memory)
 template <class Score>
 auto recall(const Score& score, const auto& past, const auto& at)
 {
-    if constexpr (requires { score.recall(past, at); }) {
+    if constexpr (hook::recall<Score, decltype(past), decltype(at)>) {
         return score.recall(past, at);
     } else {
+        static_assert(detail::may_lack<Score>("recall"),
+                      HEED_SAYS_HOOK("recall", "auto recall(const auto& past, const auto& at) const"));
         return past;
     }
 }
@@ -180,11 +203,15 @@ auto recall(const Score& score, const auto& past, const auto& at)
 template <class Score, class Past>
 auto advance(const Score& score, Past&& past, const tensor auto& weights, const tensor auto& context, const auto& at)
 {
-    if constexpr (requires { score.advance(std::forward<Past>(past), weights, context, at); }) {
+    if constexpr (hook::advance<Score, Past, decltype(weights), decltype(context), decltype(at)>) {
         return score.advance(std::forward<Past>(past), weights, context, at);
-    } else if constexpr (requires { score.advance(std::forward<Past>(past), weights, at); }) {
+    } else if constexpr (hook::advance<Score, Past, decltype(weights), decltype(at)>) {
         return score.advance(std::forward<Past>(past), weights, at);
     } else {
+        static_assert(detail::may_lack<Score>("advance"),
+                      HEED_SAYS_HOOK("advance",
+                                     "auto advance(const auto& past, const heed::tensor auto& weights, const "
+                                     "heed::tensor auto& context, const auto& at) const"));
         return std::remove_cvref_t<Past>(std::forward<Past>(past));
     }
 }
@@ -193,7 +220,7 @@ auto advance(const Score& score, Past&& past, const tensor auto& weights, const 
 template <class Score>
 consteval bool advances()
 {
-    if constexpr (laid_over<Score> && hands_on<Score>) {
+    if constexpr (hook::laid_over<Score> && hook::hands_past_on<Score>) {
         return over::advances<typename Score::laid_over>();
     } else {
         return detail::has_advance<Score> || std::is_final_v<Score>;

@@ -58,12 +58,10 @@ struct past : Own {
 template <class Score, class Query>
 auto project(const Score& score, const Query& query)
 {
-    if constexpr (requires { score.project(query); }) {
-        return score.project(query);
-    } else if constexpr (requires { query.state; }) {
+    if constexpr (!hook::project<Score, decltype(query)> && requires { query.state; }) {
         return over::project(score, query.state);
     } else {
-        return query;
+        return over::projected(score, query);
     }
 }
 
@@ -94,15 +92,9 @@ struct another {
     static constexpr weight_kind weights = Base::weights;
     static constexpr bool reads_context = over::reads_context<Base>();
 
-    std::size_t groups() const requires requires { base.groups(); }
-    {
-        return base.groups();
-    }
+    std::size_t groups() const { return base.groups(); }
 
-    auto prepare(const tensor auto& annotations) const requires requires { base.prepare(annotations); }
-    {
-        return base.prepare(annotations);
-    }
+    auto prepare(const tensor auto& annotations) const { return over::prepare(base, annotations); }
 
     auto project(const auto& query) const { return over::project(base, query); }
 
@@ -121,9 +113,11 @@ struct another {
             return over::recall(base, now, at);
         } else {
             auto inner = over::recall(base, now.base, at);
-            if constexpr (requires { self().arrive(now, at); }) {
+            if constexpr (hook::arrive<Self, decltype(now), decltype(at)>) {
                 return joined(self().arrive(now, at), std::move(inner));
             } else {
+                static_assert(detail::may_lack<Self>("arrive"),
+                              HEED_SAYS_HOOK("arrive", "auto arrive(const auto& past, const auto& at) const"));
                 return joined(now.own(), std::move(inner));
             }
         }
@@ -175,20 +169,6 @@ protected:
     }
 };
 
-/// The decoder's state [B,Q] of a query, which may have further parts.
-template <class Query>
-const auto& state_of(const Query& query)
-{
-    if constexpr (tensor<Query>) {
-        return query;
-    } else {
-        static_assert(
-            requires { query.state; }, "heed: this score reads the decoder's state: ask with a tensor [B,Q], or with a "
-                                       "query that has it as `state`, as heed::state_and_word has");
-        return over::state_of(query.state);
-    }
-}
-
 /// Does this query hold the product Y y instead of the embedding y?
 template <class Query>
 inline constexpr bool word_is_projected = false;
@@ -230,16 +210,7 @@ auto cleared(const tensor auto& x, const auto& memory)
     }
 }
 
-/// The first of these that is taped, or the first one if none is. A state is created in its family, so that the state's
-/// type stays the same from step to step.
-template <tensor First, tensor... Rest>
-const auto& taped_among(const First& first, const Rest&... rest)
-{
-    if constexpr (plain_tensor<First> && (!plain_tensor<Rest> || ...)) {
-        return over::taped_among(rest...);
-    } else {
-        return first;
-    }
-}
+using heed::detail::state_of;
+using heed::detail::taped_among;
 
 }  // namespace heed::score::over

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include <heed/ops/positions.hpp>
+#include <heed/ops/parts.hpp>
 #include <heed/ops/products.hpp>
 #include <heed/score/over.hpp>
 

@@ -81,7 +81,7 @@ struct with_recurrence : over::another<with_recurrence<Base, Matrix, Cell>, Base
 
     auto query(const tensor auto& projected, const auto& past) const  // W s + W_r a
     {
-        return ops::add(projected, ops::linear(past.state, W_r));
+        return ops::linear_onto(projected, past.state, W_r);
     }
 
     auto after(const auto& past, const tensor auto&, const tensor auto& context, const auto& at) const

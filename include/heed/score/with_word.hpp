@@ -10,26 +10,7 @@
 #include <heed/ops/products.hpp>
 #include <heed/score/over.hpp>
 
-namespace heed {
-
-namespace detail {
-
-/// Does this score, or one that it is laid over, add the target word to the query itself?
-template <class Score>
-consteval bool adds_word()
-{
-    if constexpr (requires { Score::adds_word; }) {
-        return Score::adds_word;
-    } else if constexpr (requires(const Score& score) { score.base; }) {
-        return detail::adds_word<std::remove_cvref_t<decltype(std::declval<const Score&>().base)>>();
-    } else {
-        return false;
-    }
-}
-
-}  // namespace detail
-
-namespace score {
+namespace heed::score {
 
 /// A score that also reads the previous target word: its embedding y is added to the projected query of any base score.
 ///
@@ -85,17 +66,15 @@ private:
     template <class State>
     auto project_state(const State& state) const
     {
-        if constexpr (tensor<State> && detail::adds_word<Base>()) {
+        if constexpr (tensor<State> && detail::adds_word_of<Base>()) {
             static_assert(
                 detail::placeholder<State>,
                 "heed: score::with_word is laid over a score that adds the target word by itself (score::conv_s2s, or "
                 "another score::with_word): leave this with_word out, or ask with both words, "
                 "state_and_word{state_and_word{s, word of the score below}, y}");
             return state;
-        } else if constexpr (requires { base.project(state); }) {
-            return base.project(state);
         } else {
-            return state;
+            return over::projected(base, state);
         }
     }
 };
@@ -103,6 +82,4 @@ private:
 template <class Base, class Matrix>
 with_word(Base, Matrix) -> with_word<Base, Matrix>;
 
-}  // namespace score
-
-}  // namespace heed
+}  // namespace heed::score

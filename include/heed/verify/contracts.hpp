@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include <heed/normalize/inner.hpp>
+#include <heed/normalize/hooks.hpp>
 #include <heed/verify/problem.hpp>
 #include <heed/verify/requirements.hpp>
 
@@ -26,8 +26,8 @@ concept one_attention = requires(const Mechanism& attend)
     attend.normalize;
 };
 
-/// The type whose traits say which results can be compared, see normalize/inner.hpp: an attention's normalizer, or any
-/// other mechanism itself.
+/// The type whose traits say which results can be compared, see attention/concepts.hpp: an attention's normalizer, or
+/// any other mechanism itself.
 template <class Mechanism>
 struct speaker {
     using type = Mechanism;
@@ -55,14 +55,14 @@ template <class Mechanism>
 consteval bool length_counts()
 {
     if constexpr (one_attention<Mechanism>) {
-        return reads_length_inside<normalizer_of<Mechanism>>() ||
-               reads_length_inside<std::remove_cvref_t<decltype(std::declval<Mechanism>().score)>>();
+        return reads_length_of<normalizer_of<Mechanism>>() ||
+               reads_length_of<std::remove_cvref_t<decltype(std::declval<Mechanism>().score)>>();
     } else if constexpr (requires(const Mechanism& m) { m.heads; }) {
         return any_length_counts<std::remove_cvref_t<decltype(std::declval<Mechanism>().heads)>>::value;
     } else if constexpr (requires(const Mechanism& m) { m.hops; }) {
         return any_length_counts<std::remove_cvref_t<decltype(std::declval<Mechanism>().hops)>>::value;
     } else {
-        return reads_length_inside<Mechanism>();
+        return reads_length_of<Mechanism>();
     }
 }
 
@@ -97,7 +97,7 @@ std::string check_first_run(const auto& p, const auto& at)
 /// The gradient by parameters, annotations and queries, through all steps and their history.
 std::string check_gradient(const auto& p, const auto& at)
 {
-    if constexpr (!differentiable_inside<normalizer_of<decltype(p.attend)>>()) {
+    if constexpr (!differentiable_of<normalizer_of<decltype(p.attend)>>()) {
         return "not differentiable: not compared";
     } else {
         auto moved = p;
@@ -161,7 +161,7 @@ std::string check_padding(const auto& p, const auto& at)
 /// Each sentence alone, without the rest of the batch and without padding.
 std::string check_alone(const auto& p, const auto& at)
 {
-    if constexpr (random_inside<normalizer_of<decltype(p.attend)>>()) {
+    if constexpr (draws<normalizer_of<decltype(p.attend)>>) {
         return "drawn at random: not compared";
     } else {
         const auto together = results<form::step, double>(p, at);
@@ -295,7 +295,7 @@ std::string check_nothing_hidden(const auto& p, const auto& at)
 /// Like a search: continues with a selection of the rows.
 std::string check_rows(const auto& p, const auto& at)
 {
-    if constexpr (random_inside<normalizer_of<decltype(p.attend)>>()) {
+    if constexpr (draws<normalizer_of<decltype(p.attend)>>) {
         return "drawn at random: not compared";
     } else {
         using state = decltype(p.attend.start(p.attend.on(p.annotations, at.real)));

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <type_traits>
+#include <utility>
+
+#include <heed/attention/memory.hpp>
+#include <heed/core/family.hpp>
+#include <heed/ops/masks.hpp>
+#include <heed/score/hooks.hpp>
+
+/// `on`, once per batch: positions that may not be attended to are cleared, then the score prepares the keys.
+namespace heed::detail {
+
+/// The type of the limits of a batch: lengths, or a mask.
+template <class Limit>
+concept source_limit = std::is_same_v<Limit, lengths> || std::is_same_v<Limit, boolean_mask<2>>;
+
+/// x [B,T,D] with zeros at the positions that may not be attended to.
+template <tensor X, source_limit Limit>
+auto cleared(const char* where, const X& x, const Limit& limit)
+{
+    static_assert(rank_of<X> == 3,
+                  "heed: attention::on takes annotations [B,T,D], and values [B,T,D] if keys are made of other "
+                  "annotations");
+    if constexpr (std::is_same_v<Limit, lengths>) {
+        limit.require(where, shape_of(x)[0], shape_of(x)[1]);
+        return ops::clear_padding(x, limit);
+    } else {
+        return ops::clear_hidden(x, limit);
+    }
+}
+
+/// make(annotations, values, real, mask), with the lengths and the mask that the memory keeps.
+template <source_limit Limit>
+auto from_cleared(const auto& make, const auto& annotations, auto values, const Limit& limit)
+{
+    if constexpr (std::is_same_v<Limit, lengths>) {
+        return make(annotations, std::move(values), limit, no_mask{});
+    } else {
+        return make(annotations, std::move(values), lengths::full(limit.shape()[0], limit.shape()[1]), limit);
+    }
+}
+
+/// The memory that `make` makes of a source: annotations, values if they are others, and lengths or a mask if some
+/// positions are missing. `where` begins the messages.
+template <source_limit Limit>
+auto from_source(const char* where, const auto& make, const tensor auto& annotations, const Limit& limit)
+{
+    const auto both = detail::cleared(where, annotations, limit);
+    return detail::from_cleared(make, both, both, limit);
+}
+template <source_limit Limit>
+auto from_source(const char* where, const auto& make, const tensor auto& annotations, const tensor auto& values,
+                 const Limit& limit)
+{
+    const auto shape = shape_of(annotations);
+    require_shape(where, "the values", shape_of(values), {shape[0], shape[1], shape_of(values)[2]},
+                  "one for each annotation");
+    const auto keys_from = detail::cleared(where, annotations, limit);
+    return detail::from_cleared(make, keys_from, detail::cleared(where, values, limit), limit);
+}
+template <tensor First, tensor... Rest>
+auto from_source(const char* where, const auto& make, const First& annotations, const Rest&... values)
+{
+    const auto shape = shape_of(annotations);
+    return detail::from_source(where, make, annotations, values..., lengths::full(shape[0], shape[1]));
+}
+
+/// Makes the memory of annotations and values that are cleared already.
+template <class Score>
+struct memory_by {
+    const Score& score;
+
+    template <class Values, class Mask>
+    auto operator()(const tensor auto& annotations, Values values, lengths real, Mask mask) const
+    {
+        auto keys = heed::score::over::prepare(score, annotations);
+        auto in_family = same_family(keys, std::move(values));
+        return memory<decltype(in_family), decltype(keys), Mask>{std::move(in_family), std::move(keys), std::move(real),
+                                                                 std::move(mask)};
+    }
+};
+template <class Score>
+memory_by(const Score&) -> memory_by<Score>;
+
+}  // namespace heed::detail

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstddef>
+
+#include <heed/attention/concepts.hpp>
+#include <heed/attention/state.hpp>
+#include <heed/core/tensor.hpp>
+
+/// Calls of a normalizer's hooks, with a default for each hook that it lacks; for attention, and for normalizers that
+/// wrap another one.
+///
+/// A normalizer that wraps another one declares `using wraps = Inner;` and has it as its member `inner`. The hooks
+/// `start`, `advance` and `thin` and the constants that it lacks are then those of the inner one.
+namespace heed {
+
+/// A normalizer's state before the first query. `blank(x)` returns a tensor of the scores' shape, filled with x.
+template <class Normalize>
+auto start_of(const Normalize& normalize, const auto& blank)
+{
+    if constexpr (hook::start<Normalize, decltype(blank)>) {
+        return normalize.start(blank);
+    } else {
+        static_assert(detail::may_lack<Normalize>("start"), HEED_SAYS_HOOK("start", "auto start(auto&& blank) const"));
+        if constexpr (hook::wraps<Normalize>) {
+            return start_of(normalize.inner, blank);
+        } else {
+            return no_state{};
+        }
+    }
+}
+
+/// Scores become weights: how attention calls a normalizer, and a normalizer the one that it wraps. A user's normalizer
+/// without state may be `normalize(scores, at)`; it gets scores in which masked positions are -inf already.
+template <class Normalize>
+auto weigh(const Normalize& normalize, const tensor auto& scores, const auto& state, const auto& at)
+{
+    if constexpr (hook::call<Normalize, decltype(scores), decltype(state), decltype(at)>) {
+        return normalize(scores, state, at);
+    } else {
+        static_assert(!remembers<Normalize>,
+                      "heed: a normalize policy that remembers must take its state: declare `auto operator()(const "
+                      "heed::tensor auto& scores, const auto& state, const auto& at) const`");
+        return normalize(at.visible(scores), at);
+    }
+}
+
+/// A normalizer's state after a query.
+template <class Normalize>
+auto next_of(const Normalize& normalize, const tensor auto& scores, const tensor auto& weights, const auto& state,
+             const auto& at)
+{
+    if constexpr (!remembers<Normalize>) {
+        return state;
+    } else if constexpr (hook::advance<Normalize, decltype(scores), decltype(weights), decltype(state), decltype(at)>) {
+        return normalize.advance(scores, weights, state, at);
+    } else {
+        static_assert(detail::may_lack<Normalize>("advance"),
+                      HEED_SAYS_HOOK("advance",
+                                     "auto advance(const heed::tensor auto& scores, const heed::tensor auto& "
+                                     "weights, const auto& state, const auto& at) const"));
+        return next_of(normalize.inner, scores, weights, state, at);
+    }
+}
+
+/// The weights for the combiner: the normalizer's, or what its `thin` makes of them (dropout on weights).
+template <class Normalize>
+auto thinned(const Normalize& normalize, const tensor auto& weights, const auto& at)
+{
+    if constexpr (hook::thin<Normalize, decltype(weights), decltype(at)>) {
+        return normalize.thin(weights, at);
+    } else {
+        static_assert(detail::may_lack<Normalize>("thin"),
+                      HEED_SAYS_HOOK("thin", "auto thin(const heed::tensor auto& weights, const auto& at) const"));
+        if constexpr (hook::wraps<Normalize>) {
+            return thinned(normalize.inner, weights, at);
+        } else {
+            return weights;
+        }
+    }
+}
+
+/// The window to which a normalizer restricts attention.
+template <cuts_windows Normalize>
+auto focus_of(const Normalize& normalize, const auto& at, std::size_t positions)
+{
+    static_assert(hook::focus<Normalize, decltype(at), std::size_t&>,
+                  HEED_SAYS_HOOK("focus", "auto focus(const auto& at, std::size_t positions) const"));
+    return normalize.focus(at, positions);
+}
+
+/// The normalizer that weighs the positions in that window.
+template <cuts_windows Normalize>
+decltype(auto) inside_of(const Normalize& normalize, const auto& found)
+{
+    static_assert(hook::inside<Normalize, decltype(found)>,
+                  HEED_SAYS_HOOK("inside", "auto inside(const auto& found) const"));
+    return normalize.inside(found);
+}
+
+}  // namespace heed

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// expect: lists a name that is no hook
+// expect: lists a hook that it does not have: is the member misspelled
+#include <heed/attention/concepts.hpp>
+
+// `prepair`, however it is listed, is not what heed looks for.
+struct score {
+    static constexpr heed::weight_kind weights = heed::weight_kind::per_position;
+    void prepair(const auto&) const {}
+    void operator()(const auto&, const auto&) const {}
+    static score parameters(auto&, auto&&) { return {}; }
+};
+struct one : score {
+    using hooks = heed::hooks<"prepair">;
+};
+struct two : score {
+    using hooks = heed::hooks<"prepare">;
+};
+
+constexpr bool all = heed::check_score_policy<one>() && heed::check_score_policy<two>();

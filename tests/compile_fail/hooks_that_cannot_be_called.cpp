@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// expect: has a member `prepare`, which heed cannot call: declare it `auto prepare.const heed::tensor auto& annotations
+// expect: has a member `project`, which heed cannot call with this query
+// expect: has a member `match`
+// expect: has a member `start`
+// expect: has a member `recall`
+// expect: has a member `advance`
+// expect: has a member `query`
+// expect: has a member `keys`
+// expect: has a member `arrive`
+// expect: has a member `match_all`
+// expect: has a member `combine_all`
+// expect: has a member `map`
+// expect: a score policy that remembers must take its state
+// expect: `reads_word` must be a constant: `static constexpr bool reads_word
+#include <heed/attention/at_once.hpp>
+#include <heed/score/over.hpp>
+
+// Each would be ignored: it is not const, or takes too much or too little.
+struct score {
+    static constexpr heed::weight_kind weights = heed::weight_kind::per_position;
+    using tensor = heed::array<double, 2>;
+    tensor operator()(const auto& x, const auto&) const { return x; }
+    static score parameters(auto&, auto&&) { return {}; }
+};
+struct preparing : score {
+    auto prepare(const auto& annotations) { return annotations; }
+};
+struct projecting : score {
+    auto project(const auto& query, int) const { return query; }
+};
+struct matching : score {
+    auto match(const auto& projected) const { return projected; }
+};
+struct starting : score {
+    auto start() const { return 0; }
+};
+struct recalling : score {
+    auto recall(const auto& past) const { return past; }
+};
+struct advancing : score {
+    auto advance(auto& past, const auto&, const auto&, const auto&, int) const { return past; }
+};
+struct asking : score {
+    using laid_over = score;
+    score base;
+    static constexpr bool hands_past_on = true;
+    auto query(const auto& projected) const { return projected; }
+};
+struct adding : score {
+    using laid_over = score;
+    score base;
+    static constexpr bool hands_past_on = true;
+    auto keys(const auto& plain_keys) const { return plain_keys; }
+};
+struct arriving : heed::score::over::another<arriving, score> {
+    auto begin(const auto&) const { return heed::no_past{}; }
+    auto after(const auto& past, const auto&, const auto&, const auto&) const { return past; }
+    auto arrive(const auto& past) const { return past; }
+};
+struct remembering : score {
+    auto start(const auto& memory) const { return memory; }
+    auto match(const auto& projected, const auto&) const { return projected; }
+};
+struct together : score {
+    auto match_all(const auto& queries) const { return queries; }
+};
+struct combining : score {
+    auto combine_all(const auto& given) const { return given; }
+};
+struct fitting : score {
+    auto match_all(const auto& queries, const auto&) const { return queries; }
+};
+struct reading : score {
+    bool reads_word = true;
+};
+struct state {
+    state map() const { return {}; }
+};
+
+namespace over = heed::score::over;
+using tensor = score::tensor;
+struct memory {
+    tensor keys, values;
+};
+struct past_of_over : heed::no_past {
+    heed::no_past base;
+    heed::no_past own() const { return {}; }
+};
+
+void use(const tensor& x, const heed::no_past& past, const heed::plain_moment& at)
+{
+    over::prepare(preparing{}, x);
+    over::projected(projecting{}, x);
+    over::compare(matching{}, x, x, past);
+    over::start(starting{}, x);
+    over::recall(recalling{}, past, at);
+    over::advance(advancing{}, past, x, x, at);
+    over::query(asking{}, x, past);
+    over::keys(adding{}, x, past);
+    arriving{}.recall(past_of_over{}, at);
+    over::compare(remembering{}, x, x, past);
+}
+constexpr bool all = heed::detail::check_at_once<together, combining, tensor, memory>() &&
+                     heed::detail::check_at_once<fitting, combining, tensor, memory>() && heed::check_map<state>() &&
+                     over::reads_word<reading>();

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// expect-ok
+//
+// A control: members with the name of a hook or almost that name, where they are data, the policy's own name, or the
+// policy lists its hooks.
+#include <heed/attention/at_once.hpp>
+#include <heed/score/hooks.hpp>
+
+struct score {
+    static constexpr heed::weight_kind weights = heed::weight_kind::per_position;
+    void operator()(const auto&, const auto&) const {}
+    static score parameters(auto&, auto&&) { return {}; }
+};
+struct with_data : score {
+    using laid_over = score;
+    static constexpr bool hands_past_on = true;
+    int key = 0, strat = 0;
+};
+struct with_a_list : score {
+    using hooks = heed::hooks<"project", "match">;
+    void project(const auto&) const {}
+    void match(const auto&, const auto&) const {}
+    void matches() const {}
+    void prepare(int, int) const {}
+    auto match_all(const auto& queries, const auto&) const requires(sizeof(queries) == 0) { return queries; }
+};
+template <class>
+struct match : score {};
+struct preparing : match<int> {};
+struct key : score {
+    using laid_over = score;
+    static constexpr bool hands_past_on = true;
+};
+struct memory {
+    heed::array<double, 2> keys, values;
+};
+static_assert(heed::check_score_policy<with_data>() && heed::check_score_policy<with_a_list>());
+static_assert(heed::check_score_policy<match<int>>() && heed::check_score_policy<key>());
+static_assert(!heed::detail::has_match<match<int>> && !heed::detail::has_match<preparing>);
+static_assert(heed::detail::check_at_once<with_a_list, score, int, memory>());
+
+auto use(const heed::array<double, 3>& annotations) { return heed::score::over::prepare(with_a_list{}, annotations); }

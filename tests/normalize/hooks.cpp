@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <doctest/doctest.h>
+
+#include <heed/attention/at_once.hpp>
+#include <heed/attention/moment.hpp>
+#include <heed/normalize/argmax.hpp>
+#include <heed/normalize/connected.hpp>
+#include <heed/normalize/dropout.hpp>
+#include <heed/normalize/fading_temporal.hpp>
+#include <heed/normalize/local_m.hpp>
+#include <heed/normalize/local_p.hpp>
+#include <heed/normalize/recent_temporal.hpp>
+#include <heed/normalize/softmax.hpp>
+#include <heed/normalize/temperature.hpp>
+#include <heed/normalize/temporal.hpp>
+#include <heed/score/additive.hpp>
+#include <heed/score/with_location.hpp>
+#include <heed/score/with_word.hpp>
+#include <support/tensors.hpp>
+
+using namespace heed;
+using support::random;
+
+namespace {
+
+using matrix = array<double, 2>;
+using vector = array<double, 1>;
+
+namespace mine {
+
+/// Lets another normalizer see scores that are flipped, and says nothing else.
+template <class Inner>
+struct flipped {
+    Inner inner;
+
+    using wraps = Inner;
+
+    auto operator()(const tensor auto& scores, const auto& state, const auto& at) const
+    {
+        return weigh(inner, ops::scale(scores, -1), state, at);
+    }
+
+    static auto parameters(auto& self, auto&& visit) { return mine::flipped{visit("inner", self.inner)}; }
+};
+template <class Inner>
+flipped(Inner) -> flipped<Inner>;
+
+/// Without state: takes scores that are hidden already.
+struct plain {
+    auto operator()(const tensor auto& scores, const auto& at) const { return ops::softmax(scores, at.real); }
+    static auto parameters(auto&, auto&&) { return mine::plain{}; }
+};
+
+}  // namespace mine
+
+using namespace normalize;
+
+static_assert(remembers<temporal> && remembers<connected<vector>> && remembers<fading_temporal<>>);
+static_assert(remembers<local_m<temporal>> && remembers<temperature<dropout<temporal>>>);
+static_assert(!remembers<softmax> && !remembers<local_m<>> && !remembers<temperature<dropout<softmax>>>);
+static_assert(remembers<mine::flipped<temporal>> && !remembers<mine::flipped<mine::plain>>);
+using additive = score::additive<matrix, vector>;
+static_assert(!remembers<additive> && !remembers<score::with_word<additive, matrix>>);
+static_assert(remembers<score::with_word<score::with_location<additive, matrix>, matrix>>);
+
+static_assert(cuts_windows<local_m<>> && cuts_windows<local_p<matrix, vector>>);
+static_assert(cuts_windows<temperature<dropout<local_m<>>>> && !cuts_windows<temperature<softmax>>);
+static_assert(!cuts_windows<local_m<temporal>> && cuts_windows<local_m<temporal, history::in_window>>);
+static_assert(!cuts_windows<local_m<fading_temporal<>, history::in_window>>);  // it fades outside the window, too
+static_assert(!cuts_windows<local_m<mine::flipped<recent_temporal<>>, history::in_window>>);
+static_assert(!cuts_windows<fading_temporal<local_m<>>>);
+
+static_assert(heed::row_by_row<softmax> && !heed::row_by_row<temporal> && !heed::row_by_row<local_m<>>);
+
+static_assert(draws<dropout<softmax>> && draws<connected<vector, dropout<softmax>>> && !draws<connected<vector>>);
+static_assert(!detail::differentiable_of<local_m<temperature<argmax>>>() && detail::differentiable_of<local_m<>>());
+static_assert(detail::reads_length_of<recent_temporal<local_m<>>>() && !detail::reads_length_of<softmax>());
+static_assert(detail::ignores_offset_of<mine::flipped<softmax>>());
+static_assert(!detail::ignores_offset_of<fading_temporal<softmax>>());
+
+TEST_CASE("what a normalizer does not say itself is said by the one that it wraps")
+{
+    const auto scores = random({2, 5}, 1), weights = random({2, 5}, 2);
+    const lengths real{5, 3};
+    const plain_moment at{real, 1};
+    const auto blank = [&scores](double x) { return constant_like(scores, shape_of(scores), x); };
+
+    const mine::flipped over{dropout{0.5, 7, temporal{}, {.at_inference = true}}};
+    const auto state = start_of(over, blank);
+    const auto next = next_of(over, scores, weights, state, at);
+    CHECK(support::same_bits(next.history,
+                             next_of(temporal{}, scores, weights, start_of(temporal{}, blank), at).history));
+    const auto left = thinned(over, weights, at);
+    CHECK(support::same_bits(left, over.inner.thin(weights, at)));
+    CHECK(support::distance(left, weights) > 0.1);  // some are dropped
+    const auto flipped = ops::scale(scores, -1);
+    CHECK(support::same_bits(weigh(over, scores, next, at), weigh(temporal{}, flipped, next, at)));
+}
+
+TEST_CASE("one that takes no state is given scores that are hidden already")
+{
+    const auto scores = random({2, 5}, 1);
+    const lengths real{5, 4};
+    boolean_mask<2> mask(shape_of_rank<2>{2, 5});
+    for (std::size_t i = 0; i < 10; ++i) mask[i] = i % 3 != 0;
+    const auto ask = [&scores]() -> const auto& { return scores; };
+    const boolean_mask_view<2> hidden = mask;
+    const no_mask none;
+    const moment<decltype(ask), no_mask, boolean_mask_view<2>> at{real, 0, ask, none, hidden};
+    const auto must = softmax{}(scores, no_state{}, at);
+    CHECK(must(0, 0) == 0);
+    CHECK(must(0, 1) > 0);
+    CHECK(support::same_bits(weigh(mine::plain{}, scores, no_state{}, at), must));
+    CHECK(support::same_bits(weigh(mine::flipped{mine::plain{}}, scores, no_state{}, at),
+                             weigh(mine::flipped{softmax{}}, scores, no_state{}, at)));
+}
+
+}  // namespace
