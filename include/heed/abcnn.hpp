@@ -162,7 +162,7 @@ struct block {
         ops::detail::require_width("abcnn::block", width);
         const auto maps = before(abcnn::sentences{ops::clear_padding(pair.first, pair.first_real), pair.first_real,
                                                   ops::clear_padding(pair.second, pair.second_real), pair.second_real});
-        const auto first_real = widened(pair.first_real), second_real = widened(pair.second_real);
+        const auto first_real = count_columns(pair.first_real), second_real = count_columns(pair.second_real);
         return abcnn::sentences{convolution(maps.first, first_real), first_real, convolution(maps.second, second_real),
                                 second_real};
     }
@@ -175,7 +175,7 @@ struct block {
 
 private:
     /// Wide: a sentence of n words has n + w - 1 columns.
-    lengths widened(const lengths& real) const
+    lengths count_columns(const lengths& real) const
     {
         std::vector<std::size_t> columns(real.batch());
         for (std::size_t b_ = 0; b_ < columns.size(); ++b_) columns[b_] = real[b_] == 0 ? 0 : real[b_] + width - 1;

@@ -8,9 +8,8 @@
 
 #include <heed/attention.hpp>
 #include <heed/core/several.hpp>
-#include <heed/ops/masks.hpp>
 #include <heed/ops/parts.hpp>
-#include <heed/score/with_word.hpp>
+#include <heed/ops/products.hpp>
 
 namespace heed {
 
@@ -37,94 +36,44 @@ struct multi_head {
     Matrix W_V;  // [D,n·V]
     Matrix W_O;  // [n·V,O]
 
-    /// The query-independent part, once per batch, see attention::on.
-    auto on(const tensor auto& annotations, const lengths& real) const
-    {
-        static_assert(rank_of<decltype(annotations)> == 3, "heed: multi_head::on takes annotations [B,T,D]");
-        real.require("multi_head::on", shape_of(annotations)[0], shape_of(annotations)[1]);
-        const auto cleared = ops::clear_padding(annotations, real);
-        return prepared(cleared, cleared, real, no_mask{});
-    }
-
-    /// The same for a batch without padding.
-    auto on(const tensor auto& annotations) const
-    {
-        return on(annotations, lengths::full(shape_of(annotations)[0], shape_of(annotations)[1]));
-    }
-
-    /// The same if any position may be missing, not only the last ones: mask [B,T], true = attend.
-    auto on(const tensor auto& annotations, const boolean_mask<2>& mask) const
-    {
-        static_assert(rank_of<decltype(annotations)> == 3, "heed: multi_head::on takes annotations [B,T,D]");
-        const auto cleared = ops::clear_hidden(annotations, mask);
-        return prepared(cleared, cleared, lengths::full(mask.shape()[0], mask.shape()[1]), mask);
-    }
-
-    /// With keys and values from different annotations, both [B,T,.].
+    /// The query-independent part, once per batch; the arguments are those of attention::on.
+    auto on(const tensor auto& annotations, const auto&... rest) const { return memory_of(annotations, rest...); }
+    auto on(const tensor auto& annotations, const lengths& real) const { return memory_of(annotations, real); }
     auto on(const tensor auto& annotations, const tensor auto& values, const lengths& real) const
     {
-        static_assert(rank_of<decltype(annotations)> == 3 && rank_of<decltype(values)> == 3,
-                      "heed: multi_head::on takes annotations [B,T,D] and values [B,T,D]");
-        const auto shape = shape_of(annotations);
-        require_shape("multi_head::on", "the values", shape_of(values), {shape[0], shape[1], shape_of(values)[2]},
-                      "one for each annotation");
-        return prepared(ops::clear_padding(annotations, real), ops::clear_padding(values, real), real, no_mask{});
-    }
-
-    /// The same for a batch without padding.
-    auto on(const tensor auto& annotations, const tensor auto& values) const
-    {
-        return on(annotations, values, lengths::full(shape_of(annotations)[0], shape_of(annotations)[1]));
-    }
-
-    /// The same if any position may be missing: mask [B,T], true = attend.
-    auto on(const tensor auto& annotations, const tensor auto& values, const boolean_mask<2>& mask) const
-    {
-        static_assert(rank_of<decltype(annotations)> == 3 && rank_of<decltype(values)> == 3,
-                      "heed: multi_head::on takes annotations [B,T,D] and values [B,T,D]");
-        return prepared(ops::clear_hidden(annotations, mask), ops::clear_hidden(values, mask),
-                        lengths::full(mask.shape()[0], mask.shape()[1]), mask);
+        return memory_of(annotations, values, real);
     }
 
     /// The state before the first step of a batch: one per head.
     auto start(const auto& memory) const
     {
         check(memory);
-        auto states = each([&](const auto& head, auto i) { return head.start(detail::nth(memory.of, i)); });
-        return several_states<decltype(states)>{std::move(states), 0};
+        return several_states{each([&](const auto& head, auto i) { return head.start(detail::nth(memory.of, i)); }), 0};
     }
 
     /// One query: its context [B,O], the weights of every head [B,n,T], and the state for the next.
     template <class Mask = no_mask>
     auto step(const auto& memory, const auto& query, const auto& state, const Mask& mask = {}) const
     {
-        return with_weights(memory, state, asked(query),
-                            [&](const auto& head, const auto& in, const auto& q, const auto& now) {
-                                return head.step(in, q, now, mask);
-                            });
+        return answer_with_weights(memory, state, queries_of_heads(query),
+                                   [&](const auto& head, const auto&... in) { return head.step(in..., mask); });
     }
 
     /// The same without fused kernels: the specification of `step`.
     template <class Mask = no_mask>
     auto compose(const auto& memory, const auto& query, const auto& state, const Mask& mask = {}) const
     {
-        return with_weights(memory, state, asked(query),
-                            [&](const auto& head, const auto& in, const auto& q, const auto& now) {
-                                return head.compose(in, q, now, mask);
-                            });
+        return answer_with_weights(memory, state, queries_of_heads(query),
+                                   [&](const auto& head, const auto&... in) { return head.compose(in..., mask); });
     }
 
     /// The same context and state as `step` returns; the weights are not kept.
     template <class Mask = no_mask>
     auto read(const auto& memory, const auto& query, const auto& state, const Mask& mask = {}) const
     {
-        const auto answers = answered(memory, state, asked(query),
-                                      [&](const auto& head, const auto& in, const auto& q, const auto& now) {
-                                          return head.read(in, q, now, mask);
-                                      });
-        auto context = joined(answers);
-        auto next = states_of(answers, state.step + 1);
-        return read_out<decltype(context), decltype(next)>{std::move(context), std::move(next)};
+        const auto answers = ask_each(memory, state, queries_of_heads(query),
+                                      [&](const auto& head, const auto&... in) { return head.read(in..., mask); });
+        return read_out{join_heads(answers), detail::states_of(answers, state.step + 1)};
     }
 
     /// Many queries at once: queries [B,S,Q] -> contexts [B,S,O], each head's state running from the first to the last.
@@ -139,17 +88,14 @@ struct multi_head {
     template <class Mask = no_mask>
     auto read_all(const auto& memory, const auto& queries, const auto& state, const Mask& mask = {}) const
     {
-        check(memory);
-        check_state(state);
-        const auto of_heads = asked(queries);
+        check(memory, state);
+        const auto of_heads = queries_of_heads(queries);
         const auto answers = each([&](const auto& head, auto i) {
             return head.read_all(detail::nth(memory.of, i), of_heads[i], detail::nth(state.of, i), mask);
         });
-        auto contexts = ops::linear(ops::join(detail::collect(
-                                        answers, [](const auto& x) -> const auto& { return x.contexts; })),
-                                    W_O);
-        auto next = states_of(answers, state.step + shape_of(contexts)[1]);
-        return all_read<decltype(contexts), decltype(next)>{std::move(contexts), std::move(next)};
+        auto contexts = ops::linear(ops::join(detail::collect(answers, detail::contexts_of)), W_O);
+        auto next = detail::states_of(answers, state.step + shape_of(contexts)[1]);
+        return all_read{std::move(contexts), std::move(next)};
     }
 
     /// `step` into results that the caller keeps. `state` may be `result.state`.
@@ -180,96 +126,69 @@ private:
         return detail::each_of(heads, [&](auto i) { return f(detail::nth(heads, i), i); });
     }
 
-    void check(const auto& memory) const
+    void check(const auto& memory, const auto&... state) const
     {
-        detail::require_as_many("multi_head", "the memory", detail::count_of(memory.of), detail::count_of(heads));
+        detail::require_one_each("multi_head", "the memory", memory, heads);
+        (detail::require_one_each("multi_head", "the state", state, heads), ...);
         using values = std::remove_cvref_t<decltype(detail::first_of(memory.of).values)>;
         static_assert(plain_tensor<Matrix> || !plain_tensor<values>, HEED_SAYS_KEYS_DO_NOT_TRAIN);
     }
 
-    void check_state(const auto& state) const
-    {
-        detail::require_as_many("multi_head", "the state", detail::count_of(state.of), detail::count_of(heads));
-    }
-
     /// The query of each head.
     template <class Query>
-    auto asked(const Query& query) const
+    auto queries_of_heads(const Query& query) const
     {
         if constexpr (tensor<Query>) {
             return ops::split(ops::linear(query, W_Q), detail::count_of(heads));
         } else {
             auto states = ops::split(ops::linear(query.state, W_Q), detail::count_of(heads));
-            std::vector<decltype(state_and_word{states[0], query.word})> queries;
-            for (auto& state : states) queries.push_back(state_and_word{std::move(state), query.word});
+            std::vector<decltype(detail::with_state(query, states[0]))> queries;
+            for (auto& state : states) queries.push_back(detail::with_state(query, std::move(state)));
             return queries;
         }
     }
 
-    /// Keys and values of all heads; the arguments are already cleared.
-    template <class Mask>
-    auto prepared(const tensor auto& annotations, const tensor auto& values, const lengths& real,
-                  const Mask& mask) const
+    /// Keys and values of all heads.
+    auto memory_of(const auto&... source) const
     {
-        const std::size_t n = detail::count_of(heads);
-        detail::require_some("multi_head: heads", n);
-        const auto K = ops::split(ops::linear(annotations, W_K), n), V = ops::split(ops::linear(values, W_V), n);
-        auto memories = each([&](const auto& head, auto i) { return memory_of(head, K[i], V[i], real, mask); });
-        return several_memories<decltype(memories)>{std::move(memories)};
-    }
-
-    // Does what attention::on_cleared does. Called through it from here, clang++ 14 finds no `prepare` in a score over
-    // another one, and the keys would be the annotations.
-    template <class Head, class Annotations, class Values, class Mask>
-    static auto memory_of(const Head& head, const Annotations& annotations, const Values& values, const lengths& real,
-                          const Mask& mask)
-    {
-        static_assert(decltype(head.score)::weights == weight_kind::per_position,
-                      "heed: multi_head returns one weight for each head and position, [B,n,T]: its heads need a score "
-                      "per position, and combine::weighted_sum");
-        if constexpr (requires { head.score.prepare(annotations); }) {
-            auto keys = head.score.prepare(annotations);
-            auto in_family = same_family(keys, values);
-            return memory<decltype(in_family), decltype(keys), Mask>{std::move(in_family), std::move(keys), real, mask};
-        } else {
-            return memory<Values, Annotations, Mask>{values, annotations, real, mask};
-        }
+        const auto project = [this](const auto& annotations, const auto& values, const lengths& real,
+                                    const auto& mask) {
+            const std::size_t n = detail::count_of(heads);
+            detail::require_some("multi_head: heads", n);
+            const auto K = ops::split(ops::linear(annotations, W_K), n), V = ops::split(ops::linear(values, W_V), n);
+            auto memories = each([&](const auto& head, auto i) {
+                static_assert(decltype(std::remove_cvref_t<decltype(head)>::score)::weights ==
+                                  weight_kind::per_position,
+                              "heed: multi_head returns one weight for each head and position, [B,n,T]: its heads need "
+                              "a score per position");
+                return detail::memory_by{head.score}(K[i], V[i], real, mask);
+            });
+            return several_memories{std::move(memories)};
+        };
+        return detail::from_source("multi_head::on", project, source...);
     }
 
     template <class Ask>
-    auto answered(const auto& memory, const auto& state, const auto& queries, Ask&& ask) const
+    auto ask_each(const auto& memory, const auto& state, const auto& queries, Ask&& ask) const
     {
-        check(memory);
-        check_state(state);
+        check(memory, state);
         return each([&](const auto& head, auto i) {
             return ask(head, detail::nth(memory.of, i), queries[i], detail::nth(state.of, i));
         });
     }
 
     template <class Ask>
-    auto with_weights(const auto& memory, const auto& state, const auto& queries, Ask&& ask) const
+    auto answer_with_weights(const auto& memory, const auto& state, const auto& queries, Ask&& ask) const
     {
-        const auto answers = answered(memory, state, queries, ask);
-        auto context = joined(answers);
-        auto weights = ops::swap_axes(ops::stack(detail::collect(
-            answers, [](const auto& x) -> const auto& { return x.weights; })));
-        auto next = states_of(answers, state.step + 1);
-        return attended<decltype(context), decltype(weights), decltype(next)>{std::move(context), std::move(weights),
-                                                                              std::move(next)};
+        const auto answers = ask_each(memory, state, queries, ask);
+        return attended{join_heads(answers), ops::swap_axes(ops::stack(detail::collect(answers, detail::weights_of))),
+                        detail::states_of(answers, state.step + 1)};
     }
 
     /// Concat(head_1, …, head_n) W_O
-    auto joined(const auto& answers) const
+    auto join_heads(const auto& answers) const
     {
-        return ops::linear(ops::join(detail::collect(
-                               answers, [](const auto& x) -> const auto& { return x.context; })),
-                           W_O);
-    }
-
-    static auto states_of(const auto& answers, std::size_t step)
-    {
-        auto states = detail::each_of(answers, [&](auto i) { return detail::nth(answers, i).state; });
-        return several_states<decltype(states)>{std::move(states), step};
+        return ops::linear(ops::join(detail::collect(answers, detail::context_of)), W_O);
     }
 };
 

@@ -11,7 +11,7 @@
 #include <heed/attention.hpp>
 #include <heed/core/several.hpp>
 #include <heed/ops/elementwise.hpp>
-#include <heed/score/with_word.hpp>
+#include <heed/ops/parts.hpp>
 
 namespace heed {
 
@@ -25,7 +25,7 @@ struct add_context {
                           "as the query that it is added to; or give multi_hop an update of your own");
             return ops::add(query, context);
         } else {
-            return state_and_word{(*this)(query.state, context, 0), query.word};
+            return detail::with_state(query, (*this)(query.state, context, 0));
         }
     }
 
@@ -41,6 +41,8 @@ struct hopped {
     Query query;                    // the query of a next hop: h + c_1 + … + c_K with add_context
     std::vector<Context> contexts;  // [B,D] c_1 … c_K, of every hop
 };
+template <class Context, class Weights, class State, class Query>
+hopped(Context, Weights, State, Query, std::vector<Context>) -> hopped<Context, Weights, State, Query>;
 
 /// The same without the weights.
 template <class Context, class State, class Query>
@@ -50,6 +52,8 @@ struct hopped_read_out {
     Query query;
     std::vector<Context> contexts;
 };
+template <class Context, class State, class Query>
+hopped_read_out(Context, State, Query, std::vector<Context>) -> hopped_read_out<Context, State, Query>;
 
 /// The same for all queries, [B,S,.] each.
 template <class Contexts, class State, class Queries>
@@ -58,6 +62,8 @@ struct hopped_all {
     State state;        // after the last query
     Queries queries;
 };
+template <class Contexts, class State, class Queries>
+hopped_all(Contexts, State, Queries) -> hopped_all<Contexts, State, Queries>;
 
 /// Attention that looks again, knowing what it has seen.
 ///
@@ -81,52 +87,42 @@ struct multi_hop {
     auto on(const tensor auto& annotations, const auto&... rest) const
     {
         detail::require_some("multi_hop: hops", detail::count_of(hops));
-        auto memories = each([&](const auto& hop, auto) { return hop.on(annotations, rest...); });
-        return several_memories<decltype(memories)>{std::move(memories)};
+        return several_memories{each([&](const auto& hop, auto) { return hop.on(annotations, rest...); })};
     }
 
     /// The state before the first step of a batch: one per hop.
     auto start(const auto& memory) const
     {
         check(memory);
-        auto states = each([&](const auto& hop, auto i) { return hop.start(detail::nth(memory.of, i)); });
-        return several_states<decltype(states)>{std::move(states), 0};
+        return several_states{each([&](const auto& hop, auto i) { return hop.start(detail::nth(memory.of, i)); }), 0};
     }
 
     /// One query [B,Q]: the last hop's context, the weights of every hop [B,K,T], the state for the next step.
     template <class Mask = no_mask>
     auto step(const auto& memory, const auto& query, const auto& state, const Mask& mask = {}) const
     {
-        return with_weights(memory, query, state,
-                            [&mask](const auto& hop, const auto& in, const auto& q, const auto& now) {
-                                return hop.step(in, q, now, mask);
-                            });
+        return answer_with_weights(memory, query, state,
+                                   [&mask](const auto& hop, const auto&... in) { return hop.step(in..., mask); });
     }
 
     /// The same without fused kernels: the specification of `step`.
     template <class Mask = no_mask>
     auto compose(const auto& memory, const auto& query, const auto& state, const Mask& mask = {}) const
     {
-        return with_weights(memory, query, state,
-                            [&mask](const auto& hop, const auto& in, const auto& q, const auto& now) {
-                                return hop.compose(in, q, now, mask);
-                            });
+        return answer_with_weights(memory, query, state,
+                                   [&mask](const auto& hop, const auto&... in) { return hop.compose(in..., mask); });
     }
 
     /// The same context, state and query as `step` returns; the weights are not kept.
     template <class Mask = no_mask>
     auto read(const auto& memory, const auto& query, const auto& state, const Mask& mask = {}) const
     {
-        auto [answers, last] =
-            answered(memory, query, state, [&mask](const auto& hop, const auto& in, const auto& q, const auto& now) {
-                return hop.read(in, q, now, mask);
-            });
-        auto contexts = detail::collect(
-            answers, [](const auto& x) -> const auto& { return x.context; });
-        auto next = states_of(answers, state.step + 1);
-        using context = typename decltype(contexts)::value_type;
-        return hopped_read_out<context, decltype(next), decltype(last)>{contexts.back(), std::move(next),
-                                                                        std::move(last), std::move(contexts)};
+        auto [answers, last] = ask_each(memory, query, state,
+                                        [&mask](const auto& hop, const auto&... in) { return hop.read(in..., mask); });
+        auto contexts = detail::collect(answers, detail::context_of);
+        auto context = contexts.back();
+        return hopped_read_out{std::move(context), detail::states_of(answers, state.step + 1), std::move(last),
+                               std::move(contexts)};
     }
 
     /// Many queries at once, hop after hop: queries [B,S,Q] -> contexts [B,S,D] of the last hop.
@@ -147,19 +143,16 @@ struct multi_hop {
     template <class Mask = no_mask>
     auto read_all(const auto& memory, const auto& queries, const auto& state, const Mask& mask = {}) const
     {
-        check(memory);
-        check_state(state);
+        check(memory, state);
         auto [answers, last] = hop_by_hop(
             in_family(memory, queries),
             [&](const auto& hop, auto i, const auto& q) {
                 return hop.read_all(detail::nth(memory.of, i), q, detail::nth(state.of, i), mask);
             },
-            [](const auto& answer) -> const auto& { return answer.contexts; });
-        auto contexts = last_of(detail::collect(
-            answers, [](const auto& x) -> const auto& { return x.contexts; }));
-        auto next = states_of(answers, state.step + shape_of(contexts)[1]);
-        return hopped_all<decltype(contexts), decltype(next), decltype(last)>{std::move(contexts), std::move(next),
-                                                                              std::move(last)};
+            detail::contexts_of);
+        auto contexts = std::move(detail::collect(answers, detail::contexts_of).back());
+        auto next = detail::states_of(answers, state.step + shape_of(contexts)[1]);
+        return hopped_all{std::move(contexts), std::move(next), std::move(last)};
     }
 
     /// `step` into results that the caller keeps. `state` may be `result.state`.
@@ -183,14 +176,10 @@ private:
         return detail::each_of(hops, [&](auto i) { return f(detail::nth(hops, i), i); });
     }
 
-    void check(const auto& memory) const
+    void check(const auto& memory, const auto&... state) const
     {
-        detail::require_as_many("multi_hop", "the memory", detail::count_of(memory.of), detail::count_of(hops));
-    }
-
-    void check_state(const auto& state) const
-    {
-        detail::require_as_many("multi_hop", "the state", detail::count_of(state.of), detail::count_of(hops));
+        detail::require_one_each("multi_hop", "the memory", memory, hops);
+        (detail::require_one_each("multi_hop", "the state", state, hops), ...);
     }
 
     /// The query in the memory's family, so that it has one type from the first hop to the last.
@@ -202,39 +191,36 @@ private:
         if constexpr (tensor<Query>) {
             return same_family(beside.front(), query);
         } else {
-            return state_and_word{same_family(beside.front(), query.state), query.word};
+            return detail::with_state(query, same_family(beside.front(), query.state));
         }
     }
 
     /// answer(hop, i, q) for each hop, and the query of a next one. The first query may be plain although the contexts
     /// are taped (because parameters are): from the second hop on, queries are taped, too.
-    template <class Query, class Answer, class Found>
-    auto hop_by_hop(const Query& first, const Answer& answer, const Found& found) const
+    template <class Query, class Answer, class Context>
+    auto hop_by_hop(const Query& first, const Answer& answer, const Context& context_of) const
     {
-        using zero = detail::first_index<Hops>;
+        using zero = decltype(detail::first_index(hops));
         using answer_type = decltype(answer(detail::first_of(hops), zero{}, first));
-        using later_query = decltype(update(first, found(std::declval<const answer_type&>()), zero{}));
+        using later_query = decltype(update(first, context_of(std::declval<const answer_type&>()), zero{}));
         static_assert(
             std::is_same_v<decltype(update(std::declval<const later_query&>(),
-                                           found(std::declval<const answer_type&>()), zero{})),
+                                           context_of(std::declval<const answer_type&>()), zero{})),
                            later_query>,
             "heed: multi_hop's update must return a query of the type that it takes: the next hop asks with it");
         std::optional<later_query> later;
         auto answers = each([&](const auto& hop, auto i) {
             const auto go = [&](const auto& q) {
-                auto answered = answer(hop, i, q);
-                later.emplace(update(q, found(answered), i));
-                return answered;
+                auto result = answer(hop, i, q);
+                later.emplace(update(q, context_of(result), i));
+                return result;
             };
-            if constexpr (requires { decltype(i)::value; }) {
-                if constexpr (decltype(i)::value == 0) {
-                    return go(first);
-                } else {
-                    const later_query q = *std::move(later);
-                    return go(q);
-                }
+            if constexpr (requires { requires decltype(i)::value == 0; }) {
+                return go(first);
             } else {
-                if (i == 0) return go(first);
+                if constexpr (std::is_same_v<decltype(i), std::size_t>) {
+                    if (i == 0) return go(first);
+                }
                 const later_query q = *std::move(later);
                 return go(q);
             }
@@ -243,47 +229,30 @@ private:
     }
 
     template <class Ask>
-    auto answered(const auto& memory, const auto& query, const auto& state, Ask&& ask) const
+    auto ask_each(const auto& memory, const auto& query, const auto& state, Ask&& ask) const
     {
-        check(memory);
-        check_state(state);
+        check(memory, state);
         return hop_by_hop(
             in_family(memory, query),
             [&](const auto& hop, auto i, const auto& q) {
                 return ask(hop, detail::nth(memory.of, i), q, detail::nth(state.of, i));
             },
-            [](const auto& answer) -> const auto& { return answer.context; });
+            detail::context_of);
     }
 
     template <class Ask>
-    auto with_weights(const auto& memory, const auto& query, const auto& state, Ask&& ask) const
+    auto answer_with_weights(const auto& memory, const auto& query, const auto& state, Ask&& ask) const
     {
-        auto [answers, last] = answered(memory, query, state, ask);
-        auto contexts = detail::collect(
-            answers, [](const auto& x) -> const auto& { return x.context; });
-        const auto of_hops = detail::collect(
-            answers, [](const auto& x) -> const auto& { return x.weights; });
+        auto [answers, last] = ask_each(memory, query, state, ask);
+        auto contexts = detail::collect(answers, detail::context_of);
+        const auto of_hops = detail::collect(answers, detail::weights_of);
         static_assert(
             rank_of<decltype(of_hops.front())> == 2,
             "heed: multi_hop returns one weight for each hop and position, [B,K,T]: its hops need a score per "
             "position");
-        auto weights = ops::swap_axes(ops::stack(of_hops));
-        auto next = states_of(answers, state.step + 1);
-        using context = typename decltype(contexts)::value_type;
-        return hopped<context, decltype(weights), decltype(next), decltype(last)>{
-            contexts.back(), std::move(weights), std::move(next), std::move(last), std::move(contexts)};
-    }
-
-    template <class Tensor>
-    static Tensor last_of(std::vector<Tensor> all)
-    {
-        return std::move(all.back());
-    }
-
-    static auto states_of(const auto& answers, std::size_t step)
-    {
-        auto states = detail::each_of(answers, [&](auto i) { return detail::nth(answers, i).state; });
-        return several_states<decltype(states)>{std::move(states), step};
+        auto context = contexts.back();
+        return hopped{std::move(context), ops::swap_axes(ops::stack(of_hops)),
+                      detail::states_of(answers, state.step + 1), std::move(last), std::move(contexts)};
     }
 };
 

@@ -83,18 +83,18 @@ TEST_CASE("every number: different from all others, and every word but und linke
         const numbers::pair pair = numbers::say(number);
         REQUIRE(pair.number == number);
         REQUIRE(seen.insert(spaced(pair.german)).second);
-        REQUIRE(pair.links.size() == pair.english.size());
+        // One assertion per number: they are slow.
+        bool right = pair.links.size() == pair.english.size();
         std::vector<int> times(pair.german.size(), 0);
-        for (std::size_t i = 0; i < pair.links.size(); ++i) {
+        for (std::size_t i = 0; right && i < pair.links.size(); ++i) {
             const auto [source, target] = pair.links[i];
-            REQUIRE(source == static_cast<int>(i));
-            REQUIRE(target >= 0);
-            REQUIRE(target < static_cast<int>(pair.german.size()));
+            right = source == static_cast<int>(i) && target >= 0 && target < static_cast<int>(pair.german.size());
+            if (!right) break;
             ++times[static_cast<std::size_t>(target)];
             dictionary.emplace(pair.english[i], pair.german[static_cast<std::size_t>(target)]);
         }
-        for (std::size_t j = 0; j < times.size(); ++j)
-            REQUIRE_MESSAGE(times[j] == (pair.german[j] == "und" ? 0 : 1), number);
+        for (std::size_t j = 0; j < times.size(); ++j) right = right && times[j] == (pair.german[j] == "und" ? 0 : 1);
+        REQUIRE_MESSAGE(right, number);
         longest = std::max(longest, pair.german.size());
     }
     CHECK(longest == 11);

@@ -224,13 +224,13 @@ TEST_CASE("Xu et al. 2015")
     check_same(xu::gated(W, U, v, W_beta, b_beta),
                attention{score, normalize::softmax{}, combine::gated{W_beta, b_beta}}, state_of);
     check_same(xu::hard(W, U, v, 7), attention{score, normalize::hard{7}, combine::weighted_sum{}}, state_of);
-    check_same(xu::hard(W, U, v, 7, true), attention{score, normalize::hard{7, true}, combine::weighted_sum{}},
-               state_of);
+    check_same(xu::hard(W, U, v, {.seed = 7, .greedy = true}),
+               attention{score, normalize::hard{.seed = 7, .greedy = true}, combine::weighted_sum{}}, state_of);
 
     CHECK(once(xu::soft(number(1), number(1), single(2)), number(1)) == about(weight(tanh_lead)));
     CHECK(once(xu::gated(number(1), number(1), single(2), number(0), single(0)), number(1)) ==
           about(weight(tanh_lead) / 2));
-    CHECK(once(xu::hard(number(1), number(1), single(2), 1, true), number(1)) == 1);
+    CHECK(once(xu::hard(number(1), number(1), single(2), {.greedy = true}), number(1)) == 1);
     // 2 ((1 - 0.75)² + (1 - 0.25)²)
     auto seen = filled<double, 2>({1, 2}, 0.75);
     seen(0, 1) = 0.25;

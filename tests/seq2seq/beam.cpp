@@ -73,7 +73,7 @@ std::vector<std::pair<id_sentence, double>> all_translations(const Model& model,
         }
     }
     const std::vector<const id_sentence*> again(all.size(), &source);
-    const auto forced = force<double>(model, make_source(again), pointers(all), false);
+    const auto forced = force<double>(model, make_source(again), pointers(all), {.with_weights = false});
     std::vector<std::pair<id_sentence, double>> result;
     for (std::size_t i = 0; i < all.size(); ++i) result.emplace_back(all[i], forced[i].log_probability());
     return result;
@@ -123,7 +123,7 @@ void width_one_is_greedy(const Model& model)
     how.with_weights = true;
     const auto batch = make_source(pointers(sources));
     const auto narrow = beam<double>(model, batch, how);
-    const auto simple = greedy<double>(model, batch, true);
+    const auto simple = greedy<double>(model, batch, {.with_weights = true});
     std::set<std::size_t> lengths_seen;
     for (std::size_t b = 0; b < sources.size(); ++b) {
         REQUIRE(narrow[b].size() == 1);

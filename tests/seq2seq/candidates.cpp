@@ -129,7 +129,7 @@ TEST_CASE("training with candidates: the loss of the restricted softmax, and its
     auto decoding = decode<double>(model, batch.source);
     decoding->restrict_to(some);
     double expected = 0;
-    for (const auto& each : force<double>(*decoding, batch.source.real, pointers(targets), false))
+    for (const auto& each : force<double>(*decoding, batch.source.real, pointers(targets), {.with_weights = false}))
         expected -= each.log_probability();
     CHECK(model.loss(batch, 0.0, none, &some).data()[0] == doctest::Approx(expected).epsilon(1e-10));
     CHECK(expected < model.loss(batch).data()[0]);

@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include <heed/combine/attentional.hpp>
 #include <heed/core/random.hpp>
 #include <heed/kernels/top_words.hpp>
 #include <heed/score/conv_s2s.hpp>
@@ -110,6 +111,19 @@ struct indifferent {
         return match(query, keys, past);
     }
     static auto parameters(auto&, auto&&) { return indifferent{}; }
+};
+
+/// A combiner of a user's own: the weighted sum, declared to commute with matrices or not.
+template <bool declared>
+struct own_sum {
+    static constexpr heed::weight_kind weights = heed::weight_kind::per_position;
+    static constexpr bool commutes_with_matrices = declared;
+
+    auto operator()(const tensor auto& given, const tensor auto& values) const
+    {
+        return heed::ops::weighted_sum(given, values);
+    }
+    static auto parameters(auto&, auto&&) { return mine::own_sum<declared>{}; }
 };
 
 }  // namespace mine
@@ -331,7 +345,8 @@ void packed_is_the_same(const Model& model)
     how.best = 3;
     how.with_weights = true;
     const auto slowly = beam<double>(model, batch, how), quickly = beam<double>(fast, batch, how);
-    const auto simple = greedy<double>(model, batch, true), simply = greedy<double>(fast, batch, true);
+    const auto simple = greedy<double>(model, batch, {.with_weights = true}),
+               simply = greedy<double>(fast, batch, {.with_weights = true});
     const auto forced = force<double>(model, batch, pointers(targets)),
                led = force<double>(fast, batch, pointers(targets));
     const auto same_weights = [](const auto& a, const auto& b) {
@@ -383,9 +398,9 @@ using matrix = array<double, 2>;
 using vector = array<double, 1>;
 using heed_additive = score::additive<matrix, vector>;
 using unit = nn::gru<matrix, vector>;
-template <class Score>
+template <class Score, class Combine = combine::weighted_sum>
 constexpr bool multiplies_values =
-    heed::seq2seq::detail::context_is_linear<attention<Score, normalize::temporal, combine::weighted_sum>>::value;
+    heed::seq2seq::detail::matrix_may_come_first<attention<Score, normalize::temporal, Combine>>;
 
 // A decoder may multiply the values instead of the context, once per source word, unless something else reads the
 // context.
@@ -404,6 +419,12 @@ static_assert(!multiplies_values<mine::with_trace<heed_additive, matrix>>);
 static_assert(!multiplies_values<score::with_word<mine::with_trace<heed_additive, matrix>, matrix>>);
 static_assert(
     !multiplies_values<score::with_coverage<score::with_recurrence<heed_additive, matrix, unit>, matrix, unit>>);
+
+// It may do so under a user's combiner that declares it, too, and not under one that makes something of the context.
+static_assert(multiplies_values<heed_additive, mine::own_sum<true>>);
+static_assert(!multiplies_values<heed_additive, mine::own_sum<false>>);
+static_assert(!multiplies_values<heed_additive, combine::attentional<matrix>>);
+static_assert(!multiplies_values<score::additive_per_dimension<matrix>, combine::elementwise_sum>);
 
 // A decoder's query for these includes the embedding of the previous word.
 static_assert(score::over::reads_word<score::conv_s2s<matrix, vector>>());

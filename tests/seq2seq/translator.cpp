@@ -7,9 +7,9 @@
 #include <set>
 
 #include <heed/ad/ad.hpp>
-#include <heed/nn/adam.hpp>
 #include <heed/seq2seq/greedy.hpp>
 #include <heed/seq2seq/translator.hpp>
+#include <heed/train/adam.hpp>
 
 using namespace heed;
 using namespace heed::seq2seq;
@@ -121,9 +121,9 @@ TEST_CASE("the contents of the padding change no loss and no gradient, bit for b
 TEST_CASE("a sentence is translated alike alone and in a batch, and its attention is a distribution over its own words")
 {
     const auto model = make_translator<float>(8, small, attentions::per_dimension<float>{});
-    const auto together = greedy<float>(model, make_source(pointers(sources)), true);
+    const auto together = greedy<float>(model, make_source(pointers(sources)), {.with_weights = true});
     for (std::size_t i = 0; i < sources.size(); ++i) {
-        const auto alone = greedy<float>(model, make_source(pointers({sources[i]})), true);
+        const auto alone = greedy<float>(model, make_source(pointers({sources[i]})), {.with_weights = true});
         // The two may stop at different maximum lengths; up to there they agree.
         const std::size_t words = std::min(alone[0].words.size(), together[i].words.size());
         CHECK(words > 0);
@@ -182,7 +182,7 @@ TEST_CASE("training: the loss falls, two runs agree bit for bit, and memory does
         auto model = make_translator<float>(4, small, attentions::per_dimension<float>{});
         const auto batch = make_training_batch<float>(pointers(sources), pointers(targets));
         ad::tape<float> on;
-        nn::adam<float> optimiser({0.02});
+        train::adam<float> optimiser({0.02});
         random_source random{5, 0};
         double first = 0, last = 0;
         std::size_t capacity = 0;

@@ -3,11 +3,13 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <type_traits>
 #include <vector>
 
 #include <heed/ad/ad.hpp>
 #include <heed/nn/adam.hpp>
 #include <heed/nn/init.hpp>
+#include <heed/train/adam.hpp>
 
 using namespace heed;
 
@@ -37,7 +39,7 @@ TEST_CASE("Adam with clipping against the formula, written out")
     table<array<double, 2>> module{numbers(1, 3, 5)};
     const auto c = numbers(2, 3, 5);
     std::vector<double> theta(module.E.begin(), module.E.end()), m(15, 0.0), v(15, 0.0);
-    nn::adam<double> optimiser({0.1, 0.8, 0.95, 1e-7});
+    train::adam<double> optimiser({0.1, 0.8, 0.95, 1e-7});
     ad::tape<double> on;
     for (int t = 1; t <= 7; ++t) {
         on.clear();
@@ -110,7 +112,7 @@ TEST_CASE("lazy: rows that the batch does not touch stay, and their moments wait
 {
     table<array<double, 2>> module{numbers(7, 5, 3)};
     const auto before = module.E;
-    nn::adam<double> optimiser({0.1});
+    train::adam<double> optimiser({0.1});
     ad::tape<double> on;
     for (int t = 0; t < 3; ++t) {
         on.clear();
@@ -132,7 +134,7 @@ TEST_CASE("a gradient that is not finite changes nothing and is reported by its 
 {
     table<array<double, 2>> module{numbers(8, 2, 2)};
     const auto before = module.E;
-    nn::adam<double> optimiser;
+    train::adam<double> optimiser;
     ad::tape<double> on;
     const auto lifted = ad::lift(on, module);
     on.backward(ops::inner(lifted.E, filled<double, 2>({2, 2}, std::nan(""))));
@@ -144,7 +146,7 @@ TEST_CASE("a gradient that is not finite changes nothing and is reported by its 
 TEST_CASE("one optimiser serves one model")
 {
     table<array<double, 2>> one{numbers(9, 2, 2)}, other{numbers(9, 3, 2)};
-    nn::adam<double> optimiser;
+    train::adam<double> optimiser;
     ad::tape<double> on;
     const auto step = [&](auto& module) {
         on.clear();
@@ -158,4 +160,10 @@ TEST_CASE("one optimiser serves one model")
         "adam: parameter E with 6 numbers does not fit the optimiser's state, which has E with 4 there; one "
         "adam serves one model",
         error);
+}
+
+TEST_CASE("the names of version 0.1 still work: in heed::nn, from heed/nn")
+{
+    CHECK(std::is_same_v<nn::adam<float>, train::adam<float>>);
+    CHECK(nn::clip_factor(4, 1) == train::clip_factor(4, 1));
 }

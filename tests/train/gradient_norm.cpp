@@ -8,8 +8,8 @@
 #include <vector>
 
 #include <heed/ad/ad.hpp>
-#include <heed/nn/adam.hpp>
-#include <heed/nn/gradient_norm.hpp>
+#include <heed/train/adam.hpp>
+#include <heed/train/gradient_norm.hpp>
 #include <support/tensors.hpp>
 
 using namespace heed;
@@ -95,9 +95,9 @@ TEST_CASE_TEMPLATE("the norm is over all parameters, rows of a table included, e
     const double norm = after_backward<T>([](const auto& lifted, auto& on) {
         REQUIRE(ad::gradient_rows(lifted.E).ids.size() == 4);     // so it is sparse
         REQUIRE(ad::gradient_rows(lifted.tied).rows == nullptr);  // and this is not
-        const double before = nn::gradient_norm(lifted, on);
+        const double before = train::gradient_norm(lifted, on);
         on.gradient(lifted.E);  // read as a whole, it is dense from now on
-        CHECK(nn::gradient_norm(lifted, on) == doctest::Approx(before).epsilon(1e-14));
+        CHECK(train::gradient_norm(lifted, on) == doctest::Approx(before).epsilon(1e-14));
         return before;
     });
     CHECK(norm == doctest::Approx(norm_of(g)).epsilon(1e-12));
@@ -110,8 +110,8 @@ TEST_CASE_TEMPLATE("clipping scales every gradient to the requested norm", T, fl
     for (const bool dense : {false, true}) {
         after_backward<T>([&](const auto& lifted, auto& on) {
             if (dense) on.gradient(lifted.E);
-            CHECK(nn::clip_gradient(lifted, on, greatest) == doctest::Approx(norm_of(g)).epsilon(1e-12));
-            CHECK(nn::gradient_norm(lifted, on) == doctest::Approx(greatest).epsilon(1e-6));
+            CHECK(train::clip_gradient(lifted, on, greatest) == doctest::Approx(norm_of(g)).epsilon(1e-12));
+            CHECK(train::gradient_norm(lifted, on) == doctest::Approx(greatest).epsilon(1e-6));
             CHECK((ad::gradient_rows(lifted.E).rows == nullptr) == dense);
             const std::vector<double> clipped = gradient_of(lifted, on);
             REQUIRE(clipped.size() == g.size());
@@ -122,7 +122,7 @@ TEST_CASE_TEMPLATE("clipping scales every gradient to the requested norm", T, fl
     // If the norm is small enough, not a bit changes.
     after_backward<T>([&](const auto& lifted, auto& on) {
         for (const double enough : {1.001 * norm_of(g), std::numeric_limits<double>::infinity()}) {
-            nn::clip_gradient(lifted, on, enough);
+            train::clip_gradient(lifted, on, enough);
         }
         CHECK(gradient_of(lifted, on) == g);
         return 0;
@@ -137,8 +137,8 @@ TEST_CASE("a variable under two names counts once, and is clipped once")
     lifted.unused = lifted.tied;
     on.backward(lifted.loss(some_words()));
     const std::vector<double> g = after_backward<double>(whole);
-    CHECK(nn::clip_gradient(lifted, on, 1) == doctest::Approx(norm_of(g)).epsilon(1e-12));
-    CHECK(nn::gradient_norm(lifted, on) == doctest::Approx(1).epsilon(1e-12));
+    CHECK(train::clip_gradient(lifted, on, 1) == doctest::Approx(norm_of(g)).epsilon(1e-12));
+    CHECK(train::gradient_norm(lifted, on) == doctest::Approx(1).epsilon(1e-12));
 }
 
 TEST_CASE("a gradient that is not finite is reported by its norm and stays unchanged")
@@ -147,7 +147,7 @@ TEST_CASE("a gradient that is not finite is reported by its norm and stays uncha
         after_backward<double>(
             [](const auto& lifted, auto& on) {
                 const std::vector<double> before = gradient_of(lifted, on);
-                CHECK(!std::isfinite(nn::clip_gradient(lifted, on, 1)));
+                CHECK(!std::isfinite(train::clip_gradient(lifted, on, 1)));
                 const std::vector<double> after = gradient_of(lifted, on);
                 for (std::size_t i = 0; i < before.size(); ++i) {
                     CHECK((before[i] == after[i] || (std::isnan(before[i]) && std::isnan(after[i]))));
@@ -159,18 +159,18 @@ TEST_CASE("a gradient that is not finite is reported by its norm and stays uncha
     }
 }
 
-TEST_CASE("nn::adam clips as clip_gradient does")
+TEST_CASE("train::adam clips as clip_gradient does")
 {
     const auto train = [](bool by_hand) {
         auto plain = some_model<double>();
-        nn::adam<double> optimiser({0.1});
+        train::adam<double> optimiser({0.1});
         ad::tape<double> on;
         std::vector<double> norms, numbers;
         for (int i = 0; i < 5; ++i) {
             on.clear();
             const auto lifted = ad::lift(on, plain);
             on.backward(lifted.loss(some_words()));
-            if (by_hand) norms.push_back(nn::clip_gradient(lifted, on, 0.5));
+            if (by_hand) norms.push_back(train::clip_gradient(lifted, on, 0.5));
             const double norm = optimiser.step(plain, lifted, on, by_hand ? INFINITY : 0.5);
             if (!by_hand) norms.push_back(norm);
         }
@@ -192,11 +192,11 @@ TEST_CASE("a norm to clip to is 0 or more")
     const auto expected =
         "a gradient cannot be clipped to a norm of -1.000000; give 0 or more, or infinity for no clipping";
     after_backward<double>([&](const auto& lifted, auto& on) {
-        CHECK(support::message_of<error>([&] { nn::clip_gradient(lifted, on, -1); }) == expected);
-        CHECK_THROWS_AS(nn::clip_gradient(lifted, on, std::nan("")), error);
+        CHECK(support::message_of<error>([&] { train::clip_gradient(lifted, on, -1); }) == expected);
+        CHECK_THROWS_AS(train::clip_gradient(lifted, on, std::nan("")), error);
         auto plain = some_model<double>();
-        CHECK(support::message_of<error>([&] { nn::adam<double>().step(plain, lifted, on, -1); }) == expected);
-        CHECK(nn::clip_gradient(lifted, on, 0) > 0);
+        CHECK(support::message_of<error>([&] { train::adam<double>().step(plain, lifted, on, -1); }) == expected);
+        CHECK(train::clip_gradient(lifted, on, 0) > 0);
         CHECK(norm_of(gradient_of(lifted, on)) == 0);
         return 0;
     });

@@ -81,9 +81,8 @@ private:
 inline alignment_score alignment_error(std::span<const links> proposals, std::span<const gold_links> gold)
 {
     if (proposals.size() != gold.size())
-        throw error(
-            "alignment_error: " + detail::counted(proposals.size(), "proposed alignment", "proposed alignments") +
-            " but " + detail::counted(gold.size(), "gold one", "gold ones") + "; each sentence pair needs one of both");
+        throw error("alignment_error: " + counted(proposals.size(), "proposed alignment") + " but " +
+                    counted(gold.size(), "gold one") + "; each sentence pair needs one of both");
     alignment_score score;
     for (std::size_t i = 0; i < gold.size(); ++i) score.add(proposals[i], gold[i]);
     return score;

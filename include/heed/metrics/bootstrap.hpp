@@ -160,9 +160,8 @@ template <class Statistics, class Score>
                                                                            const bootstrap_options& how = {})
     {
         if (first.size() != second.size())
-            throw error("paired_bootstrap: " + detail::counted(first.size(), "sentence", "sentences") +
-                        " of the first system but " + std::to_string(second.size()) +
-                        " of the second; both must have translated the same ones");
+            throw error("paired_bootstrap: " + counted(first.size(), "sentence") + " of the first system but " +
+                        std::to_string(second.size()) + " of the second; both must have translated the same ones");
         detail::check(how, first.size());
         const double of_first = static_cast<double>(score(detail::sum_of(first)));
         const double of_second = static_cast<double>(score(detail::sum_of(second)));

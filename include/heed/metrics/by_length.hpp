@@ -44,8 +44,8 @@ inline std::vector<length_bucket> bleu_by_length(std::span<const bleu_counts> st
                                                  std::span<const std::size_t> bounds)
 {
     if (statistics.size() != lengths.size())
-        throw error("bleu_by_length: " + detail::counted(statistics.size(), "hypothesis", "hypotheses") + " but " +
-                    detail::counted(lengths.size(), "length", "lengths") + "; each sentence needs one of both");
+        throw error("bleu_by_length: " + counted(statistics.size(), "hypothesis", "hypotheses") + " but " +
+                    counted(lengths.size(), "length") + "; each sentence needs one of both");
     std::vector<length_bucket> buckets(1);
     for (const std::size_t bound : bounds) {
         if (bound < buckets.back().shortest || bound == length_bucket::unbounded)

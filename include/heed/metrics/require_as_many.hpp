@@ -9,18 +9,13 @@
 
 namespace heed::metrics::detail {
 
-/// "1 sentence", "2 sentences".
-inline std::string counted(std::size_t number, std::string_view one, std::string_view several)
-{
-    return (std::to_string(number) + ' ').append(number == 1 ? one : several);
-}
-
-/// Throws unless both texts have as many lines: line n of one belongs to line n of the other. `who` begins the message.
-inline void require_as_many(std::string_view who, std::size_t hypotheses, std::size_t references)
+/// Throws unless both texts have as many lines: line n of one belongs to line n of the other. `where` begins the
+/// message.
+inline void require_as_many(std::string_view where, std::size_t hypotheses, std::size_t references)
 {
     if (hypotheses == references) return;
-    throw error(std::string(who) + ": " + counted(hypotheses, "hypothesis", "hypotheses") + " but " +
-                counted(references, "reference", "references") + "; each sentence needs one of both");
+    throw error(std::string(where) + ": " + counted(hypotheses, "hypothesis", "hypotheses") + " but " +
+                counted(references, "reference") + "; each sentence needs one of both");
 }
 
 }  // namespace heed::metrics::detail

@@ -136,9 +136,8 @@ inline std::vector<links> symmetrize(std::span<const links> forward, std::span<c
                                      symmetrization method)
 {
     if (forward.size() != reverse.size())
-        throw error("symmetrize: " + detail::counted(forward.size(), "forward alignment", "forward alignments") +
-                    " but " + detail::counted(reverse.size(), "reverse one", "reverse ones") +
-                    "; each sentence pair needs one of both");
+        throw error("symmetrize: " + counted(forward.size(), "forward alignment") + " but " +
+                    counted(reverse.size(), "reverse one") + "; each sentence pair needs one of both");
     std::vector<links> result;
     result.reserve(forward.size());
     for (std::size_t i = 0; i < forward.size(); ++i) result.push_back(symmetrize(forward[i], reverse[i], method));

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <tuple>
+
+#include <heed/attention/rows.hpp>
 #include <heed/core/random.hpp>
 #include <heed/core/tensor.hpp>
 #include <heed/nn/init.hpp>
@@ -28,7 +31,12 @@ struct coverage_gru {
     /// y [B,E], α [B,T], c [B,T,N] -> [B,T,N]
     auto step(const tensor auto& word, const tensor auto& weights, const tensor auto& coverage) const
     {
-        return ops::coverage_gru(ops::linear(word, W), weights, a, ops::linear(coverage, U), coverage);
+        const auto inputs = ops::linear(word, W);  // [B,3N]
+        const auto each = [](const auto& y, const auto& alpha, const auto& c, const auto& by_weight, const auto& u) {
+            return ops::coverage_gru(y, alpha, by_weight, ops::linear(c, u), c);
+        };
+        return heed::detail::each_row(each, 8 * shape_of(weights)[1] * size() * size(),
+                                      std::tie(inputs, weights, coverage), std::tie(a, U));
     }
 
     static auto parameters(auto& self, auto&& visit)

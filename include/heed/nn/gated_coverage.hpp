@@ -4,6 +4,9 @@
 #include <cstddef>
 #include <utility>
 
+#include <tuple>
+
+#include <heed/attention/rows.hpp>
 #include <heed/core/random.hpp>
 #include <heed/core/tensor.hpp>
 #include <heed/nn/init.hpp>
@@ -40,9 +43,14 @@ struct gated_coverage {
     auto step(const tensor auto& projected, const tensor auto& state, const tensor auto& weights,
               const tensor auto& coverage) const
     {
-        // [B,T,3N]
-        const auto inputs = ops::add_each(ops::add_outer(projected, weights, a), ops::linear(state, S));
-        return ops::gru(inputs, coverage, U, U_c, ops::sentence_ends{});
+        const auto asked = ops::linear(state, S);  // [B,3N]
+        const auto each = [](const auto& h, const auto& s, const auto& alpha, const auto& c, const auto& by_weight,
+                             const auto& gates, const auto& candidate) {
+            const auto inputs = ops::add_each(ops::add_outer(h, alpha, by_weight), s);  // [B,T,3N]
+            return ops::gru(inputs, c, gates, candidate, ops::sentence_ends{});
+        };
+        return heed::detail::each_row(each, 8 * shape_of(weights)[1] * size() * size(),
+                                      std::tie(projected, asked, weights, coverage), std::tie(a, U, U_c));
     }
 
     static auto parameters(auto& self, auto&& visit)

@@ -1,78 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include <cmath>
-#include <string>
-#include <unordered_set>
+// Deprecated: this header is now <heed/train/gradient_norm.hpp>, its names are in heed::train. The old ones work for
+// one version.
+#include <heed/train/gradient_norm.hpp>
 
-#include <heed/ad/lookup.hpp>
-#include <heed/core/errors.hpp>
-#include <heed/core/parameters.hpp>
-#include <heed/kernels/adam.hpp>
-
-/// The norm of a gradient, and clipping by it: for optimisers, heed's and your own.
-///
-///     ‖g‖ = √Σ_i g_i² over all parameters,    g ← g · min(1, c / ‖g‖)        Pascanu et al. 2013
 namespace heed::nn {
-
-namespace detail {
-
-/// f(variable) for each parameter of a lifted model; once if two names stand for the same variable.
-template <class F>
-struct each_variable {
-    F f;
-    std::unordered_set<const void*> seen{};
-
-    void operator()(const std::string&, const auto& x)
-    {
-        if (seen.insert(&x.slot()).second) f(x);
-    }
-};
-template <class F>
-each_variable(F) -> each_variable<F>;
-
-}  // namespace detail
-
-/// ‖g‖ over all parameters together, after `on.backward(loss)`; `lifted` is the model as it was lifted for this
-/// recording. A table that was only looked up counts by its touched rows.
-template <class T, parameterised L>
-double gradient_norm(const L& lifted, ad::tape<T>& on)
-{
-    double squares = 0;
-    for_each_parameter(lifted, detail::each_variable{[&](const auto& x) {
-                           const ad::sparse_gradient<T> rows = ad::gradient_rows(x);
-                           squares += rows.rows != nullptr
-                                          ? kernels::squared_norm(rows.ids.size() * rows.width, rows.rows)
-                                          : kernels::squared_norm(x.size(), on.gradient(x).data);
-                       }});
-    return std::sqrt(squares);
-}
-
-/// The factor that clips a gradient of this norm: min(1, greatest / norm), and 1 if the norm is not finite.
-/// Throws heed::error unless `greatest` is at least 0; infinity never clips.
-inline double clip_factor(double norm, double greatest)
-{
-    if (!(greatest >= 0)) {
-        throw error("a gradient cannot be clipped to a norm of " + std::to_string(greatest) +
-                    "; give 0 or more, or infinity for no clipping");
-    }
-    return std::isfinite(norm) && norm > greatest ? greatest / norm : 1;
-}
-
-/// Clips the gradient on the tape: if its norm is greater than `greatest`, it is scaled down to that norm. Returns the
-/// norm before clipping.
-///
-/// A gradient whose norm is not finite is left unchanged: check the returned norm before you use the gradient.
-/// nn::adam clips by itself, in the pass that updates the parameters.
-template <class T, parameterised L>
-double clip_gradient(const L& lifted, ad::tape<T>& on, double greatest)
-{
-    const double norm = nn::gradient_norm(lifted, on), factor = clip_factor(norm, greatest);
-    if (factor != 1) {
-        for_each_parameter(
-            lifted, detail::each_variable{[&](const auto& x) { ad::scale_gradient(x, static_cast<T>(factor)); }});
-    }
-    return norm;
-}
-
+using train::clip_factor;
+using train::clip_gradient;
+using train::gradient_norm;
 }  // namespace heed::nn

@@ -9,6 +9,7 @@
 #include <heed/normalize/connected.hpp>
 #include <heed/normalize/recent_temporal.hpp>
 #include <heed/normalize/temporal.hpp>
+#include <heed/papers/bahdanau2015.hpp>
 #include <heed/score/additive.hpp>
 
 /// Sankaran, Mi, Al-Onaizan, Ittycheriah 2016, "Temporal Attention Model for Neural Machine Translation".
@@ -34,6 +35,14 @@ auto temporal(Matrix W, Matrix U, Vector v)  // [Q,A], [D,A], [A]
 {
     return attention{score::additive{std::move(W), std::move(U), std::move(v)}, normalize::temporal{},
                      combine::direction_split{}};
+}
+
+/// The same with new parameters, initialized as everywhere in heed.
+template <class T>
+auto make_temporal(random_source& random, const bahdanau2015::sizes& n = {})
+{
+    auto like = bahdanau2015::make_additive<T>(random, n);
+    return attention{std::move(like.score), normalize::temporal{}, combine::direction_split{}};
 }
 
 /// Temporal attention that remembers the last n steps only: future work, section 3, last paragraph.

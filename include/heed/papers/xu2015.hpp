@@ -40,13 +40,17 @@ auto gated(Matrix W, Matrix U, Vector v, Matrix W_beta, Vector b_beta)  // …, 
 ///
 ///     p(s_{t,i} = 1) = α_{t,i},  ẑ_t = Σ_i s_{t,i} a_i        eq. 8 and 9
 ///
-/// normalize/hard.hpp explains how its scores learn (eq. 11); the entropy term of eq. 12 is not here. `greedy`: for a
-/// trained model.
+/// normalize/hard.hpp explains how its scores learn (eq. 11); the entropy term of eq. 12 is not here. For a trained
+/// model: `hard(W, U, v, {.greedy = true})`.
 template <class Matrix, class Vector>
-auto hard(Matrix W, Matrix U, Vector v, std::uint64_t seed, bool greedy = false)
+auto hard(Matrix W, Matrix U, Vector v, const normalize::hard& draw)
 {
-    return attention{score::additive{std::move(W), std::move(U), std::move(v)}, normalize::hard{seed, greedy},
-                     combine::weighted_sum{}};
+    return attention{score::additive{std::move(W), std::move(U), std::move(v)}, draw, combine::weighted_sum{}};
+}
+template <class Matrix, class Vector>
+auto hard(Matrix W, Matrix U, Vector v, std::uint64_t seed)
+{
+    return xu2015::hard(std::move(W), std::move(U), std::move(v), normalize::hard{.seed = seed});
 }
 
 /// λ Σ_i (1 - Σ_t α_ti)²: every location should be attended to once, over all steps; eq. 14.

@@ -38,13 +38,13 @@ struct beam_options {
     /// Ours: the source's end word does not count, and no term is below log 1e-6.
     double coverage = 0;
 
-    std::size_t no_repeat = 0;         // no n-gram of this many words occurs twice in a translation; 0: no limit
-    std::size_t least_words = 0;       // of a translation, without the end word
-    length_limit at_most;              // of words; `least_words` if that is more
-    std::vector<std::uint32_t> never;  // words that are never used, such as the unknown word
+    std::size_t no_repeat = 0;           // no n-gram of this many words occurs twice in a translation; 0: no limit
+    std::size_t least_words = 0;         // of a translation, without the end word
+    length_limit at_most{};              // of words; `least_words` if that is more
+    std::vector<std::uint32_t> never{};  // words that are never used, such as the unknown word
 
     bool with_weights = false;
-    special_ids special;
+    special_ids special{};
 
     /// The divisor of a log-probability.
     double divisor(std::size_t words_and_end) const
@@ -107,7 +107,7 @@ public:
         for (const sentence& s : sentences_) {
             results.emplace_back();
             for (std::size_t k = 0; k < std::min(how_.best, s.ended.size()); ++k)
-                results.back().push_back(written_out(s.ended[k], s.real));
+                results.back().push_back(write_out(s.ended[k], s.real));
         }
         return results;
     }
@@ -293,7 +293,7 @@ private:
         return how_.coverage * sum;
     }
 
-    translation<T> written_out(const struct ended& from, std::size_t real) const
+    translation<T> write_out(const struct ended& from, std::size_t real) const
     {
         translation<T> result;
         words_of(from.last, result.words);
@@ -354,8 +354,8 @@ template <class T, class Model>
 std::vector<std::vector<translation<T>>> beam(const Model& model, const source_batch& source,
                                               const beam_options& how = {})
 {
-    auto at_work = detail::at_work<T>(model, source);
-    return beam<T>(at_work, source.real, how);
+    auto running = detail::start_decoding<T>(model, source);
+    return beam<T>(running, source.real, how);
 }
 
 }  // namespace heed::seq2seq

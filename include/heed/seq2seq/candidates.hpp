@@ -58,7 +58,7 @@ public:
                 for (std::size_t k = 0; k < std::min(per_word_, known.size()); ++k) add(known[k]);
             }
         }
-        return listed(in);
+        return words_in(in);
     }
 
     /// The same for training: the words of the references are included.
@@ -71,11 +71,11 @@ public:
         for (const std::uint32_t word : batch.targets.words.ids) {
             if (word < vocabulary) in[word] = 1;
         }
-        return listed(in);
+        return words_in(in);
     }
 
 private:
-    static std::vector<std::uint32_t> listed(const std::vector<char>& in)
+    static std::vector<std::uint32_t> words_in(const std::vector<char>& in)
     {
         std::vector<std::uint32_t> words;
         for (std::size_t word = 0; word < in.size(); ++word) {

@@ -9,10 +9,10 @@
 #include <heed/attention.hpp>
 #include <heed/nn/dropout.hpp>
 #include <heed/nn/gru.hpp>
+#include <heed/ops/elementwise.hpp>
 #include <heed/ops/losses.hpp>
 #include <heed/ops/masks.hpp>
 #include <heed/ops/parts.hpp>
-#include <heed/score/with_word.hpp>
 #include <heed/seq2seq/candidates.hpp>
 #include <heed/seq2seq/encoder.hpp>
 #include <heed/seq2seq/fixed_context.hpp>
@@ -60,7 +60,7 @@ struct decoder {
     Matrix W_o;        // [L,V]
     Vector b;          // [V]
 
-    /// What stays constant while a batch is decoded.
+    /// Values that stay constant while a batch is decoded.
     template <class Memory, class State>
     struct opening {
         Memory memory;
@@ -93,12 +93,12 @@ struct decoder {
         const auto inputs = cell.project(y);                                                         // [S,B,3H]
         const auto words = project_words(y);  // [S,B,A] if the score reads them
         auto s = start.state;
-        auto memory_of_past = attention.start(start.memory);
+        auto state = attention.start(start.memory);
         std::vector<decltype(s)> states, contexts;
         for (std::size_t i = 0; i < batch.previous.steps; ++i) {
-            auto seen = attention.read(start.memory, query(s, words, i), memory_of_past);
+            auto seen = attention.read(start.memory, query(s, words, i), state);
             s = cell.step(ops::linear_onto(ops::block(inputs, i), seen.context, C), s);
-            memory_of_past = std::move(seen.state);
+            state = std::move(seen.state);
             states.push_back(s);
             contexts.push_back(std::move(seen.context));
         }
@@ -108,7 +108,8 @@ struct decoder {
         return ops::cross_entropy(t, ops::columns_of(W_o, *only), ops::columns_of(b, *only), among, smoothing);
     }
 
-    /// One decoding step: the scores of every word, the new state, and the attention's result.
+    /// One decoding step from the decoder's state s [B,H] and the attention's `state`: the scores of every word, the
+    /// new state, and the attention's result.
     template <class Logits, class State, class Seen>
     struct stepped {
         Logits logits;  // [1,B,V]
@@ -116,9 +117,9 @@ struct decoder {
         Seen seen;      // context, weights where there are any, and the attention's state
     };
 
-    auto step(const auto& memory, const tensor auto& s, const auto& memory_of_past, const word_ids& previous) const
+    auto step(const auto& memory, const tensor auto& s, const auto& state, const word_ids& previous) const
     {
-        auto next = advance(memory, s, memory_of_past, previous);
+        auto next = advance(memory, s, state, previous);
         auto logits = ops::linear(next.readout, W_o, b);
         return stepped<decltype(logits), decltype(next.state), decltype(next.seen)>{
             std::move(logits), std::move(next.state), std::move(next.seen)};
@@ -132,24 +133,23 @@ struct decoder {
         Seen seen;
     };
 
-    auto advance(const auto& memory, const tensor auto& s, const auto& memory_of_past, const word_ids& previous) const
+    auto advance(const auto& memory, const tensor auto& s, const auto& state, const word_ids& previous) const
     {
         const auto y = ops::lookup(embedding, previous);  // [1,B,E]
-        auto seen = attend(memory, s, memory_of_past, y);
+        auto seen = attend(memory, s, state, y);
         auto next = cell.step(ops::linear_onto(ops::block(cell.project(y), std::size_t{0}), seen.context, C), s);
-        using state = decltype(next);
-        auto t = readout(ops::stack(std::vector<state>{next}), y, ops::stack(std::vector<state>{seen.context}));
-        return advanced<decltype(t), state, decltype(seen)>{std::move(t), std::move(next), std::move(seen)};
+        auto t = readout(ops::stack(std::vector{next}), y, ops::stack(std::vector{seen.context}));
+        return advanced<decltype(t), decltype(next), decltype(seen)>{std::move(t), std::move(next), std::move(seen)};
     }
 
     /// The attention's part of a step. y [1,B,E]: the embeddings of the previous words.
-    auto attend(const auto& memory, const tensor auto& s, const auto& memory_of_past, const tensor auto& y) const
+    auto attend(const auto& memory, const tensor auto& s, const auto& state, const tensor auto& y) const
     {
         const auto asked = query(s, project_words(y), 0);
-        if constexpr (requires { attention.step(memory, asked, memory_of_past); }) {
-            return attention.step(memory, asked, memory_of_past);
+        if constexpr (requires { attention.step(memory, asked, state); }) {
+            return attention.step(memory, asked, state);
         } else {
-            return attention.read(memory, asked, memory_of_past);
+            return attention.read(memory, asked, state);
         }
     }
 

@@ -30,6 +30,16 @@ struct proposals {
     std::vector<std::uint32_t> words;  // [R,most] the most probable first
     std::vector<T> log_p;              // [R,most]; -inf where the vocabulary has no more words
     std::vector<T> log_p_also;         // [R] of the word asked for in `also`
+
+    /// Room for the `count` most probable words of each row, and for the words at `also`.
+    kernels::top_words<T> of_rows(std::size_t rows, std::size_t count, const std::uint32_t* also)
+    {
+        most = count;
+        words.resize(rows * most);
+        log_p.resize(rows * most);
+        log_p_also.resize(rows);
+        return {most, also, words.data(), log_p.data(), log_p_also.data()};
+    }
 };
 
 /// A batch that is being decoded. A row is a hypothesis; at first there is one per sentence.
@@ -86,14 +96,14 @@ concept several_at_once = requires(const Attention& attention)
 
 /// The weights of one row over its real positions, from [B,T]. [B,T,D] is averaged over the dimensions, [B,n,T] over
 /// the heads or hops.
-template <bool several, class T, class Weights>
+template <class Attention, class T, class Weights>
 void put_weights(const Weights& weights, std::size_t row, std::size_t real, std::vector<T>& to)
 {
     const auto all = view_of(weights);
     to.assign(real, T(0));
     if constexpr (rank_of<Weights> == 2) {
         std::copy_n(all.data + row * all.shape[1], real, to.begin());
-    } else if constexpr (several) {
+    } else if constexpr (several_at_once<Attention>) {
         const auto [B, n, T_] = all.shape;
         for (std::size_t k = 0; k < n; ++k) {
             for (std::size_t t = 0; t < real; ++t) to[t] += all.data[(row * n + k) * T_ + t] / static_cast<T>(n);
@@ -106,6 +116,28 @@ void put_weights(const Weights& weights, std::size_t row, std::size_t real, std:
             for (std::size_t d = 0; d < D; ++d) sum += at[d];
             to[t] = sum / static_cast<T>(D);
         }
+    }
+}
+
+/// Does this decoder leave its output layer, readout W_o + b, to the search?
+template <class Decoder, class Memory, class State, class AttentionState>
+concept output_is_apart = requires(const Decoder& decoder, const Memory& memory, const State& state,
+                                   const AttentionState& attention_state, const word_ids& previous)
+{
+    decoder.advance(memory, state, attention_state, previous).readout;
+    decoder.W_o;
+    decoder.b;
+};
+
+/// A decoder's next step, up to the output layer if that is left to the search.
+template <class Decoder, class Memory, class State, class AttentionState>
+auto next_of(const Decoder& decoder, const Memory& memory, const State& state, const AttentionState& attention_state,
+             const word_ids& previous)
+{
+    if constexpr (output_is_apart<Decoder, Memory, State, AttentionState>) {
+        return decoder.advance(memory, state, attention_state, previous);
+    } else {
+        return decoder.step(memory, state, attention_state, previous);
     }
 }
 
@@ -134,7 +166,7 @@ public:
           panels_(panels),
           start_(model.decoder.open(model.encoder.encode(source), source.real)),
           state_(std::move(start_.state)),
-          past_(model.decoder.attention.start(start_.memory)),
+          attention_state_(model.decoder.attention.start(start_.memory)),
           real_(source.real),
           sentence_(detail::first_rows(source.words.batch))
     {}
@@ -165,13 +197,7 @@ public:
     void propose(std::size_t most, std::span<const std::uint32_t> also, proposals<T>& into) override
     {
         const std::size_t R = rows(), V = vocabulary();
-        most = std::min(most, V);
-        into.most = most;
-        into.words.resize(R * most);
-        into.log_p.resize(R * most);
-        into.log_p_also.resize(R);
-        const kernels::top_words<T> wanted{most, only_.places(also), into.words.data(), into.log_p.data(),
-                                           into.log_p_also.data()};
+        const auto wanted = into.of_rows(R, std::min(most, V), only_.places(also));
         if (panels_ != nullptr && !computed_) {
             const bool all = only_.words.empty();
             kernels::output_words(R, static_cast<const T*>(readout_.data()), all ? panels_->output : some_output_,
@@ -200,13 +226,11 @@ public:
     {
         to.clear();
         if constexpr (has_weights) {
-            using attention = std::remove_cvref_t<decltype(model_->decoder.attention)>;
-            constexpr bool several = detail::several_at_once<attention>;
             const std::size_t real = real_[sentence_[row]];
             if (panels_ != nullptr) {
-                detail::put_weights<several>(seen_->weights, row, real, to);
+                detail::put_weights<model_attention>(seen_->weights, row, real, to);
             } else {
-                detail::put_weights<several>(next_->seen.weights, row, real, to);
+                detail::put_weights<model_attention>(next_->seen.weights, row, real, to);
             }
         }
     }
@@ -218,7 +242,7 @@ public:
         if (stays) return;
         const auto gather = [rows](const auto& x) { return ops::rows_of(x, rows); };
         state_ = gather(state_);
-        past_ = past_.map(gather);
+        attention_state_ = attention_state_.map(gather);
         std::vector<std::size_t> sentence(rows.size());
         for (std::size_t i = 0; i < rows.size(); ++i) sentence[i] = sentence_[rows[i]];
         if (sentence != sentence_) {
@@ -256,42 +280,25 @@ public:
 
 private:
     using model_decoder = std::remove_cvref_t<decltype(std::declval<Model>().decoder)>;
+    using model_attention = std::remove_cvref_t<decltype(std::declval<model_decoder>().attention)>;
     using opening = decltype(std::declval<const Model>().decoder.open(
         std::declval<const Model>().encoder.encode(std::declval<const source_batch&>()),
         std::declval<const lengths&>()));
     using memory_type = std::remove_cvref_t<decltype(opening::memory)>;
-    using memory_for_rows =
-        detail::memory_for_rows<std::remove_cvref_t<decltype(std::declval<Model>().decoder.attention)>, memory_type>;
+    using memory_for_rows = detail::memory_for_rows<model_attention, memory_type>;
     using state_type = std::remove_cvref_t<decltype(opening::state)>;
-    using past_type = decltype(std::declval<const Model>().decoder.attention.start(std::declval<const memory_type&>()));
+    using attention_state_type =
+        decltype(std::declval<const model_attention&>().start(std::declval<const memory_type&>()));
 
-    static constexpr bool advances = requires(const model_decoder& decoder, const memory_type& memory,
-                                              const state_type& state, const past_type& past, const word_ids& words)
-    {
-        decoder.advance(memory, state, past, words).readout;
-        decoder.W_o;
-        decoder.b;
-    };
-
-    static auto next_type()
-    {
-        const model_decoder* const decoder = nullptr;
-        const memory_type* const memory = nullptr;
-        const state_type* const state = nullptr;
-        const past_type* const past = nullptr;
-        const word_ids* const words = nullptr;
-        if constexpr (advances) {
-            return std::optional<decltype(decoder->advance(*memory, *state, *past, *words))>{};
-        } else {
-            return std::optional<decltype(decoder->step(*memory, *state, *past, *words))>{};
-        }
-    }
-    using next = typename decltype(next_type())::value_type;
+    static constexpr bool advances =
+        detail::output_is_apart<model_decoder, memory_type, state_type, attention_state_type>;
+    using next = decltype(detail::next_of(
+        std::declval<const model_decoder&>(), std::declval<const memory_type&>(), std::declval<const state_type&>(),
+        std::declval<const attention_state_type&>(), std::declval<const word_ids&>()));
     using seen = std::remove_cvref_t<decltype(next::seen)>;
     static constexpr bool has_weights = requires(const next& n) { n.seen.weights; };
     static constexpr bool packs = advances && detail::packable<model_decoder>;
-    static constexpr bool multiplies =
-        detail::context_is_linear<std::remove_cvref_t<decltype(std::declval<Model>().decoder.attention)>>::value;
+    static constexpr bool multiplies = detail::matrix_may_come_first<model_attention>;
 
     void step_with(const auto& memory, const word_ids& previous)
     {
@@ -299,28 +306,26 @@ private:
             if (panels_ != nullptr) {
                 const auto& decoder = model_->decoder;
                 if constexpr (model_decoder::attention_reads_word) {
-                    seen_.emplace(decoder.attend(memory, state_, past_, ops::lookup(decoder.embedding, previous)));
+                    seen_.emplace(
+                        decoder.attend(memory, state_, attention_state_, ops::lookup(decoder.embedding, previous)));
                 } else {
                     // No word is looked up: only the shape of y is used.
-                    seen_.emplace(decoder.attend(memory, state_, past_, no_embeddings_));
+                    seen_.emplace(decoder.attend(memory, state_, attention_state_, no_embeddings_));
                 }
-                past_ = std::move(seen_->state);
+                attention_state_ = std::move(seen_->state);
                 state_type after(shape_of(state_));
                 const std::size_t L = (panels_->width - 3 * panels_->hidden) / 2;
                 if (readout_.size() < rows() * L) readout_.resize(rows() * L);
-                panels_->advance(previous, view_of(seen_->context).data, multiplied_ != nullptr, view_of(state_).data,
-                                 after.data(), readout_.data());
+                const context_form form = multiplied_ ? context_form::multiplied : context_form::plain;
+                panels_->advance(previous, view_of(seen_->context).data, form, view_of(state_).data, after.data(),
+                                 readout_.data());
                 state_ = std::move(after);
                 return;
             }
         }
-        if constexpr (advances) {
-            next_.emplace(model_->decoder.advance(memory, state_, past_, previous));
-        } else {
-            next_.emplace(model_->decoder.step(memory, state_, past_, previous));
-        }
+        next_.emplace(detail::next_of(model_->decoder, memory, state_, attention_state_, previous));
         state_ = std::move(next_->state);
-        past_ = std::move(next_->seen.state);
+        attention_state_ = std::move(next_->seen.state);
     }
 
     /// Replaces the values by their products with the decoder's matrices: see packed.hpp. It pays once hypotheses
@@ -379,7 +384,7 @@ private:
     const decoder_panels<T>* panels_;
     opening start_;
     state_type state_;
-    past_type past_;
+    attention_state_type attention_state_;
     std::optional<typename memory_for_rows::type> of_rows_;  // start_.memory while there is one row per sentence
     std::optional<next> next_;                               // the last step's result
     std::optional<seen> seen_;                               // the same with panels, along with
@@ -399,12 +404,12 @@ private:
 namespace detail {
 
 template <class T, class Model>
-decoding_of<T, Model> at_work(const Model& model, const source_batch& source)
+decoding_of<T, Model> start_decoding(const Model& model, const source_batch& source)
 {
     return decoding_of<T, Model>(model, source);
 }
 template <class T, class Model>
-decoding_of<T, Model> at_work(const packed<T, Model>& model, const source_batch& source)
+decoding_of<T, Model> start_decoding(const packed<T, Model>& model, const source_batch& source)
 {
     return decoding_of<T, Model>(model.model(), source, model.panels());
 }

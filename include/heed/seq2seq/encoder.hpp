@@ -29,9 +29,12 @@ auto words_of(const tensor auto& embedding, const source_batch& source, const nn
     return ops::clear_ended(drop(ops::lookup(embedding, source.words)), source.real);  // [T,B,E]
 }
 
+enum class direction { forward, backward };
+
 /// The states of a recurrent layer after each word, in word order: T of [B,H].
-auto run_layer(const auto& cell, const auto& start, const tensor auto& x, const lengths& real, bool reversed)
+auto run_layer(const auto& cell, const auto& start, const tensor auto& x, const lengths& real, direction reads)
 {
+    const bool reversed = reads == direction::backward;
     const auto inputs = cell.project(x);  // [T,B,3H]
     const std::size_t T = shape_of(x)[0];
     auto h = start.state(shape_of(x)[1], x);
@@ -66,8 +69,8 @@ struct bidirectional_encoder {
         const std::size_t T = source.words.steps, B = source.words.batch;
         source.real.require("bidirectional_encoder::encode", B, T);
         const auto x = detail::words_of(embedding, source, drop);  // [T,B,E]
-        const auto forwards = detail::run_layer(forward, forward_start, x, source.real, false);
-        const auto backwards = detail::run_layer(backward, backward_start, x, source.real, true);
+        const auto forwards = detail::run_layer(forward, forward_start, x, source.real, detail::direction::forward);
+        const auto backwards = detail::run_layer(backward, backward_start, x, source.real, detail::direction::backward);
         const auto both = drop(ops::concat(ops::stack(forwards), ops::stack(backwards)));  // [T,B,2H]
         auto annotations = ops::swap_axes(both);                                           // [B,T,2H]
         auto whole = ops::concat(forwards.back(), backwards.front());                      // [B,2H]
@@ -100,7 +103,7 @@ struct forward_encoder {
     {
         source.real.require("forward_encoder::encode", source.words.batch, source.words.steps);
         const auto x = detail::words_of(embedding, source, drop);  // [T,B,E]
-        const auto states = detail::run_layer(cell, start, x, source.real, false);
+        const auto states = detail::run_layer(cell, start, x, source.real, detail::direction::forward);
         auto annotations = ops::swap_axes(drop(ops::stack(states)));  // [B,T,H]
         using state = std::remove_cvref_t<decltype(states.back())>;
         return encoded<decltype(annotations), state, state>{std::move(annotations), states.back(), states.back()};

@@ -52,14 +52,8 @@ public:
     {
         if (members_.size() == 1) return members_.front()->propose(most, also, into);
         const std::size_t R = rows(), V = vocabulary();
-        most = std::min(most, V);
-        into.most = most;
-        into.words.resize(R * most);
-        into.log_p.resize(R * most);
-        into.log_p_also.resize(R);
         kernels::mean_softmax_top(R, V, all_logits(), how_ == averaging::geometric,
-                                  kernels::top_words<T>{most, only_.places(also), into.words.data(), into.log_p.data(),
-                                                        into.log_p_also.data()});
+                                  into.of_rows(R, std::min(most, V), only_.places(also)));
         only_.name(into.words);
     }
 
@@ -70,10 +64,7 @@ public:
         if (members_.size() == 1) return members_.front()->logits();
         if (mean_.empty()) {
             proposals<T> all;
-            all.words.resize(R * V);
-            all.log_p.resize(R * V);
-            kernels::mean_softmax_top(R, V, all_logits(), how_ == averaging::geometric,
-                                      kernels::top_words<T>{V, nullptr, all.words.data(), all.log_p.data(), nullptr});
+            kernels::mean_softmax_top(R, V, all_logits(), how_ == averaging::geometric, all.of_rows(R, V, nullptr));
             mean_.resize(R * V);
             for (std::size_t i = 0; i < R * V; ++i) {
                 if (all.words[i] < V) mean_[i / V * V + all.words[i]] = all.log_p[i];

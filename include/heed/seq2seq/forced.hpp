@@ -29,6 +29,11 @@ struct forced_decoding {
     }
 };
 
+struct force_options {
+    bool with_weights = true;
+    special_ids special{};
+};
+
 /// Forced decoding: the model is led through a given translation of each sentence (Sankaran et al. 2016, §6.4).
 ///
 /// The probabilities are those seen in training (teacher forcing), and the weights align the given translation with its
@@ -36,16 +41,14 @@ struct forced_decoding {
 /// per sentence; a model has one until it is searched.
 template <class T>
 std::vector<forced_decoding<T>> force(decoding<T>& model, const lengths& source,
-                                      std::span<const id_sentence* const> targets, bool with_weights = true,
-                                      const special_ids& special = {})
+                                      std::span<const id_sentence* const> targets, const force_options& how = {})
 {
     if (targets.size() != source.batch()) {
-        throw error("force: " + std::to_string(targets.size()) +
-                    (targets.size() == 1 ? " translation of " : " translations of ") + std::to_string(source.batch()) +
-                    (source.batch() == 1 ? " sentence; give one of each" : " sentences; give one of each"));
+        throw error("force: " + counted(targets.size(), "translation") + " of " + counted(source.batch(), "sentence") +
+                    "; give one of each");
     }
     detail::require_rows("force", source.batch(), model.rows());
-    const bool looks = with_weights && model.looks();
+    const bool looks = how.with_weights && model.looks();
     std::vector<forced_decoding<T>> results(targets.size());
     std::vector<std::size_t> sentence(targets.size()), rows;
     for (std::size_t b = 0; b < sentence.size(); ++b) sentence[b] = b;
@@ -56,8 +59,8 @@ std::vector<forced_decoding<T>> force(decoding<T>& model, const lengths& source,
         std::vector<std::uint32_t> wanted(sentence.size());
         for (std::size_t r = 0; r < sentence.size(); ++r) {
             const id_sentence& words = *targets[sentence[r]];
-            previous(0, r) = i == 0 ? special.begin : words[i - 1];
-            wanted[r] = i < words.size() ? words[i] : special.end;
+            previous(0, r) = i == 0 ? how.special.begin : words[i - 1];
+            wanted[r] = i < words.size() ? words[i] : how.special.end;
         }
         model.step(previous);
         model.propose(0, wanted, next);
@@ -82,11 +85,10 @@ std::vector<forced_decoding<T>> force(decoding<T>& model, const lengths& source,
 /// The same with one model, which may be `packed`.
 template <class T, class Model>
 std::vector<forced_decoding<T>> force(const Model& model, const source_batch& source,
-                                      std::span<const id_sentence* const> targets, bool with_weights = true,
-                                      const special_ids& special = {})
+                                      std::span<const id_sentence* const> targets, const force_options& how = {})
 {
-    auto at_work = detail::at_work<T>(model, source);
-    return force<T>(at_work, source.real, targets, with_weights, special);
+    auto running = detail::start_decoding<T>(model, source);
+    return force<T>(running, source.real, targets, how);
 }
 
 /// Which weights count as links.

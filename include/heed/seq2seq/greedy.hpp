@@ -13,33 +13,38 @@
 
 namespace heed::seq2seq {
 
+struct greedy_options {
+    length_limit at_most{};  // of words
+    bool with_weights = false;
+    special_ids special{};
+};
+
 /// Greedy decoding: the most probable word at every step, until the end word.
 ///
 /// A translation ends at the maximum length at the latest. Weights per dimension are averaged. `source`: the number of
 /// real positions of each sentence. Throws heed::error unless `model` has one row per sentence, as it has until it is
 /// searched.
 template <class T>
-std::vector<translation<T>> greedy(decoding<T>& model, const lengths& source, bool with_weights = false,
-                                   const special_ids& special = {}, const length_limit& at_most = {})
+std::vector<translation<T>> greedy(decoding<T>& model, const lengths& source, const greedy_options& how = {})
 {
     detail::require_rows("greedy", source.batch(), model.rows());
-    const bool looks = with_weights && model.looks();
+    const bool looks = how.with_weights && model.looks();
     std::vector<translation<T>> results(source.batch());
     std::vector<std::size_t> sentence(source.batch());  // of each row; results.size() if it has ended
     for (std::size_t b = 0; b < sentence.size(); ++b) sentence[b] = b;
-    word_ids previous(1, sentence.size(), special.begin);
+    word_ids previous(1, sentence.size(), how.special.begin);
     proposals<T> next;
     std::vector<T> weights;
     std::vector<std::size_t> rows;
-    std::vector<std::uint32_t> ends(sentence.size(), special.end);
+    std::vector<std::uint32_t> ends(sentence.size(), how.special.end);
     for (std::size_t i = 0, open = sentence.size(); open > 0; ++i) {
         model.step(previous);
         model.propose(1, ends, next);
         for (std::size_t r = 0; r < sentence.size(); ++r) {
             if (sentence[r] == results.size()) continue;
             translation<T>& result = results[sentence[r]];
-            const bool over = i >= at_most.words(source[sentence[r]]);
-            const std::uint32_t word = over ? special.end : next.words[r];
+            const bool over = i >= how.at_most.words(source[sentence[r]]);
+            const std::uint32_t word = over ? how.special.end : next.words[r];
             const double log_p = static_cast<double>(over ? next.log_p_also[r] : next.log_p[r]);
             if (!(log_p > -std::numeric_limits<double>::infinity())) {
                 throw error("greedy: no word has a probability above 0 at step " + std::to_string(i) +
@@ -51,7 +56,7 @@ std::vector<translation<T>> greedy(decoding<T>& model, const lengths& source, bo
                 result.weights.push_back(weights);
             }
             previous(0, r) = word;
-            if (word == special.end) {
+            if (word == how.special.end) {
                 sentence[r] = results.size();
                 --open;
             } else {
@@ -79,11 +84,24 @@ std::vector<translation<T>> greedy(decoding<T>& model, const lengths& source, bo
 
 /// The same with one model, which may be `packed`.
 template <class T, class Model>
-std::vector<translation<T>> greedy(const Model& model, const source_batch& source, bool with_weights = false,
+std::vector<translation<T>> greedy(const Model& model, const source_batch& source, const greedy_options& how = {})
+{
+    auto running = detail::start_decoding<T>(model, source);
+    return greedy<T>(running, source.real, how);
+}
+
+/// Deprecated: name the options, `greedy(model, source, {.with_weights = true})`.
+template <class T>
+std::vector<translation<T>> greedy(decoding<T>& model, const lengths& source, bool with_weights,
                                    const special_ids& special = {}, const length_limit& at_most = {})
 {
-    auto at_work = detail::at_work<T>(model, source);
-    return greedy<T>(at_work, source.real, with_weights, special, at_most);
+    return greedy<T>(model, source, {at_most, with_weights, special});
+}
+template <class T, class Model>
+std::vector<translation<T>> greedy(const Model& model, const source_batch& source, bool with_weights,
+                                   const special_ids& special = {}, const length_limit& at_most = {})
+{
+    return greedy<T>(model, source, greedy_options{at_most, with_weights, special});
 }
 
 }  // namespace heed::seq2seq

@@ -71,13 +71,8 @@ public:
 
     void propose(std::size_t most, std::span<const std::uint32_t> also, proposals<T>& into) override
     {
-        into.most = most = std::min(most, vocabulary());
-        into.words.resize(rows_ * most);
-        into.log_p.resize(rows_ * most);
-        into.log_p_also.resize(rows_);
-        kernels::log_softmax_top<T>(
-            rows_, vocabulary(), logits().data, nullptr,
-            {most, only_.places(also), into.words.data(), into.log_p.data(), into.log_p_also.data()});
+        kernels::log_softmax_top<T>(rows_, vocabulary(), logits().data, nullptr,
+                                    into.of_rows(rows_, std::min(most, vocabulary()), only_.places(also)));
         only_.name(into.words);
     }
 

@@ -18,21 +18,18 @@
 
 /// A decoder's weights laid out for searching: the results of `decoder::advance` and its output layer in fewer
 /// products.
-namespace heed::combine {
-struct weighted_sum;
-}
-
 namespace heed::seq2seq {
 
 namespace detail {
 
-/// Whether the context is a plain weighted sum of the values that only the decoder reads. Then a matrix that multiplies
-/// the context can multiply the values instead, once per source word.
+/// Can a matrix that multiplies the context multiply the values instead, once per source word? Where the combiner
+/// declares `static constexpr bool commutes_with_matrices = true;` and only the decoder reads the context.
 template <class Attention>
-struct context_is_linear : std::false_type {};
-template <class Score, class Normalize>
-struct context_is_linear<attention<Score, Normalize, combine::weighted_sum>>
-    : std::bool_constant<!score::over::reads_context<Score>()> {};
+inline constexpr bool matrix_may_come_first = false;
+template <class Score, class Normalize, class Combine>
+    requires requires { requires Combine::commutes_with_matrices; }
+inline constexpr bool matrix_may_come_first<attention<Score, Normalize, Combine>> =
+    !score::over::reads_context<Score>();
 
 /// Whether a decoder has the members of seq2seq::decoder around nn::gru.
 template <class Decoder>
@@ -44,6 +41,10 @@ concept packable = requires(const Decoder& d)
 };
 
 }  // namespace detail
+
+/// What the decoder reads of the attention: the context [R,D], or its product with [C ; C_o], [R,3H+2L], where the
+/// values were multiplied before they were summed.
+enum class context_form { plain, multiplied };
 
 /// The decoder's part of a `packed` model.
 ///
@@ -94,10 +95,10 @@ struct decoder_panels {
         std::copy_n(b, V, bias.begin());
     }
 
-    /// Computes the next state [R,H] and the readout [R,L] from the attention's context ([R,D], or already multiplied,
-    /// [R,3H+2L]).
-    void advance(const word_ids& previous, const T* seen, bool multiplied, const T* state, T* next, T* t) const
+    /// Computes the next state [R,H] and the readout [R,L] from the attention's context.
+    void advance(const word_ids& previous, const T* seen, context_form form, const T* state, T* next, T* t) const
     {
+        const bool multiplied = form == context_form::multiplied;
         const std::size_t R = previous.batch, H = hidden;
         scratch here;
         T* const x = here.take<T>(R * width);

@@ -9,12 +9,12 @@
 
 namespace heed::seq2seq::detail {
 
-/// Throws unless there is one row per sentence, as at the start of a search. `who` begins the message.
-inline void require_rows(std::string_view who, std::size_t sentences, std::size_t rows)
+/// Throws unless there is one row per sentence, as at the start of a search. `where` begins the message.
+inline void require_rows(std::string_view where, std::size_t sentences, std::size_t rows)
 {
     if (sentences == rows) return;
-    throw error(std::string(who) + ": " + std::to_string(sentences) + (sentences == 1 ? " sentence" : " sentences") +
-                ", but the model is at work on " + std::to_string(rows) + (rows == 1 ? " row" : " rows") +
+    throw error(std::string(where) + ": " + counted(sentences, "sentence") + ", but the model is at work on " +
+                counted(rows, "row") +
                 "; give the lengths of the batch that it was made for, and make it anew for each search");
 }
 

@@ -36,7 +36,7 @@ auto rows_of_memory(const several_memories<Memories>& from, std::span<const std:
 {
     auto all = heed::detail::each_of(
         from.of, [&](auto i) { return detail::rows_of_memory(heed::detail::nth(from.of, i), rows); });
-    return several_memories<decltype(all)>{std::move(all)};
+    return several_memories{std::move(all)};
 }
 
 /// A user's own memory has a member `rows`; that of `fixed_context` has a summary of each sentence.

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include <heed/combine/elementwise_sum.hpp>
-#include <heed/combine/weighted_sum.hpp>
-#include <heed/normalize/softmax.hpp>
-#include <heed/normalize/temporal.hpp>
-#include <heed/score/additive.hpp>
-#include <heed/score/additive_per_dimension.hpp>
+#include <heed/papers/bahdanau2015.hpp>
+#include <heed/papers/choi2018.hpp>
+#include <heed/papers/sankaran2016.hpp>
 #include <heed/seq2seq/decoder.hpp>
 #include <heed/seq2seq/encoder.hpp>
 
@@ -72,23 +69,16 @@ template <class T>
 struct additive {
     auto operator()(random_source& random, const sizes& n) const
     {
-        return attention{score(random, n), normalize::softmax{}, combine::weighted_sum{}};
+        return papers::bahdanau2015::make_additive<T>(random, {n.hidden, 2 * n.hidden, n.alignment});
     }
-    static auto score(random_source& random, const sizes& n)
-    {
-        return score::additive{nn::glorot<T>(random, n.hidden, n.alignment),
-                               nn::glorot<T>(random, 2 * n.hidden, n.alignment),
-                               nn::small_vector<T>(random, n.alignment)};
-    }
+    static auto score(random_source& random, const sizes& n) { return additive{}(random, n).score; }
 };
 
 template <class T>
 struct additive_with_word {
     auto operator()(random_source& random, const sizes& n) const
     {
-        auto base = additive<T>::score(random, n);
-        return attention{score::with_word{std::move(base), nn::glorot<T>(random, n.embedding, n.alignment)},
-                         normalize::softmax{}, combine::weighted_sum{}};
+        return papers::choi2018::make_att_y<T>(random, {n.hidden, 2 * n.hidden, n.alignment, n.embedding});
     }
 };
 
@@ -96,11 +86,7 @@ template <class T>
 struct per_dimension {
     auto operator()(random_source& random, const sizes& n) const
     {
-        auto base = score::additive_per_dimension{nn::glorot<T>(random, n.hidden, n.alignment),
-                                                  nn::glorot<T>(random, 2 * n.hidden, n.alignment),
-                                                  nn::glorot<T>(random, n.alignment, 2 * n.hidden)};
-        return attention{score::with_word{std::move(base), nn::glorot<T>(random, n.embedding, n.alignment)},
-                         normalize::softmax{}, combine::elementwise_sum{}};
+        return papers::choi2018::make_att_y_2d<T>(random, {n.hidden, 2 * n.hidden, n.alignment, n.embedding});
     }
 };
 
@@ -108,7 +94,7 @@ template <class T>
 struct temporal {
     auto operator()(random_source& random, const sizes& n) const
     {
-        return attention{additive<T>::score(random, n), normalize::temporal{}, combine::weighted_sum{}};
+        return papers::sankaran2016::make_temporal<T>(random, {n.hidden, 2 * n.hidden, n.alignment});
     }
 };
 

@@ -88,8 +88,7 @@ public:
             if (blank != 0)
                 throw error(name + ":" + std::to_string(blank) + ": a blank line between merges; " + expected_merge());
             if (words.size() != 2)
-                throw error(reader.where() + ": " + std::to_string(words.size()) + " symbol" +
-                            (words.size() == 1 ? "" : "s") + "; " + expected_merge());
+                throw error(reader.where() + ": " + counted(words.size(), "symbol") + "; " + expected_merge());
             codes.merges_.push_back({std::move(words[0]), std::move(words[1])});
         }
         return codes;
