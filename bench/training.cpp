@@ -7,9 +7,9 @@
 #include <vector>
 
 #include <heed/ad/ad.hpp>
-#include <heed/nn/adam.hpp>
 #include <heed/seq2seq/batch.hpp>
 #include <heed/seq2seq/translator.hpp>
+#include <heed/train/adam.hpp>
 
 #include "floor.hpp"
 #include "harness.hpp"
@@ -55,7 +55,7 @@ bench::work training_step()
         bench::training_size z;
         seq2seq::training_batch<float> batch = make_batch(z);
         decltype(make_model(z)) model = make_model(z);
-        nn::adam<float> adam{};
+        train::adam<float> adam{};
         ad::tape<float> tape;
     };
     const auto s = std::make_shared<training>();

@@ -78,9 +78,9 @@ int run(options how, std::size_t train_size, std::size_t sentences, const std::s
     model.target.vocabulary = heed::text::vocabulary::build(german(data.train));
     model.system = make_system(how, model.source.vocabulary.size(), model.target.vocabulary.size());
     fmt::print("English → German number words: {} training pairs, {} held out.\n"
-               "RNNsearch with {} attention, {} parameters, {} thread{}.\n\n",
-               data.train.size(), data.test.size(), how.attention, model.system->parameters(), heed::threads(),
-               heed::threads() == 1 ? "" : "s");
+               "RNNsearch with {} attention, {} parameters, {}.\n\n",
+               data.train.size(), data.test.size(), how.attention, model.system->parameters(),
+               heed::counted(heed::threads(), "thread"));
     std::fflush(stdout);
 
     const examples training{model.source.encode(english(data.train)), model.target.encode(german(data.train))};

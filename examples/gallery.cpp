@@ -602,7 +602,7 @@ void weight_dropout(gallery& to)
     // section: weight-dropout
     attention attend{score::additive{W, U, v}, normalize::dropout{0.3, 7}, combine::weighted_sum{}};
     // end
-    attend.normalize.at_inference = true;
+    attend.normalize.options.at_inference = true;
     to.draw("weight-dropout", {{"what is shown", look(attend)}, {"what the context is made of", look_through(attend)}});
 }
 

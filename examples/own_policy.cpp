@@ -14,8 +14,8 @@
 #include <vector>
 
 #include <heed/heed.hpp>
-#include <heed/nn/adam.hpp>
 #include <heed/nn/init.hpp>
+#include <heed/train/adam.hpp>
 #include <heed/verify.hpp>
 #include <heed/view/shades.hpp>
 
@@ -130,7 +130,7 @@ int main()
                        "iguana",  "jackal",   "monkey",   "rabbit",  "turtle", "cheetah", "giraffe", "hamster",
                        "leopard", "elephant", "kangaroo", "squirrel"});
     ad::tape<float> tape;
-    nn::adam<float> optimiser({.rate = 0.03});
+    train::adam<float> optimiser({.rate = 0.03});
     const int epochs = 600;
     for (int epoch = 1; epoch <= epochs; ++epoch) {
         tape.clear();

@@ -104,7 +104,7 @@ struct align_command : command {
         if (!golden.empty()) {
             const auto pairs = static_cast<std::size_t>(std::count(counts.begin(), counts.end(), true));
             result.data["sentences"] = pairs;
-            result.note = fmt::format("{} sentence pair{}", pairs, pairs == 1 ? "" : "s");
+            result.note = heed::counted(pairs, "sentence pair");
             result.table = {{"", "links", "precision", "recall", "F1", "AER"}};
             for (std::size_t k = 0; k < names.size(); ++k) {
                 metrics::alignment_score score;
@@ -125,8 +125,7 @@ struct align_command : command {
                                                   {"aer", score.aer()}});
             }
         } else if (!to_standard_output) {
-            const std::size_t lines = proposals.back().size();
-            result.note = fmt::format("{} line{} of links: {}", lines, lines == 1 ? "" : "s", output);
+            result.note = fmt::format("{} of links: {}", heed::counted(proposals.back().size(), "line"), output);
         }
         if (!output.empty()) {
             std::string text;

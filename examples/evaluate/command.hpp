@@ -117,9 +117,8 @@ struct resampling {
     {
         constexpr std::size_t enough = 30;
         if (how.resamples == 0 || sentences >= enough) return "";
-        return fmt::format(
-            "\nwarning: the resamples of {} sentence{} differ too little for an interval or a p to mean anything",
-            sentences, sentences == 1 ? "" : "s");
+        return fmt::format("\nwarning: the resamples of {} differ too little for an interval or a p to mean anything",
+                           heed::counted(sentences, "sentence"));
     }
 
     /// The bootstrap with the given options; shows its progress.

@@ -55,9 +55,9 @@ inline void require_as_many(const std::string& name, std::size_t lines, const co
 {
     if (lines != other.lines.size())
         throw heed::error(
-            fmt::format("{} has {} line{}, {} has {}; they need the same number, since line n of one belongs to line n "
+            fmt::format("{} has {}, {} has {}; they need the same number, since line n of one belongs to line n "
                         "of the other",
-                        name, lines, lines == 1 ? "" : "s", other.name, other.lines.size()));
+                        name, heed::counted(lines, "line"), other.name, other.lines.size()));
 }
 
 /// Refuses to overwrite an input, and reports at once if an output cannot be written.

@@ -118,7 +118,7 @@ struct bleu_command : command {
         }
         report result;
         result.table = {{"system", "BLEU", sure.title(), "1", "2", "3", "4-grams", "BP", "ratio", "words"}};
-        result.note = fmt::format("{}, {} reference{}", choice.text(), tokens.size(), tokens.size() == 1 ? "" : "s");
+        result.note = fmt::format("{}, {}", choice.text(), heed::counted(tokens.size(), "reference"));
         result.data = {{"metric", "bleu"},
                        {"tokenize", choice.tokenize},
                        {"smoothing", choice.smoothing},

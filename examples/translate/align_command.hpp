@@ -67,10 +67,7 @@ struct align_command {
             "averaged. `evaluate align` scores and symmetrizes them.\n\n"
             "Example:\n"
             "  translate align --model en-de.safetensors --source test.en --target test.de --out test.links");
-        app.add_option("--model", paths, "a model of `translate train`; several make an ensemble")
-            ->required()
-            ->take_all()
-            ->type_name("FILE");
+        add_models(app, paths);
         app.add_option("--source", source, "sentences")->required()->type_name("FILE");
         app.add_option("--target", target, "their translations, line by line")->required()->type_name("FILE");
         app.add_option("--out", output, "output file; standard output if not given")->type_name("FILE");
@@ -79,7 +76,7 @@ struct align_command {
                        "also write the weights: a line for each target word with a number\n"
                        "for each source word and the end; a blank line after each pair")
             ->type_name("FILE");
-        app.add_option("--batch", batch, "pairs at once")->check(positive)->type_name("N")->capture_default_str();
+        add_count(app, "--batch", batch, "pairs at once");
     }
 
     int run()

@@ -48,14 +48,8 @@ struct bpe_command {
             ->take_all()
             ->type_name("FILE");
         learning->add_option("--codes", codes, "the codes to write")->required()->type_name("FILE");
-        learning->add_option("--merges", merges, "learn at most so many")
-            ->check(positive)
-            ->type_name("N")
-            ->capture_default_str();
-        learning->add_option("--least", least, "do not merge pairs that occur less often")
-            ->check(positive)
-            ->type_name("N")
-            ->capture_default_str();
+        add_count(*learning, "--merges", merges, "learn at most so many");
+        add_count(*learning, "--least", least, "do not merge pairs that occur less often");
 
         applying = app.add_subcommand("apply", "Split words into pieces, \"@@\" after each but a word's last.");
         applying->footer("Example:\n"

@@ -38,10 +38,20 @@ inline std::string number(const std::string& text)
     return text.find_first_of("nN") == text.npos ? "" : "is not a number";
 }
 
-/// "1 name", "2 names".
-inline std::string counted(std::size_t count, const std::string& what)
+/// An option that counts something; --help shows its default.
+inline CLI::Option* add_count(CLI::App& app, const char* name, std::size_t& count, const char* help,
+                              const CLI::Validator& range = positive)
 {
-    return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+    return app.add_option(name, count, help)->check(range)->type_name("N")->capture_default_str();
+}
+
+/// The models to ask.
+inline void add_models(CLI::App& app, std::vector<std::filesystem::path>& paths)
+{
+    app.add_option("--model", paths, "a model of `translate train`; several make an ensemble")
+        ->required()
+        ->take_all()
+        ->type_name("FILE");
 }
 
 /// Whether two outputs are the same file, whether or not it exists yet.

@@ -41,14 +41,8 @@ struct dictionary_command {
         app.add_option("--target", target, "their translations, line by line")->required()->type_name("FILE");
         app.add_option("--out", output, "the dictionary to write")->required()->type_name("FILE");
         app.add_option("--model", model, "a dictionary of this model's pieces of words")->type_name("FILE");
-        app.add_option("--rounds", rounds, "of expectation and maximisation")
-            ->check(positive)
-            ->type_name("N")
-            ->capture_default_str();
-        app.add_option("--most", most, "maximum number of translations per word")
-            ->check(positive)
-            ->type_name("N")
-            ->capture_default_str();
+        add_count(app, "--rounds", rounds, "of expectation and maximisation");
+        add_count(app, "--most", most, "maximum number of translations per word");
     }
 
     int run()

@@ -77,18 +77,10 @@ struct page_command {
         app.add_flag("--forced", forced, "show forced decoding of the reference, not translations")->needs(known);
         app.add_option("--out", output, "the page to write (HTML)")->required()->type_name("FILE");
         app.add_option("--title", title, "title of the page; otherwise the name of the source")->type_name("TEXT");
-        app.add_option("--sentences", sentences, "show so many, the first")
-            ->check(positive)
-            ->type_name("N")
-            ->capture_default_str();
-        app.add_option("--dimensions", dimensions, "number of dimensions shown one by one, for per-dimension weights")
-            ->check(any_number)
-            ->type_name("N")
-            ->capture_default_str();
-        app.add_option("--batch", batch, "sentences translated at once")
-            ->check(positive)
-            ->type_name("N")
-            ->capture_default_str();
+        add_count(app, "--sentences", sentences, "show so many, the first");
+        add_count(app, "--dimensions", dimensions, "number of dimensions shown one by one, for per-dimension weights",
+                  any_number);
+        add_count(app, "--batch", batch, "sentences translated at once");
         search.declare(app);
     }
 
@@ -99,7 +91,7 @@ struct page_command {
         check_output(output, inputs);
         if (!names.empty() && names.size() != paths.size())
             throw heed::error(fmt::format("{} for {}; give one for each --model, or none",
-                                          counted(names.size(), "name"), counted(paths.size(), "model")));
+                                          heed::counted(names.size(), "name"), heed::counted(paths.size(), "model")));
         heed::view::page page{.title = title.empty() ? source.filename().string() : title,
                               .note = forced ? "Forced decoding of the reference" : "",
                               .systems = names.empty() ? names_of(paths) : names,

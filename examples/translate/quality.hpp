@@ -42,7 +42,8 @@ inline double loss_of(const models& with, const examples& pairs, const std::vect
     const auto some = heed::seq2seq::make_source(chosen(pairs.source, which));
     const auto at_work = with.decode(some);
     double nats = 0;
-    for (const auto& each : heed::seq2seq::force(*at_work, some.real, chosen(pairs.target, which), false))
+    for (const auto& each :
+         heed::seq2seq::force(*at_work, some.real, chosen(pairs.target, which), {.with_weights = false}))
         nats -= each.log_probability();
     return nats;
 }

@@ -53,15 +53,9 @@ struct run_command {
             "words always use words: the weights of a source word's pieces are added, a target word's averaged.\n\n"
             "Example:\n"
             "  echo \"a man is sleeping .\" | translate run --model en-de.safetensors --alignments alignment.svg");
-        app.add_option("--model", paths, "a model of `translate train`; several make an ensemble")
-            ->required()
-            ->take_all()
-            ->type_name("FILE");
+        add_models(app, paths);
         app.add_option("--input", input, "sentences to translate; standard input if not given")->type_name("FILE");
-        app.add_option("--batch", batch, "sentences translated at once; with 1, each is answered at once")
-            ->check(positive)
-            ->type_name("N")
-            ->capture_default_str();
+        add_count(app, "--batch", batch, "sentences translated at once; with 1, each is answered at once");
         search.declare(app);
         best_ = app.add_option("--n-best", search.best,
                                "the N best translations of each sentence, with their scores;\n"
@@ -97,26 +91,16 @@ struct run_command {
         CLI::Option* const svg = app.add_option("--alignments", alignments, "draw the attention weights, as SVG")
                                      ->type_name("FILE")
                                      ->group("Pictures");
-        app.add_option("--pictures", pictures, "maximum number of sentences to draw")
-            ->check(positive)
-            ->needs(svg)
-            ->type_name("N")
-            ->capture_default_str()
-            ->group("Pictures");
+        add_count(app, "--pictures", pictures, "maximum number of sentences to draw")->needs(svg)->group("Pictures");
         CLI::Option* const html = app.add_option("--page", page, "show it as a page for the browser, in one HTML file")
                                       ->type_name("FILE")
                                       ->group("Pictures");
-        app.add_option("--page-sentences", page_sentences, "maximum number of sentences on it")
-            ->check(positive)
+        add_count(app, "--page-sentences", page_sentences, "maximum number of sentences on it")
             ->needs(html)
-            ->type_name("N")
-            ->capture_default_str()
             ->group("Pictures");
-        app.add_option("--dimensions", dimensions, "number of dimensions shown one by one, for per-dimension weights")
-            ->check(any_number)
+        add_count(app, "--dimensions", dimensions, "number of dimensions shown one by one, for per-dimension weights",
+                  any_number)
             ->needs(html)
-            ->type_name("N")
-            ->capture_default_str()
             ->group("Pictures");
     }
 

@@ -38,16 +38,10 @@ struct score_command {
                    "has nothing else.\n\n"
                    "Example:\n"
                    "  translate score --model en-de.safetensors --source test.en --target test.de");
-        app.add_option("--model", paths, "a model of `translate train`; several make an ensemble")
-            ->required()
-            ->take_all()
-            ->type_name("FILE");
+        add_models(app, paths);
         app.add_option("--source", source, "sentences to translate")->required()->type_name("FILE");
         app.add_option("--target", target, "their reference translations, line by line")->required()->type_name("FILE");
-        app.add_option("--batch", batch, "sentences translated at once")
-            ->check(positive)
-            ->type_name("N")
-            ->capture_default_str();
+        add_count(app, "--batch", batch, "sentences translated at once");
         search.declare(app);
     }
 

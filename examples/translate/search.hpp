@@ -189,7 +189,7 @@ inline std::vector<translations> search_all(const models& with, const std::vecto
         const auto at_work = with.decode(some);
         if (only != nullptr) at_work->restrict_to(only->of(some, at_work->vocabulary()));
         if (greedy) {
-            auto done = heed::seq2seq::greedy(*at_work, some.real, with_weights, {}, how.at_most());
+            auto done = heed::seq2seq::greedy(*at_work, some.real, {how.at_most(), with_weights, {}});
             for (std::size_t k = 0; k < which.size(); ++k) all[which[k]].push_back(std::move(done[k]));
         } else {
             auto done = heed::seq2seq::beam(*at_work, some.real, how.beam_options(with_weights));

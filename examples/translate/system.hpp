@@ -17,10 +17,10 @@
 
 #include <heed/ad/ad.hpp>
 #include <heed/io/weights.hpp>
-#include <heed/nn/adam.hpp>
 #include <heed/seq2seq/decoding.hpp>
 #include <heed/seq2seq/packed.hpp>
 #include <heed/seq2seq/translator.hpp>
+#include <heed/train/adam.hpp>
 
 #include "options.hpp"
 
@@ -114,14 +114,14 @@ public:
             const auto one = heed::seq2seq::make_source(std::vector<const heed::seq2seq::id_sentence*>{&source});
             const auto start = decoder.open(model_.encoder.encode(one), one.real);
             auto state = start.state;
-            auto past = decoder.attention.start(start.memory);
+            auto attention_state = decoder.attention.start(start.memory);
             for (std::size_t i = 0; i <= target.size(); ++i) {
                 const heed::word_ids previous(1, 1, i == 0 ? special.begin : target[i - 1]);
-                auto next = decoder.advance(start.memory, state, past, previous);
+                auto next = decoder.advance(start.memory, state, attention_state, previous);
                 const auto weights = heed::view_of(next.seen.weights);  // [1,T,D]
                 rows.emplace_back(weights.data, weights.data + weights.size());
                 state = std::move(next.state);
-                past = std::move(next.seen.state);
+                attention_state = std::move(next.seen.state);
             }
         }
         return rows;
@@ -162,7 +162,7 @@ public:
     {
         std::size_t steps = 0;
         read_entry(from.metadata, "adam.steps", steps);
-        std::vector<heed::nn::adam<float>::moments> state;
+        std::vector<heed::train::adam<float>::moments> state;
         for (const auto& [name, numbers] : heed::numbers_of<float>(model_)) {
             const auto moments = [&from, &name = name, &numbers = numbers](const std::string& which) {
                 const heed::io::tensor_entry& stored = from.at("adam." + which + "." + name);
@@ -186,7 +186,7 @@ private:
     Model model_;
     mutable std::optional<heed::seq2seq::packed<float, Model>> packed_;  // the model laid out for searching
     heed::ad::tape<float> tape_;
-    heed::nn::adam<float> optimiser_;
+    heed::train::adam<float> optimiser_;
 };
 
 /// A new system with the attention that the options name.

@@ -210,10 +210,10 @@ struct train_command {
         const examples valid_ids{file.source.encode(validation.source), file.target.encode(validation.target)};
         stop_politely();
         std::optional<candidate_words> only = candidates(file, train_ids, given);
-        say(fmt::format("{} sentence pairs, vocabularies of {} and {} {}, {} attention, {} parameters, {} thread{}",
+        say(fmt::format("{} sentence pairs, vocabularies of {} and {} {}, {} attention, {} parameters, {}",
                         train_ids.source.size(), file.source.vocabulary.size(), file.target.vocabulary.size(),
                         file.target.splitting ? "pieces of words" : "words", how.attention, file.system->parameters(),
-                        heed::threads(), heed::threads() == 1 ? "" : "s"));
+                        heed::counted(heed::threads(), "thread")));
         const outcome result = translation::train(file, train_ids, valid_ids, validation.target, model, resume,
                                                   rows ? &*rows : nullptr, only ? &*only : nullptr);
         if (result.stopped) {
