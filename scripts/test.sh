@@ -54,11 +54,12 @@ fi
 heed_setup "${packages[@]}"
 
 for preset in "${presets[@]}"; do
-    # Set either way, since a build directory remembers its options. With the sanitizers, clang++ compiles every test
-    # without optimisation: compiling them without the sanitizers as well would test nothing new.
-    unoptimized=ON
-    [[ $all == yes && $preset == clang ]] && unoptimized=OFF
-    options=(-DHEED_TEST_UNOPTIMIZED=$unoptimized)
+    # Set either way, since a build directory remembers its options. With the sanitizers, clang++ builds every test and
+    # example, so without them only what depends on the processor. It also judges every product of policies, g++ every
+    # pair of them.
+    options=(-DHEED_TEST_ONLY_PROCESSOR=OFF -DHEED_TEST_PAIRS=OFF -DHEED_BUILD_EXAMPLES=ON)
+    if [[ $all == yes && $preset == clang ]]; then options=(-DHEED_TEST_ONLY_PROCESSOR=ON -DHEED_BUILD_EXAMPLES=OFF); fi
+    if [[ $all == yes && $preset == release ]]; then options+=(-DHEED_TEST_PAIRS=ON); fi
     [[ $preset != clang ]] && options+=(-DHEED_WARNINGS_AS_ERRORS="$([[ $all == yes ]] && echo ON || echo OFF)")
     heed_build "$preset" all "${options[@]}"
 done

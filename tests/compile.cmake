@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Compiles SOURCE (no object file) and judges the outcome.
-#   EXPECT=warning-free   it must compile without output, warnings on
+# Compiles SOURCE and judges the outcome.
+#   EXPECT=warning-free   it must compile without a warning
 #   EXPECT=as-marked      it must not compile, and each of its lines `// expect: <regex>` must match the
 #                         compiler's output; or it has a line `// expect-ok` and must compile
+#   EXPECT=precompiled    the header SOURCE is precompiled, for the others
+#   PRECOMPILED=<header>  SOURCE may include it precompiled, from PRECOMPILED_DIRECTORY
 
 cmake_minimum_required(VERSION 3.22)
 
@@ -14,19 +16,25 @@ foreach(directory IN LISTS SYSTEM_INCLUDES)
   endif()
 endforeach()
 list(TRANSFORM DEFINITIONS PREPEND -D)
-if(EXPECT STREQUAL "warning-free")
-  set(warnings -Wall -Wextra -Wpedantic -Wconversion -Wshadow)
+# The same for all, since g++ takes what it precompiled only with the same flags.
+set(flags -std=c++20 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -fdiagnostics-color=never -fmessage-length=0)
+if(EXPECT STREQUAL "precompiled")
+  list(APPEND flags -x c++-header -o "${SOURCE}.gch")
+else()
+  list(APPEND flags -fsyntax-only)
+endif()
+if(PRECOMPILED)
+  list(APPEND flags -include "${PRECOMPILED_DIRECTORY}/${PRECOMPILED}")
 endif()
 
 set(ENV{LC_ALL} C)  # messages in English, whatever the locale
 execute_process(
-  COMMAND "${COMPILER}" -std=c++20 -fsyntax-only -fdiagnostics-color=never -fmessage-length=0 ${warnings} ${DEFINITIONS}
-          -I "${INCLUDE}" ${includes} "${SOURCE}"
+  COMMAND "${COMPILER}" ${flags} ${DEFINITIONS} -I "${INCLUDE}" ${includes} "${SOURCE}"
   RESULT_VARIABLE result
   OUTPUT_VARIABLE output
   ERROR_VARIABLE output)
 
-if(EXPECT STREQUAL "warning-free")
+if(EXPECT MATCHES "^(warning-free|precompiled)$")
   if(NOT result EQUAL 0 OR NOT output STREQUAL "")
     message(FATAL_ERROR "${output}")
   endif()

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
 #include <cstdio>
 #include <string_view>
 
 #include <composition/products.hpp>
 
-// Judges every legal product. --markdown prints docs/composition.md; --allocations prints which products allocate
-// memory in a steady step_into.
+// Judges every legal product, or every pair of policies (HEED_TEST_PAIRS). --markdown prints docs/composition.md;
+// --allocations prints which products allocate memory in a steady step_into.
 
 namespace {
 
@@ -15,8 +16,8 @@ using namespace composition;
 bool overlooks_a_mistake(const table& lines)
 {
     for (const row& line : lines) {
-        if (line.score != "additive" || line.normalizer != "softmax" || !line.legal) continue;
-        const std::string overlooked = overlooked_mistakes(*line.legal);
+        if (line.score != "additive" || line.normalizer != "softmax" || !line.judged) continue;
+        const std::string overlooked = overlooked_mistakes(*line.judged);
         if (overlooked.empty()) continue;
         std::fprintf(stderr, "judge overlooks the mistakes%s in attention{additive, softmax, %s}\n", overlooked.c_str(),
                      line.combiner.c_str());
@@ -26,17 +27,17 @@ bool overlooks_a_mistake(const table& lines)
 }
 
 struct verdict {
-    std::size_t legal = 0, wrong = 0;
+    std::size_t judged = 0, wrong = 0;
 };
 
-/// Judges the legal ones among these.
+/// Judges those among these that are to be judged.
 verdict judge_all(const table& lines)
 {
     verdict all;
     for (const row& line : lines) {
-        if (!line.legal) continue;
-        ++all.legal;
-        const std::string what = judge(*line.legal);
+        if (!line.judged) continue;
+        ++all.judged;
+        const std::string what = judge(*line.judged);
         if (what.empty()) continue;
         ++all.wrong;
         std::fprintf(stderr, "attention{%s, %s, %s}: %s\n", line.score.c_str(), line.normalizer.c_str(),
@@ -47,17 +48,17 @@ verdict judge_all(const table& lines)
 
 void print_allocations(const table& lines)
 {
-    std::size_t legal = 0, allocating = 0;
+    std::size_t judged = 0, allocating = 0;
     for (const row& line : lines) {
-        if (!line.legal) continue;
-        ++legal;
-        const std::size_t count = line.legal->allocations();
+        if (!line.judged) continue;
+        ++judged;
+        const std::size_t count = line.judged->allocations();
         if (count == 0) continue;
         ++allocating;
         std::printf("%5.1f  attention{%s, %s, %s}\n", static_cast<double>(count) / 2, line.score.c_str(),
                     line.normalizer.c_str(), line.combiner.c_str());
     }
-    std::printf("%zu of %zu products ask for memory in a steady step_into\n", allocating, legal);
+    std::printf("%zu of %zu products ask for memory in a steady step_into\n", allocating, judged);
 }
 
 }  // namespace
@@ -83,13 +84,15 @@ int main(int argc, char** argv)
         print_allocations(own);
         return 0;
     }
-    if (overlooks_a_mistake(lines)) return 1;
-    const verdict of_heed = judge_all(lines), of_own = judge_all(own);
     if (option == "--markdown") {
         std::fputs(markdown(lines).c_str(), stdout);
-    } else {
-        std::printf("%zu products, %zu legal, %zu of these wrong; %zu with a score that is not heed's, %zu wrong\n",
-                    lines.size(), of_heed.legal, of_heed.wrong, of_own.legal, of_own.wrong);
+        return 0;
     }
-    return of_heed.wrong + of_own.wrong == 0 && of_heed.legal > 0 && of_own.legal > 0 ? 0 : 1;
+    if (overlooks_a_mistake(lines)) return 1;
+    const verdict of_heed = judge_all(lines), of_own = judge_all(own);
+    const auto legal = std::count_if(lines.begin(), lines.end(), [](const row& line) { return line.legal(); });
+    std::printf(
+        "%zu products, %td legal, %zu judged, %zu of these wrong; %zu with a score that is not heed's, %zu wrong\n",
+        lines.size(), legal, of_heed.judged, of_heed.wrong, of_own.judged, of_own.wrong);
+    return of_heed.wrong + of_own.wrong == 0 && of_heed.judged > 0 && of_own.judged > 0 ? 0 : 1;
 }

@@ -4,7 +4,7 @@
 
 #include <composition/products.hpp>
 
-// docs/composition.md, generated from the compiler's verdicts and the runs.
+// docs/composition.md, generated from the compiler's verdicts.
 namespace composition {
 
 namespace {
@@ -79,7 +79,7 @@ const auto combiner_of = [](const row& line) { return line.combiner; };
 /// Scores × normalizers of one kind, with the combiners that go with them.
 std::string table_of(weight_kind kind, const table& lines)
 {
-    const auto legal = where(lines, [&](std::size_t i) { return lines[i].kind == kind && lines[i].legal; });
+    const auto legal = where(lines, [&](std::size_t i) { return lines[i].kind == kind && lines[i].legal(); });
     const auto normalizers = distinct(lines, legal, normalizer_of);
     const auto combiners = distinct(lines, legal, combiner_of);
     std::string out = "### One weight per " + text(kind) + "\n\nCombiners: " + joined(combiners) + ".\n\n";
@@ -88,7 +88,7 @@ std::string table_of(weight_kind kind, const table& lines)
         out += "| " + code(score) + " |";
         for (const std::string& normalizer : normalizers) {
             const auto here = where(lines, [&](std::size_t i) {
-                return lines[i].legal && lines[i].score == score && lines[i].normalizer == normalizer;
+                return lines[i].legal() && lines[i].score == score && lines[i].normalizer == normalizer;
             });
             const auto fitting = distinct(lines, here, combiner_of);
             out += " " + (fitting == combiners ? "✓" : joined(fitting));
@@ -185,7 +185,7 @@ they do not compile with another.
 std::string markdown(const table& lines)
 {
     const auto all = where(lines, [](std::size_t) { return true; });
-    const auto legal = where(lines, [&](std::size_t i) { return lines[i].legal != nullptr; });
+    const auto legal = where(lines, [&](std::size_t i) { return lines[i].legal(); });
     const auto count = [](std::size_t n) { return std::to_string(n); };
     std::string out =
         "# What composes\n\n"

@@ -9,7 +9,7 @@
 
 #include <heed/ad/ad.hpp>
 #include <heed/attention.hpp>
-#include <heed/normalize/inner.hpp>
+#include <heed/normalize/hooks.hpp>
 #include <heed/ops/parts.hpp>
 #include <heed/score/with_word.hpp>
 
@@ -78,7 +78,9 @@ struct row {
     std::string score, normalizer, combiner;
     heed::weight_kind kind{};  // of the score
     heed::composition_fault fault{};
-    std::unique_ptr<product> legal;  // null: illegal, or not run
+    std::unique_ptr<product> judged;  // null: illegal, or not to be judged
+
+    bool legal() const { return fault == heed::composition_fault::none; }
 };
 using table = std::vector<row>;
 
@@ -175,9 +177,9 @@ struct of final : product {
     {
         kind = Score::weights;
         asks_with_word = with_word;
-        differentiable = heed::detail::differentiable_inside<Normalize>();
-        random = heed::detail::random_inside<Normalize>();
-        reads_length = heed::detail::reads_length_inside<Normalize>();
+        differentiable = heed::detail::differentiable_of<Normalize>();
+        random = heed::draws<Normalize>;
+        reads_length = heed::detail::reads_length_of<Normalize>();
     }
 
     outcome steps() const override

@@ -121,8 +121,8 @@ TEST_CASE("a translator through a file translates as before")
         CHECK(same(model, other));
         const std::vector<seq2seq::id_sentence> sentences{{4, 5, 6}, {11, 1}};
         const std::vector<const seq2seq::id_sentence*> batch{&sentences[0], &sentences[1]};
-        const auto expected = seq2seq::greedy<float>(model, seq2seq::make_source(batch), true);
-        const auto translated = seq2seq::greedy<float>(other, seq2seq::make_source(batch), true);
+        const auto expected = seq2seq::greedy<float>(model, seq2seq::make_source(batch), {.with_weights = true});
+        const auto translated = seq2seq::greedy<float>(other, seq2seq::make_source(batch), {.with_weights = true});
         for (std::size_t i = 0; i < batch.size(); ++i) {
             CHECK(!expected[i].weights.empty());
             CHECK(translated[i].words == expected[i].words);

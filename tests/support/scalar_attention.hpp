@@ -85,7 +85,7 @@ inline score additive_per_dimension_with_word(matrix W, matrix U, matrix V, matr
         return times(hidden({times(q[0], W), times(h, U), times(q[1], Y)}), V);
     };
 }
-/// e = sᵀ h                                                            Luong et al. 2015, eq. 8
+/// e = sᵀ h                                                            Luong et al. 2015, section 3.1
 inline score dot()
 {
     return [](const std::vector<numbers>& q, const numbers& h) { return numbers{inner(q[0], h)}; };

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# cmake -DSOURCE_DIR=... -P kit.cmake: docs/kit.md quotes examples/kit.cpp, all of its sections and nothing else; all of
-# its links exist.
+# cmake -DSOURCE_DIR=... -DPAGE=docs/... -DPROGRAM=... [-DNOTHING_ELSE=ON] -P quotes.cmake: the page quotes all sections
+# of the program (and no other code); all of its links exist.
 
-file(READ "${SOURCE_DIR}/examples/kit.cpp" program)
-file(READ "${SOURCE_DIR}/docs/kit.md" page)
+file(READ "${SOURCE_DIR}/${PROGRAM}" program)
+file(READ "${SOURCE_DIR}/${PAGE}" page)
 string(REPLACE "\n    " "\n" unindented "${program}")  # sections are in functions, indented by four spaces
 
 string(REGEX MATCHALL "// section: [a-z]+" sections "${program}")
@@ -23,19 +23,19 @@ foreach(section IN LISTS sections)
     endif()
   endforeach()
   if(NOT found)
-    message(SEND_ERROR "docs/kit.md does not quote this of examples/kit.cpp, ${section}:\n${quoted}")
+    message(SEND_ERROR "${PAGE} does not quote this of ${PROGRAM}, ${section}:\n${quoted}")
   endif()
 endforeach()
 list(LENGTH sections count)
 string(REGEX MATCHALL "```cpp" quotes "${page}")
 list(LENGTH quotes quoted)
-if(NOT quoted EQUAL count OR count EQUAL 0)
-  message(SEND_ERROR "docs/kit.md has ${quoted} quotations, examples/kit.cpp ${count} sections")
+if(count EQUAL 0 OR (NOTHING_ELSE AND NOT quoted EQUAL count))
+  message(SEND_ERROR "${PAGE} has ${quoted} quotations, ${PROGRAM} ${count} sections")
 endif()
 
 string(REGEX MATCHALL "\\.\\./(include|examples)/[a-z0-9_/]+\\.[a-z]+|pictures/[a-z]+\\.[a-z]+" links "${page}")
 foreach(link IN LISTS links)
   if(NOT EXISTS "${SOURCE_DIR}/docs/${link}")
-    message(SEND_ERROR "docs/kit.md links ${link}, which does not exist")
+    message(SEND_ERROR "${PAGE} links ${link}, which does not exist")
   endif()
 endforeach()

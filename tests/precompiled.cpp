@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: BSD-3-Clause
+
+// Nothing: this file only has the headers precompiled, see CMakeLists.txt.
