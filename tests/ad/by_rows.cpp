@@ -79,8 +79,9 @@ void check(const F& f, std::size_t width = 40)
             return std::tuple{copy_of(y.value()), copy_of(on.gradient(lifted_x)), copy_of(on.gradient(lifted_w))};
         };
         const auto [y, d_x, d_w] = run(whole, f);
-        const auto [y_rows, d_x_rows, d_w_rows] = run(
-            rows, [&](const auto& a, const auto& b) { return heed::detail::each_row(f, 1, std::tie(a), std::tie(b)); });
+        const auto [y_rows, d_x_rows, d_w_rows] = run(rows, [&](const auto& a, const auto& b) {
+            return heed::detail::apply_by_rows(f, 1, std::tie(a), std::tie(b));
+        });
         // Not bit for bit: a product of one row may add in another order than one of five.
         CHECK(support::distance(y, y_rows) <= 1e-12);
         CHECK(support::distance(d_x, d_x_rows) <= 1e-12);
@@ -97,7 +98,7 @@ std::pair<double, double> runs_per_row(const F& f, std::size_t width = 40)
     ad::tape<double> on;
     doubled_op::runs = squares_op::runs = 0;
     const auto lifted = on.parameter(x);
-    const auto y = heed::detail::each_row(f, 1, std::tie(lifted), std::tuple<>{});
+    const auto y = heed::detail::apply_by_rows(f, 1, std::tie(lifted), std::tuple<>{});
     on.backward(ops::inner(y, support::uneven(y.shape())));
     const auto each = [](std::size_t runs) { return static_cast<double>(runs) / static_cast<double>(batch); };
     return {each(doubled_op::runs), each(squares_op::runs)};
@@ -107,7 +108,7 @@ std::pair<double, double> runs_per_row(const F& f, std::size_t width = 40)
 
 TEST_CASE("a sentence is computed again on the way back, but for what is kept")
 {
-    // The result itself, and little of much: once. The rest: twice.
+    // The program's result, and results much smaller than their arguments: once. The rest: twice.
     const auto last = [](const auto& x) { return doubled(x); };
     CHECK(runs_per_row(last) == std::pair{1.0, 0.0});
     const auto inside = [](const auto& x) { return ops::tanh(doubled(x)); };

@@ -116,8 +116,8 @@ void check_steps(const auto& attend, const auto& asked)
     CHECK(rows_of([&] { (void)attend.compose(memory, asked, state); }) == counts{0, 0});
 }
 
-/// In training, too. A step by rows is computed again on the way back, but for what makes little of much: a kernel on
-/// many positions runs once.
+/// In training, too. A step by rows is computed again on the way back, except for small results: a kernel on many
+/// positions runs once.
 void check_training(const auto& attend, const auto& asked, counts must)
 {
     CHECK(rows_of([&] {

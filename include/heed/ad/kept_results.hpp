@@ -9,14 +9,12 @@
 
 /// The results of operations that a program by rows keeps for the way back.
 ///
-/// On the way back a sentence is computed again (by_rows.hpp), as far as it must be. The results of the program are
-/// there already: the operations that made them need not run again. An operation that makes little of much, such as
-/// scores of [T,A] keys, costs more to compute again than to keep: its results are kept, too. All others, such as [T,A]
-/// tanhs, are computed again.
+/// On the way back a sentence is computed again (by_rows.hpp), except for two kinds of results. Those of the program
+/// itself are on the tape already. And results much smaller than their operation's arguments, such as scores [T] from
+/// keys [T,A], cost more to compute again than to keep. All others, such as a tanh of [T,A], are computed again.
 ///
-/// Which operations these are is found out once per step, by the run of the program on no row. One makes little if it
-/// reads at least eight times as many numbers per row as it makes; all that is kept of such results may be as large as
-/// the program's own.
+/// The run of the program on no row, once per step, decides which operations these are: those that read at least eight
+/// times as many numbers per row as they make. Together their results may be as large as the program's own.
 namespace heed::ad {
 
 template <class T>
@@ -27,7 +25,7 @@ template <class T>
 struct kept_result {
     std::size_t call = 0;           // of the operations, in the order in which they ran
     std::size_t size = 0;           // numbers per row, at most
-    bool little = false;            // less than it was made of
+    bool small = false;             // much smaller than the arguments
     const slot<T>* made = nullptr;  // on the run on no row
     T* first = nullptr;             // row b is at first + b stride
     std::size_t stride = 0;
@@ -61,8 +59,8 @@ public:
         }
     }
 
-    /// Decides: the operations all of whose results are at hand or make little, if these are at most `most` numbers
-    /// per row. Takes memory for `rows` rows of them.
+    /// Keeps the operations whose results are all the program's own or small, as long as the small ones are at most
+    /// `most` numbers per row. Takes memory for `rows` rows of these.
     std::span<const kept_result<T>> keep(arena& memory, std::size_t rows, std::size_t most)
     {
         std::size_t more = 0;
@@ -74,7 +72,7 @@ public:
             for (end = i; end < count_ && items_[end].call == items_[i].call; ++end) {
                 if (items_[end].first != nullptr) continue;
                 needs += items_[end].size;
-                wanted = wanted && items_[end].little;
+                wanted = wanted && items_[end].small;
             }
             if (!wanted || more + needs > most) continue;
             more += needs;

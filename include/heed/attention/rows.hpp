@@ -193,8 +193,8 @@ struct one_result {
 /// f(rows..., parameters...), a tensor, computed sentence by sentence: on the tape, what lies between is not kept. A
 /// sentence costs about `work` multiplications. Owning tensors are computed as a whole batch.
 template <class F, class... Rows, class... Parameters>
-auto each_row(const F& f, std::size_t work, std::tuple<const Rows&...> rows,
-              std::tuple<const Parameters&...> parameters)
+auto apply_by_rows(const F& f, std::size_t work, std::tuple<const Rows&...> rows,
+                   std::tuple<const Parameters&...> parameters)
 {
     using family = common_family_of<Rows..., Parameters...>;
     if constexpr (std::is_same_v<family, plain_family>) {

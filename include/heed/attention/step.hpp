@@ -135,13 +135,23 @@ struct untaped_rows : untaped {
     X part(const X&) const;
 };
 
-/// Is nothing of the input on a tape?
 template <class... X>
 consteval bool input_is_plain(const step_input<X...>*)
 {
     using in = step_input<X...>;
     return std::is_same_v<step_input<std::remove_cvref_t<X>...>,
                           decltype(std::declval<const in&>().map(untaped_rows{}, untaped{}))>;
+}
+
+/// Is the combiner that finishes the contexts on a tape, and nothing else of the step?
+template <class Family, class Finish, class In>
+consteval bool only_finish_is_taped()
+{
+    if constexpr (Family::rank == family_rank::taped && hook::finishes<Finish>) {
+        return input_is_plain(static_cast<const In*>(nullptr));
+    } else {
+        return false;
+    }
 }
 
 /// The input that refers to the caller's tensors.
@@ -349,13 +359,9 @@ auto run_middle(const In& in, std::size_t batch, std::size_t work)
         (void)in.past.map(require_row_each{"the score's state", batch});
         (void)in.history.map(require_row_each{"the normalizer's state", batch});
         auto seen = [&] {
-            if constexpr (Family::rank == family_rank::taped && hook::finishes<Finish>) {
-                if constexpr (input_is_plain(static_cast<const In*>(nullptr))) {
-                    const scratch here;
-                    return by_rows(transient_family{}, program, in, batch, work).map(owned{});
-                } else {
-                    return by_rows(Family{}, program, in, batch, work);
-                }
+            if constexpr (only_finish_is_taped<Family, Finish, In>()) {
+                const scratch here;
+                return by_rows(transient_family{}, program, in, batch, work).map(owned{});
             } else {
                 return by_rows(Family{}, program, in, batch, work);
             }

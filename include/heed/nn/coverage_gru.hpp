@@ -35,8 +35,8 @@ struct coverage_gru {
         const auto each = [](const auto& y, const auto& alpha, const auto& c, const auto& by_weight, const auto& u) {
             return ops::coverage_gru(y, alpha, by_weight, ops::linear(c, u), c);
         };
-        return heed::detail::each_row(each, 8 * shape_of(weights)[1] * size() * size(),
-                                      std::tie(inputs, weights, coverage), std::tie(a, U));
+        return heed::detail::apply_by_rows(each, 8 * shape_of(weights)[1] * size() * size(),
+                                           std::tie(inputs, weights, coverage), std::tie(a, U));
     }
 
     static auto parameters(auto& self, auto&& visit)

@@ -49,8 +49,8 @@ struct gated_coverage {
             const auto inputs = ops::add_each(ops::add_outer(h, alpha, by_weight), s);  // [B,T,3N]
             return ops::gru(inputs, c, gates, candidate, ops::sentence_ends{});
         };
-        return heed::detail::each_row(each, 8 * shape_of(weights)[1] * size() * size(),
-                                      std::tie(projected, asked, weights, coverage), std::tie(a, U, U_c));
+        return heed::detail::apply_by_rows(each, 8 * shape_of(weights)[1] * size() * size(),
+                                           std::tie(projected, asked, weights, coverage), std::tie(a, U, U_c));
     }
 
     static auto parameters(auto& self, auto&& visit)
