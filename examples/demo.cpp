@@ -6,7 +6,7 @@
 // RNNsearch: it sees sentence pairs and knows nothing of grammar, numbers or alignment. The program prints its
 // translations of numbers that it has never seen, and whether it attends to the right words.
 //
-// test: --quick
+// test, optimised: --quick
 
 #include <filesystem>
 

@@ -15,8 +15,8 @@ Installs what is missing (Debian 12, root or sudo), builds heed's tests, example
   --compiler clang    clang++ in place of g++
   --sanitize          address and undefined-behaviour sanitizers and xtensor's own checks, clang++
   --xtensor-assert    xtensor's own bounds and dimension checks alone, clang++
-  --all               g++, --sanitize, and of clang++ what these leave out; warnings as errors, the format check
-                      and the page in a browser; what CI=true does by itself
+  --all               g++, --sanitize and clang++, each without what another one tests; warnings as errors, the
+                      format check and the page in a browser; what CI=true does by itself
 
 For example: scripts/test.sh --sanitize -- -R score.
 END
@@ -54,12 +54,20 @@ fi
 heed_setup "${packages[@]}"
 
 for preset in "${presets[@]}"; do
-    # Set either way, since a build directory remembers its options. With the sanitizers, clang++ builds every test and
-    # example, so without them only what depends on the processor. It also judges every product of policies, g++ every
-    # pair of them.
-    options=(-DHEED_TEST_ONLY_PROCESSOR=OFF -DHEED_TEST_PAIRS=OFF -DHEED_BUILD_EXAMPLES=ON)
-    if [[ $all == yes && $preset == clang ]]; then options=(-DHEED_TEST_ONLY_PROCESSOR=ON -DHEED_BUILD_EXAMPLES=OFF); fi
-    if [[ $all == yes && $preset == release ]]; then options+=(-DHEED_TEST_PAIRS=ON); fi
+    # Set either way, since a build directory remembers its options. With --all, each build tests what the others do not.
+    # asan (clang++): every unit test, every example. release (g++): what a compiler may get wrong, from kernels for every
+    # kind of processor to text, and optimised examples. Both compilers judge products of policies: clang++ every one,
+    # g++ each policy among plain ones.
+    options=(-DHEED_TEST_ONLY_PROCESSOR=OFF -DHEED_TEST_POLICIES=ON -DHEED_TEST_EACH_POLICY=OFF -DHEED_BUILD_EXAMPLES=ON)
+    lines=-g1
+    if [[ $all == yes ]]; then
+        case $preset in
+        release) options+=(-DHEED_TEST_POLICIES=OFF -DHEED_TEST_EACH_POLICY=ON) ;;
+        clang) options+=(-DHEED_TEST_ONLY_PROCESSOR=ON -DHEED_BUILD_EXAMPLES=OFF) ;;
+        asan) lines=-g0 ;;
+        esac
+    fi
+    [[ $preset == asan ]] && options+=("-DCMAKE_CXX_FLAGS_DEBUG=-O0 $lines")
     [[ $preset != clang ]] && options+=(-DHEED_WARNINGS_AS_ERRORS="$([[ $all == yes ]] && echo ON || echo OFF)")
     heed_build "$preset" all "${options[@]}"
 done

@@ -5,7 +5,8 @@
 
 #include <composition/products.hpp>
 
-// Judges every legal product, or every pair of policies (HEED_TEST_PAIRS). --markdown prints docs/composition.md;
+// Judges every legal product, or each policy among plain ones (HEED_TEST_EACH_POLICY). --markdown prints
+// docs/composition.md;
 // --allocations prints which products allocate memory in a steady step_into.
 
 namespace {

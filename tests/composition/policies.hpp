@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <algorithm>
 #include <concepts>
+#include <iterator>
 
 #include <composition/products.hpp>
 #include <heed/heed.hpp>
@@ -73,13 +75,14 @@ inline constexpr bool plain_score<heed::score::additive_per_dimension<T...>> = t
 template <class... T>
 inline constexpr bool plain_score<heed::score::additive_grouped<T...>> = true;
 
-/// Whether to judge a legal product. With HEED_TEST_PAIRS not all of them, but every pair of a score and a normalizer,
-/// of a score and a combiner, of a normalizer and a combiner.
+/// Whether to judge a legal product. With HEED_TEST_EACH_POLICY not all of them, but each policy among plain ones.
 template <class Score, class Normalize, class Combine>
 consteval bool to_be_judged()
 {
-#ifdef HEED_TEST_PAIRS
-    return !combiner_over_another<Combine> || std::same_as<Normalize, heed::normalize::softmax> || plain_score<Score>;
+#ifdef HEED_TEST_EACH_POLICY
+    const bool plain[] = {plain_score<Score>, std::same_as<Normalize, heed::normalize::softmax>,
+                          !combiner_over_another<Combine>};
+    return std::count(std::begin(plain), std::end(plain), false) <= 1;
 #else
     return true;
 #endif

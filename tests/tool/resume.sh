@@ -6,9 +6,18 @@
 source "$(dirname "${BASH_SOURCE[0]}")/common.bash"
 sentences 1000 1 few
 sentences 100 2 valid
-for side in a b; do cat few.$side few.$side few.$side few.$side few.$side >train.$side; done
 how=(--attention temporal --embedding 24 --hidden 24 --alignment 24 --batch 4 --epochs 6 --dropout 0.3
     --learning-rate 0.0001)
+
+# As much text as an epoch needs to be interrupted in its middle: a quarter of a second's.
+for side in a b; do cp few.$side train.$side; done
+begin=$(date +%s%N)
+train "${how[@]}" --epochs 1 || fail "one epoch"
+milliseconds=$((($(date +%s%N) - begin) / 1000000))
+rm model.safetensors*
+for ((copies = 1; copies < 5 && copies * milliseconds < 250; ++copies)); do
+    for side in a b; do cat few.$side >>train.$side; done
+done
 
 # interrupt SIGNAL LINES PAUSE OPTION...: ends training PAUSE seconds after LINES lines of its messages. Returns its
 # status.
