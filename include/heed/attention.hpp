@@ -111,8 +111,7 @@ struct attention {
             "heed: a shared_memory is asked by step, read, step_into or many queries at once; compose needs a "
             "memory with a row for each query");
         const auto& projected = project(query);
-        return answer_in<plain_family, detail::line_by_line, weights_too>(memory, projected, detail::given_query{query},
-                                                                          state, mask);
+        return answer<detail::line_by_line, weights_too>(memory, projected, query, state, mask);
     }
 
     /// Many queries: queries [B,S,Q] -> contexts [B,S,D]; the state runs from the first to the last. Work that does not
@@ -163,9 +162,9 @@ struct attention {
             result.state = std::move(next.state);
         } else {
             const scratch here;
-            const auto self = in_workspace();
+            const auto self = with(detail::as_transient{});
             const auto& shown = transient_query(query);
-            answer_into(self, result, memory, self.project(shown), detail::given_query{shown}, state, mask);
+            answer_into(self, result, memory, self.project(shown), shown, state, mask);
         }
     }
 
@@ -199,22 +198,38 @@ private:
                detail::taped_mask<std::remove_cvref_t<decltype(std::declval<const memory_type&>().mask)>>;
     }
 
-    /// The same mechanism with its parameters as transient tensors: nothing is copied.
-    auto in_workspace() const
+    /// The same mechanism with bring(x) in place of each parameter x.
+    auto with(const auto& bring) const
     {
-        const detail::as_transient whole;
-        return heed::attention{map_parameters(score, whole), map_parameters(normalize, whole),
-                               map_parameters(combine, whole)};
+        return heed::attention{map_parameters(score, bring), map_parameters(normalize, bring),
+                               map_parameters(combine, bring)};
     }
 
     template <class Query>
-    static decltype(auto) transient_query(const Query& query)
+    static decltype(auto) query_in(const Query& query, const auto& bring)
     {
         if constexpr (detail::mappable_query<Query>) {
-            return detail::map_query(query, detail::as_transient{});
+            return detail::map_query(query, bring);
         } else {
             return (query);
         }
+    }
+    static decltype(auto) transient_query(const auto& query) { return query_in(query, detail::as_transient{}); }
+
+    /// look(x) for every tensor that a step reads.
+    void each_input(const auto& look, const auto& memory, const auto& projected, const auto& given, const auto& state,
+                    const auto& mask) const
+    {
+        (void)with(look);
+        (void)look(memory.keys);
+        (void)look(memory.values);
+        (void)query_in(projected, look);
+        (void)query_in(given, look);
+        if constexpr (detail::reachable_state<std::remove_cvref_t<decltype(state)>>) {
+            (void)state.normalize.map(look);
+            (void)state.score.map(look);
+        }
+        if constexpr (requires { mask.bias; }) (void)look(mask.bias);
     }
 
     template <class With, class Mask>
@@ -224,75 +239,89 @@ private:
         if constexpr (on_a_tape<decltype(memory), decltype(query), decltype(state), Mask>() ||
                       !detail::reachable_state<std::remove_cvref_t<decltype(state)>>) {
             const auto& projected = project(query);
-            return answer<With>(memory, projected, detail::given_query{query}, state, mask);
+            return answer<detail::by_kernel, With>(memory, projected, query, state, mask);
         } else {
             const scratch here;
-            const auto self = in_workspace();
+            const auto self = with(detail::as_transient{});
             const auto& shown = transient_query(query);
-            const auto now = detail::state_in_workspace(state);
-            return detail::owned_answer<With>(
-                run_step<transient_family, detail::by_kernel, With>(self, memory, transient_query(self.project(shown)),
-                                                                    detail::given_query{shown}, now, mask),
-                state);
-        }
-    }
-
-    /// The part of `step` after the projection of the query; `ask()` returns the query itself.
-    template <class With, class Mask>
-    auto answer(const auto& memory, const auto& projected, const auto& ask, const auto& state, const Mask& mask) const
-    {
-        constexpr bool taped = on_a_tape<decltype(memory), decltype(projected), decltype(state), Mask>() ||
-                               detail::taped_query<std::remove_cvref_t<decltype(ask())>>();
-        if constexpr (taped) {
-            using family = typename detail::recording<std::bool_constant<taped>>::family;
-            return answer_in<family, detail::by_kernel, With>(memory, projected, ask, state, mask);
-        } else if constexpr (!detail::reachable_state<std::remove_cvref_t<decltype(state)>>) {
-            return answer_in<plain_family, detail::line_by_line, With>(memory, projected, ask, state, mask);
-        } else {
-            const scratch here;
-            const auto now = detail::state_in_workspace(state);
-            return detail::owned_answer<With>(run_step<transient_family, detail::by_kernel, With>(
-                                                  in_workspace(), memory, transient_query(projected), ask, now, mask),
+            return detail::owned_answer<With>(in_workspace<With>(self, memory, self.project(shown), shown, state, mask),
                                               state);
         }
     }
 
-    /// The same in a family of tensors that own what they have.
-    template <class Family, class How, class With>
-    auto answer_in(const auto& memory, const auto& projected, const auto& ask, const auto& state,
-                   const auto& mask) const
+    /// The part of `step` after the projection of the query; `given` is the query itself.
+    template <class How, class With, class Mask>
+    auto answer(const auto& memory, const auto& projected, const auto& given, const auto& state, const Mask& mask) const
     {
-        return detail::going_on(state, [&](const auto& now) {
-            const scratch here;
-            return detail::answer_of<With>(run_step<Family, How, With>(*this, memory, projected, ask, now, mask),
+        constexpr bool reachable = detail::reachable_state<std::remove_cvref_t<decltype(state)>>;
+        constexpr bool taped = on_a_tape<decltype(memory), decltype(projected), decltype(state), Mask>() ||
+                               detail::taped_query<std::remove_cvref_t<decltype(given)>>();
+        const scratch here;
+        if constexpr (taped) {
+            static_assert(!shared_by_rows<std::remove_cvref_t<decltype(memory)>>,
+                          "heed: a shared_memory answers plain tensors; on a tape ask a memory with a row for each "
+                          "query");
+            static_assert(heed::score::over::check_past<Score, std::remove_cvref_t<decltype(state.score)>>());
+            // Everything goes onto the tape, whatever part is there already: so a step on a tape is compiled once.
+            using family = typename detail::recording<std::bool_constant<taped>>::family;
+            using T = element_of<decltype(memory.keys)>;
+            const auto lift = variables_beside<T>(
+                family{}, [&](const auto& look) { each_input(look, memory, projected, given, state, mask); });
+            const auto now = [&] {
+                if constexpr (reachable) {
+                    return detail::state_in(state, lift);
+                } else {
+                    return state;
+                }
+            }();
+            return detail::answer_of<With>(run_step<family, How, With>(with(lift), memory, query_in(projected, lift),
+                                                                       query_in(given, lift), now, mask, lift),
                                            now.step);
-        });
+        } else if constexpr (!reachable || std::is_same_v<How, detail::line_by_line>) {
+            return detail::answer_of<With>(run_step<plain_family, detail::line_by_line, With>(
+                                               *this, memory, projected, given, state, mask, detail::unchanged{}),
+                                           state.step);
+        } else {
+            return detail::owned_answer<With>(
+                in_workspace<With>(with(detail::as_transient{}), memory, projected, given, state, mask), state);
+        }
     }
 
-    static void answer_into(const auto& self, auto& result, const auto& memory, const auto& projected, const auto& ask,
-                            const auto& state, const auto& mask)
+    static void answer_into(const auto& self, auto& result, const auto& memory, const auto& projected,
+                            const auto& given, const auto& state, const auto& mask)
     {
-        using with = std::conditional_t < requires { result.weights; }
+        using wanted = std::conditional_t < requires { result.weights; }
         , weights_too, context_only > ;
-        const auto now = detail::state_in_workspace(state);
-        detail::assign_answer(result,
-                              run_step<transient_family, detail::by_kernel, with>(
-                                  self, memory, transient_query(projected), ask, now, mask),
-                              state.step);
+        detail::assign_answer(result, in_workspace<wanted>(self, memory, projected, given, state, mask), state.step);
     }
 
-    /// A step in a family of tensors.
-    template <class Family, class How, class With, class Mask>
-    static auto run_step(const auto& self, const auto& memory, const auto& projected, const auto& ask,
-                         const auto& state, const Mask& mask)
+    /// A step on plain tensors, in this thread's workspace.
+    template <class With>
+    static auto in_workspace(const auto& self, const auto& memory, const auto& projected, const auto& given,
+                             const auto& state, const auto& mask)
     {
-        // A history counts every score, also of what this query may not see: that is not what kernels do.
-        constexpr bool shortens = std::is_convertible_v<const Mask&, lengths_view> && remembers<Normalize>;
-        using how = std::conditional_t<shortens && std::is_same_v<How, detail::by_kernel>, detail::by_lines, How>;
-        const auto sight = detail::sight_of<Family>(mask, memory.real);
-        return detail::step<Family, how, With>(self.score, self.normalize, self.combine,
-                                               detail::source_in<Family>(memory), projected, ask(), state, sight.mask,
-                                               sight.real);
+        const detail::as_transient shown;
+        return run_step<transient_family, detail::by_kernel, With>(self, memory, transient_query(projected),
+                                                                   transient_query(given),
+                                                                   detail::state_in(state, shown), mask, shown);
+    }
+
+    /// A step in a family of tensors, to which `bring` brings the memory and the masks.
+    template <class Family, class How, class With, class Mask>
+    static auto run_step(const auto& self, const auto& memory, const auto& projected, const auto& given,
+                         const auto& state, const Mask& mask, const auto& bring)
+    {
+        // Weights per position cost nothing to keep, and a score that advances its state needs them.
+        using with =
+            std::conditional_t<Score::weights == weight_kind::per_position || heed::score::over::advances<Score>(),
+                               weights_too, With>;
+        using T = element_of<decltype(memory.keys)>;
+        // A history counts every score, also of what this query may not see: kernels do not, so lengths are a mask.
+        constexpr bool counts = std::is_convertible_v<const Mask&, lengths_view> && remembers<Normalize>;
+        const auto masks = detail::masks_of<Family, T, counts>(memory.mask, mask, bring);
+        return detail::step<Family, How, with>(self.score, self.normalize, self.combine,
+                                               detail::source_in(memory, bring), projected, given, state, masks,
+                                               detail::visible_lengths(mask, memory.real));
     }
 
     /// Requirements of a memory.
@@ -315,9 +344,9 @@ private:
         const std::size_t B = shape_of(projected)[0], S = shape_of(projected)[1];
         const auto answer_to = [&](std::size_t s, const auto& now) {
             const scratch here;
-            return answer<context_only>(memory, detail::part_of_step(projected, s),
-                                        detail::given_query_of_step{queries, s}, now,
-                                        detail::mask_of_step(mask, s, S, memory.real));
+            return answer<detail::by_kernel, context_only>(memory, detail::part_of_step(projected, s),
+                                                           detail::part_of_step(queries, s), now,
+                                                           detail::mask_of_step(mask, s, S, memory.real));
         };
         auto first = answer_to(0, state);
         if (S == 0) {  // that was a query of zeros: only the combiner knows how wide a context is
@@ -332,9 +361,8 @@ private:
             for (std::size_t s = 1; s < S; ++s) {
                 const scratch here;
                 const detail::as_transient shown;
-                const auto part = detail::part_of_step(shown(projected), s);
-                answer_into(in_workspace(), first, memory, part,
-                            detail::given_query_of_step{transient_query(queries), s}, first.state,
+                answer_into(with(shown), first, memory, detail::part_of_step(shown(projected), s),
+                            detail::part_of_step(transient_query(queries), s), first.state,
                             detail::mask_of_step(mask, s, S, memory.real));
                 ops::put_step(all, s, first.context);
             }

@@ -11,6 +11,7 @@
 // expect: has a member `match_all`
 // expect: has a member `combine_all`
 // expect: has a member `map`
+// expect: has a member `project_words`
 // expect: a score policy that remembers must take its state
 // expect: `reads_word` must be a constant: `static constexpr bool reads_word
 #include <heed/attention/at_once.hpp>
@@ -71,6 +72,9 @@ struct combining : score {
 struct fitting : score {
     auto match_all(const auto& queries, const auto&) const { return queries; }
 };
+struct wording : score {
+    auto project_words(const auto& words, int) const { return words; }
+};
 struct reading : score {
     bool reads_word = true;
 };
@@ -103,4 +107,4 @@ void use(const tensor& x, const heed::no_past& past, const heed::plain_moment& a
 }
 constexpr bool all = heed::detail::check_at_once<together, combining, tensor, memory>() &&
                      heed::detail::check_at_once<fitting, combining, tensor, memory>() && heed::check_map<state>() &&
-                     over::reads_word<reading>();
+                     over::reads_word<reading>() && over::projects_words<wording, tensor>();

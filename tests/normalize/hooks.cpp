@@ -103,10 +103,9 @@ TEST_CASE("one that takes no state is given scores that are hidden already")
     const lengths real{5, 4};
     boolean_mask<2> mask(shape_of_rank<2>{2, 5});
     for (std::size_t i = 0; i < 10; ++i) mask[i] = i % 3 != 0;
-    const auto ask = [&scores]() -> const auto& { return scores; };
-    const boolean_mask_view<2> hidden = mask;
-    const no_mask none;
-    const moment<decltype(ask), no_mask, boolean_mask_view<2>> at{real, 0, ask, none, hidden};
+    heed::detail::step_masks<array<double, 2>> masks;
+    masks.query.emplace(mask);
+    const moment<array<double, 2>, heed::detail::step_masks<array<double, 2>>> at{real, 0, scores, masks};
     const auto must = softmax{}(scores, no_state{}, at);
     CHECK(must(0, 0) == 0);
     CHECK(must(0, 1) > 0);

@@ -251,7 +251,7 @@ TEST_CASE("a plain state takes the numbers of a taped one, and continues on its 
     CHECK(state.map(select).step == 0);
 }
 
-TEST_CASE("a state that is on the tape in another way than this step would make it is refused")
+TEST_CASE("a state that is on the tape in a form that the mechanism does not make is refused")
 {
     const problem p;
     const auto attend = over(score::dot{}, normalize::temporal{});
@@ -260,7 +260,6 @@ TEST_CASE("a state that is on the tape in another way than this step would make 
     state.on_tape = 0;  // whatever a user's policy has made of it
     ad::tape<double> on;
     CHECK(support::message_of<error>([&] { attend.step(memory, on.parameter(p.states[0]), state); }) ==
-          "attention: the state is on a tape, but this step has other parts on the tape than the step that made it, so "
-          "the "
-          "state's gradient would be lost; put the same parts on the tape at each step");
+          "attention: the state is on a tape in a form that this mechanism does not make, so its gradient would be "
+          "lost; continue from what `start` or `step` of this mechanism returned");
 }

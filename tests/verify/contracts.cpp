@@ -196,30 +196,28 @@ struct maskless_history {
     static auto parameters(auto&, auto&&) { return maskless_history{}; }
 };
 
-struct tagged_sum : combine::weighted_sum {
-    static auto parameters(auto&, auto&&) { return tagged_sum{}; }
+/// e_{t,d} = q_d k_{t,d}.
+struct product_per_dimension {
+    static constexpr weight_kind weights = weight_kind::per_dimension;
+    auto operator()(const tensor auto& query, const tensor auto& keys) const { return ops::multiply_each(keys, query); }
+    static auto parameters(auto&, auto&&) { return product_per_dimension{}; }
 };
-
-}  // namespace broken
-
-namespace broken {
-
-struct lying_step_op : ops::dot_step_op {};
 
 }  // namespace broken
 
 /// A kernel that lies where nobody looks at the weights, and a little where somebody does.
 template <>
-struct heed::step_kernel<heed::score::dot, heed::normalize::softmax, broken::tagged_sum> {
-    using operation = broken::lying_step_op;
+struct heed::step_kernel<broken::product_per_dimension, heed::normalize::softmax, heed::combine::elementwise_sum> {
+    using operation = ops::per_dimension_step_op;  // says only that there is a kernel
     static inline double error_with_weights = 0, error_without = 0;
 
     template <class With>
-    static auto answer(const auto&, const auto&, const auto&, const auto& in, const With&)
+    static auto answer(const auto& score, const auto& normalize, const auto& combine, const auto& in, const With&)
     {
-        auto seen = ops::dot_step(in.query, in.keys, in.values, in.real);
+        auto weights = normalize(score(in.query, in.keys), no_state{}, plain_moment{in.real});
+        auto context = combine(weights, in.values);
         const double error = std::is_same_v<With, weights_too> ? error_with_weights : error_without;
-        return outcome{ops::scale(seen.context, 1 + error), std::move(seen.weights), no_state{}};
+        return outcome{ops::scale(context, 1 + error), std::move(weights), no_state{}};
     }
 };
 
@@ -361,8 +359,8 @@ TEST_CASE("numbers that overflow")
 
 TEST_CASE("a kernel that is not what compose specifies")
 {
-    using mechanism = attention<score::dot, normalize::softmax, broken::tagged_sum>;
-    using kernel = step_kernel<score::dot, normalize::softmax, broken::tagged_sum>;
+    using mechanism = attention<broken::product_per_dimension, normalize::softmax, combine::elementwise_sum>;
+    using kernel = step_kernel<broken::product_per_dimension, normalize::softmax, combine::elementwise_sum>;
     CHECK(verify<mechanism>());
     kernel::error_with_weights = kernel::error_without = 1e-9;
     CHECK(finds(verify<mechanism>(), "compose specifies", "step against compose: context of step 0"));

@@ -320,6 +320,15 @@ auto run_by_rows(tape<T>& on, const Program& program, const In& in, std::size_t 
 
 namespace heed::ad {
 
+/// Brings tensors of T onto the tape that an input is on. `visit(look)` calls look(x) for every input.
+template <class T>
+auto variables_beside(taped_family, const auto& visit)
+{
+    detail::look<T> at{detail::look<T>::purpose::find_tape};
+    visit(detail::look_at_rows<T>{at});
+    return detail::as_variables<T>{*at.on};
+}
+
 /// A program by rows on the tape of its input, see attention/rows.hpp.
 template <class Program, class In>
 auto by_rows(taped_family, const Program& program, const In& in, std::size_t rows, std::size_t work)

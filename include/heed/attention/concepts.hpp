@@ -26,6 +26,7 @@
 ///   groups()                               required for per_group     attention::start
 ///   match_all(queries, keys)               one query after another    attention::read_all
 ///   project_words(words)                   the words                  seq2seq::decoder
+///   check_past<Past>()                     any state is taken         attention::step on a tape
 ///   reads_word, reads_context              false, has `advance`       decoders and search
 ///   adds_word, reads_length                false                      score::with_word, verify
 ///   in_kernels                             no kernel                  step_kernel
@@ -101,6 +102,7 @@ HEED_CALLABLE(thin);
 HEED_CALLABLE(focus);
 HEED_CALLABLE(inside);
 HEED_CALLABLE(combine_all);
+HEED_CALLABLE(project_words);
 HEED_CALLABLE(map);
 #undef HEED_CALLABLE
 
@@ -300,6 +302,7 @@ consteval bool check_score_policy()
         HEED_CHECK_SPELLING(recall);
         HEED_CHECK_SPELLING(advance);
         HEED_CHECK_SPELLING(project_words);
+        HEED_CHECK_SPELLING(check_past);
         HEED_CHECK_SPELLING(reads_word);
         HEED_CHECK_SPELLING(reads_context);
         HEED_CHECK_SPELLING(reads_length);

@@ -57,6 +57,7 @@ namespace detail {
 #define HEED_SLIPS_OF_finish(X) HEED_SLIPS_6(X, f, i, n, i, s, h)
 #define HEED_SLIPS_OF_groups(X) HEED_SLIPS_6(X, g, r, o, u, p, s)
 #define HEED_SLIPS_OF_project_words(X) X(project_word) X(projects_words) X(projectwords) X(project_wrods)
+#define HEED_SLIPS_OF_check_past(X) X(check_pasts) X(checks_past) X(checkpast) X(chek_past)
 #define HEED_SLIPS_OF_map(X) X(mapp) X(maap) X(mmap) X(mpa) X(amp) X(maps)
 // Hooks that are constants.
 #define HEED_SLIPS_OF_reads_word(X) X(read_word) X(reads_words) X(readsword) X(reads_wrod) X(raeds_word) X(needs_word)
@@ -77,7 +78,7 @@ namespace detail {
 
 // clang-format off
 #define HEED_HOOKS(X)                                                                                                  \
-    X(prepare) X(project) X(match) X(match_all) X(start) X(recall) X(advance) X(groups) X(project_words)               \
+    X(prepare) X(project) X(match) X(match_all) X(start) X(recall) X(advance) X(groups) X(project_words) X(check_past) \
     X(query) X(keys) X(begin) X(arrive) X(after) X(thin) X(focus) X(inside) X(combine_all) X(finish) X(map)            \
     X(reads_word) X(reads_context) X(reads_length) X(row_by_row) X(differentiable) X(random) X(ages)                   \
     X(ignores_offset) X(cuts) X(commutes_with_matrices) X(wraps) X(in_kernels)

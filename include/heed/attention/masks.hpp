@@ -4,8 +4,11 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <optional>
 #include <string>
 #include <type_traits>
+#include <utility>
 
 #include <heed/attention/query.hpp>
 #include <heed/core/mask.hpp>
@@ -14,7 +17,8 @@
 #include <heed/ops/masks.hpp>
 #include <heed/ops/windows.hpp>
 
-/// The part of a mask that applies to one query of many, or to a window. Results lie in this thread's workspace.
+/// What hides positions in a step: the masks of the source and of the query, the part of a mask that applies to one
+/// query of many, and the part within a window. Results lie in this thread's workspace.
 namespace heed::detail {
 
 /// The part of a mask for S queries that applies to query s.
@@ -53,36 +57,100 @@ inline lengths_view mask_of_step(const causal&, std::size_t s, std::size_t S, co
     return {seen, real.batch()};
 }
 
-/// A mask as policies see it.
-inline no_mask seen_mask(const no_mask&) { return {}; }
-inline boolean_mask_view<2> seen_mask(const boolean_mask_view<2>& mask) { return mask; }
-template <class Bias>
-const additive_mask<Bias>& seen_mask(const additive_mask<Bias>& mask)
+/// x at the positions of a window: a piece of x for one sentence, a copy for several.
+auto cut_to(const tensor auto& x, const window_view& where)
 {
-    return mask;
+    auto must = shape_of(x);
+    return must[0] == 1 ? ops::positions_between(x, where.begin[0], where.count[0]) : ops::window_of(x, where);
+}
+inline boolean_mask_view<2> cut_to(const boolean_mask_view<2>& mask, const window_view& where)
+{
+    const auto [B, T] = mask.shape();
+    if (B == 1) return {mask.data() + where.begin[0], {1, where.count[0]}};
+    auto* const part = transient_family::take<std::uint8_t>(B * where.width);
+    std::fill_n(part, B * where.width, std::uint8_t{0});
+    for (std::size_t b = 0; b < B; ++b) {
+        std::copy_n(mask.data() + b * T + where.begin[b], where.count[b], part + b * where.width);
+    }
+    return {part, {B, where.width}};
 }
 
-/// A mask in the family that computes the step: for the workspace, its bias as a transient tensor.
-template <class Family>
-no_mask mask_in_family(const no_mask&)
-{
-    return {};
-}
-template <class Family>
-boolean_mask_view<2> mask_in_family(const boolean_mask_view<2>& mask)
-{
-    return mask;
-}
-template <class Family, class Bias>
-auto mask_in_family(const additive_mask<Bias>& mask)
-{
-    if constexpr (std::is_same_v<Family, transient_family>) {
-        transient bias(tensor_view<const element_of<Bias>, rank_of<Bias>>(view_of(mask.bias)));
-        return additive_mask<decltype(bias)>{bias};
-    } else {
-        return mask;
+/// No position is hidden.
+struct no_masks {
+    const auto& visible(const tensor auto& scores) const { return scores; }
+    static bool is_visible(std::size_t) { return true; }
+
+    no_masks map(const auto&) const { return {}; }
+    void visit(const auto&) const {}
+    void require(std::size_t, std::size_t) const {}
+    no_masks within(const window_view&) const { return {}; }
+};
+
+/// What hides positions in a step: any of a mask of the source, a boolean mask of the query, and an additive one. One
+/// type for all of them, so that a step under masks is compiled once.
+template <class Bias>
+struct step_masks {
+    std::optional<boolean_mask_view<2>> source, query;  // [B,T]
+    std::optional<Bias> bias;                           // [B,T]
+
+    /// The scores, -inf at hidden positions.
+    template <tensor E>
+    auto visible(const E& scores) const
+    {
+        using result = typename common_family_of<E, Bias>::template tensor_type<element_of<E>, rank_of<E>>;
+        std::optional<result> shown;
+        const auto hide = [&](const auto& mask) { shown = shown ? ops::hide(*shown, mask) : ops::hide(scores, mask); };
+        if (source) hide(*source);
+        if (query) hide(*query);
+        if (bias) return shown ? ops::add_mask(*shown, *bias) : ops::add_mask(scores, *bias);
+        return shown ? *std::move(shown) : result(scores);
     }
-}
+
+    /// Is the position i of [B,T] visible?
+    bool is_visible(std::size_t i) const
+    {
+        return (!source || (*source)[i] != 0) && (!query || (*query)[i] != 0) &&
+               (!bias || view_of(*bias).data[i] != -std::numeric_limits<element_of<Bias>>::infinity());
+    }
+
+    /// The masks with `row` applied to the bias and row.part to the others.
+    template <class Row>
+    auto map(const Row& row) const
+    {
+        using bias_type = std::remove_cvref_t<decltype(row(*bias))>;
+        step_masks<bias_type> mapped;
+        if (source) mapped.source.emplace(row.part(*source));
+        if (query) mapped.query.emplace(row.part(*query));
+        if (bias) mapped.bias.emplace(row(*bias));
+        return mapped;
+    }
+    void visit(const auto& row) const
+    {
+        if (bias) (void)row(*bias);
+    }
+
+    /// Throws shape_error unless all are [B,T].
+    void require(std::size_t B, std::size_t T) const
+    {
+        if (source) source->require("attention", {B, T});
+        if (query) query->require("attention", {B, T});
+        if (bias) {
+            require_shape("attention", "the additive mask", shape_of(*bias), shape_of_rank<2>{B, T},
+                          "one number for each position");
+        }
+    }
+
+    /// The part that lies within a window: of one row a piece, of several a copy.
+    auto within(const window_view& where) const
+    {
+        using bias_type = std::remove_cvref_t<decltype(cut_to(*bias, where))>;
+        step_masks<bias_type> part;
+        if (source) part.source.emplace(cut_to(*source, where));
+        if (query) part.query.emplace(cut_to(*query, where));
+        if (bias) part.bias.emplace(cut_to(*bias, where));
+        return part;
+    }
+};
 
 /// The rows' lengths, shortened by a mask of lengths.
 inline lengths_view shortened(const lengths_view& mask, const lengths_view& real)
@@ -96,22 +164,41 @@ inline lengths_view shortened(const lengths_view& mask, const lengths_view& real
     return {both, real.batch(), real.first_row()};
 }
 
-/// The part of a mask that lies within a window.
-inline no_mask mask_within(const no_mask&, const window_view&) { return {}; }
-inline boolean_mask_view<2> mask_within(const boolean_mask_view<2>& mask, const window_view& where)
-{
-    const auto [B, T] = mask.shape();
-    auto* const part = transient_family::take<std::uint8_t>(B * where.width);
-    std::fill_n(part, B * where.width, std::uint8_t{0});
-    for (std::size_t b = 0; b < B; ++b) {
-        std::copy_n(mask.data() + b * T + where.begin[b], where.count[b], part + b * where.width);
-    }
-    return {part, {B, where.width}};
-}
+template <class Mask>
+inline constexpr bool additive = false;
 template <class Bias>
-auto mask_within(const additive_mask<Bias>& mask, const window_view& where)
+inline constexpr bool additive<additive_mask<Bias>> = rank_of<Bias> == 2;
+
+/// The masks of a step, in the family that computes it; `bring` brings a tensor there. Masks of lengths are not among
+/// them: they shorten the rows, see below. `Always`: masks that hide nothing, where there are none.
+template <class Family, class T, bool Always, class Source, class Mask>
+auto masks_of(const Source& source, const Mask& mask, const auto& bring)
 {
-    return additive_mask{ops::window_of(mask.bias, where)};
+    constexpr bool of_source = !std::is_same_v<Source, no_mask>,
+                   shortens = std::is_convertible_v<const Mask&, lengths_view>;
+    constexpr bool of_query = std::is_convertible_v<const Mask&, boolean_mask_view<2>>, biased = additive<Mask>;
+    static_assert(of_query || biased || shortens || std::is_same_v<Mask, no_mask>,
+                  "heed: the mask of one query is a boolean_mask<2>, an additive_mask of a tensor [B,T], or lengths");
+    if constexpr (of_source || of_query || biased || Always) {
+        step_masks<typename Family::template tensor_type<T, 2>> all;
+        if constexpr (of_source) all.source.emplace(source);
+        if constexpr (of_query) all.query.emplace(mask);
+        if constexpr (biased) all.bias.emplace(bring(mask.bias));
+        return all;
+    } else {
+        return no_masks{};
+    }
+}
+
+/// How many positions of each row the query may see: all real ones, or fewer if the mask is one of lengths.
+template <class Mask>
+lengths_view visible_lengths(const Mask& mask, const lengths_view& real)
+{
+    if constexpr (std::is_convertible_v<const Mask&, lengths_view>) {
+        return shortened(mask, real);
+    } else {
+        return real;
+    }
 }
 
 }  // namespace heed::detail

@@ -113,27 +113,6 @@ auto with_state(const state_and_projected_word<State, Word>& query, auto state)
     return state_and_projected_word{std::move(state), query.word};
 }
 
-/// The query itself, for policies that ask for it. Named types rather than lambdas, so that code which step, read and
-/// compose share is compiled once.
-template <class Query>
-struct given_query {
-    const Query& query;
-
-    const Query& operator()() const { return query; }
-};
-template <class Query>
-given_query(const Query&) -> given_query<Query>;
-
-template <class Queries>
-struct given_query_of_step {
-    const Queries& queries;
-    std::size_t step;
-
-    auto operator()() const { return part_of_step(queries, step); }
-};
-template <class Queries>
-given_query_of_step(const Queries&, std::size_t) -> given_query_of_step<Queries>;
-
 }  // namespace detail
 
 }  // namespace heed

@@ -94,6 +94,11 @@ struct as_transient {
     }
 };
 
+/// Every tensor as it is.
+struct unchanged {
+    const auto& operator()(const auto& x) const { return x; }
+};
+
 /// Memory for all rows of a result, with the shape of `some` rows of it (usually none).
 struct room_for_rows {
     std::size_t rows;

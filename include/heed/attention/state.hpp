@@ -63,12 +63,21 @@ struct values_of {
 /// The taped counterpart of a state without tensors.
 struct nothing_on_tape {};
 
-/// Does `from` hold the tensors of a `To`, but taped?
+/// Does `from` hold the tensors of a `To`, but taped (or is it one)?
 template <class To, class From>
-concept becomes = requires(const From& from)
+concept becomes = std::is_same_v<To, From> || requires(const From& from)
 {
     requires std::is_same_v<decltype(from.map(values_of{})), To>;
 };
+template <class To, class From>
+To numbers_of_state(const From& from)
+{
+    if constexpr (std::is_same_v<To, From>) {
+        return from;
+    } else {
+        return from.map(values_of{});
+    }
+}
 
 }  // namespace detail
 
@@ -93,9 +102,9 @@ struct attention_state {
                  detail::becomes<Past, P>)
     attention_state& operator=(const attention_state<H, P>& taped)
     {
-        normalize = taped.normalize.map(detail::values_of{});
+        normalize = detail::numbers_of_state<History>(taped.normalize);
         step = taped.step;
-        score = taped.score.map(detail::values_of{});
+        score = detail::numbers_of_state<Past>(taped.score);
         on_tape = taped;
         return *this;
     }
@@ -118,66 +127,16 @@ struct attention_state {
 
 namespace detail {
 
-/// x as a `To`, on the tape that the state's tensors are on.
-template <class To>
-To beside_state(const auto& state, const tensor auto& x)
-{
-    std::optional<To> y;
-    (void)state.map([&](const auto& remembered) {
-        if constexpr (!plain_tensor<decltype(remembered)>) {
-            if (!y) y = same_family(remembered, x);
-        }
-        return remembered;
-    });
-    return *std::move(y);
-}
-
-/// The result of a first step that no taped tensor has reached, in the types of the results of later steps.
-template <class Later>
-Later as_later(auto first)
-{
-    static_assert(
-        std::is_same_v<decltype(first.state), decltype(Later::state)>,
-        "heed: the state of this mechanism takes more than one step to get onto the tape: put all parts of the "
-        "queries there, or the annotations");
-    auto context = beside_state<decltype(Later::context)>(first.state, first.context);
-    if constexpr (requires { first.weights; }) {
-        auto weights = beside_state<decltype(Later::weights)>(first.state, first.weights);
-        return {std::move(context), std::move(weights), std::move(first.state)};
-    } else {
-        return {std::move(context), std::move(first.state)};
-    }
-}
-
 /// The taped counterpart of a state of plain type, as a `Taped`; null if there is none.
 template <class Taped, class State>
 const Taped* on_tape_of(const State& state)
 {
     const Taped* const taped = std::any_cast<Taped>(&state.on_tape);
     if (taped == nullptr && state.on_tape.has_value()) {
-        throw error("attention: the state is on a tape, but this step has other parts on the tape than the step that "
-                    "made it, so the state's gradient would be lost; put the same parts on the tape at each step");
+        throw error("attention: the state is on a tape in a form that this mechanism does not make, so its gradient "
+                    "would be lost; continue from what `start` or `step` of this mechanism returned");
     }
     return taped;
-}
-
-/// answer(state), or answer of the state's taped counterpart if it has one.
-template <class State, class Answer>
-auto going_on(const State& state, const Answer& answer)
-{
-    using first = decltype(answer(state));
-    using next = decltype(first::state);
-    if constexpr (!State::has_tensors || std::is_same_v<next, State>) {
-        return answer(state);
-    } else {
-        using later = decltype(answer(std::declval<const next&>()));
-        if (const next* const taped = on_tape_of<next>(state)) return answer(*taped);
-        if constexpr (std::is_same_v<first, later>) {
-            return answer(state);
-        } else {
-            return as_later<later>(answer(state));
-        }
-    }
 }
 
 /// The state as a `To`: its own type, or the taped one on the tape of `beside`.

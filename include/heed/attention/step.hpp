@@ -27,41 +27,6 @@
 /// middle line runs by rows, see rows.hpp.
 namespace heed::detail {
 
-/// x at the positions of a window: a piece of x for one sentence, a copy for several.
-auto cut_to(const auto& x, const window_view& where)
-{
-    auto must = shape_of(x);
-    return must[0] == 1 ? ops::positions_between(x, where.begin[0], where.count[0]) : ops::window_of(x, where);
-}
-
-inline no_mask cut_mask(const no_mask&, const window_view&) { return {}; }
-inline boolean_mask_view<2> cut_mask(const boolean_mask_view<2>& mask, const window_view& where)
-{
-    if (mask.shape()[0] != 1) return mask_within(mask, where);
-    return {mask.data() + where.begin[0], {1, where.count[0]}};
-}
-template <class Bias>
-auto cut_mask(const additive_mask<Bias>& mask, const window_view& where)
-{
-    auto bias = cut_to(mask.bias, where);
-    return additive_mask<decltype(bias)>{std::move(bias)};
-}
-
-/// Some rows of a mask.
-inline no_mask rows_of_mask(const no_mask&, const auto&) { return {}; }
-inline boolean_mask_view<2> rows_of_mask(const boolean_mask_view<2>& mask, const auto& row) { return row.part(mask); }
-template <class Bias>
-auto rows_of_mask(const additive_mask<Bias>& mask, const auto& row)
-{
-    auto bias = row(mask.bias);
-    return additive_mask<decltype(bias)>{std::move(bias)};
-}
-
-void visit_mask(const auto& mask, const auto& row)
-{
-    if constexpr (requires { mask.bias; }) (void)row(mask.bias);
-}
-
 /// There is no window.
 struct no_focus {
     no_focus map(const auto&) const { return {}; }
@@ -69,7 +34,7 @@ struct no_focus {
 
 /// The input of the middle line of a step. It refers to the caller's tensors; `map` returns one that holds handles.
 template <class Score, class Normalize, class Combine, class Query, class Keys, class Values, class Past, class History,
-          class Given, class Source, class Mask, class Focus>
+          class Given, class Masks, class Focus>
 struct step_input {
     using element = element_of_rows<std::remove_cvref_t<Keys>>;
     static constexpr bool shared = shares_rows<std::remove_cvref_t<Keys>>;
@@ -83,8 +48,7 @@ struct step_input {
     Past past;        // what the score remembers
     History history;  // what the normalizer remembers
     Given given;      // the query as it was given
-    Source source;
-    Mask mask;
+    Masks masks;
     Focus focus;
     lengths_view real;
     std::size_t step;
@@ -96,8 +60,8 @@ struct step_input {
         auto n = map_parameters(normalize, whole);
         auto c = map_parameters(combine, whole);
         return made(row.part(real), step, std::move(s), std::move(n), std::move(c), map_query(query, row), row(keys),
-                    row(values), past.map(row), history.map(row), map_query(given, row), rows_of_mask(source, row),
-                    rows_of_mask(mask, row), focus.map(row));
+                    row(values), past.map(row), history.map(row), map_query(given, row), masks.map(row),
+                    focus.map(row));
     }
 
     /// Calls row(x) and whole(x) for the same tensors and ignores what they return.
@@ -112,8 +76,7 @@ struct step_input {
         (void)past.map(row);
         (void)history.map(row);
         (void)map_query(given, row);
-        visit_mask(source, row);
-        visit_mask(mask, row);
+        masks.visit(row);
         (void)focus.map(row);
     }
 
@@ -124,35 +87,6 @@ private:
         return {std::move(x)..., real, step};
     }
 };
-
-/// For asking what the input would be without a tape.
-struct untaped_rows : untaped {
-    using untaped::operator();
-
-    template <class X>
-    auto operator()(const shared_rows<X>&) const -> std::conditional_t<plain_tensor<X>, shared_rows<X>, visited>;
-    template <class X>
-    X part(const X&) const;
-};
-
-template <class... X>
-consteval bool input_is_plain(const step_input<X...>*)
-{
-    using in = step_input<X...>;
-    return std::is_same_v<step_input<std::remove_cvref_t<X>...>,
-                          decltype(std::declval<const in&>().map(untaped_rows{}, untaped{}))>;
-}
-
-/// Is the combiner that finishes the contexts on a tape, and nothing else of the step?
-template <class Family, class Finish, class In>
-consteval bool only_finish_is_taped()
-{
-    if constexpr (Family::rank == family_rank::taped && hook::finishes<Finish>) {
-        return input_is_plain(static_cast<const In*>(nullptr));
-    } else {
-        return false;
-    }
-}
 
 /// The input that refers to the caller's tensors.
 template <class... X>
@@ -167,21 +101,17 @@ template <class How, class With>
 struct middle_of_step {
     auto operator()(const auto& in) const
     {
-        const given_query<std::remove_cvref_t<decltype(in.given)>> ask{in.given};
-        using moment_type = moment<std::remove_const_t<decltype(ask)>, std::remove_cvref_t<decltype(in.source)>,
-                                   std::remove_cvref_t<decltype(in.mask)>>;
-        const moment_type at{in.real, in.step, ask, in.source, in.mask};
+        using given = std::remove_cvref_t<decltype(in.given)>;
         if constexpr (std::is_same_v<std::remove_cvref_t<decltype(in.focus)>, no_focus>) {
+            const moment<given, std::remove_cvref_t<decltype(in.masks)>> at{in.real, in.step, in.given, in.masks};
             return wanted(weighed(in, in.normalize, in.keys, in.values, in.past, in.history, at));
         } else {
             window_view where = in.focus.where;
             if (in.real.batch() == 1) where.width = where.count[0];
             const auto cut = along_positions{[&where](const auto& x) { return cut_to(x, where); }};
-            const auto source = cut_mask(in.source, where);
-            const auto mask = cut_mask(in.mask, where);
-            const moment<std::remove_const_t<decltype(ask)>, std::remove_cvref_t<decltype(source)>,
-                         std::remove_cvref_t<decltype(mask)>, in_window>
-                there{where.count, in.step, ask, source, mask};
+            const auto masks = in.masks.within(where);
+            const moment<given, std::remove_const_t<decltype(masks)>, in_window> there{where.count, in.step, in.given,
+                                                                                       masks};
             auto part = weighed(in, inside_of(in.normalize, in.focus), cut(in.keys), cut(in.values), in.past.map(cut),
                                 in.history.map(cut), there);
             const auto put = [&where](const auto& whole, const auto& x) { return ops::put_window(whole, x, where); };
@@ -205,8 +135,7 @@ private:
         const operands all{in.query, keys, values, history, at.real};
         using kernel = step_kernel<std::remove_cvref_t<decltype(score)>, std::remove_cvref_t<decltype(normalize)>,
                                    std::remove_cvref_t<decltype(in.combine)>>;
-        constexpr bool masked = !(std::is_same_v<std::remove_cvref_t<decltype(at.source)>, no_mask> &&
-                                  std::is_same_v<std::remove_cvref_t<decltype(at.mask)>, no_mask>);
+        constexpr bool masked = !std::is_same_v<std::remove_cvref_t<decltype(at.masks)>, no_masks>;
         if constexpr (std::is_same_v<How, by_kernel> && !masked && requires { typename kernel::operation; }) {
             return kernel::answer(score, normalize, in.combine, all, With{});
         } else {
@@ -228,64 +157,41 @@ private:
 };
 
 /// A memory as a step reads it, in the family of tensors that computes.
-template <class Keys, class Values, class Source>
+template <class Keys, class Values>
 struct source_of_step {
     Keys keys;
     Values values;
-    Source mask;
     std::size_t batch, positions, width;
 };
-template <class Family, class Memory>
-auto source_in(const Memory& memory)
+template <class Memory>
+auto source_in(const Memory& memory, const auto& bring)
 {
-    const auto source = [&]<class Keys, class Values>(Keys keys, Values values) {
-        using mask = decltype(seen_mask(memory.mask));
-        return source_of_step<Keys, Values, mask>{
-            keys, values, seen_mask(memory.mask), memory.batch(), memory.positions(), memory.width()};
-    };
     if constexpr (shared_by_rows<Memory>) {
         memory.require_sentences();
-        using keys = std::remove_cvref_t<decltype(memory.keys)>;
-        using values = std::remove_cvref_t<decltype(memory.values)>;
-        return source(shared_rows<keys>{memory.keys, memory.sentence.data()},
-                      shared_rows<values>{memory.values, memory.sentence.data()});
-    } else if constexpr (std::is_same_v<Family, transient_family>) {
-        const as_transient shown;
-        return source(shown(memory.keys), shown(memory.values));
+        using keys = shared_rows<std::remove_cvref_t<decltype(memory.keys)>>;
+        using values = shared_rows<std::remove_cvref_t<decltype(memory.values)>>;
+        const auto* const sentence = memory.sentence.data();
+        return source_of_step<keys, values>{
+            {memory.keys, sentence}, {memory.values, sentence}, memory.batch(), memory.positions(), memory.width()};
     } else {
-        using keys = decltype(memory.keys);
-        using values = decltype(memory.values);
-        using mask = decltype(seen_mask(memory.mask));
-        return source_of_step<const keys&, const values&, mask>{
-            memory.keys, memory.values, seen_mask(memory.mask), memory.batch(), memory.positions(), memory.width()};
+        using keys = decltype(bring(memory.keys));
+        using values = decltype(bring(memory.values));
+        return source_of_step<keys, values>{bring(memory.keys), bring(memory.values), memory.batch(),
+                                            memory.positions(), memory.width()};
     }
 }
 
-/// The positions that a query may see: a mask, and the length of each row.
-template <class Mask>
-struct sight {
-    Mask mask;
-    lengths_view real;
-};
-template <class Family, class Mask>
-auto sight_of(const Mask& mask, const lengths_view& real)
-{
-    if constexpr (std::is_convertible_v<const Mask&, lengths_view>) {
-        return sight<no_mask>{{}, shortened(mask, real)};
-    } else {
-        auto in_family = mask_in_family<Family>(seen_mask(mask));
-        return sight<decltype(in_family)>{std::move(in_family), real};
-    }
-}
-
-/// A state as transient tensors.
+/// A state in the family of tensors that computes: its taped counterpart, if it has one and a tape computes.
 template <class State>
-auto state_in_workspace(const State& state)
+auto state_in(const State& state, const auto& bring)
 {
-    const as_transient shown;
-    auto history = state.normalize.map(shown);
-    auto past = state.score.map(shown);
-    return attention_state<decltype(history), decltype(past)>{std::move(history), state.step, std::move(past)};
+    using history = decltype(state.normalize.map(bring));
+    using past = decltype(state.score.map(bring));
+    using brought = attention_state<history, past>;
+    if constexpr (State::has_tensors && !std::is_same_v<brought, State> && taped_state<brought>()) {
+        if (const brought* const taped = on_tape_of<brought>(state)) return *taped;
+    }
+    return brought{state.normalize.map(bring), state.step, state.score.map(bring)};
 }
 
 /// The results of a step.
@@ -313,22 +219,9 @@ struct require_row_each {
     }
 };
 
-inline void require_mask(const no_mask&, std::size_t, std::size_t) {}
-inline void require_mask(const boolean_mask_view<2>& mask, std::size_t B, std::size_t T)
-{
-    mask.require("attention", {B, T});
-}
-template <class Bias>
-void require_mask(const additive_mask<Bias>& mask, std::size_t B, std::size_t T)
-{
-    require_shape("attention", "the additive mask", shape_of(mask.bias), shape_of_rank<2>{B, T},
-                  "one number for each position");
-}
-
 /// Runs the middle line: for the whole batch if it is line_by_line, or if one kernel does all of it; otherwise by rows,
-/// because it makes temporaries as large as the keys. `Finish` is the combiner as a whole. If it alone is on a tape,
-/// the middle line is not.
-template <class Family, class How, class With, class Finish, class In>
+/// because it makes temporaries as large as the keys.
+template <class Family, class How, class With, class In>
 auto run_middle(const In& in, std::size_t batch, std::size_t work)
 {
     namespace over = heed::score::over;
@@ -338,8 +231,7 @@ auto run_middle(const In& in, std::size_t batch, std::size_t work)
                                std::remove_cvref_t<decltype(in.normalize)>, std::remove_cvref_t<decltype(in.combine)>>;
     constexpr bool one_kernel = requires { typename kernel::operation; }
     &&std::is_same_v<std::remove_cvref_t<decltype(in.focus)>, no_focus>&&
-            std::is_same_v<std::remove_cvref_t<decltype(in.source)>, no_mask>&&
-                std::is_same_v<std::remove_cvref_t<decltype(in.mask)>, no_mask> &&
+            std::is_same_v<std::remove_cvref_t<decltype(in.masks)>, no_masks> &&
         !shares_rows<keys> && !over::changes_keys<score_type, keys, std::remove_cvref_t<decltype(in.past)>>();
     // Without a kernel, by_kernel means by_lines. (With a window, the normalizer inside it decides.)
     constexpr bool no_kernel =
@@ -358,14 +250,7 @@ auto run_middle(const In& in, std::size_t batch, std::size_t work)
         (void)map_query(in.given, require_row_each{"the query", batch});
         (void)in.past.map(require_row_each{"the score's state", batch});
         (void)in.history.map(require_row_each{"the normalizer's state", batch});
-        auto seen = [&] {
-            if constexpr (only_finish_is_taped<Family, Finish, In>()) {
-                const scratch here;
-                return by_rows(transient_family{}, program, in, batch, work).map(owned{});
-            } else {
-                return by_rows(Family{}, program, in, batch, work);
-            }
-        }();
+        auto seen = by_rows(Family{}, program, in, batch, work);
         const auto second = [](const auto&, const auto& x) { return x; };
         auto history = in.history.map(second, seen.history);  // with the types of the caller's state
         return outcome{std::move(seen.context), std::move(seen.weights), std::move(history)};
@@ -375,16 +260,12 @@ auto run_middle(const In& in, std::size_t batch, std::size_t work)
 /// One step in a family of tensors. `real`: how many positions of each row the query may see.
 template <class Family, class How, class With>
 auto step(const auto& score, const auto& normalize, const auto& combine, const auto& memory, const auto& projected,
-          const auto& given, const auto& state, const auto& mask, const lengths_view& real)
+          const auto& given, const auto& state, const auto& masks, const lengths_view& real)
 {
     namespace over = heed::score::over;
-    const given_query ask{given};
-    using score_type = std::remove_cvref_t<decltype(score)>;
-    require_mask(memory.mask, memory.batch, memory.positions);
-    require_mask(mask, memory.batch, memory.positions);
-    const moment<std::remove_const_t<decltype(ask)>, std::remove_cvref_t<decltype(memory.mask)>,
-                 std::remove_cvref_t<decltype(mask)>>
-        at{real, state.step, ask, memory.mask, mask};
+    using given_type = std::remove_cvref_t<decltype(given)>;
+    masks.require(memory.batch, memory.positions);
+    const moment<given_type, std::remove_cvref_t<decltype(masks)>> at{real, state.step, given, masks};
     auto past = over::recall(score, state.score, at);
     const auto query = over::query(score, projected, past);
     const auto focus = [&] {
@@ -401,23 +282,19 @@ auto step(const auto& score, const auto& normalize, const auto& combine, const a
             return no_focus{};
         }
     }();
-    // A score that advances its state needs the weights even if the caller does not.
-    using with = std::conditional_t<over::advances<score_type>(), weights_too, With>;
-    auto seen = run_middle<Family, How, with, std::remove_cvref_t<decltype(combine)>>(
-        input_of_step(real, state.step, score, normalize, summing(combine), query, memory.keys, memory.values, past,
-                      state.normalize, given, memory.mask, mask, focus),
-        memory.batch, 8 * memory.positions * memory.width);
+    auto seen = run_middle<Family, How, With>(input_of_step(real, state.step, score, normalize, summing(combine), query,
+                                                            memory.keys, memory.values, past, state.normalize, given,
+                                                            masks, focus),
+                                              memory.batch, 8 * memory.positions * memory.width);
     auto context = [&] {
         if constexpr (!hook::finishes<std::remove_cvref_t<decltype(combine)>>) {
             return std::move(seen.context);
         } else if constexpr (std::is_same_v<std::remove_cvref_t<decltype(focus)>, no_focus>) {
             return finished(combine, seen.context, memory.positions, at);
         } else {
-            const auto source = mask_within(memory.mask, focus.where);
-            const auto step_mask = mask_within(mask, focus.where);
-            const moment<std::remove_const_t<decltype(ask)>, std::remove_cvref_t<decltype(source)>,
-                         std::remove_cvref_t<decltype(step_mask)>, in_window>
-                there{focus.where.count, state.step, ask, source, step_mask};
+            const auto within = masks.within(focus.where);
+            const moment<given_type, std::remove_const_t<decltype(within)>, in_window> there{focus.where.count,
+                                                                                             state.step, given, within};
             return finished(combine, seen.context, focus.where.width, there);
         }
     }();

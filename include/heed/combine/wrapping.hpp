@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <limits>
 #include <span>
 #include <utility>
 
@@ -14,15 +13,6 @@
 
 /// Helpers of combiners that wrap another one and also read the query.
 namespace heed::detail {
-
-inline bool is_visible(const no_mask&, std::size_t) { return true; }
-inline bool is_visible(const boolean_mask_view<2>& mask, std::size_t i) { return mask[i] != 0; }
-template <class Bias>
-bool is_visible(const additive_mask<Bias>& mask, std::size_t i)
-{
-    using T = element_of<Bias>;
-    return view_of(mask.bias).data[i] != -std::numeric_limits<T>::infinity();
-}
 
 /// Base of combiners that are laid over another one: the inner one sums, and `finish(context, positions, at)` makes
 /// something of its context, for a whole batch at once. So the inner one's kernel serves, and matrices meet a batch
@@ -46,8 +36,7 @@ inline std::span<const std::uint8_t> rows_with_positions(std::size_t positions, 
     std::fill_n(has_any, B, std::uint8_t{0});
     for (std::size_t b = 0; b < B; ++b) {
         for (std::size_t t = 0; t < at.real[b] && has_any[b] == 0; ++t) {
-            const std::size_t i = b * positions + t;
-            has_any[b] = is_visible(at.source, i) && is_visible(at.mask, i) ? 1 : 0;
+            has_any[b] = at.masks.is_visible(b * positions + t) ? 1 : 0;
         }
     }
     return {has_any, B};

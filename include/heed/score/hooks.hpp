@@ -173,6 +173,29 @@ decltype(auto) projected(const Score& score, const auto& query)
     }
 }
 
+/// Lets this score, and those that it is laid over, refuse a state of type Past: by a static assertion in
+/// `check_past<Past>()`. Asked before a step on a tape brings the state there.
+template <class Score, class Past>
+consteval bool check_past()
+{
+    if constexpr (requires { Score::template check_past<Past>(); }) Score::template check_past<Past>();
+    if constexpr (hook::laid_over<Score>) {
+        using base_past = decltype(over::past_of_base(std::declval<const Score&>(), std::declval<const Past&>()));
+        over::check_past<typename Score::laid_over, std::remove_cvref_t<base_past>>();
+    }
+    return true;
+}
+
+/// Does this score project the words of all steps at once?
+template <class Score, class Words>
+consteval bool projects_words()
+{
+    constexpr bool can = hook::project_words<Score, const Words&>;
+    static_assert(can || detail::may_lack<Score>("project_words"),
+                  HEED_SAYS_HOOK("project_words", "auto project_words(const heed::tensor auto& words) const"));
+    return can;
+}
+
 /// The state before the first query.
 template <class Score>
 auto start(const Score& score, const auto& memory)

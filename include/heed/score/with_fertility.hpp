@@ -57,9 +57,6 @@ struct with_fertility : over::another<with_fertility<Base, Vector>, Base> {
 
     auto keys(const tensor auto& plain_keys, const auto& past) const  // k + v_c C
     {
-        static_assert(plain_tensor<Vector> || !plain_tensor<decltype(past.fertility)>,
-                      "heed: this state was made by the plain score::with_fertility, so U_f would get no gradient from "
-                      "its fertility: make the state with the lifted mechanism, lifted.start(memory)");
         return ops::add_outer(plain_keys, past.coverage, v_c);
     }
 
@@ -67,6 +64,14 @@ struct with_fertility : over::another<with_fertility<Base, Vector>, Base> {
     {
         return score::fertility_past{ops::add_share(past.coverage, over::per_position(seen), past.fertility),
                                      past.fertility};
+    }
+
+    template <class Past>
+    static consteval void check_past()
+    {
+        static_assert(plain_tensor<Vector> || !plain_tensor<decltype(Past::fertility)>,
+                      "heed: this state was made by the plain score::with_fertility, so U_f would get no gradient from "
+                      "its fertility: make the state with the lifted mechanism, lifted.start(memory)");
     }
 
     static auto parameters(auto& self, auto&& visit)

@@ -64,9 +64,6 @@ struct with_gated_coverage : over::another<with_gated_coverage<Base, Matrix, Cel
 
     auto keys(const tensor auto& plain_keys, const auto& past) const  // k + V C
     {
-        static_assert(plain_tensor<Matrix> || !plain_tensor<decltype(past.inputs)>,
-                      "heed: this state was made by the plain score::with_gated_coverage, so the unit's W would get no "
-                      "gradient: make the state with the lifted mechanism, lifted.start(memory)");
         return ops::linear_onto(plain_keys, past.coverage, V);
     }
 
@@ -75,6 +72,14 @@ struct with_gated_coverage : over::another<with_gated_coverage<Base, Matrix, Cel
         const auto& query = at.query();
         auto next = cell.step(past.inputs, over::state_of(query), over::per_position(seen), past.coverage);
         return score::gated_coverage_past{std::move(next), std::forward<decltype(past)>(past).inputs};
+    }
+
+    template <class Past>
+    static consteval void check_past()
+    {
+        static_assert(plain_tensor<Matrix> || !plain_tensor<decltype(Past::inputs)>,
+                      "heed: this state was made by the plain score::with_gated_coverage, so the unit's W would get no "
+                      "gradient: make the state with the lifted mechanism, lifted.start(memory)");
     }
 
     static auto parameters(auto& self, auto&& visit)

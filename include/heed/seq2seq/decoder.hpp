@@ -32,6 +32,18 @@ consteval bool reads_embedding()
     }
 }
 
+/// Does this attention's score project the words of all steps at once?
+template <class Attention, class Words>
+consteval bool projects_words()
+{
+    if constexpr (requires(const Attention& attention) { attention.score; }) {
+        using score_type = std::remove_cvref_t<decltype(std::declval<const Attention&>().score)>;
+        return score::over::projects_words<score_type, Words>();
+    } else {
+        return false;
+    }
+}
+
 }  // namespace detail
 
 /// The decoder of RNNsearch: it attends to the source before every word.
@@ -155,10 +167,7 @@ struct decoder {
 
     /// Whether the attention reads the previous word.
     static constexpr bool attention_reads_word =
-        detail::reads_embedding<Attention>() || requires(const Attention& a, const Matrix& m)
-    {
-        a.score.project_words(m);
-    };
+        detail::reads_embedding<Attention>() || detail::projects_words<Attention, Matrix>();
 
     static auto parameters(auto& self, auto&& visit)
     {
@@ -184,7 +193,7 @@ private:
     {
         if constexpr (detail::reads_embedding<Attention>()) {
             return y;
-        } else if constexpr (requires { attention.score.project_words(y); }) {
+        } else if constexpr (detail::projects_words<Attention, std::remove_cvref_t<decltype(y)>>()) {
             return attention.score.project_words(y);
         } else {
             return no_words{};
