@@ -45,7 +45,7 @@ foreach(width IN LISTS HEED_TEST_WIDTHS)
     set(runs ${${variable}_RUNS})
   endif()
 
-  foreach(subject IN ITEMS values special_values leaders simd simd_special_values)
+  foreach(subject IN ITEMS values special_values layers leaders simd simd_special_values)
     set(test "${HEED_TEST_PREFIX}kernels.${subject}.${width}")
     if(NOT runs)
       add_test(NAME "${test}" COMMAND "${CMAKE_COMMAND}" -E echo "This processor cannot run ${width}.")

@@ -52,6 +52,7 @@ TEST_CASE("elementwise operations of one argument")
     check(ops::exp, 0);
     check(ops::log, 0.5);
     check(ops::relu, 0);
+    check(ops::gelu, 0);
     check(ops::square, 0);
 }
 

@@ -90,6 +90,23 @@ TEST_CASE("repeat and maxout")
     CHECK(support::contains(support::message_of<shape_error>([] { ops::maxout(random({2, 3}, 1)); }), "must be even"));
 }
 
+TEST_CASE("gated linear units: the first half times the sigmoid of the second")
+{
+    const auto glu = [](const auto& x) { return ops::glu(x); };
+    for (const std::size_t N : {std::size_t{1}, std::size_t{3}, std::size_t{19}}) {
+        const auto x = random({2, 2 * N}, 1);
+        const auto y = glu(x);
+        for (std::size_t b = 0; b < 2; ++b) {
+            for (std::size_t i = 0; i < N; ++i)
+                CHECK(y(b, i) == doctest::Approx(x(b, i) / (1 + std::exp(-x(b, N + i)))).epsilon(1e-14));
+        }
+        CHECK_GRADIENT(glu, x);
+    }
+    CHECK_GRADIENT(glu, random({2, 3, 4}, 2));
+    CHECK(shape_of(glu(array<double, 2>({0, 4}))) == shape_of_rank<2>{0, 2});
+    CHECK(support::contains(support::message_of<shape_error>([] { ops::glu(random({2, 3}, 1)); }), "must be even"));
+}
+
 TEST_CASE("a GRU step is its equations, and has their gradient")
 {
     for (const std::size_t H : {std::size_t{1}, std::size_t{5}, std::size_t{19}}) {

@@ -65,6 +65,10 @@ TEST_CASE("elementwise operations are the C library's functions")
     check_unary(
         ops::log, [](double x) { return std::log(x); }, 0.001);
     check_unary(ops::relu, [](double x) { return x > 0 ? x : 0; });
+    check_unary(ops::gelu, [](double x) {
+        const double u = std::sqrt(2 / std::acos(-1.0)) * (x + 0.044715 * x * x * x);
+        return x * (1 + std::tanh(u)) / 2;
+    });
     check_unary(ops::square, [](double x) { return x * x; });
     check_unary([](const auto& x) { return ops::scale(x, -2.5); }, [](double x) { return -2.5 * x; });
     check_binary(ops::add, [](double a, double b) { return a + b; });
@@ -253,4 +257,18 @@ TEST_CASE("large tensors are shared out over threads, and the result is the same
     CHECK(support::same_bits(std::get<2>(one), std::get<2>(two)));
     CHECK(support::same_bits(std::get<3>(one), std::get<3>(two)));
     CHECK(support::same_bits(std::get<4>(one), std::get<4>(two)));
+}
+
+TEST_CASE("gelu far from zero is 0 or x, and its gradient is finite")
+{
+    const array<double, 1> x{-infinity, -1e200, -1e4, 0, 1e4, 1e200, infinity};
+    const auto y = ops::gelu(x);
+    for (std::size_t i = 0; i < 4; ++i) CHECK(y(i) == 0);
+    for (std::size_t i = 4; i < 7; ++i) CHECK(y(i) == x(i));
+    ad::tape<double> on;
+    const array<double, 1> finite{-1e200, -1e4, 0, 1e4, 1e200};
+    const auto v = on.parameter(finite);
+    on.backward(ops::inner(ops::gelu(v), filled<double, 1>({5}, 1.0)));
+    const double must[] = {0, 0, 0.5, 1, 1};
+    for (std::size_t i = 0; i < 5; ++i) CHECK(on.gradient(v).data[i] == must[i]);
 }

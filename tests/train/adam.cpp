@@ -158,7 +158,7 @@ TEST_CASE("one optimiser serves one model")
     CHECK_THROWS_WITH_AS(
         step(other),
         "adam: parameter E with 6 numbers does not fit the optimiser's state, which has E with 4 there; one "
-        "adam serves one model",
+        "optimiser serves one model",
         error);
 }
 

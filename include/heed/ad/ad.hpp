@@ -17,6 +17,7 @@
 #include <heed/ops/embedding.hpp>
 #include <heed/ops/groups.hpp>
 #include <heed/ops/history.hpp>
+#include <heed/ops/layer_norm.hpp>
 #include <heed/ops/losses.hpp>
 #include <heed/ops/masks.hpp>
 #include <heed/ops/operation.hpp>

@@ -15,7 +15,8 @@
 ///
 /// Some operations need the tape itself on the way back. Where the gradient of a parameter waits for all of its uses,
 /// `ad::go_back(operation, tape, d_y, [saved,] arguments...)` replaces `backward`: products with a matrix
-/// (ad/products.hpp, ad/recurrent.hpp) and lookups in a table (ad/lookup.hpp). `ad::twin(operation, arguments...)`
+/// (ad/products.hpp, ad/recurrent.hpp) and lookups in a table (ad/lookup.hpp). With several results it is
+/// `ad::go_back(operation, tape, results, saved, arguments...)`. `ad::twin(operation, arguments...)`
 /// replaces all of this: for lists of tensors (ad/lists.hpp), and for the loss that writes its gradient over its logits
 /// (ad/cross_entropy.hpp).
 namespace heed::ad {
@@ -162,6 +163,22 @@ void run_back(tape<T>& on, const Operation& operation, const var<T, N>& y, const
     }
 }
 
+/// Back through an operation with several results.
+template <class T, class Operation, class... Y, class... X>
+void run_back(tape<T>& on, const Operation& operation, const std::tuple<Y...>& results, const T* saved,
+              const std::tuple<X...>& arguments)
+{
+    const auto derivatives = std::apply([&](const auto&... y) { return std::tuple{reached_of(on, y)...}; }, results);
+    const bool any = std::apply([](const auto&... d) { return ((d.data != nullptr) || ...); }, derivatives);
+    if (!any) return;
+    if constexpr (requires(const X&... x) { go_back(operation, on, results, saved, x...); }) {
+        std::apply([&](const X&... x) { go_back(operation, on, results, saved, x...); }, arguments);
+    } else {
+        const auto values = std::apply([](const auto&... y) { return std::tuple{y.value()...}; }, results);
+        run_backward<T>(on, operation, arguments, values, derivatives, saved);
+    }
+}
+
 template <class Operation>
 consteval bool goes_back()
 {
@@ -262,12 +279,7 @@ auto run(tape<T>& on, const Operation& operation, const X&... x)
             made);
         if (wanted) {
             on.record([&on, operation, results, saved, arguments = std::tuple{kept(on, x)...}] {
-                const auto derivatives =
-                    std::apply([&](const auto&... y) { return std::tuple{reached_of(on, y)...}; }, results);
-                const bool any = std::apply([](const auto&... d) { return ((d.data != nullptr) || ...); }, derivatives);
-                if (!any) return;
-                const auto values = std::apply([](const auto&... y) { return std::tuple{y.value()...}; }, results);
-                run_backward<T>(on, operation, arguments, values, derivatives, saved);
+                run_back(on, operation, results, saved, arguments);
             });
         }
         return std::apply([&](const auto&... y) { return operation.results(y...); }, results);

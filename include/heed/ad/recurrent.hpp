@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <tuple>
+
 #include <heed/ad/products.hpp>
 #include <heed/ops/recurrent.hpp>
 
@@ -45,6 +47,29 @@ void go_back(const ops::gru_op&, tape<T>& on, const T* d_next, const T* saved, c
     weight_back<T>(on, rows, width, width, reset_hidden, U_h.slot(), d_sums + 2 * width, 3 * width);
     if (owned) inputs.slot().lent = true;  // others that use the inputs, too, must leave d_sums as it is
     if (!owned && inputs.wanted()) kernels::add(3 * rows * width, on.adjoint(inputs), d_sums);
+}
+
+/// h', c' = LSTM(x, h, c)  ->  gates, ∂h += ∂a Uᵀ: see kernels/lstm.hpp
+template <class T, std::size_t R>
+void go_back(const ops::lstm_op&, tape<T>& on, const std::tuple<var<T, R>, var<T, R>>& results, const T* saved,
+             const var<T, R>& inputs, const var<T, R>& hidden, const var<T, R>& cell, const var<T, 2>& U,
+             const kept_ends& ends)
+{
+    const std::size_t rows = ops::detail::rows_of(hidden.shape()), width = hidden.shape()[R - 1];
+    const kernels::lstm_step<T> step{rows, width, inputs.data(), hidden.data(), cell.data(), ends.lengths, ends.step};
+    // As for a GRU: the gradient of inputs and products alike, which weight gradients wait for.
+    const bool owned = inputs.wanted() && inputs.slot().adjoint == nullptr && inputs.slot().whole == nullptr;
+    T* const d_sums = owned ? on.accumulate(inputs.slot()).data : on.memory().template array_of<T>(4 * rows * width);
+    T* const d_hidden = on.wanted_adjoint(hidden);
+    kernels::lstm_backward(step, saved, on.reached(std::get<0>(results)), on.reached(std::get<1>(results)), d_sums,
+                           d_hidden, on.wanted_adjoint(cell));
+    if (d_hidden != nullptr) {
+        blas::gemm(blas::op::plain, blas::op::transposed, rows, width, 4 * width, static_cast<const T*>(d_sums),
+                   U.data(), T(1), d_hidden);
+    }
+    weight_back<T>(on, rows, width, 4 * width, step.hidden, U.slot(), d_sums, 4 * width);
+    if (owned) inputs.slot().lent = true;
+    if (!owned && inputs.wanted()) kernels::add(4 * rows * width, on.adjoint(inputs), static_cast<const T*>(d_sums));
 }
 
 }  // namespace heed::ad

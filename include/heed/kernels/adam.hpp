@@ -4,8 +4,8 @@
 #include <cmath>
 #include <cstddef>
 
-#include <heed/core/parallel.hpp>
 #include <heed/kernels/simd.hpp>
+#include <heed/kernels/update.hpp>
 
 /// Adam, each parameter touched once.
 ///
@@ -15,8 +15,25 @@
 /// g is the given gradient times `scale`, so that clipping by norm needs no pass of its own.
 namespace heed::kernels {
 
+namespace detail {
+
+template <class T>
+struct adam_update;
+
+}  // namespace detail
+
 struct adam_settings {
     double rate = 1e-3, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
+
+    static constexpr const char* name = "adam";
+    static constexpr std::size_t moments = 2;
+
+    /// The update of step t, counted from 1, with gradients times `scale`.
+    template <class T>
+    detail::adam_update<T> update(std::size_t t, T scale) const
+    {
+        return {*this, t, scale};
+    }
 };
 
 namespace detail {
@@ -37,9 +54,10 @@ struct adam_update {
           scale(gradient_scale)
     {}
 
-    void operator()(std::size_t n, const T* gradient, T* m, T* v, T* parameters) const
+    void operator()(std::size_t n, const T* gradient, moments_of<T> moments, T* parameters) const
     {
         using namespace simd;
+        T *const m = moments.first, *const v = moments.second;
         const auto at = [&](std::size_t i, auto get, auto put) {
             const vec<T> g = get(gradient + i) * splat(scale);
             const vec<T> first = fma(splat(fresh1), g, splat(beta1) * get(m + i));
@@ -69,17 +87,8 @@ template <class T>
 void adam(std::size_t n, const adam_settings& settings, std::size_t t, T scale, const T* gradient, T* m, T* v,
           T* parameters)
 {
-    const detail::adam_update<T> update(settings, t, scale);
-    parallel_for(
-        n, std::size_t{1} << 14,
-        [&](std::size_t begin, std::size_t end, std::size_t) {
-            update(end - begin, gradient + begin, m + begin, v + begin, parameters + begin);
-        },
-        simd::lanes<T>);
+    update_all(n, detail::adam_update<T>(settings, t, scale), gradient, {m, v}, parameters);
 }
-
-/// The place of the gradient of the i-th touched row: row i of a small table, or its own row in a full one.
-enum class gradient_rows { packed, in_place };
 
 /// One step of Adam on some rows of a table [N,width] of embeddings: row rows[i] for i < count, all different.
 ///
@@ -89,46 +98,7 @@ template <class T, class Index>
 void adam_rows(std::size_t count, const Index* rows, std::size_t width, const adam_settings& settings, std::size_t t,
                T scale, const T* gradient, gradient_rows layout, T* m, T* v, T* parameters)
 {
-    const detail::adam_update<T> update(settings, t, scale);
-    const std::size_t grain = width == 0 ? count : ((std::size_t{1} << 14) + width - 1) / width;
-    parallel_for(count, grain, [&](std::size_t begin, std::size_t end, std::size_t) {
-        for (std::size_t i = begin; i < end; ++i) {
-            const std::size_t at = static_cast<std::size_t>(rows[i]) * width;
-            update(width, gradient + (layout == gradient_rows::packed ? i * width : at), m + at, v + at,
-                   parameters + at);
-        }
-    });
-}
-
-/// Σ_i x_i², squared and summed in double.
-template <class T>
-double squared_norm(std::size_t n, const T* x)
-{
-    using namespace simd;
-    constexpr std::size_t most = 16, least = std::size_t{1} << 15;
-    double parts[most] = {};
-    parallel_for(
-        n, n / most + 1 > least ? n / most + 1 : least,
-        [&](std::size_t begin, std::size_t end, std::size_t shard) {
-            vec<double> sums[2] = {};
-            std::size_t i = begin;
-            for (; i + 2 * lanes<double> <= end; i += 2 * lanes<double>) {
-                for (std::size_t part = 0; part < 2; ++part) {
-                    typedef T source __attribute__((vector_size(lanes<double> * sizeof(T))));
-                    source narrow;
-                    std::memcpy(&narrow, x + i + part * lanes<double>, sizeof narrow);
-                    const vec<double> wide = __builtin_convertvector(narrow, vec<double>);
-                    sums[part] = simd::fma(wide, wide, sums[part]);
-                }
-            }
-            double total = sum(sums[0] + sums[1]);
-            for (; i < end; ++i) total += static_cast<double>(x[i]) * static_cast<double>(x[i]);
-            parts[shard] = total;
-        },
-        simd::lanes<T>);
-    double total = 0;
-    for (const double part : parts) total += part;
-    return total;
+    update_rows(count, rows, width, detail::adam_update<T>(settings, t, scale), gradient, layout, {m, v}, parameters);
 }
 
 }  // namespace heed::kernels

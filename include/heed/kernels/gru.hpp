@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include <heed/core/parallel.hpp>
+#include <heed/kernels/sentences.hpp>
 #include <heed/kernels/simd.hpp>
 #include <heed/kernels/softmax.hpp>
 
@@ -29,21 +29,6 @@ struct gru_step {
     std::size_t step = 0;                  // a row has ended if step >= its length
 };
 
-namespace detail {
-
-template <class T, class F>
-inline void each_gru_row(const gru_step<T>& step, F&& f)
-{
-    parallel_for(step.batch, rows_a_shard(step.width, std::size_t{1} << 14),
-                 [&](std::size_t begin, std::size_t end, std::size_t) {
-                     for (std::size_t b = begin; b < end; ++b) {
-                         f(b, step.lengths != nullptr && step.step >= step.lengths[b]);
-                     }
-                 });
-}
-
-}  // namespace detail
-
 /// z and r (into saved [B,3H], parts 0 and 1) and r ⊙ h (reset_hidden [B,H]) from u_z|u_r (recurrent [B,2H]).
 /// Rows that have ended: r ⊙ h = 0, and nothing is saved.
 template <class T>
@@ -51,7 +36,7 @@ void gru_gates(const gru_step<T>& step, const T* recurrent, T* saved, T* reset_h
 {
     using namespace simd;
     const std::size_t H = step.width;
-    detail::each_gru_row(step, [&](std::size_t b, bool over) {
+    detail::each_sentence(step, [&](std::size_t b, bool over) {
         T* const rh = reset_hidden + b * H;
         if (over) return detail::zero(rh, H);
         const T *x = step.inputs + b * step.input_stride, *u = recurrent + b * 2 * H;
@@ -69,7 +54,7 @@ void gru_blend(const gru_step<T>& step, const T* recurrent, T* saved, T* next)
 {
     using namespace simd;
     const std::size_t H = step.width;
-    detail::each_gru_row(step, [&](std::size_t b, bool over) {
+    detail::each_sentence(step, [&](std::size_t b, bool over) {
         const T* h = step.hidden + b * H;
         T* const y = next + b * H;
         if (over)
@@ -97,7 +82,7 @@ void gru_blend_backward(const gru_step<T>& step, const T* saved, const T* d_next
 {
     using namespace simd;
     const std::size_t H = step.width;
-    detail::each_gru_row(step, [&](std::size_t b, bool over) {
+    detail::each_sentence(step, [&](std::size_t b, bool over) {
         T *const dz = d_sums + b * sum_stride, *const dc = dz + 2 * H;
         T* const dh = d_hidden == nullptr ? nullptr : d_hidden + b * H;
         if (over || d_next == nullptr) {
@@ -136,7 +121,7 @@ void gru_gates_backward(const gru_step<T>& step, const T* saved, const T* d_rese
 {
     using namespace simd;
     const std::size_t H = step.width;
-    detail::each_gru_row(step, [&](std::size_t b, bool over) {
+    detail::each_sentence(step, [&](std::size_t b, bool over) {
         T* const dr = d_sums + b * sum_stride + H;
         if (over || d_reset_hidden == nullptr) return detail::zero(dr, H);
         const T *r = saved + b * 3 * H + H, *h = step.hidden + b * H, *g = d_reset_hidden + b * H;

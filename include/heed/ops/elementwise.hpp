@@ -2,6 +2,7 @@
 #pragma once
 
 #include <limits>
+#include <type_traits>
 
 #include <heed/kernels/rows.hpp>
 #include <heed/kernels/simd.hpp>
@@ -36,6 +37,29 @@ struct log {
 struct relu {
     static auto value(auto x) { return simd::select(x > 0, x, decltype(x){}); }
     static auto slope(auto x, auto, auto dy) { return simd::select(x > 0, dy, decltype(x){}); }
+};
+/// x Φ(x) with Φ by a sigmoid: x σ(2u), u = √(2/π) (x + 0.044715 x³). Hendrycks and Gimpel 2016, section 2.
+struct gelu {
+    static auto value(auto x)
+    {
+        const auto s = simd::sigmoid(twice_u(x, x * x));
+        return simd::select(s == 0, decltype(x){}, x * s);  // -inf · 0 is NaN
+    }
+    static auto slope(auto x, auto, auto dy)
+    {
+        const auto s = simd::sigmoid(twice_u(x, x * x)), of_s = s * (1 - s);
+        const auto twice_slope = constant(x, factor) * (1 + constant(x, 3 * cubic) * (x * x));
+        return dy * (s + simd::select(of_s == 0, decltype(x){}, x * of_s * twice_slope));
+    }
+
+private:
+    static constexpr double factor = 1.5957691216057308, cubic = 0.044715;  // 2 √(2/π)
+
+    static auto constant(auto like, double c)
+    {
+        return simd::splat(static_cast<std::remove_cvref_t<decltype(like[0])>>(c));
+    }
+    static auto twice_u(auto x, auto xx) { return constant(x, factor) * x * (1 + constant(x, cubic) * xx); }
 };
 struct square {
     static auto value(auto x) { return x * x; }
@@ -217,6 +241,7 @@ inline constexpr unary<functions::sigmoid> sigmoid{};
 inline constexpr unary<functions::exp> exp{};
 inline constexpr unary<functions::log> log{};
 inline constexpr unary<functions::relu> relu{};
+inline constexpr unary<functions::gelu> gelu{};
 inline constexpr unary<functions::square> square{};
 
 inline constexpr binary<functions::add> add{"add"};

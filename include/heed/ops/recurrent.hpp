@@ -3,15 +3,18 @@
 
 #include <algorithm>
 #include <string>
+#include <tuple>
+#include <utility>
 
 #include <heed/core/blas.hpp>
 #include <heed/core/mask.hpp>
 #include <heed/kernels/coverage.hpp>
 #include <heed/kernels/gru.hpp>
+#include <heed/kernels/lstm.hpp>
 #include <heed/ops/operation.hpp>
 #include <heed/ops/products.hpp>
 
-/// Steps of recurrent layers, and maxout.
+/// Steps of recurrent layers, maxout, and gated linear units.
 namespace heed::ops {
 
 /// Which sentences have ended at a step of a recurrent layer; without lengths none has.
@@ -68,6 +71,68 @@ struct gru_op : operation<gru_op> {
     }
 };
 inline constexpr gru_op gru{};
+
+/// The state of an LSTM: what it shows, and what it keeps.
+template <class Hidden, class Cell = Hidden>
+struct lstm_state {
+    Hidden hidden;  // [...,H] h
+    Cell cell;      // [...,H] c
+
+    /// The state with f applied to both tensors, together with those of `others`.
+    auto map(auto&& f, const auto&... others) const
+    {
+        auto h = f(hidden, others.hidden...);
+        auto c = f(cell, others.cell...);
+        return ops::lstm_state<decltype(h), decltype(c)>{std::move(h), std::move(c)};
+    }
+};
+template <class Hidden, class Cell>
+lstm_state(Hidden, Cell) -> lstm_state<Hidden, Cell>;
+
+/// One step of long short-term memory, see kernels/lstm.hpp: inputs [...,4H] (x_i|x_f|x_o|x_g with their bias), hidden
+/// and cell [...,H], U [H,4H] -> the new lstm_state. A sentence that has ended keeps its state.
+///
+///     ∂a of the four gates: see kernels/lstm.hpp,  ∂inputs += ∂a,  ∂hidden += ∂a Uᵀ,  ∂U += hᵀ ∂a
+///
+/// On the tape: ad/recurrent.hpp.
+struct lstm_op : operation<lstm_op> {
+    static auto shape(const auto& inputs, const auto& hidden, const auto& cell, const auto& U,
+                      const sentence_ends& ends)
+    {
+        const std::size_t B = detail::rows_of(hidden.shape), H = hidden.shape.back();
+        auto gates = hidden.shape;
+        gates.back() = 4 * H;
+        require_shape("lstm", "the input", inputs.shape, gates, "four gates for the state ", hidden.shape);
+        require_shape("lstm", "the cell", cell.shape, hidden.shape, "as the hidden state");
+        require_shape("lstm", "U", U.shape, {H, 4 * H}, "from the state to four gates");
+        if (ends.real != nullptr && ends.real->batch() != B) {
+            throw shape_error("lstm: " + std::to_string(ends.real->batch()) + " lengths for " + std::to_string(B) +
+                              " sentences; give one length per sentence");
+        }
+        return std::tuple{hidden.shape, cell.shape};
+    }
+
+    static auto results(auto hidden, auto cell) { return lstm_state{std::move(hidden), std::move(cell)}; }
+
+    /// i|f|o|g|tanh(c') [B,5H].
+    static std::size_t saved(const auto&, const auto& hidden, const auto&, const auto&, const sentence_ends&)
+    {
+        return 5 * hidden.size();
+    }
+
+    template <class T, std::size_t R>
+    static void forward(in<T, R> inputs, in<T, R> hidden, in<T, R> cell, in<T, 2> U, const sentence_ends& ends,
+                        out<T, R> next_hidden, out<T, R> next_cell, T* gates)
+    {
+        const std::size_t B = detail::rows_of(hidden.shape), H = hidden.shape[R - 1];
+        scratch here;
+        T* const recurrent = here.take<T>(4 * B * H);
+        blas::gemm(blas::op::plain, blas::op::plain, B, 4 * H, H, hidden.data, U.data, T(0), recurrent);
+        kernels::lstm_forward({B, H, inputs.data, hidden.data, cell.data, ends.data(), ends.step},
+                              static_cast<const T*>(recurrent), gates, next_hidden.data, next_cell.data);
+    }
+};
+inline constexpr lstm_op lstm{};
 
 /// One step of coverage embeddings, see kernels/coverage.hpp: word [B,3N], weights α [B,T], by_weight [3N],
 /// products c U [B,T,3N], coverage c [B,T,N] -> the new coverage [B,T,N].
@@ -152,5 +217,67 @@ struct maxout_op : operation<maxout_op> {
     }
 };
 inline constexpr maxout_op maxout{};
+
+/// y = a ⊙ σ(b), gated linear units: x [...,2N], a in its first half and b in its second -> [...,N]. Dauphin et al.
+/// 2017; Gehring et al. 2017, section 3.2.
+///
+///     ∂a += ∂y ⊙ σ(b),  ∂b += ∂y ⊙ a ⊙ σ(b) (1 - σ(b))
+struct glu_op : operation<glu_op> {
+    static auto shape(const auto& x)
+    {
+        if (x.shape.back() % 2 != 0) {
+            throw shape_error("glu: x is " + shape_text(x.shape) +
+                              ", but its last axis must be even: values, then as many gates");
+        }
+        auto y = x.shape;
+        y.back() /= 2;
+        return y;
+    }
+
+    template <class T, std::size_t R>
+    static void forward(in<T, R> x, out<T, R> y)
+    {
+        using simd::vec;
+        const std::size_t N = y.shape[R - 1];
+        each_row(y, [&](std::size_t row) {
+            const T* const a = x.data + row * 2 * N;
+            simd::transform(
+                N, y.data + row * N, [](vec<T> value, vec<T> gate) { return value * simd::sigmoid(gate); }, a, a + N);
+        });
+    }
+
+    template <class T, std::size_t R>
+    static void backward(in<T, R> x, in<T, R> y, in<T, R> d_y, adjoint<T, R> d_x)
+    {
+        using simd::vec;
+        const std::size_t N = y.shape[R - 1];
+        each_row(y, [&](std::size_t row) {
+            const T *const a = x.data + row * 2 * N, *const b = a + N, *const d = d_y.data + row * N;
+            T *const d_a = d_x.data + row * 2 * N, *const d_b = d_a + N;
+            simd::transform(
+                N, d_a, [](vec<T> sum, vec<T> gate, vec<T> dy) { return sum + dy * simd::sigmoid(gate); },
+                static_cast<const T*>(d_a), b, d);
+            simd::transform(
+                N, d_b,
+                [](vec<T> sum, vec<T> value, vec<T> gate, vec<T> dy) {
+                    const vec<T> s = simd::sigmoid(gate);
+                    return sum + dy * value * (s * (1 - s));
+                },
+                static_cast<const T*>(d_b), a, b, d);
+        });
+    }
+
+private:
+    /// f(row) for each row of y; threads share the rows.
+    static void each_row(const auto& y, const auto& f)
+    {
+        const std::size_t N = y.shape.back();
+        parallel_for(N == 0 ? 0 : y.size() / N, kernels::detail::rows_a_shard(N),
+                     [&](std::size_t begin, std::size_t end, std::size_t) {
+                         for (std::size_t row = begin; row < end; ++row) f(row);
+                     });
+    }
+};
+inline constexpr glu_op glu{};
 
 }  // namespace heed::ops

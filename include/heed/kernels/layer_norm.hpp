@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+
+#include <heed/core/parallel.hpp>
+#include <heed/kernels/rows.hpp>
+#include <heed/kernels/simd.hpp>
+#include <heed/kernels/softmax.hpp>
+
+/// Layer normalisation.
+///
+///     y = g ⊙ x̂ + b,  x̂ = (x - μ) ρ,  μ = mean of x,  ρ = 1 / sqrt(mean of (x - μ)² + ε)      Ba et al. 2016, eq. 4
+///
+/// Backward, with d = g ⊙ ∂y:
+///
+///     ∂x += ρ (d - mean(d) - x̂ mean(d ⊙ x̂)),   ∂g += Σ_rows ∂y ⊙ x̂,   ∂b += Σ_rows ∂y
+namespace heed::kernels {
+
+/// rows of N numbers x; gain g and bias b [N].
+template <class T>
+struct layer_norm_rows {
+    std::size_t rows, width;
+    const T *x, *gain, *bias;
+    T epsilon;
+};
+
+namespace detail {
+
+/// Calls f(at, n) for the registers of N numbers: n lanes from `at` on.
+template <class T, class F>
+HEED_SIMD_INLINE void each_register(std::size_t N, F&& f)
+{
+    std::size_t at = 0;
+    for (; at + simd::lanes<T> <= N; at += simd::lanes<T>) f(at, simd::lanes<T>);
+    if (at < N) f(at, N - at);
+}
+
+/// n numbers from x on, and zeros behind them.
+template <class T>
+HEED_SIMD_INLINE simd::vec<T> some(const T* x, std::size_t n)
+{
+    return n == simd::lanes<T> ? simd::load(x) : simd::load(x, n);
+}
+template <class T>
+HEED_SIMD_INLINE void put_some(T* x, simd::vec<T> v, std::size_t n)
+{
+    n == simd::lanes<T> ? simd::store(x, v) : simd::store(x, v, n);
+}
+
+}  // namespace detail
+
+/// y [rows,N], and μ|ρ of each row into moments [rows,2].
+template <class T>
+void layer_norm(const layer_norm_rows<T>& of, T* moments, T* y)
+{
+    using namespace simd;
+    const std::size_t N = of.width;
+    parallel_for(of.rows, detail::rows_a_shard(4 * N), [&](std::size_t begin, std::size_t end, std::size_t) {
+        for (std::size_t row = begin; row < end; ++row) {
+            const T* const x = of.x + row * N;
+            const T mean = sum_of(N, x) / static_cast<T>(N);
+            vec<T> squares{};
+            detail::each_register<T>(N, [&](std::size_t at, std::size_t n) {
+                const vec<T> apart = fill_behind<T>(detail::some(x + at, n) - splat(mean), n, T(0));
+                squares = fma(apart, apart, squares);
+            });
+            const T scale = T(1) / std::sqrt(sum(squares) / static_cast<T>(N) + of.epsilon);
+            moments[2 * row] = mean;
+            moments[2 * row + 1] = scale;
+            transform(
+                N, y + row * N,
+                [mean, scale](vec<T> v, vec<T> gain, vec<T> bias) {
+                    return fma((v - splat(mean)) * splat(scale), gain, bias);
+                },
+                x, of.gain, of.bias);
+        }
+    });
+}
+
+/// Adds to d_x [rows,N], d_gain and d_bias [N]; a null one is not wanted.
+template <class T>
+void layer_norm_backward(const layer_norm_rows<T>& of, const T* moments, const T* d_y, T* d_x, T* d_gain, T* d_bias)
+{
+    using namespace simd;
+    const std::size_t N = of.width;
+    const auto normalised = [&](std::size_t row, std::size_t at, std::size_t n) {
+        return (detail::some(of.x + row * N + at, n) - splat(moments[2 * row])) * splat(moments[2 * row + 1]);
+    };
+    const auto by_rows = [&](std::size_t begin, std::size_t end, std::size_t) {
+        for (std::size_t row = begin; row < end; ++row) {
+            const T* const dy = d_y + row * N;
+            vec<T> plain{}, weighed{};
+            detail::each_register<T>(N, [&](std::size_t at, std::size_t n) {
+                const vec<T> d = detail::some(dy + at, n) * detail::some(of.gain + at, n);
+                plain += d;  // zeros behind n
+                weighed = fma(d, normalised(row, at, n), weighed);
+            });
+            const vec<T> scale = splat(moments[2 * row + 1]);
+            const vec<T> mean = splat(sum(plain) / static_cast<T>(N));
+            const vec<T> slope = splat(sum(weighed) / static_cast<T>(N));
+            T* const dx = d_x + row * N;
+            detail::each_register<T>(N, [&](std::size_t at, std::size_t n) {
+                const vec<T> d = detail::some(dy + at, n) * detail::some(of.gain + at, n);
+                const vec<T> all = d - mean - normalised(row, at, n) * slope;
+                detail::put_some(dx + at, fma(scale, all, detail::some(dx + at, n)), n);
+            });
+        }
+    };
+    if (d_x != nullptr) parallel_for(of.rows, detail::rows_a_shard(8 * N), by_rows);
+    // By columns, so that the sums do not depend on the number of threads.
+    const auto by_columns = [&](std::size_t begin, std::size_t end, std::size_t) {
+        for (std::size_t block = begin; block < end; ++block) {
+            const std::size_t at = block * lanes<T>, n = std::min(lanes<T>, N - at);
+            vec<T> gain{}, bias{};
+            for (std::size_t row = 0; row < of.rows; ++row) {
+                const vec<T> d = detail::some(d_y + row * N + at, n);
+                gain = fma(d, normalised(row, at, n), gain);
+                bias += d;
+            }
+            if (d_gain != nullptr) detail::put_some(d_gain + at, detail::some(d_gain + at, n) + gain, n);
+            if (d_bias != nullptr) detail::put_some(d_bias + at, detail::some(d_bias + at, n) + bias, n);
+        }
+    };
+    if (d_gain != nullptr || d_bias != nullptr) {
+        parallel_for((N + lanes<T> - 1) / lanes<T>, detail::rows_a_shard(4 * of.rows * lanes<T>), by_columns);
+    }
+}
+
+}  // namespace heed::kernels

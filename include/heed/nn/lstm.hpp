@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+#include <heed/core/family.hpp>
+#include <heed/core/parameters.hpp>
+#include <heed/nn/init.hpp>
+#include <heed/ops/parts.hpp>
+#include <heed/ops/products.hpp>
+#include <heed/ops/recurrent.hpp>
+
+namespace heed::nn {
+
+/// Long short-term memory.
+///
+///     i = σ(W_i x + U_i h + b_i),  f = σ(W_f x + U_f h + b_f),  o = σ(W_o x + U_o h + b_o)
+///     g = tanh(W_g x + U_g h + b_g)
+///     c' = f ⊙ c + i ⊙ g,  h' = o ⊙ tanh(c')
+///
+/// Hochreiter and Schmidhuber 1997, with the forget gate of Gers et al. 2000; no connections from the cell to the
+/// gates. The gates stand in the order i|f|o|g; PyTorch's is i|f|g|o. The input's share does not depend on the previous
+/// step: `project` computes it for all steps in one product. The state is an ops::lstm_state; h is its `hidden`.
+template <class Matrix, class Vector>
+struct lstm {
+    Matrix W;  // [X,4H], for i|f|o|g
+    Vector b;  // [4H]
+    Matrix U;  // [H,4H]
+
+    auto project(const tensor auto& x) const { return ops::linear(x, W, b); }  // [...,X] -> [...,4H]
+
+    /// projected [B,4H] and the state of [B,H] each -> the next state. A sentence that has ended keeps its state.
+    auto step(const tensor auto& projected, const auto& state, const ops::sentence_ends& ends = {}) const
+    {
+        return ops::lstm(projected, state.hidden, state.cell, U, ends);
+    }
+
+    static auto parameters(auto& self, auto&& visit)
+    {
+        return nn::lstm{visit("W", self.W), visit("b", self.b), visit("U", self.U)};
+    }
+};
+
+template <class Matrix, class Vector>
+lstm(Matrix, Vector, Matrix) -> lstm<Matrix, Vector>;
+
+/// A new unit from inputs of size `input` to states of size `hidden`.
+///
+/// `recurrent` draws U_i, U_f, U_o and U_g one by one, each [H,H], as for nn::make_gru; without it they are drawn by
+/// glorot as one matrix [H,4H]. `forget` is the first bias of the forget gate: at 1 the cell keeps most of what it
+/// holds when training begins (Jozefowicz et al. 2015).
+template <class T>
+auto make_lstm(random_source& random, std::size_t input, std::size_t hidden, initializer<T> recurrent = nullptr,
+               double forget = 1)
+{
+    auto W = glorot<T>(random, input, 4 * hidden);
+    auto b = zeros<T>(4 * hidden);
+    std::fill_n(b.data() + hidden, hidden, static_cast<T>(forget));
+    if (recurrent == nullptr) return lstm{std::move(W), std::move(b), glorot<T>(random, hidden, 4 * hidden)};
+    const auto U_i = recurrent(random, hidden, hidden), U_f = recurrent(random, hidden, hidden);
+    const auto U_o = recurrent(random, hidden, hidden), U_g = recurrent(random, hidden, hidden);
+    return lstm{std::move(W), std::move(b), ops::concat(ops::concat(U_i, U_f), ops::concat(U_o, U_g))};
+}
+
+}  // namespace heed::nn

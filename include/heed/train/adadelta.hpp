@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <heed/kernels/adadelta.hpp>
+#include <heed/train/optimiser.hpp>
+
+namespace heed::train {
+
+/// AdaDelta (Zeiler 2012), without a learning rate to choose; Bahdanau et al. 2015 train with ε = 10⁻⁶ and ρ = 0.95.
+///
+///     G ← ρ G + (1 − ρ) g²,  Δ ← √(D + ε) / √(G + ε) · g,  D ← ρ D + (1 − ρ) Δ²,  θ ← θ − Δ
+template <class T>
+using adadelta = optimiser<T, kernels::adadelta_settings>;
+
+}  // namespace heed::train

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include <heed/ad/lookup.hpp>
+#include <heed/core/parameters.hpp>
+#include <heed/kernels/update.hpp>
+#include <heed/train/gradient_norm.hpp>
+
+namespace heed::train {
+
+/// An optimiser: a rule for each number, with clipping by the gradient's norm.
+///
+///     g ← g · min(1, clip / ‖g‖)             Pascanu et al. 2013, see train::clip_gradient
+///     m, v, θ ← Rule(g, m, v, θ)
+///
+/// `Rule` has a `name`, says by `moments` how many numbers it remembers of each parameter (0, 1 or 2), and returns the
+/// update of step t by `update(t, scale)`: see kernels/sgd.hpp.
+///
+/// Deviation from every paper: a table that is only looked up is updated lazily. Rows that the batch does not touch
+/// wait: neither they nor their moments change.
+template <class T, class Rule>
+class optimiser {
+public:
+    struct moments {
+        std::string name;
+        std::vector<T> first, second;
+    };
+
+    Rule settings;
+
+    explicit optimiser(const Rule& with = {}) : settings(with) {}
+
+    /// One step with the gradients on the tape; `lifted` is the model as it was lifted for this recording.
+    /// Returns the norm of the gradient before clipping; if that is not finite, nothing is changed.
+    template <parameterised M, parameterised L>
+    double step(M& model, const L& lifted, ad::tape<T>& on, double clip = INFINITY)
+    {
+        collect(model, lifted, on);
+        const double norm = gradient_norm(lifted, on);
+        const T scale = static_cast<T>(clip_factor(norm, clip));
+        if (!std::isfinite(norm)) return norm;
+        ++steps_;
+        const auto update = settings.template update<T>(steps_, scale);
+        for (std::size_t i = 0; i < uses_.size(); ++i) {
+            const use& u = uses_[i];
+            moments& m = moments_[i];
+            const kernels::moments_of<T> remembered{Rule::moments > 0 ? m.first.data() : nullptr,
+                                                    Rule::moments > 1 ? m.second.data() : nullptr};
+            if (u.rows.rows != nullptr) {
+                kernels::update_rows(u.rows.ids.size(), u.rows.ids.data(), u.rows.width, update, u.rows.rows,
+                                     kernels::gradient_rows::packed, remembered, u.values);
+            } else {
+                kernels::update_all(u.size, update, u.gradient, remembered, u.values);
+            }
+        }
+        return norm;
+    }
+
+    std::size_t steps() const { return steps_; }
+
+    /// The moments that a checkpoint must keep, in the order of the model's parameters; empty before the first step.
+    const std::vector<moments>& state() const { return moments_; }
+
+    /// Continues from a checkpoint.
+    void restore(std::size_t steps, std::vector<moments> state)
+    {
+        steps_ = steps;
+        moments_ = std::move(state);
+    }
+
+private:
+    struct use {
+        T* values = nullptr;
+        std::size_t size = 0;
+        const T* gradient = nullptr;
+        ad::sparse_gradient<T> rows;
+    };
+
+    /// Finds the gradient of each parameter.
+    struct gradient_look {
+        ad::tape<T>& on;
+        std::vector<use>& uses;
+        std::size_t parameter = 0;
+
+        void operator()(const std::string&, const auto& x)
+        {
+            use& u = uses[parameter++];
+            u.rows = ad::gradient_rows(x);
+            if (u.rows.rows == nullptr) u.gradient = on.gradient(x).data;
+        }
+    };
+
+    template <class M, class L>
+    void collect(M& model, const L& lifted, ad::tape<T>& on)
+    {
+        collect(numbers_of<T>(model));
+        gradient_look look{on, uses_};
+        for_each_parameter(lifted, look);
+    }
+
+    void collect(const std::vector<named_numbers<T>>& parameters)
+    {
+        uses_.clear();
+        for (const auto& [name, values] : parameters) {
+            const std::size_t known = uses_.size();
+            uses_.push_back({values.data, values.size(), nullptr, {}});
+            if (known == moments_.size()) {
+                moments_.push_back({name, std::vector<T>(Rule::moments > 0 ? values.size() : 0),
+                                    std::vector<T>(Rule::moments > 1 ? values.size() : 0)});
+            }
+            const moments& m = moments_[known];
+            const bool fits = Rule::moments == 0 || m.first.size() == values.size();
+            if (m.name != name || !fits) {
+                throw error(std::string(Rule::name) + ": parameter " + name + " with " + std::to_string(values.size()) +
+                            " numbers does not fit the optimiser's state, which has " + m.name + " with " +
+                            std::to_string(m.first.size()) + " there; one optimiser serves one model");
+            }
+        }
+    }
+
+    std::vector<moments> moments_;
+    std::vector<use> uses_;
+    std::size_t steps_ = 0;
+};
+
+}  // namespace heed::train

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: BSD-3-Clause
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstddef>
+#include <vector>
+
+#include <heed/ad/ad.hpp>
+#include <heed/nn/init.hpp>
+#include <heed/train/adadelta.hpp>
+#include <heed/train/rates.hpp>
+#include <heed/train/sgd.hpp>
+
+using namespace heed;
+
+namespace {
+
+template <class Matrix>
+struct table {
+    Matrix E;
+    static auto parameters(auto& self, auto&& visit) { return make(visit("E", self.E)); }
+    template <class X>
+    static table<X> make(X x)
+    {
+        return {std::move(x)};
+    }
+};
+
+array<double, 2> numbers(std::uint64_t seed, std::size_t rows, std::size_t columns)
+{
+    random_source random{seed, 0};
+    return nn::gaussian<double>(random, rows, columns, 1.0);
+}
+
+/// Seven steps on Σ c ⊙ θ², clipped to a norm of 2, against `rule(g, i)`, which returns the change of θ_i.
+template <class Optimiser, class Rule>
+void check_rule(Optimiser optimiser, Rule rule)
+{
+    table<array<double, 2>> module{numbers(1, 3, 7)};
+    const auto c = numbers(2, 3, 7);
+    std::vector<double> theta(module.E.begin(), module.E.end());
+    ad::tape<double> on;
+    for (std::size_t t = 1; t <= 7; ++t) {
+        on.clear();
+        const auto lifted = ad::lift(on, module);
+        on.backward(ops::inner(ops::square(lifted.E), c));
+        optimiser.step(module, lifted, on, 2.0);
+        double squares = 0;
+        for (std::size_t i = 0; i < 21; ++i) squares += std::pow(2 * theta[i] * c.data()[i], 2);
+        const double scale = std::min(1.0, 2 / std::sqrt(squares));
+        for (std::size_t i = 0; i < 21; ++i) {
+            theta[i] += rule(scale * 2 * theta[i] * c.data()[i], i);
+            CHECK(module.E.data()[i] == doctest::Approx(theta[i]).epsilon(1e-12));
+        }
+    }
+    CHECK(optimiser.steps() == 7);
+}
+
+}  // namespace
+
+TEST_CASE("gradient descent and AdaDelta against their formulas, written out")
+{
+    check_rule(train::sgd<double>({0.3}), [](double g, std::size_t) { return -0.3 * g; });
+    std::vector<double> G(21), D(21);
+    check_rule(train::adadelta<double>({0.9, 1e-4, 0.7}), [&](double g, std::size_t i) {
+        G[i] = 0.9 * G[i] + 0.1 * g * g;
+        const double step = std::sqrt(D[i] + 1e-4) / std::sqrt(G[i] + 1e-4) * g;
+        D[i] = 0.9 * D[i] + 0.1 * step * step;
+        return -0.7 * step;
+    });
+}
+
+TEST_CASE("rows of a table that the batch does not touch stay as they are, and so do their moments")
+{
+    const auto untouched = [](auto optimiser) {
+        table<array<double, 2>> module{numbers(3, 5, 4)};
+        const auto before = module.E;
+        ad::tape<double> on;
+        const auto lifted = ad::lift(on, module);
+        word_ids words(1, 2);
+        words(0, 0) = 3, words(0, 1) = 1;
+        const auto y = ops::lookup(lifted.E, words);
+        on.backward(ops::inner(y, filled<double, 3>({1, 2, 4}, 1.0)));
+        optimiser.step(module, lifted, on);
+        for (std::size_t row = 0; row < 5; ++row) {
+            for (std::size_t i = 0; i < 4; ++i) CHECK((module.E(row, i) == before(row, i)) == (row != 1 && row != 3));
+        }
+        return optimiser.state();
+    };
+    const auto of_sgd = untouched(train::sgd<double>({0.1}));
+    CHECK(of_sgd[0].first.empty());
+    CHECK(of_sgd[0].second.empty());
+    const auto of_adadelta = untouched(train::adadelta<double>());
+    for (std::size_t i = 0; i < 20; ++i) CHECK((of_adadelta[0].first[i] == 0) == (i / 4 != 1 && i / 4 != 3));
+}
+
+TEST_CASE("a gradient that is not finite changes nothing; a state of another model is refused")
+{
+    table<array<double, 2>> module{numbers(4, 2, 2)};
+    const auto before = module.E;
+    train::adadelta<double> optimiser;
+    ad::tape<double> on;
+    auto lifted = ad::lift(on, module);
+    on.backward(ops::inner(lifted.E, filled<double, 2>({2, 2}, INFINITY)));
+    CHECK(!std::isfinite(optimiser.step(module, lifted, on)));
+    CHECK(module.E == before);
+    CHECK(optimiser.steps() == 0);
+
+    on.clear();
+    table<array<double, 2>> other{numbers(5, 3, 3)};
+    const auto of_other = ad::lift(on, other);
+    on.backward(ops::inner(of_other.E, numbers(6, 3, 3)));
+    CHECK_THROWS_WITH_AS(optimiser.step(other, of_other, on),
+                         "adadelta: parameter E with 9 numbers does not fit the optimiser's state, which has E with 4 "
+                         "there; one optimiser serves one model",
+                         error);
+}
+
+TEST_CASE("learning rates")
+{
+    const train::inverse_square_root rate{5e-3, 2000, 1e-7};
+    CHECK(rate(1) == doctest::Approx(1e-7 + (5e-3 - 1e-7) / 2000).epsilon(1e-12));
+    CHECK(rate(2000) == doctest::Approx(5e-3).epsilon(1e-12));
+    CHECK(rate(8000) == doctest::Approx(2.5e-3).epsilon(1e-12));
+    // Vaswani et al.'s own form: d^-1/2 · min(t^-1/2, t · warm_up^-3/2).
+    const train::inverse_square_root theirs{1 / std::sqrt(512.0 * 4000), 4000};
+    for (const std::size_t t : {std::size_t{1}, std::size_t{100}, std::size_t{4000}, std::size_t{9000}}) {
+        const auto step = static_cast<double>(t);
+        const double must = std::min(1 / std::sqrt(step), step * std::pow(4000.0, -1.5)) / std::sqrt(512.0);
+        CHECK(theirs(t) == doctest::Approx(must).epsilon(1e-12));
+    }
+    CHECK(train::inverse_square_root{1, 0}(4) == doctest::Approx(0.5));
+    const train::halving half{1, 5};
+    CHECK(half(1) == 1);
+    CHECK(half(5) == 1);
+    CHECK(half(6) == 0.5);
+    CHECK(half(8) == 0.125);
+}
