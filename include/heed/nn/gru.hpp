@@ -38,6 +38,13 @@ struct gru {
         return ops::gru(projected, h, U, U_h, ends);
     }
 
+    /// The state whose output is h [B,H]: h itself.
+    template <tensor Hidden>
+    Hidden begin(Hidden h) const
+    {
+        return h;
+    }
+
     static auto parameters(auto& self, auto&& visit)
     {
         return nn::gru{visit("W", self.W), visit("b", self.b), visit("U", self.U), visit("U_h", self.U_h)};

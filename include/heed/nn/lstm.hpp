@@ -37,6 +37,14 @@ struct lstm {
         return ops::lstm(projected, state.hidden, state.cell, U, ends);
     }
 
+    /// The state whose output is h [B,H]: its cell is 0.
+    template <tensor Hidden>
+    auto begin(Hidden h) const
+    {
+        auto nothing = constant_like(h, shape_of(h), 0.0);
+        return ops::lstm_state{std::move(h), std::move(nothing)};
+    }
+
     static auto parameters(auto& self, auto&& visit)
     {
         return nn::lstm{visit("W", self.W), visit("b", self.b), visit("U", self.U)};

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include <heed/attention.hpp>
+#include <heed/nn/cells.hpp>
 #include <heed/nn/dropout.hpp>
-#include <heed/nn/gru.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/losses.hpp>
 #include <heed/ops/masks.hpp>
@@ -54,15 +54,16 @@ consteval bool projects_words()
 ///     t_i = maxout(U_o s_i + V_o E y_{i-1} + C_o c_i + b_o)
 ///     p(y_i) = softmax(W_o t_i + b)           Bahdanau et al. 2015, §3.1 and appendix A.2.2
 ///
+/// Any cell fits in the GRU's place (nn/cells.hpp); of an LSTM s_i is the output, and its cell starts at 0.
 /// Any attention fits, including `fixed_context` (none at all). A score that reads the previous word, by its constant
 /// `reads_word`, gets E y_{i-1}. Deviations: t_i reads s_i where the appendix prints s_{i-1}, as the authors' code
 /// does; biases.
-template <class Attention, class Matrix, class Vector, class Gru>
+template <class Attention, class Matrix, class Vector, class Cell>
 struct decoder {
     Attention attention;
     Matrix embedding;  // [V,E]
-    Gru cell;          // from E y
-    Matrix C;          // [D,3H] from the context to the cell
+    Cell cell;         // from E y
+    Matrix C;          // [D,G] from the context to the cell; G = 3H of a GRU, 4H of an LSTM
     Matrix W_s;        // [H,H]
     Vector b_s;        // [H]
     Matrix U_o;        // [H,2L]
@@ -76,7 +77,7 @@ struct decoder {
     template <class Memory, class State>
     struct opening {
         Memory memory;
-        State state;  // [B,H] s_0
+        State state;  // of the cell; its output [B,H] is s_0
     };
 
     auto open(const auto& source, const lengths& real) const
@@ -88,7 +89,7 @@ struct decoder {
                 return attention.on(source.annotations, real);
             }
         }();
-        auto state = ops::tanh(ops::linear(source.start, W_s, b_s));
+        auto state = cell.begin(ops::tanh(ops::linear(source.start, W_s, b_s)));
         return opening<decltype(memory), decltype(state)>{std::move(memory), std::move(state)};
     }
 
@@ -102,16 +103,16 @@ struct decoder {
         // zeros in the padding, whatever its embedding: products never read it
         const auto y =
             ops::clear_ended(drop(ops::lookup(embedding, batch.previous)), batch.target_lengths());  // [S,B,E]
-        const auto inputs = cell.project(y);                                                         // [S,B,3H]
+        const auto inputs = cell.project(y);                                                         // [S,B,G]
         const auto words = project_words(y);  // [S,B,A] if the score reads them
         auto s = start.state;
         auto state = attention.start(start.memory);
-        std::vector<decltype(s)> states, contexts;
+        std::vector<std::remove_cvref_t<decltype(nn::output_of(s))>> states, contexts;
         for (std::size_t i = 0; i < batch.previous.steps; ++i) {
-            auto seen = attention.read(start.memory, query(s, words, i), state);
+            auto seen = attention.read(start.memory, query(nn::output_of(s), words, i), state);
             s = cell.step(ops::linear_onto(ops::block(inputs, i), seen.context, C), s);
             state = std::move(seen.state);
-            states.push_back(s);
+            states.push_back(nn::output_of(s));
             contexts.push_back(std::move(seen.context));
         }
         const auto t = drop(readout(ops::stack(states), y, ops::stack(contexts)));  // [S,B,L]
@@ -120,16 +121,16 @@ struct decoder {
         return ops::cross_entropy(t, ops::columns_of(W_o, *only), ops::columns_of(b, *only), among, smoothing);
     }
 
-    /// One decoding step from the decoder's state s [B,H] and the attention's `state`: the scores of every word, the
+    /// One decoding step from the cell's state s and the attention's `state`: the scores of every word, the
     /// new state, and the attention's result.
     template <class Logits, class State, class Seen>
     struct stepped {
         Logits logits;  // [1,B,V]
-        State state;    // [B,H]
+        State state;    // of the cell
         Seen seen;      // context, weights where there are any, and the attention's state
     };
 
-    auto step(const auto& memory, const tensor auto& s, const auto& state, const word_ids& previous) const
+    auto step(const auto& memory, const auto& s, const auto& state, const word_ids& previous) const
     {
         auto next = advance(memory, s, state, previous);
         auto logits = ops::linear(next.readout, W_o, b);
@@ -141,23 +142,23 @@ struct decoder {
     template <class Readout, class State, class Seen>
     struct advanced {
         Readout readout;  // [1,B,L] t_i
-        State state;      // [B,H]
+        State state;
         Seen seen;
     };
 
-    auto advance(const auto& memory, const tensor auto& s, const auto& state, const word_ids& previous) const
+    auto advance(const auto& memory, const auto& s, const auto& state, const word_ids& previous) const
     {
         const auto y = ops::lookup(embedding, previous);  // [1,B,E]
         auto seen = attend(memory, s, state, y);
         auto next = cell.step(ops::linear_onto(ops::block(cell.project(y), std::size_t{0}), seen.context, C), s);
-        auto t = readout(ops::stack(std::vector{next}), y, ops::stack(std::vector{seen.context}));
+        auto t = readout(ops::stack(std::vector{nn::output_of(next)}), y, ops::stack(std::vector{seen.context}));
         return advanced<decltype(t), decltype(next), decltype(seen)>{std::move(t), std::move(next), std::move(seen)};
     }
 
     /// The attention's part of a step. y [1,B,E]: the embeddings of the previous words.
-    auto attend(const auto& memory, const tensor auto& s, const auto& state, const tensor auto& y) const
+    auto attend(const auto& memory, const auto& s, const auto& state, const tensor auto& y) const
     {
-        const auto asked = query(s, project_words(y), 0);
+        const auto asked = query(nn::output_of(s), project_words(y), 0);
         if constexpr (requires { attention.step(memory, asked, state); }) {
             return attention.step(memory, asked, state);
         } else {
@@ -217,19 +218,24 @@ private:
     }
 };
 
-template <class Attention, class Matrix, class Vector, class Gru>
-decoder(Attention, Matrix, Gru, Matrix, Matrix, Vector, Matrix, Matrix, Matrix, Vector, Matrix, Vector)
-    -> decoder<Attention, Matrix, Vector, Gru>;
+template <class Attention, class Matrix, class Vector, class Cell>
+decoder(Attention, Matrix, Cell, Matrix, Matrix, Vector, Matrix, Matrix, Matrix, Vector, Matrix, Vector)
+    -> decoder<Attention, Matrix, Vector, Cell>;
 
 /// A new decoder around an attention whose contexts have `context` dimensions. `recurrent`: as for nn::make_gru.
-template <class T, class Attention>
+/// `cells`: nn::new_gru or nn::new_lstm.
+template <class T, class Attention, class Cells = nn::new_gru>
 auto make_decoder(random_source& random, Attention attention, std::size_t vocabulary, std::size_t embedding,
-                  std::size_t hidden, std::size_t context, nn::initializer<T> recurrent = nullptr)
+                  std::size_t hidden, std::size_t context, nn::initializer<T> recurrent = nullptr,
+                  const Cells& cells = {})
 {
+    auto table = nn::gaussian<T>(random, vocabulary, embedding, 0.1);
+    auto cell = cells.template make<T>(random, embedding, hidden, recurrent);
+    const std::size_t gates = shape_of(cell.b)[0];
     return decoder{std::move(attention),
-                   nn::gaussian<T>(random, vocabulary, embedding, 0.1),
-                   nn::make_gru<T>(random, embedding, hidden, recurrent),
-                   nn::glorot<T>(random, context, 3 * hidden),
+                   std::move(table),
+                   std::move(cell),
+                   nn::glorot<T>(random, context, gates),
                    nn::glorot<T>(random, hidden, hidden),
                    nn::zeros<T>(hidden),
                    nn::glorot<T>(random, hidden, 2 * embedding),

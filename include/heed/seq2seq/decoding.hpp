@@ -241,7 +241,7 @@ public:
         for (std::size_t i = 0; stays && i < rows.size(); ++i) stays = rows[i] == i;
         if (stays) return;
         const auto gather = [rows](const auto& x) { return ops::rows_of(x, rows); };
-        state_ = gather(state_);
+        state_ = nn::map_state(state_, gather);
         attention_state_ = attention_state_.map(gather);
         std::vector<std::size_t> sentence(rows.size());
         for (std::size_t i = 0; i < rows.size(); ++i) sentence[i] = sentence_[rows[i]];

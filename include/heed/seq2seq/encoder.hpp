@@ -4,8 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include <heed/nn/cells.hpp>
 #include <heed/nn/dropout.hpp>
-#include <heed/nn/gru.hpp>
 #include <heed/ops/embedding.hpp>
 #include <heed/ops/masks.hpp>
 #include <heed/ops/parts.hpp>
@@ -31,21 +31,23 @@ auto words_of(const tensor auto& embedding, const source_batch& source, const nn
 
 enum class direction { forward, backward };
 
-/// The states of a recurrent layer after each word, in word order: T of [B,H].
+/// The outputs of a recurrent layer after each word, in word order: T of [B,H].
 auto run_layer(const auto& cell, const auto& start, const tensor auto& x, const lengths& real, direction reads)
 {
     const bool reversed = reads == direction::backward;
-    const auto inputs = cell.project(x);  // [T,B,3H]
+    const auto inputs = cell.project(x);  // [T,B,G]
     const std::size_t T = shape_of(x)[0];
-    auto h = start.state(shape_of(x)[1], x);
-    using state = decltype(cell.step(ops::block(inputs, std::size_t{0}), h, ops::sentence_ends{}));
-    std::vector<state> states(T);
-    for (std::size_t i = 0; i < T; ++i) {
+    const auto step = [&](std::size_t i, const auto& state) {
         const std::size_t t = reversed ? T - 1 - i : i;
-        states[t] = i == 0 ? cell.step(ops::block(inputs, t), h, {&real, t})
-                           : cell.step(ops::block(inputs, t), states[reversed ? t + 1 : t - 1], {&real, t});
+        return cell.step(ops::block(inputs, t), state, {&real, t});
+    };
+    auto state = step(0, cell.begin(start.state(shape_of(x)[1], x)));
+    std::vector<std::remove_cvref_t<decltype(nn::output_of(state))>> outputs(T);
+    for (std::size_t i = 0; i < T; ++i) {
+        if (i > 0) state = step(i, state);
+        outputs[reversed ? T - 1 - i : i] = nn::output_of(state);
     }
-    return states;
+    return outputs;
 }
 
 }  // namespace detail
@@ -55,12 +57,13 @@ auto run_layer(const auto& cell, const auto& start, const tensor auto& x, const 
 ///     →h_t = →GRU(→h_{t-1}, E x_t),  ←h_t = ←GRU(←h_{t+1}, E x_t),  h_t = [→h_t; ←h_t]
 ///                                             Bahdanau et al. 2015, §3.2
 ///
-/// The backward pass starts at each sentence's own last word, regardless of padding.
-template <class Matrix, class Gru, class Start>
+/// Any cell fits in the GRU's place (nn/cells.hpp); of an LSTM h_t are the outputs. The backward pass starts at each
+/// sentence's own last word, regardless of padding.
+template <class Matrix, class Cell, class Start>
 struct bidirectional_encoder {
     Matrix embedding;  // [V,E]
-    Gru forward;
-    Gru backward;
+    Cell forward;
+    Cell backward;
     Start forward_start;
     Start backward_start;
 
@@ -87,16 +90,16 @@ struct bidirectional_encoder {
     }
 };
 
-template <class Matrix, class Gru, class Start>
-bidirectional_encoder(Matrix, Gru, Gru, Start, Start) -> bidirectional_encoder<Matrix, Gru, Start>;
+template <class Matrix, class Cell, class Start>
+bidirectional_encoder(Matrix, Cell, Cell, Start, Start) -> bidirectional_encoder<Matrix, Cell, Start>;
 
 /// The encoder of RNNencdec: it reads the sentence once, and its last state must represent the whole of it.
 ///
 ///     h_t = GRU(h_{t-1}, E x_t),  the sentence is h_T           Cho et al. 2014, §2.2
-template <class Matrix, class Gru, class Start>
+template <class Matrix, class Cell, class Start>
 struct forward_encoder {
     Matrix embedding;  // [V,E]
-    Gru cell;
+    Cell cell;
     Start start;
 
     auto encode(const source_batch& source, const nn::dropout& drop = {}) const
@@ -116,27 +119,28 @@ struct forward_encoder {
     }
 };
 
-template <class Matrix, class Gru, class Start>
-forward_encoder(Matrix, Gru, Start) -> forward_encoder<Matrix, Gru, Start>;
+template <class Matrix, class Cell, class Start>
+forward_encoder(Matrix, Cell, Start) -> forward_encoder<Matrix, Cell, Start>;
 
-/// A new encoder with a trained initial state. `recurrent`: as for nn::make_gru.
-template <class T>
+/// A new encoder with a trained initial state. `recurrent`: as for nn::make_gru. `cells`: nn::new_gru or nn::new_lstm.
+template <class T, class Cells = nn::new_gru>
 auto make_forward_encoder(random_source& random, std::size_t vocabulary, std::size_t embedding, std::size_t hidden,
-                          nn::initializer<T> recurrent = nullptr)
+                          nn::initializer<T> recurrent = nullptr, const Cells& cells = {})
 {
-    return forward_encoder{nn::gaussian<T>(random, vocabulary, embedding, 0.1),
-                           nn::make_gru<T>(random, embedding, hidden, recurrent),
-                           nn::trained_start{nn::zeros<T>(hidden)}};
+    auto table = nn::gaussian<T>(random, vocabulary, embedding, 0.1);
+    auto cell = cells.template make<T>(random, embedding, hidden, recurrent);
+    return forward_encoder{std::move(table), std::move(cell), nn::trained_start{nn::zeros<T>(hidden)}};
 }
 
-/// A new encoder with trained initial states. `recurrent`: as for nn::make_gru.
-template <class T>
+/// A new encoder with trained initial states. `recurrent`: as for nn::make_gru. `cells`: nn::new_gru or nn::new_lstm.
+template <class T, class Cells = nn::new_gru>
 auto make_bidirectional_encoder(random_source& random, std::size_t vocabulary, std::size_t embedding,
-                                std::size_t hidden, nn::initializer<T> recurrent = nullptr)
+                                std::size_t hidden, nn::initializer<T> recurrent = nullptr, const Cells& cells = {})
 {
-    return bidirectional_encoder{nn::gaussian<T>(random, vocabulary, embedding, 0.1),
-                                 nn::make_gru<T>(random, embedding, hidden, recurrent),
-                                 nn::make_gru<T>(random, embedding, hidden, recurrent),
+    auto table = nn::gaussian<T>(random, vocabulary, embedding, 0.1);
+    auto forward = cells.template make<T>(random, embedding, hidden, recurrent);
+    auto backward = cells.template make<T>(random, embedding, hidden, recurrent);
+    return bidirectional_encoder{std::move(table), std::move(forward), std::move(backward),
                                  nn::trained_start{nn::zeros<T>(hidden)}, nn::trained_start{nn::zeros<T>(hidden)}};
 }
 

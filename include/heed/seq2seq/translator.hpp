@@ -42,23 +42,23 @@ struct sizes {
 
 /// A new translator around the attention that make_attention(random, sizes) returns: RNNsearch, or RNNencdec around
 /// fixed_context. `recurrent` draws the recurrent weights, as for nn::make_gru: nn::orthogonal<T> initialises them as
-/// Bahdanau et al. 2015 did.
-template <class T, class MakeAttention>
+/// Bahdanau et al. 2015 did. `cells`: nn::new_gru, or nn::new_lstm for long short-term memory on both sides.
+template <class T, class MakeAttention, class Cells = nn::new_gru>
 auto make_translator(std::uint64_t seed, const sizes& n, MakeAttention&& make_attention,
-                     nn::initializer<T> recurrent = nullptr)
+                     nn::initializer<T> recurrent = nullptr, const Cells& cells = {})
 {
     random_source random{seed, 0};
     constexpr bool looks = !std::is_same_v<decltype(make_attention(random, n)), fixed_context>;
     auto encoder = [&] {
         if constexpr (looks) {
-            return make_bidirectional_encoder<T>(random, n.source_vocabulary, n.embedding, n.hidden, recurrent);
+            return make_bidirectional_encoder<T>(random, n.source_vocabulary, n.embedding, n.hidden, recurrent, cells);
         } else {
-            return make_forward_encoder<T>(random, n.source_vocabulary, n.embedding, n.hidden, recurrent);
+            return make_forward_encoder<T>(random, n.source_vocabulary, n.embedding, n.hidden, recurrent, cells);
         }
     }();
     auto attention = make_attention(random, n);
     auto decoder = make_decoder<T>(random, std::move(attention), n.target_vocabulary, n.embedding, n.hidden,
-                                   looks ? 2 * n.hidden : n.hidden, recurrent);
+                                   looks ? 2 * n.hidden : n.hidden, recurrent, cells);
     return translator{std::move(encoder), std::move(decoder)};
 }
 

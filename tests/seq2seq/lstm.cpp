@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: BSD-3-Clause
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <type_traits>
+#include <vector>
+
+#include <heed/ad/ad.hpp>
+#include <heed/seq2seq/beam.hpp>
+#include <heed/seq2seq/forced.hpp>
+#include <heed/seq2seq/greedy.hpp>
+#include <heed/seq2seq/translator.hpp>
+#include <support/tensors.hpp>
+
+// Translators with LSTM cells on both sides: the encoder against plain loops, gradients through the whole, and
+// searches.
+
+using namespace heed;
+using namespace heed::seq2seq;
+using support::random;
+
+namespace {
+
+std::vector<const id_sentence*> pointers(const std::vector<id_sentence>& sentences)
+{
+    std::vector<const id_sentence*> result;
+    for (const id_sentence& each : sentences) result.push_back(&each);
+    return result;
+}
+
+// Different lengths, a repeated word, and a sentence without words: only its end is left to attend to.
+const std::vector<id_sentence> sources{{4, 5, 6}, {4, 1}, {6, 5, 4, 4}, {}};
+const std::vector<id_sentence> targets{{4, 5}, {7, 6, 5, 4}, {5}, {4}};
+
+constexpr sizes small{7, 8, 4, 3, 5};
+
+template <class MakeAttention>
+auto translator_around(const MakeAttention& make)
+{
+    return make_translator<double>(3, small, make, nullptr, nn::new_lstm{});
+}
+
+template <class MakeAttention>
+void check_gradient(const MakeAttention& make)
+{
+    auto model = translator_around(make);
+    const auto examples = make_training_batch<double>(pointers(sources), pointers(targets));
+    const auto result = ad::grad_check(model, [&](auto&, const auto& lifted) { return lifted.loss(examples, 0.1); });
+    CHECK_MESSAGE(result, result.text());
+    CHECK(result.entries == parameter_count(model));
+}
+
+/// The outputs of an LSTM layer over one sentence, number by number; words in the order in which they are read.
+std::vector<std::vector<double>> read(const auto& unit, const array<double, 1>& start,
+                                      const std::vector<std::vector<double>>& words)
+{
+    const std::size_t H = start.size();
+    const auto sigmoid = [](double a) { return 1 / (1 + std::exp(-a)); };
+    std::vector<double> h(start.begin(), start.end()), c(H);
+    std::vector<std::vector<double>> outputs;
+    for (const auto& x : words) {
+        const auto sum = [&](std::size_t column) {
+            double all = unit.b(column);
+            for (std::size_t k = 0; k < x.size(); ++k) all += x[k] * unit.W(k, column);
+            for (std::size_t k = 0; k < H; ++k) all += h[k] * unit.U(k, column);
+            return all;
+        };
+        std::vector<double> next(H);
+        for (std::size_t j = 0; j < H; ++j) {
+            c[j] = sigmoid(sum(H + j)) * c[j] + sigmoid(sum(j)) * std::tanh(sum(3 * H + j));
+            next[j] = sigmoid(sum(2 * H + j)) * std::tanh(c[j]);
+        }
+        h = next;
+        outputs.push_back(h);
+    }
+    return outputs;
+}
+
+}  // namespace
+
+TEST_CASE("the bidirectional encoder is its loops, whatever the padding")
+{
+    constexpr std::size_t V = 7, E = 3, H = 4;
+    const auto unit = [](std::uint64_t stream) {
+        return nn::lstm{random({E, 4 * H}, stream), random({4 * H}, stream + 1), random({H, 4 * H}, stream + 2)};
+    };
+    const bidirectional_encoder encoder{random({V, E}, 1), unit(10), unit(20), nn::trained_start{random({H}, 30)},
+                                        nn::trained_start{random({H}, 31)}};
+    const auto batch = make_training_batch<double>(pointers(sources), pointers(targets)).source;
+    const auto is = encoder.encode(batch);
+    for (std::size_t b = 0; b < 4; ++b) {
+        const std::size_t n = batch.real[b];
+        std::vector<std::vector<double>> words(n, std::vector<double>(E));
+        for (std::size_t t = 0; t < n; ++t) {
+            for (std::size_t k = 0; k < E; ++k) words[t][k] = encoder.embedding(batch.words(t, b), k);
+        }
+        const auto forwards = read(encoder.forward, encoder.forward_start.value, words);
+        std::reverse(words.begin(), words.end());
+        auto backwards = read(encoder.backward, encoder.backward_start.value, words);
+        std::reverse(backwards.begin(), backwards.end());
+        for (std::size_t t = 0; t < n; ++t) {
+            for (std::size_t j = 0; j < H; ++j) {
+                CHECK(is.annotations(b, t, j) == doctest::Approx(forwards[t][j]).epsilon(1e-13));
+                CHECK(is.annotations(b, t, H + j) == doctest::Approx(backwards[t][j]).epsilon(1e-13));
+            }
+        }
+        for (std::size_t j = 0; j < H; ++j) CHECK(is.start(b, j) == doctest::Approx(backwards[0][j]).epsilon(1e-13));
+    }
+}
+
+TEST_CASE("every parameter has the gradient of finite differences")
+{
+    check_gradient(attentions::none<double>{});
+    check_gradient(attentions::additive<double>{});
+    check_gradient(attentions::per_dimension<double>{});
+    check_gradient(attentions::temporal<double>{});
+}
+
+TEST_CASE("step by step is all at once; a beam of one is greedy; hypotheses carry both parts of their state")
+{
+    const auto model = translator_around(attentions::temporal<double>{});
+    const auto examples = make_training_batch<double>(pointers(sources), pointers(targets));
+    ad::tape<double> on;
+    const double loss = ad::lift(on, model).loss(examples).data()[0];
+    const auto led = force<double>(model, examples.source, pointers(targets));
+    double sum = 0;
+    for (const auto& each : led) sum -= each.log_probability();
+    CHECK(sum == doctest::Approx(loss).epsilon(1e-12));
+
+    const auto simple = greedy<double>(model, examples.source);
+    const auto one = beam<double>(model, examples.source, {.width = 1});
+    const auto several = beam<double>(model, examples.source, {.width = 5});
+    std::vector<id_sentence> best;
+    for (std::size_t b = 0; b < 4; ++b) {
+        CHECK(one[b].front().words == simple[b].words);
+        best.push_back(several[b].front().words);
+    }
+    // A hypothesis that lost its cell on the way would have another probability than the one it is led through.
+    const auto again = force<double>(model, examples.source, pointers(best));
+    for (std::size_t b = 0; b < 4; ++b) {
+        CHECK(again[b].log_probability() == doctest::Approx(several[b].front().log_probability).epsilon(1e-9));
+    }
+    const packed<double, std::remove_cvref_t<decltype(model)>> fast(model);  // falls back to the model's own products
+    CHECK(beam<double>(fast, examples.source, {.width = 5})[2].front().words == best[2]);
+}
