@@ -18,18 +18,13 @@
 #include <heed/seq2seq/forced.hpp>
 #include <heed/seq2seq/greedy.hpp>
 #include <heed/seq2seq/translator.hpp>
+#include <support/sentences.hpp>
 
 using namespace heed;
 using namespace heed::seq2seq;
+using support::pointers;
 
 namespace {
-
-std::vector<const id_sentence*> pointers(const std::vector<id_sentence>& sentences)
-{
-    std::vector<const id_sentence*> result;
-    for (const id_sentence& each : sentences) result.push_back(&each);
-    return result;
-}
 
 const std::vector<id_sentence> sources{{4, 5, 6}, {4, 1}, {6, 5, 4, 4, 7, 8}, {9}, {}};
 

@@ -13,19 +13,14 @@
 #include <heed/seq2seq/translator.hpp>
 #include <heed/text/lexicon.hpp>
 #include <heed/text/unknown_words.hpp>
+#include <support/sentences.hpp>
 
 using namespace heed;
 using namespace heed::seq2seq;
+using support::pointers;
 using ids = std::vector<std::uint32_t>;
 
 namespace {
-
-std::vector<const id_sentence*> pointers(const std::vector<id_sentence>& sentences)
-{
-    std::vector<const id_sentence*> result;
-    for (const id_sentence& each : sentences) result.push_back(&each);
-    return result;
-}
 
 const sizes small{12, 11, 6, 5, 4};
 const std::vector<id_sentence> sources{{4, 5, 6}, {4, 1}, {9}};

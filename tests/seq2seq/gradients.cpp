@@ -4,20 +4,15 @@
 
 #include <heed/ad/ad.hpp>
 #include <heed/seq2seq/translator.hpp>
+#include <support/sentences.hpp>
 
 // Every parameter of every translator against finite differences, through encoder, attention, decoder and loss.
 
 using namespace heed;
 using namespace heed::seq2seq;
+using support::pointers;
 
 namespace {
-
-std::vector<const id_sentence*> pointers(const std::vector<id_sentence>& sentences)
-{
-    std::vector<const id_sentence*> result;
-    for (const id_sentence& each : sentences) result.push_back(&each);
-    return result;
-}
 
 // Different lengths, a repeated word, and a sentence without words: only its end is left to attend to.
 const std::vector<id_sentence> sources{{4, 5, 6}, {4, 1}, {6, 5, 4, 4}, {}};

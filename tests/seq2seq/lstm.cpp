@@ -13,6 +13,7 @@
 #include <heed/seq2seq/forced.hpp>
 #include <heed/seq2seq/greedy.hpp>
 #include <heed/seq2seq/translator.hpp>
+#include <support/sentences.hpp>
 #include <support/tensors.hpp>
 
 // Translators with LSTM cells on both sides: the encoder against plain loops, gradients through the whole, and
@@ -20,16 +21,10 @@
 
 using namespace heed;
 using namespace heed::seq2seq;
+using support::pointers;
 using support::random;
 
 namespace {
-
-std::vector<const id_sentence*> pointers(const std::vector<id_sentence>& sentences)
-{
-    std::vector<const id_sentence*> result;
-    for (const id_sentence& each : sentences) result.push_back(&each);
-    return result;
-}
 
 // Different lengths, a repeated word, and a sentence without words: only its end is left to attend to.
 const std::vector<id_sentence> sources{{4, 5, 6}, {4, 1}, {6, 5, 4, 4}, {}};

@@ -13,22 +13,17 @@
 #include <heed/seq2seq/greedy.hpp>
 #include <heed/seq2seq/own_model.hpp>
 #include <heed/seq2seq/translator.hpp>
+#include <support/sentences.hpp>
 #include <support/tensors.hpp>
 
 using namespace heed;
 using namespace heed::seq2seq;
+using support::pointers;
 
 namespace {
 
 const std::vector<id_sentence> sources{{4, 5, 6}, {4, 1}, {6, 5, 4, 4, 7, 8}, {9}};
 const std::vector<id_sentence> targets{{4, 5}, {7, 6, 5, 4, 4}, {}, {8, 7}};
-
-std::vector<const id_sentence*> pointers(const std::vector<id_sentence>& sentences)
-{
-    std::vector<const id_sentence*> result;
-    for (const id_sentence& each : sentences) result.push_back(&each);
-    return result;
-}
 
 const auto model = [] {
     auto made = make_translator<double>(5, {12, 11, 6, 5, 4}, attentions::temporal<double>{});

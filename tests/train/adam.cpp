@@ -10,29 +10,13 @@
 #include <heed/nn/adam.hpp>
 #include <heed/nn/init.hpp>
 #include <heed/train/adam.hpp>
+#include <support/one_table.hpp>
 
 using namespace heed;
 
-namespace {
-
 template <class Matrix>
-struct table {
-    Matrix E;
-    static auto parameters(auto& self, auto&& visit) { return make(visit("E", self.E)); }
-    template <class X>
-    static table<X> make(X x)
-    {
-        return {std::move(x)};
-    }
-};
-
-array<double, 2> numbers(std::uint64_t seed, std::size_t rows, std::size_t columns)
-{
-    random_source random{seed, 0};
-    return nn::gaussian<double>(random, rows, columns, 1.0);
-}
-
-}  // namespace
+using table = support::one_table<Matrix>;
+constexpr auto numbers = support::gaussian_numbers;
 
 TEST_CASE("Adam with clipping against the formula, written out")
 {

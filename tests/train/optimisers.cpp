@@ -7,31 +7,18 @@
 #include <vector>
 
 #include <heed/ad/ad.hpp>
-#include <heed/nn/init.hpp>
 #include <heed/train/adadelta.hpp>
 #include <heed/train/rates.hpp>
 #include <heed/train/sgd.hpp>
+#include <support/one_table.hpp>
 
 using namespace heed;
 
-namespace {
-
 template <class Matrix>
-struct table {
-    Matrix E;
-    static auto parameters(auto& self, auto&& visit) { return make(visit("E", self.E)); }
-    template <class X>
-    static table<X> make(X x)
-    {
-        return {std::move(x)};
-    }
-};
+using table = support::one_table<Matrix>;
+constexpr auto numbers = support::gaussian_numbers;
 
-array<double, 2> numbers(std::uint64_t seed, std::size_t rows, std::size_t columns)
-{
-    random_source random{seed, 0};
-    return nn::gaussian<double>(random, rows, columns, 1.0);
-}
+namespace {
 
 /// Seven steps on Σ c ⊙ θ², clipped to a norm of 2, against `rule(g, i)`, which returns the change of θ_i.
 template <class Optimiser, class Rule>

@@ -32,4 +32,5 @@
 #include <heed/ops/sparse.hpp>
 #include <heed/ops/steps.hpp>
 #include <heed/ops/sums.hpp>
+#include <heed/ops/units.hpp>
 #include <heed/ops/windows.hpp>

@@ -20,6 +20,41 @@ kept_ends kept(tape<T>& on, const ops::sentence_ends& ends)
     return {ends.real == nullptr ? nullptr : on.keep(ends.data(), ends.real->batch()), ends.step};
 }
 
+namespace detail {
+
+/// Memory for ∂a of all gates, the gradient of the inputs and of the products alike. It becomes the inputs' adjoint
+/// where that is still empty, and must stay as it is either way: weight gradients wait for it.
+template <class T, std::size_t R>
+class gate_gradient {
+public:
+    gate_gradient(tape<T>& on, const var<T, R>& inputs)
+        : on_(on),
+          inputs_(inputs),
+          owned_(inputs.wanted() && inputs.slot().adjoint == nullptr && inputs.slot().whole == nullptr),
+          data_(owned_ ? on.accumulate(inputs.slot()).data : on.memory().template array_of<T>(inputs.size()))
+    {}
+
+    T* data() const { return data_; }
+
+    /// Once it is complete.
+    void pass_on() const
+    {
+        if (owned_) {
+            inputs_.slot().lent = true;  // others that use the inputs, too, must leave it as it is
+        } else if (inputs_.wanted()) {
+            kernels::add(inputs_.size(), on_.adjoint(inputs_), static_cast<const T*>(data_));
+        }
+    }
+
+private:
+    tape<T>& on_;
+    const var<T, R>& inputs_;
+    bool owned_;
+    T* data_;
+};
+
+}  // namespace detail
+
 /// h' = GRU(x, h)  ->  through blend, ∂(r ⊙ h) = ∂u_h U_hᵀ, gates, ∂h += ∂u_zr Uᵀ: see kernels/gru.hpp
 template <class T, std::size_t R>
 void go_back(const ops::gru_op&, tape<T>& on, const T* d_next, const T* saved, const var<T, R>& inputs,
@@ -28,10 +63,8 @@ void go_back(const ops::gru_op&, tape<T>& on, const T* d_next, const T* saved, c
     const std::size_t rows = ops::detail::rows_of(hidden.shape()), width = hidden.shape()[R - 1];
     const kernels::gru_step<T> step{rows, width, inputs.data(), 3 * width, hidden.data(), ends.lengths, ends.step};
     const T* const reset_hidden = saved + 3 * rows * width;
-    // ∂a_z|∂a_r|∂a_h: the gradient of the inputs and of the products alike. It becomes the inputs' adjoint where that
-    // is still empty, and must stay as it is either way: weight gradients wait for it.
-    const bool owned = inputs.wanted() && inputs.slot().adjoint == nullptr && inputs.slot().whole == nullptr;
-    T* d_sums = owned ? on.accumulate(inputs.slot()).data : on.memory().template array_of<T>(3 * rows * width);
+    const detail::gate_gradient<T, R> sums(on, inputs);  // ∂a_z|∂a_r|∂a_h
+    T* const d_sums = sums.data();
     T* d_hidden = on.wanted_adjoint(hidden);
     kernels::gru_blend_backward(step, saved, d_next, d_sums, 3 * width, d_hidden);
     scratch here;
@@ -45,8 +78,7 @@ void go_back(const ops::gru_op&, tape<T>& on, const T* d_next, const T* saved, c
     }
     weight_back<T>(on, rows, width, 2 * width, step.hidden, U.slot(), d_sums, 3 * width);
     weight_back<T>(on, rows, width, width, reset_hidden, U_h.slot(), d_sums + 2 * width, 3 * width);
-    if (owned) inputs.slot().lent = true;  // others that use the inputs, too, must leave d_sums as it is
-    if (!owned && inputs.wanted()) kernels::add(3 * rows * width, on.adjoint(inputs), d_sums);
+    sums.pass_on();
 }
 
 /// h', c' = LSTM(x, h, c)  ->  gates, ∂h += ∂a Uᵀ: see kernels/lstm.hpp
@@ -57,9 +89,8 @@ void go_back(const ops::lstm_op&, tape<T>& on, const std::tuple<var<T, R>, var<T
 {
     const std::size_t rows = ops::detail::rows_of(hidden.shape()), width = hidden.shape()[R - 1];
     const kernels::lstm_step<T> step{rows, width, inputs.data(), hidden.data(), cell.data(), ends.lengths, ends.step};
-    // As for a GRU: the gradient of inputs and products alike, which weight gradients wait for.
-    const bool owned = inputs.wanted() && inputs.slot().adjoint == nullptr && inputs.slot().whole == nullptr;
-    T* const d_sums = owned ? on.accumulate(inputs.slot()).data : on.memory().template array_of<T>(4 * rows * width);
+    const detail::gate_gradient<T, R> sums(on, inputs);  // ∂a_i|∂a_f|∂a_o|∂a_g
+    T* const d_sums = sums.data();
     T* const d_hidden = on.wanted_adjoint(hidden);
     kernels::lstm_backward(step, saved, on.reached(std::get<0>(results)), on.reached(std::get<1>(results)), d_sums,
                            d_hidden, on.wanted_adjoint(cell));
@@ -68,8 +99,7 @@ void go_back(const ops::lstm_op&, tape<T>& on, const std::tuple<var<T, R>, var<T
                    U.data(), T(1), d_hidden);
     }
     weight_back<T>(on, rows, width, 4 * width, step.hidden, U.slot(), d_sums, 4 * width);
-    if (owned) inputs.slot().lent = true;
-    if (!owned && inputs.wanted()) kernels::add(4 * rows * width, on.adjoint(inputs), static_cast<const T*>(d_sums));
+    sums.pass_on();
 }
 
 }  // namespace heed::ad

@@ -10,6 +10,7 @@
 #include <heed/attention/masks.hpp>
 #include <heed/attention/memory.hpp>
 #include <heed/attention/moment.hpp>
+#include <heed/attention/rows.hpp>
 #include <heed/attention/weigh.hpp>
 
 /// Many queries at once, for mechanisms without state: all scores of a sentence are one matrix product, and all its
@@ -75,7 +76,12 @@ lengths_view lengths_of_rows(const Mask& mask, std::size_t S, const lengths_view
     return {rows, real.batch() * S};
 }
 
-/// A mask with a row for each query of each sentence, [B·S,T].
+/// A mask with a row for each query of each sentence, [B·S,T]. Those of lengths are in lengths_of_rows.
+template <class Mask>
+no_mask mask_of_queries(const Mask&, std::size_t, std::size_t, std::size_t)
+{
+    return {};
+}
 inline boolean_mask_view<2> mask_of_queries(const boolean_mask<2>& mask, std::size_t S, std::size_t B, std::size_t T)
 {
     mask.require("attention of many queries", {B, T});
@@ -98,19 +104,9 @@ auto answers_at_once(const auto& score, const auto& normalize, const auto& combi
     const std::size_t S = shape_of(projected)[1], T = memory.positions(), B = memory.batch();
     const auto scores = score.match_all(projected, memory.keys);
     const lengths_view real = lengths_of_rows(mask, S, memory.real);
-    using scores_type = std::remove_cvref_t<decltype(scores)>;
-    constexpr bool of_source = !std::is_same_v<decltype(Memory::mask), no_mask>;
-    constexpr bool of_query = std::is_same_v<Mask, boolean_mask<2>> || std::is_same_v<Mask, boolean_mask<3>>;
-    const auto masks = [&] {
-        if constexpr (of_source || of_query) {
-            step_masks<typename family_of<scores_type>::template tensor_type<element_of<scores_type>, 2>> all;
-            if constexpr (of_source) all.source.emplace(mask_of_queries(memory.mask, S, B, T));
-            if constexpr (of_query) all.query.emplace(mask_of_queries(mask, S, B, T));
-            return all;
-        } else {
-            return no_masks{};
-        }
-    }();
+    using family = family_of<decltype(scores)>;
+    const auto masks = masks_of<family, element_of<decltype(scores)>, false>(
+        mask_of_queries(memory.mask, S, B, T), mask_of_queries(mask, S, B, T), unchanged{});
     const moment<std::remove_cvref_t<decltype(projected)>, std::remove_const_t<decltype(masks)>> at{real, 0, projected,
                                                                                                     masks};
     return combine.combine_all(weigh(normalize, scores, no_state{}, at), memory.values);

@@ -126,6 +126,13 @@ concept laid_over = requires
     typename P::laid_over;
 };
 
+/// Does this score refuse some states, by a static assertion in `check_past<Past>()`?
+template <class P, class Past>
+concept checks_past = requires
+{
+    P::template check_past<Past>();
+};
+
 /// Has a score that is laid over another one no state of its own?
 template <class P>
 concept hands_past_on = requires

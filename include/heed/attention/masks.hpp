@@ -165,9 +165,9 @@ inline lengths_view shortened(const lengths_view& mask, const lengths_view& real
 }
 
 template <class Mask>
-inline constexpr bool additive = false;
+inline constexpr bool is_additive = false;
 template <class Bias>
-inline constexpr bool additive<additive_mask<Bias>> = rank_of<Bias> == 2;
+inline constexpr bool is_additive<additive_mask<Bias>> = rank_of<Bias> == 2;
 
 /// The masks of a step, in the family that computes it; `bring` brings a tensor there. Masks of lengths are not among
 /// them: they shorten the rows, see below. `Always`: masks that hide nothing, where there are none.
@@ -176,7 +176,7 @@ auto masks_of(const Source& source, const Mask& mask, const auto& bring)
 {
     constexpr bool of_source = !std::is_same_v<Source, no_mask>,
                    shortens = std::is_convertible_v<const Mask&, lengths_view>;
-    constexpr bool of_query = std::is_convertible_v<const Mask&, boolean_mask_view<2>>, biased = additive<Mask>;
+    constexpr bool of_query = std::is_convertible_v<const Mask&, boolean_mask_view<2>>, biased = is_additive<Mask>;
     static_assert(of_query || biased || shortens || std::is_same_v<Mask, no_mask>,
                   "heed: the mask of one query is a boolean_mask<2>, an additive_mask of a tensor [B,T], or lengths");
     if constexpr (of_source || of_query || biased || Always) {

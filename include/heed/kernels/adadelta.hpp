@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 
 #include <heed/kernels/simd.hpp>
@@ -23,17 +22,16 @@ struct adadelta_update {
     void operator()(std::size_t n, const T* gradient, moments_of<T> moments, T* parameters) const
     {
         using namespace simd;
-        for (std::size_t i = 0; i < n; i += lanes<T>) {
-            const std::size_t count = std::min(lanes<T>, n - i);
-            const auto get = [&](const T* x) { return count == lanes<T> ? load(x + i) : load(x + i, count); };
-            const auto put = [&](T* x, vec<T> v) { count == lanes<T> ? store(x + i, v) : store(x + i, v, count); };
+        each_register<T>(n, [&](std::size_t i, std::size_t count) {
+            const auto get = [i, count](const T* x) { return load_first(x + i, count); };
+            const auto put = [i, count](T* x, vec<T> v) { store_first(x + i, v, count); };
             const vec<T> g = get(gradient) * splat(scale), old = get(moments.second), fresh = splat(T(1) - rho);
             const vec<T> squares = fma(fresh * g, g, splat(rho) * get(moments.first));
             const vec<T> step = simd::sqrt((old + splat(epsilon)) / (squares + splat(epsilon))) * g;
             put(moments.first, squares);
             put(moments.second, fma(fresh * step, step, splat(rho) * old));
             put(parameters, fma(splat(-rate), step, get(parameters)));
-        }
+        });
     }
 };
 

@@ -27,31 +27,6 @@ struct layer_norm_rows {
     T epsilon;
 };
 
-namespace detail {
-
-/// Calls f(at, n) for the registers of N numbers: n lanes from `at` on.
-template <class T, class F>
-HEED_SIMD_INLINE void each_register(std::size_t N, F&& f)
-{
-    std::size_t at = 0;
-    for (; at + simd::lanes<T> <= N; at += simd::lanes<T>) f(at, simd::lanes<T>);
-    if (at < N) f(at, N - at);
-}
-
-/// n numbers from x on, and zeros behind them.
-template <class T>
-HEED_SIMD_INLINE simd::vec<T> some(const T* x, std::size_t n)
-{
-    return n == simd::lanes<T> ? simd::load(x) : simd::load(x, n);
-}
-template <class T>
-HEED_SIMD_INLINE void put_some(T* x, simd::vec<T> v, std::size_t n)
-{
-    n == simd::lanes<T> ? simd::store(x, v) : simd::store(x, v, n);
-}
-
-}  // namespace detail
-
 /// y [rows,N], and μ|ρ of each row into moments [rows,2].
 template <class T>
 void layer_norm(const layer_norm_rows<T>& of, T* moments, T* y)
@@ -63,8 +38,8 @@ void layer_norm(const layer_norm_rows<T>& of, T* moments, T* y)
             const T* const x = of.x + row * N;
             const T mean = sum_of(N, x) / static_cast<T>(N);
             vec<T> squares{};
-            detail::each_register<T>(N, [&](std::size_t at, std::size_t n) {
-                const vec<T> apart = fill_behind<T>(detail::some(x + at, n) - splat(mean), n, T(0));
+            each_register<T>(N, [&](std::size_t at, std::size_t n) {
+                const vec<T> apart = fill_behind<T>(load_first(x + at, n) - splat(mean), n, T(0));
                 squares = fma(apart, apart, squares);
             });
             const T scale = T(1) / std::sqrt(sum(squares) / static_cast<T>(N) + of.epsilon);
@@ -87,14 +62,14 @@ void layer_norm_backward(const layer_norm_rows<T>& of, const T* moments, const T
     using namespace simd;
     const std::size_t N = of.width;
     const auto normalised = [&](std::size_t row, std::size_t at, std::size_t n) {
-        return (detail::some(of.x + row * N + at, n) - splat(moments[2 * row])) * splat(moments[2 * row + 1]);
+        return (load_first(of.x + row * N + at, n) - splat(moments[2 * row])) * splat(moments[2 * row + 1]);
     };
     const auto by_rows = [&](std::size_t begin, std::size_t end, std::size_t) {
         for (std::size_t row = begin; row < end; ++row) {
             const T* const dy = d_y + row * N;
             vec<T> plain{}, weighed{};
-            detail::each_register<T>(N, [&](std::size_t at, std::size_t n) {
-                const vec<T> d = detail::some(dy + at, n) * detail::some(of.gain + at, n);
+            each_register<T>(N, [&](std::size_t at, std::size_t n) {
+                const vec<T> d = load_first(dy + at, n) * load_first(of.gain + at, n);
                 plain += d;  // zeros behind n
                 weighed = fma(d, normalised(row, at, n), weighed);
             });
@@ -102,10 +77,10 @@ void layer_norm_backward(const layer_norm_rows<T>& of, const T* moments, const T
             const vec<T> mean = splat(sum(plain) / static_cast<T>(N));
             const vec<T> slope = splat(sum(weighed) / static_cast<T>(N));
             T* const dx = d_x + row * N;
-            detail::each_register<T>(N, [&](std::size_t at, std::size_t n) {
-                const vec<T> d = detail::some(dy + at, n) * detail::some(of.gain + at, n);
+            each_register<T>(N, [&](std::size_t at, std::size_t n) {
+                const vec<T> d = load_first(dy + at, n) * load_first(of.gain + at, n);
                 const vec<T> all = d - mean - normalised(row, at, n) * slope;
-                detail::put_some(dx + at, fma(scale, all, detail::some(dx + at, n)), n);
+                store_first(dx + at, fma(scale, all, load_first(dx + at, n)), n);
             });
         }
     };
@@ -116,12 +91,12 @@ void layer_norm_backward(const layer_norm_rows<T>& of, const T* moments, const T
             const std::size_t at = block * lanes<T>, n = std::min(lanes<T>, N - at);
             vec<T> gain{}, bias{};
             for (std::size_t row = 0; row < of.rows; ++row) {
-                const vec<T> d = detail::some(d_y + row * N + at, n);
+                const vec<T> d = load_first(d_y + row * N + at, n);
                 gain = fma(d, normalised(row, at, n), gain);
                 bias += d;
             }
-            if (d_gain != nullptr) detail::put_some(d_gain + at, detail::some(d_gain + at, n) + gain, n);
-            if (d_bias != nullptr) detail::put_some(d_bias + at, detail::some(d_bias + at, n) + bias, n);
+            if (d_gain != nullptr) store_first(d_gain + at, load_first(d_gain + at, n) + gain, n);
+            if (d_bias != nullptr) store_first(d_bias + at, load_first(d_bias + at, n) + bias, n);
         }
     };
     if (d_gain != nullptr || d_bias != nullptr) {

@@ -83,14 +83,9 @@ void lstm_backward(const lstm_step<T>& step, const T* saved, const T* d_next_hid
         const T *const i = saved + b * 5 * H, *const f = i + H, *const o = f + H, *const g = o + H;
         const T *const squashed = g + H, *const c = step.cell + b * H;
         T *const d_f = d_i + H, *const d_o = d_f + H, *const d_g = d_o + H;
-        for (std::size_t at = 0; at < H; at += lanes<T>) {
-            const std::size_t n = std::min(lanes<T>, H - at);
-            const auto load = [at, n](const T* x) {
-                return n == lanes<T> ? simd::load(x + at) : simd::load(x + at, n);
-            };
-            const auto store = [at, n](T* x, vec<T> v) {
-                n == lanes<T> ? simd::store(x + at, v) : simd::store(x + at, v, n);
-            };
+        each_register<T>(H, [&](std::size_t at, std::size_t n) {
+            const auto load = [at, n](const T* x) { return load_first(x + at, n); };
+            const auto store = [at, n](T* x, vec<T> v) { store_first(x + at, v, n); };
             const vec<T> one = splat(T(1)), in = load(i), forget = load(f), out = load(o), fresh = load(g),
                          t = load(squashed);
             const vec<T> of_hidden = dh_next == nullptr ? vec<T>{} : load(dh_next);
@@ -101,7 +96,7 @@ void lstm_backward(const lstm_step<T>& step, const T* saved, const T* d_next_hid
             store(d_o, of_hidden * t * (out * (one - out)));
             store(d_g, d * in * fma(-fresh, fresh, one));
             if (dc != nullptr) store(dc, fma(d, forget, load(dc)));
-        }
+        });
     });
 }
 

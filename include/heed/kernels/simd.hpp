@@ -464,6 +464,28 @@ HEED_SIMD_INLINE void unrolled(F&& f)
     (std::make_index_sequence<count>{});
 }
 
+/// The first `count` numbers from x on, at most a register of them; zeros behind them.
+template <class T>
+HEED_SIMD_INLINE vec<T> load_first(const T* x, std::size_t count)
+{
+    return count == lanes<T> ? load(x) : load(x, count);
+}
+/// Writes the first `count` lanes.
+template <class T>
+HEED_SIMD_INLINE void store_first(T* y, std::type_identity_t<vec<T>> v, std::size_t count)
+{
+    count == lanes<T> ? store(y, v) : store(y, v, count);
+}
+
+/// f(i, count) for each register of n numbers: `count` of them from i on.
+template <class T, class F>
+HEED_SIMD_INLINE void each_register(std::size_t n, F&& f)
+{
+    std::size_t i = 0;
+    for (; i + lanes<T> <= n; i += lanes<T>) f(i, lanes<T>);
+    if (i < n) f(i, n - i);
+}
+
 /// y[i] = f(x[i]...) for i < n, where f maps registers to a register. y may be one of the x.
 template <class T, class F, class... X>
 inline void transform(std::size_t n, T* y, F&& f, const X*... x)

@@ -13,8 +13,9 @@
 #include <heed/kernels/lstm.hpp>
 #include <heed/ops/operation.hpp>
 #include <heed/ops/products.hpp>
+#include <heed/ops/units.hpp>
 
-/// Steps of recurrent layers, maxout, and gated linear units.
+/// Steps of recurrent layers.
 namespace heed::ops {
 
 /// Which sentences have ended at a step of a recurrent layer; without lengths none has.
@@ -23,6 +24,15 @@ struct sentence_ends {
     std::size_t step = 0;
 
     const std::size_t* data() const { return real == nullptr ? nullptr : real->data(); }
+
+    /// Throws shape_error unless there is one length per sentence.
+    void require(const char* where, std::size_t sentences) const
+    {
+        if (real != nullptr && real->batch() != sentences) {
+            throw shape_error(std::string(where) + ": " + std::to_string(real->batch()) + " lengths for " +
+                              std::to_string(sentences) + " sentences; give one length per sentence");
+        }
+    }
 };
 
 /// One step of a gated recurrent unit, see kernels/gru.hpp:
@@ -41,10 +51,7 @@ struct gru_op : operation<gru_op> {
         require_shape("gru", "the input", inputs.shape, gates, "three gates for the state ", hidden.shape);
         require_shape("gru", "U", U.shape, {H, 2 * H}, "from the state to two gates");
         require_shape("gru", "U_h", U_h.shape, {H, H}, "from the state to the state");
-        if (ends.real != nullptr && ends.real->batch() != B) {
-            throw shape_error("gru: " + std::to_string(ends.real->batch()) + " lengths for " + std::to_string(B) +
-                              " sentences; give one length per sentence");
-        }
+        ends.require("gru", B);
         return hidden.shape;
     }
 
@@ -105,10 +112,7 @@ struct lstm_op : operation<lstm_op> {
         require_shape("lstm", "the input", inputs.shape, gates, "four gates for the state ", hidden.shape);
         require_shape("lstm", "the cell", cell.shape, hidden.shape, "as the hidden state");
         require_shape("lstm", "U", U.shape, {H, 4 * H}, "from the state to four gates");
-        if (ends.real != nullptr && ends.real->batch() != B) {
-            throw shape_error("lstm: " + std::to_string(ends.real->batch()) + " lengths for " + std::to_string(B) +
-                              " sentences; give one length per sentence");
-        }
+        ends.require("lstm", B);
         return std::tuple{hidden.shape, cell.shape};
     }
 
@@ -183,101 +187,5 @@ private:
     }
 };
 inline constexpr coverage_gru_op coverage_gru{};
-
-/// y_i = max(x_2i, x_2i+1), the greater of each pair of neighbours: x [...,2N] -> [...,N]. Goodfellow et al. 2013;
-/// Bahdanau et al. 2015, A.2.2.
-///
-///     ∂x of the greater one += ∂y_i; of the first one if they are equal
-struct maxout_op : operation<maxout_op> {
-    static auto shape(const auto& x)
-    {
-        if (x.shape.back() % 2 != 0) {
-            throw shape_error("maxout: x is " + shape_text(x.shape) +
-                              ", but its last axis must be even: pairs of neighbours");
-        }
-        auto y = x.shape;
-        y.back() /= 2;
-        return y;
-    }
-
-    template <class T, std::size_t R>
-    static void forward(in<T, R> x, out<T, R> y)
-    {
-        for (std::size_t i = 0; i < y.size(); ++i) y.data[i] = std::max(x.data[2 * i], x.data[2 * i + 1]);
-    }
-
-    template <class T, std::size_t R>
-    static void backward(in<T, R> x, in<T, R> y, in<T, R> d_y, adjoint<T, R> d_x)
-    {
-        for (std::size_t i = 0; i < y.size(); ++i) {
-            const bool second = x.data[2 * i + 1] > x.data[2 * i];
-            d_x.data[2 * i] += second ? T(0) : d_y.data[i];
-            d_x.data[2 * i + 1] += second ? d_y.data[i] : T(0);
-        }
-    }
-};
-inline constexpr maxout_op maxout{};
-
-/// y = a ⊙ σ(b), gated linear units: x [...,2N], a in its first half and b in its second -> [...,N]. Dauphin et al.
-/// 2017; Gehring et al. 2017, section 3.2.
-///
-///     ∂a += ∂y ⊙ σ(b),  ∂b += ∂y ⊙ a ⊙ σ(b) (1 - σ(b))
-struct glu_op : operation<glu_op> {
-    static auto shape(const auto& x)
-    {
-        if (x.shape.back() % 2 != 0) {
-            throw shape_error("glu: x is " + shape_text(x.shape) +
-                              ", but its last axis must be even: values, then as many gates");
-        }
-        auto y = x.shape;
-        y.back() /= 2;
-        return y;
-    }
-
-    template <class T, std::size_t R>
-    static void forward(in<T, R> x, out<T, R> y)
-    {
-        using simd::vec;
-        const std::size_t N = y.shape[R - 1];
-        each_row(y, [&](std::size_t row) {
-            const T* const a = x.data + row * 2 * N;
-            simd::transform(
-                N, y.data + row * N, [](vec<T> value, vec<T> gate) { return value * simd::sigmoid(gate); }, a, a + N);
-        });
-    }
-
-    template <class T, std::size_t R>
-    static void backward(in<T, R> x, in<T, R> y, in<T, R> d_y, adjoint<T, R> d_x)
-    {
-        using simd::vec;
-        const std::size_t N = y.shape[R - 1];
-        each_row(y, [&](std::size_t row) {
-            const T *const a = x.data + row * 2 * N, *const b = a + N, *const d = d_y.data + row * N;
-            T *const d_a = d_x.data + row * 2 * N, *const d_b = d_a + N;
-            simd::transform(
-                N, d_a, [](vec<T> sum, vec<T> gate, vec<T> dy) { return sum + dy * simd::sigmoid(gate); },
-                static_cast<const T*>(d_a), b, d);
-            simd::transform(
-                N, d_b,
-                [](vec<T> sum, vec<T> value, vec<T> gate, vec<T> dy) {
-                    const vec<T> s = simd::sigmoid(gate);
-                    return sum + dy * value * (s * (1 - s));
-                },
-                static_cast<const T*>(d_b), a, b, d);
-        });
-    }
-
-private:
-    /// f(row) for each row of y; threads share the rows.
-    static void each_row(const auto& y, const auto& f)
-    {
-        const std::size_t N = y.shape.back();
-        parallel_for(N == 0 ? 0 : y.size() / N, kernels::detail::rows_a_shard(N),
-                     [&](std::size_t begin, std::size_t end, std::size_t) {
-                         for (std::size_t row = begin; row < end; ++row) f(row);
-                     });
-    }
-};
-inline constexpr glu_op glu{};
 
 }  // namespace heed::ops

@@ -178,7 +178,7 @@ decltype(auto) projected(const Score& score, const auto& query)
 template <class Score, class Past>
 consteval bool check_past()
 {
-    if constexpr (requires { Score::template check_past<Past>(); }) Score::template check_past<Past>();
+    if constexpr (hook::checks_past<Score, Past>) Score::template check_past<Past>();
     if constexpr (hook::laid_over<Score>) {
         using base_past = decltype(over::past_of_base(std::declval<const Score&>(), std::declval<const Past&>()));
         over::check_past<typename Score::laid_over, std::remove_cvref_t<base_past>>();

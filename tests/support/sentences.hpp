@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <vector>
+
+#include <heed/seq2seq/batch.hpp>
+
+namespace support {
+
+/// Sentences as batches are made of them.
+inline std::vector<const heed::seq2seq::id_sentence*> pointers(const std::vector<heed::seq2seq::id_sentence>& sentences)
+{
+    std::vector<const heed::seq2seq::id_sentence*> result;
+    for (const auto& each : sentences) result.push_back(&each);
+    return result;
+}
+
+}  // namespace support
