@@ -107,21 +107,18 @@ public:
     std::vector<std::vector<float>> look_by_dimension(const heed::seq2seq::id_sentence& source,
                                                       const heed::seq2seq::id_sentence& target) const override
     {
-        const auto& decoder = model_.decoder;
         std::vector<std::vector<float>> rows;
         if constexpr (has_dimensions) {
             const heed::seq2seq::special_ids special;
             const auto one = heed::seq2seq::make_source(std::vector<const heed::seq2seq::id_sentence*>{&source});
-            const auto start = decoder.open(model_.encoder.encode(one), one.real);
+            const auto start = model_.open(one);
             auto state = start.state;
-            auto attention_state = decoder.attention.start(start.memory);
             for (std::size_t i = 0; i <= target.size(); ++i) {
                 const heed::word_ids previous(1, 1, i == 0 ? special.begin : target[i - 1]);
-                auto next = decoder.advance(start.memory, state, attention_state, previous);
+                auto next = model_.advance(start.memory, state, previous);
                 const auto weights = heed::view_of(next.seen.weights);  // [1,T,D]
                 rows.emplace_back(weights.data, weights.data + weights.size());
                 state = std::move(next.state);
-                attention_state = std::move(next.seen.state);
             }
         }
         return rows;

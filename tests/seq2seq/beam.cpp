@@ -17,6 +17,7 @@
 #include <heed/seq2seq/beam.hpp>
 #include <heed/seq2seq/forced.hpp>
 #include <heed/seq2seq/greedy.hpp>
+#include <heed/seq2seq/own_model.hpp>
 #include <heed/seq2seq/translator.hpp>
 #include <support/sentences.hpp>
 
@@ -217,63 +218,37 @@ TEST_CASE("a sentence gets the same hypotheses alone and in a batch, with the mo
 
 namespace {
 
-/// A user's own model, which only reads the previous word: log p(next | previous) from a table.
+/// A model from elsewhere, which only reads the previous word: log p(next | previous) from a table.
 struct bigrams {
-    struct encoder_type {
-        auto encode(const source_batch& source) const { return source.words.batch; }
-    };
-    struct memory_type {
-        std::size_t batch;
-        memory_type rows(std::span<const std::size_t> rows) const { return {rows.size()}; }
-    };
-    struct attention_type {
-        attention_state<no_state> start(const memory_type&) const { return {}; }
-    };
-    struct opening {
-        memory_type memory;
-        array<double, 2> state;
-    };
-    struct seen_type {
-        attention_state<no_state> state;
-    };
-    struct stepped {
-        array<double, 3> logits;
-        array<double, 2> state;
-        seen_type seen;
-    };
-    struct decoder_type {
-        std::vector<std::vector<double>> log_p;  // [V][V]
-        attention_type attention;
+    std::vector<std::vector<double>> log_p;  // [V][V]
 
-        opening open(std::size_t batch, const lengths&) const { return {{batch}, filled<double, 2>({batch, 1}, 0.0)}; }
-        stepped step(const memory_type& memory, const array<double, 2>& state, const attention_state<no_state>& past,
-                     const word_ids& previous) const
-        {
-            REQUIRE(memory.batch == previous.batch);
-            array<double, 3> logits(shape_of_rank<3>{1, previous.batch, log_p.size()});
-            for (std::size_t r = 0; r < previous.batch; ++r)
-                std::copy_n(log_p[previous(0, r)].data(), log_p.size(), logits.data() + r * log_p.size());
-            return {std::move(logits), state, {past}};
-        }
-    };
-    encoder_type encoder;
-    decoder_type decoder;
+    std::size_t vocabulary() const { return log_p.size(); }
+    void step(std::span<const std::uint32_t> previous, std::span<double> scores) const
+    {
+        for (std::size_t r = 0; r < previous.size(); ++r)
+            std::copy_n(log_p[previous[r]].data(), log_p.size(), scores.data() + r * log_p.size());
+    }
+    void select(std::span<const std::size_t>) const {}
 };
 
 }  // namespace
 
-TEST_CASE("the search waits for a long translation with a better mean, in a model that only has `step`")
+TEST_CASE("the search waits for a long translation with a better mean, in a model from a table")
 {
     const double never = -INFINITY;
     bigrams model;
-    model.decoder.log_p.assign(5, std::vector<double>(5, never));
-    model.decoder.log_p[2] = {never, never, never, std::log(0.6), std::log(0.4)};  // after <s>: the end, or "4"
-    model.decoder.log_p[4] = {never, never, never, std::log(0.1), std::log(0.9)};  // and "4" again
-    const auto batch = make_source(pointers({{4}, {4, 4, 4}}));
+    model.log_p.assign(5, std::vector<double>(5, never));
+    model.log_p[2] = {never, never, never, std::log(0.6), std::log(0.4)};  // after <s>: the end, or "4"
+    model.log_p[4] = {never, never, never, std::log(0.1), std::log(0.9)};  // and "4" again
+    const lengths real{2, 4};
+    const auto search = [&](const beam_options& how) {
+        decoding_by<double, bigrams> running(model, 2);
+        return beam<double>(running, real, how);
+    };
     beam_options how;
     how.width = 3;
     how.normalization = length_normalization::none;
-    for (const auto& found : beam<double>(model, batch, how)) {
+    for (const auto& found : search(how)) {
         CHECK(found[0].words.empty());
         CHECK(found[0].score == doctest::Approx(std::log(0.6)));
     }
@@ -283,9 +258,9 @@ TEST_CASE("the search waits for a long translation with a better mean, in a mode
     how.width = 40;
     for (const std::size_t best : {1u, 5u}) {
         how.best = best;
-        const auto found = beam<double>(model, batch, how);
+        const auto found = search(how);
         for (std::size_t b = 0; b < 2; ++b) {
-            const std::size_t most = how.at_most.words(batch.real[b]);
+            const std::size_t most = how.at_most.words(real[b]);
             REQUIRE(found[b].size() == best);
             for (std::size_t k = 0; k < best; ++k) {
                 const auto n = static_cast<double>(most - k);
@@ -295,7 +270,8 @@ TEST_CASE("the search waits for a long translation with a better mean, in a mode
             }
         }
     }
-    CHECK(greedy<double>(model, batch)[0].words.empty());
+    decoding_by<double, bigrams> running(model, 2);
+    CHECK(greedy<double>(running, real)[0].words.empty());
 }
 
 TEST_CASE("stopping early changes nothing")

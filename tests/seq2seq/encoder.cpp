@@ -156,7 +156,7 @@ TEST_CASE("s_0 is made of the state that has read the sentence backwards up to i
             scalar::read_backwards(apart(encoder.backward), scalar::vector_of(encoder.backward_start.value),
                                    words_of(batch, encoder.embedding, b));
         check_row(
-            "s_0", open.state.data() + b * H,
+            "s_0", open.state.cell.data() + b * H,
             scalar::tanh_layer(backwards.front(), scalar::matrix_of(decoder.W_s), scalar::vector_of(decoder.b_s)));
     }
 }

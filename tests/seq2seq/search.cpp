@@ -243,13 +243,13 @@ TEST_CASE_TEMPLATE("the output layer tile by tile returns the same as the whole"
                 b[30] = -std::numeric_limits<T>::infinity();
             }
             blas::gemm(blas::op::plain, blas::op::plain, R, V, K, t.data(), W.data(), T(0), logits.data());
-            kernels::panels<T> packed_W;
+            output_panels<T> packed_W;
             std::vector<T> bias;
-            decoder_panels<T>::pack_output(K, V, W.data(), b.data(), packed_W, bias);
+            packed_W.pack(K, V, W.data(), b.data());
             std::vector<std::uint32_t> also(R), words(R * most), as_whole(R * most);
             for (std::size_t r = 0; r < R; ++r) also[r] = static_cast<std::uint32_t>(r == 3 ? V : (31 * r) % V);
             std::vector<T> log_p(R * most), log_p_also(R), whole(R * most), whole_also(R);
-            kernels::output_words<T>(R, t.data(), packed_W, bias.data(),
+            kernels::output_words<T>(R, t.data(), packed_W.weights, packed_W.bias.data(),
                                      {most, also.data(), words.data(), log_p.data(), log_p_also.data()});
             kernels::log_softmax_top<T>(R, V, logits.data(), b.data(),
                                         {most, also.data(), as_whole.data(), whole.data(), whole_also.data()});
@@ -263,22 +263,24 @@ TEST_CASE_TEMPLATE("the output layer tile by tile returns the same as the whole"
                 }
             }
             std::vector<T> product(R * V, T(1));
-            packed_W.multiply(R, t.data(), K, product.data(), V, true);
+            packed_W.weights.multiply(R, t.data(), K, product.data(), V, true);
             for (std::size_t i = 0; i < R * V; ++i) CHECK(product[i] == doctest::Approx(logits[i] + 1).epsilon(1e-4));
         }
     }
     // Only NaN, and ties.
     const std::size_t V = 70;
     std::vector<T> t{1}, W(V, T(2)), b(V, T(0)), bias;
-    kernels::panels<T> packed_W;
-    decoder_panels<T>::pack_output(1, V, W.data(), b.data(), packed_W, bias);
+    output_panels<T> packed_W;
+    packed_W.pack(1, V, W.data(), b.data());
     std::vector<std::uint32_t> words(3);
     std::vector<T> log_p(3), none(1);
-    kernels::output_words<T>(1, t.data(), packed_W, bias.data(), {3, nullptr, words.data(), log_p.data(), none.data()});
+    kernels::output_words<T>(1, t.data(), packed_W.weights, packed_W.bias.data(),
+                             {3, nullptr, words.data(), log_p.data(), none.data()});
     CHECK(words == std::vector<std::uint32_t>{0, 1, 2});
     CHECK(log_p[0] == doctest::Approx(-std::log(70.0)).epsilon(1e-5));
     t[0] = std::numeric_limits<T>::quiet_NaN();
-    kernels::output_words<T>(1, t.data(), packed_W, bias.data(), {3, nullptr, words.data(), log_p.data(), none.data()});
+    kernels::output_words<T>(1, t.data(), packed_W.weights, packed_W.bias.data(),
+                             {3, nullptr, words.data(), log_p.data(), none.data()});
     for (const T each : log_p) CHECK(!(each > -std::numeric_limits<T>::infinity()));
 }
 
@@ -296,9 +298,9 @@ TEST_CASE_TEMPLATE("the output layer split among threads: few rows by columns, m
     }
     b[20] = -infinity;
     b[2000] = -infinity;
-    kernels::panels<T> packed_W;
+    output_panels<T> packed_W;
     std::vector<T> bias;
-    decoder_panels<T>::pack_output(K, V, W.data(), b.data(), packed_W, bias);
+    packed_W.pack(K, V, W.data(), b.data());
     for (const std::size_t R : {1u, 4u, 13u, 40u}) {
         std::vector<T> t(R * K);
         for (T& each : t) each = draw();
@@ -308,7 +310,7 @@ TEST_CASE_TEMPLATE("the output layer split among threads: few rows by columns, m
         std::vector<T> log_p(R * most), log_p_also(R), expected, expected_also;
         for (const std::size_t count : {1u, 2u, 3u}) {
             set_threads(count);
-            kernels::output_words<T>(R, t.data(), packed_W, bias.data(),
+            kernels::output_words<T>(R, t.data(), packed_W.weights, packed_W.bias.data(),
                                      {most, also.data(), words.data(), log_p.data(), log_p_also.data()});
             set_threads(1);
             if (count == 1) {
@@ -333,7 +335,7 @@ template <class Model>
 void packed_is_the_same(const Model& model)
 {
     const packed<double, Model> fast(model);
-    REQUIRE(fast.panels() != nullptr);
+    REQUIRE(fast.decoder().width > 0);
     const auto batch = make_source(pointers(sources));
     beam_options how;
     how.width = 6;

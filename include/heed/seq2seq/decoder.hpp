@@ -10,12 +10,11 @@
 #include <heed/nn/cells.hpp>
 #include <heed/nn/dropout.hpp>
 #include <heed/ops/elementwise.hpp>
-#include <heed/ops/losses.hpp>
 #include <heed/ops/masks.hpp>
 #include <heed/ops/parts.hpp>
-#include <heed/seq2seq/candidates.hpp>
 #include <heed/seq2seq/encoder.hpp>
 #include <heed/seq2seq/fixed_context.hpp>
+#include <heed/seq2seq/model.hpp>
 
 namespace heed::seq2seq {
 
@@ -46,6 +45,23 @@ consteval bool projects_words()
 
 }  // namespace detail
 
+/// What a recurrent decoder remembers between words, for each row.
+template <class Cell, class Attention>
+struct decoder_state {
+    Cell cell;            // of the recurrent cell; its output [B,H] is s_i
+    Attention attention;  // what the mechanism remembers
+
+    /// The state with f applied to each of its tensors.
+    auto map(const auto& f) const
+    {
+        auto c = nn::map_state(cell, f);
+        auto a = attention.map(f);
+        return seq2seq::decoder_state<decltype(c), decltype(a)>{std::move(c), std::move(a)};
+    }
+};
+template <class Cell, class Attention>
+decoder_state(Cell, Attention) -> decoder_state<Cell, Attention>;
+
 /// The decoder of RNNsearch: it attends to the source before every word.
 ///
 ///     s_0 = tanh(W_s ←h_1 + b_s)
@@ -73,13 +89,6 @@ struct decoder {
     Matrix W_o;        // [L,V]
     Vector b;          // [V]
 
-    /// Values that stay constant while a batch is decoded.
-    template <class Memory, class State>
-    struct opening {
-        Memory memory;
-        State state;  // of the cell; its output [B,H] is s_0
-    };
-
     auto open(const auto& source, const lengths& real) const
     {
         auto memory = [&] {
@@ -89,8 +98,8 @@ struct decoder {
                 return attention.on(source.annotations, real);
             }
         }();
-        auto state = cell.begin(ops::tanh(ops::linear(source.start, W_s, b_s)));
-        return opening<decltype(memory), decltype(state)>{std::move(memory), std::move(state)};
+        auto state = decoder_state{cell.begin(ops::tanh(ops::linear(source.start, W_s, b_s))), attention.start(memory)};
+        return opening{std::move(memory), std::move(state)};
     }
 
     /// Σ −log p(y_i) over the batch, with the true previous word at every step (teacher forcing). `only`: the softmax
@@ -105,8 +114,8 @@ struct decoder {
             ops::clear_ended(drop(ops::lookup(embedding, batch.previous)), batch.target_lengths());  // [S,B,E]
         const auto inputs = cell.project(y);                                                         // [S,B,G]
         const auto words = project_words(y);  // [S,B,A] if the score reads them
-        auto s = start.state;
-        auto state = attention.start(start.memory);
+        auto s = start.state.cell;
+        auto state = start.state.attention;
         std::vector<std::remove_cvref_t<decltype(nn::output_of(s))>> states, contexts;
         for (std::size_t i = 0; i < batch.previous.steps; ++i) {
             auto seen = attention.read(start.memory, query(nn::output_of(s), words, i), state);
@@ -116,53 +125,31 @@ struct decoder {
             contexts.push_back(std::move(seen.context));
         }
         const auto t = drop(readout(ops::stack(states), y, ops::stack(contexts)));  // [S,B,L]
-        if (only == nullptr) return ops::cross_entropy(t, W_o, b, batch.targets, smoothing);
-        const ops::expected_words<T> among{places_in(*only, batch.targets.words), batch.targets.weights};
-        return ops::cross_entropy(t, ops::columns_of(W_o, *only), ops::columns_of(b, *only), among, smoothing);
+        return detail::cross_entropy(t, output(), batch.targets, smoothing, only);
     }
 
-    /// One decoding step from the cell's state s and the attention's `state`: the scores of every word, the
-    /// new state, and the attention's result.
-    template <class Logits, class State, class Seen>
-    struct stepped {
-        Logits logits;  // [1,B,V]
-        State state;    // of the cell
-        Seen seen;      // context, weights where there are any, and the attention's state
-    };
-
-    auto step(const auto& memory, const auto& s, const auto& state, const word_ids& previous) const
-    {
-        auto next = advance(memory, s, state, previous);
-        auto logits = ops::linear(next.readout, W_o, b);
-        return stepped<decltype(logits), decltype(next.state), decltype(next.seen)>{
-            std::move(logits), std::move(next.state), std::move(next.seen)};
-    }
-
-    /// The same up to the output layer: the scores of the words are readout W_o + b.
-    template <class Readout, class State, class Seen>
-    struct advanced {
-        Readout readout;  // [1,B,L] t_i
-        State state;
-        Seen seen;
-    };
-
-    auto advance(const auto& memory, const auto& s, const auto& state, const word_ids& previous) const
+    /// One decoding step of all rows from their previous words, up to the output layer.
+    auto advance(const auto& memory, const auto& state, const word_ids& previous) const
     {
         const auto y = ops::lookup(embedding, previous);  // [1,B,E]
-        auto seen = attend(memory, s, state, y);
-        auto next = cell.step(ops::linear_onto(ops::block(cell.project(y), std::size_t{0}), seen.context, C), s);
+        auto seen = attend(memory, state, y);
+        auto next =
+            cell.step(ops::linear_onto(ops::block(cell.project(y), std::size_t{0}), seen.context, C), state.cell);
         auto t = readout(ops::stack(std::vector{nn::output_of(next)}), y, ops::stack(std::vector{seen.context}));
-        return advanced<decltype(t), decltype(next), decltype(seen)>{std::move(t), std::move(next), std::move(seen)};
+        decoder_state after{std::move(next), seen.state};
+        return advanced{std::move(t), std::move(after), std::move(seen)};
     }
 
+    output_layer<const Matrix&, const Vector&> output() const { return {W_o, b}; }
+
     /// The attention's part of a step. y [1,B,E]: the embeddings of the previous words.
-    auto attend(const auto& memory, const auto& s, const auto& state, const tensor auto& y) const
+    auto attend(const auto& memory, const auto& state, const tensor auto& y) const
     {
-        const auto asked = query(nn::output_of(s), project_words(y), 0);
-        if constexpr (requires { attention.step(memory, asked, state); }) {
-            return attention.step(memory, asked, state);
+        const auto asked = query(nn::output_of(state.cell), project_words(y), 0);
+        if constexpr (requires { attention.step(memory, asked, state.attention); }) {
+            return attention.step(memory, asked, state.attention);
         } else {
-            return attention.read(memory, asked, state);
+            return attention.read(memory, asked, state.attention);
         }
     }
 

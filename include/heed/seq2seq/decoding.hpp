@@ -16,6 +16,7 @@
 #include <heed/kernels/top_words.hpp>
 #include <heed/ops/parts.hpp>
 #include <heed/seq2seq/batch.hpp>
+#include <heed/seq2seq/model.hpp>
 #include <heed/seq2seq/packed.hpp>
 #include <heed/seq2seq/rows_of_memory.hpp>
 #include <heed/seq2seq/word_list.hpp>
@@ -57,7 +58,7 @@ public:
     /// The current number of rows.
     virtual std::size_t rows() const = 0;
 
-    /// The current number of words of the output layer; 0 if that is known only after the first step.
+    /// The current number of words of the output layer.
     virtual std::size_t vocabulary() const = 0;
 
     /// Every row reads its previous word.
@@ -119,28 +120,6 @@ void put_weights(const Weights& weights, std::size_t row, std::size_t real, std:
     }
 }
 
-/// Does this decoder leave its output layer, readout W_o + b, to the search?
-template <class Decoder, class Memory, class State, class AttentionState>
-concept output_is_apart = requires(const Decoder& decoder, const Memory& memory, const State& state,
-                                   const AttentionState& attention_state, const word_ids& previous)
-{
-    decoder.advance(memory, state, attention_state, previous).readout;
-    decoder.W_o;
-    decoder.b;
-};
-
-/// A decoder's next step, up to the output layer if that is left to the search.
-template <class Decoder, class Memory, class State, class AttentionState>
-auto next_of(const Decoder& decoder, const Memory& memory, const State& state, const AttentionState& attention_state,
-             const word_ids& previous)
-{
-    if constexpr (output_is_apart<Decoder, Memory, State, AttentionState>) {
-        return decoder.advance(memory, state, attention_state, previous);
-    } else {
-        return decoder.step(memory, state, attention_state, previous);
-    }
-}
-
 inline std::vector<std::size_t> first_rows(std::size_t count)
 {
     std::vector<std::size_t> rows(count);
@@ -148,11 +127,30 @@ inline std::vector<std::size_t> first_rows(std::size_t count)
     return rows;
 }
 
+/// The decoder of a model and the attention of a decoder, where there is one of that name.
+struct no_decoder {};
+template <class Model>
+struct decoder_type {
+    using type = no_decoder;
+};
+template <class Model>
+    requires requires(const Model& model) { model.decoder; }
+struct decoder_type<Model> {
+    using type = std::remove_cvref_t<decltype(std::declval<const Model&>().decoder)>;
+};
+template <class Decoder>
+struct attention_type {
+    using type = no_decoder;
+};
+template <class Decoder>
+    requires requires(const Decoder& decoder) { decoder.attention; }
+struct attention_type<Decoder> {
+    using type = std::remove_cvref_t<decltype(std::declval<const Decoder&>().attention)>;
+};
+
 }  // namespace detail
 
-/// One model decoding one batch. The model must outlive this object. It is anything that, like `translator`, has
-/// `encoder.encode` and a decoder with `open`, `attention` and `step` (or `advance`, `W_o` and `b`, which leaves the
-/// output layer to the search).
+/// One model decoding one batch. The model must outlive this object.
 ///
 /// All hypotheses of a sentence have the same memory. An `attention` reads it in place; for other mechanisms it is
 /// copied to the rows once, and again only when sentences branch or leave. `select` gathers the rest of each row's
@@ -160,13 +158,17 @@ inline std::vector<std::size_t> first_rows(std::size_t count)
 template <class T, class Model>
 class decoding_of final : public decoding<T> {
 public:
-    /// With panels, products are computed as in `packed`.
-    decoding_of(const Model& model, const source_batch& source, const decoder_panels<T>* panels = nullptr)
+    static_assert(searchable<Model>,
+                  "heed: a search needs a model with open(source), advance(memory, state, previous) and output(), as "
+                  "seq2seq::translator has them; decoding_by wraps a model from elsewhere");
+
+    /// With `fast`, products are computed as in `packed`.
+    decoding_of(const Model& model, const source_batch& source, const packed<T, Model>* fast = nullptr)
         : model_(&model),
-          panels_(panels),
-          start_(model.decoder.open(model.encoder.encode(source), source.real)),
+          fast_(fast),
+          output_(model.output()),
+          start_(model.open(source)),
           state_(std::move(start_.state)),
-          attention_state_(model.decoder.attention.start(start_.memory)),
           real_(source.real),
           sentence_(detail::first_rows(source.words.batch))
     {}
@@ -175,11 +177,7 @@ public:
 
     std::size_t vocabulary() const override
     {
-        if constexpr (advances) {
-            return only_.words.empty() ? shape_of(model_->decoder.b)[0] : only_.words.size();
-        } else {
-            return next_ ? shape_of(next_->logits)[2] : 0;
-        }
+        return only_.words.empty() ? shape_of(output_.b)[0] : only_.words.size();
     }
 
     void step(const word_ids& previous) override
@@ -198,13 +196,13 @@ public:
     {
         const std::size_t R = rows(), V = vocabulary();
         const auto wanted = into.of_rows(R, std::min(most, V), only_.places(also));
-        if (panels_ != nullptr && !computed_) {
-            const bool all = only_.words.empty();
-            kernels::output_words(R, static_cast<const T*>(readout_.data()), all ? panels_->output : some_output_,
-                                  all ? panels_->bias.data() : some_bias_.data(), wanted);
+        if (fast_ != nullptr && !computed_) {
+            const output_panels<T>& panels = only_.words.empty() ? fast_->output() : some_output_;
+            kernels::output_words(R, readout(), panels.weights, panels.bias.data(), wanted);
         } else {
             compute();
-            kernels::log_softmax_top(R, V, scores(), with_bias_ ? nullptr : bias(), wanted);
+            kernels::log_softmax_top(R, V, static_cast<const T*>(logits_.data()), with_bias_ ? nullptr : bias(),
+                                     wanted);
         }
         only_.name(into.words);
     }
@@ -213,11 +211,11 @@ public:
     {
         compute();
         const std::size_t R = rows(), V = vocabulary();
-        if (!with_bias_ && bias() != nullptr) {
+        if (!with_bias_) {
             for (std::size_t r = 0; r < R; ++r) kernels::add(V, logits_.data() + r * V, bias());
         }
         with_bias_ = true;
-        return {scores(), {R, V}};
+        return {logits_.data(), {R, V}};
     }
 
     bool looks() const override { return has_weights; }
@@ -227,7 +225,7 @@ public:
         to.clear();
         if constexpr (has_weights) {
             const std::size_t real = real_[sentence_[row]];
-            if (panels_ != nullptr) {
+            if (seen_) {
                 detail::put_weights<model_attention>(seen_->weights, row, real, to);
             } else {
                 detail::put_weights<model_attention>(next_->seen.weights, row, real, to);
@@ -240,15 +238,13 @@ public:
         bool stays = rows.size() == sentence_.size();
         for (std::size_t i = 0; stays && i < rows.size(); ++i) stays = rows[i] == i;
         if (stays) return;
-        const auto gather = [rows](const auto& x) { return ops::rows_of(x, rows); };
-        state_ = nn::map_state(state_, gather);
-        attention_state_ = attention_state_.map(gather);
+        state_ = state_.map([rows](const auto& x) { return ops::rows_of(x, rows); });
         std::vector<std::size_t> sentence(rows.size());
         for (std::size_t i = 0; i < rows.size(); ++i) sentence[i] = sentence_[rows[i]];
         if (sentence != sentence_) {
             sentence_ = std::move(sentence);
             if constexpr (packs && multiplies) {
-                if (panels_ != nullptr && multiplied_ == nullptr && sentence_.size() >= 4 * real_.batch()) multiply();
+                if (fast_ != nullptr && multiplied_ == nullptr && sentence_.size() >= 4 * real_.batch()) multiply();
             }
             of_rows_.reset();  // frees its memory before the successor is allocated
             of_rows_.emplace(memory_for_rows::make(multiplied_ ? *multiplied_ : start_.memory, sentence_));
@@ -257,75 +253,61 @@ public:
 
     void restrict_to(std::vector<std::uint32_t> words) override
     {
-        if constexpr (advances) {
-            const auto W = view_of(model_->decoder.W_o);
-            const auto b = view_of(model_->decoder.b);
-            detail::word_list::require(words, b.shape[0]);
-            const std::size_t L = W.shape[0], V = W.shape[1], n = words.size();
-            some_W_.resize(L * n);
-            some_b_.resize(n);
-            for (std::size_t l = 0; l < L; ++l) {
-                for (std::size_t i = 0; i < n; ++i) some_W_[l * n + i] = W.data[l * V + words[i]];
-            }
-            for (std::size_t i = 0; i < n; ++i) some_b_[i] = b.data[words[i]];
-            only_.words = std::move(words);
-            if (panels_ != nullptr) {
-                decoder_panels<T>::pack_output(L, n, some_W_.data(), some_b_.data(), some_output_, some_bias_);
-            }
-        } else {
-            throw error("decoding::restrict_to: this model's decoder has no output layer of its own; give it "
-                        "`advance`, `W_o` and `b`, as seq2seq::decoder has them");
+        const auto W = view_of(output_.W);
+        const auto b = view_of(output_.b);
+        detail::word_list::require(words, b.shape[0]);
+        const std::size_t L = W.shape[0], V = W.shape[1], n = words.size();
+        some_W_.resize(L * n);
+        some_b_.resize(n);
+        for (std::size_t l = 0; l < L; ++l) {
+            for (std::size_t i = 0; i < n; ++i) some_W_[l * n + i] = W.data[l * V + words[i]];
         }
+        for (std::size_t i = 0; i < n; ++i) some_b_[i] = b.data[words[i]];
+        only_.words = std::move(words);
+        if (fast_ != nullptr) some_output_.pack(L, n, some_W_.data(), some_b_.data());
     }
 
 private:
-    using model_decoder = std::remove_cvref_t<decltype(std::declval<Model>().decoder)>;
-    using model_attention = std::remove_cvref_t<decltype(std::declval<model_decoder>().attention)>;
-    using opening = decltype(std::declval<const Model>().decoder.open(
-        std::declval<const Model>().encoder.encode(std::declval<const source_batch&>()),
-        std::declval<const lengths&>()));
-    using memory_type = std::remove_cvref_t<decltype(opening::memory)>;
+    using model_decoder = typename detail::decoder_type<Model>::type;
+    using model_attention = typename detail::attention_type<model_decoder>::type;
+    using opening_type = decltype(std::declval<const Model&>().open(std::declval<const source_batch&>()));
+    using memory_type = std::remove_cvref_t<decltype(opening_type::memory)>;
     using memory_for_rows = detail::memory_for_rows<model_attention, memory_type>;
-    using state_type = std::remove_cvref_t<decltype(opening::state)>;
-    using attention_state_type =
-        decltype(std::declval<const model_attention&>().start(std::declval<const memory_type&>()));
-
-    static constexpr bool advances =
-        detail::output_is_apart<model_decoder, memory_type, state_type, attention_state_type>;
-    using next = decltype(detail::next_of(
-        std::declval<const model_decoder&>(), std::declval<const memory_type&>(), std::declval<const state_type&>(),
-        std::declval<const attention_state_type&>(), std::declval<const word_ids&>()));
+    using state_type = std::remove_cvref_t<decltype(opening_type::state)>;
+    using next = decltype(std::declval<const Model&>().advance(
+        std::declval<const memory_type&>(), std::declval<const state_type&>(), std::declval<const word_ids&>()));
     using seen = std::remove_cvref_t<decltype(next::seen)>;
     static constexpr bool has_weights = requires(const next& n) { n.seen.weights; };
-    static constexpr bool packs = advances && detail::packable<model_decoder>;
+    static constexpr bool packs = detail::packable<model_decoder>;
     static constexpr bool multiplies = detail::matrix_may_come_first<model_attention>;
 
     void step_with(const auto& memory, const word_ids& previous)
     {
         if constexpr (packs) {
-            if (panels_ != nullptr) {
+            if (fast_ != nullptr) {
                 const auto& decoder = model_->decoder;
+                const decoder_panels<T>& panels = fast_->decoder();
                 if constexpr (model_decoder::attention_reads_word) {
-                    seen_.emplace(
-                        decoder.attend(memory, state_, attention_state_, ops::lookup(decoder.embedding, previous)));
+                    seen_.emplace(decoder.attend(memory, state_, ops::lookup(decoder.embedding, previous)));
                 } else {
                     // No word is looked up: only the shape of y is used.
-                    seen_.emplace(decoder.attend(memory, state_, attention_state_, no_embeddings_));
+                    seen_.emplace(decoder.attend(memory, state_, no_embeddings_));
                 }
-                attention_state_ = std::move(seen_->state);
-                state_type after(shape_of(state_));
-                const std::size_t L = (panels_->width - 3 * panels_->hidden) / 2;
-                if (readout_.size() < rows() * L) readout_.resize(rows() * L);
+                state_.attention = std::move(seen_->state);
+                auto& cell = state_.cell;
+                std::remove_reference_t<decltype(cell)> after(shape_of(cell));
+                readout_.resize(rows() * (panels.width - 3 * panels.hidden) / 2);
                 const context_form form = multiplied_ ? context_form::multiplied : context_form::plain;
-                panels_->advance(previous, view_of(seen_->context).data, form, view_of(state_).data, after.data(),
-                                 readout_.data());
-                state_ = std::move(after);
+                panels.advance(previous, view_of(seen_->context).data, form, view_of(cell).data, after.data(),
+                               readout_.data());
+                cell = std::move(after);
                 return;
             }
         }
-        next_.emplace(detail::next_of(model_->decoder, memory, state_, attention_state_, previous));
+        next_.emplace(model_->advance(memory, state_, previous));
         state_ = std::move(next_->state);
-        attention_state_ = std::move(next_->seen.state);
+        require_shape<3>("decoding", "the readout", shape_of(next_->readout), {1, rows(), shape_of(output_.W)[0]},
+                         "one row for each hypothesis");
     }
 
     /// Replaces the values by their products with the decoder's matrices: see packed.hpp. It pays once hypotheses
@@ -333,61 +315,41 @@ private:
     void multiply()
     {
         if constexpr (packs && multiplies) {
+            const decoder_panels<T>& panels = fast_->decoder();
             auto values = view_of(start_.memory.values);
             const auto [B, T_, D] = values.shape;
             multiplied_ = std::make_unique<memory_type>(start_.memory);
-            fit(multiplied_->values, {B, T_, panels_->width});
-            blas::gemm(blas::op::plain, blas::op::plain, B * T_, panels_->width, D, values.data,
-                       panels_->from_context.data(), T(0), multiplied_->values.data());
+            fit(multiplied_->values, {B, T_, panels.width});
+            blas::gemm(blas::op::plain, blas::op::plain, B * T_, panels.width, D, values.data,
+                       panels.from_context.data(), T(0), multiplied_->values.data());
         }
     }
 
-    /// readout W_o, without b.
+    /// What the output layer reads, [R,L].
+    const T* readout() const { return seen_ ? readout_.data() : view_of(next_->readout).data; }
+
+    /// readout W, without b.
     void compute()
     {
-        if constexpr (advances) {
-            if (computed_) return;
-            const auto W = view_of(model_->decoder.W_o);
-            const std::size_t V = vocabulary(), R = rows();
-            const T* readout = readout_.data();
-            if (panels_ == nullptr) {
-                require_shape<3>("decoding", "the readout", shape_of(next_->readout), {1, R, W.shape[0]},
-                                 "one row for each hypothesis");
-                readout = view_of(next_->readout).data;
-            }
-            if (logits_.size() < R * V) logits_.resize(R * V);
-            blas::gemm(blas::op::plain, blas::op::plain, R, V, W.shape[0], readout,
-                       only_.words.empty() ? W.data : some_W_.data(), T(0), logits_.data());
-            computed_ = true;
-        }
+        if (computed_) return;
+        const auto W = view_of(output_.W);
+        const std::size_t V = vocabulary(), R = rows();
+        if (logits_.size() < R * V) logits_.resize(R * V);
+        blas::gemm(blas::op::plain, blas::op::plain, R, V, W.shape[0], readout(),
+                   only_.words.empty() ? W.data : static_cast<const T*>(some_W_.data()), T(0), logits_.data());
+        computed_ = true;
     }
 
-    const T* scores()
-    {
-        if constexpr (advances) {
-            return logits_.data();
-        } else {
-            return view_of(next_->logits).data;
-        }
-    }
-
-    const T* bias() const
-    {
-        if constexpr (advances) {
-            return only_.words.empty() ? view_of(model_->decoder.b).data : some_b_.data();
-        } else {
-            return nullptr;
-        }
-    }
+    const T* bias() const { return only_.words.empty() ? view_of(output_.b).data : some_b_.data(); }
 
     const Model* model_;
-    const decoder_panels<T>* panels_;
-    opening start_;
+    const packed<T, Model>* fast_;
+    decltype(std::declval<const Model&>().output()) output_;
+    opening_type start_;
     state_type state_;
-    attention_state_type attention_state_;
     std::optional<typename memory_for_rows::type> of_rows_;  // start_.memory while there is one row per sentence
     std::optional<next> next_;                               // the last step's result
-    std::optional<seen> seen_;                               // the same with panels, along with
+    std::optional<seen> seen_;                               // the same of a packed decoder, along with
     std::vector<T> readout_;                                 // [R,L]
     std::unique_ptr<memory_type> multiplied_;
     array<T, 3> no_embeddings_ = array<T, 3>(shape_of_rank<3>{1, 0, 0});
@@ -397,8 +359,7 @@ private:
     bool computed_ = false, with_bias_ = false;
     detail::word_list only_;
     std::vector<T> some_W_, some_b_;  // the output layer of those words
-    kernels::panels<T> some_output_;
-    std::vector<T> some_bias_;
+    output_panels<T> some_output_;
 };
 
 namespace detail {
@@ -411,16 +372,16 @@ decoding_of<T, Model> start_decoding(const Model& model, const source_batch& sou
 template <class T, class Model>
 decoding_of<T, Model> start_decoding(const packed<T, Model>& model, const source_batch& source)
 {
-    return decoding_of<T, Model>(model.model(), source, model.panels());
+    return decoding_of<T, Model>(model.model(), source, &model);
 }
 
 }  // namespace detail
 
-/// Decodes a batch with a packed model.
+/// Decodes a batch with a packed model, which must outlive the decoding.
 template <class T, class Model>
 std::unique_ptr<decoding<T>> decode(const packed<T, Model>& model, const source_batch& source)
 {
-    return std::make_unique<decoding_of<T, Model>>(model.model(), source, model.panels());
+    return std::make_unique<decoding_of<T, Model>>(model.model(), source, &model);
 }
 /// Decodes a batch with a model.
 template <class T, class Model>

@@ -46,6 +46,21 @@ concept packable = requires(const Decoder& d)
 /// values were multiplied before they were summed.
 enum class context_form { plain, multiplied };
 
+/// The output layer's part of a `packed` model.
+template <class T>
+struct output_panels {
+    kernels::panels<T> weights;
+    std::vector<T> bias;  // [panels · width], -inf after the last word
+
+    /// From W [L,V] and b [V].
+    void pack(std::size_t L, std::size_t V, const T* W, const T* b)
+    {
+        weights.pack(L, V, W, V);
+        bias.assign(weights.count() * kernels::panels<T>::width, -std::numeric_limits<T>::infinity());
+        std::copy_n(b, V, bias.begin());
+    }
+};
+
 /// The decoder's part of a `packed` model.
 ///
 ///     x_i = [W E y + b ; V_o E y + b_o] + [C ; C_o] c_i     the first summand from a table for the whole vocabulary
@@ -54,16 +69,14 @@ enum class context_form { plain, multiplied };
 /// These are the values that seq2seq::decoder computes, except that sums are rounded in another order.
 template <class T>
 struct decoder_panels {
-    std::size_t vocabulary = 0, hidden = 0, width = 0;  // V, H, 3H + 2L
-    std::vector<T> words;                               // [V,3H+2L]
-    std::vector<T> from_context;                        // [D,3H+2L] C beside C_o
-    kernels::panels<T> context, gates, candidate, readout, output;
-    std::vector<T> bias;  // [panels · width] of the output layer, -inf after the last word
+    std::size_t hidden = 0, width = 0;  // H, 3H + 2L
+    std::vector<T> words;               // [V,3H+2L]
+    std::vector<T> from_context;        // [D,3H+2L] C beside C_o
+    kernels::panels<T> context, gates, candidate, readout;
 
     template <class Decoder>
     void pack(const Decoder& d)
     {
-        vocabulary = shape_of(d.b)[0];
         hidden = shape_of(d.cell.U_h)[0];
         const std::size_t E = shape_of(d.embedding)[1], D = shape_of(d.C)[0], G = 3 * hidden;
         const std::size_t L2 = shape_of(d.U_o)[1];
@@ -84,15 +97,6 @@ struct decoder_panels {
         gates.pack(hidden, 2 * hidden, view_of(d.cell.U).data, 2 * hidden);
         candidate.pack(hidden, hidden, view_of(d.cell.U_h).data, hidden);
         readout.pack(hidden, L2, view_of(d.U_o).data, L2);
-        pack_output(shape_of(d.W_o)[0], vocabulary, view_of(d.W_o).data, view_of(d.b).data, output, bias);
-    }
-
-    static void pack_output(std::size_t L, std::size_t V, const T* W, const T* b, kernels::panels<T>& output,
-                            std::vector<T>& bias)
-    {
-        output.pack(L, V, W, V);
-        bias.assign(output.count() * kernels::panels<T>::width, -std::numeric_limits<T>::infinity());
-        std::copy_n(b, V, bias.begin());
     }
 
     /// Computes the next state [R,H] and the readout [R,L] from the attention's context.
@@ -146,8 +150,9 @@ private:
 };
 
 /// A model laid out for searching many sentences: `greedy`, `beam`, `force` and `decode` accept it in the model's place
-/// and run faster. The model must stay alive and unchanged meanwhile. The decoder's products with the embeddings of the
-/// whole vocabulary are computed here: V · (3H + 2L) numbers.
+/// and run faster. The model must stay alive and unchanged meanwhile. Of every model the output layer is laid out; of a
+/// seq2seq::decoder around nn::gru, its other products, too, those with the embeddings of the whole vocabulary
+/// included: V · (3H + 2L) numbers.
 ///
 ///     const seq2seq::packed<float, decltype(model)> fast(model);
 ///     for (batch …) seq2seq::beam<float>(fast, batch);
@@ -156,16 +161,21 @@ class packed {
 public:
     explicit packed(const Model& model) : model_(&model)
     {
-        if constexpr (detail::packable<std::remove_cvref_t<decltype(model.decoder)>>) panels_.pack(model.decoder);
+        const auto last = model.output();
+        output_.pack(shape_of(last.W)[0], shape_of(last.W)[1], view_of(last.W).data, view_of(last.b).data);
+        if constexpr (requires { requires detail::packable<std::remove_cvref_t<decltype(model.decoder)>>; })
+            decoder_.pack(model.decoder);
     }
     explicit packed(const Model&&) = delete;
 
     const Model& model() const { return *model_; }
-    const decoder_panels<T>* panels() const { return panels_.words.empty() ? nullptr : &panels_; }
+    const output_panels<T>& output() const { return output_; }
+    const decoder_panels<T>& decoder() const { return decoder_; }
 
 private:
     const Model* model_;
-    decoder_panels<T> panels_;
+    output_panels<T> output_;
+    decoder_panels<T> decoder_;  // empty unless the decoder is packable
 };
 
 }  // namespace heed::seq2seq

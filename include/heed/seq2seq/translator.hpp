@@ -23,6 +23,17 @@ struct translator {
         return decoder.loss(encoder.encode(batch.source, drop), batch, smoothing, drop, only);
     }
 
+    /// A batch, ready to be decoded: an `opening`.
+    auto open(const source_batch& source) const { return decoder.open(encoder.encode(source), source.real); }
+
+    /// One step of all rows: an `advanced`.
+    auto advance(const auto& memory, const auto& state, const word_ids& previous) const
+    {
+        return decoder.advance(memory, state, previous);
+    }
+
+    auto output() const { return decoder.output(); }
+
     static auto parameters(auto& self, auto&& visit)
     {
         return seq2seq::translator{visit("encoder", self.encoder), visit("decoder", self.decoder)};

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include <heed/ops/losses.hpp>
+#include <heed/ops/parts.hpp>
+#include <heed/seq2seq/batch.hpp>
+#include <heed/seq2seq/candidates.hpp>
+
+/// What training and searches ask of a sequence-to-sequence model.
+namespace heed::seq2seq {
+
+/// The start of a batch: what stays constant while it is decoded, and the state before the first word.
+template <class Memory, class State>
+struct opening {
+    Memory memory;
+    State state;
+};
+template <class Memory, class State>
+opening(Memory, State) -> opening<Memory, State>;
+
+/// One step of a decoder up to its output layer: the scores of the words are readout W + b.
+template <class Readout, class State, class Seen>
+struct advanced {
+    Readout readout;  // [1,B,L]
+    State state;      // the next
+    Seen seen;        // the attention's answer: the context, and weights where there are any
+};
+template <class Readout, class State, class Seen>
+advanced(Readout, State, Seen) -> advanced<Readout, State, Seen>;
+
+/// The last layer of a model: scores of all words are readout W + b. The types are references, or arrays of its own.
+template <class Matrix, class Vector>
+struct output_layer {
+    Matrix W;  // [L,V]
+    Vector b;  // [V]
+};
+
+/// What a search asks of a model, as `translator` has it.
+///
+///     open(source)                        an `opening`: what stays constant for a batch, and a state with map(f)
+///     advance(memory, state, previous)    an `advanced`: every row reads its previous word
+///     output()                            an `output_layer`, whose words the search scores itself
+///
+/// `seen.weights` of what `advance` returns is drawn, if it exists: [R,T], or what `decoder.attention` returns.
+template <class Model>
+concept searchable = requires(const Model& model, const source_batch& source, const word_ids& previous)
+{
+    model.advance(model.open(source).memory, model.open(source).state, previous).readout;
+    model.output().W;
+    model.output().b;
+};
+
+namespace detail {
+
+/// Σ −log softmax(readout W + b) of the expected words, readout [S,B,L]. `only`: the softmax is over these words alone,
+/// an ascending list that contains the expected ones.
+template <class T>
+auto cross_entropy(const tensor auto& readout, const auto& output, const ops::expected_words<T>& expected, T smoothing,
+                   const std::vector<std::uint32_t>* only)
+{
+    if (only == nullptr) return ops::cross_entropy(readout, output.W, output.b, expected, smoothing);
+    const ops::expected_words<T> among{places_in(*only, expected.words), expected.weights};
+    return ops::cross_entropy(readout, ops::columns_of(output.W, *only), ops::columns_of(output.b, *only), among,
+                              smoothing);
+}
+
+}  // namespace detail
+
+}  // namespace heed::seq2seq
