@@ -6,6 +6,7 @@
 
 #include <heed/nn/cells.hpp>
 #include <heed/nn/dropout.hpp>
+#include <heed/nn/stacked.hpp>
 #include <heed/ops/embedding.hpp>
 #include <heed/ops/masks.hpp>
 #include <heed/ops/parts.hpp>
@@ -13,13 +14,26 @@
 
 namespace heed::seq2seq {
 
-/// The encoding of a batch of source sentences.
-template <class Annotations, class Start, class Whole>
-struct encoded {
-    Annotations annotations;  // [B,T,D]; undefined in the padding
-    Start start;              // [B,H] what the decoder's first state is made from
-    Whole whole;              // [B,D] the sentence in one vector
+/// Stands where an encoding or a decoder's state has no tensor.
+struct nothing {
+    nothing map(auto&&, const auto&...) const { return {}; }
 };
+
+/// The encoding of a batch of source sentences.
+template <class Annotations, class Start, class Whole, class Last = nothing>
+struct encoded {
+    Annotations annotations;            // [B,T,D]; undefined in the padding
+    Start start;                        // [B,H] what the decoder's first state is made from
+    Whole whole;                        // [B,D] the sentence in one vector
+    [[no_unique_address]] Last last{};  // the cell's state after the last word, if there is one such state
+};
+template <class Annotations, class Start, class Whole>
+encoded(Annotations, Start, Whole) -> encoded<Annotations, Start, Whole>;
+template <class Annotations, class Start, class Whole, class Last>
+encoded(Annotations, Start, Whole, Last) -> encoded<Annotations, Start, Whole, Last>;
+
+/// The order in which a recurrent layer reads a sentence.
+enum class direction { forward, backward };
 
 namespace detail {
 
@@ -29,25 +43,56 @@ auto words_of(const tensor auto& embedding, const source_batch& source, const nn
     return ops::clear_ended(drop(ops::lookup(embedding, source.words)), source.real);  // [T,B,E]
 }
 
-enum class direction { forward, backward };
+/// A recurrent layer that has read its sentences.
+template <class Output, class State>
+struct layer_read {
+    std::vector<Output> outputs;  // [B,H] after each word, in word order
+    State last;                   // after the word that was read last
+};
 
-/// The outputs of a recurrent layer after each word, in word order: T of [B,H].
-auto run_layer(const auto& cell, const auto& start, const tensor auto& x, const lengths& real, direction reads)
+/// One layer over all steps. The backward direction starts at each sentence's own last word.
+auto run_layer(const auto& cell, auto state, const tensor auto& x, const lengths& real, direction reads)
 {
     const bool reversed = reads == direction::backward;
     const auto inputs = cell.project(x);  // [T,B,G]
     const std::size_t T = shape_of(x)[0];
-    const auto step = [&](std::size_t i, const auto& state) {
+    const auto step = [&](std::size_t i, const auto& before) {
         const std::size_t t = reversed ? T - 1 - i : i;
-        return cell.step(ops::block(inputs, t), state, {&real, t});
+        return cell.step(ops::block(inputs, t), before, {&real, t});
     };
-    auto state = step(0, cell.begin(start.state(shape_of(x)[1], x)));
-    std::vector<std::remove_cvref_t<decltype(nn::output_of(state))>> outputs(T);
+    auto after = step(0, state);
+    std::vector<std::remove_cvref_t<decltype(nn::output_of(after))>> outputs(T);
     for (std::size_t i = 0; i < T; ++i) {
-        if (i > 0) state = step(i, state);
-        outputs[reversed ? T - 1 - i : i] = nn::output_of(state);
+        if (i > 0) after = step(i, after);
+        outputs[reversed ? T - 1 - i : i] = nn::output_of(after);
     }
-    return outputs;
+    return layer_read<typename decltype(outputs)::value_type, decltype(after)>{std::move(outputs), std::move(after)};
+}
+
+/// A cell over all steps from a first state; stacked cells layer after layer.
+auto read_sentences(const auto& cell, const auto& start, const tensor auto& x, const lengths& real, direction reads,
+                    const nn::dropout& drop)
+{
+    const auto first = cell.begin(start.state(shape_of(x)[1], x));
+    if constexpr (requires { cell.layers; }) {
+        auto read = detail::run_layer(cell.layers[0], first.layers[0], x, real, reads);
+        std::vector<decltype(read.last)> last{read.last};
+        for (std::size_t k = 1; k < cell.layers.size(); ++k) {
+            const auto z = ops::stack(read.outputs);  // [T,B,H]
+            auto above = detail::run_layer(cell.layers[k], first.layers[k], drop(z), real, reads);
+            for (std::size_t t = 0; t < above.outputs.size(); ++t) {
+                above.outputs[t] = cell.joined(above.outputs[t], read.outputs[t]);
+            }
+            last.push_back(above.last);
+            read = std::move(above);
+        }
+        nn::stacked_state state{std::move(last),
+                                read.outputs[reads == direction::forward ? read.outputs.size() - 1 : 0]};
+        return layer_read<typename decltype(read.outputs)::value_type, decltype(state)>{std::move(read.outputs),
+                                                                                        std::move(state)};
+    } else {
+        return detail::run_layer(cell, first, x, real, reads);
+    }
 }
 
 }  // namespace detail
@@ -57,8 +102,9 @@ auto run_layer(const auto& cell, const auto& start, const tensor auto& x, const 
 ///     →h_t = →GRU(→h_{t-1}, E x_t),  ←h_t = ←GRU(←h_{t+1}, E x_t),  h_t = [→h_t; ←h_t]
 ///                                             Bahdanau et al. 2015, §3.2
 ///
-/// Any cell fits in the GRU's place (nn/cells.hpp); of an LSTM h_t are the outputs. The backward pass starts at each
-/// sentence's own last word, regardless of padding.
+/// Any cell fits in the GRU's place (nn/cells.hpp); of an LSTM h_t are the outputs, of stacked cells those of the
+/// highest layer: each direction is a stack of its own. The backward pass starts at each sentence's own last word,
+/// regardless of padding.
 template <class Matrix, class Cell, class Start>
 struct bidirectional_encoder {
     Matrix embedding;  // [V,E]
@@ -72,14 +118,14 @@ struct bidirectional_encoder {
         const std::size_t T = source.words.steps, B = source.words.batch;
         source.real.require("bidirectional_encoder::encode", B, T);
         const auto x = detail::words_of(embedding, source, drop);  // [T,B,E]
-        const auto forwards = detail::run_layer(forward, forward_start, x, source.real, detail::direction::forward);
-        const auto backwards = detail::run_layer(backward, backward_start, x, source.real, detail::direction::backward);
+        const auto forwards =
+            detail::read_sentences(forward, forward_start, x, source.real, direction::forward, drop).outputs;
+        const auto backwards =
+            detail::read_sentences(backward, backward_start, x, source.real, direction::backward, drop).outputs;
         const auto both = drop(ops::concat(ops::stack(forwards), ops::stack(backwards)));  // [T,B,2H]
         auto annotations = ops::swap_axes(both);                                           // [B,T,2H]
         auto whole = ops::concat(forwards.back(), backwards.front());                      // [B,2H]
-        using state = std::remove_cvref_t<decltype(backwards.front())>;
-        return encoded<decltype(annotations), state, decltype(whole)>{std::move(annotations), backwards.front(),
-                                                                      std::move(whole)};
+        return encoded{std::move(annotations), backwards.front(), std::move(whole)};
     }
 
     static auto parameters(auto& self, auto&& visit)
@@ -96,31 +142,40 @@ bidirectional_encoder(Matrix, Cell, Cell, Start, Start) -> bidirectional_encoder
 /// The encoder of RNNencdec: it reads the sentence once, and its last state must represent the whole of it.
 ///
 ///     h_t = GRU(h_{t-1}, E x_t),  the sentence is h_T           Cho et al. 2014, §2.2
+///
+/// With stacked LSTM cells it is the encoder of Luong et al. 2015. `reads`: direction::backward reads from the last
+/// word to the first (Sutskever et al. 2014; "reverse" in Luong et al. 2015, table 1); annotations stay in word order,
+/// and the sentence is h_1.
 template <class Matrix, class Cell, class Start>
 struct forward_encoder {
     Matrix embedding;  // [V,E]
     Cell cell;
     Start start;
+    direction reads = direction::forward;
 
     auto encode(const source_batch& source, const nn::dropout& drop = {}) const
     {
         source.real.require("forward_encoder::encode", source.words.batch, source.words.steps);
         const auto x = detail::words_of(embedding, source, drop);  // [T,B,E]
-        const auto states = detail::run_layer(cell, start, x, source.real, detail::direction::forward);
-        auto annotations = ops::swap_axes(drop(ops::stack(states)));  // [B,T,H]
-        using state = std::remove_cvref_t<decltype(states.back())>;
-        return encoded<decltype(annotations), state, state>{std::move(annotations), states.back(), states.back()};
+        auto read = detail::read_sentences(cell, start, x, source.real, reads, drop);
+        auto annotations = ops::swap_axes(drop(ops::stack(read.outputs)));  // [B,T,H]
+        const auto sentence = nn::output_of(read.last);                     // [B,H]
+        return encoded{std::move(annotations), sentence, sentence, std::move(read.last)};
     }
 
     static auto parameters(auto& self, auto&& visit)
     {
-        return seq2seq::forward_encoder{visit("embedding", self.embedding), visit("cell", self.cell),
-                                        visit("start", self.start)};
+        auto embedding = visit("embedding", self.embedding);
+        auto cell = visit("cell", self.cell);
+        auto start = visit("start", self.start);
+        return seq2seq::forward_encoder{std::move(embedding), std::move(cell), std::move(start), self.reads};
     }
 };
 
 template <class Matrix, class Cell, class Start>
 forward_encoder(Matrix, Cell, Start) -> forward_encoder<Matrix, Cell, Start>;
+template <class Matrix, class Cell, class Start>
+forward_encoder(Matrix, Cell, Start, direction) -> forward_encoder<Matrix, Cell, Start>;
 
 /// A new encoder with a trained initial state. `recurrent`: as for nn::make_gru. `cells`: nn::new_gru or nn::new_lstm.
 template <class T, class Cells = nn::new_gru>
