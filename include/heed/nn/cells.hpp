@@ -52,13 +52,13 @@ auto step_of(const auto& cell, const tensor auto& projected, const auto& state, 
     }
 }
 
-/// The size G of a cell's projected input.
-std::size_t gates_of(const auto& cell)
+/// The biases [G] of a cell, of stacked cells those of the lowest.
+const auto& biases_of(const auto& cell)
 {
     if constexpr (requires { cell.layers; }) {
-        return shape_of(cell.layers.front().b)[0];
+        return cell.layers.front().b;
     } else {
-        return shape_of(cell.b)[0];
+        return cell.b;
     }
 }
 

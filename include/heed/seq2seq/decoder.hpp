@@ -325,7 +325,7 @@ auto make_decoder(random_source& random, Attention attention, const decoder_size
 {
     auto table = nn::gaussian<T>(random, n.vocabulary, n.embedding, 0.1);
     auto cell = parts.cells.template make<T>(random, n.embedding, n.hidden, recurrent);
-    const std::size_t gates = nn::gates_of(cell);
+    const std::size_t gates = shape_of(nn::biases_of(cell))[0];
     return decoder{
         std::move(attention),
         std::move(table),

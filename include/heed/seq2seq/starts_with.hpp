@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <type_traits>
 
+#include <heed/core/family.hpp>
+#include <heed/nn/cells.hpp>
 #include <heed/nn/init.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/products.hpp>
@@ -40,12 +42,13 @@ tanh_layer(Matrix, Vector) -> tanh_layer<Matrix, Vector>;
 ///
 ///     s_0 = h_T                               Sutskever et al. 2014, §2; Luong et al. 2015
 struct last_state {
-    auto operator()(const auto&, const auto& source) const
+    auto operator()(const auto& cell, const auto& source) const
     {
         static_assert(!std::is_same_v<std::remove_cvref_t<decltype(source.last)>, nothing>,
                       "heed: starts_with::last_state needs an encoder that hands over its last state, as "
                       "forward_encoder does; with another one use starts_with::tanh_layer");
-        return source.last;
+        // A decoder on a tape may follow an encoder that is not.
+        return nn::map_state(source.last, [&](const auto& x) { return same_family(nn::biases_of(cell), x); });
     }
 
     static auto parameters(auto&, auto&&) { return starts_with::last_state{}; }
