@@ -313,19 +313,17 @@ TEST_CASE("the policies' parameters are named among the decoder's own, in the or
     const auto made = [&](const auto& parts) {
         return make_decoder<double>(random, fixed_context{}, {V, E, H, 2 * H, L}, parts);
     };
-    CHECK(names_of(made(decoder_parts{})) ==
-          "embedding cell.W cell.b cell.U cell.U_h C W_s b_s U_o V_o C_o b_o W_o b ");
-    CHECK(names_of(made(decoder_parts{}
+    CHECK(names_of(made(parts{})) == "embedding cell.W cell.b cell.U cell.U_h C W_s b_s U_o V_o C_o b_o W_o b ");
+    CHECK(names_of(made(parts{}
                             .with_cells(nn::new_stacked<nn::new_lstm>{})
                             .with_asks(asks_with::new_current_state{})
                             .with_start(starts_with::new_last_state{})
                             .with_readout(output::new_fed<output::new_attentional>{}))) ==
           "embedding cell.layers.0.W cell.layers.0.b cell.layers.0.U cell.layers.1.W cell.layers.1.b cell.layers.1.U "
           "W_c W_o b F ");
-    CHECK(names_of(made(decoder_parts{}
-                            .with_asks(asks_with::new_intermediate_state{})
-                            .with_readout(output::new_two_layers{}))) ==
-          "embedding cell.W cell.b cell.U cell.U_h second.W second.b second.U second.U_h W_s b_s U_o V_o C_o b_o W_o b ");
+    CHECK(
+        names_of(made(parts{}.with_asks(asks_with::new_intermediate_state{}).with_readout(output::new_two_layers{}))) ==
+        "embedding cell.W cell.b cell.U cell.U_h second.W second.b second.U second.U_h W_s b_s U_o V_o C_o b_o W_o b ");
 }
 
 TEST_CASE("stacked cells without a layer, and a state of another number of layers, are refused in a sentence")

@@ -11,12 +11,9 @@
 #include <heed/nn/dropout.hpp>
 #include <heed/ops/masks.hpp>
 #include <heed/ops/parts.hpp>
-#include <heed/seq2seq/asks_with.hpp>
-#include <heed/seq2seq/encoder.hpp>
 #include <heed/seq2seq/fixed_context.hpp>
 #include <heed/seq2seq/model.hpp>
-#include <heed/seq2seq/outputs.hpp>
-#include <heed/seq2seq/starts_with.hpp>
+#include <heed/seq2seq/parts.hpp>
 
 namespace heed::seq2seq {
 
@@ -48,11 +45,12 @@ consteval bool projects_words()
 }  // namespace detail
 
 /// What a recurrent decoder remembers between words, for each row.
-template <class Cell, class Attention, class Fed = nothing>
+template <class Cell, class Attention, class Fed = nothing, class Mask = nothing>
 struct decoder_state {
-    Cell cell;                        // of the recurrent cell; its output [B,H] is s_i
-    Attention attention;              // what the mechanism remembers
-    [[no_unique_address]] Fed fed{};  // [B,L] the readout before, with input feeding
+    Cell cell;                          // of the recurrent cell; its output [B,H] is s_i
+    Attention attention;                // what the mechanism remembers
+    [[no_unique_address]] Fed fed{};    // [B,L] the readout before, with input feeding
+    [[no_unique_address]] Mask mask{};  // [B,E] of contextual embeddings; the same at every step
 
     /// The state with f applied to each of its tensors.
     auto map(const auto& f) const
@@ -60,17 +58,20 @@ struct decoder_state {
         auto c = nn::map_state(cell, f);
         auto a = attention.map(f);
         auto t = nn::map_state(fed, f);
-        return seq2seq::decoder_state<decltype(c), decltype(a), decltype(t)>{std::move(c), std::move(a), std::move(t)};
+        auto m = nn::map_state(mask, f);
+        return seq2seq::decoder_state<decltype(c), decltype(a), decltype(t), decltype(m)>{std::move(c), std::move(a),
+                                                                                          std::move(t), std::move(m)};
     }
 };
 template <class Cell, class Attention>
 decoder_state(Cell, Attention) -> decoder_state<Cell, Attention>;
-template <class Cell, class Attention, class Fed>
-decoder_state(Cell, Attention, Fed) -> decoder_state<Cell, Attention, Fed>;
+template <class Cell, class Attention, class Fed, class Mask>
+decoder_state(Cell, Attention, Fed, Mask) -> decoder_state<Cell, Attention, Fed, Mask>;
 
 /// A recurrent decoder that attends to the source at every word. Its parts are policies:
 ///
 ///     attention    any, including `fixed_context` (none at all)
+///     embedding    a matrix, or embeds.hpp: words that depend on the source sentence
 ///     cell         f: nn::gru, nn::lstm, nn::stacked
 ///     asks         asks_with.hpp: which state asks, and where the context goes
 ///     start        starts_with.hpp: s_0
@@ -88,7 +89,7 @@ decoder_state(Cell, Attention, Fed) -> decoder_state<Cell, Attention, Fed>;
 template <class Attention, class Embedding, class Cell, class Asks, class Start, class Readout>
 struct decoder {
     Attention attention;
-    Embedding embedding;  // [V,E]
+    Embedding embedding;  // [V,E], or one of embeds
     Cell cell;            // from E y
     Asks asks;
     Start start;
@@ -106,7 +107,7 @@ struct decoder {
         auto first = start(cell, source);
         auto remembered = attention.start(memory);
         auto none_yet = nothing_fed(nn::output_of(first));
-        decoder_state state{std::move(first), std::move(remembered), std::move(none_yet)};
+        decoder_state state{std::move(first), std::move(remembered), std::move(none_yet), mask_for(source)};
         return opening{std::move(memory), std::move(state)};
     }
 
@@ -119,8 +120,8 @@ struct decoder {
         const auto begun = open(source, batch.source.real);
         // zeros in the padding, whatever its embedding: products never read it
         const auto y =
-            ops::clear_ended(drop(ops::lookup(embedding, batch.previous)), batch.target_lengths());  // [S,B,E]
-        const auto inputs = cell.project(y);                                                         // [S,B,G]
+            ops::clear_ended(drop(words_of(batch.previous, begun.state.mask)), batch.target_lengths());  // [S,B,E]
+        const auto inputs = cell.project(y);                                                             // [S,B,G]
         const auto words = project_words(y);  // [S,B,A] if the score reads them
         auto state = begun.state;
         using row = std::remove_cvref_t<decltype(nn::output_of(state.cell))>;
@@ -153,14 +154,14 @@ struct decoder {
     /// One decoding step of all rows from their previous words, up to the output layer.
     auto advance(const auto& memory, const auto& state, const word_ids& previous) const
     {
-        const auto y = ops::lookup(embedding, previous);  // [1,B,E]
+        const auto y = words_of(previous, state.mask);  // [1,B,E]
         const auto words = project_words(y);
         const auto attend = [&](const auto& s) { return answer(memory, query(s, words, 0), state.attention); };
         auto next =
             asks(cell, with_fed(ops::block(cell.project(y), std::size_t{0}), state.fed), state.cell, {}, attend);
         auto t = readout.read(ops::stack(std::vector{nn::output_of(next.state)}), y,
                               ops::stack(std::vector{next.seen.context}));  // [1,B,L]
-        decoder_state after{std::move(next.state), next.seen.state, fed_by(t)};
+        decoder_state after{std::move(next.state), next.seen.state, fed_by(t), state.mask};
         return advanced{std::move(t), std::move(after), std::move(next.seen)};
     }
 
@@ -197,6 +198,28 @@ struct decoder {
 
 private:
     struct no_words {};
+
+    /// The embeddings [S,B,E] of target words.
+    auto words_of(const word_ids& ids, const auto& mask) const
+    {
+        if constexpr (tensor<Embedding>) {
+            return ops::lookup(embedding, ids);
+        } else {
+            return embedding.look_up(ids, mask);
+        }
+    }
+
+    auto mask_for(const auto& source) const
+    {
+        if constexpr (tensor<Embedding>) {
+            return nothing{};
+        } else {
+            static_assert(!std::is_same_v<std::remove_cvref_t<decltype(source.context)>, nothing>,
+                          "heed: embeds::contextual_target needs the context of an encoder whose embedding is an "
+                          "embeds::contextual_source");
+            return embedding.gate.of(source.context);
+        }
+    }
 
     /// The score's input from y [S,B,E], the words of all steps: nothing, Y y [S,B,A], or y itself.
     auto project_words(const tensor auto& y) const
@@ -275,40 +298,6 @@ private:
 template <class Attention, class Embedding, class Cell, class Asks, class Start, class Readout>
 decoder(Attention, Embedding, Cell, Asks, Start, Readout) -> decoder<Attention, Embedding, Cell, Asks, Start, Readout>;
 
-/// How the parts of a decoder are made; the defaults are RNNsearch's. `cells`: nn::new_gru, nn::new_lstm or
-/// nn::new_stacked. The functions return the same with one part replaced:
-///
-///     decoder_parts{}.with_cells(nn::new_lstm{}).with_readout(output::new_linear{})
-template <class Cells = nn::new_gru, class Asks = asks_with::new_previous_state,
-          class Start = starts_with::new_tanh_layer, class Readout = output::new_maxout>
-struct decoder_parts {
-    Cells cells{};
-    Asks asks{};
-    Start start{};
-    Readout readout{};
-
-    template <class Other>
-    decoder_parts<Other, Asks, Start, Readout> with_cells(Other other) const
-    {
-        return {other, asks, start, readout};
-    }
-    template <class Other>
-    decoder_parts<Cells, Other, Start, Readout> with_asks(Other other) const
-    {
-        return {cells, other, start, readout};
-    }
-    template <class Other>
-    decoder_parts<Cells, Asks, Other, Readout> with_start(Other other) const
-    {
-        return {cells, asks, other, readout};
-    }
-    template <class Other>
-    decoder_parts<Cells, Asks, Start, Other> with_readout(Other other) const
-    {
-        return {cells, asks, start, other};
-    }
-};
-
 /// The sizes of a decoder.
 struct decoder_sizes {
     std::size_t vocabulary = 0;  // V
@@ -318,22 +307,23 @@ struct decoder_sizes {
     std::size_t readout = 0;     // L
 };
 
-/// A new decoder around an attention whose contexts have `context` dimensions. `recurrent`: as for nn::make_gru.
-template <class T, class Attention, class Cells, class Asks, class Start, class Readout>
-auto make_decoder(random_source& random, Attention attention, const decoder_sizes& n,
-                  const decoder_parts<Cells, Asks, Start, Readout>& parts, nn::initializer<T> recurrent = nullptr)
+/// A new decoder around an attention whose contexts have `context` dimensions, with the decoder's parts of `made`.
+/// `recurrent`: as for nn::make_gru.
+template <class T, class Attention, class... Part>
+auto make_decoder(random_source& random, Attention attention, const decoder_sizes& n, const parts<Part...>& made,
+                  nn::initializer<T> recurrent = nullptr)
 {
-    auto table = nn::gaussian<T>(random, n.vocabulary, n.embedding, 0.1);
-    auto cell = parts.cells.template make<T>(random, n.embedding, n.hidden, recurrent);
+    auto table = made.embeddings.template target<T>(random, n.vocabulary, n.embedding);
+    auto cell = made.cells.template make<T>(random, n.embedding, n.hidden, recurrent);
     const std::size_t gates = shape_of(nn::biases_of(cell))[0];
     return decoder{
         std::move(attention),
         std::move(table),
         std::move(cell),
-        parts.asks.template make<T>(random, asks_with::sizes{n.hidden, n.context, gates}, recurrent, parts.cells),
-        parts.start.template make<T>(random, n.hidden),
-        parts.readout.template make<T>(
-            random, output::sizes{n.vocabulary, n.embedding, n.hidden, n.context, gates, n.readout})};
+        made.asks.template make<T>(random, asks_with::sizes{n.hidden, n.context, gates}, recurrent, made.cells),
+        made.start.template make<T>(random, n.hidden),
+        made.readout.template make<T>(random,
+                                      output::sizes{n.vocabulary, n.embedding, n.hidden, n.context, gates, n.readout})};
 }
 
 /// RNNsearch's. `cells`: nn::new_gru, nn::new_lstm or nn::new_stacked. The readout has the size of an embedding.
@@ -343,7 +333,7 @@ auto make_decoder(random_source& random, Attention attention, std::size_t vocabu
                   const Cells& cells = {})
 {
     return make_decoder<T>(random, std::move(attention), {vocabulary, embedding, hidden, context, embedding},
-                           decoder_parts{}.with_cells(cells), recurrent);
+                           parts{}.with_cells(cells), recurrent);
 }
 
 }  // namespace heed::seq2seq

@@ -7,41 +7,28 @@
 #include <heed/nn/cells.hpp>
 #include <heed/nn/dropout.hpp>
 #include <heed/nn/stacked.hpp>
-#include <heed/ops/embedding.hpp>
-#include <heed/ops/masks.hpp>
 #include <heed/ops/parts.hpp>
 #include <heed/seq2seq/batch.hpp>
+#include <heed/seq2seq/embeds.hpp>
 
 namespace heed::seq2seq {
 
-/// Stands where an encoding or a decoder's state has no tensor.
-struct nothing {
-    nothing map(auto&&, const auto&...) const { return {}; }
-};
-
 /// The encoding of a batch of source sentences.
-template <class Annotations, class Start, class Whole, class Last = nothing>
+template <class Annotations, class Start, class Whole, class Last = nothing, class Context = nothing>
 struct encoded {
-    Annotations annotations;            // [B,T,D]; undefined in the padding
-    Start start;                        // [B,H] what the decoder's first state is made from
-    Whole whole;                        // [B,D] the sentence in one vector
-    [[no_unique_address]] Last last{};  // the cell's state after the last word, if there is one such state
+    Annotations annotations;                  // [B,T,D]; undefined in the padding
+    Start start;                              // [B,H] what the decoder's first state is made from
+    Whole whole;                              // [B,D] the sentence in one vector
+    [[no_unique_address]] Last last{};        // the cell's state after the last word, if there is one such state
+    [[no_unique_address]] Context context{};  // [B,K] what contextual embeddings are masked by, if they are
 };
-template <class Annotations, class Start, class Whole>
-encoded(Annotations, Start, Whole) -> encoded<Annotations, Start, Whole>;
-template <class Annotations, class Start, class Whole, class Last>
-encoded(Annotations, Start, Whole, Last) -> encoded<Annotations, Start, Whole, Last>;
+template <class Annotations, class Start, class Whole, class Last, class Context>
+encoded(Annotations, Start, Whole, Last, Context) -> encoded<Annotations, Start, Whole, Last, Context>;
 
 /// The order in which a recurrent layer reads a sentence.
 enum class direction { forward, backward };
 
 namespace detail {
-
-/// E x_t, with zeros in the padding: the recurrent layers' products never read the padding's embedding.
-auto words_of(const tensor auto& embedding, const source_batch& source, const nn::dropout& drop)
-{
-    return ops::clear_ended(drop(ops::lookup(embedding, source.words)), source.real);  // [T,B,E]
-}
 
 /// A recurrent layer that has read its sentences.
 template <class Output, class State>
@@ -105,9 +92,9 @@ auto read_sentences(const auto& cell, const auto& start, const tensor auto& x, c
 /// Any cell fits in the GRU's place (nn/cells.hpp); of an LSTM h_t are the outputs, of stacked cells those of the
 /// highest layer: each direction is a stack of its own. The backward pass starts at each sentence's own last word,
 /// regardless of padding.
-template <class Matrix, class Cell, class Start>
+template <class Embedding, class Cell, class Start>
 struct bidirectional_encoder {
-    Matrix embedding;  // [V,E]
+    Embedding embedding;  // [V,E], or one of embeds
     Cell forward;
     Cell backward;
     Start forward_start;
@@ -117,7 +104,7 @@ struct bidirectional_encoder {
     {
         const std::size_t T = source.words.steps, B = source.words.batch;
         source.real.require("bidirectional_encoder::encode", B, T);
-        const auto x = detail::words_of(embedding, source, drop);  // [T,B,E]
+        auto [x, context] = embeds::words_of(embedding, source, drop);  // [T,B,E]
         const auto forwards =
             detail::read_sentences(forward, forward_start, x, source.real, direction::forward, drop).outputs;
         const auto backwards =
@@ -125,7 +112,7 @@ struct bidirectional_encoder {
         const auto both = drop(ops::concat(ops::stack(forwards), ops::stack(backwards)));  // [T,B,2H]
         auto annotations = ops::swap_axes(both);                                           // [B,T,2H]
         auto whole = ops::concat(forwards.back(), backwards.front());                      // [B,2H]
-        return encoded{std::move(annotations), backwards.front(), std::move(whole)};
+        return encoded{std::move(annotations), backwards.front(), std::move(whole), nothing{}, std::move(context)};
     }
 
     static auto parameters(auto& self, auto&& visit)
@@ -136,8 +123,8 @@ struct bidirectional_encoder {
     }
 };
 
-template <class Matrix, class Cell, class Start>
-bidirectional_encoder(Matrix, Cell, Cell, Start, Start) -> bidirectional_encoder<Matrix, Cell, Start>;
+template <class Embedding, class Cell, class Start>
+bidirectional_encoder(Embedding, Cell, Cell, Start, Start) -> bidirectional_encoder<Embedding, Cell, Start>;
 
 /// The encoder of RNNencdec: it reads the sentence once, and its last state must represent the whole of it.
 ///
@@ -146,9 +133,9 @@ bidirectional_encoder(Matrix, Cell, Cell, Start, Start) -> bidirectional_encoder
 /// With stacked LSTM cells it is the encoder of Luong et al. 2015. `reads`: direction::backward reads from the last
 /// word to the first (Sutskever et al. 2014; "reverse" in Luong et al. 2015, table 1); annotations stay in word order,
 /// and the sentence is h_1.
-template <class Matrix, class Cell, class Start>
+template <class Embedding, class Cell, class Start>
 struct forward_encoder {
-    Matrix embedding;  // [V,E]
+    Embedding embedding;  // [V,E], or one of embeds
     Cell cell;
     Start start;
     direction reads = direction::forward;
@@ -156,11 +143,11 @@ struct forward_encoder {
     auto encode(const source_batch& source, const nn::dropout& drop = {}) const
     {
         source.real.require("forward_encoder::encode", source.words.batch, source.words.steps);
-        const auto x = detail::words_of(embedding, source, drop);  // [T,B,E]
+        auto [x, context] = embeds::words_of(embedding, source, drop);  // [T,B,E]
         auto read = detail::read_sentences(cell, start, x, source.real, reads, drop);
         auto annotations = ops::swap_axes(drop(ops::stack(read.outputs)));  // [B,T,H]
         const auto sentence = nn::output_of(read.last);                     // [B,H]
-        return encoded{std::move(annotations), sentence, sentence, std::move(read.last)};
+        return encoded{std::move(annotations), sentence, sentence, std::move(read.last), std::move(context)};
     }
 
     static auto parameters(auto& self, auto&& visit)
@@ -172,31 +159,52 @@ struct forward_encoder {
     }
 };
 
-template <class Matrix, class Cell, class Start>
-forward_encoder(Matrix, Cell, Start) -> forward_encoder<Matrix, Cell, Start>;
-template <class Matrix, class Cell, class Start>
-forward_encoder(Matrix, Cell, Start, direction) -> forward_encoder<Matrix, Cell, Start>;
+template <class Embedding, class Cell, class Start>
+forward_encoder(Embedding, Cell, Start) -> forward_encoder<Embedding, Cell, Start>;
+template <class Embedding, class Cell, class Start>
+forward_encoder(Embedding, Cell, Start, direction) -> forward_encoder<Embedding, Cell, Start>;
 
-/// A new encoder with a trained initial state. `recurrent`: as for nn::make_gru. `cells`: nn::new_gru or nn::new_lstm.
+/// Makers, for encoders that are made new: of what `cells` makes, on words that `embeddings` makes. Initial states are
+/// trained. `width` is the size D of an annotation.
+struct new_bidirectional {
+    template <class T, class Cells, class Embeddings>
+    auto make(random_source& random, std::size_t vocabulary, std::size_t embedding, std::size_t hidden,
+              nn::initializer<T> recurrent, const Cells& cells, const Embeddings& embeddings) const
+    {
+        auto table = embeddings.template source<T>(random, vocabulary, embedding);
+        auto forward = cells.template make<T>(random, embedding, hidden, recurrent);
+        auto backward = cells.template make<T>(random, embedding, hidden, recurrent);
+        return bidirectional_encoder{std::move(table), std::move(forward), std::move(backward),
+                                     nn::trained_start{nn::zeros<T>(hidden)}, nn::trained_start{nn::zeros<T>(hidden)}};
+    }
+    static std::size_t width(std::size_t hidden) { return 2 * hidden; }
+};
+struct new_forward {
+    direction reads = direction::forward;
+
+    template <class T, class Cells, class Embeddings>
+    auto make(random_source& random, std::size_t vocabulary, std::size_t embedding, std::size_t hidden,
+              nn::initializer<T> recurrent, const Cells& cells, const Embeddings& embeddings) const
+    {
+        auto table = embeddings.template source<T>(random, vocabulary, embedding);
+        auto cell = cells.template make<T>(random, embedding, hidden, recurrent);
+        return forward_encoder{std::move(table), std::move(cell), nn::trained_start{nn::zeros<T>(hidden)}, reads};
+    }
+    static std::size_t width(std::size_t hidden) { return hidden; }
+};
+
+/// A new encoder. `recurrent`: as for nn::make_gru. `cells`: nn::new_gru, nn::new_lstm or nn::new_stacked.
 template <class T, class Cells = nn::new_gru>
 auto make_forward_encoder(random_source& random, std::size_t vocabulary, std::size_t embedding, std::size_t hidden,
                           nn::initializer<T> recurrent = nullptr, const Cells& cells = {})
 {
-    auto table = nn::gaussian<T>(random, vocabulary, embedding, 0.1);
-    auto cell = cells.template make<T>(random, embedding, hidden, recurrent);
-    return forward_encoder{std::move(table), std::move(cell), nn::trained_start{nn::zeros<T>(hidden)}};
+    return new_forward{}.make<T>(random, vocabulary, embedding, hidden, recurrent, cells, embeds::new_plain{});
 }
-
-/// A new encoder with trained initial states. `recurrent`: as for nn::make_gru. `cells`: nn::new_gru or nn::new_lstm.
 template <class T, class Cells = nn::new_gru>
 auto make_bidirectional_encoder(random_source& random, std::size_t vocabulary, std::size_t embedding,
                                 std::size_t hidden, nn::initializer<T> recurrent = nullptr, const Cells& cells = {})
 {
-    auto table = nn::gaussian<T>(random, vocabulary, embedding, 0.1);
-    auto forward = cells.template make<T>(random, embedding, hidden, recurrent);
-    auto backward = cells.template make<T>(random, embedding, hidden, recurrent);
-    return bidirectional_encoder{std::move(table), std::move(forward), std::move(backward),
-                                 nn::trained_start{nn::zeros<T>(hidden)}, nn::trained_start{nn::zeros<T>(hidden)}};
+    return new_bidirectional{}.make<T>(random, vocabulary, embedding, hidden, recurrent, cells, embeds::new_plain{});
 }
 
 }  // namespace heed::seq2seq
