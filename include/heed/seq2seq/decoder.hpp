@@ -13,6 +13,7 @@
 #include <heed/ops/parts.hpp>
 #include <heed/seq2seq/fixed_context.hpp>
 #include <heed/seq2seq/model.hpp>
+#include <heed/seq2seq/objective.hpp>
 #include <heed/seq2seq/parts.hpp>
 
 namespace heed::seq2seq {
@@ -118,37 +119,31 @@ struct decoder {
               const std::vector<std::uint32_t>* only = nullptr) const
     {
         const auto begun = open(source, batch.source.real);
-        // zeros in the padding, whatever its embedding: products never read it
-        const auto y =
-            ops::clear_ended(drop(words_of(batch.previous, begun.state.mask)), batch.target_lengths());  // [S,B,E]
-        const auto inputs = cell.project(y);                                                             // [S,B,G]
-        const auto words = project_words(y);  // [S,B,A] if the score reads them
-        auto state = begun.state;
-        using row = std::remove_cvref_t<decltype(nn::output_of(state.cell))>;
-        std::vector<row> states, contexts, readouts;
-        for (std::size_t i = 0; i < batch.previous.steps; ++i) {
-            const auto attend = [&](const auto& s) {
-                return attention.read(begun.memory, query(s, words, i), state.attention);
-            };
-            auto next = asks(cell, with_fed(ops::block(inputs, i), state.fed), state.cell, drop, attend);
-            state.cell = std::move(next.state);
-            state.attention = std::move(next.seen.state);
-            if constexpr (feeds_input) {
-                state.fed = drop(readout.read(nn::output_of(state.cell), ops::block(y, i), next.seen.context));
-                readouts.push_back(state.fed);
-            } else {
-                states.push_back(nn::output_of(state.cell));
-                contexts.push_back(std::move(next.seen.context));
-            }
-        }
-        const auto t = [&] {  // [S,B,L]
-            if constexpr (feeds_input) {
-                return ops::stack(readouts);
-            } else {
-                return drop(readout.read(ops::stack(states), y, ops::stack(contexts)));
-            }
-        }();
-        return detail::cross_entropy(t, output(), batch.targets, smoothing, only);
+        const auto context_alone = [&](const auto& asked, const auto& remembered) {
+            return attention.read(begun.memory, asked, remembered);
+        };
+        const auto led = lead(begun.state, batch, drop, context_alone, [](const auto&) {});
+        return detail::cross_entropy(led.readout, output(), batch.targets, smoothing, only);
+    }
+
+    /// The same as a `followed`: the cost of each word, the weights of all steps, and the attention's last state.
+    template <class T>
+    auto follow(const auto& source, const training_batch<T>& batch, T smoothing = 0, const nn::dropout& drop = {},
+                const std::vector<std::uint32_t>* only = nullptr) const
+    {
+        const auto begun = open(source, batch.source.real);
+        const auto weights_too = [&](const auto& asked, const auto& remembered) {
+            return answer(begun.memory, asked, remembered);
+        };
+        std::vector<std::remove_cvref_t<decltype(nn::output_of(begun.state.cell))>> weights;  // [B,T] each
+        auto led = lead(begun.state, batch, drop, weights_too, [&](const auto& each) {
+            static_assert(
+                requires { each.weights; },
+                "heed: this attention has no weights, so no loss can ask for them; use decoder::loss");
+            weights.push_back(detail::weights_per_position<Attention>(each.weights));
+        });
+        return followed{detail::cross_entropy_each(led.readout, output(), batch.targets, smoothing, only),
+                        std::move(weights), std::move(led.attention)};
     }
 
     /// One decoding step of all rows from their previous words, up to the output layer.
@@ -198,6 +193,48 @@ struct decoder {
 
 private:
     struct no_words {};
+
+    template <class Read, class Remembered>
+    struct was_led {
+        Read readout;          // [S,B,L]
+        Remembered attention;  // after the last step
+    };
+
+    /// All steps, each with the true previous word. answer_to(query, remembered): the attention's answer; keep(answer)
+    /// sees each.
+    auto lead(auto state, const auto& batch, const nn::dropout& drop, const auto& answer_to, const auto& keep) const
+    {
+        // zeros in the padding, whatever its embedding: products never read it
+        const auto y = ops::clear_ended(drop(words_of(batch.previous, state.mask)), batch.target_lengths());  // [S,B,E]
+        const auto inputs = cell.project(y);                                                                  // [S,B,G]
+        const auto words = project_words(y);  // [S,B,A] if the score reads them
+        using row = std::remove_cvref_t<decltype(nn::output_of(state.cell))>;
+        std::vector<row> states, contexts, readouts;
+        for (std::size_t i = 0; i < batch.previous.steps; ++i) {
+            const auto attend = [&](const auto& s) { return answer_to(query(s, words, i), state.attention); };
+            auto next = asks(cell, with_fed(ops::block(inputs, i), state.fed), state.cell, drop, attend);
+            keep(next.seen);
+            state.cell = std::move(next.state);
+            state.attention = std::move(next.seen.state);
+            if constexpr (feeds_input) {
+                state.fed = drop(readout.read(nn::output_of(state.cell), ops::block(y, i), next.seen.context));
+                readouts.push_back(state.fed);
+            } else {
+                states.push_back(nn::output_of(state.cell));
+                contexts.push_back(std::move(next.seen.context));
+            }
+        }
+        if constexpr (feeds_input) {
+            return led_by(ops::stack(readouts), std::move(state.attention));
+        } else {
+            return led_by(drop(readout.read(ops::stack(states), y, ops::stack(contexts))), std::move(state.attention));
+        }
+    }
+    template <class Read, class Remembered>
+    static was_led<Read, Remembered> led_by(Read read, Remembered remembered)
+    {
+        return {std::move(read), std::move(remembered)};
+    }
 
     /// The embeddings [S,B,E] of target words.
     auto words_of(const word_ids& ids, const auto& mask) const

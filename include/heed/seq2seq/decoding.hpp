@@ -88,13 +88,6 @@ public:
 
 namespace detail {
 
-template <class Attention>
-concept several_at_once = requires(const Attention& attention)
-{
-    attention.heads;
-}
-|| requires(const Attention& attention) { attention.hops; };
-
 /// The weights of one row over its real positions, from [B,T]. [B,T,D] is averaged over the dimensions, [B,n,T] over
 /// the heads or hops.
 template <class Attention, class T, class Weights>

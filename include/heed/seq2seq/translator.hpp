@@ -23,6 +23,14 @@ struct translator {
         return decoder.loss(encoder.encode(batch.source, drop), batch, smoothing, drop, only);
     }
 
+    /// The same as a `followed`, for losses that ask for weights: see loss_with.
+    template <class T>
+    auto follow(const training_batch<T>& batch, T smoothing = 0, const nn::dropout& drop = {},
+                const std::vector<std::uint32_t>* only = nullptr) const
+    {
+        return decoder.follow(encoder.encode(batch.source, drop), batch, smoothing, drop, only);
+    }
+
     /// A batch, ready to be decoded: an `opening`.
     auto open(const source_batch& source) const { return decoder.open(encoder.encode(source), source.real); }
 
