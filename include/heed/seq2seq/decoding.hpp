@@ -88,13 +88,6 @@ public:
 
 namespace detail {
 
-template <class Attention>
-concept several_at_once = requires(const Attention& attention)
-{
-    attention.heads;
-}
-|| requires(const Attention& attention) { attention.hops; };
-
 /// The weights of one row over its real positions, from [B,T]. [B,T,D] is averaged over the dimensions, [B,n,T] over
 /// the heads or hops.
 template <class Attention, class T, class Weights>
@@ -288,10 +281,11 @@ private:
                 const auto& decoder = model_->decoder;
                 const decoder_panels<T>& panels = fast_->decoder();
                 if constexpr (model_decoder::attention_reads_word) {
-                    seen_.emplace(decoder.attend(memory, state_, ops::lookup(decoder.embedding, previous)));
+                    seen_.emplace(
+                        decoder.attend(memory, state_, state_.cell, ops::lookup(decoder.embedding, previous)));
                 } else {
                     // No word is looked up: only the shape of y is used.
-                    seen_.emplace(decoder.attend(memory, state_, no_embeddings_));
+                    seen_.emplace(decoder.attend(memory, state_, state_.cell, no_embeddings_));
                 }
                 state_.attention = std::move(seen_->state);
                 auto& cell = state_.cell;
