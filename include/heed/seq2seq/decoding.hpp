@@ -88,13 +88,6 @@ public:
 
 namespace detail {
 
-template <class Attention>
-concept several_at_once = requires(const Attention& attention)
-{
-    attention.heads;
-}
-|| requires(const Attention& attention) { attention.hops; };
-
 /// The weights of one row over its real positions, from [B,T]. [B,T,D] is averaged over the dimensions, [B,n,T] over
 /// the heads or hops.
 template <class Attention, class T, class Weights>
@@ -146,6 +139,12 @@ template <class Decoder>
     requires requires(const Decoder& decoder) { decoder.attention; }
 struct attention_type<Decoder> {
     using type = std::remove_cvref_t<decltype(std::declval<const Decoder&>().attention)>;
+};
+/// One in each layer.
+template <class Decoder>
+    requires requires(const Decoder& decoder) { decoder.layers.front().attention; }
+struct attention_type<Decoder> {
+    using type = std::vector<std::remove_cvref_t<decltype(std::declval<const Decoder&>().layers.front().attention)>>;
 };
 
 }  // namespace detail

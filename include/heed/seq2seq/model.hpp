@@ -56,6 +56,14 @@ concept searchable = requires(const Model& model, const source_batch& source, co
 
 namespace detail {
 
+/// An attention that returns several weights for each position.
+template <class Attention>
+concept several_at_once = requires(const Attention& attention)
+{
+    attention.heads;
+}
+|| requires(const Attention& attention) { attention.hops; };
+
 /// Σ −log softmax(readout W + b) of the expected words, readout [S,B,L]. `only`: the softmax is over these words alone,
 /// an ascending list that contains the expected ones.
 template <class T>
