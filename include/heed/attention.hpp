@@ -67,6 +67,14 @@ struct attention {
         return memory_of(annotations, values, mask);
     }
 
+    /// The memory with more annotations [B,t,D] behind its own, as a decoder that attends to its own words needs after
+    /// each of them. A memory with padding cannot be extended.
+    template <class Values, class Keys>
+    auto extend(const memory<Values, Keys>& memory, const tensor auto& annotations) const
+    {
+        return detail::appended("attention::extend", memory, on(annotations));
+    }
+
     /// The state before the first step of a batch.
     auto start(const auto& memory) const { return start(memory, heed::score::over::start(score, memory)); }
 

@@ -44,6 +44,16 @@ struct multi_head {
         return memory_of(annotations, values, real);
     }
 
+    /// The memory with more annotations [B,t,D] behind its own: see attention::extend.
+    template <class Memories>
+    auto extend(const several_memories<Memories>& memory, const tensor auto& annotations) const
+    {
+        const auto more = on(annotations);
+        return several_memories{each([&](const auto&, auto i) {
+            return detail::appended("multi_head::extend", detail::nth(memory.of, i), detail::nth(more.of, i));
+        })};
+    }
+
     /// The state before the first step of a batch: one per head.
     auto start(const auto& memory) const
     {

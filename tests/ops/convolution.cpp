@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <heed/ad/ad.hpp>
-#include <heed/nn/positions.hpp>
 
 #include <doctest/doctest.h>
 
@@ -151,30 +150,6 @@ TEST_CASE("sums of scaled tensors, and a gradient that is scaled")
     for (std::size_t i = 0; i < a.size(); ++i) CHECK(on.gradient(x).data[i] == 0.5 * b.data()[i]);
 }
 
-TEST_CASE("learned positions: a vector for each step, and its gradient; a longer sentence is refused")
-{
-    const nn::learned_positions positions{random({5, 2}, 1)};
-    const auto x = random({3, 2, 2}, 2);
-    const auto y = positions(x, 1);
-    for (std::size_t s = 0; s < 3; ++s) {
-        for (std::size_t b = 0; b < 2; ++b) {
-            for (std::size_t i = 0; i < 2; ++i) CHECK(y(s, b, i) == x(s, b, i) + positions.table(s + 1, i));
-        }
-    }
-    const auto f = [](const auto& words, const auto& table) {
-        return ops::add_positions(words, table, std::size_t{2});
-    };
-    check(support::gradient_of<0b11>(f, x, positions.table));
-    check(support::gradient_of<0b01>(f, x, positions.table));
-    check(support::gradient_of<0b10>(f, x, positions.table));
-    CHECK(support::contains(support::message_of<shape_error>([&] { positions(x, 3); }),
-                            "position 5 of a table of 5; positions count from 0"));
-    CHECK(support::contains(support::message_of<shape_error>([&] {
-                                positions(random({3, 2, 3}, 1));
-                            }),
-                            "the table is [5,2] but must be [5,3]"));
-}
-
 TEST_CASE("parts of convolutional models are the same in the workspace and on a tape")
 {
     const auto same = [](const auto& f, const auto&... x) {
@@ -194,6 +169,4 @@ TEST_CASE("parts of convolutional models are the same in the workspace and on a 
         x, random({3, 2, 8}, 2));
     same([](const auto& past, const auto& a) { return ops::slide(past, a); }, random({2, 4}, 1), random({2, 2}, 2));
     same([](const auto& a, const auto& b) { return ops::scaled_sum(a, b, 2, 3); }, x, x);
-    same([](const auto& a, const auto& table) { return ops::add_positions(a, table, std::size_t{0}); }, x,
-         random({3, 4}, 2));
 }

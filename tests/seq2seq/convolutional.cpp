@@ -11,7 +11,7 @@
 
 #include <heed/ad/ad.hpp>
 #include <heed/normalize/temporal.hpp>
-#include <heed/papers/gehring2017.hpp>
+#include <heed/papers/gehring2017_translator.hpp>
 #include <heed/papers/sankaran2016.hpp>
 #include <heed/papers/vaswani2017.hpp>
 #include <heed/seq2seq/beam.hpp>
@@ -49,7 +49,7 @@ convolutional_sizes small(std::size_t width)
             .encoder_layers = 2,
             .decoder_layers = 2,
             .width = width,
-            .positions = 30};
+            .longest = 30};
 }
 
 /// Temporal attention: one query waits for the one before.
@@ -70,10 +70,10 @@ struct make_heads {
 };
 
 /// A model whose biases are not zero either.
-template <class MakeAttention = papers::gehring2017::make_layer<double>>
+template <class MakeAttention = papers::gehring2017::new_layer<double>>
 auto model_of(std::size_t width = 3, const MakeAttention& make = {})
 {
-    auto model = papers::gehring2017::translator<double>(3, small(width), make);
+    auto model = papers::gehring2017::make_translator<double>(3, small(width), make);
     std::uint64_t stream = 50;
     for_each_parameter(model, [&](const std::string&, auto& x) {
         if constexpr (rank_of<decltype(x)> == 1) x = random(shape_of(x), ++stream, 0.3);
@@ -260,7 +260,7 @@ TEST_CASE("the whole model is its loops, word by word, whatever the padding")
 
 TEST_CASE("every parameter has the gradient of finite differences")
 {
-    check_gradient(papers::gehring2017::make_layer<double>{});
+    check_gradient(papers::gehring2017::new_layer<double>{});
     check_gradient(make_temporal{});
 }
 
@@ -320,13 +320,14 @@ TEST_CASE("the gradient of the encoder is scaled where attention reads it, the d
         CHECK(support::distance(some[i], array<double, 2>(0.25 * full[i])) < 1e-14);
     }
     CHECK(support::same_bits(some[2], full[2]));
-    CHECK(papers::gehring2017::translator<float>(1, small(3)).encoder.gradient_scale == 0.25);  // 1 / (2 · 2 layers)
+    CHECK(papers::gehring2017::make_translator<float>(1, small(3)).encoder.gradient_scale ==
+          0.25);  // 1 / (2 · 2 layers)
 }
 
 TEST_CASE("initial weights keep the variance; the decoder reads any encoder; what does not fit is refused")
 {
-    const auto model = papers::gehring2017::translator<double>(
-        1, {.source_vocabulary = 50, .target_vocabulary = 50, .hidden = 64, .positions = 50, .dropout = 0.2});
+    const auto model = papers::gehring2017::make_translator<double>(
+        1, {.source_vocabulary = 50, .target_vocabulary = 50, .hidden = 64, .longest = 50, .dropout = 0.2});
     const auto deviation = [](const auto& W) {
         double squares = 0;
         for (const double w : W) squares += w * w;
@@ -352,7 +353,7 @@ TEST_CASE("initial weights keep the variance; the decoder reads any encoder; wha
     CHECK(support::message_of<error>([&] {
               (void)none.open(annotated{h}, lengths{3, 2});
           }) == "convolutional_decoder: layers: there is none; give at least one");
-    CHECK(support::contains(support::message_of<shape_error>(
-                                [&] { (void)model.encoder.encode(make_source(pointers({id_sentence(50, 4)}))); }),
-                            "position 50 of a table of 50"));
+    CHECK(support::contains(
+        support::message_of<error>([&] { (void)model.encoder.encode(make_source(pointers({id_sentence(50, 4)}))); }),
+        "a sentence of 51 words, but there are vectors for 50 positions"));
 }

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <cstddef>
+#include <string>
 #include <type_traits>
 #include <utility>
 
 #include <heed/attention/memory.hpp>
 #include <heed/core/family.hpp>
 #include <heed/ops/masks.hpp>
+#include <heed/ops/parts.hpp>
 #include <heed/score/hooks.hpp>
 
 /// `on`, once per batch: positions that may not be attended to are cleared, then the score prepares the keys.
@@ -83,5 +86,22 @@ struct memory_by {
 };
 template <class Score>
 memory_by(const Score&) -> memory_by<Score>;
+
+/// The memory with the positions of `more` behind its own; neither has padding.
+template <class Values, class Keys>
+auto appended(const char* where, const memory<Values, Keys>& to, const memory<Values, Keys>& more)
+{
+    for (std::size_t b = 0; b < to.batch(); ++b) {
+        if (to.real[b] != to.positions()) {
+            throw shape_error(std::string(where) + ": row " + std::to_string(b) + " of the memory has " +
+                              std::to_string(to.real[b]) + " real positions of " + std::to_string(to.positions()) +
+                              "; a memory is extended behind its last position, so it must be without padding");
+        }
+    }
+    auto values = ops::append(to.values, more.values);
+    auto keys = ops::append(to.keys, more.keys);
+    const auto shape = shape_of(values);
+    return memory<Values, Keys>{std::move(values), std::move(keys), lengths::full(shape[0], shape[1])};
+}
 
 }  // namespace heed::detail

@@ -314,4 +314,33 @@ struct scale_gradient_op : operation<scale_gradient_op> {
 };
 inline constexpr scale_gradient_op scale_gradient{};
 
+/// y[b,s,:] = x[b,s,:] + p[s,:], the same for every sentence: x [B,S,N], p [S,N].
+///
+///     ∂x += ∂y,  ∂p[s,:] += Σ_b ∂y[b,s,:]
+struct add_positions_op : operation<add_positions_op> {
+    static auto shape(const auto& x, const auto& p)
+    {
+        require_shape("add_positions", "the positions", p.shape, shape_of_rank<2>{x.shape[1], x.shape[2]},
+                      "one row for each position of x ", x.shape);
+        return x.shape;
+    }
+
+    template <class T>
+    static void forward(in<T, 3> x, in<T, 2> p, out<T, 3> y)
+    {
+        detail::each_row(x.shape[0], p.size(), [=, n = p.size()](std::size_t b) {
+            simd::transform(
+                n, y.data + b * n, [](auto u, auto v) { return u + v; }, x.data + b * n, p.data);
+        });
+    }
+
+    template <class T>
+    static void backward(in<T, 3> x, in<T, 2> p, in<T, 3>, in<T, 3> d_y, adjoint<T, 3> d_x, adjoint<T, 2> d_p)
+    {
+        if (d_x) kernels::add(x.size(), d_x.data, d_y.data);
+        for (std::size_t b = 0; d_p && b < x.shape[0]; ++b) kernels::add(p.size(), d_p.data, d_y.data + b * p.size());
+    }
+};
+inline constexpr add_positions_op add_positions{};
+
 }  // namespace heed::ops

@@ -53,6 +53,40 @@ struct concat_op : operation<concat_op> {
 };
 inline constexpr concat_op concat{};
 
+/// y = x with z behind it along the second axis: [B,T,N] and [B,t,N] -> [B,T+t,N].
+///
+///     ∂x += ∂y[:,:T],  ∂z += ∂y[:,T:]
+struct append_op : operation<append_op> {
+    static shape_of_rank<3> shape(const auto& x, const auto& z)
+    {
+        require_shape("append", "the second argument", z.shape, {x.shape[0], z.shape[1], x.shape[2]},
+                      "as many rows and as wide as the first, ", x.shape);
+        return {x.shape[0], x.shape[1] + z.shape[1], x.shape[2]};
+    }
+
+    template <class T>
+    static void forward(in<T, 3> x, in<T, 3> z, out<T, 3> y)
+    {
+        concat_op::forward(sentences(x), sentences(z), sentences(y));
+    }
+
+    template <class T>
+    static void backward(in<T, 3> x, in<T, 3> z, in<T, 3> y, in<T, 3> d_y, adjoint<T, 3> d_x, adjoint<T, 3> d_z)
+    {
+        concat_op::backward(sentences(x), sentences(z), sentences(y), sentences(d_y), adjoint<T, 2>{sentences(d_x)},
+                            adjoint<T, 2>{sentences(d_z)});
+    }
+
+private:
+    /// One row per sentence: [B,T·N].
+    static auto sentences(const auto& x)
+    {
+        using T = std::remove_pointer_t<decltype(x.data)>;
+        return tensor_view<T, 2>{x.data, {x.shape[0], x.shape[1] * x.shape[2]}};
+    }
+};
+inline constexpr append_op append{};
+
 /// y = x[:,s,:], step s of every row: x [B,S,N] -> [B,N].
 ///
 ///     ∂x[:,s,:] += ∂y
@@ -358,15 +392,20 @@ struct swap_axes_op : move_operation<swap_axes_op> {
 };
 inline constexpr swap_axes_op swap_axes{};
 
-/// y[b,t,s] = x[b,s,t], the last two axes swapped: [B,S,T] -> [B,T,S].
+/// y[b,t,s] = x[b,s,t], the last two axes swapped: [B,S,T] -> [B,T,S], or [S,T] -> [T,S].
 ///
 ///     ∂x[b,s,t] += ∂y[b,t,s]
 struct transpose_op : move_operation<transpose_op> {
-    static shape_of_rank<3> shape(const auto& x) { return {x.shape[0], x.shape[2], x.shape[1]}; }
+    static auto shape(const auto& x)
+    {
+        auto y = x.shape;
+        std::swap(y[y.size() - 2], y[y.size() - 1]);
+        return y;
+    }
 
     static void each_move(const auto& x, auto move)
     {
-        const auto [B, S, N] = x;
+        const std::size_t S = x[x.size() - 2], N = x[x.size() - 1], B = x.size() == 3 ? x[0] : 1;
         for (std::size_t b = 0; b < B; ++b) {
             for (std::size_t s = 0; s < S; ++s) {
                 std::size_t from = (b * S + s) * N, to = b * N * S + s;

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include <cmath>
-#include <cstddef>
-#include <cstdint>
 #include <utility>
 #include <vector>
 
@@ -12,7 +9,6 @@
 #include <heed/multi_hop.hpp>
 #include <heed/normalize/softmax.hpp>
 #include <heed/score/conv_s2s.hpp>
-#include <heed/seq2seq/convolutional.hpp>
 
 /// Gehring, Auli, Grangier, Yarats, Dauphin 2017, "Convolutional Sequence to Sequence Learning" (ConvS2S).
 ///
@@ -42,29 +38,6 @@ auto multi_step(std::vector<score::conv_s2s<Matrix, Vector>> layers, Update upda
     std::vector<hop> hops;
     for (auto& each : layers) hops.push_back(gehring2017::layer(std::move(each.W), std::move(each.b)));
     return multi_hop{std::move(hops), std::move(update)};
-}
-
-/// The attention of a new layer of a decoder, whose state has `hidden` and whose words have `embedding` dimensions. The
-/// factor √½ of W h + g in the authors' code stands in the initial W and in g.
-template <class T>
-struct make_layer {
-    auto operator()(random_source& random, const seq2seq::convolutional_sizes& n) const
-    {
-        auto W = nn::gaussian<T>(random, n.hidden, n.embedding, std::sqrt(0.5 / static_cast<double>(n.hidden)));
-        return gehring2017::layer(std::move(W), nn::zeros<T>(n.embedding));
-    }
-};
-
-/// The whole system: a new encoder and decoder of gated convolutions, with attention in every layer of the decoder.
-///
-///     auto model = papers::gehring2017::translator<float>(1, {.source_vocabulary = 10000, .target_vocabulary =
-///     10000});
-///
-/// `make_attention(random, sizes)` makes another attention. No weight normalisation, see docs/decisions.md.
-template <class T, class MakeAttention = make_layer<T>>
-auto translator(std::uint64_t seed, const seq2seq::convolutional_sizes& n, MakeAttention&& make_attention = {})
-{
-    return seq2seq::make_convolutional<T>(seed, n, make_attention);
 }
 
 }  // namespace heed::papers::gehring2017

@@ -51,11 +51,11 @@ namespace detail {
 
 inline constexpr double root_half = 0.70710678118654752440;
 
-/// E x_t + P_t with dropout, zeros behind the end of each sentence: [T,B,E].
+/// E x_t + P_t with dropout, zeros behind the end of each sentence: [B,T,E].
 auto embedded(const auto& embedding, const auto& positions, const word_ids& words, const lengths& real,
               const nn::dropout& drop)
 {
-    return ops::clear_ended(drop(positions(ops::lookup(embedding, words))), real);
+    return ops::clear_padding(drop(positions(ops::swap_axes(ops::lookup(embedding, words)))), real);
 }
 
 /// Does each attention make keys of its own of annotations, so that layers cannot share a memory?
@@ -105,12 +105,12 @@ struct convolutional_encoder {
     auto encode(const source_batch& source, const nn::dropout& drop = {}) const
     {
         source.real.require("convolutional_encoder::encode", source.words.batch, source.words.steps);
-        const auto e = detail::embedded(embedding, positions, source.words, source.real, drop);  // [T,B,E]
-        auto x = ops::clear_ended(ops::linear(e, W_in, b_in), source.real);                      // [T,B,H]
+        const auto e = detail::embedded(embedding, positions, source.words, source.real, drop);  // [B,T,E]
+        auto x = ops::clear_ended(ops::linear(ops::swap_axes(e), W_in, b_in), source.real);      // [T,B,H]
         for (const Block& block : blocks) x = block.around(x, drop(x), source.real);
-        const auto z = ops::scale_gradient(ops::linear(x, W_out, b_out), gradient_scale);  // [T,B,E]
-        auto values = ops::multiply_each(ops::swap_axes(ops::add(z, e)), scales(source.real, e));
-        return convolved{ops::swap_axes(z), std::move(values)};
+        auto z = ops::swap_axes(ops::scale_gradient(ops::linear(x, W_out, b_out), gradient_scale));  // [B,T,E]
+        auto values = ops::multiply_each(ops::add(z, e), scales(source.real, e));                    // [B,T,E]
+        return convolved{std::move(z), std::move(values)};
     }
 
     static auto parameters(auto& self, auto&& visit)
@@ -239,9 +239,9 @@ struct convolutional_decoder {
               const std::vector<std::uint32_t>* only = nullptr) const
     {
         const auto memory = memories(source, batch.source.real);
-        const auto g = detail::embedded(embedding, positions, batch.previous, batch.target_lengths(), drop);  // [S,B,E]
-        const auto words = as_queried(ops::swap_axes(g));                                                     // [B,S,E]
-        auto x = ops::linear(g, W_in, b_in);                                                                  // [S,B,H]
+        const auto g = detail::embedded(embedding, positions, batch.previous, batch.target_lengths(), drop);  // [B,S,E]
+        const auto words = as_queried(g);
+        auto x = ops::linear(ops::swap_axes(g), W_in, b_in);  // [S,B,H]
         for (std::size_t l = 0; l < layers.size(); ++l) {
             const auto h = layers[l].convolution.back(drop(x));                       // [S,B,H]
             const auto asked = query(layers[l], ops::swap_axes(h), words);            // [B,S,.]
@@ -254,8 +254,8 @@ struct convolutional_decoder {
     /// One decoding step of all rows from their previous words, up to the output layer.
     auto advance(const auto& memory, const auto& state, const word_ids& previous) const
     {
-        const auto y = positions(ops::lookup(embedding, previous), state.step);  // [1,R,E]
-        const auto g = ops::block(y, std::size_t{0});                            // [R,E]
+        const auto y = positions(ops::swap_axes(ops::lookup(embedding, previous)), state.step);  // [R,1,E]
+        const auto g = ops::step_of(y, std::size_t{0});                                          // [R,E]
         const auto words = as_queried(g);
         auto x = ops::linear(g, W_in, b_in);  // [R,H]
         auto steps = heed::detail::each_of(layers, [&](std::size_t l) {
@@ -359,9 +359,9 @@ struct convolutional_sizes {
         256;                   // of words and positions, of the encoder's results, and of what the output layer reads
     std::size_t hidden = 256;  // of the convolutions
     std::size_t encoder_layers = 4, decoder_layers = 3;
-    std::size_t width = 3;         // of the convolutions, in words
-    std::size_t positions = 1024;  // the longest sentence, its end word included
-    double dropout = 0;            // with which it will be trained: the initial weights depend on it
+    std::size_t width = 3;       // of the convolutions, in words
+    std::size_t longest = 1024;  // sentence that learned positions have vectors for, its end word included
+    double dropout = 0;          // with which it will be trained: the initial weights depend on it
 };
 
 namespace detail {
@@ -385,11 +385,12 @@ auto initial_convolution(random_source& random, const convolutional_sizes& n)
 /// A new encoder. Initial weights as in Gehring et al. 2017, section 3.5: normal, with variance 4p / n before gated
 /// linear units of n inputs that are kept with probability p, else p / n; embeddings with deviation 0.1; biases 0.
 /// `attentions`: how many attentions will read it.
-template <class T>
-auto make_convolutional_encoder(random_source& random, const convolutional_sizes& n, std::size_t attentions)
+template <class T, class Positions = nn::new_learned_positions>
+auto make_convolutional_encoder(random_source& random, const convolutional_sizes& n, std::size_t attentions,
+                                const Positions& positions = {0.1})
 {
     auto words = nn::gaussian<T>(random, n.source_vocabulary, n.embedding, 0.1);
-    nn::learned_positions places{nn::gaussian<T>(random, n.positions, n.embedding, 0.1)};
+    auto places = positions.template make<T>(random, n.longest, n.embedding);
     auto W_in = detail::initial<T>(random, n.embedding, n.hidden, 1 - n.dropout);
     std::vector<decltype(detail::initial_convolution<T>(random, n))> blocks;
     for (std::size_t i = 0; i < n.encoder_layers; ++i) blocks.push_back(detail::initial_convolution<T>(random, n));
@@ -401,11 +402,12 @@ auto make_convolutional_encoder(random_source& random, const convolutional_sizes
 
 /// A new decoder; make_attention(random, n) makes the attention of each layer, which is asked with h [.,H] and attends
 /// to annotations [T,E]. Initial weights as of the encoder.
-template <class T, class MakeAttention>
-auto make_convolutional_decoder(random_source& random, const convolutional_sizes& n, MakeAttention&& make_attention)
+template <class T, class MakeAttention, class Positions = nn::new_learned_positions>
+auto make_convolutional_decoder(random_source& random, const convolutional_sizes& n, MakeAttention&& make_attention,
+                                const Positions& positions = {0.1})
 {
     auto words = nn::gaussian<T>(random, n.target_vocabulary, n.embedding, 0.1);
-    nn::learned_positions places{nn::gaussian<T>(random, n.positions, n.embedding, 0.1)};
+    auto places = positions.template make<T>(random, n.longest, n.embedding);
     auto W_in = detail::initial<T>(random, n.embedding, n.hidden, 1 - n.dropout);
     const auto make_layer = [&] {
         auto convolution = detail::initial_convolution<T>(random, n);
@@ -423,13 +425,15 @@ auto make_convolutional_decoder(random_source& random, const convolutional_sizes
 }
 
 /// A new convolutional translator around the attentions that make_attention(random, n) returns, one for each layer of
-/// the decoder. papers::gehring2017::translator makes the paper's.
-template <class T, class MakeAttention>
-auto make_convolutional(std::uint64_t seed, const convolutional_sizes& n, MakeAttention&& make_attention)
+/// the decoder. papers::gehring2017::make_translator makes the paper's.
+template <class T, class MakeAttention, class Positions = nn::new_learned_positions>
+auto make_convolutional(std::uint64_t seed, const convolutional_sizes& n, MakeAttention&& make_attention,
+                        const Positions& positions = {0.1})
 {
     random_source random{seed, 0};
-    auto encoder = make_convolutional_encoder<T>(random, n, n.decoder_layers);
-    return translator{std::move(encoder), make_convolutional_decoder<T>(random, n, make_attention)};
+    auto encoder = make_convolutional_encoder<T>(random, n, n.decoder_layers, positions);
+    auto decoder = make_convolutional_decoder<T>(random, n, make_attention, positions);
+    return translator{std::move(encoder), std::move(decoder)};
 }
 
 }  // namespace heed::seq2seq

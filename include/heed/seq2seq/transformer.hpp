@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <span>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <heed/attention.hpp>
+#include <heed/core/several.hpp>
+#include <heed/nn/dropout.hpp>
+#include <heed/nn/feed_forward.hpp>
+#include <heed/nn/positions.hpp>
+#include <heed/nn/residual.hpp>
+#include <heed/ops/elementwise.hpp>
+#include <heed/ops/embedding.hpp>
+#include <heed/ops/masks.hpp>
+#include <heed/ops/parts.hpp>
+#include <heed/seq2seq/batch.hpp>
+#include <heed/seq2seq/model.hpp>
+#include <heed/seq2seq/rows_of_memory.hpp>
+#include <heed/seq2seq/word_tables.hpp>
+
+/// The Transformer: an encoder and a decoder of attention and feed-forward layers.
+///
+///     encoder layer    x ← x + SelfAttention(x),  x ← x + FFN(x)
+///     decoder layer    y ← y + SelfAttention(y, no later words),  y ← y + Attention(y, x),  y ← y + FFN(y)
+///     p(y_i) = softmax(y_i W + b)                 Vaswani et al. 2017, section 3.1 and figure 1
+///
+/// with layer normalisation around each sum (nn/residual.hpp). Words enter as √D E w + position. All words of all
+/// sentences are computed at once in training; in a search, step by step, each layer keeps the keys and values of the
+/// words before.
+///
+/// Any attention fits that answers many queries of [B,S,D] with contexts of [B,S,D] and, for a search, can be extended:
+/// multi_head, or attention itself. Deviations: a bias in the output layer.
+namespace heed::seq2seq {
+
+template <class Attention, class Residual, class FeedForward>
+struct transformer_encoder_layer {
+    Attention attention;
+    Residual around_attention;
+    FeedForward feed_forward;
+    Residual around_feed_forward;
+
+    auto operator()(const tensor auto& x, const lengths& real, const nn::dropout& drop = {}) const  // [B,T,D]
+    {
+        const auto seen = around_attention.around(
+            x, [&](const auto& in) { return attention(attention.on(in, real), in); }, drop);
+        return around_feed_forward.around(
+            seen, [&](const auto& in) { return feed_forward(in); }, drop);
+    }
+
+    static auto parameters(auto& self, auto&& visit)
+    {
+        return seq2seq::transformer_encoder_layer{
+            visit("attention", self.attention), visit("around_attention", self.around_attention),
+            visit("feed_forward", self.feed_forward), visit("around_feed_forward", self.around_feed_forward)};
+    }
+};
+template <class Attention, class Residual, class FeedForward>
+transformer_encoder_layer(Attention, Residual, FeedForward, Residual)
+    -> transformer_encoder_layer<Attention, Residual, FeedForward>;
+
+template <class Self, class Cross, class Residual, class FeedForward>
+struct transformer_decoder_layer {
+    Self self;    // to the words before
+    Cross cross;  // to the source
+    Residual around_self;
+    Residual around_cross;
+    FeedForward feed_forward;
+    Residual around_feed_forward;
+
+    /// All words at once: y [B,S,D]. No word sees a later one, so padding behind the last word needs no mask.
+    auto operator()(const tensor auto& y, const auto& memory, const nn::dropout& drop = {}) const
+    {
+        const auto before = around_self.around(
+            y, [&](const auto& in) { return self(self.on(in), in, causal{}); }, drop);
+        const auto seen = around_cross.around(
+            before, [&](const auto& in) { return cross(memory, in); }, drop);
+        return around_feed_forward.around(
+            seen, [&](const auto& in) { return feed_forward(in); }, drop);
+    }
+
+    template <class Words, class Weights>
+    struct stepped {
+        Words y;          // [B,1,D]
+        Weights weights;  // of the source
+    };
+
+    /// The next word y [B,1,D]. `kept` becomes the memory of the words so far; `first`: there is none yet.
+    template <class Memory>
+    auto step(const tensor auto& y, Memory& kept, bool first, const auto& memory) const
+    {
+        const auto before = around_self.around(
+            y,
+            [&](const auto& in) {
+                kept = first ? self.on(in) : self.extend(kept, in);
+                return self(kept, in);
+            },
+            nn::dropout{});
+        using weights = std::remove_cvref_t<
+            decltype(cross.step(memory, ops::step_of(before, std::size_t{0}), cross.start(memory)).weights)>;
+        weights looked;
+        const auto seen = around_cross.around(
+            before,
+            [&](const auto& in) {
+                auto answer = cross.step(memory, ops::step_of(in, std::size_t{0}), cross.start(memory));
+                looked = std::move(answer.weights);
+                return ops::swap_axes(ops::stack(std::vector{std::move(answer.context)}));
+            },
+            nn::dropout{});
+        auto next = around_feed_forward.around(
+            seen, [&](const auto& in) { return feed_forward(in); }, nn::dropout{});
+        return stepped<decltype(next), weights>{std::move(next), std::move(looked)};
+    }
+
+    static auto parameters(auto& layer, auto&& visit)
+    {
+        return seq2seq::transformer_decoder_layer{visit("self", layer.self),
+                                                  visit("cross", layer.cross),
+                                                  visit("around_self", layer.around_self),
+                                                  visit("around_cross", layer.around_cross),
+                                                  visit("feed_forward", layer.feed_forward),
+                                                  visit("around_feed_forward", layer.around_feed_forward)};
+    }
+};
+template <class Self, class Cross, class Residual, class FeedForward>
+transformer_decoder_layer(Self, Cross, Residual, Residual, FeedForward, Residual)
+    -> transformer_decoder_layer<Self, Cross, Residual, FeedForward>;
+
+namespace detail {
+
+/// A memory with f applied to its tensors. It is without padding.
+template <class Values, class Keys>
+auto map_memory(const memory<Values, Keys>& from, const auto& f)
+{
+    auto values = f(from.values);
+    auto keys = f(from.keys);
+    const auto shape = shape_of(values);
+    return memory<decltype(values), decltype(keys)>{std::move(values), std::move(keys),
+                                                    lengths::full(shape[0], shape[1])};
+}
+template <class Memories>
+auto map_memory(const several_memories<Memories>& from, const auto& f)
+{
+    return several_memories{
+        heed::detail::each_of(from.of, [&](auto i) { return detail::map_memory(heed::detail::nth(from.of, i), f); })};
+}
+
+/// Weights [B,T], or the mean of the heads' [B,n,T].
+auto mean_of_heads(const tensor auto& weights)
+{
+    if constexpr (rank_of<decltype(weights)> == 2) {
+        return copy_of(view_of(weights));
+    } else {
+        const auto [B, n, T] = shape_of(weights);
+        auto mean = filled<element_of<decltype(weights)>, 2>({B, T}, 0);
+        for (std::size_t i = 0; i < B * n; ++i) {
+            for (std::size_t t = 0; t < T; ++t) {
+                mean.data()[i / n * T + t] +=
+                    view_of(weights).data[i * T + t] / static_cast<element_of<decltype(weights)>>(n);
+            }
+        }
+        return mean;
+    }
+}
+
+}  // namespace detail
+
+/// The source as every decoder layer sees it.
+template <class Memory>
+struct transformer_memory {
+    std::vector<Memory> of;  // one per layer
+
+    transformer_memory rows(std::span<const std::size_t> rows) const
+    {
+        return {heed::detail::each_of(of, [&](std::size_t i) { return detail::rows_of_memory(of[i], rows); })};
+    }
+};
+
+/// The words so far as every decoder layer sees them; no numbers before the first word.
+template <class Memory>
+struct transformer_state {
+    std::vector<Memory> kept;  // one per layer
+    std::size_t words = 0;
+
+    transformer_state map(const auto& f) const
+    {
+        if (words == 0) return *this;
+        return {heed::detail::each_of(kept, [&](std::size_t i) { return detail::map_memory(kept[i], f); }), words};
+    }
+};
+
+template <class Tables, class Positions, class EncoderLayer, class DecoderLayer, class Last, class Vector>
+struct transformer {
+    Tables words;         // word_tables.hpp
+    Positions positions;  // nn/positions.hpp
+    std::vector<EncoderLayer> encoder;
+    Last after_encoder;  // the normalisation behind the last layer
+    std::vector<DecoderLayer> decoder;
+    Last after_decoder;
+    Vector b;  // [V_y]
+
+    /// The source's annotations [B,T,D].
+    auto encode(const source_batch& source, const nn::dropout& drop = {}) const
+    {
+        auto x = embed(words.source(), source.words, source.real, 0, drop);
+        for (const auto& layer : encoder) x = layer(x, source.real, drop);
+        return after_encoder(x);
+    }
+
+    /// Σ −log p(target | source) of a batch, in nats. `only`: over these words alone, see decoder::loss.
+    template <class T>
+    auto loss(const training_batch<T>& batch, T smoothing = 0, const nn::dropout& drop = {},
+              const std::vector<std::uint32_t>* only = nullptr) const
+    {
+        const auto source = encode(batch.source, drop);
+        auto y = embed(words.target(), batch.previous, batch.target_lengths(), 0, drop);  // [B,S,D]
+        for (const auto& layer : decoder) y = layer(y, layer.cross.on(source, batch.source.real), drop);
+        return detail::cross_entropy(ops::swap_axes(after_decoder(y)), output(), batch.targets, smoothing, only);
+    }
+
+    auto open(const source_batch& batch) const
+    {
+        const auto source = encode(batch);
+        using memory = std::remove_cvref_t<decltype(decoder.front().cross.on(source, batch.real))>;
+        using kept = std::remove_cvref_t<decltype(decoder.front().self.on(source))>;
+        transformer_memory<memory> all;
+        for (const auto& layer : decoder) all.of.push_back(layer.cross.on(source, batch.real));
+        return opening{std::move(all), transformer_state<kept>{}};
+    }
+
+    template <class Weights>
+    struct seen {
+        Weights weights;  // [B,T] of the last layer but one, the mean of its heads: Garg et al. 2019
+    };
+
+    auto advance(const auto& memory, const auto& state, const word_ids& previous) const
+    {
+        auto next = state;
+        if (state.words == 0) next.kept.resize(decoder.size());
+        auto y = embed(words.target(), previous, lengths::full(previous.batch, 1), state.words, {});  // [B,1,D]
+        using weights = decltype(detail::mean_of_heads(decoder[0].step(y, next.kept[0], true, memory.of[0]).weights));
+        weights looked;
+        for (std::size_t i = 0; i < decoder.size(); ++i) {
+            auto after = decoder[i].step(y, next.kept[i], state.words == 0, memory.of[i]);
+            y = std::move(after.y);
+            if (i + 2 == decoder.size() || decoder.size() == 1) looked = detail::mean_of_heads(after.weights);
+        }
+        ++next.words;
+        return advanced{ops::swap_axes(after_decoder(y)), std::move(next), seen<weights>{std::move(looked)}};
+    }
+
+    auto output() const
+    {
+        using matrix = decltype(words.output());
+        return output_layer<matrix, const Vector&>{words.output(), b};
+    }
+
+    static auto parameters(auto& self, auto&& visit)
+    {
+        auto words = visit("words", self.words);
+        auto positions = visit("positions", self.positions);
+        auto encoder = heed::detail::parameters_of("encoder", self.encoder, visit);
+        auto after_encoder = visit("after_encoder", self.after_encoder);
+        auto decoder = heed::detail::parameters_of("decoder", self.decoder, visit);
+        auto after_decoder = visit("after_decoder", self.after_decoder);
+        return seq2seq::transformer{std::move(words),         std::move(positions), std::move(encoder),
+                                    std::move(after_encoder), std::move(decoder),   std::move(after_decoder),
+                                    visit("b", self.b)};
+    }
+
+private:
+    /// √D E w + position, sentence by sentence: [B,S,D]. No embedding is read in the padding.
+    auto embed(const tensor auto& table, const word_ids& ids, const lengths& real, std::size_t first,
+               const nn::dropout& drop) const
+    {
+        const double root = std::sqrt(static_cast<double>(shape_of(table)[1]));
+        const auto x = ops::swap_axes(ops::clear_ended(ops::lookup(table, ids), real));
+        return drop(positions(ops::scale(x, root), first));
+    }
+};
+template <class Tables, class Positions, class EncoderLayer, class DecoderLayer, class Last, class Vector>
+transformer(Tables, Positions, std::vector<EncoderLayer>, Last, std::vector<DecoderLayer>, Last, Vector)
+    -> transformer<Tables, Positions, EncoderLayer, DecoderLayer, Last, Vector>;
+
+}  // namespace heed::seq2seq
