@@ -9,12 +9,14 @@
 #include <vector>
 
 #include <heed/kernels/adadelta.hpp>
+#include <heed/kernels/gated_linear.hpp>
 #include <heed/kernels/layer_norm.hpp>
 #include <heed/kernels/lstm.hpp>
 #include <heed/kernels/sgd.hpp>
 
 // Kernels of layers and of optimisers against plain loops in double, for widths with and without a rest behind the last
-// whole register. Gradients against finite differences: tests/ops/lstm.cpp and tests/ops/layer_norm.cpp.
+// whole register. Gradients against finite differences: tests/ops/lstm.cpp,
+// layer_norm.cpp and convolution.cpp.
 
 namespace {
 
@@ -123,6 +125,24 @@ TEST_CASE_TEMPLATE("layer normalisation: plain loops agree", T, float, double)
         for (std::size_t i = 0; i < N; ++i) {
             CHECK(std::abs(d_gain[i] - of_gain[i]) <= 20 * tolerance<T>);
             CHECK(std::abs(d_bias[i] - of_bias[i]) <= 4 * tolerance<T>);
+        }
+    }
+}
+
+TEST_CASE_TEMPLATE("gated linear units: plain loops agree", T, float, double)
+{
+    for (const std::size_t N : widths) {
+        const auto v = some<T>(2 * N, 1), x = some<T>(N, 2), g = some<T>(N, 3), start = some<T>(2 * N, 4);
+        std::vector<T> y(N), residual(N), d_v = start;
+        gated_linear(N, v.data(), y.data());
+        gated_residual(N, T(0.75), x.data(), v.data(), residual.data());
+        gated_linear_backward(N, T(0.75), v.data(), g.data(), d_v.data());
+        for (std::size_t i = 0; i < N; ++i) {
+            const double a = v[i], s = sigmoid(v[N + i]), d = 0.75 * g[i];
+            CHECK(std::abs(y[i] - a * s) <= tolerance<T>);
+            CHECK(std::abs(residual[i] - 0.75 * (x[i] + a * s)) <= tolerance<T>);
+            CHECK(std::abs(d_v[i] - (start[i] + d * s)) <= tolerance<T>);
+            CHECK(std::abs(d_v[N + i] - (start[N + i] + d * a * s * (1 - s))) <= tolerance<T>);
         }
     }
 }

@@ -12,6 +12,7 @@
 #include <heed/ad/recurrent.hpp>
 #include <heed/ad/tape.hpp>
 #include <heed/ops/all_pairs.hpp>
+#include <heed/ops/convolution.hpp>
 #include <heed/ops/dropout.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/embedding.hpp>

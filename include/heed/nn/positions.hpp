@@ -77,10 +77,13 @@ struct new_sinusoidal_positions {
     }
 };
 struct new_learned_positions {
+    double deviation = 0;  // of normal vectors; 0: 1/√width
+
     template <class T>
-    static auto make(random_source& random, std::size_t longest, std::size_t width)
+    auto make(random_source& random, std::size_t longest, std::size_t width) const
     {
-        return learned_positions{gaussian<T>(random, longest, width, 1 / std::sqrt(static_cast<double>(width)))};
+        const double usual = 1 / std::sqrt(static_cast<double>(width));
+        return learned_positions{gaussian<T>(random, longest, width, deviation > 0 ? deviation : usual)};
     }
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <algorithm>
 #include <limits>
 #include <type_traits>
 
@@ -87,6 +88,13 @@ struct multiply {
     static auto value(auto a, auto b) { return a * b; }
     static auto slope_a(auto, auto b, auto, auto dy) { return dy * b; }
     static auto slope_b(auto a, auto, auto, auto dy) { return dy * a; }
+};
+
+/// p a + q b with numbers p and q.
+struct scaled_sum {
+    static auto value(auto a, auto b, auto p, auto q) { return p * a + q * b; }
+    static auto slope_a(auto, auto, auto, auto dy, auto p, auto) { return p * dy; }
+    static auto slope_b(auto, auto, auto, auto dy, auto, auto q) { return q * dy; }
 };
 
 /// log(eᵃ + eᵇ), or log(eᵃ⁻ᵈ + eᵇ) with a number d; exact where one side is -inf. Every exponent is <= 0.
@@ -250,6 +258,9 @@ inline constexpr binary<functions::multiply> multiply{"multiply"};
 inline constexpr binary<functions::logaddexp> logaddexp{"logaddexp"};
 inline constexpr binary<functions::discount> discount{"discount"};
 
+/// y = p·a + q·b with numbers p and q           ∂a += p ∂y,  ∂b += q ∂y
+inline constexpr binary<functions::scaled_sum, double, double> scaled_sum{"scaled_sum"};
+
 inline constexpr binary_each<functions::add> add_each{"add_each"};
 inline constexpr binary_each<functions::tanh_of_sum> tanh_of_sum_each{"tanh_of_sum_each"};
 inline constexpr binary_each<functions::subtract> subtract_each{"subtract_each"};
@@ -274,6 +285,34 @@ struct scale_op : operation<scale_op> {
     }
 };
 inline constexpr scale_op scale{};
+
+/// y = x, but its gradient is scaled            ∂x += factor · ∂y
+/// On purpose this is not the derivative. Off a tape there is no gradient: x is returned as it is.
+struct scale_gradient_op : operation<scale_gradient_op> {
+    template <tensor X>
+    X operator()(const X& x, double factor) const
+    {
+        if constexpr (family_of<X>::rank == family_rank::taped) {
+            if (factor != 1) return operation<scale_gradient_op>::operator()(x, factor);
+        }
+        return x;
+    }
+
+    static auto shape(const auto& x, double) { return x.shape; }
+
+    template <class T, std::size_t N>
+    static void forward(in<T, N> x, double, out<T, N> y)
+    {
+        std::copy_n(x.data, x.size(), y.data);
+    }
+
+    template <class T, std::size_t N>
+    static void backward(in<T, N> x, double factor, in<T, N>, in<T, N> d_y, adjoint<T, N> d_x)
+    {
+        kernels::add_scaled(x.size(), d_x.data, static_cast<T>(factor), d_y.data);
+    }
+};
+inline constexpr scale_gradient_op scale_gradient{};
 
 /// y[b,s,:] = x[b,s,:] + p[s,:], the same for every sentence: x [B,S,N], p [S,N].
 ///

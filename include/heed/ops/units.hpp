@@ -5,8 +5,10 @@
 #include <cstddef>
 #include <string>
 
+#include <heed/core/mask.hpp>
 #include <heed/core/parallel.hpp>
-#include <heed/kernels/simd.hpp>
+#include <heed/kernels/gated_linear.hpp>
+#include <heed/kernels/rows.hpp>
 #include <heed/kernels/softmax.hpp>
 #include <heed/ops/operation.hpp>
 
@@ -25,6 +27,16 @@ shape_of_rank<R> half_of(const char* where, shape_of_rank<R> shape, const char* 
     }
     shape[R - 1] /= 2;
     return shape;
+}
+
+/// f(row) for each row of y; threads share the rows.
+void each_wide_row(const auto& y, const auto& f)
+{
+    const std::size_t N = y.shape.back();
+    parallel_for(N == 0 ? 0 : y.size() / N, kernels::detail::rows_a_shard(N),
+                 [&](std::size_t begin, std::size_t end, std::size_t) {
+                     for (std::size_t row = begin; row < end; ++row) f(row);
+                 });
 }
 
 }  // namespace detail
@@ -64,47 +76,66 @@ struct glu_op : operation<glu_op> {
     template <class T, std::size_t R>
     static void forward(in<T, R> x, out<T, R> y)
     {
-        using simd::vec;
         const std::size_t N = y.shape[R - 1];
-        each_row(y, [&](std::size_t row) {
-            const T* const a = x.data + row * 2 * N;
-            simd::transform(
-                N, y.data + row * N, [](vec<T> value, vec<T> gate) { return value * simd::sigmoid(gate); }, a, a + N);
-        });
+        detail::each_wide_row(
+            y, [=](std::size_t row) { kernels::gated_linear(N, x.data + row * 2 * N, y.data + row * N); });
     }
 
     template <class T, std::size_t R>
     static void backward(in<T, R> x, in<T, R> y, in<T, R> d_y, adjoint<T, R> d_x)
     {
-        using simd::vec;
         const std::size_t N = y.shape[R - 1];
-        each_row(y, [&](std::size_t row) {
-            const T *const a = x.data + row * 2 * N, *const b = a + N, *const d = d_y.data + row * N;
-            T *const d_a = d_x.data + row * 2 * N, *const d_b = d_a + N;
-            simd::transform(
-                N, d_a, [](vec<T> sum, vec<T> gate, vec<T> dy) { return sum + dy * simd::sigmoid(gate); },
-                static_cast<const T*>(d_a), b, d);
-            simd::transform(
-                N, d_b,
-                [](vec<T> sum, vec<T> value, vec<T> gate, vec<T> dy) {
-                    const vec<T> s = simd::sigmoid(gate);
-                    return sum + dy * value * (s * (1 - s));
-                },
-                static_cast<const T*>(d_b), a, b, d);
+        detail::each_wide_row(y, [=](std::size_t row) {
+            const std::size_t at = row * 2 * N;
+            kernels::gated_linear_backward(N, T(1), x.data + at, d_y.data + row * N, d_x.data + at);
         });
-    }
-
-private:
-    /// f(row) for each row of y; threads share the rows.
-    static void each_row(const auto& y, const auto& f)
-    {
-        const std::size_t N = y.shape.back();
-        parallel_for(N == 0 ? 0 : y.size() / N, kernels::detail::rows_a_shard(N),
-                     [&](std::size_t begin, std::size_t end, std::size_t) {
-                         for (std::size_t row = begin; row < end; ++row) f(row);
-                     });
     }
 };
 inline constexpr glu_op glu{};
+
+/// y = √½ (x + a ⊙ σ(b)) before the end of each row, 0 from there on: a gated linear unit of v = [a; b] beside what it
+/// was computed from. x [T,B,N], v [T,B,2N], the lengths of the B rows -> [T,B,N]. Gehring et al. 2017, sections 3.2
+/// and 3.4.
+///
+///     before the end of each row, with d = √½ ∂y:  ∂x += d,  ∂a += d ⊙ σ(b),  ∂b += d ⊙ a ⊙ σ(b) (1 - σ(b))
+struct gated_residual_op : operation<gated_residual_op> {
+    static constexpr double factor = 0.70710678118654752440;  // √½ keeps the variance of a sum of two
+
+    static shape_of_rank<3> shape(const auto& x, const auto& v, const lengths_view& real)
+    {
+        require_shape("gated_residual", "v", v.shape, {x.shape[0], x.shape[1], 2 * x.shape[2]},
+                      "values, then as many gates, for each number of ", x.shape);
+        real.require("gated_residual", x.shape[1], x.shape[0]);
+        return x.shape;
+    }
+
+    template <class T>
+    static void forward(in<T, 3> x, in<T, 3> v, const lengths_view& real, out<T, 3> y)
+    {
+        const std::size_t B = x.shape[1], N = x.shape[2];
+        detail::each_wide_row(y, [=](std::size_t row) {
+            if (row / B < real[row % B]) {
+                kernels::gated_residual(N, T(factor), x.data + row * N, v.data + row * 2 * N, y.data + row * N);
+            } else {
+                std::fill_n(y.data + row * N, N, T(0));
+            }
+        });
+    }
+
+    template <class T>
+    static void backward(in<T, 3> x, in<T, 3> v, const lengths_view& real, in<T, 3> y, in<T, 3> d_y, adjoint<T, 3> d_x,
+                         adjoint<T, 3> d_v)
+    {
+        const std::size_t B = x.shape[1], N = x.shape[2];
+        detail::each_wide_row(y, [=](std::size_t row) {
+            if (row / B >= real[row % B]) return;
+            const T* const d = d_y.data + row * N;
+            const std::size_t at = row * 2 * N;
+            if (d_x) kernels::add_scaled(N, d_x.data + row * N, T(factor), d);
+            if (d_v) kernels::gated_linear_backward(N, T(factor), v.data + at, d, d_v.data + at);
+        });
+    }
+};
+inline constexpr gated_residual_op gated_residual{};
 
 }  // namespace heed::ops

@@ -116,6 +116,45 @@ struct spread_window_op : move_operation<spread_window_op, window_view, std::siz
 };
 inline constexpr spread_window_op spread_window{};
 
+/// A window that moves on by one: what it holds [B,n·N] loses its first N columns, and x [B,N] comes behind them.
+/// Without columns (n = 0) it stays empty.
+///
+///     ∂past[:, N:] += ∂y[:, :(n-1)N],  ∂x += ∂y[:, (n-1)N:]
+struct slide_op : operation<slide_op> {
+    static shape_of_rank<2> shape(const auto& past, const auto& x)
+    {
+        const std::size_t width = past.shape[1], N = x.shape[1];
+        if (N == 0 || width % N != 0) {
+            throw shape_error("slide: x is " + shape_text(x.shape) + " and the window " + shape_text(past.shape) +
+                              ", but the window must hold a whole number of x");
+        }
+        require_shape("slide", "the window", past.shape, {x.shape[0], width}, "a row for each row of ", x.shape);
+        return past.shape;
+    }
+
+    template <class T>
+    static void forward(in<T, 2> past, in<T, 2> x, out<T, 2> y)
+    {
+        const std::size_t width = past.shape[1], N = x.shape[1];
+        for (std::size_t b = 0; width > 0 && b < x.shape[0]; ++b) {
+            T* const rest = std::copy_n(past.data + b * width + N, width - N, y.data + b * width);
+            std::copy_n(x.data + b * N, N, rest);
+        }
+    }
+
+    template <class T>
+    static void backward(in<T, 2> past, in<T, 2> x, in<T, 2>, in<T, 2> d_y, adjoint<T, 2> d_past, adjoint<T, 2> d_x)
+    {
+        const std::size_t width = past.shape[1], N = x.shape[1];
+        for (std::size_t b = 0; width > 0 && b < x.shape[0]; ++b) {
+            const T* const d = d_y.data + b * width;
+            if (d_past) kernels::add(width - N, d_past.data + b * width + N, d);
+            if (d_x) kernels::add(N, d_x.data + b * N, d + width - N);
+        }
+    }
+};
+inline constexpr slide_op slide{};
+
 /// Each position with its neighbours: x [B,T] -> y [B,T,2k+1], y[b,t,i] = x[b,t+i-k], 0 beyond the sentence.
 ///
 ///     ∂x[b,t+i-k] += ∂y[b,t,i]

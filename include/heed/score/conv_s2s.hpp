@@ -3,6 +3,7 @@
 
 #include <heed/attention/concepts.hpp>
 #include <heed/attention/query.hpp>
+#include <heed/ops/all_pairs.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/products.hpp>
 #include <heed/score/inner_product.hpp>
@@ -46,6 +47,11 @@ struct conv_s2s {
     }
 
     auto operator()(const auto& query, const tensor auto& keys) const { return match(project(query), keys); }
+
+    auto match_all(const tensor auto& projected, const tensor auto& keys) const  // [B,S,D], [B,T,D] -> [B·S,T]
+    {
+        return ops::dot_all(projected, keys);
+    }
 
     auto asking(const tensor auto& query) const { return query; }
 

@@ -140,6 +140,12 @@ template <class Decoder>
 struct attention_type<Decoder> {
     using type = std::remove_cvref_t<decltype(std::declval<const Decoder&>().attention)>;
 };
+/// One in each layer.
+template <class Decoder>
+    requires requires(const Decoder& decoder) { decoder.layers.front().attention; }
+struct attention_type<Decoder> {
+    using type = std::vector<std::remove_cvref_t<decltype(std::declval<const Decoder&>().layers.front().attention)>>;
+};
 
 }  // namespace detail
 

@@ -68,5 +68,18 @@ struct memory_for_rows<attention<Score, Normalize, Combine>, memory<Values, Keys
         return type(from, rows);
     }
 };
+/// An attention in each layer of a decoder.
+template <class Score, class Normalize, class Combine, class Values, class Keys>
+struct memory_for_rows<std::vector<attention<Score, Normalize, Combine>>,
+                       several_memories<std::vector<memory<Values, Keys, no_mask>>>> {
+    using type = several_memories<std::vector<shared_memory<Values, Keys>>>;
+    static type make(const several_memories<std::vector<memory<Values, Keys, no_mask>>>& from,
+                     const std::vector<std::size_t>& rows)
+    {
+        type shared;
+        for (const auto& each : from.of) shared.of.emplace_back(each, rows);
+        return shared;
+    }
+};
 
 }  // namespace heed::seq2seq::detail

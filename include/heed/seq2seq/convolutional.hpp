@@ -1,0 +1,439 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <heed/attention.hpp>
+#include <heed/core/several.hpp>
+#include <heed/nn/convolution.hpp>
+#include <heed/nn/dropout.hpp>
+#include <heed/nn/init.hpp>
+#include <heed/nn/positions.hpp>
+#include <heed/ops/elementwise.hpp>
+#include <heed/ops/embedding.hpp>
+#include <heed/ops/masks.hpp>
+#include <heed/ops/parts.hpp>
+#include <heed/ops/products.hpp>
+#include <heed/score/over.hpp>
+#include <heed/seq2seq/batch.hpp>
+#include <heed/seq2seq/decoder.hpp>
+#include <heed/seq2seq/model.hpp>
+#include <heed/seq2seq/translator.hpp>
+
+/// Convolutional sequence-to-sequence models: an encoder and a decoder of stacked convolutions, with attention in every
+/// layer of the decoder. All positions of a sentence are computed at once in training.
+///
+///     block     x ← √½ (x + GLU(conv(x)))                               encoder
+///     layer     h = GLU(conv(x)),  c = attention(h, g),  x ← √½ (x + √½ (h + W_c c))   decoder
+///
+///                                             Gehring et al. 2017, section 3
+///
+/// The attention asks before the residual is added, as the authors' code does; the paper's equation 1 asks with the
+/// sum. No weight normalisation. See docs/decisions.md.
+namespace heed::seq2seq {
+
+/// What a convolutional encoder makes of a batch.
+template <class Annotations>
+struct convolved {
+    Annotations annotations;  // [B,T,E] z: the keys
+    Annotations values;       // [B,T,E] √(T/2) (z + e), with e the embedding of word and position
+};
+template <class Annotations>
+convolved(Annotations, Annotations) -> convolved<Annotations>;
+
+namespace detail {
+
+inline constexpr double root_half = 0.70710678118654752440;
+
+/// E x_t + P_t with dropout, zeros behind the end of each sentence: [B,T,E].
+auto embedded(const auto& embedding, const auto& positions, const word_ids& words, const lengths& real,
+              const nn::dropout& drop)
+{
+    return ops::clear_padding(drop(positions(ops::swap_axes(ops::lookup(embedding, words)))), real);
+}
+
+/// Does each attention make keys of its own of annotations, so that layers cannot share a memory?
+template <class Attention, class Annotations>
+consteval bool prepares()
+{
+    if constexpr (requires(const Attention& attention) { attention.score; }) {
+        using score = std::remove_cvref_t<decltype(std::declval<const Attention&>().score)>;
+        return hook::prepare<score, const std::remove_cvref_t<Annotations>&>;
+    } else {
+        return true;
+    }
+}
+
+/// One weight for each position, [R,T]: the mean of [R,T,D] over dimensions, of [R,n,T] over heads or hops.
+template <class Attention>
+auto per_position(const tensor auto& weights)
+{
+    if constexpr (several_at_once<Attention>) {
+        return score::over::per_position(ops::transpose(weights));
+    } else {
+        return score::over::per_position(weights);
+    }
+}
+
+}  // namespace detail
+
+/// The encoder of ConvS2S.
+///
+///     e_t = E x_t + P_t,  x = W_in e + b_in,  N blocks,  z = W_out x + b_out
+///
+/// Values are √(T/2) (z + e) for a sentence of T words: √½ as in every sum of two, and √T keeps the variance of a mean
+/// over T of them (the paper scales the context by it instead). The gradient of z is multiplied by `gradient_scale`:
+/// 1 / (2 · attentions) in the paper's section 3.4 and its code, so that many attentions do not make the encoder's
+/// steps too large.
+template <class Matrix, class Vector, class Positions, class Block>
+struct convolutional_encoder {
+    Matrix embedding;  // [V,E]
+    Positions positions;
+    Matrix W_in;  // [E,H]
+    Vector b_in;  // [H]
+    std::vector<Block> blocks;
+    Matrix W_out;  // [H,E]
+    Vector b_out;  // [E]
+    double gradient_scale = 1;
+
+    auto encode(const source_batch& source, const nn::dropout& drop = {}) const
+    {
+        source.real.require("convolutional_encoder::encode", source.words.batch, source.words.steps);
+        const auto e = detail::embedded(embedding, positions, source.words, source.real, drop);  // [B,T,E]
+        auto x = ops::clear_ended(ops::linear(ops::swap_axes(e), W_in, b_in), source.real);      // [T,B,H]
+        for (const Block& block : blocks) x = block.around(x, drop(x), source.real);
+        auto z = ops::swap_axes(ops::scale_gradient(ops::linear(x, W_out, b_out), gradient_scale));  // [B,T,E]
+        auto values = ops::multiply_each(ops::add(z, e), scales(source.real, e));                    // [B,T,E]
+        return convolved{std::move(z), std::move(values)};
+    }
+
+    static auto parameters(auto& self, auto&& visit)
+    {
+        auto embedding = visit("embedding", self.embedding);
+        auto positions = visit("positions", self.positions);
+        auto W_in = visit("W_in", self.W_in);
+        auto b_in = visit("b_in", self.b_in);
+        auto blocks = heed::detail::parameters_of("blocks", self.blocks, visit);
+        auto W_out = visit("W_out", self.W_out);
+        auto b_out = visit("b_out", self.b_out);
+        return seq2seq::convolutional_encoder{std::move(embedding), std::move(positions), std::move(W_in),
+                                              std::move(b_in),      std::move(blocks),    std::move(W_out),
+                                              std::move(b_out),     self.gradient_scale};
+    }
+
+private:
+    /// √(T/2) of each sentence, for each dimension: [B,E].
+    static auto scales(const lengths& real, const tensor auto& e)
+    {
+        const std::size_t B = real.batch(), E = shape_of(e)[2];
+        using T = element_of<decltype(e)>;
+        array<T, 2> all(shape_of_rank<2>{B, E});
+        for (std::size_t i = 0; i < B * E; ++i) {
+            all.data()[i] = static_cast<T>(std::sqrt(static_cast<double>(real[i / E]) / 2));
+        }
+        return all;
+    }
+};
+
+template <class Matrix, class Vector, class Positions, class Block>
+convolutional_encoder(Matrix, Positions, Matrix, Vector, std::vector<Block>, Matrix, Vector, double = 1)
+    -> convolutional_encoder<Matrix, Vector, Positions, Block>;
+
+/// A layer of the decoder of ConvS2S.
+///
+///     h = GLU(conv(x)),  c = attention(h, g),  x ← √½ x + ½ h + W_c c
+///
+/// The factor ½ of W_c c stands in the initial W_c. A score that reads the previous word, as conv_s2s does, asks with
+/// h and √½ g; other attentions ask with h.
+template <class Convolution, class Attention, class Matrix>
+struct convolutional_layer {
+    Convolution convolution;  // of H
+    Attention attention;      // asked with h [.,H]
+    Matrix W_c;               // [C,H] from the context
+
+    using attention_type = Attention;
+
+    /// √½ x + ½ h + W_c c.
+    auto joined(const tensor auto& x, const tensor auto& h, const tensor auto& c) const
+    {
+        return ops::linear_onto(ops::scaled_sum(x, h, detail::root_half, 0.5), c, W_c);
+    }
+
+    static auto parameters(auto& self, auto&& visit)
+    {
+        return seq2seq::convolutional_layer{visit("convolution", self.convolution), visit("attention", self.attention),
+                                            visit("W_c", self.W_c)};
+    }
+};
+
+template <class Convolution, class Attention, class Matrix>
+convolutional_layer(Convolution, Attention, Matrix) -> convolutional_layer<Convolution, Attention, Matrix>;
+
+/// What a convolutional decoder remembers between words, for each row and layer.
+template <class Past, class Attention>
+struct convolutional_state {
+    std::vector<Past> past;            // [R,(k-1)·H] the last k-1 inputs of each layer
+    std::vector<Attention> attention;  // what each layer's attention remembers
+    std::size_t step = 0;              // the number of words read
+
+    /// The state with f applied to each of its tensors.
+    auto map(const auto& f) const
+    {
+        auto p = heed::detail::each_of(past, [&](std::size_t i) { return f(past[i]); });
+        auto a = heed::detail::each_of(attention, [&](std::size_t i) { return attention[i].map(f); });
+        return seq2seq::convolutional_state{std::move(p), std::move(a), step};
+    }
+};
+template <class Past, class Attention>
+convolutional_state(std::vector<Past>, std::vector<Attention>, std::size_t) -> convolutional_state<Past, Attention>;
+
+/// The mean attention of the layers of a convolutional decoder.
+template <class Weights>
+struct seen_by_layers {
+    Weights weights;  // [R,T], also over heads and dimensions
+};
+template <class Weights>
+seen_by_layers(Weights) -> seen_by_layers<Weights>;
+
+/// The decoder of ConvS2S.
+///
+///     g_i = E y_{i-1} + P_i,  x = W_in g + b_in,  N layers,  t = W_out x + b_out
+///     p(y_i) = softmax(W_o t_i + b)           Gehring et al. 2017, sections 3.1 to 3.3
+///
+/// Convolutions look back only. A word costs the same whatever came before it: each layer remembers k-1 inputs.
+template <class Matrix, class Vector, class Positions, class Layer>
+struct convolutional_decoder {
+    Matrix embedding;  // [V,E]
+    Positions positions;
+    Matrix W_in;  // [E,H]
+    Vector b_in;  // [H]
+    std::vector<Layer> layers;
+    Matrix W_out;  // [H,L]
+    Vector b_out;  // [L]
+    Matrix W_o;    // [L,V]
+    Vector b;      // [V]
+
+    auto open(const auto& source, const lengths& real) const
+    {
+        using heed::detail::each_of;
+        auto memory = memories(source, real);
+        auto past = each_of(layers, [&](std::size_t l) {
+            const auto& convolution = layers[l].convolution;
+            const shape_of_rank<2> shape{real.batch(), (convolution.width() - 1) * convolution.size()};
+            return constant_like(W_in, shape, 0.0);
+        });
+        auto attention = each_of(layers, [&](std::size_t l) { return layers[l].attention.start(memory.of[l]); });
+        return opening{std::move(memory), convolutional_state{std::move(past), std::move(attention), 0}};
+    }
+
+    /// Σ −log p(y_i) over the batch, with the true previous word at every step (teacher forcing). `only`: the softmax
+    /// is over these words alone, an ascending list that contains those of the references (candidate_lists).
+    template <class T>
+    auto loss(const auto& source, const training_batch<T>& batch, T smoothing = 0, const nn::dropout& drop = {},
+              const std::vector<std::uint32_t>* only = nullptr) const
+    {
+        const auto memory = memories(source, batch.source.real);
+        const auto g = detail::embedded(embedding, positions, batch.previous, batch.target_lengths(), drop);  // [B,S,E]
+        const auto words = as_queried(g);
+        auto x = ops::linear(ops::swap_axes(g), W_in, b_in);  // [S,B,H]
+        for (std::size_t l = 0; l < layers.size(); ++l) {
+            const auto h = layers[l].convolution.back(drop(x));                       // [S,B,H]
+            const auto asked = query(layers[l], ops::swap_axes(h), words);            // [B,S,.]
+            const auto c = ops::swap_axes(layers[l].attention(memory.of[l], asked));  // [S,B,C]
+            x = layers[l].joined(x, h, c);
+        }
+        return detail::cross_entropy(drop(ops::linear(x, W_out, b_out)), output(), batch.targets, smoothing, only);
+    }
+
+    /// One decoding step of all rows from their previous words, up to the output layer.
+    auto advance(const auto& memory, const auto& state, const word_ids& previous) const
+    {
+        const auto y = positions(ops::swap_axes(ops::lookup(embedding, previous)), state.step);  // [R,1,E]
+        const auto g = ops::step_of(y, std::size_t{0});                                          // [R,E]
+        const auto words = as_queried(g);
+        auto x = ops::linear(g, W_in, b_in);  // [R,H]
+        auto steps = heed::detail::each_of(layers, [&](std::size_t l) {
+            const auto h = layers[l].convolution.step(state.past[l], x);  // [R,H]
+            auto seen = layers[l].attention.step(memory.of[l], query(layers[l], h, words), state.attention[l]);
+            auto past = ops::slide(state.past[l], x);
+            x = layers[l].joined(x, h, seen.context);
+            auto weights = detail::per_position<typename Layer::attention_type>(seen.weights);  // [R,T]
+            return step_of_layer<decltype(past), decltype(seen.state), decltype(weights)>{
+                std::move(past), std::move(seen.state), std::move(weights)};
+        });
+        const auto part = [&](auto member) { return heed::detail::collect(steps, std::mem_fn(member)); };
+        using step = typename decltype(steps)::value_type;
+        auto weights = steps.front().weights;
+        for (std::size_t l = 1; l < steps.size(); ++l) weights = ops::add(weights, steps[l].weights);
+        return advanced{ops::stack(std::vector{ops::linear(x, W_out, b_out)}),
+                        convolutional_state{part(&step::past), part(&step::attention), state.step + 1},
+                        seen_by_layers{ops::scale(weights, 1 / static_cast<double>(steps.size()))}};
+    }
+
+    output_layer<const Matrix&, const Vector&> output() const { return {W_o, b}; }
+
+    static auto parameters(auto& self, auto&& visit)
+    {
+        auto embedding = visit("embedding", self.embedding);
+        auto positions = visit("positions", self.positions);
+        auto W_in = visit("W_in", self.W_in);
+        auto b_in = visit("b_in", self.b_in);
+        auto layers = heed::detail::parameters_of("layers", self.layers, visit);
+        auto W_out = visit("W_out", self.W_out);
+        auto b_out = visit("b_out", self.b_out);
+        auto W_o = visit("W_o", self.W_o);
+        auto b = visit("b", self.b);
+        return seq2seq::convolutional_decoder{std::move(embedding), std::move(positions), std::move(W_in),
+                                              std::move(b_in),      std::move(layers),    std::move(W_out),
+                                              std::move(b_out),     std::move(W_o),       std::move(b)};
+    }
+
+private:
+    using attention_type = typename Layer::attention_type;
+
+    template <class Past, class Attention, class Weights>
+    struct step_of_layer {
+        Past past;
+        Attention attention;
+        Weights weights;
+    };
+
+    /// The memory of each layer.
+    auto memories(const auto& source, const lengths& real) const
+    {
+        heed::detail::require_some("convolutional_decoder: layers", layers.size());
+        const auto memory_of = [&](std::size_t l) {
+            if constexpr (requires { source.values; }) {
+                return layers[l].attention.on(source.annotations, source.values, real);
+            } else {
+                return layers[l].attention.on(source.annotations, real);
+            }
+        };
+        if constexpr (detail::prepares<attention_type, decltype(source.annotations)>()) {
+            return several_memories{heed::detail::each_of(layers, memory_of)};
+        } else {
+            return several_memories{std::vector(layers.size(), memory_of(0))};
+        }
+    }
+
+    /// √½ g, as a query takes it.
+    static auto as_queried(const tensor auto& g)
+    {
+        if constexpr (detail::reads_embedding<attention_type>() ||
+                      detail::projects_words<attention_type, std::remove_cvref_t<decltype(g)>>()) {
+            return ops::scale(g, detail::root_half);
+        } else {
+            return no_words{};
+        }
+    }
+
+    struct no_words {};
+
+    template <class Words>
+    static auto query(const Layer& layer, const tensor auto& h, const Words& words)
+    {
+        if constexpr (std::is_same_v<Words, no_words>) {
+            return h;
+        } else if constexpr (detail::reads_embedding<attention_type>()) {
+            return state_and_word{h, words};
+        } else {
+            return state_and_projected_word{h, layer.attention.score.project_words(words)};
+        }
+    }
+};
+
+template <class Matrix, class Vector, class Positions, class Layer>
+convolutional_decoder(Matrix, Positions, Matrix, Vector, std::vector<Layer>, Matrix, Vector, Matrix, Vector)
+    -> convolutional_decoder<Matrix, Vector, Positions, Layer>;
+
+/// The sizes of a convolutional translator.
+struct convolutional_sizes {
+    std::size_t source_vocabulary = 0, target_vocabulary = 0;
+    std::size_t embedding =
+        256;                   // of words and positions, of the encoder's results, and of what the output layer reads
+    std::size_t hidden = 256;  // of the convolutions
+    std::size_t encoder_layers = 4, decoder_layers = 3;
+    std::size_t width = 3;       // of the convolutions, in words
+    std::size_t longest = 1024;  // sentence that learned positions have vectors for, its end word included
+    double dropout = 0;          // with which it will be trained: the initial weights depend on it
+};
+
+namespace detail {
+
+/// [n,columns], normal with variance gain / n.
+template <class T>
+auto initial(random_source& random, std::size_t n, std::size_t columns, double gain = 1)
+{
+    return nn::gaussian<T>(random, n, columns, std::sqrt(gain / static_cast<double>(n)));
+}
+
+template <class T>
+auto initial_convolution(random_source& random, const convolutional_sizes& n)
+{
+    auto W = detail::initial<T>(random, n.width * n.hidden, 2 * n.hidden, 4 * (1 - n.dropout));
+    return nn::gated_convolution{std::move(W), nn::zeros<T>(2 * n.hidden)};
+}
+
+}  // namespace detail
+
+/// A new encoder. Initial weights as in Gehring et al. 2017, section 3.5: normal, with variance 4p / n before gated
+/// linear units of n inputs that are kept with probability p, else p / n; embeddings with deviation 0.1; biases 0.
+/// `attentions`: how many attentions will read it.
+template <class T, class Positions = nn::new_learned_positions>
+auto make_convolutional_encoder(random_source& random, const convolutional_sizes& n, std::size_t attentions,
+                                const Positions& positions = {0.1})
+{
+    auto words = nn::gaussian<T>(random, n.source_vocabulary, n.embedding, 0.1);
+    auto places = positions.template make<T>(random, n.longest, n.embedding);
+    auto W_in = detail::initial<T>(random, n.embedding, n.hidden, 1 - n.dropout);
+    std::vector<decltype(detail::initial_convolution<T>(random, n))> blocks;
+    for (std::size_t i = 0; i < n.encoder_layers; ++i) blocks.push_back(detail::initial_convolution<T>(random, n));
+    auto W_out = detail::initial<T>(random, n.hidden, n.embedding);
+    return convolutional_encoder{
+        std::move(words),  std::move(places), std::move(W_in),           nn::zeros<T>(n.hidden),
+        std::move(blocks), std::move(W_out),  nn::zeros<T>(n.embedding), 0.5 / static_cast<double>(attentions)};
+}
+
+/// A new decoder; make_attention(random, n) makes the attention of each layer, which is asked with h [.,H] and attends
+/// to annotations [T,E]. Initial weights as of the encoder.
+template <class T, class MakeAttention, class Positions = nn::new_learned_positions>
+auto make_convolutional_decoder(random_source& random, const convolutional_sizes& n, MakeAttention&& make_attention,
+                                const Positions& positions = {0.1})
+{
+    auto words = nn::gaussian<T>(random, n.target_vocabulary, n.embedding, 0.1);
+    auto places = positions.template make<T>(random, n.longest, n.embedding);
+    auto W_in = detail::initial<T>(random, n.embedding, n.hidden, 1 - n.dropout);
+    const auto make_layer = [&] {
+        auto convolution = detail::initial_convolution<T>(random, n);
+        auto attention = make_attention(random, n);
+        return convolutional_layer{std::move(convolution), std::move(attention),
+                                   detail::initial<T>(random, n.embedding, n.hidden, 0.25)};
+    };
+    std::vector<decltype(make_layer())> layers;
+    for (std::size_t i = 0; i < n.decoder_layers; ++i) layers.push_back(make_layer());
+    auto W_out = detail::initial<T>(random, n.hidden, n.embedding);
+    auto W_o = detail::initial<T>(random, n.embedding, n.target_vocabulary, 1 - n.dropout);
+    return convolutional_decoder{std::move(words),          std::move(places), std::move(W_in),
+                                 nn::zeros<T>(n.hidden),    std::move(layers), std::move(W_out),
+                                 nn::zeros<T>(n.embedding), std::move(W_o),    nn::zeros<T>(n.target_vocabulary)};
+}
+
+/// A new convolutional translator around the attentions that make_attention(random, n) returns, one for each layer of
+/// the decoder. papers::gehring2017::make_translator makes the paper's.
+template <class T, class MakeAttention, class Positions = nn::new_learned_positions>
+auto make_convolutional(std::uint64_t seed, const convolutional_sizes& n, MakeAttention&& make_attention,
+                        const Positions& positions = {0.1})
+{
+    random_source random{seed, 0};
+    auto encoder = make_convolutional_encoder<T>(random, n, n.decoder_layers, positions);
+    auto decoder = make_convolutional_decoder<T>(random, n, make_attention, positions);
+    return translator{std::move(encoder), std::move(decoder)};
+}
+
+}  // namespace heed::seq2seq
