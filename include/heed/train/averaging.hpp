@@ -81,6 +81,17 @@ public:
         add(copy_parameters<T>(model));
     }
 
+    /// The same with numbers that copy_parameters has read.
+    void add(std::vector<T> numbers)
+    {
+        if (!moments_.empty() && numbers.size() != moments_.front().size()) {
+            throw error("a model of " + std::to_string(numbers.size()) + " numbers cannot be averaged with one of " +
+                        std::to_string(moments_.front().size()) + "; one average serves one model");
+        }
+        moments_.push_back(std::move(numbers));
+        if (moments_.size() > most_) moments_.pop_front();
+    }
+
     /// The number of moments in the mean.
     std::size_t size() const { return moments_.size(); }
 
@@ -89,6 +100,19 @@ public:
     void mean(M& into) const
     {
         set_parameters(mean(), into);
+    }
+
+    /// The mean as numbers for set_parameters.
+    std::vector<T> mean() const
+    {
+        if (moments_.empty()) throw error("the average of no models has no value; add one first");
+        std::vector<T> result(moments_.front().size());
+        for (std::size_t i = 0; i < result.size(); ++i) {
+            double sum = 0;
+            for (const std::vector<T>& each : moments_) sum += static_cast<double>(each[i]);
+            result[i] = static_cast<T>(sum / static_cast<double>(moments_.size()));
+        }
+        return result;
     }
 
     /// What a checkpoint must keep: each moment's numbers, the oldest first.
@@ -102,28 +126,6 @@ public:
     }
 
 private:
-    void add(std::vector<T> numbers)
-    {
-        if (!moments_.empty() && numbers.size() != moments_.front().size()) {
-            throw error("a model of " + std::to_string(numbers.size()) + " numbers cannot be averaged with one of " +
-                        std::to_string(moments_.front().size()) + "; one average serves one model");
-        }
-        moments_.push_back(std::move(numbers));
-        if (moments_.size() > most_) moments_.pop_front();
-    }
-
-    std::vector<T> mean() const
-    {
-        if (moments_.empty()) throw error("the average of no models has no value; add one first");
-        std::vector<T> result(moments_.front().size());
-        for (std::size_t i = 0; i < result.size(); ++i) {
-            double sum = 0;
-            for (const std::vector<T>& each : moments_) sum += static_cast<double>(each[i]);
-            result[i] = static_cast<T>(sum / static_cast<double>(moments_.size()));
-        }
-        return result;
-    }
-
     std::size_t most_;
     std::deque<std::vector<T>> moments_;
 };
