@@ -83,6 +83,8 @@ struct described {
 struct options {
     std::string system = "rnnsearch", attention = "additive", cell = "gru";
     std::size_t embedding = 256, hidden = 256, alignment = 256;
+    std::size_t layers = 1, heads = 1, longest = 1024;
+    std::string norm = "before", positions = "waves", activation = "relu", share_embeddings = "none";
     std::size_t batch = 64, epochs = 20, min_count = 1, patience = 5;
     std::uint64_t seed = 1;
     double dropout = 0.2, learning_rate = 1e-3, clip = 1, label_smoothing = 0;
@@ -133,6 +135,24 @@ struct options {
     {
         member("system", self.system);
         member("cell", self.cell, described{"Model", "gru or lstm", 0, {"gru", "lstm"}});
+        member("layers", self.layers, described{"Model", "layers of the encoder, and of the decoder", 1});
+        member("heads", self.heads, described{"Model", "heads of each attention; must divide --embedding", 1});
+        member("norm", self.norm,
+               described{"Model",
+                         "before: layer normalisation before each sublayer, which trains\n"
+                         "without --warm-up; after: behind its sum, as Vaswani et al. 2017",
+                         0,
+                         {"before", "after"}});
+        member("positions", self.positions,
+               described{"Model", "waves, or learned for up to --longest tokens", 0, {"waves", "learned"}});
+        member("longest", self.longest, described{"Model", "tokens of the longest sentence, for learned positions", 1});
+        member("activation", self.activation, described{"Model", "relu or gelu", 0, {"relu", "gelu"}});
+        member("share-embeddings", self.share_embeddings,
+               described{"Model",
+                         "all: one matrix and one vocabulary for both sides and the output layer;\n"
+                         "output: for the target's embeddings and the output layer; or none",
+                         0,
+                         {"all", "output", "none"}});
         member("optimizer", self.optimizer,
                described{"Training",
                          "adam, sgd, or adadelta (Zeiler 2012); --learning-rate is 1 by default\n"

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <heed/ad/ad.hpp>
+#include <heed/combine/elementwise_sum.hpp>
 #include <heed/io/weights.hpp>
 #include <heed/seq2seq/decoding.hpp>
 #include <heed/seq2seq/packed.hpp>

@@ -2,6 +2,7 @@
 #include "systems.hpp"
 
 #include "systems/rnnsearch.hpp"
+#include "systems/transformer.hpp"
 
 namespace translation {
 
@@ -17,6 +18,19 @@ const std::vector<system_kind>& systems()
           {"alignment", {}, {}}},
          make_rnnsearch,
          rnnsearch_claims},
+        {"transformer",
+         "Vaswani et al. 2017",
+         {{"embedding", {}, {}},
+          {"hidden", {}, "1024"},
+          {"layers", {}, "3"},
+          {"heads", {}, "4"},
+          {"norm", {"before", "after"}, {}},
+          {"positions", {"waves", "learned"}, {}},
+          {"longest", {}, {}},
+          {"activation", {"relu", "gelu"}, {}},
+          {"share-embeddings", {"all", "output", "none"}, "all"}},
+         make_transformer,
+         transformer_claims},
     };
     return all;
 }

@@ -104,7 +104,11 @@ struct train_command {
             ->type_name("NAME")
             ->group("Model");
         choice("--embedding", how.embedding, "size of word embeddings")->check(positive)->group("Model");
-        choice("--hidden", how.hidden, "size of recurrent states, each direction")->check(positive)->group("Model");
+        choice("--hidden", how.hidden,
+               "size of recurrent states, each direction; of a Transformer's\n"
+               "feed-forward layers")
+            ->check(positive)
+            ->group("Model");
         choice("--alignment", how.alignment, "hidden size of the attention's score")->check(positive)->group("Model");
         choice("--min-count", how.min_count, "rarer words (or pieces) become <unk>")->check(positive)->group("Model");
         app.add_flag("--reverse-source", how.reverse_source, "read the source from its last word to its first")
@@ -239,8 +243,7 @@ struct train_command {
         file.how = how;
         split_words(file, training);
         const auto pieces = tokens(file, training);
-        file.source.vocabulary = heed::text::vocabulary::build(pieces.source, how.min_count);
-        file.target.vocabulary = heed::text::vocabulary::build(pieces.target, how.min_count);
+        build_vocabularies(file, pieces);
         for (const auto& [words, path] :
              {std::pair(&file.source.vocabulary, &source), std::pair(&file.target.vocabulary, &target)}) {
             if (words->size() == words->special_words.size())
@@ -254,9 +257,9 @@ struct train_command {
         const examples valid_ids{file.source.encode(validation.source), file.target.encode(validation.target)};
         stop_politely();
         std::optional<candidate_words> only = candidates(file, train_ids, given);
-        say(fmt::format("{} sentence pairs, vocabularies of {} and {} {}, {} attention, {} parameters, {}",
+        say(fmt::format("{} sentence pairs, vocabularies of {} and {} {}, {}, {} parameters, {}",
                         train_ids.source.size(), file.source.vocabulary.size(), file.target.vocabulary.size(),
-                        file.target.splitting ? "pieces of words" : "words", how.attention,
+                        file.target.splitting ? "pieces of words" : "words", described_system(),
                         file.system->parameter_count(), heed::counted(heed::threads(), "thread")));
         const outcome result = translation::train(file, train_ids, valid_ids, validation.target, model, resume,
                                                   rows ? &*rows : nullptr, only ? &*only : nullptr);
@@ -287,6 +290,12 @@ private:
         } else {
             add_count(app, name.c_str(), value, what.help, what.least == 0 ? any_number : positive)->group(what.group);
         }
+    }
+
+    /// "per-dimension attention", or "transformer".
+    std::string described_system() const
+    {
+        return kind_of(how.system).find("attention") == nullptr ? how.system : how.attention + " attention";
     }
 
     bool given(const std::string& option) const { return app_->get_option("--" + option)->count() > 0; }
@@ -352,6 +361,20 @@ private:
         }
         say(text);
         return only;
+    }
+
+    /// The tokens of the text, of each side or, where both share their embeddings, of both together.
+    void build_vocabularies(translator_file& file, const heed::text::parallel_corpus& pieces) const
+    {
+        using heed::text::vocabulary;
+        if (how.share_embeddings != "all") {
+            file.source.vocabulary = vocabulary::build(pieces.source, how.min_count);
+            file.target.vocabulary = vocabulary::build(pieces.target, how.min_count);
+            return;
+        }
+        std::vector<sentence> both = pieces.source;
+        both.insert(both.end(), pieces.target.begin(), pieces.target.end());
+        file.source.vocabulary = file.target.vocabulary = vocabulary::build(both, how.min_count);
     }
 
     /// The byte-pair codes of both languages, if there are any: learned or read.
