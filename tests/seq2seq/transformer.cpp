@@ -264,6 +264,26 @@ TEST_CASE("the shared table needs one vocabulary, learned positions a table that
         error);
 }
 
+TEST_CASE("objectives get the weights of the layer that aligns, and their gradients are those of finite differences")
+{
+    auto model = translator();
+    const auto examples = make_training_batch<double>(pointers(sources), pointers(targets));
+    CHECK(model.follow(examples, 0.1).loss().data()[0] ==
+          doctest::Approx(model.loss(examples, 0.1).data()[0]).epsilon(1e-12));
+    const auto seen = model.follow(examples);
+    const auto led = force<double>(model, examples.source, pointers(targets));
+    for (std::size_t b = 0; b < sources.size(); ++b) {
+        for (std::size_t s = 0; s < led[b].weights.size(); ++s) {
+            for (std::size_t t = 0; t < led[b].weights[s].size(); ++t)
+                CHECK(seen.weights[s](b, t) == doctest::Approx(led[b].weights[s][t]).epsilon(1e-12));
+        }
+    }
+    const auto result = ad::grad_check(model, [&](auto&, const auto& lifted) {
+        return loss_with(lifted, examples, objective::doubly_stochastic{3.0});
+    });
+    CHECK_MESSAGE(result, result.text());
+}
+
 TEST_CASE("step by step is all at once")
 {
     const auto check = [](const auto& model) {

@@ -65,19 +65,6 @@ auto cross_entropy_each(const tensor auto& readout, const auto& output, const op
     return ops::cross_entropy_each(scores, among, smooth);
 }
 
-/// Weights [B,T] of an attention: those per dimension [B,T,D], and of several heads or hops [B,n,T], are averaged.
-template <class Attention>
-auto weights_per_position(const tensor auto& weights)
-{
-    if constexpr (rank_of<decltype(weights)> == 2) {
-        return weights;
-    } else if constexpr (several_at_once<Attention>) {
-        return ops::scale(ops::sum_last(ops::transpose(weights)), 1.0 / static_cast<double>(shape_of(weights)[1]));
-    } else {
-        return ops::scale(ops::sum_last(weights), 1.0 / static_cast<double>(shape_of(weights)[2]));
-    }
-}
-
 }  // namespace detail
 
 /// Objectives for loss_with. λ multiplies a sum over the batch, as the model's loss is one: where the loss is a mean
