@@ -167,10 +167,10 @@ struct decoder {
         return output_layer<decltype((last.W_o)), decltype((last.b))>{last.W_o, last.b};
     }
 
-    /// The attention's answer to a state s [B,H] and the embeddings y [1,B,E] of the previous words.
-    auto attend(const auto& memory, const auto& state, const tensor auto& s, const tensor auto& y) const
+    /// The attention's answer where the previous state asks. y [1,B,E]: the embeddings of the previous words.
+    auto attend(const auto& memory, const auto& state, const tensor auto& y) const
     {
-        return answer(memory, query(s, project_words(y), 0), state.attention);
+        return answer(memory, query(nn::output_of(state.cell), project_words(y), 0), state.attention);
     }
 
     /// Whether the attention reads the previous word.
