@@ -106,7 +106,13 @@ struct decoder {
             }
         }();
         auto first = start(cell, source);
-        auto remembered = attention.start(memory);
+        auto remembered = [&] {
+            if constexpr (requires { attention.start_for(memory, source.words); }) {
+                return attention.start_for(memory, source.words);
+            } else {
+                return attention.start(memory);
+            }
+        }();
         auto none_yet = nothing_fed(nn::output_of(first));
         decoder_state state{std::move(first), std::move(remembered), std::move(none_yet), mask_for(source)};
         return opening{std::move(memory), std::move(state)};
