@@ -368,6 +368,37 @@ TEST_CASE("dropout of stacked cells acts between the layers, not between the ste
     CHECK(mine.next_stream() == theirs.next_stream());
 }
 
+TEST_CASE("the next step reads the readout as dropout has left it for the output layer")
+{
+    const decoder d{fixed_context{},
+                    random({V, E}, 40),
+                    gru_from(E, 41),
+                    asks_with::current_state{},
+                    from_layer,
+                    output::fed{output::attentional{random({3 * H, L}, 48), random({L, V}, 52), random({V}, 53)},
+                                random({L, 3 * H}, 98)}};
+    ad::tape<double> on;
+    const auto lifted = ad::lift(on, d);
+    random_source mine{5, 0}, theirs{5, 0};
+    const double is = lifted.loss(source_side, batch, 0.0, nn::dropout{0.5, &mine}).data()[0];
+
+    const nn::dropout drop{0.5, &theirs};
+    const auto y = ops::clear_ended(drop(ops::lookup(lifted.embedding, batch.previous)), batch.target_lengths());
+    const auto c = on.constant(source_side.whole);
+    auto s = lifted.start(lifted.cell, source_side);
+    auto t = on.constant(filled<double, 2>({4, L}, 0.0));
+    std::vector<decltype(t)> all;
+    for (std::size_t i = 0; i < batch.previous.steps; ++i) {
+        const auto x = ops::linear_onto(ops::block(lifted.cell.project(y), i), t, lifted.readout.F);
+        s = lifted.cell.step(x, s);
+        t = drop(lifted.readout.read(s, ops::block(y, i), c));
+        all.push_back(t);
+    }
+    const auto& last = lifted.readout.of;
+    CHECK(is == ops::cross_entropy(ops::stack(all), last.W_o, last.b, batch.targets, 0.0).data()[0]);
+    CHECK(mine.next_stream() == theirs.next_stream());
+}
+
 TEST_CASE("the policies' parameters are named among the decoder's own, in the order of the files")
 {
     random_source random{1, 0};
