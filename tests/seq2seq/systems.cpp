@@ -33,8 +33,37 @@ const auto examples = make_training_batch<double>(pointers(sources), pointers(ta
 
 constexpr sizes small{7, 8, 4, 3, 5};
 
+/// The same batch with other words in the padding of both sides.
+training_batch<double> with_other_padding()
+{
+    auto other = examples;
+    for (std::size_t b = 0; b < 4; ++b) {
+        for (std::size_t t = other.source.real[b]; t < other.source.words.steps; ++t) other.source.words(t, b) = 2;
+        for (std::size_t s = targets[b].size() + 1; s < other.previous.steps; ++s) {
+            other.previous(s, b) = other.targets.words(s, b) = 6;
+        }
+    }
+    return other;
+}
+
+std::vector<double> loss_and_gradient(const auto& model, const training_batch<double>& batch)
+{
+    ad::tape<double> on;
+    const auto lifted = ad::lift(on, model);
+    const auto loss = lifted.loss(batch, 0.1);
+    on.backward(loss);
+    std::vector<double> numbers{loss.data()[0]};
+    for_each_parameter(lifted, [&](const std::string&, const auto& x) {
+        const auto g = on.gradient(x);
+        numbers.insert(numbers.end(), g.data, g.data + g.size());
+    });
+    return numbers;
+}
+
 void check(auto model)
 {
+    CHECK(loss_and_gradient(model, examples) == loss_and_gradient(model, with_other_padding()));
+
     const auto result = ad::grad_check(model, [&](auto&, const auto& lifted) { return lifted.loss(examples, 0.1); });
     CHECK_MESSAGE(result, result.text());
     CHECK(result.entries == parameter_count(model));
