@@ -52,8 +52,8 @@ inline auto make_model()
         1, {size(z.vocabulary), size(z.vocabulary), size(z.embedding), size(z.hidden), size(z.alignment)},
         heed::seq2seq::attentions::additive<float>{});
     // A trained model is sure of its words: logits are several units apart, not all nearly equal.
-    for (float& w : model.decoder.W_o) w *= 8;
-    model.decoder.b(heed::seq2seq::special_ids{}.end) = -20;  // not by chance
+    for (float& w : model.decoder.readout.W_o) w *= 8;
+    model.decoder.readout.b(heed::seq2seq::special_ids{}.end) = -20;  // not by chance
     return model;
 }
 

@@ -83,7 +83,7 @@ template <class Make>
 void exhaustive(const Make& make, const beam_options& chosen)
 {
     auto model = lively(3, tiny, make);
-    model.decoder.b(special_ids{}.end) = 8;  // otherwise hardly any translation ends within three words
+    model.decoder.readout.b(special_ids{}.end) = 8;  // otherwise hardly any translation ends within three words
     beam_options how = chosen;
     how.width = how.best = 85;
     how.at_most = {0, few_steps};
@@ -281,7 +281,7 @@ TEST_CASE("stopping early changes nothing")
     std::size_t longer = 0;
     for (std::uint64_t seed = 7; seed < 15; ++seed) {
         auto model = lively(seed, small, attentions::temporal<double>{});
-        model.decoder.b(special_ids{}.end) = 4;
+        model.decoder.readout.b(special_ids{}.end) = 4;
         for (const auto normalization :
              {length_normalization::none, length_normalization::per_word, length_normalization::gnmt}) {
             beam_options how;
@@ -402,8 +402,8 @@ TEST_CASE("wrong options and NaN weights are refused")
     how = {};
     how.alpha = -1;
     CHECK_THROWS_AS(beam<double>(model, batch, how), error);
-    model.decoder.W_o(0, 0) = NAN;
-    for (double& x : model.decoder.W_o) x = NAN;
+    model.decoder.readout.W_o(0, 0) = NAN;
+    for (double& x : model.decoder.readout.W_o) x = NAN;
     CHECK_THROWS_WITH_AS(beam<double>(model, batch),
                          "beam: no word has a probability above 0 at step 0; are the model's scores NaN?", error);
     CHECK_THROWS_WITH_AS(greedy<double>(model, batch),

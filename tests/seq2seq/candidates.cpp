@@ -134,8 +134,8 @@ TEST_CASE("training with candidates: the loss of the restricted softmax, and its
     const auto loss = lifted.loss(batch, 0.0, none, &some);
     CHECK(loss.data()[0] == doctest::Approx(expected).epsilon(1e-10));
     on.backward(loss);
-    const auto dW = on.gradient(lifted.decoder.W_o);
-    const auto db = on.gradient(lifted.decoder.b);
+    const auto dW = on.gradient(lifted.decoder.readout.W_o);
+    const auto db = on.gradient(lifted.decoder.readout.b);
     const auto slope = [&](double& x) {
         const double before = x, h = 1e-5;
         x = before + h;
@@ -147,8 +147,8 @@ TEST_CASE("training with candidates: the loss of the restricted softmax, and its
     };
     const std::size_t V = small.target_vocabulary;
     for (std::size_t w = 0; w < V; ++w) {
-        CHECK(db.data[w] == doctest::Approx(slope(model.decoder.b(w))).epsilon(1e-6));
-        CHECK(dW.data[2 * V + w] == doctest::Approx(slope(model.decoder.W_o(2, w))).epsilon(1e-6));
+        CHECK(db.data[w] == doctest::Approx(slope(model.decoder.readout.b(w))).epsilon(1e-6));
+        CHECK(dW.data[2 * V + w] == doctest::Approx(slope(model.decoder.readout.W_o(2, w))).epsilon(1e-6));
     }
     CHECK(db.data[1] == 0);  // not among them
     CHECK(db.data[3] != 0);

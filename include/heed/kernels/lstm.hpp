@@ -25,6 +25,7 @@ struct lstm_step {
     const T* cell;                         // [B,H] c
     const std::size_t* lengths = nullptr;  // [B] or nullptr: no sentence ends
     std::size_t step = 0;                  // a row has ended if step >= its length
+    std::size_t input_stride = 0;          // elements from one row of inputs to the next; 0: 4H
 };
 
 /// h' and c' [B,H] from u (recurrent [B,4H]). saved [B,5H]: i|f|o|g and tanh(c'), nothing for rows that have ended.
@@ -32,9 +33,9 @@ template <class T>
 void lstm_forward(const lstm_step<T>& step, const T* recurrent, T* saved, T* next_hidden, T* next_cell)
 {
     using namespace simd;
-    const std::size_t H = step.width;
+    const std::size_t H = step.width, stride = step.input_stride == 0 ? 4 * H : step.input_stride;
     detail::each_sentence(step, [&](std::size_t b, bool over) {
-        const T *x = step.inputs + b * 4 * H, *u = recurrent + b * 4 * H, *c = step.cell + b * H;
+        const T *x = step.inputs + b * stride, *u = recurrent + b * 4 * H, *c = step.cell + b * H;
         T *const h_next = next_hidden + b * H, *const c_next = next_cell + b * H, *const i = saved + b * 5 * H;
         if (over) {
             std::copy_n(step.hidden + b * H, H, h_next);

@@ -12,7 +12,7 @@ namespace heed::penalty {
 
 /// Two models that translate in opposite directions should align the same words.
 ///
-///     loss = −tr(A Bᵀ) = −Σ_j Σ_i α_ji β_ij    Cohn et al. 2016, §4.4, "bilingual symmetry"
+///     loss = −tr(A Bᵀ) = −Σ_j Σ_i α_ji β_ij    Cohn et al. 2016, "bilingual symmetry"
 ///
 /// α_j, the weights of `there`, are those of target word j over the source; β_i, of `back`, those of source word i over
 /// the target. The loss is least where both have the same links, and sharp ones. there: [B,T] of each of S steps; back:

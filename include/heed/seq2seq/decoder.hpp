@@ -106,7 +106,13 @@ struct decoder {
             }
         }();
         auto first = start(cell, source);
-        auto remembered = attention.start(memory);
+        auto remembered = [&] {
+            if constexpr (requires { attention.start_for(memory, source.words); }) {
+                return attention.start_for(memory, source.words);
+            } else {
+                return attention.start(memory);
+            }
+        }();
         auto none_yet = nothing_fed(nn::output_of(first));
         decoder_state state{std::move(first), std::move(remembered), std::move(none_yet), mask_for(source)};
         return opening{std::move(memory), std::move(state)};
@@ -167,10 +173,10 @@ struct decoder {
         return output_layer<decltype((last.W_o)), decltype((last.b))>{last.W_o, last.b};
     }
 
-    /// The attention's answer to a state s [B,H] and the embeddings y [1,B,E] of the previous words.
-    auto attend(const auto& memory, const auto& state, const tensor auto& s, const tensor auto& y) const
+    /// The attention's answer where the previous state asks. y [1,B,E]: the embeddings of the previous words.
+    auto attend(const auto& memory, const auto& state, const tensor auto& y) const
     {
-        return answer(memory, query(s, project_words(y), 0), state.attention);
+        return answer(memory, query(nn::output_of(state.cell), project_words(y), 0), state.attention);
     }
 
     /// Whether the attention reads the previous word.

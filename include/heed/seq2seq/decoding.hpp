@@ -120,6 +120,15 @@ inline std::vector<std::size_t> first_rows(std::size_t count)
     return rows;
 }
 
+/// A new tensor of the same shape.
+struct room_like {
+    template <class X>
+    X operator()(const X& x) const
+    {
+        return X(shape_of(x));
+    }
+};
+
 /// The decoder of a model and the attention of a decoder, where there is one of that name.
 struct no_decoder {};
 template <class Model>
@@ -287,20 +296,18 @@ private:
                 const auto& decoder = model_->decoder;
                 const decoder_panels<T>& panels = fast_->decoder();
                 if constexpr (model_decoder::attention_reads_word) {
-                    seen_.emplace(
-                        decoder.attend(memory, state_, state_.cell, ops::lookup(decoder.embedding, previous)));
+                    seen_.emplace(decoder.attend(memory, state_, ops::lookup(decoder.embedding, previous)));
                 } else {
                     // No word is looked up: only the shape of y is used.
-                    seen_.emplace(decoder.attend(memory, state_, state_.cell, no_embeddings_));
+                    seen_.emplace(decoder.attend(memory, state_, no_embeddings_));
                 }
                 state_.attention = std::move(seen_->state);
-                auto& cell = state_.cell;
-                std::remove_reference_t<decltype(cell)> after(shape_of(cell));
-                readout_.resize(rows() * (panels.width - 3 * panels.hidden) / 2);
+                readout_.resize(rows() * panels.readout_size());
                 const context_form form = multiplied_ ? context_form::multiplied : context_form::plain;
-                panels.advance(previous, view_of(seen_->context).data, form, view_of(cell).data, after.data(),
-                               readout_.data());
-                cell = std::move(after);
+                auto after = nn::map_state(state_.cell, detail::room_like{});
+                panels.advance(previous, view_of(seen_->context).data, form, rows_of_cell<const T>(state_.cell),
+                               rows_of_cell<T>(after), readout_.data());
+                state_.cell = std::move(after);
                 return;
             }
         }
@@ -308,6 +315,16 @@ private:
         state_ = std::move(next_->state);
         require_shape<3>("decoding", "the readout", shape_of(next_->readout), {1, rows(), shape_of(output_.W)[0]},
                          "one row for each hypothesis");
+    }
+
+    template <class Element>
+    static cell_rows<Element> rows_of_cell(auto& cell)
+    {
+        if constexpr (tensor<decltype(cell)>) {
+            return {cell.data()};
+        } else {
+            return {cell.hidden.data(), cell.cell.data()};
+        }
     }
 
     /// Replaces the values by their products with the decoder's matrices: see packed.hpp. It pays once hypotheses

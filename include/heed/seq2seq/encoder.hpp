@@ -21,9 +21,10 @@ struct encoded {
     Whole whole;                              // [B,D] the sentence in one vector
     [[no_unique_address]] Last last{};        // the cell's state after the last word, if there is one such state
     [[no_unique_address]] Context context{};  // [B,K] what contextual embeddings are masked by, if they are
+    word_ids words{};                         // [T,B]
 };
 template <class Annotations, class Start, class Whole, class Last, class Context>
-encoded(Annotations, Start, Whole, Last, Context) -> encoded<Annotations, Start, Whole, Last, Context>;
+encoded(Annotations, Start, Whole, Last, Context, word_ids) -> encoded<Annotations, Start, Whole, Last, Context>;
 
 /// The order in which a recurrent layer reads a sentence.
 enum class direction { forward, backward };
@@ -112,7 +113,8 @@ struct bidirectional_encoder {
         const auto both = drop(ops::concat(ops::stack(forwards), ops::stack(backwards)));  // [T,B,2H]
         auto annotations = ops::swap_axes(both);                                           // [B,T,2H]
         auto whole = ops::concat(forwards.back(), backwards.front());                      // [B,2H]
-        return encoded{std::move(annotations), backwards.front(), std::move(whole), nothing{}, std::move(context)};
+        return encoded{std::move(annotations), backwards.front(), std::move(whole), nothing{},
+                       std::move(context),     source.words};
     }
 
     static auto parameters(auto& self, auto&& visit)
@@ -147,7 +149,8 @@ struct forward_encoder {
         auto read = detail::read_sentences(cell, start, x, source.real, reads, drop);
         auto annotations = ops::swap_axes(drop(ops::stack(read.outputs)));  // [B,T,H]
         const auto sentence = nn::output_of(read.last);                     // [B,H]
-        return encoded{std::move(annotations), sentence, sentence, std::move(read.last), std::move(context)};
+        return encoded{std::move(annotations), sentence,           sentence,
+                       std::move(read.last),   std::move(context), source.words};
     }
 
     static auto parameters(auto& self, auto&& visit)

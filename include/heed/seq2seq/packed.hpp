@@ -13,6 +13,7 @@
 #include <heed/core/tensor.hpp>
 #include <heed/core/workspace.hpp>
 #include <heed/kernels/gru.hpp>
+#include <heed/kernels/lstm.hpp>
 #include <heed/kernels/panels.hpp>
 #include <heed/seq2seq/decoder.hpp>
 
@@ -31,16 +32,30 @@ template <class Score, class Normalize, class Combine>
 inline constexpr bool matrix_may_come_first<attention<Score, Normalize, Combine>> =
     !score::over::reads_context<Score>();
 
-/// Whether the products of a decoder can be laid out: RNNsearch's, around nn::gru.
+/// Whether the products of a decoder can be laid out: the previous state asks, and cell and readout are among these.
+template <class Cell>
+inline constexpr bool packable_cell = false;
+template <class Matrix, class Vector>
+inline constexpr bool packable_cell<nn::gru<Matrix, Vector>> = true;
+template <class Matrix, class Vector>
+inline constexpr bool packable_cell<nn::lstm<Matrix, Vector>> = true;
+
+template <class Readout>
+inline constexpr bool packable_readout = false;
+template <class Matrix, class Vector>
+inline constexpr bool packable_readout<output::maxout<Matrix, Vector>> = true;
+template <class Matrix, class Vector>
+inline constexpr bool packable_readout<output::linear<Matrix, Vector>> = true;
+
 template <class Decoder>
 inline constexpr bool packable = false;
-template <class Attention, class Matrix, class Vector, class Start>
-inline constexpr bool packable<decoder<Attention, Matrix, nn::gru<Matrix, Vector>, asks_with::previous_state<Matrix>,
-                                       Start, output::maxout<Matrix, Vector>>> = true;
+template <class Attention, class Matrix, class Cell, class Start, class Readout>
+inline constexpr bool packable<decoder<Attention, Matrix, Cell, asks_with::previous_state<Matrix>, Start, Readout>> =
+    packable_cell<Cell>&& packable_readout<Readout>;
 
 }  // namespace detail
 
-/// What the decoder reads of the attention: the context [R,D], or its product with [C ; C_o], [R,3H+2L], where the
+/// What the decoder reads of the attention: the context [R,D], or its product with [C ; C_o], [R,G+2L], where the
 /// values were multiplied before they were summed.
 enum class context_form { plain, multiplied };
 
@@ -59,49 +74,68 @@ struct output_panels {
     }
 };
 
+/// The state of a decoder's cell as plain rows [R,H]; a GRU has no second part.
+template <class T>
+struct cell_rows {
+    T* hidden;
+    T* cell = nullptr;
+};
+
 /// The decoder's part of a `packed` model.
 ///
 ///     x_i = [W E y + b ; V_o E y + b_o] + [C ; C_o] c_i     the first summand from a table for the whole vocabulary
-///     s_i = GRU(x_i, s_{i-1}),  t_i = maxout(x_i + U_o s_i)
+///     s_i = GRU(x_i, s_{i-1}) or LSTM(x_i, s_{i-1}),  t_i = maxout(x_i + U_o s_i), or s_i itself
 ///
-/// These are the values that seq2seq::decoder computes, except that sums are rounded in another order.
+/// These are the values that seq2seq::decoder computes, except that sums are rounded in another order. G: 3H of a GRU,
+/// 4H of an LSTM. 2L: 0 where the readout is s_i.
 template <class T>
 struct decoder_panels {
-    std::size_t hidden = 0, width = 0;  // H, 3H + 2L
-    std::vector<T> words;               // [V,3H+2L]
-    std::vector<T> from_context;        // [D,3H+2L] C beside C_o
-    kernels::panels<T> context, gates, candidate, readout;
+    std::size_t hidden = 0, width = 0, pairs = 0;           // H, G + 2L, 2L
+    std::vector<T> words;                                   // [V,G+2L]
+    std::vector<T> from_context;                            // [D,G+2L] C beside C_o
+    kernels::panels<T> context, gates, candidate, readout;  // the candidate is a GRU's
 
     template <class Decoder>
     void pack(const Decoder& d)
     {
-        hidden = shape_of(d.cell.U_h)[0];
-        const std::size_t E = shape_of(d.embedding)[1], D = shape_of(d.asks.C)[0], G = 3 * hidden;
-        const std::size_t L2 = shape_of(d.readout.U_o)[1];
-        width = G + L2;
+        constexpr bool is_maxout = requires { d.readout.U_o; };
+        constexpr bool is_gru = requires { d.cell.U_h; };
+        hidden = shape_of(d.cell.U)[0];
+        const std::size_t E = shape_of(d.embedding)[1];
+        const auto [D, G] = shape_of(d.asks.C);
+        if constexpr (is_maxout) pairs = shape_of(d.readout.U_o)[1];
+        width = G + pairs;
         std::vector<T> from_word(E * width);
         from_context.resize(D * width);
-        beside(E, G, view_of(d.cell.W).data, L2, view_of(d.readout.V_o).data, from_word.data());
-        beside(D, G, view_of(d.asks.C).data, L2, view_of(d.readout.C_o).data, from_context.data());
+        const T *V_o = nullptr, *C_o = nullptr, *b_o = nullptr;
+        if constexpr (is_maxout) {
+            V_o = view_of(d.readout.V_o).data;
+            C_o = view_of(d.readout.C_o).data;
+            b_o = view_of(d.readout.b_o).data;
+            readout.pack(hidden, pairs, view_of(d.readout.U_o).data, pairs);
+        }
+        beside(E, G, view_of(d.cell.W).data, pairs, V_o, from_word.data());
+        beside(D, G, view_of(d.asks.C).data, pairs, C_o, from_context.data());
         const std::size_t rows = shape_of(d.embedding)[0];
         words.resize(rows * width);
         for (std::size_t w = 0; w < rows; ++w) {
             T* to = std::copy_n(view_of(d.cell.b).data, G, words.data() + w * width);
-            std::copy_n(view_of(d.readout.b_o).data, L2, to);
+            if (pairs > 0) std::copy_n(b_o, pairs, to);
         }
         blas::gemm(blas::op::plain, blas::op::plain, rows, width, E, view_of(d.embedding).data,
                    static_cast<const T*>(from_word.data()), T(1), words.data());
         context.pack(D, width, from_context.data(), width);
-        gates.pack(hidden, 2 * hidden, view_of(d.cell.U).data, 2 * hidden);
-        candidate.pack(hidden, hidden, view_of(d.cell.U_h).data, hidden);
-        readout.pack(hidden, L2, view_of(d.readout.U_o).data, L2);
+        const std::size_t U_columns = shape_of(d.cell.U)[1];
+        gates.pack(hidden, U_columns, view_of(d.cell.U).data, U_columns);
+        if constexpr (is_gru) candidate.pack(hidden, hidden, view_of(d.cell.U_h).data, hidden);
     }
 
     /// Computes the next state [R,H] and the readout [R,L] from the attention's context.
-    void advance(const word_ids& previous, const T* seen, context_form form, const T* state, T* next, T* t) const
+    void advance(const word_ids& previous, const T* seen, context_form form, cell_rows<const T> state,
+                 cell_rows<T> next, T* t) const
     {
         const bool multiplied = form == context_form::multiplied;
-        const std::size_t R = previous.batch, H = hidden;
+        const std::size_t R = previous.batch, H = hidden, G = width - pairs;
         scratch here;
         T* const x = here.take<T>(R * width);
         for (std::size_t r = 0; r < R; ++r) {
@@ -118,39 +152,66 @@ struct decoder_panels {
             }
         }
         if (!multiplied) context.multiply(R, seen, context.rows(), x, width, true);
-        T* const recurrent = here.take<T>(R * 2 * H);
-        T* const saved = here.take<T>(R * 3 * H);
-        T* const reset = here.take<T>(R * H);
-        const kernels::gru_step<T> step{R, H, x, width, state};
-        gates.multiply(R, state, H, recurrent, 2 * H, false);
-        kernels::gru_gates(step, recurrent, saved, reset);
-        candidate.multiply(R, reset, H, recurrent, H, false);
-        kernels::gru_blend(step, recurrent, saved, next);
-        readout.multiply(R, next, H, x + 3 * H, width, true);
-        const std::size_t L = (width - 3 * H) / 2;
+        if (state.cell == nullptr) {
+            step_of_gru(R, x, state, next);
+        } else {
+            step_of_lstm(R, x, state, next);
+        }
+        if (pairs == 0) {
+            std::copy_n(next.hidden, R * H, t);
+            return;
+        }
+        readout.multiply(R, next.hidden, H, x + G, width, true);
+        const std::size_t L = readout_size();
         for (std::size_t r = 0; r < R; ++r) {
-            const T* pairs = x + r * width + 3 * H;
-            for (std::size_t l = 0; l < L; ++l) t[r * L + l] = std::max(pairs[2 * l], pairs[2 * l + 1]);
+            const T* both = x + r * width + G;
+            for (std::size_t l = 0; l < L; ++l) t[r * L + l] = std::max(both[2 * l], both[2 * l + 1]);
         }
     }
 
     std::size_t vocabulary_of_input() const { return width == 0 ? 0 : words.size() / width; }
+    std::size_t readout_size() const { return pairs == 0 ? hidden : pairs / 2; }
 
 private:
+    void step_of_gru(std::size_t R, const T* x, cell_rows<const T> state, cell_rows<T> next) const
+    {
+        const std::size_t H = hidden;
+        scratch here;
+        T* const recurrent = here.take<T>(R * 2 * H);
+        T* const saved = here.take<T>(R * 3 * H);
+        T* const reset = here.take<T>(R * H);
+        const kernels::gru_step<T> step{R, H, x, width, state.hidden};
+        gates.multiply(R, state.hidden, H, recurrent, 2 * H, false);
+        kernels::gru_gates(step, recurrent, saved, reset);
+        candidate.multiply(R, reset, H, recurrent, H, false);
+        kernels::gru_blend(step, recurrent, saved, next.hidden);
+    }
+
+    void step_of_lstm(std::size_t R, const T* x, cell_rows<const T> state, cell_rows<T> next) const
+    {
+        const std::size_t H = hidden;
+        scratch here;
+        T* const recurrent = here.take<T>(R * 4 * H);
+        T* const saved = here.take<T>(R * 5 * H);
+        gates.multiply(R, state.hidden, H, recurrent, 4 * H, false);
+        kernels::lstm_forward({R, H, x, state.hidden, state.cell, nullptr, 0, width}, static_cast<const T*>(recurrent),
+                              saved, next.hidden, next.cell);
+    }
+
     /// [A, B]: their rows side by side.
     static void beside(std::size_t rows, std::size_t n, const T* A, std::size_t m, const T* B, T* to)
     {
         for (std::size_t r = 0; r < rows; ++r) {
             to = std::copy_n(A + r * n, n, to);
-            to = std::copy_n(B + r * m, m, to);
+            if (m > 0) to = std::copy_n(B + r * m, m, to);
         }
     }
 };
 
 /// A model laid out for searching many sentences: `greedy`, `beam`, `force` and `decode` accept it in the model's place
 /// and run faster. The model must stay alive and unchanged meanwhile. Of every model the output layer is laid out; of a
-/// seq2seq::decoder around nn::gru, its other products, too, those with the embeddings of the whole vocabulary
-/// included: V · (3H + 2L) numbers.
+/// seq2seq::decoder whose previous state asks, around nn::gru or nn::lstm with output::maxout or output::linear, its
+/// other products, too, those with the embeddings of the whole vocabulary included: V · (G + 2L) numbers.
 ///
 ///     const seq2seq::packed<float, decltype(model)> fast(model);
 ///     for (batch …) seq2seq::beam<float>(fast, batch);

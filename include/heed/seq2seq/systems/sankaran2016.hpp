@@ -3,11 +3,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include <heed/normalize/recent_temporal.hpp>
 #include <heed/papers/luong2015.hpp>
 #include <heed/papers/mi2016.hpp>
 #include <heed/papers/sankaran2016.hpp>
+#include <heed/seq2seq/coverage_of_words.hpp>
 #include <heed/seq2seq/translator.hpp>
 
 namespace heed::papers::sankaran2016 {
@@ -56,14 +58,15 @@ struct new_local_temporal {
     }
 };
 
-/// The rival of section 4.1: coverage embeddings (Mi et al. 2016), which start at 0.
+/// The rival of section 4.1: coverage embeddings (Mi et al. 2016), which start from a table of the source words.
 template <class T>
 struct new_coverage {
     std::size_t coverage = 100;  // N
 
     auto operator()(random_source& random, const seq2seq::sizes& n) const
     {
-        return mi2016::make_coverage<T>(random, {n.hidden, n.width(), n.alignment, n.embedding, coverage});
+        auto made = mi2016::make_coverage<T>(random, {n.hidden, n.width(), n.alignment, n.embedding, coverage});
+        return seq2seq::coverage_of_words{std::move(made), nn::gaussian<T>(random, n.source_vocabulary, coverage, 0.1)};
     }
 };
 
