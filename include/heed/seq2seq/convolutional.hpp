@@ -38,7 +38,7 @@
 /// sum. No weight normalisation. See docs/decisions.md.
 namespace heed::seq2seq {
 
-/// What a convolutional encoder makes of a batch.
+/// The encoding of a batch by a convolutional encoder.
 template <class Annotations>
 struct convolved {
     Annotations annotations;  // [B,T,E] z: the keys
@@ -58,7 +58,7 @@ auto embedded(const auto& embedding, const auto& positions, const word_ids& word
     return ops::clear_padding(drop(positions(ops::swap_axes(ops::lookup(embedding, words)))), real);
 }
 
-/// Does each attention make keys of its own of annotations, so that layers cannot share a memory?
+/// Whether an attention makes keys of its own from annotations, so that layers cannot share a memory.
 template <class Attention, class Annotations>
 consteval bool prepares()
 {
@@ -175,11 +175,11 @@ struct convolutional_layer {
 template <class Convolution, class Attention, class Matrix>
 convolutional_layer(Convolution, Attention, Matrix) -> convolutional_layer<Convolution, Attention, Matrix>;
 
-/// What a convolutional decoder remembers between words, for each row and layer.
+/// The state of a convolutional decoder between words, for each row and layer.
 template <class Past, class Attention>
 struct convolutional_state {
     std::vector<Past> past;            // [R,(k-1)·H] the last k-1 inputs of each layer
-    std::vector<Attention> attention;  // what each layer's attention remembers
+    std::vector<Attention> attention;  // the state of each layer's attention
     std::size_t step = 0;              // the number of words read
 
     /// The state with f applied to each of its tensors.
