@@ -79,7 +79,7 @@ int run(options how, std::size_t train_size, std::size_t sentences, const std::s
     model.system = make_system(how, model.source.vocabulary.size(), model.target.vocabulary.size());
     fmt::print("English → German number words: {} training pairs, {} held out.\n"
                "RNNsearch with {} attention, {} parameters, {}.\n\n",
-               data.train.size(), data.test.size(), how.attention, model.system->parameters(),
+               data.train.size(), data.test.size(), how.attention, model.system->parameter_count(),
                heed::counted(heed::threads(), "thread"));
     std::fflush(stdout);
 
@@ -162,7 +162,7 @@ int main(int argc, char** argv)
     bool quick = false;
     std::string svg_path = "alignment.svg";
     app.add_option("--attention", how.attention, "which attention")
-        ->check(CLI::IsMember(options::attentions()))
+        ->check(CLI::IsMember(choices_of("attention", systems())))
         ->capture_default_str();
     app.add_option("--epochs", how.epochs, "passes over the text")->check(CLI::PositiveNumber)->capture_default_str();
     app.add_option("--train", train_size, "number of training pairs")

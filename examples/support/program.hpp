@@ -11,6 +11,7 @@
 #include <new>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -121,9 +122,11 @@ inline std::string missing_subcommand(const CLI::App& app)
 }
 
 /// Reads the command line, runs `work`, and returns the exit status; every failure becomes a message. `needs_less`:
-/// advice if memory runs out.
-inline int run(CLI::App& app, const std::string& name, int argc, char** argv, const std::function<int()>& work,
-               const std::string& needs_less = "")
+/// advice if memory runs out. `prepare`: changes the arguments, the last one first, before they are parsed.
+inline int run(
+    CLI::App& app, const std::string& name, int argc, char** argv, const std::function<int()>& work,
+    const std::string& needs_less = "",
+    const std::function<void(std::vector<std::string>&)>& prepare = [](std::vector<std::string>&) {})
 {
     one_value_each(app);
     refuse_empty_paths(app);
@@ -134,7 +137,9 @@ inline int run(CLI::App& app, const std::string& name, int argc, char** argv, co
     try {
         int status = 0;
         try {
-            app.parse(arguments(argc, argv));
+            std::vector<std::string> given = arguments(argc, argv);
+            prepare(given);
+            app.parse(std::move(given));
             status = work();
         } catch (const CLI::RequiredError& reason) {
             const CLI::App& at = innermost(app);

@@ -37,8 +37,7 @@ inline std::vector<weight_rows> force_all(const std::vector<translator_file>& fi
     for (const auto& which : batches_by_length(targets, batch_size)) {
         if (interrupted != 0) break;
         const auto some = heed::seq2seq::make_source(chosen(sources, which));
-        const auto at_work = with.decode(some);
-        const auto forced = heed::seq2seq::force(*at_work, some.real, chosen(targets, which));
+        const auto forced = with.force(some, chosen(targets, which), true);
         for (std::size_t k = 0; k < which.size(); ++k) {
             const std::size_t i = which[k];
             word_tokens words = file.target.tokens_of_words(pairs.target[i]);

@@ -3,16 +3,19 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <filesystem>
 #include <limits>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include <heed/core/parallel.hpp>
 #include <heed/core/random.hpp>
+#include <heed/train/averaging.hpp>
 
 #include "candidates.hpp"
 #include "model_file.hpp"
@@ -52,6 +55,40 @@ struct standing {
     }
 };
 
+/// The parameters at the ends of the last epochs, for --average.
+struct averages {
+    heed::train::average_of_last<float> last;
+    std::size_t epoch = 0;  // that ended with the newest, from 1
+
+    void put(heed::io::archive& to) const
+    {
+        to.metadata["average.epoch"] = text_of(epoch);
+        to.metadata["average.count"] = text_of(last.size());
+        for (std::size_t k = 0; k < last.size(); ++k) {
+            const std::vector<float>& each = last.state()[k];
+            to.tensors.push_back(heed::io::tensor_entry::of("average." + std::to_string(k), {each.size()}, each));
+        }
+    }
+
+    void take(const heed::io::archive& from, std::size_t parameters)
+    {
+        std::size_t count = 0;
+        read_entry(from.metadata, "average.epoch", epoch);
+        read_entry(from.metadata, "average.count", count);
+        std::deque<std::vector<float>> all;
+        for (std::size_t k = 0; k < count; ++k) {
+            const std::string name = "average." + std::to_string(k);
+            all.push_back(from.at(name).values<float>());
+            if (all.back().size() != parameters)
+                throw heed::error("the file contradicts itself: \"" + name + "\" has " +
+                                  std::to_string(all.back().size()) + " numbers, but its model " +
+                                  std::to_string(parameters));
+            if (const auto bad = not_finite(name, all.back())) throw heed::error(*bad + "; the file is damaged");
+        }
+        last.restore(std::move(all));
+    }
+};
+
 inline constexpr std::string_view checkpoint_ending = ".checkpoint";
 inline std::string checkpoint_path(const std::filesystem::path& model)
 {
@@ -72,11 +109,13 @@ inline std::string fingerprint(const examples& training, const examples& validat
 }
 
 inline void save_checkpoint(const std::filesystem::path& path, const translator_file& model, const standing& at,
-                            const std::string& text, const candidate_words* only, heed::io::existing there)
+                            const std::string& text, const candidate_words* only, const averages* means,
+                            heed::io::existing there)
 {
     heed::io::archive archive = to_archive(model);
     model.system->put_optimiser(archive);
     if (only != nullptr) only->put(archive);
+    if (means != nullptr) means->put(archive);
     archive.metadata["training.text"] = text;
     archive.metadata["training.threads"] = std::to_string(heed::threads());
     standing::each(at, [&](const char* name, const auto& value) {
@@ -88,13 +127,12 @@ inline void save_checkpoint(const std::filesystem::path& path, const translator_
 /// Calls difference(option, one, other) for each differing option that --resume requires to be the same.
 void compare(const options& one, const options& other, auto&& difference)
 {
-    metadata left, right;
-    one.write(left);
-    other.write(right);
-    for (const auto& [name, value] : left) {
-        const std::string option = name.substr(name.find('.') + 1);
-        if (option != "epochs" && option != "patience" && right[name] != value) difference(option, value, right[name]);
-    }
+    metadata right;
+    other.each_text([&](const std::string& option, const std::string& value) { right[option] = value; });
+    one.each_text([&](const std::string& option, const std::string& value) {
+        if (option != "epochs" && option != "patience" && right[option] != value)
+            difference(option, value, right[option]);
+    });
 }
 
 /// Refuses a model that does not belong to this checkpoint's run.
@@ -115,9 +153,10 @@ inline void require_same_run(const std::filesystem::path& path, const std::files
         refuse("its vocabularies or byte-pair codes are not those of " + checkpoint.string());
 }
 
-/// Resumes from a checkpoint: fills the model and the candidates, if there are any, and returns the run's position.
+/// Resumes from a checkpoint: fills the model, and the candidates and averages, if there are any, and returns the run's
+/// position.
 inline standing load_checkpoint(const heed::io::archive& archive, translator_file& model, const std::string& text,
-                                candidate_words* only = nullptr)
+                                candidate_words* only = nullptr, averages* means = nullptr)
 {
     standing at;
     metadata all = archive.metadata;
@@ -141,6 +180,7 @@ inline standing load_checkpoint(const heed::io::archive& archive, translator_fil
                         threads, heed::threads()));
     }
     stored.system->take_optimiser(archive);
+    if (means != nullptr) means->take(archive, stored.system->parameter_count());
     require_finite(*stored.system);
     model.system = std::move(stored.system);
     return at;

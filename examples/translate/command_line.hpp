@@ -54,6 +54,20 @@ inline void add_models(CLI::App& app, std::vector<std::filesystem::path>& paths)
         ->type_name("FILE");
 }
 
+/// --replace-unknown [FILE], by itself or with a dictionary.
+inline CLI::Option* add_replacements(CLI::App& app, std::string& dictionary, const char* help)
+{
+    return app.add_option("--replace-unknown", dictionary, help)->expected(0, 1)->type_name("[FILE]")->group("Search");
+}
+
+/// Refuses --replace-unknown for models without attention.
+inline void require_replaceable(bool looks, const std::filesystem::path& model)
+{
+    if (!looks)
+        throw heed::error(model.string() + ": trained with --attention none, so nothing shows which source "
+                                           "word replaces an unknown one; leave out --replace-unknown");
+}
+
 /// Whether two outputs are the same file, whether or not it exists yet.
 inline bool same_file(const std::filesystem::path& one, const std::filesystem::path& other)
 {

@@ -2,8 +2,8 @@
 //
 // translate: train a translator on any parallel text, use it, score it, and see where it attends.
 //
-// RNNsearch (Bahdanau, Cho, Bengio 2015) with a choice of attentions, on the CPU. The interesting parts are in
-// heed/seq2seq/translator.hpp, which assembles the model, and in training.hpp, which trains it.
+// A choice of systems and attentions, on the CPU. The interesting parts are in systems/, which put heed's models
+// together, one file per system, and in training.cpp, which trains them.
 //
 // test: --help
 
@@ -24,6 +24,7 @@
 #include "curves_command.hpp"
 #include "dictionary_command.hpp"
 #include "page_command.hpp"
+#include "recipe.hpp"
 #include "run_command.hpp"
 #include "score_command.hpp"
 #include "threads.hpp"
@@ -79,5 +80,5 @@ int main(int argc, char** argv)
             }
             return status;
         },
-        "; smaller --batch, --beam, --hidden or --embedding need less");
+        "; smaller --batch, --beam, --hidden or --embedding need less", add_recipe);
 }

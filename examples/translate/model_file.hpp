@@ -5,9 +5,11 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "language.hpp"
 #include "system.hpp"
+#include "systems.hpp"
 
 /// A trained translator in one safetensors file: weights, both languages (vocabularies, byte-pair codes) and the
 /// options it was trained with.
@@ -47,28 +49,18 @@ auto about(const std::filesystem::path& file, auto&& body)
     }
 }
 
-/// Checks the sizes that a file claims against its tensors: each product of two sizes that a model allocates must
-/// occur.
+/// Checks the sizes that a file claims against its tensors.
 inline void check_sizes(const heed::io::archive& archive, const translator_file& model)
 {
-    const auto claim = [&](const std::string& name, std::size_t rows, std::size_t columns) {
-        const std::vector<std::size_t> expected{rows, columns};
-        const auto& shape = archive.at(name).shape;
-        if (shape != expected || rows == 0 || columns == 0) {
-            throw heed::error("the file contradicts itself: \"" + name + "\" is " + heed::shape_text(shape) +
+    for (const claim& each :
+         kind_of(model.how.system).claims(model.how, model.source.vocabulary.size(), model.target.vocabulary.size())) {
+        const std::vector<std::size_t> expected{each.rows, each.columns};
+        const auto& shape = archive.at(each.tensor).shape;
+        if (shape != expected || each.rows == 0 || each.columns == 0) {
+            throw heed::error("the file contradicts itself: \"" + each.tensor + "\" is " + heed::shape_text(shape) +
                               ", but by its options and vocabularies " + heed::shape_text(expected));
         }
-    };
-    const std::size_t E = model.how.embedding, H = model.how.hidden, A = model.how.alignment;
-    claim("encoder.embedding", model.source.vocabulary.size(), E);
-    claim("decoder.embedding", model.target.vocabulary.size(), E);
-    claim("decoder.cell.W", E, 3 * H);
-    claim("decoder.W_s", H, H);
-    if (model.how.attention == "none") return;
-    const bool reads_word = model.how.attention == "additive-y" || model.how.attention == "per-dimension";
-    const std::string score = "decoder.attention.score.";
-    claim(score + (reads_word ? "base.W" : "W"), H, A);
-    if (reads_word) claim(score + "Y", E, A);
+    }
 }
 
 /// Refuses a file if one of its numbers is not finite.

@@ -5,9 +5,11 @@
 #include <cmath>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -55,10 +57,34 @@ inline void read_entry(const metadata& from, const std::string& name, bool& to)
     to = number == 1;
 }
 
+/// --adam-betas B1:B2. Nothing for anything but two shares.
+inline std::optional<std::pair<double, double>> parse_betas(const std::string& text)
+{
+    std::pair<double, double> betas;
+    const char* const end = text.data() + text.size();
+    const auto first = std::from_chars(text.data(), end, betas.first);
+    if (first.ec != std::errc{} || first.ptr == end || *first.ptr != ':') return std::nullopt;
+    const auto second = std::from_chars(first.ptr + 1, end, betas.second);
+    const auto is_share = [](double beta) { return beta >= 0 && beta < 1; };
+    if (second.ec != std::errc{} || second.ptr != end || !is_share(betas.first) || !is_share(betas.second))
+        return std::nullopt;
+    return betas;
+}
+
+/// What --help says of an option, and the values that it takes.
+struct described {
+    const char* group;
+    const char* help;
+    std::size_t least = 0;                  // of a number
+    std::vector<const char*> choices = {};  // of a text
+};
+
 /// All options that determine what a run learns. A model file stores them.
 struct options {
-    std::string attention = "additive";
+    std::string system = "rnnsearch", attention = "additive", cell = "gru";
     std::size_t embedding = 256, hidden = 256, alignment = 256;
+    std::size_t layers = 1, heads = 1, longest = 1024;
+    std::string norm = "before", positions = "waves", activation = "relu", share_embeddings = "none";
     std::size_t batch = 64, epochs = 20, min_count = 1, patience = 5;
     std::uint64_t seed = 1;
     double dropout = 0.2, learning_rate = 1e-3, clip = 1, label_smoothing = 0;
@@ -67,14 +93,13 @@ struct options {
     std::size_t batch_tokens = 0;  // instead of `batch` sentences; 0: unused
     bool bpe_separate = false, reverse_source = false;
     std::string candidates = "all";  // or "K:N": the words in the softmax of training
+    std::string optimizer = "adam", adam_betas = "0.9:0.999";
+    std::size_t warm_up = 0, halve_from = 0;  // 0: not so
+    std::size_t max_updates = 0;              // 0: any number
+    std::size_t accumulate = 1, average = 0;  // 0: no mean
 
-    static const std::vector<std::string>& attentions()
-    {
-        static const std::vector<std::string> names{"none", "additive", "additive-y", "per-dimension", "temporal"};
-        return names;
-    }
-
-    /// member(name, value) for each, in a fixed order.
+    /// member(name, value) for each, in a fixed order; an option that train_command declares from its description
+    /// has that as a third argument.
     static void each(auto& self, auto&& member)
     {
         member("attention", self.attention);
@@ -92,6 +117,7 @@ struct options {
         member("label-smoothing", self.label_smoothing);
         each_later(self, member);
         member("candidates", self.candidates);
+        each_if_changed(self, member);
     }
     /// Options that the first format lacks.
     static void each_later(auto& self, auto&& member)
@@ -102,24 +128,101 @@ struct options {
         member("reverse-source", self.reverse_source);
         member("batch-tokens", self.batch_tokens);
     }
+    /// Options that a file states only if they differ from the defaults above: older programs read files without them,
+    /// and older files lack them. A new option goes here; one that only some systems use also goes to their rows in
+    /// systems.cpp.
+    static void each_if_changed(auto& self, auto&& member)
+    {
+        member("system", self.system);
+        member("cell", self.cell, described{"Model", "gru or lstm", 0, {"gru", "lstm"}});
+        member("layers", self.layers, described{"Model", "layers of the encoder, and of the decoder", 1});
+        member("heads", self.heads, described{"Model", "heads of each attention; must divide --embedding", 1});
+        member("norm", self.norm,
+               described{"Model",
+                         "before: layer normalisation before each sublayer, which trains\n"
+                         "without --warm-up; after: behind its sum, as Vaswani et al. 2017",
+                         0,
+                         {"before", "after"}});
+        member("positions", self.positions,
+               described{"Model", "waves, or learned for up to --longest tokens", 0, {"waves", "learned"}});
+        member("longest", self.longest, described{"Model", "tokens of the longest sentence, for learned positions", 1});
+        member("activation", self.activation, described{"Model", "relu or gelu", 0, {"relu", "gelu"}});
+        member("share-embeddings", self.share_embeddings,
+               described{"Model",
+                         "all: one matrix and one vocabulary for both sides and the output layer;\n"
+                         "output: for the target's embeddings and the output layer; or none",
+                         0,
+                         {"all", "output", "none"}});
+        member("optimizer", self.optimizer,
+               described{"Training",
+                         "adam, sgd, or adadelta (Zeiler 2012); --learning-rate is 1 by default\n"
+                         "for the last two",
+                         0,
+                         {"adam", "sgd", "adadelta"}});
+        member("adam-betas", self.adam_betas);
+        member("warm-up", self.warm_up,
+               described{"Training", "let the rate rise for N updates from 1e-7 to --learning-rate, and then\n"
+                                     "fall with the square root of the update (Vaswani et al. 2017)"});
+        member("halve-from", self.halve_from,
+               described{"Training", "halve the rate after each epoch from the Nth on (Luong et al. 2015: 5)"});
+        member("max-updates", self.max_updates,
+               described{"Training", "end after N updates, even within an epoch; 0: no limit"});
+        member("accumulate", self.accumulate,
+               described{"Training", "batches whose gradients are summed for one update", 1});
+        member("average", self.average,
+               described{"Training", "validate, and keep as MODEL, the mean of the parameters at the ends of\n"
+                                     "the last N epochs; training goes on from the parameters themselves.\n"
+                                     "0: no mean"});
+    }
+
+    /// member(name, text of the value) for each.
+    void each_text(auto&& member) const
+    {
+        each(*this,
+             [&](const char* name, const auto& value, const auto&...) { member(std::string(name), text_of(value)); });
+    }
+
+    /// Sets an option from its text. Throws heed::error if it is not such a value.
+    void set(const std::string& option, const std::string& text)
+    {
+        each(*this, [&](const char* name, auto& value, const auto&...) {
+            if (option == name) read_entry({{option, text}}, option, value);
+        });
+    }
 
     void write(metadata& to) const
     {
-        each(*this, [&](const char* name, const auto& value) { to["options." + std::string(name)] = text_of(value); });
+        const auto put = [&](const char* name, const auto& value, const auto&...) {
+            to["options." + std::string(name)] = text_of(value);
+        };
+        each(*this, put);
+        metadata unchanged;
+        const options defaults;
+        each_if_changed(defaults, [&](const char* name, const auto& value, const auto&...) {
+            unchanged["options." + std::string(name)] = text_of(value);
+        });
+        for (const auto& [name, text] : unchanged) {
+            if (to[name] == text) to.erase(name);
+        }
     }
 
     static options read(const metadata& from)
     {
         options result;
         metadata all = from;
+        const auto add = [&](const char* name, const auto& value, const auto&...) {
+            all.emplace("options." + std::string(name), text_of(value));
+        };
         if (entry(from, "format") == first_format_name) {
             each_later(result, [&](const char* name, const auto& value) {
                 all["options." + std::string(name)] = text_of(value);
             });
         }
-        // The second format at first had none.
-        all.emplace("options.candidates", text_of(result.candidates));
-        each(result, [&](const char* name, auto& value) { read_entry(all, "options." + std::string(name), value); });
+        add("candidates", result.candidates);  // the second format at first had none
+        each_if_changed(result, add);
+        each(result, [&](const char* name, auto& value, const auto&...) {
+            read_entry(all, "options." + std::string(name), value);
+        });
         return result;
     }
 };

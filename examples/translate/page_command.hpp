@@ -176,8 +176,7 @@ private:
         for (std::size_t i = 0; i < sources.size() && interrupted == 0; ++i) {
             const std::vector<const id_sentence*> one{&targets[i]};
             const auto some = heed::seq2seq::make_source(std::vector<const id_sentence*>{&sources[i]});
-            const auto at_work = file.system->decode(some);
-            const auto led = heed::seq2seq::force(*at_work, some.real, one);
+            const auto led = models(*file.system).force(some, one, true);
             reading read{pairs.target[i], file.target.tokens_of_words(pairs.target[i]), {}};
             read.tokens.pop_back();  // the end of the sentence
             add(file, pairs.source[i], targets[i], read, led.front().weights, led.front().log_probability(),

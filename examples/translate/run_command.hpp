@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include <algorithm>
-#include <cctype>
 #include <cstddef>
 #include <filesystem>
 #include <iostream>
@@ -18,7 +16,6 @@
 
 #include <heed/io/atomic_file.hpp>
 #include <heed/text/corpus.hpp>
-#include <heed/text/unknown_words.hpp>
 #include <heed/view/page.hpp>
 #include <heed/view/svg.hpp>
 
@@ -27,6 +24,7 @@
 #include "dictionary.hpp"
 #include "model_file.hpp"
 #include "progress.hpp"
+#include "quality.hpp"
 #include "search.hpp"
 #include "word_weights.hpp"
 
@@ -82,12 +80,9 @@ struct run_command {
             if (sizes && sizes->per_word > 0 && words.empty())
                 throw CLI::RequiresError("--candidates " + candidates, "--dictionary");
         });
-        replace_ = app.add_option("--replace-unknown", replacements,
-                                  "replace unknown words by the source word with the most weight, or\n"
-                                  "by its translation in this dictionary")
-                       ->expected(0, 1)
-                       ->type_name("[FILE]")
-                       ->group("Search");
+        replace_ = add_replacements(app, replacements,
+                                    "replace unknown words by the source word with the most weight, or\n"
+                                    "by its translation in this dictionary");
         CLI::Option* const svg = app.add_option("--alignments", alignments, "draw the attention weights, as SVG")
                                      ->type_name("FILE")
                                      ->group("Pictures");
@@ -123,6 +118,7 @@ struct run_command {
         line.clear();
         if (reader.line() == 0 && !input.empty())
             throw heed::error(input.string() + ": is empty; there is nothing to translate");
+        if (time_.words > 0) say(time_.text());
         if (!alignments.empty()) draw();
         if (!page.empty()) heed::io::write_file(page, heed::view::html(shown_));
         return 0;
@@ -153,9 +149,7 @@ private:
             throw heed::error(paths.front().string() +
                               ": trained with --attention none, so it has no alignment to draw");
         replacing_ = replace_->count() > 0;
-        if (replacing_ && !look)
-            throw heed::error(paths.front().string() + ": trained with --attention none, so nothing shows which source "
-                                                       "word replaces an unknown one; leave out --replace-unknown");
+        if (replacing_) require_replaceable(look, paths.front());
         if (!replacements.empty()) meanings_ = dictionary(replacements).best();
         restrict(files.front());
         listed_ = best_->count() > 0;
@@ -190,8 +184,11 @@ private:
         const bool wants_drawing = !alignments.empty() && drawn_.size() < pictures;
         const bool wants_page = !page.empty() && shown_.sentences.size() < page_sentences;
         const std::vector<id_sentence> sources = file.source.encode(lines);
+        const clock::time_point start = clock::now();
         const auto all = search_all(models(files), sources, batch, search, wants_drawing || wants_page || replacing_,
                                     only_ ? &*only_ : nullptr, &line);
+        time_.seconds += seconds_since(start);
+        time_.sentences += lines.size();
         std::string out;
         for (std::size_t i = 0; i < lines.size(); ++i, ++index_) {
             if (lines[i].empty()) {
@@ -201,10 +198,11 @@ private:
             for (std::size_t k = 0; k < all[i].size(); ++k) {
                 const auto& found = all[i][k];
                 reading read = file.target.read(found.words);
-                if (replacing_) replace_unknown(file, lines[i], found.weights, read);
+                if (replacing_) replace_unknown(file.source, lines[i], found.weights, meanings_, read);
                 const std::string text = heed::text::join(read.words);
                 out += listed_ ? fmt::format("{} ||| {} ||| {:.6f}\n", index_, text, found.score) : text + '\n';
                 if (k > 0) continue;
+                time_.words += read.words.size();
                 if (!alignments.empty() && drawn_.size() < pictures) keep_drawing(file, lines[i], found.weights, read);
                 if (!page.empty() && shown_.sentences.size() < page_sentences) {
                     heed::view::sentence& pair = shown_.sentences.emplace_back();
@@ -217,19 +215,6 @@ private:
         }
         std::cout << out;
         flush_output();
-    }
-
-    void replace_unknown(const translator_file& file, const sentence& source, const weight_rows& weights,
-                         reading& read) const
-    {
-        if (std::find(read.unknown.begin(), read.unknown.end(), true) == read.unknown.end()) return;
-        const auto rows = between_words(file.source, source, weights, read.tokens, false);
-        // Only replaces words that the model does not know; a word is unknown if one of its pieces is.
-        const std::string mark(heed::text::vocabulary::special_words[heed::text::vocabulary::unk]);
-        for (std::size_t j = 0; j < read.words.size(); ++j) {
-            if (!read.unknown[j]) continue;
-            read.words[j] = heed::text::replace_unknown<float>({mark}, source, {rows[j]}, meanings_, mark).front();
-        }
     }
 
     void keep_drawing(const translator_file& file, const sentence& source, const weight_rows& weights,
@@ -253,6 +238,7 @@ private:
     bool listed_ = false, replacing_ = false;
     std::unordered_map<std::string, std::string> meanings_;
     std::optional<heed::seq2seq::candidate_lists> only_;
+    decoding_time time_;
     std::size_t index_ = 0;  // of the next sentence
     std::vector<drawing> drawn_;
     heed::view::page shown_;

@@ -16,8 +16,7 @@
 #include <heed/core/errors.hpp>
 #include <heed/seq2seq/beam.hpp>
 #include <heed/seq2seq/candidates.hpp>
-#include <heed/seq2seq/ensemble.hpp>
-#include <heed/seq2seq/greedy.hpp>
+#include <heed/seq2seq/forced.hpp>
 
 #include "command_line.hpp"
 #include "interrupt.hpp"
@@ -39,41 +38,21 @@ public:
     /// The only model; null for an ensemble.
     const system* alone() const { return members_.size() == 1 ? members_.front() : nullptr; }
 
-    std::unique_ptr<heed::seq2seq::decoding<float>> decode(const heed::seq2seq::source_batch& sentences) const
-    {
-        if (members_.size() == 1) return members_.front()->decode(sentences);
-        std::vector<std::unique_ptr<heed::seq2seq::decoding<float>>> parts;
-        for (const system* each : members_) parts.push_back(each->decode(sentences));
-        return std::make_unique<heed::seq2seq::ensemble<float>>(std::move(parts));
-    }
+    std::unique_ptr<heed::seq2seq::decoding<float>> decode(const heed::seq2seq::source_batch& sentences) const;
+
+    /// Forced decoding: led through these translations.
+    std::vector<heed::seq2seq::forced_decoding<float>> force(const heed::seq2seq::source_batch& sentences,
+                                                             const std::vector<const id_sentence*>& targets,
+                                                             bool with_weights) const;
 
 private:
     std::vector<const system*> members_;
 };
 
 /// The models of an ensemble: they must read and write the same tokens.
-inline std::vector<translator_file> load_models(const std::vector<std::filesystem::path>& paths)
-{
-    std::vector<translator_file> all;
-    for (const std::filesystem::path& path : paths) {
-        all.push_back(load_model(path));
-        const auto differ = [&](const std::string& what, const std::string& right) {
-            throw heed::error(path.string() + ": " + what + " as " + paths.front().string() +
-                              "; models that translate together must have " + right);
-        };
-        const std::string words = "the same vocabularies and byte-pair codes";
-        const translator_file &first = all.front(), &last = all.back();
-        if (!(last.source.vocabulary == first.source.vocabulary) || last.source.codes() != first.source.codes())
-            differ("does not read the same words", words);
-        if (!(last.target.vocabulary == first.target.vocabulary) || last.target.codes() != first.target.codes())
-            differ("does not write the same words", words);
-        if (last.source.backwards != first.source.backwards)
-            differ("does not read in the same direction", "been trained all with --reverse-source, or all without");
-    }
-    return all;
-}
+std::vector<translator_file> load_models(const std::vector<std::filesystem::path>& paths);
 
-inline bool looks(const translator_file& model) { return model.how.attention != "none"; }
+inline bool looks(const translator_file& model) { return model.system->looks(); }
 
 inline bool looks(const std::vector<translator_file>& models)
 {
@@ -175,30 +154,9 @@ inline std::vector<const id_sentence*> chosen(const std::vector<id_sentence>& fr
 using translations = std::vector<heed::seq2seq::translation<float>>;
 
 /// The translations of all sentences, in their order. After an interrupt it returns soon and some are missing.
-inline std::vector<translations> search_all(const models& with, const std::vector<id_sentence>& sources,
-                                            std::size_t batch_size, const search_options& how, bool with_weights,
-                                            const heed::seq2seq::candidate_lists* only = nullptr,
-                                            progress* seen = nullptr)
-{
-    // Options that only a beam search supports. Otherwise greedy decoding gives the result of a beam of 1 faster.
-    const bool greedy = how.beam == 1 && how.block_ngrams == 0 && how.min_length == 0;
-    std::vector<translations> all(sources.size());
-    for (const auto& which : batches_by_length(sources, batch_size)) {
-        if (interrupted != 0) break;
-        const auto some = heed::seq2seq::make_source(chosen(sources, which));
-        const auto at_work = with.decode(some);
-        if (only != nullptr) at_work->restrict_to(only->of(some, at_work->vocabulary()));
-        if (greedy) {
-            auto done = heed::seq2seq::greedy(*at_work, some.real, {how.at_most(), with_weights, {}});
-            for (std::size_t k = 0; k < which.size(); ++k) all[which[k]].push_back(std::move(done[k]));
-        } else {
-            auto done = heed::seq2seq::beam(*at_work, some.real, how.beam_options(with_weights));
-            for (std::size_t k = 0; k < which.size(); ++k) all[which[k]] = std::move(done[k]);
-        }
-        if (seen != nullptr) seen->add(which.size());
-    }
-    return all;
-}
+std::vector<translations> search_all(const models& with, const std::vector<id_sentence>& sources,
+                                     std::size_t batch_size, const search_options& how, bool with_weights,
+                                     const heed::seq2seq::candidate_lists* only = nullptr, progress* seen = nullptr);
 
 /// The greedy translation of each sentence.
 inline std::vector<heed::seq2seq::translation<float>>

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -19,6 +20,7 @@
 #include "candidates.hpp"
 #include "command_line.hpp"
 #include "dictionary.hpp"
+#include "systems.hpp"
 #include "training.hpp"
 #include "training_lock.hpp"
 
@@ -28,12 +30,13 @@ namespace fs = std::filesystem;
 
 /// `translate train`
 struct train_command {
-    fs::path source, target, valid_source, valid_target, model, log, codes, target_codes, meanings;
+    fs::path source, target, valid_source, valid_target, model, log, codes, target_codes, meanings, recipe;
     options how;
     bool resume = false;
 
     void declare(CLI::App& app)
     {
+        app_ = &app;
         app.description("Learn to translate from two files of parallel text.");
         app.footer(
             "Text has one sentence per line, words separated by spaces, in UTF-8. MODEL is the one with the best\n"
@@ -50,12 +53,17 @@ struct train_command {
             "it for --resume. The training loss is then smaller, being over fewer tokens; validation is over\n"
             "all tokens, and its perplexity may be greater: training does not see all of them each time.\n"
             "The model is an ordinary one; `translate run` has its own --candidates.\n\n"
+            "A --recipe has a line for each option, such as \"hidden = 512\" or \"reverse-source = true\", and\n"
+            "comments after #; an option that is also on the command line has the value from there.\n\n"
             "Example:\n"
             "  translate train --source train.en --target train.de --valid-source val.en \\\n"
             "      --valid-target val.de --model en-de.safetensors --bpe 10000 --log en-de.csv --threads 2");
         const auto file = [&](const char* name, fs::path& value, const char* help) {
             app.add_option(name, value, help)->required()->type_name("FILE")->group("Files");
         };
+        app.add_option("--recipe", recipe, "more options of this command, line by line")
+            ->type_name("FILE")
+            ->group("Files");
         file("--source", source, "sentences to train on");
         file("--target", target, "their translations, line by line");
         file("--valid-source", valid_source, "sentences to validate on after each epoch");
@@ -69,17 +77,38 @@ struct train_command {
         const auto choice = [&](const char* name, auto& value, const char* help) {
             return app.add_option(name, value, help)->type_name("N")->capture_default_str();
         };
+        std::string all_systems;
+        for (const system_kind& each : systems())
+            all_systems += fmt::format("{}{:<13}  {}", all_systems.empty() ? "" : "\n", each.name, each.description);
+        app.add_option("--system", how.system, all_systems)
+            ->check(CLI::Validator(
+                [](std::string& name) {
+                    try {
+                        kind_of(name);
+                        return std::string();
+                    } catch (const heed::error& problem) {
+                        return std::string(problem.what());
+                    }
+                },
+                ""))
+            ->type_name("NAME")
+            ->capture_default_str()
+            ->group("Model");
         choice("--attention", how.attention,
                "none           one vector for the whole sentence\n"
                "additive       Bahdanau et al. 2015\n"
                "additive-y     with the previous word (AttY, Choi et al. 2018)\n"
                "per-dimension  one weight per dimension (AttY2D, same paper)\n"
                "temporal       tempered by its own past (Sankaran et al. 2016)")
-            ->check(CLI::IsMember(options::attentions()).description(""))
+            ->check(CLI::IsMember(choices_of("attention", systems())).description(""))
             ->type_name("NAME")
             ->group("Model");
         choice("--embedding", how.embedding, "size of word embeddings")->check(positive)->group("Model");
-        choice("--hidden", how.hidden, "size of recurrent states, each direction")->check(positive)->group("Model");
+        choice("--hidden", how.hidden,
+               "size of recurrent states, each direction; of a Transformer's\n"
+               "feed-forward layers")
+            ->check(positive)
+            ->group("Model");
         choice("--alignment", how.alignment, "hidden size of the attention's score")->check(positive)->group("Model");
         choice("--min-count", how.min_count, "rarer words (or pieces) become <unk>")->check(positive)->group("Model");
         app.add_flag("--reverse-source", how.reverse_source, "read the source from its last word to its first")
@@ -123,12 +152,30 @@ struct train_command {
             ->check(share)
             ->check(number)
             ->group("Training");
-        choice("--learning-rate", how.learning_rate, "for Adam; halved after each epoch that is not marked with *")
+        choice("--learning-rate", how.learning_rate,
+               "without --warm-up or --halve-from, it is halved after each epoch that\n"
+               "is not marked with *")
             ->check(above_zero)
             ->check(number)
             ->group("Training");
         choice("--clip", how.clip, "maximum norm of the gradient")->check(above_zero)->check(number)->group("Training");
         choice("--seed", how.seed, "two runs with the same seed are the same")->check(any_number)->group("Training");
+        options::each_if_changed(how, [&](const std::string& name, auto& value, const auto&... what) {
+            if constexpr (sizeof...(what) > 0) declare(app, "--" + name, value, what...);
+        });
+        app.get_option("--warm-up")->excludes(app.get_option("--halve-from"));
+        app.add_option("--adam-betas", how.adam_betas, "for Adam: how slowly its two means of the gradient forget")
+            ->transform(CLI::Validator(
+                [](std::string& text) -> std::string {
+                    const auto betas = parse_betas(text);
+                    if (!betas) return "give two numbers from 0 to below 1, such as 0.9:0.98";
+                    text = fmt::format("{}:{}", betas->first, betas->second);  // --resume compares this text
+                    return "";
+                },
+                ""))
+            ->type_name("B1:B2")
+            ->capture_default_str()
+            ->group("Training");
         CLI::Option* const limited =
             app.add_option("--candidates", how.candidates,
                            "train with the K most frequent target tokens and, for each source\n"
@@ -154,6 +201,7 @@ struct train_command {
 
     int run()
     {
+        settle_options();
         const std::vector<fs::path> inputs{source, target, valid_source, valid_target, codes, target_codes, meanings};
         const fs::path checkpoint = checkpoint_path(model);
         if (model.extension() == checkpoint_ending)
@@ -195,8 +243,7 @@ struct train_command {
         file.how = how;
         split_words(file, training);
         const auto pieces = tokens(file, training);
-        file.source.vocabulary = heed::text::vocabulary::build(pieces.source, how.min_count);
-        file.target.vocabulary = heed::text::vocabulary::build(pieces.target, how.min_count);
+        build_vocabularies(file, pieces);
         for (const auto& [words, path] :
              {std::pair(&file.source.vocabulary, &source), std::pair(&file.target.vocabulary, &target)}) {
             if (words->size() == words->special_words.size())
@@ -210,10 +257,10 @@ struct train_command {
         const examples valid_ids{file.source.encode(validation.source), file.target.encode(validation.target)};
         stop_politely();
         std::optional<candidate_words> only = candidates(file, train_ids, given);
-        say(fmt::format("{} sentence pairs, vocabularies of {} and {} {}, {} attention, {} parameters, {}",
+        say(fmt::format("{} sentence pairs, vocabularies of {} and {} {}, {}, {} parameters, {}",
                         train_ids.source.size(), file.source.vocabulary.size(), file.target.vocabulary.size(),
-                        file.target.splitting ? "pieces of words" : "words", how.attention, file.system->parameters(),
-                        heed::counted(heed::threads(), "thread")));
+                        file.target.splitting ? "pieces of words" : "words", described_system(),
+                        file.system->parameter_count(), heed::counted(heed::threads(), "thread")));
         const outcome result = translation::train(file, train_ids, valid_ids, validation.target, model, resume,
                                                   rows ? &*rows : nullptr, only ? &*only : nullptr);
         if (result.stopped) {
@@ -227,6 +274,50 @@ struct train_command {
     }
 
 private:
+    /// Declares an option from its description.
+    static void declare(CLI::App& app, const std::string& name, auto& value, const described& what)
+    {
+        using type = std::remove_cvref_t<decltype(value)>;
+        if constexpr (std::is_same_v<type, bool>) {
+            app.add_flag(name, value, what.help)->group(what.group);
+        } else if constexpr (std::is_same_v<type, std::string>) {
+            app.add_option(name, value, what.help)
+                ->check(
+                    CLI::IsMember(std::vector<std::string>(what.choices.begin(), what.choices.end())).description(""))
+                ->type_name("NAME")
+                ->capture_default_str()
+                ->group(what.group);
+        } else {
+            add_count(app, name.c_str(), value, what.help, what.least == 0 ? any_number : positive)->group(what.group);
+        }
+    }
+
+    /// "per-dimension attention", or "transformer".
+    std::string described_system() const
+    {
+        return kind_of(how.system).find("attention") == nullptr ? how.system : how.attention + " attention";
+    }
+
+    bool given(const std::string& option) const { return app_->get_option("--" + option)->count() > 0; }
+
+    /// Refuses what does not go together, and sets the defaults that depend on other options.
+    void settle_options()
+    {
+        const system_kind& kind = kind_of(how.system);
+        for (const std::string& option : options_of_systems(systems())) {
+            const use* const its = kind.find(option);
+            if (!given(option)) {
+                if (its != nullptr && !its->preset.empty()) how.set(option, its->preset);
+            } else if (const auto problem = misplaced(option, kind, systems())) {
+                throw heed::error(*problem);
+            }
+        }
+        if (const auto problem = unsuitable(how, kind)) throw heed::error(*problem);
+        if (given("adam-betas") && how.optimizer != "adam")
+            throw heed::error("--adam-betas: is for --optimizer adam; leave it out, or give that");
+        if (!given("learning-rate") && how.optimizer != "adam") how.learning_rate = 1;
+    }
+
     /// Reads the dictionary of --candidates, if one is given, before any work begins.
     std::optional<dictionary> given_dictionary() const
     {
@@ -270,6 +361,20 @@ private:
         }
         say(text);
         return only;
+    }
+
+    /// The tokens of the text, of each side or, where both share their embeddings, of both together.
+    void build_vocabularies(translator_file& file, const heed::text::parallel_corpus& pieces) const
+    {
+        using heed::text::vocabulary;
+        if (how.share_embeddings != "all") {
+            file.source.vocabulary = vocabulary::build(pieces.source, how.min_count);
+            file.target.vocabulary = vocabulary::build(pieces.target, how.min_count);
+            return;
+        }
+        std::vector<sentence> both = pieces.source;
+        both.insert(both.end(), pieces.target.begin(), pieces.target.end());
+        file.source.vocabulary = file.target.vocabulary = vocabulary::build(both, how.min_count);
     }
 
     /// The byte-pair codes of both languages, if there are any: learned or read.
@@ -320,6 +425,8 @@ private:
                         all.source.size() - some.source.size(), how.max_length));
         return some;
     }
+
+    const CLI::App* app_ = nullptr;
 };
 
 }  // namespace translation

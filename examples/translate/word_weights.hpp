@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include <heed/text/unknown_words.hpp>
+#include <heed/text/vocabulary.hpp>
 #include <heed/view/page.hpp>
 
 #include "language.hpp"
@@ -46,6 +51,20 @@ inline weight_rows between_words(const language& source_side, const sentence& so
     for (const auto& row : given) in_order.push_back(source_side.as_written(row, depth));
     if (with_end) target.push_back({given.size() - 1});
     return between_words(in_order, target, source_side.tokens_of_words(source), depth);
+}
+
+/// Replaces the words that the model does not know by the source word with the most weight, or by its meaning if it has
+/// one. A word is unknown if one of its pieces is.
+inline void replace_unknown(const language& source_side, const sentence& source, const weight_rows& weights,
+                            const std::unordered_map<std::string, std::string>& meanings, reading& read)
+{
+    if (std::find(read.unknown.begin(), read.unknown.end(), true) == read.unknown.end()) return;
+    const auto rows = between_words(source_side, source, weights, read.tokens, false);
+    const std::string mark(heed::text::vocabulary::special_words[heed::text::vocabulary::unk]);
+    for (std::size_t j = 0; j < read.words.size(); ++j) {
+        if (!read.unknown[j]) continue;
+        read.words[j] = heed::text::replace_unknown<float>({mark}, source, {rows[j]}, meanings, mark).front();
+    }
 }
 
 inline std::vector<float> flat(const weight_rows& rows)

@@ -37,6 +37,7 @@
 #include <heed/penalty/doubly_stochastic.hpp>
 #include <heed/penalty/guided_alignment.hpp>
 #include <heed/penalty/monotone.hpp>
+#include <heed/penalty/symmetry.hpp>
 #include <heed/score/additive.hpp>
 #include <heed/score/additive_grouped.hpp>
 #include <heed/score/additive_per_dimension.hpp>

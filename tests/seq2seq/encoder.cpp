@@ -123,17 +123,21 @@ void check_encoder(const auto& encoder)
 /// A decoder whose parameters all differ, and its layers as the loops take them.
 auto decoder_for(std::size_t context)
 {
-    return seq2seq::decoder{seq2seq::fixed_context{},     random({V, E}, 40),     unit(E, 41),
-                            random({context, 3 * H}, 45), random({H, H}, 46),     random({H}, 47),
-                            random({H, 2 * L}, 48),       random({E, 2 * L}, 49), random({context, 2 * L}, 50),
-                            random({2 * L}, 51),          random({L, V}, 52),     random({V}, 53)};
+    return seq2seq::decoder{seq2seq::fixed_context{},
+                            random({V, E}, 40),
+                            unit(E, 41),
+                            seq2seq::asks_with::previous_state{random({context, 3 * H}, 45)},
+                            seq2seq::starts_with::tanh_layer{random({H, H}, 46), random({H}, 47)},
+                            seq2seq::output::maxout{random({H, 2 * L}, 48), random({E, 2 * L}, 49),
+                                                    random({context, 2 * L}, 50), random({2 * L}, 51),
+                                                    random({L, V}, 52), random({V}, 53)}};
 }
 scalar::decoder_layers layers_of(const auto& d)
 {
-    return {scalar::matrix_of(d.embedding), apart(d.cell, scalar::matrix_of(d.C)),
-            scalar::matrix_of(d.U_o),       scalar::matrix_of(d.V_o),
-            scalar::matrix_of(d.C_o),       scalar::vector_of(d.b_o),
-            scalar::matrix_of(d.W_o),       scalar::vector_of(d.b)};
+    return {scalar::matrix_of(d.embedding),   apart(d.cell, scalar::matrix_of(d.asks.C)),
+            scalar::matrix_of(d.readout.U_o), scalar::matrix_of(d.readout.V_o),
+            scalar::matrix_of(d.readout.C_o), scalar::vector_of(d.readout.b_o),
+            scalar::matrix_of(d.readout.W_o), scalar::vector_of(d.readout.b)};
 }
 
 }  // namespace
@@ -155,9 +159,9 @@ TEST_CASE("s_0 is made of the state that has read the sentence backwards up to i
         const auto backwards =
             scalar::read_backwards(apart(encoder.backward), scalar::vector_of(encoder.backward_start.value),
                                    words_of(batch, encoder.embedding, b));
-        check_row(
-            "s_0", open.state.cell.data() + b * H,
-            scalar::tanh_layer(backwards.front(), scalar::matrix_of(decoder.W_s), scalar::vector_of(decoder.b_s)));
+        check_row("s_0", open.state.cell.data() + b * H,
+                  scalar::tanh_layer(backwards.front(), scalar::matrix_of(decoder.start.W_s),
+                                     scalar::vector_of(decoder.start.b_s)));
     }
 }
 
@@ -189,10 +193,11 @@ TEST_CASE("fixed_context: the whole sentence at every step, and the decoder's pr
                 previous.push_back(pairs.previous(i, b));
                 words.push_back(pairs.targets.words(i, b));
             }
-            const auto log_p = scalar::log_probabilities(
-                layers_of(decoder),
-                scalar::tanh_layer(must.start, scalar::matrix_of(decoder.W_s), scalar::vector_of(decoder.b_s)),
-                must.whole, previous, words);
+            const auto log_p =
+                scalar::log_probabilities(layers_of(decoder),
+                                          scalar::tanh_layer(must.start, scalar::matrix_of(decoder.start.W_s),
+                                                             scalar::vector_of(decoder.start.b_s)),
+                                          must.whole, previous, words);
             for (std::size_t i = 0; i < 3; ++i) {
                 std::fill(pairs.targets.weights.begin(), pairs.targets.weights.end(), 0.0);
                 pairs.targets.weights[i * 4 + b] = 1;

@@ -103,6 +103,43 @@ void scale_gradient(const var<T, N>& x, T factor)
     if (rows.rows != nullptr) tape<T>::template find_deferred<waiting_lookups<T>>(x.slot())->gradient.rows = to;
 }
 
+/// The rows of both: those of the same id added. Returns their number; `ids` and `rows` have room for all of both.
+template <class T>
+std::size_t merge_rows(const sparse_gradient<T>& left, const sparse_gradient<T>& right, std::uint32_t* ids, T* rows)
+{
+    const std::size_t width = right.width;
+    std::size_t i = 0, k = 0, count = 0;
+    for (; i < left.ids.size() || k < right.ids.size(); ++count) {
+        const bool from_left = k == right.ids.size() || (i < left.ids.size() && left.ids[i] <= right.ids[k]);
+        const bool from_both = from_left && k < right.ids.size() && left.ids[i] == right.ids[k];
+        ids[count] = from_left ? left.ids[i] : right.ids[k];
+        std::copy_n(from_left ? left.rows + i * width : right.rows + k * width, width, rows + count * width);
+        if (from_both) kernels::add(width, rows + count * width, right.rows + k * width);
+        i += from_left ? 1 : 0;
+        k += from_both || !from_left ? 1 : 0;
+    }
+    return count;
+}
+
+/// After backward: adds rows to the gradient of a table, which stays one of rows if it was, or if nothing reached it.
+template <class T, std::size_t N>
+void add_gradient_rows(const var<T, N>& x, const sparse_gradient<T>& more)
+{
+    tape<T>& on = x.tape();
+    if (x.slot().adjoint != nullptr) {
+        T* const dense = on.adjoint(x);
+        for (std::size_t i = 0; i < more.ids.size(); ++i)
+            kernels::add(more.width, dense + more.ids[i] * more.width, more.rows + i * more.width);
+        return;
+    }
+    auto& waiting = on.template defer<waiting_lookups<T>>(x.slot(), more.width);
+    const std::size_t most = waiting.gradient.ids.size() + more.ids.size();
+    auto* const ids = on.memory().template array_of<std::uint32_t>(most);
+    T* const rows = on.memory().template array_of<T>(most * more.width);
+    const std::size_t count = merge_rows(waiting.gradient, more, ids, rows);
+    waiting.gradient = {{ids, count}, rows, more.width};
+}
+
 /// The words of a lookup, as the way back needs them.
 template <class T>
 std::span<const std::uint32_t> kept(tape<T>& on, const word_ids& words)

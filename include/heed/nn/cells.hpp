@@ -5,6 +5,7 @@
 
 #include <heed/core/parameters.hpp>
 #include <heed/core/tensor.hpp>
+#include <heed/nn/dropout.hpp>
 #include <heed/nn/gru.hpp>
 #include <heed/nn/init.hpp>
 #include <heed/nn/lstm.hpp>
@@ -14,9 +15,9 @@
 ///     project(x)                       its share of the input, for all steps at once: [...,X] -> [...,G]
 ///     step(projected, state, ends)     the next state
 ///     begin(h)                         a state whose output is h [B,H]
-///     b                                [G], the biases of all gates
+///     b                                [G], the biases of all gates; of stacked cells the lowest layer has it
 ///
-/// A state is a tensor, or has `hidden` and `map(f)`, as ops::lstm_state has.
+/// A state is a tensor, or has `hidden` and `map(f)`, as ops::lstm_state has. nn/stacked.hpp makes one cell of several.
 namespace heed::nn {
 
 /// What a cell shows of its state: [B,H].
@@ -30,14 +31,34 @@ const auto& output_of(const State& state)
     }
 }
 
-/// The state with f applied to each of its tensors.
+/// The state with f applied to each of its tensors, together with those of `others`.
 template <class State, class F>
-auto map_state(const State& state, const F& f)
+auto map_state(const State& state, const F& f, const auto&... others)
 {
     if constexpr (tensor<State>) {
-        return f(state);
+        return f(state, others...);
     } else {
-        return state.map(f);
+        return state.map(f, others...);
+    }
+}
+
+/// One step of a cell, with dropout between its layers if it has several.
+auto step_of(const auto& cell, const tensor auto& projected, const auto& state, const dropout& drop)
+{
+    if constexpr (requires { cell.layers; }) {
+        return cell.step(projected, state, {}, drop);
+    } else {
+        return cell.step(projected, state);
+    }
+}
+
+/// The biases [G] of a cell, of stacked cells those of the lowest.
+const auto& biases_of(const auto& cell)
+{
+    if constexpr (requires { cell.layers; }) {
+        return cell.layers.front().b;
+    } else {
+        return cell.b;
     }
 }
 

@@ -21,9 +21,12 @@ struct context_gate {
     Matrix M;  // [H,E]
     Vector m;  // [E]
 
+    /// σ(M c + m) [B,E] of contexts [B,H]: the same for every word of a sentence.
+    auto of(const tensor auto& context) const { return ops::sigmoid(ops::linear(context, M, m)); }
+
     auto operator()(const tensor auto& words, const tensor auto& context) const  // [B,T,E] or [B,E], with [B,H]
     {
-        const auto gate = ops::sigmoid(ops::linear(context, M, m));
+        const auto gate = of(context);
         if constexpr (rank_of<decltype(words)> == 3) {
             return ops::multiply_each(words, gate);
         } else {
@@ -38,6 +41,26 @@ struct context_gate {
 };
 template <class Matrix, class Vector>
 context_gate(Matrix, Vector) -> context_gate<Matrix, Vector>;
+
+/// A sentence in one vector: a nonlinear bag of its words.
+///
+///     c = (1/T) Σ_t tanh(W x_t + b)           Choi, Cho, Bengio 2018, §4.3
+///
+/// T is the true length of each sentence; a sentence without words has c = 0. x [B,T,E] -> [B,H]. Padding beyond a
+/// row's length does not matter, NaN included.
+auto sentence_context(const tensor auto& x, const lengths& real, const tensor auto& W, const tensor auto& b)
+{
+    static_assert(rank_of<decltype(x)> == 3, "heed: contextualization takes embeddings [B,T,E]");
+    using T = element_of<decltype(x)>;
+    const auto [B, positions, E] = shape_of(x);
+    real.require("contextualization", B, positions);
+    auto share = filled<T, 2>({B, positions}, T(0));
+    for (std::size_t row = 0; row < B; ++row) {
+        const T one = static_cast<T>(1.0 / static_cast<double>(real[row]));
+        std::fill_n(share.data() + row * positions, real[row], one);
+    }
+    return ops::weighted_sum(share, ops::tanh(ops::linear(ops::clear_padding(x, real), W, b)));
+}
 
 /// Word embeddings that depend on their sentence, through a nonlinear bag of its words.
 ///
@@ -58,20 +81,8 @@ struct contextualization {
     Gate source_gate;
     Gate target_gate;
 
-    /// c [B,H] of embeddings x [B,T,E]. Padding beyond a row's length does not matter, NaN included.
-    auto context(const tensor auto& x, const lengths& real) const
-    {
-        static_assert(rank_of<decltype(x)> == 3, "heed: contextualization takes embeddings [B,T,E]");
-        using T = element_of<decltype(x)>;
-        const auto [B, positions, E] = shape_of(x);
-        real.require("contextualization", B, positions);
-        auto share = filled<T, 2>({B, positions}, T(0));
-        for (std::size_t row = 0; row < B; ++row) {
-            const T one = static_cast<T>(1.0 / static_cast<double>(real[row]));
-            std::fill_n(share.data() + row * positions, real[row], one);
-        }
-        return ops::weighted_sum(share, ops::tanh(ops::linear(ops::clear_padding(x, real), W, b)));
-    }
+    /// c [B,H] of embeddings x [B,T,E]: see sentence_context.
+    auto context(const tensor auto& x, const lengths& real) const { return nn::sentence_context(x, real, W, b); }
 
     /// The source words for the encoder, with zeros beyond each row's length.
     auto source(const tensor auto& x, const tensor auto& context, const lengths& real) const

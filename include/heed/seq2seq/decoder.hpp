@@ -9,12 +9,12 @@
 #include <heed/attention.hpp>
 #include <heed/nn/cells.hpp>
 #include <heed/nn/dropout.hpp>
-#include <heed/ops/elementwise.hpp>
 #include <heed/ops/masks.hpp>
 #include <heed/ops/parts.hpp>
-#include <heed/seq2seq/encoder.hpp>
 #include <heed/seq2seq/fixed_context.hpp>
 #include <heed/seq2seq/model.hpp>
+#include <heed/seq2seq/objective.hpp>
+#include <heed/seq2seq/parts.hpp>
 
 namespace heed::seq2seq {
 
@@ -46,48 +46,55 @@ consteval bool projects_words()
 }  // namespace detail
 
 /// What a recurrent decoder remembers between words, for each row.
-template <class Cell, class Attention>
+template <class Cell, class Attention, class Fed = nothing, class Mask = nothing>
 struct decoder_state {
-    Cell cell;            // of the recurrent cell; its output [B,H] is s_i
-    Attention attention;  // what the mechanism remembers
+    Cell cell;                          // of the recurrent cell; its output [B,H] is s_i
+    Attention attention;                // what the mechanism remembers
+    [[no_unique_address]] Fed fed{};    // [B,L] the readout before, with input feeding
+    [[no_unique_address]] Mask mask{};  // [B,E] of contextual embeddings; the same at every step
 
     /// The state with f applied to each of its tensors.
     auto map(const auto& f) const
     {
         auto c = nn::map_state(cell, f);
         auto a = attention.map(f);
-        return seq2seq::decoder_state<decltype(c), decltype(a)>{std::move(c), std::move(a)};
+        auto t = nn::map_state(fed, f);
+        auto m = nn::map_state(mask, f);
+        return seq2seq::decoder_state<decltype(c), decltype(a), decltype(t), decltype(m)>{std::move(c), std::move(a),
+                                                                                          std::move(t), std::move(m)};
     }
 };
 template <class Cell, class Attention>
 decoder_state(Cell, Attention) -> decoder_state<Cell, Attention>;
+template <class Cell, class Attention, class Fed, class Mask>
+decoder_state(Cell, Attention, Fed, Mask) -> decoder_state<Cell, Attention, Fed, Mask>;
 
-/// The decoder of RNNsearch: it attends to the source before every word.
+/// A recurrent decoder that attends to the source at every word. Its parts are policies:
 ///
-///     s_0 = tanh(W_s ←h_1 + b_s)
-///     c_i = attention(s_{i-1}, h)             queried with the previous state
+///     attention    any, including `fixed_context` (none at all)
+///     embedding    a matrix, or embeds.hpp: words that depend on the source sentence
+///     cell         f: nn::gru, nn::lstm, nn::stacked
+///     asks         asks_with.hpp: which state asks, and where the context goes
+///     start        starts_with.hpp: s_0
+///     readout      outputs.hpp: from s_i, y_{i-1} and c_i to the last layer
+///
+/// The decoder of RNNsearch, which make_decoder makes:
+///
+///     s_0 = tanh(W_s ←h_1 + b_s)                        starts_with::tanh_layer
+///     c_i = attention(s_{i-1}, h)                       asks_with::previous_state
 ///     s_i = GRU(s_{i-1}, [E y_{i-1}; c_i])
-///     t_i = maxout(U_o s_i + V_o E y_{i-1} + C_o c_i + b_o)
+///     t_i = maxout(U_o s_i + V_o E y_{i-1} + C_o c_i + b_o)           output::maxout
 ///     p(y_i) = softmax(W_o t_i + b)           Bahdanau et al. 2015, §3.1 and appendix A.2.2
 ///
-/// Any cell fits in the GRU's place (nn/cells.hpp); of an LSTM s_i is the output, and its cell starts at 0.
-/// Any attention fits, including `fixed_context` (none at all). A score that reads the previous word, by its constant
-/// `reads_word`, gets E y_{i-1}. Deviations: t_i reads s_i where the appendix prints s_{i-1}, as the authors' code
-/// does; biases.
-template <class Attention, class Matrix, class Vector, class Cell>
+/// Of an LSTM s_i is the output. A score that reads the previous word, by its constant `reads_word`, gets E y_{i-1}.
+template <class Attention, class Embedding, class Cell, class Asks, class Start, class Readout>
 struct decoder {
     Attention attention;
-    Matrix embedding;  // [V,E]
-    Cell cell;         // from E y
-    Matrix C;          // [D,G] from the context to the cell; G = 3H of a GRU, 4H of an LSTM
-    Matrix W_s;        // [H,H]
-    Vector b_s;        // [H]
-    Matrix U_o;        // [H,2L]
-    Matrix V_o;        // [E,2L]
-    Matrix C_o;        // [D,2L]
-    Vector b_o;        // [2L]
-    Matrix W_o;        // [L,V]
-    Vector b;          // [V]
+    Embedding embedding;  // [V,E], or one of embeds
+    Cell cell;            // from E y
+    Asks asks;
+    Start start;
+    Readout readout;
 
     auto open(const auto& source, const lengths& real) const
     {
@@ -98,7 +105,10 @@ struct decoder {
                 return attention.on(source.annotations, real);
             }
         }();
-        auto state = decoder_state{cell.begin(ops::tanh(ops::linear(source.start, W_s, b_s))), attention.start(memory)};
+        auto first = start(cell, source);
+        auto remembered = attention.start(memory);
+        auto none_yet = nothing_fed(nn::output_of(first));
+        decoder_state state{std::move(first), std::move(remembered), std::move(none_yet), mask_for(source)};
         return opening{std::move(memory), std::move(state)};
     }
 
@@ -108,73 +118,145 @@ struct decoder {
     auto loss(const auto& source, const training_batch<T>& batch, T smoothing = 0, const nn::dropout& drop = {},
               const std::vector<std::uint32_t>* only = nullptr) const
     {
-        const auto start = open(source, batch.source.real);
-        // zeros in the padding, whatever its embedding: products never read it
-        const auto y =
-            ops::clear_ended(drop(ops::lookup(embedding, batch.previous)), batch.target_lengths());  // [S,B,E]
-        const auto inputs = cell.project(y);                                                         // [S,B,G]
-        const auto words = project_words(y);  // [S,B,A] if the score reads them
-        auto s = start.state.cell;
-        auto state = start.state.attention;
-        std::vector<std::remove_cvref_t<decltype(nn::output_of(s))>> states, contexts;
-        for (std::size_t i = 0; i < batch.previous.steps; ++i) {
-            auto seen = attention.read(start.memory, query(nn::output_of(s), words, i), state);
-            s = cell.step(ops::linear_onto(ops::block(inputs, i), seen.context, C), s);
-            state = std::move(seen.state);
-            states.push_back(nn::output_of(s));
-            contexts.push_back(std::move(seen.context));
-        }
-        const auto t = drop(readout(ops::stack(states), y, ops::stack(contexts)));  // [S,B,L]
-        return detail::cross_entropy(t, output(), batch.targets, smoothing, only);
+        const auto begun = open(source, batch.source.real);
+        const auto context_alone = [&](const auto& asked, const auto& remembered) {
+            return attention.read(begun.memory, asked, remembered);
+        };
+        const auto led = lead(begun.state, batch, drop, context_alone, [](const auto&) {});
+        return detail::cross_entropy(led.readout, output(), batch.targets, smoothing, only);
+    }
+
+    /// The same as a `followed`: the cost of each word, the weights of all steps, and the attention's last state.
+    template <class T>
+    auto follow(const auto& source, const training_batch<T>& batch, T smoothing = 0, const nn::dropout& drop = {},
+                const std::vector<std::uint32_t>* only = nullptr) const
+    {
+        const auto begun = open(source, batch.source.real);
+        const auto weights_too = [&](const auto& asked, const auto& remembered) {
+            return answer(begun.memory, asked, remembered);
+        };
+        std::vector<std::remove_cvref_t<decltype(nn::output_of(begun.state.cell))>> weights;  // [B,T] each
+        auto led = lead(begun.state, batch, drop, weights_too, [&](const auto& each) {
+            static_assert(
+                requires { each.weights; },
+                "heed: this attention has no weights, so no loss can ask for them; use decoder::loss");
+            weights.push_back(detail::weights_per_position<Attention>(each.weights));
+        });
+        return followed{detail::cross_entropy_each(led.readout, output(), batch.targets, smoothing, only),
+                        std::move(weights), std::move(led.attention)};
     }
 
     /// One decoding step of all rows from their previous words, up to the output layer.
     auto advance(const auto& memory, const auto& state, const word_ids& previous) const
     {
-        const auto y = ops::lookup(embedding, previous);  // [1,B,E]
-        auto seen = attend(memory, state, y);
+        const auto y = words_of(previous, state.mask);  // [1,B,E]
+        const auto words = project_words(y);
+        const auto attend = [&](const auto& s) { return answer(memory, query(s, words, 0), state.attention); };
         auto next =
-            cell.step(ops::linear_onto(ops::block(cell.project(y), std::size_t{0}), seen.context, C), state.cell);
-        auto t = readout(ops::stack(std::vector{nn::output_of(next)}), y, ops::stack(std::vector{seen.context}));
-        decoder_state after{std::move(next), seen.state};
-        return advanced{std::move(t), std::move(after), std::move(seen)};
+            asks(cell, with_fed(ops::block(cell.project(y), std::size_t{0}), state.fed), state.cell, {}, attend);
+        auto t = readout.read(ops::stack(std::vector{nn::output_of(next.state)}), y,
+                              ops::stack(std::vector{next.seen.context}));  // [1,B,L]
+        decoder_state after{std::move(next.state), next.seen.state, fed_by(t), state.mask};
+        return advanced{std::move(t), std::move(after), std::move(next.seen)};
     }
 
-    output_layer<const Matrix&, const Vector&> output() const { return {W_o, b}; }
-
-    /// The attention's part of a step. y [1,B,E]: the embeddings of the previous words.
-    auto attend(const auto& memory, const auto& state, const tensor auto& y) const
+    /// The last layer, of the readout's policy.
+    auto output() const
     {
-        const auto asked = query(nn::output_of(state.cell), project_words(y), 0);
-        if constexpr (requires { attention.step(memory, asked, state.attention); }) {
-            return attention.step(memory, asked, state.attention);
-        } else {
-            return attention.read(memory, asked, state.attention);
-        }
+        const auto& last = innermost();
+        return output_layer<decltype((last.W_o)), decltype((last.b))>{last.W_o, last.b};
+    }
+
+    /// The attention's answer to a state s [B,H] and the embeddings y [1,B,E] of the previous words.
+    auto attend(const auto& memory, const auto& state, const tensor auto& s, const tensor auto& y) const
+    {
+        return answer(memory, query(s, project_words(y), 0), state.attention);
     }
 
     /// Whether the attention reads the previous word.
     static constexpr bool attention_reads_word =
-        detail::reads_embedding<Attention>() || detail::projects_words<Attention, Matrix>();
+        detail::reads_embedding<Attention>() || detail::projects_words<Attention, Embedding>();
+
+    /// Whether the cell reads the readout of the step before.
+    static constexpr bool feeds_input = requires(const Readout& r) { r.F; };
 
     static auto parameters(auto& self, auto&& visit)
     {
+        // The policies' parameters stand among the decoder's own: decoder.C, decoder.W_s, decoder.U_o.
         return seq2seq::decoder{visit("attention", self.attention),
                                 visit("embedding", self.embedding),
                                 visit("cell", self.cell),
-                                visit("C", self.C),
-                                visit("W_s", self.W_s),
-                                visit("b_s", self.b_s),
-                                visit("U_o", self.U_o),
-                                visit("V_o", self.V_o),
-                                visit("C_o", self.C_o),
-                                visit("b_o", self.b_o),
-                                visit("W_o", self.W_o),
-                                visit("b", self.b)};
+                                Asks::parameters(self.asks, visit),
+                                Start::parameters(self.start, visit),
+                                Readout::parameters(self.readout, visit)};
     }
 
 private:
     struct no_words {};
+
+    template <class Read, class Remembered>
+    struct was_led {
+        Read readout;          // [S,B,L]
+        Remembered attention;  // after the last step
+    };
+
+    /// All steps, each with the true previous word. answer_to(query, remembered): the attention's answer; keep(answer)
+    /// sees each.
+    auto lead(auto state, const auto& batch, const nn::dropout& drop, const auto& answer_to, const auto& keep) const
+    {
+        // zeros in the padding, whatever its embedding: products never read it
+        const auto y = ops::clear_ended(drop(words_of(batch.previous, state.mask)), batch.target_lengths());  // [S,B,E]
+        const auto inputs = cell.project(y);                                                                  // [S,B,G]
+        const auto words = project_words(y);  // [S,B,A] if the score reads them
+        using row = std::remove_cvref_t<decltype(nn::output_of(state.cell))>;
+        std::vector<row> states, contexts, readouts;
+        for (std::size_t i = 0; i < batch.previous.steps; ++i) {
+            const auto attend = [&](const auto& s) { return answer_to(query(s, words, i), state.attention); };
+            auto next = asks(cell, with_fed(ops::block(inputs, i), state.fed), state.cell, drop, attend);
+            keep(next.seen);
+            state.cell = std::move(next.state);
+            state.attention = std::move(next.seen.state);
+            if constexpr (feeds_input) {
+                state.fed = drop(readout.read(nn::output_of(state.cell), ops::block(y, i), next.seen.context));
+                readouts.push_back(state.fed);
+            } else {
+                states.push_back(nn::output_of(state.cell));
+                contexts.push_back(std::move(next.seen.context));
+            }
+        }
+        if constexpr (feeds_input) {
+            return led_by(ops::stack(readouts), std::move(state.attention));
+        } else {
+            return led_by(drop(readout.read(ops::stack(states), y, ops::stack(contexts))), std::move(state.attention));
+        }
+    }
+    template <class Read, class Remembered>
+    static was_led<Read, Remembered> led_by(Read read, Remembered remembered)
+    {
+        return {std::move(read), std::move(remembered)};
+    }
+
+    /// The embeddings [S,B,E] of target words.
+    auto words_of(const word_ids& ids, const auto& mask) const
+    {
+        if constexpr (tensor<Embedding>) {
+            return ops::lookup(embedding, ids);
+        } else {
+            return embedding.look_up(ids, mask);
+        }
+    }
+
+    auto mask_for(const auto& source) const
+    {
+        if constexpr (tensor<Embedding>) {
+            return nothing{};
+        } else {
+            static_assert(!std::is_same_v<std::remove_cvref_t<decltype(source.context)>, nothing>,
+                          "heed: embeds::contextual_target needs the context of an encoder whose embedding is an "
+                          "embeds::contextual_source");
+            return embedding.gate.of(source.context);
+        }
+    }
 
     /// The score's input from y [S,B,E], the words of all steps: nothing, Y y [S,B,A], or y itself.
     auto project_words(const tensor auto& y) const
@@ -199,38 +281,96 @@ private:
         }
     }
 
-    auto readout(const tensor auto& states, const tensor auto& y, const tensor auto& contexts) const
+    /// With weights where the attention has any.
+    auto answer(const auto& memory, const auto& asked, const auto& remembered) const
     {
-        return ops::maxout(ops::linear_onto(ops::linear_onto(ops::linear(y, V_o, b_o), states, U_o), contexts, C_o));
+        if constexpr (requires { attention.step(memory, asked, remembered); }) {
+            return attention.step(memory, asked, remembered);
+        } else {
+            return attention.read(memory, asked, remembered);
+        }
+    }
+
+    const auto& innermost() const
+    {
+        if constexpr (feeds_input) {
+            return readout.of;
+        } else {
+            return readout;
+        }
+    }
+
+    /// t_0 = 0, of the family of the first state; nothing without input feeding.
+    auto nothing_fed(const tensor auto& s) const
+    {
+        if constexpr (feeds_input) {
+            return constant_like(s, shape_of_rank<2>{shape_of(s)[0], shape_of(readout.F)[0]}, 0.0);
+        } else {
+            return nothing{};
+        }
+    }
+
+    /// t [1,B,L], as the next step reads it.
+    auto fed_by(const tensor auto& t) const
+    {
+        if constexpr (feeds_input) {
+            return ops::block(t, std::size_t{0});
+        } else {
+            return nothing{};
+        }
+    }
+
+    /// The cell's input from the word [B,G], and from what is fed.
+    template <tensor Input>
+    auto with_fed(const Input& input, const auto& fed) const
+    {
+        if constexpr (feeds_input) {
+            return ops::linear_onto(input, fed, readout.F);
+        } else {
+            return input;
+        }
     }
 };
 
-template <class Attention, class Matrix, class Vector, class Cell>
-decoder(Attention, Matrix, Cell, Matrix, Matrix, Vector, Matrix, Matrix, Matrix, Vector, Matrix, Vector)
-    -> decoder<Attention, Matrix, Vector, Cell>;
+template <class Attention, class Embedding, class Cell, class Asks, class Start, class Readout>
+decoder(Attention, Embedding, Cell, Asks, Start, Readout) -> decoder<Attention, Embedding, Cell, Asks, Start, Readout>;
 
-/// A new decoder around an attention whose contexts have `context` dimensions. `recurrent`: as for nn::make_gru.
-/// `cells`: nn::new_gru or nn::new_lstm.
+/// The sizes of a decoder.
+struct decoder_sizes {
+    std::size_t vocabulary = 0;  // V
+    std::size_t embedding = 0;   // E
+    std::size_t hidden = 0;      // H
+    std::size_t context = 0;     // D
+    std::size_t readout = 0;     // L
+};
+
+/// A new decoder around an attention whose contexts have `context` dimensions, with the decoder's parts of `made`.
+/// `recurrent`: as for nn::make_gru.
+template <class T, class Attention, class... Part>
+auto make_decoder(random_source& random, Attention attention, const decoder_sizes& n, const parts<Part...>& made,
+                  nn::initializer<T> recurrent = nullptr)
+{
+    auto table = made.embeddings.template target<T>(random, n.vocabulary, n.embedding);
+    auto cell = made.cells.template make<T>(random, n.embedding, n.hidden, recurrent);
+    const std::size_t gates = shape_of(nn::biases_of(cell))[0];
+    return decoder{
+        std::move(attention),
+        std::move(table),
+        std::move(cell),
+        made.asks.template make<T>(random, asks_with::sizes{n.hidden, n.context, gates}, recurrent, made.cells),
+        made.start.template make<T>(random, n.hidden),
+        made.readout.template make<T>(random,
+                                      output::sizes{n.vocabulary, n.embedding, n.hidden, n.context, gates, n.readout})};
+}
+
+/// RNNsearch's. `cells`: nn::new_gru, nn::new_lstm or nn::new_stacked. The readout has the size of an embedding.
 template <class T, class Attention, class Cells = nn::new_gru>
 auto make_decoder(random_source& random, Attention attention, std::size_t vocabulary, std::size_t embedding,
                   std::size_t hidden, std::size_t context, nn::initializer<T> recurrent = nullptr,
                   const Cells& cells = {})
 {
-    auto table = nn::gaussian<T>(random, vocabulary, embedding, 0.1);
-    auto cell = cells.template make<T>(random, embedding, hidden, recurrent);
-    const std::size_t gates = shape_of(cell.b)[0];
-    return decoder{std::move(attention),
-                   std::move(table),
-                   std::move(cell),
-                   nn::glorot<T>(random, context, gates),
-                   nn::glorot<T>(random, hidden, hidden),
-                   nn::zeros<T>(hidden),
-                   nn::glorot<T>(random, hidden, 2 * embedding),
-                   nn::glorot<T>(random, embedding, 2 * embedding),
-                   nn::glorot<T>(random, context, 2 * embedding),
-                   nn::zeros<T>(2 * embedding),
-                   nn::glorot<T>(random, embedding, vocabulary),
-                   nn::zeros<T>(vocabulary)};
+    return make_decoder<T>(random, std::move(attention), {vocabulary, embedding, hidden, context, embedding},
+                           parts{}.with_cells(cells), recurrent);
 }
 
 }  // namespace heed::seq2seq

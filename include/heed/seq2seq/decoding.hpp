@@ -287,10 +287,11 @@ private:
                 const auto& decoder = model_->decoder;
                 const decoder_panels<T>& panels = fast_->decoder();
                 if constexpr (model_decoder::attention_reads_word) {
-                    seen_.emplace(decoder.attend(memory, state_, ops::lookup(decoder.embedding, previous)));
+                    seen_.emplace(
+                        decoder.attend(memory, state_, state_.cell, ops::lookup(decoder.embedding, previous)));
                 } else {
                     // No word is looked up: only the shape of y is used.
-                    seen_.emplace(decoder.attend(memory, state_, no_embeddings_));
+                    seen_.emplace(decoder.attend(memory, state_, state_.cell, no_embeddings_));
                 }
                 state_.attention = std::move(seen_->state);
                 auto& cell = state_.cell;

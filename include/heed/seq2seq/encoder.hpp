@@ -6,48 +6,80 @@
 
 #include <heed/nn/cells.hpp>
 #include <heed/nn/dropout.hpp>
-#include <heed/ops/embedding.hpp>
-#include <heed/ops/masks.hpp>
+#include <heed/nn/stacked.hpp>
 #include <heed/ops/parts.hpp>
 #include <heed/seq2seq/batch.hpp>
+#include <heed/seq2seq/embeds.hpp>
 
 namespace heed::seq2seq {
 
 /// The encoding of a batch of source sentences.
-template <class Annotations, class Start, class Whole>
+template <class Annotations, class Start, class Whole, class Last = nothing, class Context = nothing>
 struct encoded {
-    Annotations annotations;  // [B,T,D]; undefined in the padding
-    Start start;              // [B,H] what the decoder's first state is made from
-    Whole whole;              // [B,D] the sentence in one vector
+    Annotations annotations;                  // [B,T,D]; undefined in the padding
+    Start start;                              // [B,H] what the decoder's first state is made from
+    Whole whole;                              // [B,D] the sentence in one vector
+    [[no_unique_address]] Last last{};        // the cell's state after the last word, if there is one such state
+    [[no_unique_address]] Context context{};  // [B,K] what contextual embeddings are masked by, if they are
 };
+template <class Annotations, class Start, class Whole, class Last, class Context>
+encoded(Annotations, Start, Whole, Last, Context) -> encoded<Annotations, Start, Whole, Last, Context>;
+
+/// The order in which a recurrent layer reads a sentence.
+enum class direction { forward, backward };
 
 namespace detail {
 
-/// E x_t, with zeros in the padding: the recurrent layers' products never read the padding's embedding.
-auto words_of(const tensor auto& embedding, const source_batch& source, const nn::dropout& drop)
-{
-    return ops::clear_ended(drop(ops::lookup(embedding, source.words)), source.real);  // [T,B,E]
-}
+/// A recurrent layer that has read its sentences.
+template <class Output, class State>
+struct layer_read {
+    std::vector<Output> outputs;  // [B,H] after each word, in word order
+    State last;                   // after the word that was read last
+};
 
-enum class direction { forward, backward };
-
-/// The outputs of a recurrent layer after each word, in word order: T of [B,H].
-auto run_layer(const auto& cell, const auto& start, const tensor auto& x, const lengths& real, direction reads)
+/// One layer over all steps. The backward direction starts at each sentence's own last word.
+auto run_layer(const auto& cell, auto state, const tensor auto& x, const lengths& real, direction reads)
 {
     const bool reversed = reads == direction::backward;
     const auto inputs = cell.project(x);  // [T,B,G]
     const std::size_t T = shape_of(x)[0];
-    const auto step = [&](std::size_t i, const auto& state) {
+    const auto step = [&](std::size_t i, const auto& before) {
         const std::size_t t = reversed ? T - 1 - i : i;
-        return cell.step(ops::block(inputs, t), state, {&real, t});
+        return cell.step(ops::block(inputs, t), before, {&real, t});
     };
-    auto state = step(0, cell.begin(start.state(shape_of(x)[1], x)));
-    std::vector<std::remove_cvref_t<decltype(nn::output_of(state))>> outputs(T);
+    auto after = step(0, state);
+    std::vector<std::remove_cvref_t<decltype(nn::output_of(after))>> outputs(T);
     for (std::size_t i = 0; i < T; ++i) {
-        if (i > 0) state = step(i, state);
-        outputs[reversed ? T - 1 - i : i] = nn::output_of(state);
+        if (i > 0) after = step(i, after);
+        outputs[reversed ? T - 1 - i : i] = nn::output_of(after);
     }
-    return outputs;
+    return layer_read<typename decltype(outputs)::value_type, decltype(after)>{std::move(outputs), std::move(after)};
+}
+
+/// A cell over all steps from a first state; stacked cells layer after layer.
+auto read_sentences(const auto& cell, const auto& start, const tensor auto& x, const lengths& real, direction reads,
+                    const nn::dropout& drop)
+{
+    const auto first = cell.begin(start.state(shape_of(x)[1], x));
+    if constexpr (requires { cell.layers; }) {
+        auto read = detail::run_layer(cell.layers[0], first.layers[0], x, real, reads);
+        std::vector<decltype(read.last)> last{read.last};
+        for (std::size_t k = 1; k < cell.layers.size(); ++k) {
+            const auto z = ops::stack(read.outputs);  // [T,B,H]
+            auto above = detail::run_layer(cell.layers[k], first.layers[k], drop(z), real, reads);
+            for (std::size_t t = 0; t < above.outputs.size(); ++t) {
+                above.outputs[t] = cell.joined(above.outputs[t], read.outputs[t]);
+            }
+            last.push_back(above.last);
+            read = std::move(above);
+        }
+        nn::stacked_state state{std::move(last),
+                                read.outputs[reads == direction::forward ? read.outputs.size() - 1 : 0]};
+        return layer_read<typename decltype(read.outputs)::value_type, decltype(state)>{std::move(read.outputs),
+                                                                                        std::move(state)};
+    } else {
+        return detail::run_layer(cell, first, x, real, reads);
+    }
 }
 
 }  // namespace detail
@@ -57,11 +89,12 @@ auto run_layer(const auto& cell, const auto& start, const tensor auto& x, const 
 ///     →h_t = →GRU(→h_{t-1}, E x_t),  ←h_t = ←GRU(←h_{t+1}, E x_t),  h_t = [→h_t; ←h_t]
 ///                                             Bahdanau et al. 2015, §3.2
 ///
-/// Any cell fits in the GRU's place (nn/cells.hpp); of an LSTM h_t are the outputs. The backward pass starts at each
-/// sentence's own last word, regardless of padding.
-template <class Matrix, class Cell, class Start>
+/// Any cell fits in the GRU's place (nn/cells.hpp); of an LSTM h_t are the outputs, of stacked cells those of the
+/// highest layer: each direction is a stack of its own. The backward pass starts at each sentence's own last word,
+/// regardless of padding.
+template <class Embedding, class Cell, class Start>
 struct bidirectional_encoder {
-    Matrix embedding;  // [V,E]
+    Embedding embedding;  // [V,E], or one of embeds
     Cell forward;
     Cell backward;
     Start forward_start;
@@ -71,15 +104,15 @@ struct bidirectional_encoder {
     {
         const std::size_t T = source.words.steps, B = source.words.batch;
         source.real.require("bidirectional_encoder::encode", B, T);
-        const auto x = detail::words_of(embedding, source, drop);  // [T,B,E]
-        const auto forwards = detail::run_layer(forward, forward_start, x, source.real, detail::direction::forward);
-        const auto backwards = detail::run_layer(backward, backward_start, x, source.real, detail::direction::backward);
+        auto [x, context] = embeds::words_of(embedding, source, drop);  // [T,B,E]
+        const auto forwards =
+            detail::read_sentences(forward, forward_start, x, source.real, direction::forward, drop).outputs;
+        const auto backwards =
+            detail::read_sentences(backward, backward_start, x, source.real, direction::backward, drop).outputs;
         const auto both = drop(ops::concat(ops::stack(forwards), ops::stack(backwards)));  // [T,B,2H]
         auto annotations = ops::swap_axes(both);                                           // [B,T,2H]
         auto whole = ops::concat(forwards.back(), backwards.front());                      // [B,2H]
-        using state = std::remove_cvref_t<decltype(backwards.front())>;
-        return encoded<decltype(annotations), state, decltype(whole)>{std::move(annotations), backwards.front(),
-                                                                      std::move(whole)};
+        return encoded{std::move(annotations), backwards.front(), std::move(whole), nothing{}, std::move(context)};
     }
 
     static auto parameters(auto& self, auto&& visit)
@@ -90,58 +123,88 @@ struct bidirectional_encoder {
     }
 };
 
-template <class Matrix, class Cell, class Start>
-bidirectional_encoder(Matrix, Cell, Cell, Start, Start) -> bidirectional_encoder<Matrix, Cell, Start>;
+template <class Embedding, class Cell, class Start>
+bidirectional_encoder(Embedding, Cell, Cell, Start, Start) -> bidirectional_encoder<Embedding, Cell, Start>;
 
 /// The encoder of RNNencdec: it reads the sentence once, and its last state must represent the whole of it.
 ///
 ///     h_t = GRU(h_{t-1}, E x_t),  the sentence is h_T           Cho et al. 2014, §2.2
-template <class Matrix, class Cell, class Start>
+///
+/// With stacked LSTM cells it is the encoder of Luong et al. 2015. `reads`: direction::backward reads from the last
+/// word to the first (Sutskever et al. 2014; "reverse" in Luong et al. 2015, table 1); annotations stay in word order,
+/// and the sentence is h_1.
+template <class Embedding, class Cell, class Start>
 struct forward_encoder {
-    Matrix embedding;  // [V,E]
+    Embedding embedding;  // [V,E], or one of embeds
     Cell cell;
     Start start;
+    direction reads = direction::forward;
 
     auto encode(const source_batch& source, const nn::dropout& drop = {}) const
     {
         source.real.require("forward_encoder::encode", source.words.batch, source.words.steps);
-        const auto x = detail::words_of(embedding, source, drop);  // [T,B,E]
-        const auto states = detail::run_layer(cell, start, x, source.real, detail::direction::forward);
-        auto annotations = ops::swap_axes(drop(ops::stack(states)));  // [B,T,H]
-        using state = std::remove_cvref_t<decltype(states.back())>;
-        return encoded<decltype(annotations), state, state>{std::move(annotations), states.back(), states.back()};
+        auto [x, context] = embeds::words_of(embedding, source, drop);  // [T,B,E]
+        auto read = detail::read_sentences(cell, start, x, source.real, reads, drop);
+        auto annotations = ops::swap_axes(drop(ops::stack(read.outputs)));  // [B,T,H]
+        const auto sentence = nn::output_of(read.last);                     // [B,H]
+        return encoded{std::move(annotations), sentence, sentence, std::move(read.last), std::move(context)};
     }
 
     static auto parameters(auto& self, auto&& visit)
     {
-        return seq2seq::forward_encoder{visit("embedding", self.embedding), visit("cell", self.cell),
-                                        visit("start", self.start)};
+        auto embedding = visit("embedding", self.embedding);
+        auto cell = visit("cell", self.cell);
+        auto start = visit("start", self.start);
+        return seq2seq::forward_encoder{std::move(embedding), std::move(cell), std::move(start), self.reads};
     }
 };
 
-template <class Matrix, class Cell, class Start>
-forward_encoder(Matrix, Cell, Start) -> forward_encoder<Matrix, Cell, Start>;
+template <class Embedding, class Cell, class Start>
+forward_encoder(Embedding, Cell, Start) -> forward_encoder<Embedding, Cell, Start>;
+template <class Embedding, class Cell, class Start>
+forward_encoder(Embedding, Cell, Start, direction) -> forward_encoder<Embedding, Cell, Start>;
 
-/// A new encoder with a trained initial state. `recurrent`: as for nn::make_gru. `cells`: nn::new_gru or nn::new_lstm.
+/// Makers, for encoders that are made new: of what `cells` makes, on words that `embeddings` makes. Initial states are
+/// trained. `width` is the size D of an annotation.
+struct new_bidirectional {
+    template <class T, class Cells, class Embeddings>
+    auto make(random_source& random, std::size_t vocabulary, std::size_t embedding, std::size_t hidden,
+              nn::initializer<T> recurrent, const Cells& cells, const Embeddings& embeddings) const
+    {
+        auto table = embeddings.template source<T>(random, vocabulary, embedding);
+        auto forward = cells.template make<T>(random, embedding, hidden, recurrent);
+        auto backward = cells.template make<T>(random, embedding, hidden, recurrent);
+        return bidirectional_encoder{std::move(table), std::move(forward), std::move(backward),
+                                     nn::trained_start{nn::zeros<T>(hidden)}, nn::trained_start{nn::zeros<T>(hidden)}};
+    }
+    static std::size_t width(std::size_t hidden) { return 2 * hidden; }
+};
+struct new_forward {
+    direction reads = direction::forward;
+
+    template <class T, class Cells, class Embeddings>
+    auto make(random_source& random, std::size_t vocabulary, std::size_t embedding, std::size_t hidden,
+              nn::initializer<T> recurrent, const Cells& cells, const Embeddings& embeddings) const
+    {
+        auto table = embeddings.template source<T>(random, vocabulary, embedding);
+        auto cell = cells.template make<T>(random, embedding, hidden, recurrent);
+        return forward_encoder{std::move(table), std::move(cell), nn::trained_start{nn::zeros<T>(hidden)}, reads};
+    }
+    static std::size_t width(std::size_t hidden) { return hidden; }
+};
+
+/// A new encoder. `recurrent`: as for nn::make_gru. `cells`: nn::new_gru, nn::new_lstm or nn::new_stacked.
 template <class T, class Cells = nn::new_gru>
 auto make_forward_encoder(random_source& random, std::size_t vocabulary, std::size_t embedding, std::size_t hidden,
                           nn::initializer<T> recurrent = nullptr, const Cells& cells = {})
 {
-    auto table = nn::gaussian<T>(random, vocabulary, embedding, 0.1);
-    auto cell = cells.template make<T>(random, embedding, hidden, recurrent);
-    return forward_encoder{std::move(table), std::move(cell), nn::trained_start{nn::zeros<T>(hidden)}};
+    return new_forward{}.make<T>(random, vocabulary, embedding, hidden, recurrent, cells, embeds::new_plain{});
 }
-
-/// A new encoder with trained initial states. `recurrent`: as for nn::make_gru. `cells`: nn::new_gru or nn::new_lstm.
 template <class T, class Cells = nn::new_gru>
 auto make_bidirectional_encoder(random_source& random, std::size_t vocabulary, std::size_t embedding,
                                 std::size_t hidden, nn::initializer<T> recurrent = nullptr, const Cells& cells = {})
 {
-    auto table = nn::gaussian<T>(random, vocabulary, embedding, 0.1);
-    auto forward = cells.template make<T>(random, embedding, hidden, recurrent);
-    auto backward = cells.template make<T>(random, embedding, hidden, recurrent);
-    return bidirectional_encoder{std::move(table), std::move(forward), std::move(backward),
-                                 nn::trained_start{nn::zeros<T>(hidden)}, nn::trained_start{nn::zeros<T>(hidden)}};
+    return new_bidirectional{}.make<T>(random, vocabulary, embedding, hidden, recurrent, cells, embeds::new_plain{});
 }
 
 }  // namespace heed::seq2seq

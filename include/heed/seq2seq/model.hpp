@@ -5,8 +5,10 @@
 #include <utility>
 #include <vector>
 
+#include <heed/ops/elementwise.hpp>
 #include <heed/ops/losses.hpp>
 #include <heed/ops/parts.hpp>
+#include <heed/ops/sums.hpp>
 #include <heed/seq2seq/batch.hpp>
 #include <heed/seq2seq/candidates.hpp>
 
@@ -56,7 +58,7 @@ concept searchable = requires(const Model& model, const source_batch& source, co
 
 namespace detail {
 
-/// An attention that returns several weights for each position.
+/// Does an attention answer with the weights of several heads or hops?
 template <class Attention>
 concept several_at_once = requires(const Attention& attention)
 {
@@ -74,6 +76,19 @@ auto cross_entropy(const tensor auto& readout, const auto& output, const ops::ex
     const ops::expected_words<T> among{places_in(*only, expected.words), expected.weights};
     return ops::cross_entropy(readout, ops::columns_of(output.W, *only), ops::columns_of(output.b, *only), among,
                               smoothing);
+}
+
+/// Weights [B,T] of an attention: those per dimension [B,T,D], and of several heads or hops [B,n,T], are averaged.
+template <class Attention>
+auto weights_per_position(const tensor auto& weights)
+{
+    if constexpr (rank_of<decltype(weights)> == 2) {
+        return weights;
+    } else if constexpr (several_at_once<Attention>) {
+        return ops::scale(ops::sum_last(ops::transpose(weights)), 1.0 / static_cast<double>(shape_of(weights)[1]));
+    } else {
+        return ops::scale(ops::sum_last(weights), 1.0 / static_cast<double>(shape_of(weights)[2]));
+    }
 }
 
 }  // namespace detail

@@ -31,14 +31,12 @@ template <class Score, class Normalize, class Combine>
 inline constexpr bool matrix_may_come_first<attention<Score, Normalize, Combine>> =
     !score::over::reads_context<Score>();
 
-/// Whether a decoder has the members of seq2seq::decoder around nn::gru.
+/// Whether the products of a decoder can be laid out: RNNsearch's, around nn::gru.
 template <class Decoder>
-concept packable = requires(const Decoder& d)
-{
-    d.cell.W, d.cell.b, d.cell.U, d.cell.U_h;
-    d.embedding, d.C, d.U_o, d.V_o, d.C_o, d.b_o, d.W_o, d.b;
-    Decoder::attention_reads_word;
-};
+inline constexpr bool packable = false;
+template <class Attention, class Matrix, class Vector, class Start>
+inline constexpr bool packable<decoder<Attention, Matrix, nn::gru<Matrix, Vector>, asks_with::previous_state<Matrix>,
+                                       Start, output::maxout<Matrix, Vector>>> = true;
 
 }  // namespace detail
 
@@ -78,25 +76,25 @@ struct decoder_panels {
     void pack(const Decoder& d)
     {
         hidden = shape_of(d.cell.U_h)[0];
-        const std::size_t E = shape_of(d.embedding)[1], D = shape_of(d.C)[0], G = 3 * hidden;
-        const std::size_t L2 = shape_of(d.U_o)[1];
+        const std::size_t E = shape_of(d.embedding)[1], D = shape_of(d.asks.C)[0], G = 3 * hidden;
+        const std::size_t L2 = shape_of(d.readout.U_o)[1];
         width = G + L2;
         std::vector<T> from_word(E * width);
         from_context.resize(D * width);
-        beside(E, G, view_of(d.cell.W).data, L2, view_of(d.V_o).data, from_word.data());
-        beside(D, G, view_of(d.C).data, L2, view_of(d.C_o).data, from_context.data());
+        beside(E, G, view_of(d.cell.W).data, L2, view_of(d.readout.V_o).data, from_word.data());
+        beside(D, G, view_of(d.asks.C).data, L2, view_of(d.readout.C_o).data, from_context.data());
         const std::size_t rows = shape_of(d.embedding)[0];
         words.resize(rows * width);
         for (std::size_t w = 0; w < rows; ++w) {
             T* to = std::copy_n(view_of(d.cell.b).data, G, words.data() + w * width);
-            std::copy_n(view_of(d.b_o).data, L2, to);
+            std::copy_n(view_of(d.readout.b_o).data, L2, to);
         }
         blas::gemm(blas::op::plain, blas::op::plain, rows, width, E, view_of(d.embedding).data,
                    static_cast<const T*>(from_word.data()), T(1), words.data());
         context.pack(D, width, from_context.data(), width);
         gates.pack(hidden, 2 * hidden, view_of(d.cell.U).data, 2 * hidden);
         candidate.pack(hidden, hidden, view_of(d.cell.U_h).data, hidden);
-        readout.pack(hidden, L2, view_of(d.U_o).data, L2);
+        readout.pack(hidden, L2, view_of(d.readout.U_o).data, L2);
     }
 
     /// Computes the next state [R,H] and the readout [R,L] from the attention's context.

@@ -20,6 +20,7 @@
 #include <heed/ops/parts.hpp>
 #include <heed/seq2seq/batch.hpp>
 #include <heed/seq2seq/model.hpp>
+#include <heed/seq2seq/objective.hpp>
 #include <heed/seq2seq/rows_of_memory.hpp>
 #include <heed/seq2seq/word_tables.hpp>
 
@@ -75,45 +76,38 @@ struct transformer_decoder_layer {
     /// All words at once: y [B,S,D]. No word sees a later one, so padding behind the last word needs no mask.
     auto operator()(const tensor auto& y, const auto& memory, const nn::dropout& drop = {}) const
     {
-        const auto before = around_self.around(
-            y, [&](const auto& in) { return self(self.on(in), in, causal{}); }, drop);
-        const auto seen = around_cross.around(
-            before, [&](const auto& in) { return cross(memory, in); }, drop);
-        return around_feed_forward.around(
-            seen, [&](const auto& in) { return feed_forward(in); }, drop);
+        return through(
+            y, [&](const auto& in) { return self(self.on(in), in, causal{}); },
+            [&](const auto& in) { return cross(memory, in); }, drop);
     }
 
-    template <class Words, class Weights>
-    struct stepped {
-        Words y;          // [B,1,D]
-        Weights weights;  // of the source
-    };
-
-    /// The next word y [B,1,D]. `kept` becomes the memory of the words so far; `first`: there is none yet.
-    template <class Memory>
-    auto step(const tensor auto& y, Memory& kept, bool first, const auto& memory) const
+    /// The same, and `weights` of each word: [B,T].
+    template <class Weights>
+    auto follow(const tensor auto& y, const auto& memory, const nn::dropout& drop, std::vector<Weights>& weights) const
     {
-        const auto before = around_self.around(
+        return through(
+            y, [&](const auto& in) { return self(self.on(in), in, causal{}); },
+            [&](const auto& in) { return look(memory, in, weights); }, drop);
+    }
+
+    /// The next word y [B,1,D] alone, and its `weights`. `kept` becomes the memory of the words so far; `first`: there
+    /// is none yet.
+    template <class Memory, class Weights>
+    auto step(const tensor auto& y, Memory& kept, bool first, const auto& memory, std::vector<Weights>& weights) const
+    {
+        return through(
             y,
             [&](const auto& in) {
                 kept = first ? self.on(in) : self.extend(kept, in);
                 return self(kept, in);
             },
-            nn::dropout{});
-        using weights = std::remove_cvref_t<
-            decltype(cross.step(memory, ops::step_of(before, std::size_t{0}), cross.start(memory)).weights)>;
-        weights looked;
-        const auto seen = around_cross.around(
-            before,
-            [&](const auto& in) {
-                auto answer = cross.step(memory, ops::step_of(in, std::size_t{0}), cross.start(memory));
-                looked = std::move(answer.weights);
-                return ops::swap_axes(ops::stack(std::vector{std::move(answer.context)}));
-            },
-            nn::dropout{});
-        auto next = around_feed_forward.around(
-            seen, [&](const auto& in) { return feed_forward(in); }, nn::dropout{});
-        return stepped<decltype(next), weights>{std::move(next), std::move(looked)};
+            [&](const auto& in) { return look(memory, in, weights); }, {});
+    }
+
+    /// Weights [B,T] of a word y [B,D], the mean of all heads.
+    auto weights_of(const auto& memory, const tensor auto& y) const
+    {
+        return detail::weights_per_position<Cross>(cross.step(memory, y, cross.start(memory)).weights);
     }
 
     static auto parameters(auto& layer, auto&& visit)
@@ -124,6 +118,30 @@ struct transformer_decoder_layer {
                                                   visit("around_cross", layer.around_cross),
                                                   visit("feed_forward", layer.feed_forward),
                                                   visit("around_feed_forward", layer.around_feed_forward)};
+    }
+
+private:
+    auto through(const tensor auto& y, const auto& see_words, const auto& see_source, const nn::dropout& drop) const
+    {
+        const auto before = around_self.around(y, see_words, drop);
+        const auto seen = around_cross.around(before, see_source, drop);
+        return around_feed_forward.around(
+            seen, [&](const auto& in) { return feed_forward(in); }, drop);
+    }
+
+    /// Asks with one word after the other, since only then there are weights.
+    template <class Weights>
+    auto look(const auto& memory, const tensor auto& y, std::vector<Weights>& weights) const
+    {
+        const auto ask = [&](std::size_t s) { return cross.step(memory, ops::step_of(y, s), cross.start(memory)); };
+        std::vector<std::remove_cvref_t<decltype(ask(0).context)>> contexts;
+        weights.clear();
+        for (std::size_t s = 0; s < shape_of(y)[1]; ++s) {
+            auto answer = ask(s);
+            weights.push_back(detail::weights_per_position<Cross>(answer.weights));
+            contexts.push_back(std::move(answer.context));
+        }
+        return ops::swap_axes(ops::stack(contexts));
     }
 };
 template <class Self, class Cross, class Residual, class FeedForward>
@@ -147,24 +165,6 @@ auto map_memory(const several_memories<Memories>& from, const auto& f)
 {
     return several_memories{
         heed::detail::each_of(from.of, [&](auto i) { return detail::map_memory(heed::detail::nth(from.of, i), f); })};
-}
-
-/// Weights [B,T], or the mean of the heads' [B,n,T].
-auto mean_of_heads(const tensor auto& weights)
-{
-    if constexpr (rank_of<decltype(weights)> == 2) {
-        return copy_of(view_of(weights));
-    } else {
-        const auto [B, n, T] = shape_of(weights);
-        auto mean = filled<element_of<decltype(weights)>, 2>({B, T}, 0);
-        for (std::size_t i = 0; i < B * n; ++i) {
-            for (std::size_t t = 0; t < T; ++t) {
-                mean.data()[i / n * T + t] +=
-                    view_of(weights).data[i * T + t] / static_cast<element_of<decltype(weights)>>(n);
-            }
-        }
-        return mean;
-    }
 }
 
 }  // namespace detail
@@ -222,6 +222,24 @@ struct transformer {
         return detail::cross_entropy(ops::swap_axes(after_decoder(y)), output(), batch.targets, smoothing, only);
     }
 
+    /// The same word by word, with the weights of the layer that aligns: see objective.hpp. Its attention to the source
+    /// has no state.
+    template <class T>
+    auto follow(const training_batch<T>& batch, T smoothing = 0, const nn::dropout& drop = {},
+                const std::vector<std::uint32_t>* only = nullptr) const
+    {
+        const auto source = encode(batch.source, drop);
+        auto y = embed(words.target(), batch.previous, batch.target_lengths(), 0, drop);  // [B,S,D]
+        const auto on = [&](std::size_t i) { return decoder[i].cross.on(source, batch.source.real); };
+        std::vector<decltype(decoder[0].weights_of(on(0), ops::step_of(y, std::size_t{0})))> weights;
+        for (std::size_t i = 0; i < decoder.size(); ++i) {
+            y = i == aligning() ? decoder[i].follow(y, on(i), drop, weights) : decoder[i](y, on(i), drop);
+        }
+        const auto readout = ops::swap_axes(after_decoder(y));
+        return followed{detail::cross_entropy_each(readout, output(), batch.targets, smoothing, only),
+                        std::move(weights), no_state{}};
+    }
+
     auto open(const source_batch& batch) const
     {
         const auto source = encode(batch);
@@ -234,7 +252,7 @@ struct transformer {
 
     template <class Weights>
     struct seen {
-        Weights weights;  // [B,T] of the last layer but one, the mean of its heads: Garg et al. 2019
+        Weights weights;  // [B,T] of the layer that aligns
     };
 
     auto advance(const auto& memory, const auto& state, const word_ids& previous) const
@@ -242,16 +260,18 @@ struct transformer {
         auto next = state;
         if (state.words == 0) next.kept.resize(decoder.size());
         auto y = embed(words.target(), previous, lengths::full(previous.batch, 1), state.words, {});  // [B,1,D]
-        using weights = decltype(detail::mean_of_heads(decoder[0].step(y, next.kept[0], true, memory.of[0]).weights));
-        weights looked;
+        std::vector<decltype(decoder[0].weights_of(memory.of[0], ops::step_of(y, std::size_t{0})))> weights, others;
         for (std::size_t i = 0; i < decoder.size(); ++i) {
-            auto after = decoder[i].step(y, next.kept[i], state.words == 0, memory.of[i]);
-            y = std::move(after.y);
-            if (i + 2 == decoder.size() || decoder.size() == 1) looked = detail::mean_of_heads(after.weights);
+            y = decoder[i].step(y, next.kept[i], state.words == 0, memory.of[i], i == aligning() ? weights : others);
         }
         ++next.words;
-        return advanced{ops::swap_axes(after_decoder(y)), std::move(next), seen<weights>{std::move(looked)}};
+        return advanced{ops::swap_axes(after_decoder(y)), std::move(next),
+                        seen<std::remove_cvref_t<decltype(weights[0])>>{std::move(weights[0])}};
     }
+
+    /// The layer whose attention to the source, the mean of its heads, is drawn and learns from objectives: the last
+    /// but one aligns best (Garg et al. 2019).
+    std::size_t aligning() const { return decoder.size() < 2 ? 0 : decoder.size() - 2; }
 
     auto output() const
     {

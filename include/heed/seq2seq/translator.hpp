@@ -23,6 +23,14 @@ struct translator {
         return decoder.loss(encoder.encode(batch.source, drop), batch, smoothing, drop, only);
     }
 
+    /// The same as a `followed`, for losses that ask for weights: see loss_with.
+    template <class T>
+    auto follow(const training_batch<T>& batch, T smoothing = 0, const nn::dropout& drop = {},
+                const std::vector<std::uint32_t>* only = nullptr) const
+    {
+        return decoder.follow(encoder.encode(batch.source, drop), batch, smoothing, drop, only);
+    }
+
     /// A batch, ready to be decoded: an `opening`.
     auto open(const source_batch& source) const { return decoder.open(encoder.encode(source), source.real); }
 
@@ -49,38 +57,54 @@ struct sizes {
     std::size_t embedding = 256;
     std::size_t hidden = 256;     // of each direction of the encoder, and of the decoder
     std::size_t alignment = 256;  // the hidden layer of the score
+    std::size_t annotation = 0;   // of an annotation; 0: both directions of the encoder, 2 · hidden
+    std::size_t readout = 0;      // of what the output layer reads; 0: as many as an embedding has
+
+    std::size_t width() const { return annotation == 0 ? 2 * hidden : annotation; }
 };
 
-/// A new translator around the attention that make_attention(random, sizes) returns: RNNsearch, or RNNencdec around
-/// fixed_context. `recurrent` draws the recurrent weights, as for nn::make_gru: nn::orthogonal<T> initialises them as
-/// Bahdanau et al. 2015 did. `cells`: nn::new_gru, or nn::new_lstm for long short-term memory on both sides.
-template <class T, class MakeAttention, class Cells = nn::new_gru>
-auto make_translator(std::uint64_t seed, const sizes& n, MakeAttention&& make_attention,
-                     nn::initializer<T> recurrent = nullptr, const Cells& cells = {})
+/// A new translator around the attention that make_attention(random, sizes) returns, with these parts. `recurrent`
+/// draws the recurrent weights, as for nn::make_gru.
+template <class T, class MakeAttention, class... Part>
+auto make_translator(std::uint64_t seed, sizes n, const MakeAttention& make_attention, const parts<Part...>& made,
+                     nn::initializer<T> recurrent = nullptr)
 {
     random_source random{seed, 0};
-    constexpr bool looks = !std::is_same_v<decltype(make_attention(random, n)), fixed_context>;
-    auto encoder = [&] {
-        if constexpr (looks) {
-            return make_bidirectional_encoder<T>(random, n.source_vocabulary, n.embedding, n.hidden, recurrent, cells);
-        } else {
-            return make_forward_encoder<T>(random, n.source_vocabulary, n.embedding, n.hidden, recurrent, cells);
-        }
-    }();
+    n.annotation = made.encoder.width(n.hidden);
+    auto encoder = made.encoder.template make<T>(random, n.source_vocabulary, n.embedding, n.hidden, recurrent,
+                                                 made.cells, made.embeddings);
     auto attention = make_attention(random, n);
-    auto decoder = make_decoder<T>(random, std::move(attention), n.target_vocabulary, n.embedding, n.hidden,
-                                   looks ? 2 * n.hidden : n.hidden, recurrent, cells);
+    const std::size_t readout = n.readout == 0 ? n.embedding : n.readout;
+    auto decoder =
+        make_decoder<T>(random, std::move(attention),
+                        {n.target_vocabulary, n.embedding, n.hidden, n.annotation, readout}, made, recurrent);
     return translator{std::move(encoder), std::move(decoder)};
 }
 
-/// New attentions for a translator: the decoder's state [H] attends to annotations [2H].
+/// RNNsearch around this attention, or RNNencdec around fixed_context. nn::orthogonal<T> as `recurrent` initialises the
+/// recurrent weights as Bahdanau et al. 2015 did. `cells`: nn::new_gru, or nn::new_lstm for long short-term memory on
+/// both sides.
+template <class T, class MakeAttention, class Cells = nn::new_gru>
+auto make_translator(std::uint64_t seed, const sizes& n, const MakeAttention& make_attention,
+                     nn::initializer<T> recurrent = nullptr, const Cells& cells = {})
+{
+    using made = std::invoke_result_t<const MakeAttention&, random_source&, const sizes&>;
+    if constexpr (std::is_same_v<made, fixed_context>) {
+        return make_translator<T>(seed, n, make_attention, parts{}.with_cells(cells).with_encoder(new_forward{}),
+                                  recurrent);
+    } else {
+        return make_translator<T>(seed, n, make_attention, parts{}.with_cells(cells), recurrent);
+    }
+}
+
+/// New attentions for a translator: the decoder's state [H] attends to annotations [D].
 namespace attentions {
 
 template <class T>
 struct additive {
     auto operator()(random_source& random, const sizes& n) const
     {
-        return papers::bahdanau2015::make_additive<T>(random, {n.hidden, 2 * n.hidden, n.alignment});
+        return papers::bahdanau2015::make_additive<T>(random, {n.hidden, n.width(), n.alignment});
     }
     static auto score(random_source& random, const sizes& n) { return additive{}(random, n).score; }
 };
@@ -89,7 +113,7 @@ template <class T>
 struct additive_with_word {
     auto operator()(random_source& random, const sizes& n) const
     {
-        return papers::choi2018::make_att_y<T>(random, {n.hidden, 2 * n.hidden, n.alignment, n.embedding});
+        return papers::choi2018::make_att_y<T>(random, {n.hidden, n.width(), n.alignment, n.embedding});
     }
 };
 
@@ -97,7 +121,7 @@ template <class T>
 struct per_dimension {
     auto operator()(random_source& random, const sizes& n) const
     {
-        return papers::choi2018::make_att_y_2d<T>(random, {n.hidden, 2 * n.hidden, n.alignment, n.embedding});
+        return papers::choi2018::make_att_y_2d<T>(random, {n.hidden, n.width(), n.alignment, n.embedding});
     }
 };
 
@@ -105,7 +129,7 @@ template <class T>
 struct temporal {
     auto operator()(random_source& random, const sizes& n) const
     {
-        return papers::sankaran2016::make_temporal<T>(random, {n.hidden, 2 * n.hidden, n.alignment});
+        return papers::sankaran2016::make_temporal<T>(random, {n.hidden, n.width(), n.alignment});
     }
 };
 

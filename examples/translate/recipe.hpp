@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <heed/core/errors.hpp>
+#include <heed/text/corpus.hpp>
+
+#include "../support/program.hpp"
+#include "train_command.hpp"
+
+namespace translation {
+
+/// The options that a recipe holds, as arguments "--name=value". Throws heed::error, with file and line, for what is
+/// not an option of `translate train`, or not a value of it.
+inline std::vector<std::string> read_recipe(const std::filesystem::path& path)
+{
+    std::ifstream file = heed::text::open_text(path);
+    std::vector<std::string> found;
+    std::map<std::string, std::size_t> lines;  // of each option
+    std::size_t number = 0;
+    for (std::string line; std::getline(file, line);) {
+        ++number;
+        const auto refuse = [&](const std::string& what) {
+            throw heed::error(fmt::format("{}:{}: {}", path.string(), number, what));
+        };
+        CLI::detail::trim(line);
+        if (line.empty() || line.front() == '#' || line.front() == ';') continue;
+        // CLI11's reader, line by line, for it says nothing of lines.
+        std::istringstream one(line);
+        const std::vector<CLI::ConfigItem> items = CLI::ConfigBase().from_config(one);
+        if (items.size() != 1 || !items.front().parents.empty() || items.front().inputs.size() != 1)
+            refuse("\"" + line + "\" is not an option of `translate train` and its value, such as hidden = 512");
+        const std::string &name = items.front().name, &value = items.front().inputs.front();
+        train_command scratch;
+        CLI::App app;
+        app.set_help_flag();
+        scratch.declare(app);
+        const CLI::Option* const option = app.get_option_no_throw("--" + name);
+        if (option == nullptr || name == "recipe") refuse("`translate train` has no option --" + name);
+        if (value.empty()) refuse("--" + name + " has no value here");
+        if (const auto before = lines.emplace(name, number); !before.second)
+            refuse(fmt::format("--{} again; line {} has it, too", name, before.first->second));
+        const std::string argument = "--" + name + "=" + value;
+        try {
+            app.parse(std::vector<std::string>{argument});
+        } catch (const CLI::RequiredError&) {  // of another option: values are checked before
+        } catch (const CLI::RequiresError&) {
+        } catch (const CLI::ParseError& problem) {
+            refuse(problem.what());
+        }
+        found.push_back(argument);
+    }
+    return found;
+}
+
+/// Puts the options of `translate train --recipe` before the others, so that these win. `arguments`: the last one
+/// first.
+inline void add_recipe(std::vector<std::string>& arguments)
+{
+    const auto command = std::find(arguments.rbegin(), arguments.rend(), "train");
+    std::string path;
+    for (auto each = command; each != arguments.rend(); ++each) {
+        if (each->starts_with("--recipe=")) path = each->substr(9);
+        if (*each == "--recipe" && each + 1 != arguments.rend()) path = *(each + 1);
+    }
+    if (path.empty() || path == program::empty_value) return;
+    std::vector<std::string> held = read_recipe(path);
+    std::reverse(held.begin(), held.end());
+    arguments.insert(command.base() - 1, held.begin(), held.end());
+}
+
+}  // namespace translation

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "rnnsearch.hpp"
+
+#include <string>
+
+#include "rnnsearch_of.hpp"
+
+namespace translation {
+
+std::unique_ptr<system> detail::make_rnnsearch_of_gru(const options& how, std::size_t source_words,
+                                                      std::size_t target_words)
+{
+    return make_rnnsearch_of(heed::nn::new_gru{}, how, source_words, target_words);
+}
+
+std::unique_ptr<system> make_rnnsearch(const options& how, std::size_t source_words, std::size_t target_words)
+{
+    const auto make = how.cell == "lstm" ? detail::make_rnnsearch_of_lstm : detail::make_rnnsearch_of_gru;
+    return make(how, source_words, target_words);
+}
+
+std::vector<claim> rnnsearch_claims(const options& how, std::size_t source_words, std::size_t target_words)
+{
+    const std::size_t E = how.embedding, H = how.hidden, A = how.alignment;
+    std::vector<claim> all{{"encoder.embedding", source_words, E},
+                           {"decoder.embedding", target_words, E},
+                           {"decoder.cell.W", E, (how.cell == "lstm" ? 4 : 3) * H},
+                           {"decoder.W_s", H, H}};
+    if (how.attention == "none") return all;
+    const bool reads_word = how.attention == "additive-y" || how.attention == "per-dimension";
+    const std::string score = "decoder.attention.score.";
+    all.push_back({score + (reads_word ? "base.W" : "W"), H, A});
+    if (reads_word) all.push_back({score + "Y", E, A});
+    return all;
+}
+
+}  // namespace translation

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "../options.hpp"
+#include "../systems.hpp"
+
+/// RNNsearch: Bahdanau, Cho and Bengio 2015, with a choice of attentions and cells.
+namespace translation {
+
+std::unique_ptr<system> make_rnnsearch(const options& how, std::size_t source_words, std::size_t target_words);
+std::vector<claim> rnnsearch_claims(const options& how, std::size_t source_words, std::size_t target_words);
+
+namespace detail {
+
+// Each in a file of its own, since each takes a minute to compile.
+std::unique_ptr<system> make_rnnsearch_of_gru(const options& how, std::size_t source_words, std::size_t target_words);
+std::unique_ptr<system> make_rnnsearch_of_lstm(const options& how, std::size_t source_words, std::size_t target_words);
+
+}  // namespace detail
+
+}  // namespace translation

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <heed/nn/cells.hpp>
+#include <heed/seq2seq/translator.hpp>
+
+#include "../system_of.hpp"
+#include "rnnsearch.hpp"
+
+namespace translation::detail {
+
+/// A new RNNsearch with the attention that the options name. `cells`: heed::nn::new_gru or new_lstm.
+template <class Cells>
+std::unique_ptr<system> make_rnnsearch_of(const Cells& cells, const options& how, std::size_t source_words,
+                                          std::size_t target_words)
+{
+    namespace attentions = heed::seq2seq::attentions;
+    const heed::seq2seq::sizes n{source_words, target_words, how.embedding, how.hidden, how.alignment};
+    const auto with = [&](auto attention) {
+        return make_system_of(
+            heed::seq2seq::make_translator<float>(how.seed, n, attention, heed::nn::initializer<float>(nullptr), cells),
+            how);
+    };
+    if (how.attention == "none") return with(attentions::none<float>{});
+    if (how.attention == "additive-y") return with(attentions::additive_with_word<float>{});
+    if (how.attention == "per-dimension") return with(attentions::per_dimension<float>{});
+    if (how.attention == "temporal") return with(attentions::temporal<float>{});
+    return with(attentions::additive<float>{});
+}
+
+}  // namespace translation::detail

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "training.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include <heed/train/rates.hpp>
+
+#include "interrupt.hpp"
+#include "progress.hpp"
+
+namespace translation {
+
+namespace {
+
+/// Whether the model that was just validated is the best of the run. BLEU decides, then the loss: the first epochs on a
+/// small text all have BLEU 0, and yet each may be better than the one before.
+bool better(const quality& now, const standing& at)
+{
+    return at.best_epoch == 0 || now.bleu.score > at.best || (now.bleu.score == at.best && now.loss < at.best_loss);
+}
+
+/// Ends a run with numbers that are not finite. The files it has written stay: the best model, and the checkpoint of
+/// the end of the last epoch.
+[[noreturn]] void diverged(const std::string& what, const standing& at, std::size_t updates,
+                           const std::filesystem::path& path)
+{
+    std::string kept;
+    if (!path.empty()) {
+        kept = at.best_epoch == 0 ? "; no model was written"
+                                  : fmt::format("; {} stays that of epoch {}, the best", path.string(), at.best_epoch);
+    }
+    throw heed::error(fmt::format(
+        "{} in epoch {}, after update {}: training has diverged at a learning rate of {:g}; start anew with a "
+        "lower --learning-rate, or a lower --clip{}",
+        what, at.epoch + 1, updates, at.rate, kept));
+}
+
+std::string not_finite(const char* what, double value)
+{
+    return fmt::format("{} is {}", what, std::isnan(value) ? "not a number" : "infinite");
+}
+
+/// The learning rate of the next update: by the schedule that the options name, or else the one that the epochs so far
+/// have left.
+double rate_of(const options& how, const standing& at, std::size_t updates)
+{
+    const double peak = how.learning_rate;
+    if (how.warm_up > 0) return heed::train::inverse_square_root{peak, how.warm_up, std::min(1e-7, peak)}(updates + 1);
+    if (how.halve_from > 0) return heed::train::halving{peak, how.halve_from}(at.epoch + 1);
+    return at.rate;
+}
+
+}  // namespace
+
+outcome train(translator_file& model, const examples& training, const examples& validation,
+              const std::vector<sentence>& references, const std::filesystem::path& path, bool resume,
+              training_log* log, candidate_words* only)
+{
+    const options& how = model.how;
+    const std::string text = fingerprint(training, validation);
+    const std::string checkpoint = checkpoint_path(path);
+    std::optional<averages> means;
+    if (how.average > 0) means.emplace(averages{heed::train::average_of_last<float>(how.average)});
+    averages* const kept_means = means ? &*means : nullptr;
+    standing at;
+    at.rate = how.learning_rate;
+    if (resume) {
+        const heed::io::archive archive = heed::io::load(checkpoint);
+        at = about(checkpoint, [&] { return load_checkpoint(archive, model, text, only, kept_means); });
+        if (at.best_epoch > 0 && !std::filesystem::exists(path))
+            throw heed::error(path.string() + ": the best model so far is gone; put it back, or start anew");
+        if (at.best_epoch > 0) require_same_run(path, checkpoint, model);
+    }
+    bool ours = resume;  // whether an existing checkpoint is this run's
+    at.finished = 0;
+    std::optional<heed::seq2seq::candidate_lists> lists;
+    if (only != nullptr) lists.emplace(only->lists());
+    if (log != nullptr) log->begin(resume, at.epoch);
+    const double before = at.seconds;
+    const clock::time_point start = clock::now();
+    live_line line;
+    heed::random_source random{heed::mix(how.seed + 1), at.streams};
+    const auto require_free_checkpoint = [&] {
+        if (!ours && std::filesystem::exists(checkpoint))
+            throw heed::error(checkpoint + ": was not there when this run began; it is not written over, so this run "
+                                           "ends. Take it away and start anew, or give another --model");
+    };
+    const auto keep = [&] {
+        at.streams = random.streams;
+        at.seconds = before + seconds_since(start);
+        if (path.empty()) return;
+        require_free_checkpoint();
+        save_checkpoint(checkpoint, model, at, text, only, kept_means,
+                        ours ? heed::io::existing::replace : heed::io::existing::keep);
+        ours = true;
+    };
+    const auto fail = [&](const std::string& what) { diverged(what, at, model.system->updates(), path); };
+    const auto check_numbers = [&] {
+        if (const auto bad = model.system->not_finite()) fail(*bad);
+    };
+    std::vector<float> own;  // the model's parameters, while it has the mean's
+    const auto leave_mean = [&] {
+        if (!own.empty()) model.system->set(own);
+        own.clear();
+    };
+    const auto stop = [&] {
+        line.clear();
+        leave_mean();
+        check_numbers();
+        keep();
+        return outcome{at, true};
+    };
+    const auto enough = [&] { return how.max_updates > 0 && model.system->updates() >= how.max_updates; };
+    // Within an epoch, its validation is still to come.
+    while (at.epoch < how.epochs && at.worse <= how.patience && (at.batch > 0 || !enough())) {
+        const auto batches = heed::seq2seq::shuffled_batches(
+            training.source, training.target, {how.batch, how.batch_tokens}, heed::mix(how.seed ^ heed::mix(at.epoch)));
+        const clock::time_point epoch_start = clock::now();
+        double here = 0;     // words since then
+        double columns = 0;  // of the output layer, over all batches since then
+        const std::size_t first = at.batch;
+        while (at.batch < batches.size() && !enough()) {
+            if (interrupted != 0) return stop();
+            std::vector<lesson> together;
+            std::size_t words = 0;
+            const std::size_t end = std::min(at.batch + how.accumulate, batches.size());
+            for (; at.batch < end; ++at.batch) {
+                lesson& one = together.emplace_back(lesson{make_batch(training, batches[at.batch]), {}});
+                if (lists) one.only = lists->of(one.examples, model.target.vocabulary.size());
+                if (lists) columns += static_cast<double>(one.only->size());
+                words += one.examples.target_words;
+            }
+            at.rate = rate_of(how, at, model.system->updates());
+            const auto step = model.system->train(together, how, random, at.rate);
+            if (!std::isfinite(step.loss)) fail(not_finite("the loss", step.loss));
+            at.nats += step.loss;
+            at.words += static_cast<double>(words);
+            here += static_cast<double>(words);
+            const double done = static_cast<double>(at.batch) / static_cast<double>(batches.size());
+            const double speed = here / seconds_since(epoch_start);
+            const double epoch_seconds = at.words / done / speed;
+            double epochs_left = static_cast<double>(how.epochs - at.epoch) - done;
+            if (how.max_updates > 0)
+                epochs_left = std::min(
+                    epochs_left, static_cast<double>((how.max_updates - model.system->updates()) * how.accumulate) /
+                                     static_cast<double>(batches.size()));
+            line.show(fmt::format("epoch {}/{} {:3.0f} %  loss {}  rate {:.3g}  {:.0f} tokens/s  left {}, in all {}",
+                                  at.epoch + 1, how.epochs, 100 * done, number_text(at.nats / at.words, 3), at.rate,
+                                  speed, duration_text((1 - done) * epoch_seconds),
+                                  duration_text(epochs_left * epoch_seconds)));
+        }
+        std::string speed_text;
+        const double speed = here / seconds_since(epoch_start);
+        if (here > 0) speed_text = fmt::format("  {:.0f} tokens/s", speed);
+        if (here > 0 && lists)
+            speed_text += fmt::format(", {:.0f} candidates per batch", columns / static_cast<double>(at.batch - first));
+        line.show("validation …");
+        if (means) {
+            own = model.system->copy();
+            if (means->epoch != at.epoch + 1) means->last.add(own);  // unless interrupted in this validation before
+            means->epoch = at.epoch + 1;
+            model.system->set(means->last.mean());
+        }
+        quality now = evaluate_loss(*model.system, validation, references, how.batch);
+        if (interrupted != 0) return stop();  // when resumed, the epoch is at its end and is validated again
+        if (!std::isfinite(now.perplexity)) fail(not_finite("the validation perplexity", now.perplexity));
+        check_numbers();
+        now.bleu = evaluate_bleu(*model.system, validation, references, model.target, how.batch);
+        if (interrupted != 0) return stop();
+        line.clear();
+        const bool best = better(now, at);
+        say(fmt::format("epoch {:2}  loss {}  rate {:.3g}{}  validation: perplexity {}, BLEU {:.2f}{}  {}",
+                        at.epoch + 1, number_text(at.nats / at.words, 3), at.rate, speed_text,
+                        number_text(now.perplexity, 2), now.bleu.score, best ? " *" : "",
+                        duration_text(before + seconds_since(start))));
+        ++at.epoch;
+        // Before the checkpoint: a run that dies between the two repeats the end of this epoch, and its row.
+        if (log != nullptr) {
+            log->add({at.epoch, model.system->updates(), (before + seconds_since(start)) / 60, at.nats / at.words,
+                      at.rate, now.loss, now.bleu.score, here > 0 ? std::optional(speed) : std::nullopt});
+        }
+        at.batch = 0;
+        at.nats = at.words = 0;
+        if (best) {
+            at.best = now.bleu.score;
+            at.best_loss = now.loss;
+            at.best_epoch = at.epoch;
+            at.worse = 0;
+            if (!path.empty()) {
+                require_free_checkpoint();
+                save_model(path, model);
+            }
+        } else {
+            ++at.worse;
+            if (how.warm_up == 0 && how.halve_from == 0) at.rate /= 2;
+        }
+        leave_mean();
+        keep();
+    }
+    at.finished = 1;
+    keep();
+    return {at, false};
+}
+
+}  // namespace translation

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstddef>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <heed/core/errors.hpp>
+#include <heed/core/several.hpp>
+#include <heed/nn/cells.hpp>
+#include <heed/nn/dropout.hpp>
+#include <heed/ops/elementwise.hpp>
+
+namespace heed::nn {
+
+/// What joins the output of a layer above the first: nothing, or the layer's own input.
+enum class shortcut { none, residual };
+
+/// The state of stacked cells.
+template <class State, class Hidden>
+struct stacked_state {
+    std::vector<State> layers;  // the lowest first
+    Hidden hidden;              // [B,H] the output of the stack
+
+    /// The state with f applied to each of its tensors, together with those of `others`.
+    auto map(auto&& f, const auto&... others) const
+    {
+        auto mapped = heed::detail::each_of(
+            layers, [&](std::size_t i) { return nn::map_state(layers[i], f, others.layers[i]...); });
+        auto h = f(hidden, others.hidden...);
+        return nn::stacked_state<typename decltype(mapped)::value_type, decltype(h)>{std::move(mapped), std::move(h)};
+    }
+};
+template <class State, class Hidden>
+stacked_state(std::vector<State>, Hidden) -> stacked_state<State, Hidden>;
+
+/// Recurrent cells one above the other; each reads the output of the one below at the same step.
+///
+///     h^1 = f_1(h^1, x),  h^k = f_k(h^k, z^{k−1}),  z^k = h^k      Luong et al. 2015, §2; Sutskever et al. 2014
+///     with shortcut::residual  z^k = h^k + z^{k−1} for k > 1        Wu et al. 2016, eq. 6
+///
+/// Dropout acts on z^{k−1} on its way to the next layer, not on the way to the next step (Zaremba et al. 2014); a
+/// residual sum takes z^{k−1} as it is. The layers are cells of one kind (nn/cells.hpp), which a decoder steps through
+/// together; an encoder runs each over the whole sentence before the next, so that a layer's share of the input is one
+/// product. Ours: the first layer has no shortcut, since its input has another size.
+template <class Cell>
+struct stacked {
+    std::vector<Cell> layers;  // the lowest first; from [X] to [H], then from [H] to [H]
+    shortcut between = shortcut::none;
+
+    /// The lowest layer's share of the input. The other layers compute theirs step by step.
+    auto project(const tensor auto& x) const { return first().project(x); }
+
+    /// projected [B,G] of the lowest layer -> the next state. A sentence that has ended keeps its state.
+    template <class State>
+    auto step(const tensor auto& projected, const State& state, const ops::sentence_ends& ends = {},
+              const nn::dropout& drop = {}) const
+    {
+        require_layers(state);
+        auto lowest = first().step(projected, state.layers[0], ends);
+        auto z = nn::output_of(lowest);
+        std::vector<decltype(lowest)> next;
+        next.reserve(layers.size());
+        next.push_back(std::move(lowest));
+        for (std::size_t k = 1; k < layers.size(); ++k) {
+            next.push_back(layers[k].step(layers[k].project(drop(z)), state.layers[k], ends));
+            z = joined(nn::output_of(next.back()), z);
+        }
+        return stacked_state{std::move(next), std::move(z)};
+    }
+
+    /// A state in which every layer's output is h [B,H], and so is that of the stack.
+    template <tensor Hidden>
+    auto begin(const Hidden& h) const
+    {
+        auto states = heed::detail::each_of(layers, [&](std::size_t k) { return layers[k].begin(h); });
+        return stacked_state{std::move(states), h};
+    }
+
+    /// What a layer passes on: its output, and its input z where there is a shortcut. Both [...,H].
+    template <tensor X>
+    X joined(const X& output, const X& z) const
+    {
+        return between == shortcut::residual ? ops::add(output, z) : output;
+    }
+
+    static auto parameters(auto& self, auto&& visit)
+    {
+        auto all = heed::detail::parameters_of("layers", self.layers, visit);
+        return nn::stacked<typename decltype(all)::value_type>{std::move(all), self.between};
+    }
+
+private:
+    const Cell& first() const
+    {
+        if (layers.empty()) throw error("stacked: there is no layer; give at least one cell");
+        return layers.front();
+    }
+
+    void require_layers(const auto& state) const
+    {
+        if (state.layers.size() != layers.size()) {
+            throw shape_error("stacked: the state is that of " + std::to_string(state.layers.size()) + " layers, but " +
+                              "there are " + std::to_string(layers.size()));
+        }
+    }
+};
+template <class Cell>
+stacked(std::vector<Cell>) -> stacked<Cell>;
+template <class Cell>
+stacked(std::vector<Cell>, shortcut) -> stacked<Cell>;
+
+/// Makes stacked cells, for encoders and decoders that are made new. `cells` makes each layer.
+template <class Cells>
+struct new_stacked {
+    std::size_t layers = 2;
+    Cells cells{};
+    shortcut between = shortcut::none;
+
+    template <class T>
+    auto make(random_source& random, std::size_t input, std::size_t hidden, initializer<T> recurrent) const
+    {
+        if (layers == 0) throw error("stacked: 0 layers; make at least one");
+        std::vector<decltype(cells.template make<T>(random, input, hidden, recurrent))> all;
+        for (std::size_t k = 0; k < layers; ++k) {
+            all.push_back(cells.template make<T>(random, k == 0 ? input : hidden, hidden, recurrent));
+        }
+        return stacked{std::move(all), between};
+    }
+};
+
+}  // namespace heed::nn

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <vector>
+
+#include <heed/ops/elementwise.hpp>
+#include <heed/ops/masks.hpp>
+#include <heed/ops/parts.hpp>
+#include <heed/ops/sums.hpp>
+
+namespace heed::penalty {
+
+/// Two models that translate in opposite directions should align the same words.
+///
+///     loss = −tr(A Bᵀ) = −Σ_j Σ_i α_ji β_ij    Cohn et al. 2016, §4.4, "bilingual symmetry"
+///
+/// α_j, the weights of `there`, are those of target word j over the source; β_i, of `back`, those of source word i over
+/// the target. The loss is least where both have the same links, and sharp ones. there: [B,T] of each of S steps; back:
+/// [B,S] of each of T steps; plain or taped. source and target: the positions of each side, the end words included, as
+/// batches of seq2seq have them. Summed over the batch and not scaled (use `ops::scale`).
+template <tensor There, tensor Back>
+auto symmetry(const std::vector<There>& there, const std::vector<Back>& back, const lengths& source,
+              const lengths& target)
+{
+    // [B,S,T] both
+    const auto a = ops::swap_axes(ops::clear_ended(ops::stack(there), target));
+    const auto b = ops::transpose(ops::swap_axes(ops::clear_ended(ops::stack(back), source)));
+    return ops::scale(ops::inner(a, b), -1);
+}
+
+}  // namespace heed::penalty

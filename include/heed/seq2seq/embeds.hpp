@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstddef>
+#include <utility>
+
+#include <heed/nn/contextualization.hpp>
+#include <heed/nn/dropout.hpp>
+#include <heed/nn/init.hpp>
+#include <heed/ops/embedding.hpp>
+#include <heed/ops/masks.hpp>
+#include <heed/ops/parts.hpp>
+#include <heed/seq2seq/batch.hpp>
+
+namespace heed::seq2seq {
+
+/// Stands where an encoding or a decoder's state has no tensor.
+struct nothing {
+    nothing map(auto&&, const auto&...) const { return {}; }
+};
+
+}  // namespace heed::seq2seq
+
+/// Word embeddings of encoders and decoders: a policy. A matrix [V,E] is looked up; these do more. A policy's
+/// parameters are named "embedding.…".
+namespace heed::seq2seq::embeds {
+
+/// The words of sentences, and what they were masked by.
+template <class Words, class Context>
+struct embedded {
+    Words words;      // [T,B,E]
+    Context context;  // [B,K], or nothing
+};
+template <class Words, class Context>
+embedded(Words, Context) -> embedded<Words, Context>;
+
+/// Source words that depend on their sentence.
+///
+///     c = (1/T) Σ_t tanh(W E x_t + b),  x'_t = E x_t ⊙ σ(M c + m)
+///                                             Choi, Cho, Bengio 2018, §4.3; the mask: Choi, Cho, Bengio 2017
+///
+/// Deviations: see nn::contextualization. Dropout acts on x'.
+template <class Matrix, class Vector>
+struct contextual_source {
+    Matrix words;  // [V,E]
+    Matrix W;      // [E,K]
+    Vector b;      // [K]
+    nn::context_gate<Matrix, Vector> gate;
+
+    auto look_up(const source_batch& source, const nn::dropout& drop) const
+    {
+        // [B,T,E]
+        const auto x = ops::clear_padding(ops::swap_axes(ops::lookup(words, source.words)), source.real);
+        auto c = nn::sentence_context(x, source.real, W, b);  // [B,K]
+        return embedded{ops::clear_ended(drop(ops::swap_axes(gate(x, c))), source.real), std::move(c)};
+    }
+
+    static auto parameters(auto& self, auto&& visit)
+    {
+        return embeds::contextual_source{visit("words", self.words), visit("W", self.W), visit("b", self.b),
+                                         visit("gate", self.gate)};
+    }
+};
+template <class Matrix, class Vector>
+contextual_source(Matrix, Matrix, Vector, nn::context_gate<Matrix, Vector>) -> contextual_source<Matrix, Vector>;
+
+/// Target words that depend on the source sentence: y' = E y ⊙ σ(M c + m), c of the encoder's contextual_source.
+template <class Matrix, class Vector>
+struct contextual_target {
+    Matrix words;                           // [V,E]
+    nn::context_gate<Matrix, Vector> gate;  // from c [B,K]
+
+    /// y [S,B,E] with a mask σ(M c + m) [B,E] for each sentence.
+    auto look_up(const word_ids& ids, const tensor auto& mask) const
+    {
+        return ops::swap_axes(ops::multiply_each(ops::swap_axes(ops::lookup(words, ids)), mask));
+    }
+
+    static auto parameters(auto& self, auto&& visit)
+    {
+        return embeds::contextual_target{visit("words", self.words), visit("gate", self.gate)};
+    }
+};
+template <class Matrix, class Vector>
+contextual_target(Matrix, nn::context_gate<Matrix, Vector>) -> contextual_target<Matrix, Vector>;
+
+/// The source words for an encoder, with zeros in the padding: the layers' products never read its embedding.
+auto words_of(const auto& embedding, const source_batch& source, const nn::dropout& drop)
+{
+    if constexpr (tensor<decltype(embedding)>) {
+        return embedded{ops::clear_ended(drop(ops::lookup(embedding, source.words)), source.real), nothing{}};
+    } else {
+        return embedding.look_up(source, drop);
+    }
+}
+
+/// Makers, for models that are made new.
+struct new_plain {
+    template <class T>
+    auto source(random_source& random, std::size_t vocabulary, std::size_t embedding) const
+    {
+        return nn::gaussian<T>(random, vocabulary, embedding, 0.1);
+    }
+    template <class T>
+    auto target(random_source& random, std::size_t vocabulary, std::size_t embedding) const
+    {
+        return source<T>(random, vocabulary, embedding);
+    }
+};
+struct new_contextual {
+    std::size_t context = 0;  // K; 0: as many as an embedding has
+
+    template <class T>
+    auto source(random_source& random, std::size_t vocabulary, std::size_t embedding) const
+    {
+        const std::size_t K = size(embedding);
+        return contextual_source{nn::gaussian<T>(random, vocabulary, embedding, 0.1),
+                                 nn::glorot<T>(random, embedding, K), nn::zeros<T>(K), gate<T>(random, embedding)};
+    }
+    template <class T>
+    auto target(random_source& random, std::size_t vocabulary, std::size_t embedding) const
+    {
+        return contextual_target{nn::gaussian<T>(random, vocabulary, embedding, 0.1), gate<T>(random, embedding)};
+    }
+
+private:
+    std::size_t size(std::size_t embedding) const { return context == 0 ? embedding : context; }
+
+    template <class T>
+    auto gate(random_source& random, std::size_t embedding) const
+    {
+        return nn::context_gate{nn::glorot<T>(random, size(embedding), embedding), nn::zeros<T>(embedding)};
+    }
+};
+
+}  // namespace heed::seq2seq::embeds

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstdint>
+
+#include <heed/papers/bahdanau2015.hpp>
+#include <heed/seq2seq/translator.hpp>
+
+namespace heed::papers::bahdanau2015 {
+
+/// How RNNsearch is put together: GRUs, a bidirectional encoder, the previous state asks, maxout.
+inline auto parts() { return seq2seq::parts{}; }
+
+/// RNNsearch: Bahdanau et al. 2015, §3 and appendix A. Sizes of the paper: embedding 620, hidden 1000, alignment 1000,
+/// readout 500. With nn::orthogonal<T> as `recurrent` the recurrent weights are drawn as in appendix B.1.
+///
+///     auto model = papers::bahdanau2015::translator<float>(seed, sizes);
+template <class T, class Attention = seq2seq::attentions::additive<T>, class Parts = seq2seq::parts<>>
+auto translator(std::uint64_t seed, const seq2seq::sizes& n, const Attention& attention = {}, const Parts& made = {},
+                nn::initializer<T> recurrent = nullptr)
+{
+    return seq2seq::make_translator<T>(seed, n, attention, made, recurrent);
+}
+
+}  // namespace heed::papers::bahdanau2015

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <heed/ad/lookup.hpp>
+#include <heed/core/errors.hpp>
+#include <heed/core/parameters.hpp>
+#include <heed/kernels/rows.hpp>
+
+namespace heed::train {
+
+/// Gradients of several batches, summed before one update: the update of one large batch, in the memory of a small one.
+///
+///     g = Σ_k ∂loss_k/∂θ = ∂(Σ_k loss_k)/∂θ
+///
+/// The losses must have the weights that they have in the large batch: for a mean per word, each batch's sum is divided
+/// by the words of all batches. A table that is only looked up keeps the rows that any of the batches touched, so that
+/// lazy updates (see optimiser) are those of the large batch, too.
+///
+///     train::accumulated_gradients<float> sum;
+///     for (k = 1 … n) {
+///         tape.clear();
+///         const auto lifted = ad::lift(tape, model);
+///         tape.backward(lifted.loss(batch_k));
+///         if (k < n) sum.add(lifted, tape);
+///         else { sum.give(lifted, tape); optimiser.step(model, lifted, tape); }
+///     }
+template <class T>
+class accumulated_gradients {
+public:
+    /// Adds the gradients on the tape to the sum. The tape may be cleared afterwards.
+    template <parameterised L>
+    void add(const L& lifted, ad::tape<T>& on)
+    {
+        walk(lifted, [&](const auto& x, gradient& sum) {
+            const ad::sparse_gradient<T> rows = ad::gradient_rows(x);
+            if (rows.rows != nullptr && sum.all.empty()) {
+                sum.add_rows(rows);
+                return;
+            }
+            const T* const from = on.gradient(x).data;
+            sum.make_dense(x.size());
+            kernels::add(x.size(), sum.all.data(), from);
+        });
+    }
+
+    /// Adds the sum to the gradients on the tape, and forgets it.
+    template <parameterised L>
+    void give(const L& lifted, ad::tape<T>& on)
+    {
+        if (sums_.empty()) return;
+        walk(lifted, [&](const auto& x, gradient& sum) {
+            if (!sum.all.empty()) {
+                on.gradient(x);  // of every number from now on
+                kernels::add(x.size(), on.adjoint(x), sum.all.data());
+            } else if (!sum.ids.empty()) {
+                ad::add_gradient_rows(x, {sum.ids, sum.rows.data(), sum.width});
+            }
+        });
+        sums_.clear();
+    }
+
+private:
+    /// Of one parameter: of all its numbers, or of some rows.
+    struct gradient {
+        std::vector<T> all;
+        std::vector<std::uint32_t> ids;  // ascending
+        std::vector<T> rows;             // [ids,width]
+        std::size_t width = 0;
+
+        void add_rows(const ad::sparse_gradient<T>& more)
+        {
+            std::vector<std::uint32_t> both(ids.size() + more.ids.size());
+            std::vector<T> sums(both.size() * more.width);
+            width = more.width;
+            const ad::sparse_gradient<T> own{ids, rows.data(), width};
+            const std::size_t count = ad::merge_rows(own, more, both.data(), sums.data());
+            both.resize(count);
+            sums.resize(count * width);
+            ids = std::move(both);
+            rows = std::move(sums);
+        }
+
+        void make_dense(std::size_t size)
+        {
+            if (all.empty()) all.assign(size, T(0));
+            for (std::size_t i = 0; i < ids.size(); ++i)
+                kernels::add(width, all.data() + ids[i] * width, rows.data() + i * width);
+            ids.clear();
+            rows.clear();
+        }
+    };
+
+    template <class F>
+    struct summing_look {
+        std::vector<gradient>& sums;
+        F f;
+        std::size_t parameter = 0;
+
+        void operator()(const std::string&, const auto& x)
+        {
+            if (parameter == sums.size()) sums.emplace_back();
+            f(x, sums[parameter++]);
+        }
+    };
+
+    template <class L, class F>
+    void walk(const L& lifted, F f)
+    {
+        summing_look<F> look{sums_, std::move(f)};
+        for_each_parameter(lifted, look);
+    }
+
+    std::vector<gradient> sums_;  // in the order of the model's parameters
+};
+
+}  // namespace heed::train

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <deque>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <heed/core/errors.hpp>
+#include <heed/core/parameters.hpp>
+
+namespace heed::train {
+
+namespace detail {
+
+template <class T>
+struct copying_look {
+    std::vector<T>& to;
+
+    void operator()(const std::string&, const auto& x) const
+    {
+        const auto values = view_of(x);
+        to.insert(to.end(), values.data, values.data + values.size());
+    }
+};
+
+}  // namespace detail
+
+/// The numbers of all parameters of a module, in the order of for_each_parameter.
+template <class T, parameterised M>
+std::vector<T> copy_parameters(const M& module)
+{
+    std::vector<T> numbers;
+    for_each_parameter(module, detail::copying_look<T>{numbers});
+    return numbers;
+}
+
+/// Writes numbers that copy_parameters has read. Throws heed::error, and changes nothing, if the module has another
+/// number of them.
+template <class T, parameterised M>
+void set_parameters(const std::vector<T>& numbers, M& module)
+{
+    const auto all = numbers_of<T>(module);
+    std::size_t count = 0;
+    for (const auto& each : all) count += each.numbers.size();
+    if (count != numbers.size()) {
+        throw error("a module of " + std::to_string(count) + " numbers cannot take " + std::to_string(numbers.size()) +
+                    "; they are those of another module");
+    }
+    const T* from = numbers.data();
+    for (const auto& each : all) {
+        std::copy_n(from, each.numbers.size(), each.numbers.data);
+        from += each.numbers.size();
+    }
+}
+
+/// The mean of a model's parameters at the last few moments of its training, such as the ends of the last epochs.
+///
+///     θ̄ = (θ_1 + … + θ_n) / n          Vaswani et al. 2017, §6.1: the last 5 checkpoints, or the last 20
+///
+/// Sums are computed in double, in the order of the moments, so that the same moments give the same bits.
+///
+///     train::average_of_last<float> last(5);
+///     for (…) { …an epoch… last.add(model); }
+///     last.mean(model);
+template <class T>
+class average_of_last {
+public:
+    /// Throws heed::error if `most` is 0.
+    explicit average_of_last(std::size_t most) : most_(most)
+    {
+        if (most == 0) throw error("the average of the last 0 models has no value; average at least 1");
+    }
+
+    /// Adds the model as it is now; if there are more than `most`, the oldest is forgotten.
+    template <parameterised M>
+    void add(const M& model)
+    {
+        add(copy_parameters<T>(model));
+    }
+
+    /// The same with numbers that copy_parameters has read.
+    void add(std::vector<T> numbers)
+    {
+        if (!moments_.empty() && numbers.size() != moments_.front().size()) {
+            throw error("a model of " + std::to_string(numbers.size()) + " numbers cannot be averaged with one of " +
+                        std::to_string(moments_.front().size()) + "; one average serves one model");
+        }
+        moments_.push_back(std::move(numbers));
+        if (moments_.size() > most_) moments_.pop_front();
+    }
+
+    /// The number of moments in the mean.
+    std::size_t size() const { return moments_.size(); }
+
+    /// Sets a model's parameters to the mean. Throws heed::error if nothing was added, or another model was.
+    template <parameterised M>
+    void mean(M& into) const
+    {
+        set_parameters(mean(), into);
+    }
+
+    /// The mean as numbers for set_parameters.
+    std::vector<T> mean() const
+    {
+        if (moments_.empty()) throw error("the average of no models has no value; add one first");
+        std::vector<T> result(moments_.front().size());
+        for (std::size_t i = 0; i < result.size(); ++i) {
+            double sum = 0;
+            for (const std::vector<T>& each : moments_) sum += static_cast<double>(each[i]);
+            result[i] = static_cast<T>(sum / static_cast<double>(moments_.size()));
+        }
+        return result;
+    }
+
+    /// What a checkpoint must keep: each moment's numbers, the oldest first.
+    const std::deque<std::vector<T>>& state() const { return moments_; }
+
+    /// Continues from a checkpoint.
+    void restore(std::deque<std::vector<T>> state)
+    {
+        moments_.clear();
+        for (std::vector<T>& each : state) add(std::move(each));
+    }
+
+private:
+    std::size_t most_;
+    std::deque<std::vector<T>> moments_;
+};
+
+}  // namespace heed::train

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSD-3-Clause
+
+#include <doctest/doctest.h>
+
+#include <cstddef>
+
+#include <heed/train/averaging.hpp>
+#include <support/one_table.hpp>
+#include <support/tensors.hpp>
+
+using namespace heed;
+
+namespace {
+
+template <class T>
+using table = support::one_table<array<T, 2>>;
+
+template <class T>
+table<T> numbers(T a, T b, T c)
+{
+    table<T> module{array<T, 2>(shape_of_rank<2>{1, 3})};
+    module.E(0, 0) = a, module.E(0, 1) = b, module.E(0, 2) = c;
+    return module;
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("the mean of the last models, summed by hand", T, float, double)
+{
+    train::average_of_last<T> last(3);
+    table<T> model = numbers<T>(1, 2, 3);
+    last.add(model);
+    last.mean(model);
+    CHECK(last.size() == 1);
+    for (std::size_t i = 0; i < 3; ++i) CHECK(model.E(0, i) == numbers<T>(1, 2, 3).E(0, i));
+
+    last.add(numbers<T>(3, -2, 0));
+    last.mean(model);
+    for (std::size_t i = 0; i < 3; ++i) CHECK(model.E(0, i) == numbers<T>(2, 0, T(1.5)).E(0, i));
+
+    last.add(numbers<T>(8, 9, 3));
+    last.add(numbers<T>(T(0.25), 8, 6));  // the first one is forgotten
+    CHECK(last.size() == 3);
+    last.mean(model);
+    for (std::size_t i = 0; i < 3; ++i) CHECK(model.E(0, i) == numbers<T>(T(3.75), 5, 3).E(0, i));
+}
+
+TEST_CASE("summed in double: what a float loses is kept")
+{
+    train::average_of_last<float> last(3);
+    for (const float each : {16777216.0f, 1.0f, -16777216.0f}) last.add(numbers<float>(each, 0, 0));
+    auto model = numbers<float>(0, 0, 0);
+    last.mean(model);
+    CHECK(model.E(0, 0) == static_cast<float>(1.0 / 3));
+}
+
+TEST_CASE("a checkpoint of it continues with the same moments")
+{
+    train::average_of_last<double> last(2), resumed(2);
+    for (const double each : {1.0, 2.0, 5.0}) last.add(numbers<double>(each, each, -each));
+    resumed.restore(last.state());
+    for (auto* const each : {&last, &resumed}) {
+        each->add(numbers<double>(6, 7, 8));
+        auto model = numbers<double>(0, 0, 0);
+        each->mean(model);
+        CHECK(model.E(0, 0) == 5.5);
+        CHECK(model.E(0, 1) == 6);
+        CHECK(model.E(0, 2) == 1.5);
+    }
+}
+
+TEST_CASE("the parameters of a model as one list")
+{
+    auto model = numbers<float>(4, 5, 6);
+    const auto all = train::copy_parameters<float>(model);
+    CHECK(all == std::vector<float>{4, 5, 6});
+    train::set_parameters<float>({7, 8, 9}, model);
+    CHECK(model.E(0, 2) == 9);
+    CHECK(support::message_of<error>([&] {
+              train::set_parameters<float>({7, 8}, model);
+          }) == "a module of 3 numbers cannot take 2; they are those of another module");
+}
+
+TEST_CASE("what cannot be averaged")
+{
+    CHECK(support::message_of<error>([] { train::average_of_last<float>(0); }) ==
+          "the average of the last 0 models has no value; average at least 1");
+    train::average_of_last<float> last(2);
+    auto model = numbers<float>(1, 2, 3);
+    CHECK(support::message_of<error>([&] { last.mean(model); }) ==
+          "the average of no models has no value; add one first");
+    last.add(model);
+    CHECK(support::message_of<error>([&] {
+              last.add(table<float>{array<float, 2>(shape_of_rank<2>{2, 2})});
+          }) == "a model of 4 numbers cannot be averaged with one of 3; one average serves one model");
+}
