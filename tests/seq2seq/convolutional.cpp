@@ -272,6 +272,25 @@ TEST_CASE("every parameter has the gradient of finite differences")
     check_gradient(make_temporal{});
 }
 
+TEST_CASE("losses may ask for the weights: those of a search, with the gradient of finite differences")
+{
+    auto model = model_of(3, make_temporal{});
+    const auto examples = batch();
+    const auto seen = model.follow(examples);
+    CHECK(seen.loss().data()[0] == doctest::Approx(model.loss(examples).data()[0]).epsilon(1e-13));
+    const auto led = force<double>(model, examples.source, pointers(targets));
+    for (std::size_t b = 0; b < sources.size(); ++b) {
+        for (std::size_t s = 0; s <= targets[b].size(); ++s) {
+            for (std::size_t t = 0; t <= sources[b].size(); ++t)
+                CHECK(seen.weights[s](b, t) == doctest::Approx(led[b].weights[s][t]).epsilon(1e-12));
+        }
+    }
+    const auto result = ad::grad_check(model, [&](auto&, const auto& lifted) {
+        return loss_with(lifted, examples, objective::doubly_stochastic{0.5}, 0.1);
+    });
+    CHECK_MESSAGE(result, result.text());
+}
+
 TEST_CASE("step by step is all at once; a beam of one is greedy; hypotheses carry their state")
 {
     check_searches(model_of());
