@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <numeric>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -200,7 +201,14 @@ void check_searches(const Model& model)
 {
     const auto examples = batch();
     double sum = 0;
-    for (const auto& each : force<double>(model, examples.source, pointers(targets))) sum -= each.log_probability();
+    const auto led = force<double>(model, examples.source, pointers(targets));
+    for (std::size_t b = 0; b < sources.size(); ++b) {
+        sum -= led[b].log_probability();
+        for (const auto& weights : led[b].weights) {
+            CHECK(weights.size() == sources[b].size() + 1);
+            CHECK(std::accumulate(weights.begin(), weights.end(), 0.0) == doctest::Approx(1));
+        }
+    }
     CHECK(sum == doctest::Approx(model.loss(examples).data()[0]).epsilon(1e-12));
 
     const auto simple = greedy<double>(model, examples.source);
@@ -264,11 +272,42 @@ TEST_CASE("every parameter has the gradient of finite differences")
     check_gradient(make_temporal{});
 }
 
+TEST_CASE("losses may ask for the weights: those of a search, with the gradient of finite differences")
+{
+    auto model = model_of(3, make_temporal{});
+    const auto examples = batch();
+    const auto seen = model.follow(examples);
+    CHECK(seen.loss().data()[0] == doctest::Approx(model.loss(examples).data()[0]).epsilon(1e-13));
+    const auto led = force<double>(model, examples.source, pointers(targets));
+    for (std::size_t b = 0; b < sources.size(); ++b) {
+        for (std::size_t s = 0; s <= targets[b].size(); ++s) {
+            for (std::size_t t = 0; t <= sources[b].size(); ++t)
+                CHECK(seen.weights[s](b, t) == doctest::Approx(led[b].weights[s][t]).epsilon(1e-12));
+        }
+    }
+    const auto result = ad::grad_check(model, [&](auto&, const auto& lifted) {
+        return loss_with(lifted, examples, objective::doubly_stochastic{0.5}, 0.1);
+    });
+    CHECK_MESSAGE(result, result.text());
+}
+
 TEST_CASE("step by step is all at once; a beam of one is greedy; hypotheses carry their state")
 {
     check_searches(model_of());
     check_searches(model_of(2, make_temporal{}));
     check_searches(model_of(3, make_heads{}));
+}
+
+TEST_CASE("training computes all words of a sentence at once: a longer one records no more")
+{
+    const auto model = model_of();
+    const auto entries = [&](std::size_t words) {
+        const id_sentence sentence(words, 4);
+        ad::tape<double> on;
+        (void)ad::lift(on, model).loss(make_training_batch<double>(pointers({sentence}), pointers({sentence})));
+        return on.entries();
+    };
+    CHECK(entries(9) == entries(2));
 }
 
 TEST_CASE("a word depends on no later word")

@@ -20,10 +20,10 @@
 #include <heed/ops/masks.hpp>
 #include <heed/ops/parts.hpp>
 #include <heed/ops/products.hpp>
-#include <heed/score/over.hpp>
 #include <heed/seq2seq/batch.hpp>
 #include <heed/seq2seq/decoder.hpp>
 #include <heed/seq2seq/model.hpp>
+#include <heed/seq2seq/objective.hpp>
 #include <heed/seq2seq/translator.hpp>
 
 /// Convolutional sequence-to-sequence models: an encoder and a decoder of stacked convolutions, with attention in every
@@ -38,7 +38,7 @@
 /// sum. No weight normalisation. See docs/decisions.md.
 namespace heed::seq2seq {
 
-/// What a convolutional encoder makes of a batch.
+/// The encoding of a batch by a convolutional encoder.
 template <class Annotations>
 struct convolved {
     Annotations annotations;  // [B,T,E] z: the keys
@@ -58,7 +58,7 @@ auto embedded(const auto& embedding, const auto& positions, const word_ids& word
     return ops::clear_padding(drop(positions(ops::swap_axes(ops::lookup(embedding, words)))), real);
 }
 
-/// Does each attention make keys of its own of annotations, so that layers cannot share a memory?
+/// Whether an attention makes keys of its own from annotations, so that layers cannot share a memory.
 template <class Attention, class Annotations>
 consteval bool prepares()
 {
@@ -67,17 +67,6 @@ consteval bool prepares()
         return hook::prepare<score, const std::remove_cvref_t<Annotations>&>;
     } else {
         return true;
-    }
-}
-
-/// One weight for each position, [R,T]: the mean of [R,T,D] over dimensions, of [R,n,T] over heads or hops.
-template <class Attention>
-auto per_position(const tensor auto& weights)
-{
-    if constexpr (several_at_once<Attention>) {
-        return score::over::per_position(ops::transpose(weights));
-    } else {
-        return score::over::per_position(weights);
     }
 }
 
@@ -175,11 +164,11 @@ struct convolutional_layer {
 template <class Convolution, class Attention, class Matrix>
 convolutional_layer(Convolution, Attention, Matrix) -> convolutional_layer<Convolution, Attention, Matrix>;
 
-/// What a convolutional decoder remembers between words, for each row and layer.
+/// The state of a convolutional decoder between words, for each row and layer.
 template <class Past, class Attention>
 struct convolutional_state {
     std::vector<Past> past;            // [R,(k-1)·H] the last k-1 inputs of each layer
-    std::vector<Attention> attention;  // what each layer's attention remembers
+    std::vector<Attention> attention;  // the state of each layer's attention
     std::size_t step = 0;              // the number of words read
 
     /// The state with f applied to each of its tensors.
@@ -239,16 +228,37 @@ struct convolutional_decoder {
               const std::vector<std::uint32_t>* only = nullptr) const
     {
         const auto memory = memories(source, batch.source.real);
-        const auto g = detail::embedded(embedding, positions, batch.previous, batch.target_lengths(), drop);  // [B,S,E]
-        const auto words = as_queried(g);
-        auto x = ops::linear(ops::swap_axes(g), W_in, b_in);  // [S,B,H]
-        for (std::size_t l = 0; l < layers.size(); ++l) {
-            const auto h = layers[l].convolution.back(drop(x));                       // [S,B,H]
-            const auto asked = query(layers[l], ops::swap_axes(h), words);            // [B,S,.]
-            const auto c = ops::swap_axes(layers[l].attention(memory.of[l], asked));  // [S,B,C]
-            x = layers[l].joined(x, h, c);
-        }
-        return detail::cross_entropy(drop(ops::linear(x, W_out, b_out)), output(), batch.targets, smoothing, only);
+        const auto readout = lead(batch, drop, [&](std::size_t l, const auto& asked) {  // [B,S,.] -> [B,S,C]
+            return layers[l].attention(memory.of[l], asked);
+        });
+        return detail::cross_entropy(readout, output(), batch.targets, smoothing, only);
+    }
+
+    /// The same as a `followed`, for losses that ask for weights: the mean over the layers. Its attention answers word
+    /// by word, since only then there are weights. No state: each layer has another.
+    template <class T>
+    auto follow(const auto& source, const training_batch<T>& batch, T smoothing = 0, const nn::dropout& drop = {},
+                const std::vector<std::uint32_t>* only = nullptr) const
+    {
+        const auto begun = open(source, batch.source.real);
+        const std::size_t S = batch.previous.steps;
+        using matrix = std::remove_cvref_t<decltype(begun.state.past[0])>;
+        std::vector<matrix> weights(S);  // [B,T] each
+        const auto readout = lead(batch, drop, [&](std::size_t l, const auto& asked) {
+            auto state = begun.state.attention[l];
+            std::vector<matrix> contexts;  // [B,C] each
+            for (std::size_t s = 0; s < S; ++s) {
+                auto seen = layers[l].attention.step(begun.memory.of[l], heed::detail::part_of_step(asked, s), state);
+                const auto looked = ops::scale(detail::weights_per_position<attention_type>(seen.weights),
+                                               1 / static_cast<double>(layers.size()));
+                weights[s] = l == 0 ? looked : ops::add(weights[s], looked);
+                contexts.push_back(std::move(seen.context));
+                state = std::move(seen.state);
+            }
+            return ops::swap_axes(ops::stack(contexts));
+        });
+        return followed{detail::cross_entropy_each(readout, output(), batch.targets, smoothing, only),
+                        std::move(weights), no_state{}};
     }
 
     /// One decoding step of all rows from their previous words, up to the output layer.
@@ -263,7 +273,7 @@ struct convolutional_decoder {
             auto seen = layers[l].attention.step(memory.of[l], query(layers[l], h, words), state.attention[l]);
             auto past = ops::slide(state.past[l], x);
             x = layers[l].joined(x, h, seen.context);
-            auto weights = detail::per_position<typename Layer::attention_type>(seen.weights);  // [R,T]
+            auto weights = detail::weights_per_position<attention_type>(seen.weights);  // [R,T]
             return step_of_layer<decltype(past), decltype(seen.state), decltype(weights)>{
                 std::move(past), std::move(seen.state), std::move(weights)};
         });
@@ -320,6 +330,21 @@ private:
         } else {
             return several_memories{std::vector(layers.size(), memory_of(0))};
         }
+    }
+
+    /// All words through all layers, to what the output layer reads: [S,B,L]. look(l, queries [B,S,.]) returns the
+    /// contexts [B,S,C] of layer l.
+    auto lead(const auto& batch, const nn::dropout& drop, const auto& look) const
+    {
+        const auto g = detail::embedded(embedding, positions, batch.previous, batch.target_lengths(), drop);  // [B,S,E]
+        const auto words = as_queried(g);
+        auto x = ops::linear(ops::swap_axes(g), W_in, b_in);  // [S,B,H]
+        for (std::size_t l = 0; l < layers.size(); ++l) {
+            const auto h = layers[l].convolution.back(drop(x));                                  // [S,B,H]
+            const auto c = ops::swap_axes(look(l, query(layers[l], ops::swap_axes(h), words)));  // [S,B,C]
+            x = layers[l].joined(x, h, c);
+        }
+        return drop(ops::linear(x, W_out, b_out));
     }
 
     /// √½ g, as a query takes it.
