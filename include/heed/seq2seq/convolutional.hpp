@@ -34,8 +34,8 @@
 ///
 ///                                             Gehring et al. 2017, section 3
 ///
-/// The attention asks before the residual is added, as the authors' code does; the paper's equation 1 asks with the
-/// sum. No weight normalisation. See docs/decisions.md.
+/// Deviations, explained in docs/decisions.md: attention is asked before the residual is added, as in the authors' code
+/// (the paper's equation 1 asks with the sum); no weight normalisation.
 namespace heed::seq2seq {
 
 /// The encoding of a batch by a convolutional encoder.
@@ -182,10 +182,10 @@ struct convolutional_state {
 template <class Past, class Attention>
 convolutional_state(std::vector<Past>, std::vector<Attention>, std::size_t) -> convolutional_state<Past, Attention>;
 
-/// The mean attention of the layers of a convolutional decoder.
+/// The attention weights of a convolutional decoder.
 template <class Weights>
 struct seen_by_layers {
-    Weights weights;  // [R,T], also over heads and dimensions
+    Weights weights;  // [R,T], the mean over layers, and over heads or dimensions
 };
 template <class Weights>
 seen_by_layers(Weights) -> seen_by_layers<Weights>;
@@ -234,8 +234,8 @@ struct convolutional_decoder {
         return detail::cross_entropy(readout, output(), batch.targets, smoothing, only);
     }
 
-    /// The same as a `followed`, for losses that ask for weights: the mean over the layers. Its attention answers word
-    /// by word, since only then there are weights. No state: each layer has another.
+    /// The same as a `followed`, for losses that ask for weights: the mean over the layers. The attention answers word
+    /// by word, because only then does it return weights. There is no last state: each layer has one of its own.
     template <class T>
     auto follow(const auto& source, const training_batch<T>& batch, T smoothing = 0, const nn::dropout& drop = {},
                 const std::vector<std::uint32_t>* only = nullptr) const
