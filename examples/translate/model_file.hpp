@@ -52,8 +52,8 @@ auto about(const std::filesystem::path& file, auto&& body)
 /// Checks the sizes that a file claims against its tensors.
 inline void check_sizes(const heed::io::archive& archive, const translator_file& model)
 {
-    for (const claim& each :
-         kind_of(model.how.system).claims(model.how, model.source.vocabulary.size(), model.target.vocabulary.size())) {
+    const system_kind& kind = kind_of(model.how);
+    for (const claim& each : kind.claims(model.how, model.source.vocabulary.size(), model.target.vocabulary.size())) {
         const std::vector<std::size_t> expected{each.rows, each.columns};
         const auto& shape = archive.at(each.tensor).shape;
         if (shape != expected || each.rows == 0 || each.columns == 0) {

@@ -154,25 +154,22 @@ struct options {
                          0,
                          {"all", "output", "none"}});
         member("optimizer", self.optimizer,
-               described{"Training",
-                         "adam, sgd, or adadelta (Zeiler 2012); --learning-rate is 1 by default\n"
-                         "for the last two",
-                         0,
-                         {"adam", "sgd", "adadelta"}});
+               described{"Optimizer", "adam, sgd or adadelta (Zeiler 2012)", 0, {"adam", "sgd", "adadelta"}});
         member("adam-betas", self.adam_betas);
         member("warm-up", self.warm_up,
-               described{"Training", "let the rate rise for N updates from 1e-7 to --learning-rate, and then\n"
-                                     "fall with the square root of the update (Vaswani et al. 2017)"});
+               described{"Optimizer", "let the rate rise for N updates, from 1e-7 to --learning-rate,\n"
+                                      "then fall with the square root of the update (Vaswani et al. 2017)"});
         member("halve-from", self.halve_from,
-               described{"Training", "halve the rate after each epoch from the Nth on (Luong et al. 2015: 5)"});
+               described{"Optimizer", "halve it after each epoch from the Nth on (Luong et al. 2015);\n"
+                                      "0: not so"});
         member("max-updates", self.max_updates,
                described{"Training", "end after N updates, even within an epoch; 0: no limit"});
         member("accumulate", self.accumulate,
-               described{"Training", "batches whose gradients are summed for one update", 1});
+               described{"Optimizer", "batches whose gradients are summed for one update", 1});
         member("average", self.average,
-               described{"Training", "validate, and keep as MODEL, the mean of the parameters at the ends of\n"
-                                     "the last N epochs; training goes on from the parameters themselves.\n"
-                                     "0: no mean"});
+               described{"Optimizer", "validate the mean of the parameters at the last N ends of epochs,\n"
+                                      "and keep the best such mean as MODEL; training goes on from the\n"
+                                      "parameters themselves. 0: no mean"});
     }
 
     /// member(name, text of the value) for each.

@@ -68,8 +68,7 @@ system::learned system::train(std::span<lesson> together, const options& how, he
         }
         tape_.clear();
         lifted.all.clear();
-        mean +=
-            static_cast<double>(record(tape_, together[i], static_cast<float>(how.label_smoothing), drop, lifted.all));
+        mean += static_cast<double>(record(tape_, together[i], how, drop, lifted.all));
         if (i + 1 < together.size()) sum_.add(lifted, tape_);
     }
     sum_.give(lifted, tape_);

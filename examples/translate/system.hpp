@@ -99,7 +99,7 @@ protected:
 
     /// Lifts the model onto a tape, records the loss of a batch there, and computes the gradients. Returns the loss,
     /// the mean by the batch's weights, and adds the model's variables to `lifted`, in the order of parameters().
-    virtual float record(heed::ad::tape<float>& on, const lesson& one, float label_smoothing,
+    virtual float record(heed::ad::tape<float>& on, const lesson& one, const options& how,
                          const heed::nn::dropout& drop, variables& lifted) = 0;
 
 private:

@@ -75,11 +75,12 @@ public:
     }
 
 protected:
-    float record(heed::ad::tape<float>& on, const lesson& one, float label_smoothing, const heed::nn::dropout& drop,
+    float record(heed::ad::tape<float>& on, const lesson& one, const options& how, const heed::nn::dropout& drop,
                  variables& lifted) override
     {
         const auto model = heed::ad::lift(on, model_, lifted);
-        const auto loss = model.loss(one.examples, label_smoothing, drop, one.only ? &*one.only : nullptr);
+        const auto loss =
+            model.loss(one.examples, static_cast<float>(how.label_smoothing), drop, one.only ? &*one.only : nullptr);
         on.backward(loss);
         return loss.data()[0];
     }

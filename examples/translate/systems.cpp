@@ -45,11 +45,16 @@ const system_kind& kind_of(const std::string& name)
     throw heed::error("there is no system \"" + name + "\"; there is " + joined(names));
 }
 
-std::unique_ptr<system> make_system(const options& how, std::size_t source_words, std::size_t target_words)
+const system_kind& kind_of(const options& how)
 {
     const system_kind& kind = kind_of(how.system);
     if (const auto problem = unsuitable(how, kind)) throw heed::error(*problem);
-    return kind.make(how, source_words, target_words);
+    return kind;
+}
+
+std::unique_ptr<system> make_system(const options& how, std::size_t source_words, std::size_t target_words)
+{
+    return kind_of(how).make(how, source_words, target_words);
 }
 
 }  // namespace translation

@@ -54,7 +54,7 @@ struct train_command {
             "all tokens, and its perplexity may be greater: training does not see all of them each time.\n"
             "The model is an ordinary one; `translate run` has its own --candidates.\n\n"
             "A --recipe has a line for each option, such as \"hidden = 512\" or \"reverse-source = true\", and\n"
-            "comments after #; an option that is also on the command line has the value from there.\n\n"
+            "comments after #. The command line wins.\n\n"
             "Example:\n"
             "  translate train --source train.en --target train.de --valid-source val.en \\\n"
             "      --valid-target val.de --model en-de.safetensors --bpe 10000 --log en-de.csv --threads 2");
@@ -153,12 +153,15 @@ struct train_command {
             ->check(number)
             ->group("Training");
         choice("--learning-rate", how.learning_rate,
-               "without --warm-up or --halve-from, it is halved after each epoch that\n"
-               "is not marked with *")
+               "halved after each epoch that is not marked with *, unless\n"
+               "--warm-up or --halve-from is given; 1 by default except for Adam")
             ->check(above_zero)
             ->check(number)
-            ->group("Training");
-        choice("--clip", how.clip, "maximum norm of the gradient")->check(above_zero)->check(number)->group("Training");
+            ->group("Optimizer");
+        choice("--clip", how.clip, "maximum norm of the gradient")
+            ->check(above_zero)
+            ->check(number)
+            ->group("Optimizer");
         choice("--seed", how.seed, "two runs with the same seed are the same")->check(any_number)->group("Training");
         options::each_if_changed(how, [&](const std::string& name, auto& value, const auto&... what) {
             if constexpr (sizeof...(what) > 0) declare(app, "--" + name, value, what...);
@@ -175,7 +178,7 @@ struct train_command {
                 ""))
             ->type_name("B1:B2")
             ->capture_default_str()
-            ->group("Training");
+            ->group("Optimizer");
         CLI::Option* const limited =
             app.add_option("--candidates", how.candidates,
                            "train with the K most frequent target tokens and, for each source\n"
@@ -257,10 +260,12 @@ struct train_command {
         const examples valid_ids{file.source.encode(validation.source), file.target.encode(validation.target)};
         stop_politely();
         std::optional<candidate_words> only = candidates(file, train_ids, given);
-        say(fmt::format("{} sentence pairs, vocabularies of {} and {} {}, {}, {} parameters, {}",
+        const bool attends = use_of("attention", kind_of(how.system)) != nullptr;
+        say(fmt::format("{} sentence pairs, vocabularies of {} and {} {}, {}{}, {} parameters, {}",
                         train_ids.source.size(), file.source.vocabulary.size(), file.target.vocabulary.size(),
-                        file.target.splitting ? "pieces of words" : "words", described_system(),
-                        file.system->parameter_count(), heed::counted(heed::threads(), "thread")));
+                        file.target.splitting ? "pieces of words" : "words", how.system,
+                        attends ? " with " + how.attention + " attention" : "", file.system->parameter_count(),
+                        heed::counted(heed::threads(), "thread")));
         const outcome result = translation::train(file, train_ids, valid_ids, validation.target, model, resume,
                                                   rows ? &*rows : nullptr, only ? &*only : nullptr);
         if (result.stopped) {
@@ -292,12 +297,6 @@ private:
         }
     }
 
-    /// "per-dimension attention", or "transformer".
-    std::string described_system() const
-    {
-        return kind_of(how.system).find("attention") == nullptr ? how.system : how.attention + " attention";
-    }
-
     bool given(const std::string& option) const { return app_->get_option("--" + option)->count() > 0; }
 
     /// Refuses what does not go together, and sets the defaults that depend on other options.
@@ -305,14 +304,14 @@ private:
     {
         const system_kind& kind = kind_of(how.system);
         for (const std::string& option : options_of_systems(systems())) {
-            const use* const its = kind.find(option);
+            const use* const its = use_of(option, kind);
             if (!given(option)) {
                 if (its != nullptr && !its->preset.empty()) how.set(option, its->preset);
             } else if (const auto problem = misplaced(option, kind, systems())) {
                 throw heed::error(*problem);
             }
         }
-        if (const auto problem = unsuitable(how, kind)) throw heed::error(*problem);
+        kind_of(how);
         if (given("adam-betas") && how.optimizer != "adam")
             throw heed::error("--adam-betas: is for --optimizer adam; leave it out, or give that");
         if (!given("learning-rate") && how.optimizer != "adam") how.learning_rate = 1;

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # Searches: beams, n-best lists, penalties, ensembles, unknown words, candidate lists.
+evaluate=$(realpath -- "$2")
 # shellcheck source=tests/tool/common.bash
 source "$(dirname "${BASH_SOURCE[0]}")/common.bash"
 sentences 500 1 plain
@@ -110,6 +111,24 @@ grep -q 'eins' output || fail "no candidate at all"
 [[ $(grep '^perplexity' scores) == $(grep '^perplexity' greedy_scores) ]] || fail "the search changes the perplexity"
 [[ $(grep '^BLEU = ' scores) != $(grep '^BLEU = ' greedy_scores) ]] || fail "the search changes no BLEU"
 
+# BLEU before and after unknown words are replaced: here by their translations.
+printf 'three drei\none eins\ntwo zwei\n' >right
+"$translate" score "${model[@]}" --source valid.a --target valid.b --beam 12 --replace-unknown right >scores 2>log || fail "--replace-unknown"
+"$translate" score "${model[@]}" --source valid.a --target valid.b --beam 12 >plain_scores 2>/dev/null || fail "scoring"
+grep -v '^with unknown words replaced: ' scores | cmp - plain_scores || fail "not the BLEU before: $(cat scores plain_scores)"
+run --replace-unknown right >output || fail "replacing"
+"$evaluate" bleu --reference valid.b output >evaluated 2>log || fail "evaluating"
+after=$(sed -n 's/^with unknown words replaced: BLEU = \([0-9.]*\),.*/\1/p' scores)
+grep -q "$after" evaluated || fail "not the BLEU after: $(cat scores evaluated)"
+[[ $(sed -n 's/^BLEU = \([0-9.]*\),.*/\1/p' scores) != "$after" ]] || fail "nothing is replaced"
+
+# How long decoding took, and how many words it wrote.
+for command in "run --input valid.a" "score --source valid.a --target valid.b --beam 12"; do
+    # shellcheck disable=SC2086  # several words
+    "$translate" $command "${model[@]}" >output 2>log || fail "$command"
+    [[ $(grep -c "^decoded 30 sentences, $(wc -w <twelve) words in [0-9.]* s: [0-9]* words/s$" log) == 1 ]] || fail "$command: $(cat log)"
+done
+
 # Options that make no sense.
 command=("$translate" run --model model.safetensors --input valid.a)
 refused '--n-best 13 of a beam of 12: give --beam 13' "${command[@]}" --n-best 13
@@ -117,6 +136,7 @@ refused '--min-length 5 is more than --max-length 4' "${command[@]}" --min-lengt
 none=("$translate" run --model none.safetensors --input valid.a)
 refused '--coverage-penalty: needs attention' "${none[@]}" --coverage-penalty 1
 refused 'leave out --replace-unknown' "${none[@]}" --replace-unknown
+refused 'leave out --replace-unknown' "$translate" score --model none.safetensors --source valid.a --target valid.b --replace-unknown
 refused 'no alignment to draw' "${none[@]}" --page page.html
 refused 'nowhere: cannot be opened' "${command[@]}" --replace-unknown nowhere
 refused 'nowhere: cannot be opened' "${command[@]}" --model nowhere

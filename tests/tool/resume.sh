@@ -47,7 +47,10 @@ interrupt()
 tensors() { tail -c +$((9 + $(od -An -tu8 -N8 "$1"))) "$1"; }
 
 middles=0
+plain=("${how[@]}")
 for threads in 1 2; do
+    # With two threads, everything else that a checkpoint must hold as well.
+    if ((threads == 2)); then how+=(--cell lstm --optimizer adadelta --warm-up 700 --learning-rate 1 --accumulate 2 --average 3); fi
     train "${how[@]}" --threads $threads || fail "uninterrupted"
     mv model.safetensors uninterrupted.safetensors
     tensors model.safetensors.checkpoint >uninterrupted.tensors
@@ -91,6 +94,7 @@ for threads in 1 2; do
     [[ $more == "$all" ]] || fail "6 + 2 epochs: $more; 8 epochs: $all"
     rm model.safetensors*
 done
+how=("${plain[@]}")
 ((middles >= 2)) || fail "only $middles of 8 interruptions were in the middle of an epoch"
 
 # Interrupted in the update that ruins it, a run saves none of it: one batch is the whole text.
