@@ -57,6 +57,17 @@ prints '^test.de 0\.00 \[0\.00, 0\.00\] 0 0 14 100\.00 -50\.00 \[-50\.00, -50\.0
     ter --reference test.de test.de
 # "The dog bit" is missing in place of "the the"; the second line is missing; the third has seven words too many.
 prints '"edits": 14' ter --json --reference test.de other.de
+# Several references: each line of test.de is in one of two texts, which have 11 and 16 words.
+printf 'The dog bit the man.\nx\nThe man bit him first.\n' >one.de
+printf 'The dog had bit the man.\nIt was not unexpected.\nThe man had bitten the dog.\n' >two.de
+prints '^test.de 0\.00 .* 0 0 13\.50 100\.00 -50\.00 ' ter --reference one.de --reference two.de test.de
+prints '^test.de 1\.0000 \[1\.0000, 1\.0000\] 3$' ribes --reference one.de --reference two.de test.de
+prints '^test.de 100\.00 \[100\.00, 100\.00\]$' chrf --reference one.de --reference two.de test.de
+prints '^2 references$\|; 2 references$' chrf --reference one.de --reference two.de test.de
+for metric in bleu ter chrf ribes; do
+    prints "^$metric .* +0\.00" compare --metric $metric --reference one.de --reference two.de test.de test.de
+done
+prints '^tb -50\.00 -50\.00 ' compare --metric tb --reference one.de --reference two.de test.de test.de
 prints '^test.de 1\.0000 \[1\.0000, 1\.0000\] 3$' ribes --reference test.de test.de
 prints '^test.de 100\.00 \[100\.00, 100\.00\]$' chrf --words 2 --reference test.de test.de
 # 14 words and 3 ends; 11.125 nats.
@@ -190,7 +201,10 @@ for subcommand in bleu ter ribes chrf lengths; do
     refused 'folder: is a directory' "${score[@]}" folder test.de
     refused 'can only be read once' bash -c '"$@" <test.de' - "${score[@]}" test.de - -
 done
-refused 'second.de has 3 lines' "$evaluate" bleu --reference short --reference second.de short
+for subcommand in bleu ter ribes chrf; do
+    refused 'second.de has 3 lines' "$evaluate" $subcommand --reference short --reference second.de short
+done
+refused 'second.de has 3 lines' "$evaluate" compare --reference short --reference second.de short short
 refused 'short has 2 lines, test.de has 3' "$evaluate" compare --reference test.de system.de short
 "$evaluate" lengths --bounds 4,10 --picture lengths.svg --reference test.de system.de other.de >/dev/null
 grep -q '>5-10 ([0-9]*)<' lengths.svg || fail "the picture of BLEU by length names no group"
