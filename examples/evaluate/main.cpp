@@ -44,6 +44,7 @@ int main(int argc, char** argv)
     add("ter", std::make_unique<ter_command>());
     add("ribes", std::make_unique<ribes_command>());
     add("chrf", std::make_unique<chrf_command>());
+    add("wer", std::make_unique<wer_command>());
     add("perplexity", std::make_unique<perplexity_command>());
     add("compare", std::make_unique<compare_command>());
     add("align", std::make_unique<align_command>());

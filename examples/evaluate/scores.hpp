@@ -12,6 +12,7 @@
 
 #include <heed/metrics/bleu.hpp>
 #include <heed/metrics/chrf.hpp>
+#include <heed/metrics/error_rate.hpp>
 #include <heed/metrics/perplexity.hpp>
 #include <heed/metrics/ribes.hpp>
 #include <heed/metrics/ter.hpp>
@@ -312,6 +313,47 @@ struct chrf_command : references_command {
             [&](const corpus& system) { return metrics::chrf_statistics(text_of(system), texts, how, shown()); },
             [&](const metrics::chrf_counts& sum) { return metrics::chrf(sum, how); },
             [](const auto&, std::vector<std::string>&, json&) {});
+        return result;
+    }
+};
+
+struct wer_command : references_command {
+    void declare(CLI::App& app) override
+    {
+        app.description("WER: words inserted, deleted or replaced per reference word, in percent; lower is better.\n"
+                        "And the lines that equal no reference, in percent. Of several references, the nearest\n"
+                        "counts; an empty line of one is no reference if another has words. Of phonemes it is the\n"
+                        "phoneme error rate; the wrong lines are then the words pronounced wrongly.");
+        declare_all(app, "evaluate wer --reference test.de system.de");
+    }
+
+    report run() override
+    {
+        const std::vector<corpus> golden = read_references(references);
+        report result;
+        result.table = {{"system", "WER", sure.title(), "edits", "words", "wrong lines", sure.title()}};
+        result.note = fmt::format("tokens and case as given; {}", heed::counted(golden.size(), "reference"));
+        result.data = {{"metric", "wer"},
+                       {"references", references},
+                       {"sentences", golden.front().lines.size()},
+                       {"systems", json::array()}};
+        const std::vector<std::vector<sentence>> tokens = lines_of(golden);
+        score_all(
+            result, systems, golden.front(), sure, 2,
+            [&](const corpus& system) { return metrics::error_statistics(system.lines, tokens, shown()); },
+            [](const metrics::error_counts& sum) { return metrics::error_rate(sum); },
+            [&](const auto& statistics, std::vector<std::string>& row, json& data) {
+                const metrics::error_counts sum = total(statistics);
+                const auto wrong =
+                    sure(statistics, [](const metrics::error_counts& all) { return 100 * (1 - all.accuracy()); });
+                row.push_back(std::to_string(sum.edits));
+                row.push_back(std::to_string(sum.reference_length));
+                row.push_back(fmt::format("{:.2f}", wrong.score));
+                row.push_back(sure.text(wrong, 2));
+                data["edits"] = sum.edits;
+                data["reference_length"] = sum.reference_length;
+                data["wrong_lines"] = json_of(wrong);
+            });
         return result;
     }
 };

@@ -70,6 +70,13 @@ done
 prints '^tb -50\.00 -50\.00 ' compare --metric tb --reference one.de --reference two.de test.de test.de
 prints '^test.de 1\.0000 \[1\.0000, 1\.0000\] 3$' ribes --reference test.de test.de
 prints '^test.de 100\.00 \[100\.00, 100\.00\]$' chrf --words 2 --reference test.de test.de
+# "The dog bit" for "the the the", four words missing, seven more.
+prints '^other.de 100\.00 \[.*\] 14 14 100\.00 \[100\.00, 100\.00\]$' wer --reference test.de other.de
+prints '"wrong_lines": {' wer --json --reference test.de other.de
+printf 'T AH M EY T OW\nR IY D\n' >said.phones
+printf 'T AH M AA T OW\nR EH D\n' >first.phones
+printf 'T AH M EY T OW\n\n' >second.phones
+prints '^said.phones 11\.11 .* 1 9 50\.00 ' wer --reference first.phones --reference second.phones said.phones
 # 14 words and 3 ends; 11.125 nats.
 prints '^system.scores 1\.924 \[.*\] 0\.6544 17$' perplexity --reference test.de system.scores
 printf -- '-10\n-1 -3 -1e0\n-0\n' >bits
@@ -133,7 +140,7 @@ for threads in 1 2 5; do
 done
 "$evaluate" --threads 2 compare --reference test.de other.de system.de | cmp once || fail "--threads before the command"
 # Progress of a long task, only on a terminal; the output is unaffected.
-for subcommand in bleu ter ribes chrf compare; do
+for subcommand in bleu ter ribes chrf wer compare; do
     systems=other.de
     [[ $subcommand != compare ]] || systems+=' system.de'
     score="$evaluate $subcommand --reference test.de $systems"
@@ -170,7 +177,7 @@ refused 'name a file' "$evaluate" lengths --picture - --reference test.de system
 prints '"shortest": 10,' repetition --json --shortest 010 system.de
 
 # The example in each help works, in this directory.
-for subcommand in bleu ter ribes chrf perplexity compare align repetition lengths words; do
+for subcommand in bleu ter ribes chrf wer perplexity compare align repetition lengths words; do
     "$evaluate" $subcommand --help >help || fail "help of $subcommand"
     # "..." means several in a row, and only positional arguments have it.
     if grep -q '\.\.\. *\.\.\.\|(2x)\|x 2\|^  -.*\.\.\.' help; then fail "the help of $subcommand: $(cat help)"; fi
@@ -189,7 +196,7 @@ printf 'one\ntwo \xff three\nfour\n' >invalid
 printf 'one\ntwo\0three\nfour\n' >nul
 head -n 2 test.de >short
 mkdir folder
-for subcommand in bleu ter ribes chrf lengths; do
+for subcommand in bleu ter ribes chrf wer lengths; do
     score=("$evaluate" "$subcommand" --reference)
     refused 'short has 2 lines, test.de has 3' "${score[@]}" test.de short
     refused 'test.de has 3 lines, short has 2' "${score[@]}" short test.de
@@ -201,7 +208,7 @@ for subcommand in bleu ter ribes chrf lengths; do
     refused 'folder: is a directory' "${score[@]}" folder test.de
     refused 'can only be read once' bash -c '"$@" <test.de' - "${score[@]}" test.de - -
 done
-for subcommand in bleu ter ribes chrf; do
+for subcommand in bleu ter ribes chrf wer; do
     refused 'second.de has 3 lines' "$evaluate" $subcommand --reference short --reference second.de short
 done
 refused 'second.de has 3 lines' "$evaluate" compare --reference short --reference second.de short short
@@ -224,7 +231,7 @@ printf 'a\na\na\n' >tiny
 refused 'forward.links:1: the link 1-1 is outside its sentences, which have 1 and 1 words' \
     "$evaluate" align --gold test.gold --source tiny --target tiny forward.links
 
-subcommands='bleu, ter, ribes, chrf, perplexity, compare, align, repetition, lengths, words'
+subcommands='bleu, ter, ribes, chrf, wer, perplexity, compare, align, repetition, lengths, words'
 misused "^evaluate: a subcommand is missing; there are $subcommands\$"
 misused "^evaluate: blue is not a subcommand; there are $subcommands\$" blue --reference test.de system.de
 misused "^evaluate: --json is not known here; .*: $subcommands\$" --json
