@@ -19,6 +19,7 @@
 #include <heed/version.hpp>
 
 #include "../support/program.hpp"
+#include "adequacy.hpp"
 #include "alignments.hpp"
 #include "scores.hpp"
 #include "texts.hpp"
@@ -48,6 +49,7 @@ int main(int argc, char** argv)
     add("perplexity", std::make_unique<perplexity_command>());
     add("compare", std::make_unique<compare_command>());
     add("align", std::make_unique<align_command>());
+    add("adequacy", std::make_unique<adequacy_command>());
     add("repetition", std::make_unique<repetition_command>());
     add("lengths", std::make_unique<lengths_command>());
     add("words", std::make_unique<words_command>());

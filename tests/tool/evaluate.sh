@@ -42,6 +42,7 @@ printf 'the the the man.\n\nman The man bit him first. man The man bit him first
 cp other.de baseline.de
 printf -- '-6.9314718\n-0.6931472 -2 -1 -0.5\n-0\n' >system.scores
 printf 'a b c d e\na b c d\na b c d e f\n' >test.en
+printf '0.9 0 0 0 0.05 0.05\n0 0.5 0.25 0.15 0 0.1\n\n\n0 0 0 0 0 1 0\n0.2 0.2 0.2 0.1 0.2 0 0.1\n\n' >system.weights
 printf '0-0 1-1 3p3\n0-0\n1-2 2p2\n' >test.gold
 printf '0-0 1-1 3-3\n0-1\n1-2\n' >forward.links
 printf '0-0 1-1 1-2\n0-0\n1-2 2-2\n' >reverse.links
@@ -93,6 +94,28 @@ prints '^intersection 3 100\.000 75\.000 85\.714 14\.286$' align --gold test.gol
     --symmetrize intersection
 prints '"proposed_possible": 4' align --json --gold test.gold forward.links
 prints '^2 sentence pairs$' align --gold test.gold --source test.en --target test.en --max-length 5 forward.links
+# d and e; all of an empty translation; d.
+prints '^system.weights 46\.67 \[.*\] 7 15 3 3$' adequacy --source test.en --output overlooked system.weights
+[[ $(cat overlooked) == $'d e\na b c d\nd' ]] || fail "other words are overlooked: $(cat overlooked)"
+prints '^system.weights 27\.27 \[.*\] 3 11 2 3$' adequacy system.weights
+prints '^system.weights 9\.09 ' adequacy --threshold 0.1 system.weights
+prints '^forward.links 66\.67 \[.*\] 10 15 3 3$' adequacy --links --source test.en --output overlooked forward.links
+[[ $(cat overlooked) == $'c e\nb c d\na c d e f' ]] || fail "other words have no link: $(cat overlooked)"
+prints '"overlooked": 7' adequacy --json --source test.en system.weights
+printf '0.5 0.5\n0.2 0.3 0.5\n' >uneven
+refused 'uneven:2: has 3 weights where there must be 2: ' "$evaluate" adequacy uneven
+refused 'uneven:1: has 2 weights where there must be 6: ' "$evaluate" adequacy --source test.en uneven
+printf '0.5 0.1 0.1 0.1 0.1 0.1\n' >short.weights
+refused 'short.weights has 1 pair, test.en has 3 lines' "$evaluate" adequacy --source test.en short.weights
+refused 'short.weights has 1 pair, system.weights has 3' "$evaluate" adequacy system.weights short.weights
+refused 'forward.links:1: "0-0" is not a weight; are these links?' "$evaluate" adequacy forward.links
+printf '0-0\n4-0\n0-0\n' >out.links
+refused 'out.links:2: the link 4-0 is outside its source sentence, which has 4 words' \
+    "$evaluate" adequacy --links --source test.en out.links
+refused 'test.en: would overwrite' "$evaluate" adequacy --source test.en --output test.en system.weights
+refused '--output is for one file, but got 2' "$evaluate" adequacy --source test.en --output x system.weights system.weights
+misused '--links requires --source' adequacy --links forward.links
+misused '--threshold' adequacy --threshold 0 system.weights
 # "the the the": twice; "man The man bit him first." repeated immediately.
 prints '^other.de 3 2 3 3 2\.67 16 50\.00 3$' repetition other.de
 prints '^test.de ' repetition --reference test.de other.de
@@ -177,7 +200,7 @@ refused 'name a file' "$evaluate" lengths --picture - --reference test.de system
 prints '"shortest": 10,' repetition --json --shortest 010 system.de
 
 # The example in each help works, in this directory.
-for subcommand in bleu ter ribes chrf wer perplexity compare align repetition lengths words; do
+for subcommand in bleu ter ribes chrf wer perplexity compare align adequacy repetition lengths words; do
     "$evaluate" $subcommand --help >help || fail "help of $subcommand"
     # "..." means several in a row, and only positional arguments have it.
     if grep -q '\.\.\. *\.\.\.\|(2x)\|x 2\|^  -.*\.\.\.' help; then fail "the help of $subcommand: $(cat help)"; fi
@@ -231,7 +254,7 @@ printf 'a\na\na\n' >tiny
 refused 'forward.links:1: the link 1-1 is outside its sentences, which have 1 and 1 words' \
     "$evaluate" align --gold test.gold --source tiny --target tiny forward.links
 
-subcommands='bleu, ter, ribes, chrf, wer, perplexity, compare, align, repetition, lengths, words'
+subcommands='bleu, ter, ribes, chrf, wer, perplexity, compare, align, adequacy, repetition, lengths, words'
 misused "^evaluate: a subcommand is missing; there are $subcommands\$"
 misused "^evaluate: blue is not a subcommand; there are $subcommands\$" blue --reference test.de system.de
 misused "^evaluate: --json is not known here; .*: $subcommands\$" --json
