@@ -21,6 +21,7 @@
 #include "../support/program.hpp"
 #include "adequacy.hpp"
 #include "alignments.hpp"
+#include "rescoring.hpp"
 #include "scores.hpp"
 #include "texts.hpp"
 
@@ -48,6 +49,8 @@ int main(int argc, char** argv)
     add("wer", std::make_unique<wer_command>());
     add("perplexity", std::make_unique<perplexity_command>());
     add("compare", std::make_unique<compare_command>());
+    add("tune", std::make_unique<tune_command>());
+    add("rerank", std::make_unique<rerank_command>());
     add("align", std::make_unique<align_command>());
     add("adequacy", std::make_unique<adequacy_command>());
     add("repetition", std::make_unique<repetition_command>());

@@ -176,6 +176,53 @@ for subcommand in bleu ter ribes chrf wer compare; do
     grep -q '/1000 resamples, ' terminal || fail "no resamples are counted on a terminal: $subcommand"
 done
 
+# N-best lists: the second score prefers the translations with the references' words.
+printf '0 ||| a b c ||| -1\n0 ||| a b c d e ||| -2\n1 ||| x ||| -1\n1 ||| f g h i ||| -1.5\n2 |||  ||| -1\n2 ||| j k l m ||| -3\n' >val.nbest
+printf 'a b c d e\nf g h i\nj k l m\n' >val.de
+printf -- '-3\n-1\n-3\n-1\n-3\n-1\n' >val.second
+prints '^the first score alone 0\.00$' tune --reference val.de --scores val.second --output val.weights val.nbest
+grep -q '^tuned *100\.00$' output || fail "not tuned: $(cat output)"
+[[ $(cut -d ' ' -f 1 val.weights) == $'score1\nscore2' ]] || fail "the weights: $(cat val.weights)"
+"$evaluate" tune --reference val.de --scores val.second --output again.weights val.nbest >/dev/null || fail "tuning again"
+cmp val.weights again.weights || fail "two runs differ"
+"$evaluate" rerank --weights val.weights --scores val.second --output - val.nbest >output || fail "reranking"
+cmp output val.de || fail "other translations: $(cat output)"
+for metric in ter tb; do
+    prints "^tuned $([[ $metric == ter ]] && echo 0.00 || echo -50.00)$" tune --metric $metric --reference val.de --scores val.second val.nbest
+done
+prints '"score2": ' tune --json --reference val.de --scores val.second val.nbest
+# The lengths alone do it, too; the example of the help.
+prints '^weight of words ' tune --reference val.de --length --output val.weights val.nbest
+for subcommand in tune rerank; do
+    "$evaluate" $subcommand --help >help || fail "help of $subcommand"
+    example=$(grep -A 3 '^Example:' help | grep "^  evaluate $subcommand ")
+    read -r -a words <<<"${example//test.nbest/val.nbest}"
+    "$evaluate" "${words[@]:1}" >output 2>log || fail "the example does not work:$example: $(cat log)"
+    grep -q . output || fail "the example prints nothing:$example"
+done
+cmp test.de val.de || fail "other translations of the example: $(cat test.de)"
+printf 'The dog bit the man.\nIt was not unexpected.\nThe man bit him first.\n' >test.de
+refused 'val.weights has weights for score1, words, but there are score1, score2, words' \
+    "$evaluate" rerank --weights val.weights --scores val.second --output x val.nbest
+refused 'val.nbest, a line for each index, has 3 lines, short.de has 2' bash -c 'head -n 2 val.de >short.de; "$@"' - \
+    "$evaluate" tune --reference short.de val.nbest
+for line in 'a b c' '0 ||| a b c' 'x ||| a ||| 1' '0 ||| a ||| 1 ||| 2' '0|||a|||1' '-1 ||| a ||| 1'; do
+    echo "$line" >wrong.nbest
+    refused 'wrong.nbest:1: a line of an n-best list is' "$evaluate" tune --reference val.de wrong.nbest
+done
+printf '0 ||| a ||| 1\n2 ||| a ||| 1\n' >wrong.nbest
+refused 'wrong.nbest:2: index 2 where the next list is that of index 1; ' "$evaluate" tune --reference val.de wrong.nbest
+printf '1 ||| a ||| 1\n' >wrong.nbest
+refused 'wrong.nbest:1: index 1 where the next list is that of index 0; ' "$evaluate" tune --reference val.de wrong.nbest
+printf '0 ||| a ||| 1\n0 ||| a ||| 1 2\n' >wrong.nbest
+refused 'wrong.nbest:2: has 2 scores' "$evaluate" tune --reference val.de wrong.nbest
+printf '0 ||| a ||| nan\n' >wrong.nbest
+refused 'wrong.nbest:1: "nan" is not a score' "$evaluate" tune --reference val.de wrong.nbest
+refused 'val.weights:1: a line has' bash -c 'echo score1 >val.weights; "$@"' - \
+    "$evaluate" rerank --weights val.weights --output x val.nbest
+refused 'val.de: would overwrite' "$evaluate" tune --reference val.de --output val.de val.nbest
+refused 'name a file' "$evaluate" rerank --json --weights val.weights --output - val.nbest
+
 # Symmetrized links can be written, with a gold alignment or without, in either direction.
 "$evaluate" align --symmetrize union --output union.links forward.links reverse.links >output || fail "writing"
 [[ $(cat union.links) == $'0-0 1-1 1-2 3-3\n0-0 0-1\n1-2 2-2' ]] || fail "other links: $(cat union.links)"
@@ -254,7 +301,7 @@ printf 'a\na\na\n' >tiny
 refused 'forward.links:1: the link 1-1 is outside its sentences, which have 1 and 1 words' \
     "$evaluate" align --gold test.gold --source tiny --target tiny forward.links
 
-subcommands='bleu, ter, ribes, chrf, wer, perplexity, compare, align, adequacy, repetition, lengths, words'
+subcommands='bleu, ter, ribes, chrf, wer, perplexity, compare, tune, rerank, align, adequacy, repetition, lengths, words'
 misused "^evaluate: a subcommand is missing; there are $subcommands\$"
 misused "^evaluate: blue is not a subcommand; there are $subcommands\$" blue --reference test.de system.de
 misused "^evaluate: --json is not known here; .*: $subcommands\$" --json
