@@ -15,6 +15,7 @@
 #include <heed/io/atomic_file.hpp>
 #include <heed/metrics/tuning.hpp>
 
+#include "../support/nbest.hpp"
 #include "command.hpp"
 #include "scores.hpp"
 
@@ -57,7 +58,7 @@ struct list_choice {
         std::vector<std::size_t> widths(others.size(), 0);
         for (std::size_t i = 0; i < lines.lines.size(); ++i) {
             const std::string where = fmt::format("{}:{}", lines.name, i + 1);
-            const auto [index, words, numbers] = fields(lines.lines[i], where);
+            const auto [index, words, numbers] = program::parse_nbest(lines.lines[i], where);
             const std::size_t lists_so_far = result.hypotheses.size();
             if (index != lists_so_far && index + 1 != lists_so_far)
                 throw heed::error(fmt::format("{}: index {} where the next list is that of index {}; the lists of all "
@@ -83,35 +84,6 @@ struct list_choice {
     }
 
 private:
-    struct line {
-        std::size_t index;
-        sentence words, numbers;
-    };
-
-    static line fields(const sentence& tokens, const std::string& where)
-    {
-        std::vector<sentence> parts(1);
-        for (const std::string& token : tokens) {
-            if (token == "|||")
-                parts.emplace_back();
-            else
-                parts.back().push_back(token);
-        }
-        line result{0, {}, {}};
-        bool good = parts.size() == 3 && parts[0].size() == 1;
-        if (good) {
-            const std::string& text = parts[0].front();
-            const auto read = std::from_chars(text.data(), text.data() + text.size(), result.index);
-            good = read.ec == std::errc{} && read.ptr == text.data() + text.size();
-        }
-        if (!good)
-            throw heed::error(where + ": a line of an n-best list is: index ||| translation ||| score, with spaces "
-                                      "around each |||");
-        result.words = std::move(parts[1]);
-        result.numbers = std::move(parts[2]);
-        return result;
-    }
-
     /// `width`: how many there are on a line, known from the first on.
     static std::vector<double> numbers_of(const sentence& tokens, const std::string& where, std::size_t& width)
     {

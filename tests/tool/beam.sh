@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Searches: beams, n-best lists, penalties, ensembles, unknown words, candidate lists.
+# Searches: beams, n-best lists, penalties, ensembles, unknown words, candidate lists, rescoring.
+evaluate=$(realpath -- "$2")
 # shellcheck source=tests/tool/common.bash
 source "$(dirname "${BASH_SOURCE[0]}")/common.bash"
 sentences 500 1 plain
@@ -74,6 +75,25 @@ paste -d ' ' alone together | awk '/^perplexity/ { d = $3 - $6; exit d < -0.001 
 "${score[@]}" --model temporal.safetensors --model none.safetensors >together 2>log || fail "scoring two attentions"
 "${score[@]}" --model temporal.safetensors >alone 2>log || fail "scoring"
 cmp -s alone together && fail "one decides alone"
+
+# N-best lists that other models score: with its own score, a model agrees with its search.
+run --n-best 3 --length-penalty 0 >list || fail "lists to score"
+rescore=("$translate" rescore --threads 1 --source valid.a --n-best list)
+"${rescore[@]}" --model model.safetensors >scored 2>log || fail "rescoring"
+sed 's/ [^ ]*$//' scored | cmp - list || fail "rescoring changes the lists"
+awk '{ d = $NF - $(NF - 1); if (d < -0.001 || d > 0.001) exit 1 } END { exit NR != 90 }' scored ||
+    fail "not the log-probabilities of the search: $(head -n 6 scored)"
+"${rescore[@]}" --model temporal.safetensors --model model.safetensors --batch 1 --out both >output 2>log || fail "two models"
+[[ ! -s output ]] || fail "written to two places"
+paste -d ' ' scored both | awk '{ d = $NF - $(NF / 2); if (d < -0.001 || d > 0.001) exit 1 }' || fail "another score of the same model"
+awk '$NF == $(NF - 1) { same++ } END { exit same == NR }' both || fail "two models with the same opinion: the test tests nothing"
+"$evaluate" tune --reference valid.b --output weights both >output 2>log || fail "tuning: $(cat log)"
+grep -q '^weight of score3 ' output || fail "three scores: $(cat output)"
+"$evaluate" rerank --weights weights --output - both | awk 'END { exit NR != 30 }' || fail "reranking"
+head -n 29 valid.a >fewer
+refused 'list:88: index 29, but fewer has 29 lines' "${rescore[@]}" --source fewer --model model.safetensors
+refused 'plain.a:1: a line of an n-best list is' "${rescore[@]}" --n-best plain.a --model model.safetensors
+refused 'list: would overwrite' "${rescore[@]}" --out list --model model.safetensors
 
 # Unknown words: all are replaced, by a source word or its translation in a dictionary.
 run --replace-unknown >output || fail "--replace-unknown"

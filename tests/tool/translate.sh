@@ -99,7 +99,8 @@ for side in en:a de:b; do
 done
 cd examples
 translate() { "$translate" "$@" 2>../log; }
-for command in train run score align page dictionary curves; do
+printf '0 ||| eins ||| -1\n' >test.nbest
+for command in train run score align page rescore dictionary curves; do
     translate $command --help >help
     awk 'length > 100' help | grep . && fail "$command --help is wider than 100 columns"
     example=$(sed '1,/^Example:$/d' help)
