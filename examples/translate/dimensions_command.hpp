@@ -65,7 +65,7 @@ struct dimensions_command {
         add_count(app, "--sentences", sentences, "use so many, the first");
         add_count(app, "--dimensions", dimensions, "show so many, the best");
         add_count(app, "--classes", how.most, "show so many of each, the best");
-        add_count(app, "--least", how.least, "leave out classes with fewer words; chance separates a few words well");
+        add_count(app, "--least", how.least, "leave out classes with fewer words, which chance separates well");
     }
 
     int run()

@@ -38,15 +38,13 @@ struct rescore_command {
             "end, without penalties. The models need not have the same vocabularies: translations are read as\n"
             "words. `evaluate tune` finds weights for the scores, `evaluate rerank` chooses by them.\n\n"
             "Example:\n"
-            "  translate rescore --model en-de.safetensors --source test.en --n-best test.nbest --out scored.nbest");
+            "  translate rescore --model en-de.safetensors --source test.en --n-best test.nbest --out two.nbest");
         app.add_option("--model", paths, "models of `translate train`; each adds a score")
             ->required()
             ->take_all()
             ->type_name("FILE");
         app.add_option("--source", source, "the sentences that were translated")->required()->type_name("FILE");
-        app.add_option("--n-best", lists,
-                       "their translations: index ||| translation ||| score, as `translate run\n"
-                       "--n-best` writes them")
+        app.add_option("--n-best", lists, "lists of their translations, as `translate run --n-best` writes them")
             ->required()
             ->type_name("FILE");
         app.add_option("--out", output, "output file; standard output if not given")->type_name("FILE");
