@@ -44,7 +44,7 @@ struct rescore_command {
             ->take_all()
             ->type_name("FILE");
         app.add_option("--source", source, "the sentences that were translated")->required()->type_name("FILE");
-        app.add_option("--n-best", lists, "lists of their translations, as `translate run --n-best` writes them")
+        app.add_option("--n-best", lists, "their translations, as `translate run --n-best` writes them")
             ->required()
             ->type_name("FILE");
         app.add_option("--out", output, "output file; standard output if not given")->type_name("FILE");

@@ -128,6 +128,9 @@ TEST_CASE("a table counts in how many of a phrase's pairs a target word is; look
                        (found[k - 1].count == found[k].count && found[k - 1].target < found[k].target)));
         }
     }
+    std::vector<ids> phrases;
+    for (const auto& entry : counts) phrases.push_back(entry.first);
+    CHECK(table.phrases() == phrases);
     CHECK(table.of(ids{}).empty());
     CHECK(table.of(ids{99}).empty());
     CHECK(table.of(ids{0, 1, 2, 3, 0}).empty());
@@ -144,6 +147,20 @@ TEST_CASE("a table counts in how many of a phrase's pairs a target word is; look
         table.words_of(sentence, per_phrase, [&](word_id word) { seen.insert(word); });
         CHECK(seen == wanted);
     }
+}
+
+TEST_CASE("a table from elsewhere")
+{
+    phrase_table table;
+    table.set(ids{0, 0, 5}, {{7, 2}, {3, 1}});
+    table.set(ids{5}, {{1, 1}});
+    CHECK(table.phrases() == std::vector<ids>{{0, 0, 5}, {5}});
+    CHECK(table.of(ids{0, 0, 5}).front().target == 7);
+    table.set(ids{5}, {{2, 1}});
+    CHECK(table.of(ids{5}).front().target == 2);
+    CHECK_THROWS_WITH_AS(table.set(ids(5), {}), "phrases: a source phrase of 5 words; it must have 1 to 4",
+                         heed::error);
+    CHECK_THROWS_AS(table.set(ids{}, {}), heed::error);
 }
 
 TEST_CASE("what does not fit is refused")

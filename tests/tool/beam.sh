@@ -123,6 +123,32 @@ printf 'one eins\ntwo eins\n' >eins
 run --candidates 4:1 --dictionary eins >output || fail "--candidates"
 grep -q 'zwei' output && fail "a word that is not a candidate"
 grep -q 'eins' output || fail "no candidate at all"
+# Phrases: the words of those that a sentence has.
+printf 'two one ||| zwei eins\nnever seen ||| drei\n' >few.phrases
+printf 'two one\none two\n' >two.a
+only() { "$translate" run "${model[@]}" --input two.a --batch 1 "$@" 2>log; }
+only --candidates 4:2 --phrases few.phrases >output || fail "--phrases"
+grep -q 'zwei' <(sed -n 1p output) || fail "no word of the phrase: $(cat output)"
+grep -q 'eins\|zwei' <(sed -n 2p output) && fail "words of a phrase that is not there: $(cat output)"
+only --candidates 4:2 --dictionary eins --phrases few.phrases | grep -q eins || fail "a dictionary and phrases"
+only --candidates 4:0 --phrases few.phrases | grep 'zwei' && fail "no words, but there are some"
+# Learned: all words of the language in all its phrases.
+"$translate" dictionary --source plain.a --target plain.b --out again --phrases phrases --most 2 2>log || fail "learning phrases"
+cmp learned again || fail "--phrases changes the dictionary"
+grep -q '^[0-9]* phrases: phrases$' log || fail "$(cat log)"
+grep -qx 'one ||| eins.*' phrases || fail "one: $(head phrases)"
+grep -qx 'two one ||| \(eins zwei\|zwei eins\)' phrases || fail "two one: $(grep '^two one |' phrases)"
+awk '{ for (i = 1; $i != "|||"; ++i); if (i < 2 || i > 5 || NF - i > 2 || NF == i) exit 1 }' phrases || fail "not phrases: $(head phrases)"
+run --candidates 1000:2 --phrases phrases | cmp - twelve || fail "all words are not all, with phrases"
+for line in 'one eins' '||| eins' 'a b c d e ||| eins' 'one|||eins'; do
+    echo "$line" >bad
+    refused 'bad:1: a line of phrases is' "$translate" run "${model[@]}" --input two.a --candidates 4:2 --phrases bad
+done
+echo 'cat ||| Katze' >bad
+refused 'bad: has no phrase of words that the model knows' \
+    "$translate" run "${model[@]}" --input two.a --candidates 4:2 --phrases bad
+refused '--phrases: is for --candidates K:N' "$translate" run "${model[@]}" --input two.a --candidates all --phrases phrases
+refused 'x: --out and --phrases are one file' "$translate" dictionary --source plain.a --target plain.b --out x --phrases ./x
 
 "$translate" score "${model[@]}" --source valid.a --target valid.b >greedy_scores 2>log || fail "scoring"
 "$translate" score "${model[@]}" --source valid.a --target valid.b --beam 1 2>log | cmp - greedy_scores || fail "score --beam 1"

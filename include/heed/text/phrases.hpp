@@ -161,6 +161,29 @@ public:
     /// The number of source phrases.
     std::size_t size() const { return table_.size(); }
 
+    /// All source phrases, in ascending order.
+    std::vector<std::vector<word_id>> phrases() const
+    {
+        std::vector<std::vector<word_id>> result;
+        for (const auto& entry : table_) {
+            std::vector<word_id>& phrase = result.emplace_back();
+            for (std::size_t i = longest; i > 0; --i)
+                if (entry.first[i - 1] != 0) phrase.push_back(entry.first[i - 1] - 1);
+        }
+        std::sort(result.begin(), result.end());
+        return result;
+    }
+
+    /// Replaces the target words of a phrase, best first; for a table from elsewhere. Throws heed::error for a phrase
+    /// of no word or more than 4.
+    void set(std::span<const word_id> phrase, std::vector<translation> words)
+    {
+        if (phrase.empty() || phrase.size() > longest)
+            throw error("phrases: a source phrase of " + counted(phrase.size(), "word") + "; it must have 1 to " +
+                        std::to_string(longest));
+        table_[key(phrase)] = std::move(words);
+    }
+
 private:
     // Ids from 1 and latest first, as for_each_gram has them.
     static gram<longest> key(std::span<const word_id> phrase)
