@@ -43,7 +43,7 @@ struct dictionary_command {
         app.add_option("--out", output, "the dictionary to write")->required()->type_name("FILE");
         app.add_option("--model", model, "a dictionary of this model's pieces of words")->type_name("FILE");
         app.add_option("--phrases", phrases,
-                       "also write the target words of each phrase of up to four source words, for\n"
+                       "also write the target words of each phrase of up to four words, for\n"
                        "`translate run --phrases`")
             ->type_name("FILE");
         add_count(app, "--rounds", rounds, "of expectation and maximisation");

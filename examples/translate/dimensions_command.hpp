@@ -58,8 +58,8 @@ struct dimensions_command {
             ->type_name("NAME")
             ->capture_default_str();
         app.add_option("--tags", tags,
-                       "the classes, one for each word of that side, line by line; if not given,\n"
-                       "each word is a class of its own")
+                       "the classes, one for each word of that side, line by line; without\n"
+                       "it each word is a class of its own")
             ->type_name("FILE");
         app.add_option("--out", output, "output file; standard output if not given")->type_name("FILE");
         add_count(app, "--sentences", sentences, "use so many, the first");

@@ -109,6 +109,7 @@ for command in train run score align page rescore dictionary curves; do
     eval "$example" >output || fail "the example of $command: $example"
 done
 [[ -s en-de.safetensors && -s alignment.svg && -s test.links && -s page.html && -s en-de.dictionary && -s bleu.svg ]] || fail "the examples wrote no files"
+translate dimensions --help | awk 'length > 100' | grep . && fail "dimensions --help is wider than 100 columns"
 translate --help >help || fail "--help"
 grep -q '^  train ' help || fail "--help lacks the commands"
 version=$(translate --version) || fail "--version"
