@@ -118,7 +118,12 @@ public:
         if (how.longest_source == 0 || how.longest_source > longest)
             throw error("phrases: source phrases of up to " + counted(how.longest_source, "word") + "; give 1 to " +
                         std::to_string(longest));
-        phrase_table result;
+        // A list is merged whenever it has doubled.
+        struct growing {
+            std::vector<translation> words;
+            std::size_t merged = 0;
+        };
+        std::unordered_map<gram<longest>, growing, gram_hash> lists;
         std::vector<word_id> words;
         for (std::size_t n = 0; n < sources.size(); ++n) {
             for (const phrase_pair& each : extract_phrases(links[n], sources[n].size(), targets[n].size(), how)) {
@@ -127,11 +132,21 @@ public:
                 words.assign(target.begin(), target.end());
                 std::sort(words.begin(), words.end());
                 words.erase(std::unique(words.begin(), words.end()), words.end());
-                result.count(std::span(sources[n]).subspan(each.source_begin, each.source_end - each.source_begin),
-                             words, 1);
+                growing& list =
+                    lists[key(std::span(sources[n]).subspan(each.source_begin, each.source_end - each.source_begin))];
+                for (const word_id word : words) list.words.push_back({word, 1});
+                if (list.words.size() >= 2 * list.merged + 64) list.merged = merge(list.words);
             }
         }
-        result.put_in_order();
+        phrase_table result;
+        for (auto& [phrase, list] : lists) {
+            merge(list.words);
+            std::sort(list.words.begin(), list.words.end(), [](const translation& a, const translation& b) {
+                return a.count != b.count ? a.count > b.count : a.target < b.target;
+            });
+            list.words.shrink_to_fit();
+            result.table_.emplace(phrase, std::move(list.words));
+        }
         return result;
     }
 
@@ -193,26 +208,20 @@ private:
         return result;
     }
 
-    void count(std::span<const word_id> phrase, std::span<const word_id> words, double times)
+    /// Adds up the counts of equal words; returns the number of words.
+    static std::size_t merge(std::vector<translation>& list)
     {
-        std::vector<translation>& list = table_[key(phrase)];
-        for (const word_id word : words) {
-            const auto known =
-                std::find_if(list.begin(), list.end(), [word](const translation& each) { return each.target == word; });
-            if (known == list.end())
-                list.push_back({word, times});
+        std::sort(list.begin(), list.end(),
+                  [](const translation& a, const translation& b) { return a.target < b.target; });
+        std::size_t kept = 0;
+        for (std::size_t i = 0; i < list.size(); ++i) {
+            if (kept > 0 && list[kept - 1].target == list[i].target)
+                list[kept - 1].count += list[i].count;
             else
-                known->count += times;
+                list[kept++] = list[i];
         }
-    }
-
-    void put_in_order()
-    {
-        for (auto& [phrase, list] : table_) {
-            std::sort(list.begin(), list.end(), [](const translation& a, const translation& b) {
-                return a.count != b.count ? a.count > b.count : a.target < b.target;
-            });
-        }
+        list.resize(kept);
+        return kept;
     }
 
     std::unordered_map<gram<longest>, std::vector<translation>, gram_hash> table_;
