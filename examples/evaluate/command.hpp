@@ -74,6 +74,15 @@ protected:
     }
 };
 
+/// The references of a metric that takes several.
+inline void declare_references(CLI::App& app, std::vector<std::string>& references)
+{
+    app.add_option("--reference", references, "reference translations; may be given several times")
+        ->required()
+        ->type_name("FILE")
+        ->allow_extra_args(false);
+}
+
 template <class Statistics>
 Statistics total(const std::vector<Statistics>& sentences)
 {

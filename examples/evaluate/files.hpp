@@ -60,6 +60,14 @@ inline void require_as_many(const std::string& name, std::size_t lines, const co
                         name, heed::counted(lines, "line"), other.name, other.lines.size()));
 }
 
+/// Sets of references: line n of each belongs to line n of the others.
+inline std::vector<corpus> read_references(const std::vector<std::string>& names)
+{
+    std::vector<corpus> result = read(names);
+    for (const corpus& each : result) require_as_many(each.name, each.lines.size(), result.front());
+    return result;
+}
+
 /// Refuses to overwrite an input, and reports at once if an output cannot be written.
 inline void check_output(const std::string& output, const std::vector<std::string>& inputs)
 {
@@ -78,6 +86,21 @@ inline std::vector<std::string> text_of(const corpus& file)
     lines.reserve(file.lines.size());
     for (const sentence& words : file.lines) lines.push_back(heed::text::join(words));
     return lines;
+}
+
+inline std::vector<std::vector<std::string>> text_of(const std::vector<corpus>& files)
+{
+    std::vector<std::vector<std::string>> result;
+    for (const corpus& each : files) result.push_back(text_of(each));
+    return result;
+}
+
+/// The lines of each file, as the metrics take several references.
+inline std::vector<std::vector<sentence>> lines_of(const std::vector<corpus>& files)
+{
+    std::vector<std::vector<sentence>> result;
+    for (const corpus& each : files) result.push_back(each.lines);
+    return result;
 }
 
 }  // namespace evaluation

@@ -19,7 +19,9 @@
 #include <heed/version.hpp>
 
 #include "../support/program.hpp"
+#include "adequacy.hpp"
 #include "alignments.hpp"
+#include "rescoring.hpp"
 #include "scores.hpp"
 #include "texts.hpp"
 
@@ -44,9 +46,13 @@ int main(int argc, char** argv)
     add("ter", std::make_unique<ter_command>());
     add("ribes", std::make_unique<ribes_command>());
     add("chrf", std::make_unique<chrf_command>());
+    add("wer", std::make_unique<wer_command>());
     add("perplexity", std::make_unique<perplexity_command>());
     add("compare", std::make_unique<compare_command>());
+    add("tune", std::make_unique<tune_command>());
+    add("rerank", std::make_unique<rerank_command>());
     add("align", std::make_unique<align_command>());
+    add("adequacy", std::make_unique<adequacy_command>());
     add("repetition", std::make_unique<repetition_command>());
     add("lengths", std::make_unique<lengths_command>());
     add("words", std::make_unique<words_command>());

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <string>
 #include <utility>
@@ -52,6 +53,12 @@ struct report {
 inline std::string range_text(const heed::metrics::interval& range, int digits)
 {
     return fmt::format("[{:.{}f}, {:.{}f}]", range.low, digits, range.high, digits);
+}
+
+/// "14", or "14.33" for a mean of several.
+inline std::string count_text(double count)
+{
+    return fmt::format("{:.{}f}", count, count == std::floor(count) ? 0 : 2);
 }
 
 inline json json_of(const heed::metrics::bootstrap_score& score)

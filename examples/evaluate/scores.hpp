@@ -12,6 +12,7 @@
 
 #include <heed/metrics/bleu.hpp>
 #include <heed/metrics/chrf.hpp>
+#include <heed/metrics/error_rate.hpp>
 #include <heed/metrics/perplexity.hpp>
 #include <heed/metrics/ribes.hpp>
 #include <heed/metrics/ter.hpp>
@@ -60,6 +61,13 @@ struct bleu_choice {
         return result;
     }
 
+    std::vector<std::vector<sentence>> tokens(const std::vector<corpus>& files) const
+    {
+        std::vector<std::vector<sentence>> result;
+        for (const corpus& each : files) result.push_back(tokens(each));
+        return result;
+    }
+
     metrics::bleu_score operator()(const metrics::bleu_counts& counts) const
     {
         return metrics::bleu(counts, smoothing == "exp" ? metrics::smoothing::exponential : metrics::smoothing::none);
@@ -90,32 +98,60 @@ void score_all(report& result, const std::vector<std::string>& systems, const co
     result.note += sure.warning(golden.lines.size());
 }
 
-struct bleu_command : command {
+/// A metric with one reference for each sentence, or several.
+struct references_command : command {
     std::vector<std::string> references;
-    bleu_choice choice;
     resampling sure;
+
+protected:
+    void declare_all(CLI::App& app, const char* example)
+    {
+        declare_systems(app, "translations; one line per system", example);
+        declare_references(app, references);
+        sure.declare(app);
+    }
+};
+
+/// TER and BLEU together, for TB.
+struct edits_and_grams {
+    metrics::ter_counts edits;
+    metrics::bleu_counts grams;
+
+    edits_and_grams& operator+=(const edits_and_grams& other)
+    {
+        edits += other.edits;
+        grams += other.grams;
+        return *this;
+    }
+    /// From the TER and BLEU in the same line.
+    double tb(const bleu_choice& choice) const { return metrics::tb(metrics::ter(edits), choice(grams).score); }
+};
+
+/// Edits of the words as given; n-grams of the tokens chosen for BLEU.
+inline std::vector<edits_and_grams> edits_of(const corpus& system, const std::vector<corpus>& golden,
+                                             const bleu_choice& choice)
+{
+    const auto edits = metrics::ter_statistics(system.lines, lines_of(golden), shown());
+    const auto grams = metrics::bleu_statistics(choice.tokens(system), choice.tokens(golden), shown());
+    std::vector<edits_and_grams> result;
+    for (std::size_t i = 0; i < edits.size(); ++i) result.push_back({edits[i], grams[i]});
+    return result;
+}
+
+struct bleu_command : references_command {
+    bleu_choice choice;
 
     void declare(CLI::App& app) override
     {
         app.description("BLEU: 4-gram precision with a brevity penalty (Papineni et al. 2002); 0 to 100.");
-        declare_systems(app, "translations; one line per system",
-                        "evaluate bleu --reference test.de --tokenize 13a --smoothing exp system.de other.de");
-        app.add_option("--reference", references, "reference translations; may be given several times")
-            ->required()
-            ->type_name("FILE")
-            ->allow_extra_args(false);
+        declare_all(app, "evaluate bleu --reference test.de --tokenize 13a --smoothing exp system.de other.de");
         choice.declare(app);
-        sure.declare(app);
     }
 
     report run() override
     {
-        const std::vector<corpus> golden = read(references);
-        std::vector<std::vector<sentence>> tokens;
-        for (const corpus& each : golden) {
-            require_as_many(each.name, each.lines.size(), golden.front());
-            tokens.push_back(choice.tokens(each));
-        }
+        const std::vector<corpus> golden = read_references(references);
+        const std::vector<std::vector<sentence>> tokens = choice.tokens(golden);
         report result;
         result.table = {{"system", "BLEU", sure.title(), "1", "2", "3", "4-grams", "BP", "ratio", "words"}};
         result.note = fmt::format("{}, {}", choice.text(), heed::counted(tokens.size(), "reference"));
@@ -147,74 +183,39 @@ struct bleu_command : command {
     }
 };
 
-/// TER and BLEU together, for TB.
-struct edits_and_grams {
-    metrics::ter_counts edits;
-    metrics::bleu_counts grams;
-
-    edits_and_grams& operator+=(const edits_and_grams& other)
-    {
-        edits += other.edits;
-        grams += other.grams;
-        return *this;
-    }
-    /// From the TER and BLEU in the same line.
-    double tb(const bleu_choice& choice) const { return metrics::tb(metrics::ter(edits), choice(grams).score); }
-};
-
-/// Edits of the words as given; n-grams of the tokens chosen for BLEU.
-inline std::vector<edits_and_grams> edits_of(const corpus& system, const corpus& golden, const bleu_choice& choice)
-{
-    const auto edits = metrics::ter_statistics(system.lines, golden.lines, shown());
-    const std::vector<std::vector<sentence>> tokens{choice.tokens(golden)};
-    const auto grams = metrics::bleu_statistics(choice.tokens(system), tokens, shown());
-    std::vector<edits_and_grams> result;
-    for (std::size_t i = 0; i < edits.size(); ++i) result.push_back({edits[i], grams[i]});
-    return result;
-}
-
-/// A metric with one reference.
-struct one_reference_command : command {
-    std::string reference;
-    resampling sure;
-
-protected:
-    void declare_all(CLI::App& app, const char* example)
-    {
-        declare_systems(app, "translations; one line per system", example);
-        app.add_option("--reference", reference, "reference translations")->required()->type_name("FILE");
-        sure.declare(app);
-    }
-};
-
-struct ter_command : one_reference_command {
+struct ter_command : references_command {
     void declare(CLI::App& app) override
     {
         app.description("TER: edits and shifts per reference word (Snover et al. 2006), in percent; lower is better.\n"
-                        "With BLEU and TB = (TER - BLEU) / 2.");
+                        "With BLEU and TB = (TER - BLEU) / 2. Of several references, the edits are the fewest and the\n"
+                        "words the mean.");
         declare_all(app, "evaluate ter --reference test.de system.de");
     }
 
     report run() override
     {
-        const corpus golden = read(reference);
+        const std::vector<corpus> golden = read_references(references);
         report result;
         result.table = {{"system", "TER", sure.title(), "edits", "shifts", "words", "BLEU", "TB", sure.title()}};
-        result.note = "tokens and case as given, BLEU unsmoothed; limits of TER as tercom's and sacrebleu's";
+        result.note =
+            fmt::format("tokens and case as given, BLEU unsmoothed; limits of TER as tercom's and sacrebleu's; {}",
+                        heed::counted(golden.size(), "reference"));
         result.data = {{"metric", "ter"},
-                       {"reference", golden.name},
-                       {"sentences", golden.lines.size()},
+                       {"references", references},
+                       {"sentences", golden.front().lines.size()},
                        {"systems", json::array()}};
         const bleu_choice as_given;
         score_all(
-            result, systems, golden, sure, 2, [&](const corpus& system) { return edits_of(system, golden, as_given); },
+            result, systems, golden.front(), sure, 2,
+            [&](const corpus& system) { return edits_of(system, golden, as_given); },
             [](const edits_and_grams& sum) { return metrics::ter(sum.edits); },
             [&](const auto& statistics, std::vector<std::string>& row, json& data) {
                 const edits_and_grams sum = total(statistics);
                 const auto both = sure(statistics, [&](const edits_and_grams& all) { return all.tb(as_given); });
                 const double bleu = as_given(sum.grams).score;
-                for (const std::size_t count : {sum.edits.edits, sum.edits.shifts, sum.edits.reference_length})
+                for (const std::size_t count : {sum.edits.edits, sum.edits.shifts})
                     row.push_back(std::to_string(count));
+                row.push_back(count_text(sum.edits.reference_length));
                 row.push_back(fmt::format("{:.2f}", bleu));
                 row.push_back(fmt::format("{:.2f}", both.score));
                 row.push_back(sure.text(both, 2));
@@ -228,12 +229,13 @@ struct ter_command : one_reference_command {
     }
 };
 
-struct ribes_command : one_reference_command {
+struct ribes_command : references_command {
     metrics::ribes_options how;
 
     void declare(CLI::App& app) override
     {
-        app.description("RIBES: are the words in the reference's order? (Isozaki et al. 2010); 0 to 1.");
+        app.description("RIBES: are the words in the reference's order? (Isozaki et al. 2010); 0 to 1.\n"
+                        "Of several references, the one with the highest score counts.");
         declare_all(app, "evaluate ribes --reference test.de system.de");
         app.add_option("--alpha", how.alpha, "exponent of the precision")
             ->check(number(0, 10))
@@ -247,19 +249,20 @@ struct ribes_command : one_reference_command {
 
     report run() override
     {
-        const corpus golden = read(reference);
+        const std::vector<corpus> golden = read_references(references);
         report result;
         result.table = {{"system", "RIBES", sure.title(), "sentences"}};
-        result.note =
-            fmt::format("alpha {:g}, beta {:g}; sentences with an empty reference do not count", how.alpha, how.beta);
+        result.note = fmt::format("alpha {:g}, beta {:g}; sentences with an empty reference do not count; {}",
+                                  how.alpha, how.beta, heed::counted(golden.size(), "reference"));
         result.data = {{"metric", "ribes"},
                        {"alpha", how.alpha},
                        {"beta", how.beta},
-                       {"reference", golden.name},
+                       {"references", references},
                        {"systems", json::array()}};
+        const std::vector<std::vector<sentence>> tokens = lines_of(golden);
         score_all(
-            result, systems, golden, sure, 4,
-            [&](const corpus& system) { return metrics::ribes_statistics(system.lines, golden.lines, how, shown()); },
+            result, systems, golden.front(), sure, 4,
+            [&](const corpus& system) { return metrics::ribes_statistics(system.lines, tokens, how, shown()); },
             [](const metrics::ribes_sum& sum) { return sum.score(); },
             [](const auto& statistics, std::vector<std::string>& row, json& data) {
                 const std::size_t sentences = total(statistics).sentences;
@@ -270,12 +273,13 @@ struct ribes_command : one_reference_command {
     }
 };
 
-struct chrf_command : one_reference_command {
+struct chrf_command : references_command {
     metrics::chrf_options how;
 
     void declare(CLI::App& app) override
     {
-        app.description("chrF: F-score of character n-grams (Popović 2015); 0 to 100. With --words 2 it is chrF++.");
+        app.description("chrF: F-score of character n-grams (Popović 2015); 0 to 100. With --words 2 it is chrF++.\n"
+                        "Of several references, the one with the highest score counts.");
         declare_all(app, "evaluate chrf --words 2 --reference test.de system.de");
         app.add_option("--characters", how.characters, "longest character n-gram")
             ->transform(whole(1, 6))
@@ -293,25 +297,70 @@ struct chrf_command : one_reference_command {
 
     report run() override
     {
-        const corpus golden = read(reference);
+        const std::vector<corpus> golden = read_references(references);
         const std::string name = fmt::format("chrF{:g}{}", how.beta, std::string(how.words, '+'));
         report result;
         result.table = {{"system", name, sure.title()}};
-        result.note = "white space does not count; equal to sacrebleu's on the same text";
-        result.data = {{"metric", "chrf"},        {"characters", how.characters}, {"words", how.words},
-                       {"beta", how.beta},        {"reference", golden.name},     {"sentences", golden.lines.size()},
+        result.note = fmt::format("white space does not count; equal to sacrebleu's on the same text; {}",
+                                  heed::counted(golden.size(), "reference"));
+        result.data = {{"metric", "chrf"},         {"characters", how.characters},
+                       {"words", how.words},       {"beta", how.beta},
+                       {"references", references}, {"sentences", golden.front().lines.size()},
                        {"systems", json::array()}};
-        const std::vector<std::string> references = text_of(golden);
+        const std::vector<std::vector<std::string>> texts = text_of(golden);
         score_all(
-            result, systems, golden, sure, 2,
-            [&](const corpus& system) { return metrics::chrf_statistics(text_of(system), references, how, shown()); },
+            result, systems, golden.front(), sure, 2,
+            [&](const corpus& system) { return metrics::chrf_statistics(text_of(system), texts, how, shown()); },
             [&](const metrics::chrf_counts& sum) { return metrics::chrf(sum, how); },
             [](const auto&, std::vector<std::string>&, json&) {});
         return result;
     }
 };
 
-struct perplexity_command : one_reference_command {
+struct wer_command : references_command {
+    void declare(CLI::App& app) override
+    {
+        app.description("WER: words inserted, deleted or replaced per reference word, in percent; lower is better.\n"
+                        "And the lines that equal no reference, in percent. Of several references, the nearest\n"
+                        "counts; an empty line of one is no reference if another has words. Of phonemes it is the\n"
+                        "phoneme error rate; the wrong lines are then the words pronounced wrongly.");
+        declare_all(app, "evaluate wer --reference test.de system.de");
+    }
+
+    report run() override
+    {
+        const std::vector<corpus> golden = read_references(references);
+        report result;
+        result.table = {{"system", "WER", sure.title(), "edits", "words", "wrong lines", sure.title()}};
+        result.note = fmt::format("tokens and case as given; {}", heed::counted(golden.size(), "reference"));
+        result.data = {{"metric", "wer"},
+                       {"references", references},
+                       {"sentences", golden.front().lines.size()},
+                       {"systems", json::array()}};
+        const std::vector<std::vector<sentence>> tokens = lines_of(golden);
+        score_all(
+            result, systems, golden.front(), sure, 2,
+            [&](const corpus& system) { return metrics::error_statistics(system.lines, tokens, shown()); },
+            [](const metrics::error_counts& sum) { return metrics::error_rate(sum); },
+            [&](const auto& statistics, std::vector<std::string>& row, json& data) {
+                const metrics::error_counts sum = total(statistics);
+                const auto wrong =
+                    sure(statistics, [](const metrics::error_counts& all) { return 100 * (1 - all.accuracy()); });
+                row.push_back(std::to_string(sum.edits));
+                row.push_back(std::to_string(sum.reference_length));
+                row.push_back(fmt::format("{:.2f}", wrong.score));
+                row.push_back(sure.text(wrong, 2));
+                data["edits"] = sum.edits;
+                data["reference_length"] = sum.reference_length;
+                data["wrong_lines"] = json_of(wrong);
+            });
+        return result;
+    }
+};
+
+struct perplexity_command : command {
+    std::string reference;
+    resampling sure;
     std::string base = "e";
 
     void declare(CLI::App& app) override
@@ -383,7 +432,8 @@ private:
 };
 
 struct compare_command : command {
-    std::string baseline, system, reference;
+    std::string baseline, system;
+    std::vector<std::string> references;
     std::vector<std::string> names{"bleu", "ter", "tb", "chrf", "ribes"};
     bleu_choice choice;
     resampling sure;
@@ -395,7 +445,7 @@ struct compare_command : command {
         app.add_option("BASELINE", baseline, "translations of one system")->required()->type_name("FILE");
         app.add_option("SYSTEM", system, "and of the other")->required()->type_name("FILE");
         declare_output(app, "evaluate compare --reference test.de baseline.de system.de");
-        app.add_option("--reference", reference, "reference translations")->required()->type_name("FILE");
+        declare_references(app, references);
         app.add_option("--metric", names, "bleu, ter, tb, chrf or ribes; may be given several times; all if not given")
             ->check(CLI::IsMember({"bleu", "ter", "tb", "chrf", "ribes"}).description(""))
             ->type_name("NAME")
@@ -412,18 +462,18 @@ struct compare_command : command {
         };
         const bool any_bleu = wanted("bleu") || wanted("tb");
         if (!any_bleu) choice.require_none(": is for bleu and tb, and --metric asks for neither");
-        const corpus golden = read(reference);
+        const std::vector<corpus> golden = read_references(references);
         const std::vector<corpus> both = read({baseline, system});
-        for (const corpus& each : both) require_as_many(each.name, each.lines.size(), golden);
+        for (const corpus& each : both) require_as_many(each.name, each.lines.size(), golden.front());
         const corpus& first = both[0];
         const corpus& second = both[1];
         report result;
         result.table = {{"", first.name, second.name, "difference", sure.title(), "p"}};
         result.note = "p: how likely such a difference is by chance (two-sided). For ter and tb, lower is better.";
         if (any_bleu) result.note += fmt::format("\nbleu, and in tb: {}", choice.text());
-        result.note += sure.warning(golden.lines.size());
-        result.data = {{"reference", golden.name},        {"first", first.name},
-                       {"second", second.name},           {"sentences", golden.lines.size()},
+        result.note += sure.warning(golden.front().lines.size());
+        result.data = {{"references", references},        {"first", first.name},
+                       {"second", second.name},           {"sentences", golden.front().lines.size()},
                        {"resamples", sure.how.resamples}, {"tokenize", choice.tokenize},
                        {"smoothing", choice.smoothing},   {"metrics", json::object()}};
         const auto add = [&](const std::string& name, int digits, const metrics::paired_score& score) {
@@ -442,7 +492,7 @@ struct compare_command : command {
         for (const std::string& name : names) {
             if (result.data["metrics"].contains(name)) continue;
             if (name == "bleu") {
-                const std::vector<std::vector<sentence>> tokens{choice.tokens(golden)};
+                const std::vector<std::vector<sentence>> tokens = choice.tokens(golden);
                 add(name, 2,
                     pair(
                         [&](const corpus& each) {
@@ -451,25 +501,26 @@ struct compare_command : command {
                         [&](const metrics::bleu_counts& sum) { return choice(sum).score; }));
             } else if (name == "ter") {
                 add(name, 2,
-                    pair([&](const corpus& each) { return metrics::ter_statistics(each.lines, golden.lines, shown()); },
-                         [](const metrics::ter_counts& sum) { return metrics::ter(sum); }));
+                    pair(
+                        [&](const corpus& each) {
+                            return metrics::ter_statistics(each.lines, lines_of(golden), shown());
+                        },
+                        [](const metrics::ter_counts& sum) { return metrics::ter(sum); }));
             } else if (name == "tb") {
                 add(name, 2,
                     pair([&](const corpus& each) { return edits_of(each, golden, choice); },
                          [&](const edits_and_grams& sum) { return sum.tb(choice); }));
             } else if (name == "chrf") {
-                const std::vector<std::string> references = text_of(golden);
+                const std::vector<std::vector<std::string>> texts = text_of(golden);
                 add(name, 2,
                     pair(
-                        [&](const corpus& each) {
-                            return metrics::chrf_statistics(text_of(each), references, {}, shown());
-                        },
+                        [&](const corpus& each) { return metrics::chrf_statistics(text_of(each), texts, {}, shown()); },
                         [](const metrics::chrf_counts& sum) { return metrics::chrf(sum); }));
             } else {
                 add(name, 4,
                     pair(
                         [&](const corpus& each) {
-                            return metrics::ribes_statistics(each.lines, golden.lines, {}, shown());
+                            return metrics::ribes_statistics(each.lines, lines_of(golden), {}, shown());
                         },
                         [](const metrics::ribes_sum& sum) { return sum.score(); }));
             }

@@ -18,6 +18,7 @@
 
 #include "command_line.hpp"
 #include "model_file.hpp"
+#include "phrases.hpp"
 #include "progress.hpp"
 
 namespace translation {
@@ -26,7 +27,7 @@ namespace fs = std::filesystem;
 
 /// `translate dictionary`
 struct dictionary_command {
-    fs::path source, target, model, output;
+    fs::path source, target, model, output, phrases;
     std::size_t rounds = 5, most = 10;
 
     void declare(CLI::App& app)
@@ -41,14 +42,21 @@ struct dictionary_command {
         app.add_option("--target", target, "their translations, line by line")->required()->type_name("FILE");
         app.add_option("--out", output, "the dictionary to write")->required()->type_name("FILE");
         app.add_option("--model", model, "a dictionary of this model's pieces of words")->type_name("FILE");
+        app.add_option("--phrases", phrases,
+                       "also write the target words of each phrase of up to four words, for\n"
+                       "`translate run --phrases`")
+            ->type_name("FILE");
         add_count(app, "--rounds", rounds, "of expectation and maximisation");
-        add_count(app, "--most", most, "maximum number of translations per word");
+        add_count(app, "--most", most, "maximum number of translations per word, and per phrase");
     }
 
     int run()
     {
         using heed::text::vocabulary;
         check_output(output, {source, target, model});
+        if (!phrases.empty()) check_output(phrases, {source, target, model});
+        if (same_file(output, phrases))
+            throw heed::error(output.string() + ": --out and --phrases are one file; give one another name");
         std::optional<translator_file> file;
         if (!model.empty()) file.emplace(load_model(model));
         auto pairs = heed::text::read_parallel(source, target);
@@ -75,7 +83,24 @@ struct dictionary_command {
         }
         heed::io::write_file(output, text);
         say(fmt::format("{} translations of {} words: {}", count, from.size() - marks, output.string()));
+        if (!phrases.empty()) write_phrases(learn_phrases(sources, targets, learned, rounds), from, to);
         return 0;
+    }
+
+private:
+    void write_phrases(const heed::text::phrase_table& table, const heed::text::vocabulary& from,
+                       const heed::text::vocabulary& to) const
+    {
+        std::string text;
+        for (const id_sentence& phrase : table.phrases()) {
+            for (const auto word : phrase) text += from.word(word) + ' ';
+            text += "|||";
+            const auto words = table.of(phrase);
+            for (std::size_t k = 0; k < std::min(most, words.size()); ++k) text += ' ' + to.word(words[k].target);
+            text += '\n';
+        }
+        heed::io::write_file(phrases, text);
+        say(fmt::format("{} phrases: {}", table.size(), phrases.string()));
     }
 };
 

@@ -23,8 +23,10 @@
 #include "bpe_command.hpp"
 #include "curves_command.hpp"
 #include "dictionary_command.hpp"
+#include "dimensions_command.hpp"
 #include "page_command.hpp"
 #include "recipe.hpp"
+#include "rescore_command.hpp"
 #include "run_command.hpp"
 #include "score_command.hpp"
 #include "threads.hpp"
@@ -46,6 +48,8 @@ int main(int argc, char** argv)
     score_command score;
     align_command align;
     page_command page;
+    rescore_command rescore;
+    dimensions_command dimensions;
     curves_command curves;
     bpe_command bpe;
     dictionary_command dictionary;
@@ -66,6 +70,8 @@ int main(int argc, char** argv)
     add("score", score, true);
     add("align", align, true);
     add("page", page, true);
+    add("rescore", rescore, true);
+    add("dimensions", dimensions, true);
     add("curves", curves, false);
     add("bpe", bpe, false);
     add("dictionary", dictionary, false);

@@ -23,6 +23,7 @@
 #include "command_line.hpp"
 #include "dictionary.hpp"
 #include "model_file.hpp"
+#include "phrases.hpp"
 #include "progress.hpp"
 #include "quality.hpp"
 #include "search.hpp"
@@ -35,7 +36,7 @@ namespace fs = std::filesystem;
 /// `translate run`
 struct run_command {
     std::vector<fs::path> paths;
-    fs::path input, alignments, page, words;
+    fs::path input, alignments, page, words, phrases;
     std::string replacements, candidates = "all";
     std::size_t batch = 64, pictures = 50, page_sentences = 50, dimensions = 50;
     search_options search;
@@ -75,9 +76,15 @@ struct run_command {
             ->needs(limited)
             ->type_name("FILE")
             ->group("Search");
+        app.add_option("--phrases", phrases,
+                       "for that, too: the N best words of each phrase of up to four source\n"
+                       "tokens, from `translate dictionary --phrases`")
+            ->needs(limited)
+            ->type_name("FILE")
+            ->group("Search");
         app.parse_complete_callback([this] {
             const auto sizes = parse_candidates(candidates);
-            if (sizes && sizes->per_word > 0 && words.empty())
+            if (sizes && sizes->per_word > 0 && words.empty() && phrases.empty())
                 throw CLI::RequiresError("--candidates " + candidates, "--dictionary");
         });
         replace_ = add_replacements(app, replacements,
@@ -133,7 +140,7 @@ private:
     void check_outputs() const
     {
         std::vector<fs::path> inputs = paths;
-        inputs.insert(inputs.end(), {input, words, fs::path(replacements)});
+        inputs.insert(inputs.end(), {input, words, phrases, fs::path(replacements)});
         for (const fs::path& output : {alignments, page}) {
             if (!output.empty()) check_output(output, inputs);
         }
@@ -164,18 +171,20 @@ private:
     void restrict(const translator_file& file)
     {
         const auto sizes = parse_candidates(candidates);
-        if (!sizes && !words.empty())
-            throw heed::error("--dictionary: is for --candidates K:N; leave it out, or give that");
+        for (const auto& [name, given] : {std::pair("--dictionary", &words), std::pair("--phrases", &phrases)})
+            if (!sizes && !given->empty())
+                throw heed::error(std::string(name) + ": is for --candidates K:N; leave it out, or give that");
         if (!sizes) return;
         if (words.empty()) {
             only_.emplace(sizes->frequent, 0, std::vector<id_sentence>());
-            return;
+        } else {
+            const dictionary known(words);
+            known.require_tokens(file.source, file.target, words,
+                                 "make one of its pieces with `translate dictionary --model " + paths.front().string() +
+                                     "`");
+            only_.emplace(known.candidates(sizes->frequent, sizes->per_word, file.source, file.target));
         }
-        const dictionary known(words);
-        known.require_tokens(file.source, file.target, words,
-                             "make one of its pieces with `translate dictionary --model " + paths.front().string() +
-                                 "`");
-        only_.emplace(known.candidates(sizes->frequent, sizes->per_word, file.source, file.target));
+        if (!phrases.empty()) only_->add_phrases(sizes->per_word, read_phrases(phrases, file.source, file.target));
     }
 
     void translate_lines(const std::vector<translator_file>& files, const std::vector<sentence>& lines, progress& line)

@@ -101,6 +101,27 @@ TEST_CASE("the constants of sacrebleu's tests: sentences in Czech, beta 2, all o
                 how) == doctest::Approx(57.15704367).epsilon(1e-6));
 }
 
+TEST_CASE("several references: the n-grams of the one with the highest score")
+{
+    const std::vector<std::string> references{"xyz", "aab", "abc"};
+    // "ab": of "xyz" nothing; of "aab" both characters and "ab", R = (2/3 + 1/2) / 2; of "abc" the same.
+    const chrf_counts counts = chrf_matches("ab", references);
+    CHECK(counts.matches[0] == 2);
+    CHECK(counts.matches[1] == 1);
+    CHECK(chrf(counts) == doctest::Approx(100 * 5 * (7.0 / 12) / (4 + 7.0 / 12)));
+    // Recall decides: a longer reference with as many matches is worse.
+    CHECK(chrf_matches("ab", std::vector<std::string>{"abcd", "ab"}).reference[0] == 2);
+    CHECK(chrf_matches("a", std::vector<std::string>{"", "b"}).hypothesis[0] == chrf_matches("a", "").hypothesis[0]);
+    const std::vector<std::vector<std::string>> sets{{"ab", "xyz"}, {"abcd", "ab"}};
+    const auto each = chrf_statistics(std::vector<std::string>{"ab", "ab"}, sets);
+    CHECK(each[0].reference[0] == 2);
+    CHECK(each[1].reference[0] == 2);
+    CHECK(each[1].matches[0] == 2);
+    CHECK_THROWS_WITH_AS(chrf_matches("a", std::vector<std::string>{}),
+                         "chrf: a hypothesis without a reference; it needs at least one", heed::error);
+    CHECK_THROWS_AS(chrf_statistics(std::vector<std::string>(1), sets), heed::error);
+}
+
 TEST_CASE("characters are characters, not bytes")
 {
     CHECK(chrf_matches("äöü", "äöü").hypothesis[0] == 3);

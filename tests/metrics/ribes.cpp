@@ -153,6 +153,25 @@ TEST_CASE("a corpus is the mean of its sentences; those without a reference do n
                          "ribes: 2 hypotheses but 3 references; each sentence needs one of both", heed::error);
 }
 
+TEST_CASE("several references: the best score of each sentence; references without a word are left out")
+{
+    const sentence hypothesis = split("a b c d");
+    const std::span<const std::string> words(hypothesis);
+    CHECK(ribes(words, std::vector<sentence>{split("d c b a"), split("a b c d")}).score == 1.0);
+    // Of "a b d c" five of six pairs are in order, of "b a d c" four.
+    CHECK(ribes(words, std::vector<sentence>{split("b a d c"), {}, split("a b d c")}).score ==
+          doctest::Approx(5.0 / 6));
+    CHECK_THROWS_WITH_AS(ribes(words, std::vector<sentence>{{}, {}}),
+                         "ribes: a hypothesis without a reference that has a word; it needs at least one", heed::error);
+    const std::vector<std::vector<sentence>> sets{{split("b a d c"), {}, {}}, {split("a b d c"), split("x y"), {}}};
+    const auto each = ribes_statistics(std::vector<sentence>{hypothesis, split("x y"), split("x")}, sets);
+    CHECK(each[0].total == doctest::Approx(5.0 / 6));
+    CHECK(each[1].total == 1.0);
+    CHECK(each[1].sentences == 1);
+    CHECK(each[2].sentences == 0);
+    CHECK_THROWS_AS(ribes_statistics(std::vector<sentence>(2), sets), heed::error);
+}
+
 TEST_CASE("a model gone astray does not hang the metric")
 {
     const sentence word(20000, "the");

@@ -158,6 +158,32 @@ TEST_CASE("TB = (TER - BLEU) / 2")
     CHECK(tb(0, 100) == -50);
 }
 
+TEST_CASE("several references: the fewest edits, the mean length")
+{
+    const sentence hypothesis = split("a b c d");
+    // 2 edits (one word missing, one wrong), 1 edit, 3 edits; 5, 4 and 3 words.
+    const std::vector<sentence> references{split("a b x d e"), split("a b c x"), split("x y d")};
+    const ter_counts counts = ter_edits(hypothesis, references);
+    CHECK(counts.edits == 1);
+    CHECK(counts.reference_length == 4);
+    CHECK(ter(counts) == 25.0);
+    CHECK(ter_edits(hypothesis, std::vector<sentence>{split("a b c d"), split("a")}).reference_length == 2.5);
+    // Shifts are those of the reference that counts.
+    CHECK(ter_edits(hypothesis, std::vector<sentence>{split("w x y z"), split("d a b c")}).shifts == 1);
+    const std::vector<std::vector<sentence>> sets{{references[0], split("a")}, {references[1], split("b c")}};
+    const std::vector<ter_counts> each = ter_statistics(std::vector<sentence>{hypothesis, split("b")}, sets);
+    CHECK(each[0].edits == 1);
+    CHECK(each[0].reference_length == 4.5);
+    CHECK(each[1].edits == 1);
+    CHECK(each[1].reference_length == 1.5);
+    CHECK_THROWS_WITH_AS(ter_edits(hypothesis, std::vector<sentence>{}),
+                         "ter: a hypothesis without a reference; it needs at least one", heed::error);
+    CHECK_THROWS_WITH_AS(ter_statistics(std::vector<sentence>(2), std::vector<std::vector<sentence>>{}),
+                         "ter: hypotheses without a reference; each sentence needs at least one", heed::error);
+    CHECK_THROWS_WITH_AS(ter_statistics(std::vector<sentence>(1), sets),
+                         "ter: 1 hypothesis but 2 references; each sentence needs one of both", heed::error);
+}
+
 TEST_CASE("as many hypotheses as references")
 {
     const std::vector<sentence> two(2), three(3);

@@ -12,6 +12,7 @@
 #include <heed/seq2seq/forced.hpp>
 #include <heed/seq2seq/translator.hpp>
 #include <heed/text/lexicon.hpp>
+#include <heed/text/phrases.hpp>
 #include <heed/text/unknown_words.hpp>
 #include <support/sentences.hpp>
 
@@ -41,6 +42,10 @@ TEST_CASE("IBM Model 1 by hand: one round from a uniform start, then to certaint
     CHECK(once.probability(das, house) == doctest::Approx(0.4 / total));
     CHECK(once.probability(das, the) == doctest::Approx(0.9 / total));
     CHECK(once.probability(das, a) == 0);
+    // `the` is das, `a` is ein; `house` is equally probable of the two in "haus haus": the first. No word means 99.
+    CHECK(once.align(ids{ein, haus, das, haus}, ids{the, 99, house, a}) ==
+          std::vector<std::pair<int, int>>{{2, 0}, {1, 2}, {0, 3}});
+    CHECK(once.align(ids{}, ids{the}).empty());
     const auto often = text::lexicon::learn(source, target, {.rounds = 50, .unlinked_share = 0});
     CHECK(often.of(das).front().target == the);
     CHECK(often.of(haus).front().target == house);
@@ -112,6 +117,25 @@ TEST_CASE("candidate lists: frequent words, translations of the batch's words, r
     const auto learned = text::lexicon::of_links(std::vector<ids>{{4}}, std::vector<ids>{{7, 9}},
                                                  std::vector<std::vector<std::pair<int, int>>>{{{0, 0}, {0, 1}}});
     CHECK(candidate_lists(4, 1, learned).of(make_source(pointers({{4}})), 11) == ids{0, 1, 2, 3, 7});
+}
+
+TEST_CASE("candidate lists with phrases: the words of each phrase in the batch, of a sentence's own words only")
+{
+    // "4 5" is 7 8, though 4 alone is 6 and 5 alone is nothing.
+    const auto phrases = text::phrase_table::learn(
+        std::vector<ids>{{4, 5}, {4, 9}, {9, 4, 5}}, std::vector<ids>{{7, 8}, {6, 10}, {10, 8, 7}},
+        std::vector<std::vector<std::pair<int, int>>>{
+            {{0, 0}, {0, 1}, {1, 0}, {1, 1}}, {{0, 0}, {1, 1}}, {{0, 0}, {1, 1}, {2, 1}, {2, 2}}});
+    candidate_lists lists(4, 0, std::vector<ids>());
+    lists.add_phrases(5, phrases);
+    CHECK(lists.of(make_source(pointers({{4, 5}})), 11) == ids{0, 1, 2, 3, 6, 7, 8});
+    CHECK(lists.of(make_source(pointers({{5, 4}})), 11) == ids{0, 1, 2, 3, 6});
+    CHECK(lists.of(make_source(pointers({{4}, {5}})), 11) == ids{0, 1, 2, 3, 6});  // not across sentences
+    CHECK(lists.of(make_source(pointers({{5}, {4, 5}})), 8) == ids{0, 1, 2, 3, 6, 7});
+    lists.add_phrases(1, phrases);
+    CHECK(lists.of(make_source(pointers({{4, 5}})), 11) == ids{0, 1, 2, 3, 6, 7});
+    const auto batch = make_training_batch<double>(pointers({{4, 5}}), pointers({{9}}));
+    CHECK(lists.of(batch, 11) == ids{0, 1, 2, 3, 6, 7, 9});
 }
 
 TEST_CASE("training with candidates: the loss of the restricted softmax, and its gradients")

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Searches: beams, n-best lists, penalties, ensembles, unknown words, candidate lists.
+# Searches: beams, n-best lists, penalties, ensembles, unknown words, candidate lists, rescoring.
 evaluate=$(realpath -- "$2")
 # shellcheck source=tests/tool/common.bash
 source "$(dirname "${BASH_SOURCE[0]}")/common.bash"
@@ -76,6 +76,25 @@ paste -d ' ' alone together | awk '/^perplexity/ { d = $3 - $6; exit d < -0.001 
 "${score[@]}" --model temporal.safetensors >alone 2>log || fail "scoring"
 cmp -s alone together && fail "one decides alone"
 
+# N-best lists that other models score: with its own score, a model agrees with its search.
+run --n-best 3 --length-penalty 0 >list || fail "lists to score"
+rescore=("$translate" rescore --threads 1 --source valid.a --n-best list)
+"${rescore[@]}" --model model.safetensors >scored 2>log || fail "rescoring"
+sed 's/ [^ ]*$//' scored | cmp - list || fail "rescoring changes the lists"
+awk '{ d = $NF - $(NF - 1); if (d < -0.001 || d > 0.001) exit 1 } END { exit NR != 90 }' scored ||
+    fail "not the log-probabilities of the search: $(head -n 6 scored)"
+"${rescore[@]}" --model temporal.safetensors --model model.safetensors --batch 1 --out both >output 2>log || fail "two models"
+[[ ! -s output ]] || fail "written to two places"
+paste -d ' ' scored both | awk '{ d = $NF - $(NF / 2); if (d < -0.001 || d > 0.001) exit 1 }' || fail "another score of the same model"
+awk '$NF == $(NF - 1) { same++ } END { exit same == NR }' both || fail "two models with the same opinion: the test tests nothing"
+"$evaluate" tune --reference valid.b --output weights both >output 2>log || fail "tuning: $(cat log)"
+grep -q '^weight of score3 ' output || fail "three scores: $(cat output)"
+"$evaluate" rerank --weights weights --output - both | awk 'END { exit NR != 30 }' || fail "reranking"
+head -n 29 valid.a >fewer
+refused 'list:88: index 29, but fewer has 29 lines' "${rescore[@]}" --source fewer --model model.safetensors
+refused 'plain.a:1: a line of an n-best list is' "${rescore[@]}" --n-best plain.a --model model.safetensors
+refused 'list: would overwrite' "${rescore[@]}" --out list --model model.safetensors
+
 # Unknown words: all are replaced, by a source word or its translation in a dictionary.
 run --replace-unknown >output || fail "--replace-unknown"
 grep -q '<unk>' output && fail "an unknown word is left"
@@ -104,6 +123,32 @@ printf 'one eins\ntwo eins\n' >eins
 run --candidates 4:1 --dictionary eins >output || fail "--candidates"
 grep -q 'zwei' output && fail "a word that is not a candidate"
 grep -q 'eins' output || fail "no candidate at all"
+# Phrases: the words of those that a sentence has.
+printf 'two one ||| zwei eins\nnever seen ||| drei\n' >few.phrases
+printf 'two one\none two\n' >two.a
+only() { "$translate" run "${model[@]}" --input two.a --batch 1 "$@" 2>log; }
+only --candidates 4:2 --phrases few.phrases >output || fail "--phrases"
+grep -q 'zwei' <(sed -n 1p output) || fail "no word of the phrase: $(cat output)"
+grep -q 'eins\|zwei' <(sed -n 2p output) && fail "words of a phrase that is not there: $(cat output)"
+only --candidates 4:2 --dictionary eins --phrases few.phrases | grep -q eins || fail "a dictionary and phrases"
+only --candidates 4:0 --phrases few.phrases | grep 'zwei' && fail "no words, but there are some"
+# Learned: all words of the language in all its phrases.
+"$translate" dictionary --source plain.a --target plain.b --out again --phrases phrases --most 2 2>log || fail "learning phrases"
+cmp learned again || fail "--phrases changes the dictionary"
+grep -q '^[0-9]* phrases: phrases$' log || fail "$(cat log)"
+grep -qx 'one ||| eins.*' phrases || fail "one: $(head phrases)"
+grep -qx 'two one ||| \(eins zwei\|zwei eins\)' phrases || fail "two one: $(grep '^two one |' phrases)"
+awk '{ for (i = 1; $i != "|||"; ++i); if (i < 2 || i > 5 || NF - i > 2 || NF == i) exit 1 }' phrases || fail "not phrases: $(head phrases)"
+run --candidates 1000:2 --phrases phrases | cmp - twelve || fail "all words are not all, with phrases"
+for line in 'one eins' '||| eins' 'a b c d e ||| eins' 'one|||eins'; do
+    echo "$line" >bad
+    refused 'bad:1: a line of phrases is' "$translate" run "${model[@]}" --input two.a --candidates 4:2 --phrases bad
+done
+echo 'cat ||| Katze' >bad
+refused 'bad: has no phrase of words that the model knows' \
+    "$translate" run "${model[@]}" --input two.a --candidates 4:2 --phrases bad
+refused '--phrases: is for --candidates K:N' "$translate" run "${model[@]}" --input two.a --candidates all --phrases phrases
+refused 'x: --out and --phrases are one file' "$translate" dictionary --source plain.a --target plain.b --out x --phrases ./x
 
 "$translate" score "${model[@]}" --source valid.a --target valid.b >greedy_scores 2>log || fail "scoring"
 "$translate" score "${model[@]}" --source valid.a --target valid.b --beam 1 2>log | cmp - greedy_scores || fail "score --beam 1"

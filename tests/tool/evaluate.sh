@@ -42,6 +42,7 @@ printf 'the the the man.\n\nman The man bit him first. man The man bit him first
 cp other.de baseline.de
 printf -- '-6.9314718\n-0.6931472 -2 -1 -0.5\n-0\n' >system.scores
 printf 'a b c d e\na b c d\na b c d e f\n' >test.en
+printf '0.9 0 0 0 0.05 0.05\n0 0.5 0.25 0.15 0 0.1\n\n\n0 0 0 0 0 1 0\n0.2 0.2 0.2 0.1 0.2 0 0.1\n\n' >system.weights
 printf '0-0 1-1 3p3\n0-0\n1-2 2p2\n' >test.gold
 printf '0-0 1-1 3-3\n0-1\n1-2\n' >forward.links
 printf '0-0 1-1 1-2\n0-0\n1-2 2-2\n' >reverse.links
@@ -57,8 +58,26 @@ prints '^test.de 0\.00 \[0\.00, 0\.00\] 0 0 14 100\.00 -50\.00 \[-50\.00, -50\.0
     ter --reference test.de test.de
 # "The dog bit" is missing in place of "the the"; the second line is missing; the third has seven words too many.
 prints '"edits": 14' ter --json --reference test.de other.de
+# Several references: each line of test.de is in one of two texts, which have 11 and 16 words.
+printf 'The dog bit the man.\nx\nThe man bit him first.\n' >one.de
+printf 'The dog had bit the man.\nIt was not unexpected.\nThe man had bitten the dog.\n' >two.de
+prints '^test.de 0\.00 .* 0 0 13\.50 100\.00 -50\.00 ' ter --reference one.de --reference two.de test.de
+prints '^test.de 1\.0000 \[1\.0000, 1\.0000\] 3$' ribes --reference one.de --reference two.de test.de
+prints '^test.de 100\.00 \[100\.00, 100\.00\]$' chrf --reference one.de --reference two.de test.de
+prints '^2 references$\|; 2 references$' chrf --reference one.de --reference two.de test.de
+for metric in bleu ter chrf ribes; do
+    prints "^$metric .* +0\.00" compare --metric $metric --reference one.de --reference two.de test.de test.de
+done
+prints '^tb -50\.00 -50\.00 ' compare --metric tb --reference one.de --reference two.de test.de test.de
 prints '^test.de 1\.0000 \[1\.0000, 1\.0000\] 3$' ribes --reference test.de test.de
 prints '^test.de 100\.00 \[100\.00, 100\.00\]$' chrf --words 2 --reference test.de test.de
+# "The dog bit" for "the the the", four words missing, seven more.
+prints '^other.de 100\.00 \[.*\] 14 14 100\.00 \[100\.00, 100\.00\]$' wer --reference test.de other.de
+prints '"wrong_lines": {' wer --json --reference test.de other.de
+printf 'T AH M EY T OW\nR IY D\n' >said.phones
+printf 'T AH M AA T OW\nR EH D\n' >first.phones
+printf 'T AH M EY T OW\n\n' >second.phones
+prints '^said.phones 11\.11 .* 1 9 50\.00 ' wer --reference first.phones --reference second.phones said.phones
 # 14 words and 3 ends; 11.125 nats.
 prints '^system.scores 1\.924 \[.*\] 0\.6544 17$' perplexity --reference test.de system.scores
 printf -- '-10\n-1 -3 -1e0\n-0\n' >bits
@@ -75,6 +94,28 @@ prints '^intersection 3 100\.000 75\.000 85\.714 14\.286$' align --gold test.gol
     --symmetrize intersection
 prints '"proposed_possible": 4' align --json --gold test.gold forward.links
 prints '^2 sentence pairs$' align --gold test.gold --source test.en --target test.en --max-length 5 forward.links
+# d and e; all of an empty translation; d.
+prints '^system.weights 46\.67 \[.*\] 7 15 3 3$' adequacy --source test.en --output overlooked system.weights
+[[ $(cat overlooked) == $'d e\na b c d\nd' ]] || fail "other words are overlooked: $(cat overlooked)"
+prints '^system.weights 27\.27 \[.*\] 3 11 2 3$' adequacy system.weights
+prints '^system.weights 9\.09 ' adequacy --threshold 0.1 system.weights
+prints '^forward.links 66\.67 \[.*\] 10 15 3 3$' adequacy --links --source test.en --output overlooked forward.links
+[[ $(cat overlooked) == $'c e\nb c d\na c d e f' ]] || fail "other words have no link: $(cat overlooked)"
+prints '"overlooked": 7' adequacy --json --source test.en system.weights
+printf '0.5 0.5\n0.2 0.3 0.5\n' >uneven
+refused 'uneven:2: has 3 weights where there must be 2: ' "$evaluate" adequacy uneven
+refused 'uneven:1: has 2 weights where there must be 6: ' "$evaluate" adequacy --source test.en uneven
+printf '0.5 0.1 0.1 0.1 0.1 0.1\n' >short.weights
+refused 'short.weights has 1 pair, test.en has 3 lines' "$evaluate" adequacy --source test.en short.weights
+refused 'short.weights has 1 pair, system.weights has 3' "$evaluate" adequacy system.weights short.weights
+refused 'forward.links:1: "0-0" is not a weight; are these links?' "$evaluate" adequacy forward.links
+printf '0-0\n4-0\n0-0\n' >out.links
+refused 'out.links:2: the link 4-0 is outside its source sentence, which has 4 words' \
+    "$evaluate" adequacy --links --source test.en out.links
+refused 'test.en: would overwrite' "$evaluate" adequacy --source test.en --output test.en system.weights
+refused '--output is for one file, but got 2' "$evaluate" adequacy --source test.en --output x system.weights system.weights
+misused '--links requires --source' adequacy --links forward.links
+misused '--threshold' adequacy --threshold 0 system.weights
 # "the the the": twice; "man The man bit him first." repeated immediately.
 prints '^other.de 3 2 3 3 2\.67 16 50\.00 3$' repetition other.de
 prints '^test.de ' repetition --reference test.de other.de
@@ -122,7 +163,7 @@ for threads in 1 2 5; do
 done
 "$evaluate" --threads 2 compare --reference test.de other.de system.de | cmp once || fail "--threads before the command"
 # Progress of a long task, only on a terminal; the output is unaffected.
-for subcommand in bleu ter ribes chrf compare; do
+for subcommand in bleu ter ribes chrf wer compare; do
     systems=other.de
     [[ $subcommand != compare ]] || systems+=' system.de'
     score="$evaluate $subcommand --reference test.de $systems"
@@ -134,6 +175,53 @@ for subcommand in bleu ter ribes chrf compare; do
     grep -q '/3 sentences, ' terminal || fail "no sentences are counted on a terminal: $subcommand"
     grep -q '/1000 resamples, ' terminal || fail "no resamples are counted on a terminal: $subcommand"
 done
+
+# N-best lists: the second score prefers the translations with the references' words.
+printf '0 ||| a b c ||| -1\n0 ||| a b c d e ||| -2\n1 ||| x ||| -1\n1 ||| f g h i ||| -1.5\n2 |||  ||| -1\n2 ||| j k l m ||| -3\n' >val.nbest
+printf 'a b c d e\nf g h i\nj k l m\n' >val.de
+printf -- '-3\n-1\n-3\n-1\n-3\n-1\n' >val.second
+prints '^the first score alone 0\.00$' tune --reference val.de --scores val.second --output val.weights val.nbest
+grep -q '^tuned *100\.00$' output || fail "not tuned: $(cat output)"
+[[ $(cut -d ' ' -f 1 val.weights) == $'score1\nscore2' ]] || fail "the weights: $(cat val.weights)"
+"$evaluate" tune --reference val.de --scores val.second --output again.weights val.nbest >/dev/null || fail "tuning again"
+cmp val.weights again.weights || fail "two runs differ"
+"$evaluate" rerank --weights val.weights --scores val.second --output - val.nbest >output || fail "reranking"
+cmp output val.de || fail "other translations: $(cat output)"
+for metric in ter tb; do
+    prints "^tuned $([[ $metric == ter ]] && echo 0.00 || echo -50.00)$" tune --metric $metric --reference val.de --scores val.second val.nbest
+done
+prints '"score2": ' tune --json --reference val.de --scores val.second val.nbest
+# The lengths alone do it, too; the example of the help.
+prints '^weight of words ' tune --reference val.de --length --output val.weights val.nbest
+for subcommand in tune rerank; do
+    "$evaluate" $subcommand --help >help || fail "help of $subcommand"
+    example=$(grep -A 3 '^Example:' help | grep "^  evaluate $subcommand ")
+    read -r -a words <<<"${example//test.nbest/val.nbest}"
+    "$evaluate" "${words[@]:1}" >output 2>log || fail "the example does not work:$example: $(cat log)"
+    grep -q . output || fail "the example prints nothing:$example"
+done
+cmp test.de val.de || fail "other translations of the example: $(cat test.de)"
+printf 'The dog bit the man.\nIt was not unexpected.\nThe man bit him first.\n' >test.de
+refused 'val.weights has weights for score1, words, but there are score1, score2, words' \
+    "$evaluate" rerank --weights val.weights --scores val.second --output x val.nbest
+refused 'val.nbest, a line for each index, has 3 lines, short.de has 2' bash -c 'head -n 2 val.de >short.de; "$@"' - \
+    "$evaluate" tune --reference short.de val.nbest
+for line in 'a b c' '0 ||| a b c' 'x ||| a ||| 1' '0 ||| a ||| 1 ||| 2' '0|||a|||1' '-1 ||| a ||| 1'; do
+    echo "$line" >wrong.nbest
+    refused 'wrong.nbest:1: a line of an n-best list is' "$evaluate" tune --reference val.de wrong.nbest
+done
+printf '0 ||| a ||| 1\n2 ||| a ||| 1\n' >wrong.nbest
+refused 'wrong.nbest:2: index 2 where the next list is that of index 1; ' "$evaluate" tune --reference val.de wrong.nbest
+printf '1 ||| a ||| 1\n' >wrong.nbest
+refused 'wrong.nbest:1: index 1 where the next list is that of index 0; ' "$evaluate" tune --reference val.de wrong.nbest
+printf '0 ||| a ||| 1\n0 ||| a ||| 1 2\n' >wrong.nbest
+refused 'wrong.nbest:2: has 2 scores' "$evaluate" tune --reference val.de wrong.nbest
+printf '0 ||| a ||| nan\n' >wrong.nbest
+refused 'wrong.nbest:1: "nan" is not a score' "$evaluate" tune --reference val.de wrong.nbest
+refused 'val.weights:1: a line has' bash -c 'echo score1 >val.weights; "$@"' - \
+    "$evaluate" rerank --weights val.weights --output x val.nbest
+refused 'val.de: would overwrite' "$evaluate" tune --reference val.de --output val.de val.nbest
+refused 'name a file' "$evaluate" rerank --json --weights val.weights --output - val.nbest
 
 # Symmetrized links can be written, with a gold alignment or without, in either direction.
 "$evaluate" align --symmetrize union --output union.links forward.links reverse.links >output || fail "writing"
@@ -159,7 +247,7 @@ refused 'name a file' "$evaluate" lengths --picture - --reference test.de system
 prints '"shortest": 10,' repetition --json --shortest 010 system.de
 
 # The example in each help works, in this directory.
-for subcommand in bleu ter ribes chrf perplexity compare align repetition lengths words; do
+for subcommand in bleu ter ribes chrf wer perplexity compare align adequacy repetition lengths words; do
     "$evaluate" $subcommand --help >help || fail "help of $subcommand"
     # "..." means several in a row, and only positional arguments have it.
     if grep -q '\.\.\. *\.\.\.\|(2x)\|x 2\|^  -.*\.\.\.' help; then fail "the help of $subcommand: $(cat help)"; fi
@@ -178,7 +266,7 @@ printf 'one\ntwo \xff three\nfour\n' >invalid
 printf 'one\ntwo\0three\nfour\n' >nul
 head -n 2 test.de >short
 mkdir folder
-for subcommand in bleu ter ribes chrf lengths; do
+for subcommand in bleu ter ribes chrf wer lengths; do
     score=("$evaluate" "$subcommand" --reference)
     refused 'short has 2 lines, test.de has 3' "${score[@]}" test.de short
     refused 'test.de has 3 lines, short has 2' "${score[@]}" short test.de
@@ -190,7 +278,10 @@ for subcommand in bleu ter ribes chrf lengths; do
     refused 'folder: is a directory' "${score[@]}" folder test.de
     refused 'can only be read once' bash -c '"$@" <test.de' - "${score[@]}" test.de - -
 done
-refused 'second.de has 3 lines' "$evaluate" bleu --reference short --reference second.de short
+for subcommand in bleu ter ribes chrf wer; do
+    refused 'second.de has 3 lines' "$evaluate" $subcommand --reference short --reference second.de short
+done
+refused 'second.de has 3 lines' "$evaluate" compare --reference short --reference second.de short short
 refused 'short has 2 lines, test.de has 3' "$evaluate" compare --reference test.de system.de short
 "$evaluate" lengths --bounds 4,10 --picture lengths.svg --reference test.de system.de other.de >/dev/null
 grep -q '>5-10 ([0-9]*)<' lengths.svg || fail "the picture of BLEU by length names no group"
@@ -210,7 +301,7 @@ printf 'a\na\na\n' >tiny
 refused 'forward.links:1: the link 1-1 is outside its sentences, which have 1 and 1 words' \
     "$evaluate" align --gold test.gold --source tiny --target tiny forward.links
 
-subcommands='bleu, ter, ribes, chrf, perplexity, compare, align, repetition, lengths, words'
+subcommands='bleu, ter, ribes, chrf, wer, perplexity, compare, tune, rerank, align, adequacy, repetition, lengths, words'
 misused "^evaluate: a subcommand is missing; there are $subcommands\$"
 misused "^evaluate: blue is not a subcommand; there are $subcommands\$" blue --reference test.de system.de
 misused "^evaluate: --json is not known here; .*: $subcommands\$" --json

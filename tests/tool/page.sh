@@ -20,6 +20,32 @@ data()
     sed -n '/<script type="application\/json"/,/<\/script>/p' "$1"
 }
 
+# Which dimensions follow a word, of words in pieces, for the words of either side.
+dimensions=("$translate" dimensions --model dimensions.safetensors --source valid.a --target valid.b --least 5 --threads 1)
+for side in source target; do
+    "${dimensions[@]}" --side $side --dimensions 4 --classes 2 >output 2>log || fail "dimensions of the $side"
+    words=valid.$([[ $side == source ]] && echo a || echo b)
+    awk -v words=$words 'BEGIN { while ((getline line < words) == 1) { ++lines; n = split(line, w, " "); for (i = 1; i <= n; ++i) ++count[w[i]] }
+            count["</s>"] = lines }
+        NR == 1 { next }
+        NF != 5 || $2 < 0 || $2 > 1 || $4 != count[$5] { exit 1 }
+        $1 != last { if (shown > 0 && $2 > best) exit 1; best = $2; last = $1; ++shown }
+        END { exit shown != 4 || NR != 9 }' output || fail "dimensions of the $side: $(cat output)"
+    "${dimensions[@]}" --side $side --dimensions 4 --classes 2 --tags $words --out tagged >printed 2>log || fail "tags"
+    cmp output tagged || fail "each word as its own tag is another class"
+    [[ ! -s printed ]] || fail "written to two places"
+done
+sed 's/[a-z]*[nr]e[a-z]*/E/g; s/two/W/g' valid.a >tags
+"${dimensions[@]}" --tags tags >output 2>log || fail "tags"
+grep -q ' E$' output || fail "no tag: $(cat output)"
+refused 'no class has 100 words' "${dimensions[@]}" --least 100
+refused 'model.safetensors: trained with --attention additive, which has no weight per dimension' \
+    "${dimensions[@]}" --model model.safetensors
+head -n 5 valid.a >short.tags
+refused 'short.tags has 5 lines, valid.a has 12' "${dimensions[@]}" --tags short.tags
+sed '3s/$/ X/' valid.a >more.tags
+refused 'more.tags:3: has ' "${dimensions[@]}" --tags more.tags
+
 "$translate" run --model model.safetensors --input valid.a --min-length 1 >plain 2>log || fail "translating"
 printf 'one <b>\n\n' | cat - valid.a >some
 "$translate" run --model model.safetensors --input some --min-length 1 --page run.html --page-sentences 5 --threads 1 >output 2>log ||

@@ -99,7 +99,8 @@ for side in en:a de:b; do
 done
 cd examples
 translate() { "$translate" "$@" 2>../log; }
-for command in train run score align page dictionary curves; do
+printf '0 ||| eins ||| -1\n' >test.nbest
+for command in train run score align page rescore dictionary curves; do
     translate $command --help >help
     awk 'length > 100' help | grep . && fail "$command --help is wider than 100 columns"
     example=$(sed '1,/^Example:$/d' help)
@@ -108,6 +109,7 @@ for command in train run score align page dictionary curves; do
     eval "$example" >output || fail "the example of $command: $example"
 done
 [[ -s en-de.safetensors && -s alignment.svg && -s test.links && -s page.html && -s en-de.dictionary && -s bleu.svg ]] || fail "the examples wrote no files"
+translate dimensions --help | awk 'length > 100' | grep . && fail "dimensions --help is wider than 100 columns"
 translate --help >help || fail "--help"
 grep -q '^  train ' help || fail "--help lacks the commands"
 version=$(translate --version) || fail "--version"

@@ -167,16 +167,15 @@ private:
 };
 
 /// The counts of each sentence, as the bootstrap needs them; computed by heed's threads. `references` has one list of
-/// sentences per set of references. Throws heed::error if the numbers of sentences differ.
+/// sentences per set of references. Throws heed::error if there is none, or if the numbers of sentences differ.
 inline std::vector<bleu_counts> bleu_statistics(std::span<const text::sentence> hypotheses,
                                                 std::span<const std::vector<text::sentence>> references,
                                                 const progress& seen = {})
 {
-    for (const auto& each : references) detail::require_as_many("bleu", hypotheses.size(), each.size());
+    detail::require_as_many("bleu", hypotheses.size(), references);
     return detail::of_each_sentence<bleu_counts>(
-        hypotheses.size(), seen,
-        [&, counter = bleu_counter(), here = std::vector<text::sentence>(references.size())](std::size_t i) mutable {
-            for (std::size_t r = 0; r < references.size(); ++r) here[r] = references[r][i];
+        hypotheses.size(), seen, [&, counter = bleu_counter()](std::size_t i) mutable {
+            const std::vector<text::sentence> here = detail::line_of(references, i);
             return counter.add(hypotheses[i], std::span<const text::sentence>(here));
         });
 }

@@ -169,6 +169,23 @@ inline double chrf(const chrf_counts& counts, const chrf_options& how = {})
     return 100 * f(precisions / static_cast<double>(orders), recalls / static_cast<double>(orders));
 }
 
+/// The same with several references: the n-grams of the one with the highest chrF (of equals, the first), as in
+/// sacrebleu. Throws heed::error if there is none.
+inline chrf_counts chrf_matches(std::string_view hypothesis, std::span<const std::string> references,
+                                const chrf_options& how = {})
+{
+    if (references.empty()) throw error("chrf: a hypothesis without a reference; it needs at least one");
+    chrf_counts best;
+    double highest = -1;
+    for (const std::string& each : references) {
+        const chrf_counts counts = chrf_matches(hypothesis, std::string_view(each), how);
+        const double score = chrf(counts, how);
+        if (score > highest) best = counts;
+        highest = std::max(highest, score);
+    }
+    return best;
+}
+
 /// The counts of each line, as the bootstrap needs them; computed by heed's threads. Throws heed::error if the numbers
 /// of lines differ, and as chrf_matches() does.
 inline std::vector<chrf_counts> chrf_statistics(std::span<const std::string> hypotheses,
@@ -176,8 +193,21 @@ inline std::vector<chrf_counts> chrf_statistics(std::span<const std::string> hyp
                                                 const progress& seen = {})
 {
     detail::require_as_many("chrf", hypotheses.size(), references.size());
-    return detail::of_each_sentence<chrf_counts>(
-        hypotheses.size(), seen, [&](std::size_t i) { return chrf_matches(hypotheses[i], references[i], how); });
+    return detail::of_each_sentence<chrf_counts>(hypotheses.size(), seen, [&](std::size_t i) {
+        return chrf_matches(hypotheses[i], std::string_view(references[i]), how);
+    });
+}
+
+/// The same with several references: one list of lines per set. Throws heed::error if there is none, too.
+inline std::vector<chrf_counts> chrf_statistics(std::span<const std::string> hypotheses,
+                                                std::span<const std::vector<std::string>> references,
+                                                const chrf_options& how = {}, const progress& seen = {})
+{
+    detail::require_as_many("chrf", hypotheses.size(), references);
+    return detail::of_each_sentence<chrf_counts>(hypotheses.size(), seen, [&](std::size_t i) {
+        const std::vector<std::string> here = detail::line_of(references, i);
+        return chrf_matches(hypotheses[i], std::span<const std::string>(here), how);
+    });
 }
 
 /// Corpus chrF: counts are summed before dividing. Throws heed::error as chrf_statistics() does.

@@ -202,6 +202,21 @@ inline ribes_score ribes(std::span<const std::string> hypothesis, std::span<cons
     return result;
 }
 
+/// The same with several references: the best of their scores. References without a word are left out; throws
+/// heed::error if no other is there.
+inline ribes_score ribes(std::span<const std::string> hypothesis, std::span<const text::sentence> references,
+                         const ribes_options& how = {})
+{
+    std::optional<ribes_score> best;
+    for (const text::sentence& each : references) {
+        if (each.empty()) continue;
+        const ribes_score score = ribes(hypothesis, std::span<const std::string>(each), how);
+        if (!best || score.score > best->score) best = score;
+    }
+    if (!best) throw error("ribes: a hypothesis without a reference that has a word; it needs at least one");
+    return *best;
+}
+
 /// RIBES of each sentence, as the bootstrap needs it; computed by heed's threads. Sentences with an empty reference do
 /// not count. Throws heed::error if the numbers of sentences differ.
 inline std::vector<ribes_sum> ribes_statistics(std::span<const text::sentence> hypotheses,
@@ -213,6 +228,22 @@ inline std::vector<ribes_sum> ribes_statistics(std::span<const text::sentence> h
         if (references[i].empty()) return ribes_sum{};
         const std::span<const std::string> hypothesis(hypotheses[i]), reference(references[i]);
         return ribes_sum{ribes(hypothesis, reference, how).score, 1};
+    });
+}
+
+/// The same with several references: one list of sentences per set. A sentence counts if one of its references has a
+/// word. Throws heed::error if there is no set, too.
+inline std::vector<ribes_sum> ribes_statistics(std::span<const text::sentence> hypotheses,
+                                               std::span<const std::vector<text::sentence>> references,
+                                               const ribes_options& how = {}, const progress& seen = {})
+{
+    detail::require_as_many("ribes", hypotheses.size(), references);
+    return detail::of_each_sentence<ribes_sum>(hypotheses.size(), seen, [&](std::size_t i) {
+        const std::vector<text::sentence> here = detail::line_of(references, i);
+        if (std::all_of(here.begin(), here.end(), [](const text::sentence& each) { return each.empty(); }))
+            return ribes_sum{};
+        const std::span<const std::string> hypothesis(hypotheses[i]);
+        return ribes_sum{ribes(hypothesis, std::span<const text::sentence>(here), how).score, 1};
     });
 }
 

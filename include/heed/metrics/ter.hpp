@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <heed/core/errors.hpp>
 #include <heed/metrics/ngrams.hpp>
 #include <heed/metrics/progress.hpp>
 #include <heed/metrics/require_as_many.hpp>
@@ -29,9 +30,9 @@ namespace heed::metrics {
 
 /// The statistics of TER, of one sentence or summed over a corpus.
 struct ter_counts {
-    std::size_t edits = 0;             ///< shifts included
-    std::size_t shifts = 0;            ///< of these
-    std::size_t reference_length = 0;  ///< words
+    std::size_t edits = 0;        ///< shifts included
+    std::size_t shifts = 0;       ///< of these
+    double reference_length = 0;  ///< words; of several references their mean
 
     ter_counts& operator+=(const ter_counts& other)
     {
@@ -48,7 +49,7 @@ struct ter_counts {
 inline double ter(const ter_counts& counts)
 {
     if (counts.reference_length == 0) return counts.edits == 0 ? 0 : 100;
-    return 100 * static_cast<double>(counts.edits) / static_cast<double>(counts.reference_length);
+    return 100 * static_cast<double>(counts.edits) / counts.reference_length;
 }
 
 ///     TB = (TER - BLEU) / 2                                        Sankaran et al. 2016, table 2
@@ -68,7 +69,7 @@ public:
     ter_counts run()
     {
         ter_counts result;
-        result.reference_length = reference_.size();
+        result.reference_length = static_cast<double>(reference_.size());
         if (reference_.empty()) {
             result.edits = words_.size();
             return result;
@@ -271,6 +272,22 @@ inline ter_counts ter_edits(std::span<const std::string> hypothesis, std::span<c
     return detail::ter_search(std::move(words), numbers(reference)).run();
 }
 
+/// The same with several references: the edits are those of the reference that needs the fewest (of equals, the
+/// first), the length is the mean of all references (Snover et al. 2006). Throws heed::error if there is none.
+inline ter_counts ter_edits(std::span<const std::string> hypothesis, std::span<const text::sentence> references)
+{
+    if (references.empty()) throw error("ter: a hypothesis without a reference; it needs at least one");
+    std::optional<ter_counts> best;
+    double words = 0;
+    for (const text::sentence& each : references) {
+        const ter_counts edits = ter_edits(hypothesis, std::span<const std::string>(each));
+        words += edits.reference_length;
+        if (!best || edits.edits < best->edits) best = edits;
+    }
+    best->reference_length = words / static_cast<double>(references.size());
+    return *best;
+}
+
 /// The edits of each sentence, as the bootstrap needs them; computed by heed's threads. Throws heed::error if the
 /// numbers of sentences differ.
 inline std::vector<ter_counts> ter_statistics(std::span<const text::sentence> hypotheses,
@@ -279,6 +296,17 @@ inline std::vector<ter_counts> ter_statistics(std::span<const text::sentence> hy
     detail::require_as_many("ter", hypotheses.size(), references.size());
     return detail::of_each_sentence<ter_counts>(hypotheses.size(), seen,
                                                 [&](std::size_t i) { return ter_edits(hypotheses[i], references[i]); });
+}
+
+/// The same with several references: one list of sentences per set. Throws heed::error if there is none, too.
+inline std::vector<ter_counts> ter_statistics(std::span<const text::sentence> hypotheses,
+                                              std::span<const std::vector<text::sentence>> references,
+                                              const progress& seen = {})
+{
+    detail::require_as_many("ter", hypotheses.size(), references);
+    return detail::of_each_sentence<ter_counts>(hypotheses.size(), seen, [&](std::size_t i) {
+        return ter_edits(hypotheses[i], detail::line_of(references, i));
+    });
 }
 
 /// Corpus TER in percent: all edits divided by all reference words. Throws heed::error if the numbers of sentences

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,9 +17,8 @@ namespace heed::seq2seq {
 /// The target words that a batch may use, so that the output layer has a few thousand columns instead of all of them.
 ///     the first `frequent` words of the vocabulary: the four special words and the most frequent words
 ///     ∪ for each source word of the batch, the first `per_word` of its translations
+///     ∪ with add_phrases(): for each source phrase of the batch, the first words of its translations
 ///     ∪ in training, the reference's words                    Jean et al. 2015, §3.2; Mi et al. 2016
-///
-/// Not implemented: the phrase table of Mi et al., which adds the translations of longer source phrases.
 class candidate_lists {
 public:
     /// translations[source word]: target words, best first.
@@ -40,6 +41,18 @@ public:
         }
     }
 
+    /// Adds the words of phrases: the first `per_phrase` target words of each phrase that occurs in a source sentence.
+    /// `phrases`: anything with `words_of(sentence, per_phrase, see)` that calls see(word) for each
+    /// (text::phrase_table), learned from sentences in the order that the model reads.
+    template <class Phrases>
+    void add_phrases(std::size_t per_phrase, Phrases phrases)
+    {
+        of_phrases_ = [per_phrase, phrases = std::move(phrases)](std::span<const std::uint32_t> sentence,
+                                                                 const std::function<void(std::uint32_t)>& see) {
+            phrases.words_of(sentence, per_phrase, see);
+        };
+    }
+
     /// The words for one batch: ascending, each once, all below `vocabulary`. The special words are always among them.
     std::vector<std::uint32_t> of(const source_batch& source, std::size_t vocabulary,
                                   const special_ids& special = {}) const
@@ -56,6 +69,14 @@ public:
                 if (word >= translations_.size()) continue;
                 const auto& known = translations_[word];
                 for (std::size_t k = 0; k < std::min(per_word_, known.size()); ++k) add(known[k]);
+            }
+        }
+        if (of_phrases_) {
+            std::vector<std::uint32_t> sentence;
+            for (std::size_t b = 0; b < source.words.batch; ++b) {
+                sentence.clear();
+                for (std::size_t t = 0; t < source.real[b]; ++t) sentence.push_back(source.words(t, b));
+                of_phrases_(sentence, add);
             }
         }
         return words_in(in);
@@ -86,6 +107,7 @@ private:
 
     std::size_t frequent_, per_word_;
     std::vector<std::vector<std::uint32_t>> translations_;
+    std::function<void(std::span<const std::uint32_t>, const std::function<void(std::uint32_t)>&)> of_phrases_;
 };
 
 /// The positions of words in an ascending list that contains all of them.

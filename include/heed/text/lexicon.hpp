@@ -145,6 +145,26 @@ public:
         return 0;
     }
 
+    /// Links (source position, target position) of a sentence pair: each target word with the source word that most
+    /// probably has it as a translation, the first of equals, or with none if it is a translation of none. A dictionary
+    /// of the other direction makes those of the other direction; metrics::symmetrize() merges them.
+    std::vector<std::pair<int, int>> align(std::span<const word_id> source, std::span<const word_id> target) const
+    {
+        std::vector<std::pair<int, int>> links;
+        for (std::size_t j = 0; j < target.size(); ++j) {
+            double best = 0;
+            int place = -1;
+            for (std::size_t i = 0; i < source.size(); ++i) {
+                const double here = probability(source[i], target[j]);
+                if (here <= best) continue;
+                best = here;
+                place = static_cast<int>(i);
+            }
+            if (place >= 0) links.emplace_back(place, static_cast<int>(j));
+        }
+        return links;
+    }
+
     /// All source words are below this.
     std::size_t size() const { return of_.size(); }
 

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <charconv>
+#include <cstddef>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <heed/core/errors.hpp>
+#include <heed/text/sentence.hpp>
+
+namespace program {
+
+/// A line of an n-best list, as Moses and many others write it: "index ||| translation ||| score score ...".
+struct nbest_line {
+    std::size_t index = 0;  // of the sentence, from 0
+    heed::text::sentence words, scores;
+};
+
+/// Throws heed::error for anything else; `where` begins its message.
+inline nbest_line parse_nbest(const heed::text::sentence& tokens, const std::string& where)
+{
+    std::vector<heed::text::sentence> parts(1);
+    for (const std::string& token : tokens) {
+        if (token == "|||")
+            parts.emplace_back();
+        else
+            parts.back().push_back(token);
+    }
+    nbest_line result;
+    bool good = parts.size() == 3 && parts[0].size() == 1;
+    if (good) {
+        const std::string& text = parts[0].front();
+        const auto read = std::from_chars(text.data(), text.data() + text.size(), result.index);
+        good = read.ec == std::errc{} && read.ptr == text.data() + text.size();
+    }
+    if (!good)
+        throw heed::error(where + ": a line of an n-best list is: index ||| translation ||| score, with spaces around "
+                                  "each |||");
+    result.words = std::move(parts[1]);
+    result.scores = std::move(parts[2]);
+    return result;
+}
+
+}  // namespace program

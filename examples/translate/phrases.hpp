@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include <heed/core/errors.hpp>
+#include <heed/metrics/symmetrize.hpp>
+#include <heed/text/corpus.hpp>
+#include <heed/text/lexicon.hpp>
+#include <heed/text/phrases.hpp>
+
+#include "language.hpp"
+
+/// Phrases in a file: "source words ||| target words" on each line, the target words in order of preference.
+namespace translation {
+
+/// Learns the phrases of a text: links by IBM Model 1 in both directions, symmetrized.
+inline heed::text::phrase_table learn_phrases(const std::vector<id_sentence>& sources,
+                                              const std::vector<id_sentence>& targets,
+                                              const heed::text::lexicon& forward, std::size_t rounds)
+{
+    const auto reverse = heed::text::lexicon::learn(targets, sources, {.rounds = rounds});
+    std::vector<heed::metrics::links> links;
+    for (std::size_t n = 0; n < sources.size(); ++n) {
+        links.push_back(heed::metrics::symmetrize(forward.align(sources[n], targets[n]),
+                                                  heed::metrics::flipped(reverse.align(targets[n], sources[n])),
+                                                  heed::metrics::symmetrization::grow_diag_final_and));
+    }
+    return heed::text::phrase_table::learn(sources, targets, links);
+}
+
+/// The phrases whose words a model knows, in the order in which it reads.
+inline heed::text::phrase_table read_phrases(const std::filesystem::path& path, const language& source,
+                                             const language& target)
+{
+    heed::text::phrase_table table;
+    std::ifstream file = heed::text::open_text(path);
+    heed::text::sentence_reader lines(file, path.string());
+    for (sentence fields; lines.next(fields);) {
+        const auto middle = std::find(fields.begin(), fields.end(), "|||");
+        const auto length = static_cast<std::size_t>(middle - fields.begin());
+        if (middle == fields.end() || length == 0 || length > heed::text::phrase_table::longest)
+            throw heed::error(
+                fmt::format("{}: a line of phrases is: source words ||| target words, with 1 to {} source "
+                            "words and spaces around |||",
+                            lines.where(), heed::text::phrase_table::longest));
+        id_sentence phrase;
+        for (auto word = fields.begin(); word != middle; ++word)
+            if (source.vocabulary.contains(*word)) phrase.push_back(source.vocabulary.id(*word));
+        if (phrase.size() != length) continue;
+        if (source.backwards) std::reverse(phrase.begin(), phrase.end());
+        std::vector<heed::text::phrase_table::translation> words;
+        for (auto word = middle + 1; word != fields.end(); ++word)
+            if (target.vocabulary.contains(*word)) words.push_back({target.vocabulary.id(*word), 0});
+        table.set(phrase, std::move(words));
+    }
+    if (table.size() == 0)
+        throw heed::error(path.string() + ": has no phrase of words that the model knows" +
+                          (source.splitting ? "; make one of its pieces with `translate dictionary --model`" : ""));
+    return table;
+}
+
+}  // namespace translation

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <heed/metrics/adequacy.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+using namespace heed::metrics;
+using positions = std::vector<std::size_t>;
+
+namespace {
+
+// Two target words and the end word look at four source words and theirs.
+const std::vector<std::vector<float>> weights{
+    {0.75f, 0.125f, 0.0f, 0.0625f, 0.0625f}, {0.125f, 0.5f, 0.125f, 0.125f, 0.125f}, {0, 0, 0.5f, 0, 0.5f}};
+
+}  // namespace
+
+TEST_CASE("attention received is summed over target words; the end words are left out")
+{
+    const std::span words(weights.data(), 2);
+    const std::vector<double> received = attention_received(words, 4);
+    CHECK(received == std::vector<double>{0.875, 0.625, 0.125, 0.1875});
+    CHECK(overlooked_words(received) == positions{2, 3});
+    CHECK(overlooked_words(received, {0.1875}) == positions{2});  // below the threshold, not at it
+    CHECK(overlooked_words(received, {0.7}) == positions{1, 2, 3});
+    CHECK(attention_received(weights, 5)[2] == 0.625);
+    CHECK_THROWS_WITH_AS(attention_received(weights, 6), "attention_received: row 0 has 5 weights for 6 source words",
+                         heed::shape_error);
+    CHECK_THROWS_WITH_AS(overlooked_words(received, {0}),
+                         "adequacy: a threshold of 0.000000 overlooks no word; it must be above 0", heed::error);
+}
+
+TEST_CASE("an empty translation overlooks every word; an empty source has none")
+{
+    const std::vector<std::vector<float>> nothing;
+    CHECK(overlooked_words(attention_received(nothing, 3)) == positions{0, 1, 2});
+    CHECK(overlooked_words(attention_received(nothing, 0)).empty());
+    CHECK(attention_received(std::vector<std::vector<float>>{{1.0f}}, 0).empty());
+}
+
+TEST_CASE("of links: a word without one is overlooked")
+{
+    const links some{{0, 0}, {2, 1}, {2, 2}, {7, 3}};
+    CHECK(attention_received(some, 4) == std::vector<double>{1, 0, 2, 0});
+    CHECK(overlooked_words(attention_received(some, 4)) == positions{1, 3});
+}
+
+TEST_CASE("a corpus sums over its sentences")
+{
+    adequacy_counts sum;
+    for (const std::size_t words : {4u, 2u, 0u})
+        sum += count_overlooked(attention_received(std::span(weights.data(), 2), words));
+    CHECK(sum.sentences == 3);
+    CHECK(sum.affected == 1);
+    CHECK(sum.words == 6);
+    CHECK(sum.overlooked == 2);
+    CHECK(sum.share() == doctest::Approx(1.0 / 3));
+    CHECK(adequacy_counts{}.share() == 0);
+}
