@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -13,7 +14,6 @@
 #include <heed/penalty/doubly_stochastic.hpp>
 #include <heed/score/additive.hpp>
 #include <heed/seq2seq/captioner.hpp>
-#include <heed/seq2seq/translator.hpp>
 
 /// Xu et al. 2015, "Show, Attend and Tell". Its annotations are locations of an image; here they may be anything.
 ///
@@ -102,7 +102,7 @@ auto reader(std::uint64_t seed, const sizes& n, Normalize normalize)
     seq2seq::captioner decoder{std::move(attend), std::move(embedding), std::move(cell), std::move(C),
                                std::move(W_h),    nn::zeros<T>(H),      std::move(W_c),  nn::zeros<T>(H),
                                std::move(L_h),    std::move(L_z),       std::move(L_o),  nn::zeros<T>(V)};
-    return seq2seq::translator{std::move(encoder), std::move(decoder)};
+    return seq2seq::picture_reader{std::move(encoder), std::move(decoder)};
 }
 
 }  // namespace heed::papers::xu2015

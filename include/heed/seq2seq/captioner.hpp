@@ -11,12 +11,15 @@
 #include <vector>
 
 #include <heed/attention.hpp>
+#include <heed/core/several.hpp>
 #include <heed/nn/cells.hpp>
 #include <heed/nn/convolution.hpp>
 #include <heed/ops/elementwise.hpp>
+#include <heed/ops/embedding.hpp>
 #include <heed/ops/losses.hpp>
 #include <heed/ops/parts.hpp>
 #include <heed/ops/products.hpp>
+#include <heed/ops/recurrent.hpp>
 #include <heed/seq2seq/batch.hpp>
 #include <heed/seq2seq/rows_of_memory.hpp>
 
@@ -109,7 +112,7 @@ struct captioner {
         return ops::lstm_state{ops::tanh(ops::linear(mean, W_h, b_h)), ops::tanh(ops::linear(mean, W_c, b_c))};
     }
 
-    /// What following a batch of given words tells.
+    /// What reading along with given words tells.
     template <class Each, class Weights, class State>
     struct followed {
         Each each;                     // [S,B] −log p of each word; 0 in the padding
@@ -178,6 +181,20 @@ struct captioner {
 template <class Attention, class Matrix, class Vector, class Cell>
 captioner(Attention, Matrix, Cell, Matrix, Matrix, Vector, Matrix, Vector, Matrix, Matrix, Matrix, Vector)
     -> captioner<Attention, Matrix, Vector, Cell>;
+
+/// An encoder of pictures and a captioner that are trained together.
+template <class Encoder, class Decoder>
+struct picture_reader {
+    Encoder encoder;
+    Decoder decoder;
+
+    static auto parameters(auto& self, auto&& visit)
+    {
+        return seq2seq::picture_reader{visit("encoder", self.encoder), visit("decoder", self.decoder)};
+    }
+};
+template <class Encoder, class Decoder>
+picture_reader(Encoder, Decoder) -> picture_reader<Encoder, Decoder>;
 
 /// A captioner at work on a batch of pictures, for the searches: an own_model, to be wrapped in decoding_by. It refers
 /// to the captioner, which must outlive it.
