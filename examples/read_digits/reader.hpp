@@ -195,16 +195,16 @@ public:
         const std::size_t B = examples.numbers.size();
         double cost = 0;
         const auto go_back = [&](const auto& told, const auto& objective) {
-            for (std::size_t i = 0; i < told.each.size(); ++i) cost += static_cast<double>(told.each.data()[i]);
+            for (std::size_t i = 0; i < told.costs.size(); ++i) cost += static_cast<double>(told.costs.data()[i]);
             tape_.backward(heed::ops::scale(objective, 1.0 / static_cast<double>(B)));
         };
         if (learns_.hard && draw % 2 == 0) {
             const auto told = lifted.decoder.with(heed::normalize::hard{.seed = draw}).follow(annotations, words);
-            go_back(told, heed::ops::add(total(told.each), heed::normalize::score_function_term(told.state.normalize,
-                                                                                                excess(told.each))));
+            go_back(told, heed::ops::add(total(told.costs), heed::normalize::score_function_term(told.state.normalize,
+                                                                                                 excess(told.costs))));
         } else {
             const auto told = lifted.decoder.follow(annotations, words);
-            auto objective = total(told.each);
+            auto objective = total(told.costs);
             if (how_.doubly_stochastic > 0) {
                 objective = heed::ops::add(
                     objective, xu::doubly_stochastic(told.weights, heed::lengths::full(B, learns_.regions().size()),

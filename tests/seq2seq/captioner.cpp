@@ -165,16 +165,16 @@ TEST_CASE("costs and weights of given words, by the paper's equations")
     const auto model = model_with(normalize::softmax{});
     const auto annotations = random({2, 4, 4}, 5);
     const auto is = model.decoder.follow(annotations, words());
-    REQUIRE(is.each.shape() == shape_of_rank<2>{4, 2});
+    REQUIRE(is.costs.shape() == shape_of_rank<2>{4, 2});
     REQUIRE(is.weights.size() == 4);
     for (std::size_t b = 0; b < 2; ++b) {
         const told must = loops(model.decoder, annotations, b, said[b]);
         for (std::size_t s = 0; s < 4; ++s) {
             if (s >= must.costs.size()) {
-                CHECK(is.each(s, b) == 0);
+                CHECK(is.costs(s, b) == 0);
                 continue;
             }
-            CHECK(is.each(s, b) == doctest::Approx(must.costs[s]).epsilon(1e-12));
+            CHECK(is.costs(s, b) == doctest::Approx(must.costs[s]).epsilon(1e-12));
             for (std::size_t t = 0; t < 4; ++t) {
                 CHECK(is.weights[s](b, t) == doctest::Approx(must.weights[s][t]).epsilon(1e-12));
             }
@@ -187,7 +187,7 @@ TEST_CASE("gradients through the whole system, with a penalty on the weights")
     auto model = model_with(normalize::softmax{});
     const auto found = ad::grad_check(model, [](auto&, const auto& lifted) {
         const auto is = lifted.decoder.follow(lifted.encoder.encode(pictures), words());
-        return ops::add(ops::inner(is.each, support::uneven(is.each.shape())),
+        return ops::add(ops::inner(is.costs, support::uneven(is.costs.shape())),
                         xu::doubly_stochastic(is.weights, lengths{4, 4}, words().target_lengths(), 0.3));
     });
     CHECK_MESSAGE(bool(found), found.text());

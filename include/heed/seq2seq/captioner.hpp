@@ -113,9 +113,9 @@ struct captioner {
     }
 
     /// What reading along with given words tells.
-    template <class Each, class Weights, class State>
+    template <class Costs, class Weights, class State>
     struct followed {
-        Each each;                     // [S,B] −log p of each word; 0 in the padding
+        Costs costs;                   // [S,B] −log p of each word; 0 in the padding
         std::vector<Weights> weights;  // [B,T] at each step
         State state;                   // of the attention, after the last step
     };
@@ -142,9 +142,9 @@ struct captioner {
             contexts.push_back(std::move(seen.context));
             weights.push_back(std::move(seen.weights));
         }
-        auto each = ops::cross_entropy_each(logits(y, ops::stack(states), ops::stack(contexts)), words.targets);
-        return followed<decltype(each), weights_type, decltype(state)>{std::move(each), std::move(weights),
-                                                                       std::move(state)};
+        auto costs = ops::cross_entropy_each(logits(y, ops::stack(states), ops::stack(contexts)), words.targets);
+        return followed<decltype(costs), weights_type, decltype(state)>{std::move(costs), std::move(weights),
+                                                                        std::move(state)};
     }
 
     /// L_o (E y + L_h h + L_z ẑ) + b: [S,B,E], [S,B,H], [S,B,D] -> [S,B,V].
