@@ -2,14 +2,20 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <utility>
+#include <vector>
 
 #include <heed/abcnn.hpp>
+#include <heed/core/random.hpp>
+#include <heed/nn/init.hpp>
+#include <heed/pairs/matcher.hpp>
 
 /// Yin, Schütze, Xiang, Zhou 2016, "ABCNN: Attention-Based Convolutional Neural Network for Modeling Sentence Pairs".
 ///
-/// Each function returns one block, from feature maps of two sentences to new ones of the same lengths; blocks can be
-/// stacked. w is the width of the convolution and of the pooling. Deviation: padding takes part in the paper, not here.
+/// `bcnn`, `abcnn1`, `abcnn2` and `abcnn3` return one block, from feature maps of two sentences to new ones of the same
+/// lengths; blocks can be stacked. w is the width of the convolution and of the pooling. `matcher` returns the whole
+/// model, with embeddings and the output layer. Deviation: padding takes part in the paper, not here.
 namespace heed::papers::yin2016 {
 
 /// BCNN: convolution and average pooling, no attention; section 3.
@@ -44,6 +50,68 @@ auto abcnn3(Matrix W_0, Matrix W_1, Matrix W, Vector b, std::size_t w)  // [word
 {
     return abcnn::block{abcnn::feature_maps{std::move(W_0), std::move(W_1)}, std::move(W), std::move(b), w,
                         abcnn::attention_pooling{}};
+}
+
+/// The sizes of a whole model. The paper has embeddings of 300, 50 maps and one or two blocks of width 3 or 4.
+struct sizes {
+    std::size_t first_vocabulary = 0, second_vocabulary = 0;
+    std::size_t embedding = 64;
+    std::size_t maps = 50;
+    std::size_t width = 3;
+    std::size_t blocks = 2;
+    std::size_t longest = 64;  // words of a sentence that ABCNN-1 and 3 can read
+};
+
+/// New blocks for a model, from `channels` per word.
+template <class T>
+struct new_bcnn {
+    auto operator()(random_source& random, const sizes& n, std::size_t channels) const
+    {
+        return yin2016::bcnn(nn::glorot<T>(random, n.width * channels, n.maps), nn::zeros<T>(n.maps), n.width);
+    }
+};
+template <class T>
+struct new_abcnn1 {
+    auto operator()(random_source& random, const sizes& n, std::size_t channels) const
+    {
+        auto W_0 = nn::glorot<T>(random, n.longest, channels), W_1 = nn::glorot<T>(random, n.longest, channels);
+        return yin2016::abcnn1(std::move(W_0), std::move(W_1), nn::glorot<T>(random, 2 * n.width * channels, n.maps),
+                               nn::zeros<T>(n.maps), n.width);
+    }
+};
+template <class T>
+struct new_abcnn2 {
+    auto operator()(random_source& random, const sizes& n, std::size_t channels) const
+    {
+        return yin2016::abcnn2(nn::glorot<T>(random, n.width * channels, n.maps), nn::zeros<T>(n.maps), n.width);
+    }
+};
+template <class T>
+struct new_abcnn3 {
+    auto operator()(random_source& random, const sizes& n, std::size_t channels) const
+    {
+        auto W_0 = nn::glorot<T>(random, n.longest, channels), W_1 = nn::glorot<T>(random, n.longest, channels);
+        return yin2016::abcnn3(std::move(W_0), std::move(W_1), nn::glorot<T>(random, 2 * n.width * channels, n.maps),
+                               nn::zeros<T>(n.maps), n.width);
+    }
+};
+
+/// A whole model that says whether two sentences belong together: embeddings, stacked blocks, logistic regression over
+/// the similarities at all levels (see pairs/matcher.hpp). `make_block`: one of the above, or your own.
+///
+///     auto model = papers::yin2016::matcher<float>(seed, sizes, papers::yin2016::new_abcnn3<float>{});
+template <class T, class MakeBlock>
+auto matcher(std::uint64_t seed, const sizes& n, const MakeBlock& make_block)
+{
+    random_source random{seed, 0};
+    auto first = nn::gaussian<T>(random, n.first_vocabulary, n.embedding, 0.1);
+    auto second = nn::gaussian<T>(random, n.second_vocabulary, n.embedding, 0.1);
+    std::vector<decltype(make_block(random, n, n.embedding))> blocks;
+    for (std::size_t k = 0; k < n.blocks; ++k) {
+        blocks.push_back(make_block(random, n, k == 0 ? n.embedding : n.maps));
+    }
+    auto W = nn::glorot<T>(random, 2 * (n.blocks + 1), 2);
+    return pairs::matcher{std::move(first), std::move(second), std::move(blocks), std::move(W), nn::zeros<T>(2)};
 }
 
 }  // namespace heed::papers::yin2016

@@ -11,7 +11,7 @@
 
 #include <heed/attention.hpp>
 #include <heed/core/several.hpp>
-#include <heed/nn/convolution.hpp>
+#include <heed/nn/gated_convolution.hpp>
 #include <heed/nn/dropout.hpp>
 #include <heed/nn/init.hpp>
 #include <heed/nn/positions.hpp>

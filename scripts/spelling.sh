@@ -1,0 +1,113 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+set -euo pipefail
+
+usage()
+{
+    cat <<'END_OF_USAGE'
+usage: scripts/spelling.sh OUT TRAIN VALID [TEST]
+
+Turns pronunciation dictionaries into parallel text for `translate`: letters on one side, phonemes on the other.
+
+TRAIN, VALID, TEST  lines of a word, a tab, and its phonemes with spaces between; a word may have several lines. This is
+                    the format of the SIGMORPHON shared tasks, and nearly CMUdict's: that has "word phonemes" or
+                    "word(2) phonemes", and comments after "#" or ";;;", which are understood, too.
+                    Without TEST, every twentieth word of TRAIN is the test set, and is not trained on.
+OUT                 the folder for
+
+    train.letters, train.phonemes   a line for each pronunciation
+    valid.letters, valid.phonemes   a line for each word, with its first pronunciation
+    test.letters, test.phonemes     the same
+    valid.phonemes.1, .2, ...       references: line n of file k is the k-th pronunciation of word n, or its first one
+    test.phonemes.1, .2, ...        if there are fewer. As many files as the word with the most pronunciations needs
+
+A word is right if its translation is one of its references. STRESS=off removes the digits that mark stress in CMUdict.
+
+    scripts/spelling.sh spelling train.tsv dev.tsv
+    translate train --source spelling/train.letters --target spelling/train.phonemes \
+        --valid-source spelling/valid.letters --valid-target spelling/valid.phonemes --model spelling.safetensors
+    translate run --model spelling.safetensors <spelling/test.letters >test.hypotheses
+END_OF_USAGE
+}
+
+if (($# < 3 || $# > 4)) || [[ $1 == -* ]]; then
+    usage
+    exit $(($# == 1 ? 0 : 2))
+fi
+out=$1
+shift
+for file; do
+    if [[ ! -r $file || -d $file ]]; then
+        echo "$file: cannot be read; give a pronunciation dictionary" >&2
+        exit 1
+    fi
+done
+mkdir -p "$out"
+scratch=$(mktemp -d)
+trap 'rm -rf -- "$scratch"' EXIT
+
+# entries FILE: its words and phonemes with a tab between, words in the order of their first line, each pronunciation once
+entries()
+{
+    LC_ALL=C awk -v stress="${STRESS:-on}" -v name="$1" '
+        { sub(/\r$/, ""); sub(/[ \t]*(#|;;;).*/, "") }
+        $0 == "" { next }
+        {
+            word = $1
+            $1 = ""
+            sub(/^ +/, "")
+            if (stress == "off") gsub(/[0-9]/, "")
+            sub(/\([0-9]+\)$/, "", word)
+            if (word == "" || $0 == "") {
+                printf "%s:%d: a word without phonemes; a line is a word, a tab, and phonemes\n", name, NR >"/dev/stderr"
+                exit 1
+            }
+            if (seen[word "\t" $0]++) next
+            if (!(word in count)) words[++n] = word
+            all[word, ++count[word]] = $0
+        }
+        END { for (i = 1; i <= n; i++) for (k = 1; k <= count[words[i]]; k++) print words[i] "\t" all[words[i], k] }
+    ' "$1"
+}
+
+# letters: "abc" becomes "a b c", character by character
+letters() { LC_ALL=C.UTF-8 sed 's/./& /g; s/ $//'; }
+
+# one_each NAME <ENTRIES: a line per word, and the references
+one_each()
+{
+    rm -f -- "$out/$1.phonemes".*
+    LC_ALL=C awk -F '\t' -v words="$scratch/words" -v to="$out/$1.phonemes" '
+        $1 != last { last = $1; word[++n] = $1 }
+        { reference[n, ++count[n]] = $2; if (count[n] > most) most = count[n] }
+        END {
+            printf "" >words
+            printf "" >to
+            for (i = 1; i <= n; i++) {
+                print word[i] >words
+                print reference[i, 1] >to
+                for (k = 1; k <= most; k++) print reference[i, k <= count[i] ? k : 1] >(to "." k)
+            }
+        }'
+    letters <"$scratch/words" >"$out/$1.letters"
+}
+
+entries "$1" >"$scratch/train"
+entries "$2" | one_each valid
+if (($# == 3)); then
+    entries "$3" | one_each test
+else
+    LC_ALL=C awk -F '\t' -v kept="$scratch/kept" '
+        $1 != last { last = $1; n++ }
+        { if (n % 20 == 0) print; else print >kept }' "$scratch/train" | one_each test
+    mv -- "$scratch/kept" "$scratch/train"
+fi
+cut -f 1 "$scratch/train" | letters >"$out/train.letters"
+cut -f 2 "$scratch/train" >"$out/train.phonemes"
+
+for set in train valid test; do
+    printf '%s: %d lines' "$set" "$(wc -l <"$out/$set.letters")"
+    references=("$out/$set.phonemes".[0-9]*)
+    if [[ $set != train && -e ${references[0]} ]]; then printf ', %d references' "${#references[@]}"; fi
+    echo
+done
