@@ -83,7 +83,9 @@ struct described {
 struct options {
     std::string system = "rnnsearch", attention = "additive", cell = "gru";
     std::size_t embedding = 256, hidden = 256, alignment = 256;
-    std::size_t layers = 1, heads = 1, longest = 1024;
+    bool context = false, input_feeding = false;
+    std::size_t coverage = 100, window = 10, last = 5;
+    std::size_t layers = 1, width = 3, heads = 1, longest = 1024;
     std::string norm = "before", positions = "waves", activation = "relu", share_embeddings = "none";
     std::size_t batch = 64, epochs = 20, min_count = 1, patience = 5;
     std::uint64_t seed = 1;
@@ -135,7 +137,15 @@ struct options {
     {
         member("system", self.system);
         member("cell", self.cell, described{"Model", "gru or lstm", 0, {"gru", "lstm"}});
+        member("context", self.context,
+               described{"Model", "embeddings depend on their sentence (+C, Choi et al. 2018)"});
+        member("input-feeding", self.input_feeding,
+               described{"Model", "what was read out is fed to the next step (Luong et al. 2015)"});
+        member("coverage", self.coverage, described{"Model", "size of coverage embeddings", 1});
+        member("window", self.window, described{"Model", "reach of local attention, to each side", 1});
+        member("last", self.last, described{"Model", "steps that recent-temporal attention remembers", 1});
         member("layers", self.layers, described{"Model", "layers of the encoder, and of the decoder", 1});
+        member("width", self.width, described{"Model", "tokens that a convolution reads", 1});
         member("heads", self.heads, described{"Model", "heads of each attention; must divide --embedding", 1});
         member("norm", self.norm,
                described{"Model",
@@ -145,7 +155,8 @@ struct options {
                          {"before", "after"}});
         member("positions", self.positions,
                described{"Model", "waves, or learned for up to --longest tokens", 0, {"waves", "learned"}});
-        member("longest", self.longest, described{"Model", "tokens of the longest sentence, for learned positions", 1});
+        member("longest", self.longest,
+               described{"Model", "tokens of the longest sentence, for learned positions and location attention", 1});
         member("activation", self.activation, described{"Model", "relu or gelu", 0, {"relu", "gelu"}});
         member("share-embeddings", self.share_embeddings,
                described{"Model",

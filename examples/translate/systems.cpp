@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "systems.hpp"
 
+#include "systems/choi.hpp"
+#include "systems/convs2s.hpp"
+#include "systems/luong.hpp"
 #include "systems/rnnsearch.hpp"
+#include "systems/sankaran.hpp"
 #include "systems/transformer.hpp"
 
 namespace translation {
@@ -18,6 +22,48 @@ const std::vector<system_kind>& systems()
           {"alignment", {}, {}}},
          make_rnnsearch,
          rnnsearch_claims},
+        {"choi",
+         "Choi et al. 2018, on LSTM cells",
+         {{"attention", {"additive", "additive-y", "per-dimension"}, "per-dimension"},
+          {"context", {}, {}},
+          {"embedding", {}, {}},
+          {"hidden", {}, {}},
+          {"alignment", {}, {}}},
+         make_choi,
+         choi_claims},
+        {"sankaran",
+         "Sankaran et al. 2016, on a conditional GRU",
+         {{"attention",
+           {"additive", "temporal", "coverage", "local-m", "recent-temporal", "local-temporal"},
+           "temporal"},
+          {"coverage", {}, {}},
+          {"window", {}, {}},
+          {"last", {}, {}},
+          {"embedding", {}, {}},
+          {"hidden", {}, {}},
+          {"alignment", {}, {}}},
+         make_sankaran,
+         sankaran_claims},
+        {"luong",
+         "Luong et al. 2015, on stacked LSTM cells",
+         {{"attention",
+           {"none", "location", "dot", "general", "concat", "local-m-dot", "local-m-general", "local-p-dot",
+            "local-p-general"},
+           "general"},
+          {"input-feeding", {}, {}},
+          {"layers", {}, "2"},
+          {"window", {}, {}},
+          {"longest", {}, "51"},
+          {"embedding", {}, {}},
+          {"hidden", {}, {}},
+          {"alignment", {}, {}}},
+         make_luong,
+         luong_claims},
+        {"convs2s",
+         "Gehring et al. 2017",
+         {{"embedding", {}, {}}, {"hidden", {}, {}}, {"layers", {}, "4"}, {"width", {}, {}}, {"longest", {}, {}}},
+         make_convs2s,
+         convs2s_claims},
         {"transformer",
          "Vaswani et al. 2017",
          {{"embedding", {}, {}},

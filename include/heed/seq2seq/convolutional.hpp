@@ -11,8 +11,8 @@
 
 #include <heed/attention.hpp>
 #include <heed/core/several.hpp>
-#include <heed/nn/gated_convolution.hpp>
 #include <heed/nn/dropout.hpp>
+#include <heed/nn/gated_convolution.hpp>
 #include <heed/nn/init.hpp>
 #include <heed/nn/positions.hpp>
 #include <heed/ops/elementwise.hpp>

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "../options.hpp"
+#include "../systems.hpp"
+
+/// Sankaran et al. 2016: temporal attention and its rivals on a conditional GRU.
+namespace translation {
+
+std::unique_ptr<system> make_sankaran(const options& how, std::size_t source_words, std::size_t target_words);
+std::vector<claim> sankaran_claims(const options& how, std::size_t source_words, std::size_t target_words);
+
+}  // namespace translation
