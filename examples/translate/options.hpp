@@ -130,8 +130,8 @@ struct options {
         member("reverse-source", self.reverse_source);
         member("batch-tokens", self.batch_tokens);
     }
-    /// Options that a file states only if they differ from the defaults above: older programs read files without them,
-    /// and older files lack them. A new option goes here; one that only some systems use also goes to their rows in
+    /// Options that a file states only if they differ from the defaults above, since older files lack them; these
+    /// defaults must never change. A new option goes here; one that only some systems use also goes to their rows in
     /// systems.cpp.
     static void each_if_changed(auto& self, auto&& member)
     {

@@ -16,7 +16,7 @@ std::vector<claim> rnnsearch_claims(const options& how, std::size_t source_words
 
 namespace detail {
 
-// Each in a file of its own, since each takes a minute to compile.
+// Each in a file of its own, so that they compile at the same time.
 std::unique_ptr<system> make_rnnsearch_of_gru(const options& how, std::size_t source_words, std::size_t target_words);
 std::unique_ptr<system> make_rnnsearch_of_lstm(const options& how, std::size_t source_words, std::size_t target_words);
 
