@@ -174,8 +174,8 @@ struct tune_command : command {
             text += fmt::format("{} {}\n", all.features[m], tuned.weights[m]);
         }
         result.note =
-            fmt::format("{}, {}; on other sentences it will be less", heed::counted(all.hypotheses.size(), "sentence"),
-                        heed::counted(golden.size(), "reference"));
+            fmt::format("{}, {}; weights suit the sentences they were tuned on best",
+                        heed::counted(all.hypotheses.size(), "sentence"), heed::counted(golden.size(), "reference"));
         if (!output.empty()) heed::io::write_file(output, text);
         return result;
     }

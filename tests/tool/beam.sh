@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Searches: beams, n-best lists, penalties, ensembles, unknown words, candidate lists, rescoring.
+# Searches: beams, n-best lists, penalties, ensembles, unknown words, candidate lists.
 evaluate=$(realpath -- "$2")
 # shellcheck source=tests/tool/common.bash
 source "$(dirname "${BASH_SOURCE[0]}")/common.bash"
