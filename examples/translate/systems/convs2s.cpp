@@ -26,8 +26,13 @@ std::unique_ptr<system> make_convs2s(const options& how, std::size_t source_word
 std::vector<claim> convs2s_claims(const options& how, std::size_t source_words, std::size_t target_words)
 {
     const std::size_t E = how.embedding, H = how.hidden;
-    std::vector<claim> all{{"encoder.words", source_words, E}, {"decoder.words", target_words, E}};
-    (void)H;
+    if (how.layers == 0) throw heed::error("a ConvS2S without layers");
+    std::vector<claim> all{{"encoder.embedding", source_words, E}, {"decoder.embedding", target_words, E}};
+    for (const char* side : {"encoder", "decoder"})
+        all.push_back({fmt::format("{}.positions.table", side), how.longest, E});
+    all.push_back({"encoder.W_in", E, H});
+    all.push_back({fmt::format("encoder.blocks.{}.W", how.layers - 1), how.width * H, 2 * H});
+    all.push_back({fmt::format("decoder.layers.{}.convolution.W", how.layers - 1), how.width * H, 2 * H});
     return all;
 }
 

@@ -12,7 +12,7 @@ std::unique_ptr<system> make_luong(const options& how, std::size_t source_words,
 {
     namespace paper = heed::papers::luong2015;
     constexpr auto forward = heed::seq2seq::direction::forward;
-    const auto n = recurrent_sizes(how, source_words, target_words);
+    const auto n = detail::luong_sizes(how, source_words, target_words);
     if (how.attention == "none") {
         return make_system_of(paper::translator<float>(how.seed, n, heed::seq2seq::attentions::none<float>{},
                                                        paper::parts_without_attention(how.layers, forward)),
@@ -24,9 +24,17 @@ std::unique_ptr<system> make_luong(const options& how, std::size_t source_words,
 
 std::vector<claim> luong_claims(const options& how, std::size_t source_words, std::size_t target_words)
 {
-    const std::size_t E = how.embedding, H = how.hidden;
+    if (how.layers == 0) throw heed::error("stacked cells without a layer");
+    const std::size_t E = how.embedding, H = how.hidden, A = how.alignment;
     std::vector<claim> all{{"encoder.embedding", source_words, E}, {"decoder.embedding", target_words, E}};
-    (void)H;
+    for (const char* side : {"encoder", "decoder"}) {
+        all.push_back({fmt::format("{}.cell.layers.0.W", side), E, 4 * H});
+        all.push_back({fmt::format("{}.cell.layers.{}.U", side, how.layers - 1), H, 4 * H});
+    }
+    all.push_back({"decoder.W_o", H, target_words});
+    if (how.attention == "location") all.push_back({"decoder.attention.score.W", H, how.longest});
+    if (how.attention == "concat") all.push_back({"decoder.attention.score.W", 2 * H, A});
+    if (how.attention.starts_with("local-p")) all.push_back({"decoder.attention.normalize.W_p", H, A});
     return all;
 }
 

@@ -7,5 +7,5 @@ std::unique_ptr<translation::system> translation::detail::make_luong_fed(const o
                                                                          std::size_t target_words)
 {
     return make_luong_of(heed::papers::luong2015::parts(how.layers, heed::seq2seq::direction::forward), how,
-                         recurrent_sizes(how, source_words, target_words));
+                         luong_sizes(how, source_words, target_words));
 }

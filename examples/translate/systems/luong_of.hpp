@@ -59,6 +59,14 @@ struct new_dot_or_general {
     }
 };
 
+/// The attentional vector is as large as a state.
+inline heed::seq2seq::sizes luong_sizes(const options& how, std::size_t source_words, std::size_t target_words)
+{
+    auto n = recurrent_sizes(how, source_words, target_words);
+    n.readout = how.hidden;
+    return n;
+}
+
 /// With the attention that the options name, on these parts.
 std::unique_ptr<system> make_luong_of(const auto& parts, const options& how, const heed::seq2seq::sizes& n)
 {
