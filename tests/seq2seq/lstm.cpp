@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <heed/ad/ad.hpp>
+#include <heed/nn/stacked.hpp>
 #include <heed/seq2seq/beam.hpp>
 #include <heed/seq2seq/forced.hpp>
 #include <heed/seq2seq/greedy.hpp>
@@ -32,10 +33,10 @@ const std::vector<id_sentence> targets{{4, 5}, {7, 6, 5, 4}, {5}, {4}};
 
 constexpr sizes small{7, 8, 4, 3, 5};
 
-template <class MakeAttention>
-auto translator_around(const MakeAttention& make)
+template <class MakeAttention, class Cells = nn::new_lstm>
+auto translator_around(const MakeAttention& make, const Cells& cells = {})
 {
-    return make_translator<double>(3, small, make, nullptr, nn::new_lstm{});
+    return make_translator<double>(3, small, make, nullptr, cells);
 }
 
 template <class MakeAttention>
@@ -138,6 +139,31 @@ TEST_CASE("step by step is all at once; a beam of one is greedy; hypotheses carr
     for (std::size_t b = 0; b < 4; ++b) {
         CHECK(again[b].log_probability() == doctest::Approx(several[b].front().log_probability).epsilon(1e-9));
     }
+}
+
+TEST_CASE("a deep RNNsearch: each direction of the encoder is a stack of its own, and all of it has the right gradient")
+{
+    auto model =
+        translator_around(attentions::additive<double>{}, nn::new_stacked{2, nn::new_lstm{}, nn::shortcut::residual});
+    const auto& e = model.encoder;
+    const auto batch = make_source(pointers(sources));
+    const auto both = e.encode(batch);
+    const auto forwards = forward_encoder{e.embedding, e.forward, e.forward_start}.encode(batch);
+    const auto backwards =
+        forward_encoder{e.embedding, e.backward, e.backward_start, direction::backward}.encode(batch);
+    for (std::size_t b = 0; b < 4; ++b) {
+        for (std::size_t t = 0; t < batch.real[b]; ++t) {
+            for (std::size_t j = 0; j < small.hidden; ++j) {
+                CHECK(both.annotations(b, t, j) == forwards.annotations(b, t, j));
+                CHECK(both.annotations(b, t, small.hidden + j) == backwards.annotations(b, t, j));
+            }
+        }
+    }
+    CHECK(support::same_bits(both.start, backwards.start));
+    const auto examples = make_training_batch<double>(pointers(sources), pointers(targets));
+    const auto result = ad::grad_check(model, [&](auto&, const auto& lifted) { return lifted.loss(examples, 0.1); });
+    CHECK_MESSAGE(result, result.text());
+    CHECK(result.entries == parameter_count(model));
 }
 
 TEST_CASE("a packed model finds what the model finds, with its own products: LSTM, maxout and softmax(W z + c)")

@@ -112,7 +112,7 @@ template <class Cell>
 stacked(std::vector<Cell>, shortcut) -> stacked<Cell>;
 
 /// Makes stacked cells, for encoders and decoders that are made new. `cells` makes each layer.
-template <class Cells>
+template <class Cells = new_gru>
 struct new_stacked {
     std::size_t layers = 2;
     Cells cells{};
@@ -129,5 +129,10 @@ struct new_stacked {
         return stacked{std::move(all), between};
     }
 };
+
+template <class Cells>
+new_stacked(std::size_t, Cells) -> new_stacked<Cells>;
+template <class Cells>
+new_stacked(std::size_t, Cells, shortcut) -> new_stacked<Cells>;
 
 }  // namespace heed::nn

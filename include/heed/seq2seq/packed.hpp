@@ -105,22 +105,18 @@ struct decoder_panels {
         const auto [D, G] = shape_of(d.asks.C);
         if constexpr (is_maxout) pairs = shape_of(d.readout.U_o)[1];
         width = G + pairs;
+        const std::size_t rows = shape_of(d.embedding)[0];
         std::vector<T> from_word(E * width);
         from_context.resize(D * width);
-        const T *V_o = nullptr, *C_o = nullptr, *b_o = nullptr;
-        if constexpr (is_maxout) {
-            V_o = view_of(d.readout.V_o).data;
-            C_o = view_of(d.readout.C_o).data;
-            b_o = view_of(d.readout.b_o).data;
-            readout.pack(hidden, pairs, view_of(d.readout.U_o).data, pairs);
-        }
-        beside(E, G, view_of(d.cell.W).data, pairs, V_o, from_word.data());
-        beside(D, G, view_of(d.asks.C).data, pairs, C_o, from_context.data());
-        const std::size_t rows = shape_of(d.embedding)[0];
         words.resize(rows * width);
-        for (std::size_t w = 0; w < rows; ++w) {
-            T* to = std::copy_n(view_of(d.cell.b).data, G, words.data() + w * width);
-            if (pairs > 0) std::copy_n(b_o, pairs, to);
+        put(E, G, view_of(d.cell.W).data, G, from_word.data());
+        put(D, G, view_of(d.asks.C).data, G, from_context.data());
+        put(rows, G, view_of(d.cell.b).data, 0, words.data());  // the same row for every word
+        if constexpr (is_maxout) {
+            put(E, pairs, view_of(d.readout.V_o).data, pairs, from_word.data() + G);
+            put(D, pairs, view_of(d.readout.C_o).data, pairs, from_context.data() + G);
+            put(rows, pairs, view_of(d.readout.b_o).data, 0, words.data() + G);
+            readout.pack(hidden, pairs, view_of(d.readout.U_o).data, pairs);
         }
         blas::gemm(blas::op::plain, blas::op::plain, rows, width, E, view_of(d.embedding).data,
                    static_cast<const T*>(from_word.data()), T(1), words.data());
@@ -198,13 +194,10 @@ private:
                               saved, next.hidden, next.cell);
     }
 
-    /// [A, B]: their rows side by side.
-    static void beside(std::size_t rows, std::size_t n, const T* A, std::size_t m, const T* B, T* to)
+    /// Rows of n numbers, `stride` apart, into rows of `width`.
+    void put(std::size_t rows, std::size_t n, const T* from, std::size_t stride, T* to) const
     {
-        for (std::size_t r = 0; r < rows; ++r) {
-            to = std::copy_n(A + r * n, n, to);
-            if (m > 0) to = std::copy_n(B + r * m, m, to);
-        }
+        for (std::size_t r = 0; r < rows; ++r) std::copy_n(from + r * stride, n, to + r * width);
     }
 };
 

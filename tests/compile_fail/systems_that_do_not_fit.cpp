@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// expect: starts_with::last_state needs an encoder that hands over its last state
+// expect: embeds::contextual_target needs the context of an encoder whose embedding is an
+// expect: this attention has no weights, so no loss can ask for them
+
+#include <heed/seq2seq/translator.hpp>
+
+using namespace heed;
+using namespace heed::seq2seq;
+
+void asked_for_what_is_not_there(const training_batch<float>& batch)
+{
+    random_source random{1, 0};
+    constexpr decoder_sizes n{9, 3, 4, 8, 3};
+    const auto encoder = make_bidirectional_encoder<float>(random, 9, 3, 4);
+    const auto source = encoder.encode(batch.source);
+    make_decoder<float>(random, fixed_context{}, n, parts{}.with_start(starts_with::new_last_state{}))
+        .open(source, batch.source.real);
+    make_decoder<float>(random, fixed_context{}, n, parts{}.with_embeddings(embeds::new_contextual{}))
+        .open(source, batch.source.real);
+    make_decoder<float>(random, fixed_context{}, n, parts{}).follow(source, batch);
+}
