@@ -197,6 +197,10 @@ int main(int argc, char** argv)
                     "weight of the penalty of Xu et al., eq. 14; soft only")
         ->check(CLI::NonNegativeNumber)
         ->capture_default_str();
+    train_command
+        .add_option("--reward", how.reward, "weight of the score function in hard attention, Xu et al.'s lambda_r")
+        ->check(CLI::NonNegativeNumber)
+        ->capture_default_str();
     train_command.add_option("--expect", expect, "fail below this share of numbers read without a mistake");
     for (CLI::App* command : {&train_command, &score_command, &show_command}) {
         command->add_option("--model", path, "file of the model")->type_name("FILE")->capture_default_str();

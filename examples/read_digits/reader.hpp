@@ -172,7 +172,8 @@ private:
 /// attention, and the baseline is a running mean of the cost, here of numbers of the same length.
 struct recipe {
     double rate = 1e-3;
-    double doubly_stochastic = 0;  // λ
+    double doubly_stochastic = 0;  // λ, eq. 14
+    double reward = 0.2;           // λ_r, the weight of the score function, §4.1
     std::uint64_t seed = 1;
 };
 
@@ -200,8 +201,8 @@ public:
         };
         if (learns_.hard && draw % 2 == 0) {
             const auto told = lifted.decoder.with(heed::normalize::hard{.seed = draw}).follow(annotations, words);
-            go_back(told, heed::ops::add(total(told.costs), heed::normalize::score_function_term(told.state.normalize,
-                                                                                                 excess(told.costs))));
+            const auto term = heed::normalize::score_function_term(told.state.normalize, excess(told.costs));
+            go_back(told, heed::ops::add(total(told.costs), heed::ops::scale(term, how_.reward)));
         } else {
             const auto told = lifted.decoder.follow(annotations, words);
             auto objective = total(told.costs);

@@ -7,7 +7,7 @@
 // length, so that the words decide and not the look of the sentence (heed/text/similar.hpp).
 //
 // test: --help
-// test: numbers --form bcnn --pairs 1500 --epochs 3 --rate 5e-3 --dropout 0 --expect 0.7
+// test: numbers --form bcnn --pairs 1500 --epochs 3 --rate 5e-3 --dropout 0 --expect 0.65
 // test, optimised: numbers --form abcnn3 --pairs 3000 --epochs 4 --rate 5e-3 --dropout 0 --expect 0.75
 
 #include <cstdio>
