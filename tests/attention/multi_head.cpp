@@ -593,3 +593,33 @@ TEST_CASE("split and join: values and gradients")
                             }),
                             "join: a part is [3,3] but must be [2,3]"));
 }
+
+TEST_CASE("a memory that is extended word by word is that of all words at once")
+{
+    const auto words = random({2, 4, 6}, 71), queries = random({2, 3, 6}, 72);
+    const auto part = [&](std::size_t first, std::size_t count) {
+        array<double, 3> some(shape_of_rank<3>{2, count, 6});
+        for (std::size_t b = 0; b < 2; ++b) {
+            for (std::size_t i = 0; i < count * 6; ++i)
+                some.data()[b * count * 6 + i] = words.data()[(b * 4 + first) * 6 + i];
+        }
+        return some;
+    };
+    const auto check = [&](const auto& attend) {
+        auto memory = attend.on(part(0, 1));
+        memory = attend.extend(memory, part(1, 2));
+        memory = attend.extend(memory, part(3, 1));
+        CHECK(support::distance(attend(memory, queries), attend(attend.on(words), queries)) < 1e-14);
+    };
+    const attention general{score::general{random({6, 6}, 73)}, normalize::softmax{}, combine::weighted_sum{}};
+    check(general);
+    check(attention{score::additive{random({6, 5}, 74), random({6, 5}, 75), random({5}, 76)}, normalize::softmax{},
+                    combine::weighted_sum{}});
+    check(multi_head{std::vector(2, attention{score::scaled_dot{}, normalize::softmax{}, combine::weighted_sum{}}),
+                     random({6, 4}, 77), random({6, 4}, 78), random({6, 4}, 79), random({4, 6}, 80)});
+    CHECK_THROWS_WITH_AS(
+        (void)general.extend(general.on(words, lengths{4, 3}), part(0, 1)),
+        "attention::extend: row 1 of the memory has 3 real positions of 4; a memory is extended behind "
+        "its last position, so it must be without padding",
+        shape_error);
+}

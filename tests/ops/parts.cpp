@@ -106,3 +106,37 @@ TEST_CASE("positions_between: some positions of one sentence, whose gradient lan
     CHECK_GRADIENT([](const auto& v) { return ops::positions_between(v, 1u, 2u); }, x);
     CHECK_GRADIENT([](const auto& v) { return ops::positions_between(v, 2u, 2u); }, random({1, 4}, 2));
 }
+
+TEST_CASE("append: behind the positions that are there; transpose of a matrix; positions added to every sentence")
+{
+    const auto x = random({2, 3, 4}, 1), z = random({2, 2, 4}, 2);
+    const auto y = ops::append(x, z);
+    REQUIRE(y.shape() == shape_of_rank<3>{2, 5, 4});
+    for (std::size_t b = 0; b < 2; ++b) {
+        for (std::size_t t = 0; t < 5; ++t) {
+            for (std::size_t k = 0; k < 4; ++k) CHECK(y(b, t, k) == (t < 3 ? x(b, t, k) : z(b, t - 3, k)));
+        }
+    }
+    CHECK_GRADIENT([](const auto& a, const auto& c) { return ops::append(a, c); }, x, z);
+    CHECK(ops::append(random({2, 0, 4}, 3), z) == z);
+    CHECK(
+        support::message_of<shape_error>([&] {
+            ops::append(x, random({2, 2, 3}, 3));
+        }) ==
+        "append: the second argument is [2,2,3] but must be [2,2,4] (as many rows and as wide as the first, [2,3,4])");
+
+    const auto W = random({2, 5}, 4);
+    const auto transposed = ops::transpose(W);
+    REQUIRE(transposed.shape() == shape_of_rank<2>{5, 2});
+    for (std::size_t i = 0; i < 10; ++i) CHECK(transposed(i / 2, i % 2) == W(i % 2, i / 2));
+    CHECK_GRADIENT([](const auto& a) { return ops::transpose(a); }, W);
+
+    const auto places = random({3, 4}, 5);
+    const auto placed = ops::add_positions(x, places);
+    for (std::size_t i = 0; i < x.size(); ++i)
+        CHECK(placed.data()[i] == doctest::Approx(x.data()[i] + places.data()[i % 12]));
+    CHECK_GRADIENT([](const auto& a, const auto& p) { return ops::add_positions(a, p); }, x, places);
+    CHECK(support::message_of<shape_error>([&] {
+              ops::add_positions(x, random({2, 4}, 3));
+          }) == "add_positions: p is [2,4] but must be [3,4] (one row for each position of x [2,3,4])");
+}

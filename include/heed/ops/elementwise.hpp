@@ -320,7 +320,7 @@ inline constexpr scale_gradient_op scale_gradient{};
 struct add_positions_op : operation<add_positions_op> {
     static auto shape(const auto& x, const auto& p)
     {
-        require_shape("add_positions", "the positions", p.shape, shape_of_rank<2>{x.shape[1], x.shape[2]},
+        require_shape("add_positions", "p", p.shape, shape_of_rank<2>{x.shape[1], x.shape[2]},
                       "one row for each position of x ", x.shape);
         return x.shape;
     }

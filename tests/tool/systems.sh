@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Every system of the papers: trained, interrupted and resumed, searched, led through translations, drawn, and part of
+# ensembles; options that do not go with it are refused.
+# shellcheck source=tests/tool/common.bash
+source "$(dirname "${BASH_SOURCE[0]}")/common.bash"
+sentences 120 1 train
+sentences 16 2 valid
+seq 1 4 | sed 's/.*/one two/' >some
+
+tiny=(--embedding 8 --hidden 12 --batch 16 --threads 1)
+training=("$translate" train --source train.a --target train.b --valid-source valid.a --valid-target valid.b
+    --model model.safetensors "${tiny[@]}")
+n=0
+while read -r -a how; do
+    how=(--system "${how[@]}")
+    train "${how[@]}" --epochs 2 || fail "training: ${how[*]}"
+    cp model.safetensors whole.safetensors
+    rm model.safetensors*
+    train "${how[@]}" --epochs 1 || fail "one epoch: ${how[*]}"
+    train "${how[@]}" --epochs 2 --resume || fail "one more: ${how[*]}"
+    cmp model.safetensors whole.safetensors || fail "resumed, this is another model: ${how[*]}"
+    for beam in 1 3; do
+        "$translate" run --model model.safetensors --input some --beam $beam >output 2>log || fail "translating: ${how[*]}"
+        (($(sort -u output | wc -l) == 1)) || fail "the same sentence has several translations: ${how[*]}"
+    done
+    # Led through references: the loss of training, without an attention, too.
+    "$translate" score --model model.safetensors --source valid.a --target valid.b >scores 2>log || fail "scoring: ${how[*]}"
+    grep -q '^perplexity = [0-9]' scores || fail "no perplexity: ${how[*]}"
+    if [[ ${how[*]} != *'--attention none'* ]]; then
+        "$translate" align --model model.safetensors --source valid.a --target valid.b >links 2>log || fail "aligning: ${how[*]}"
+        (($(wc -l <links) == 16)) || fail "16 pairs, $(wc -l <links) lines: ${how[*]}"
+    fi
+    mv model.safetensors $((n++)).safetensors
+    rm model.safetensors*
+done <<'SYSTEMS'
+rnnsearch --attention additive
+choi --context --attention additive-y
+choi --attention additive
+sankaran --attention coverage --coverage 4
+sankaran --attention local-temporal --window 2
+sankaran --attention recent-temporal --last 2
+luong --attention none --reverse-source
+luong --attention local-p-general --input-feeding --layers 2
+luong --attention location --layers 1 --longest 9
+convs2s --layers 2 --width 2
+transformer --layers 2 --heads 2 --norm after --positions learned --longest 40
+transformer --layers 1 --heads 1 --activation gelu --share-embeddings output
+transformer --layers 1 --heads 1 --share-embeddings none
+SYSTEMS
+
+# An ensemble of a conditional GRU, convolutions and RNNsearch; not of one that has another vocabulary.
+"$translate" run --model 0.safetensors --model 3.safetensors --model 9.safetensors --input some >output 2>log ||
+    fail "an ensemble of different systems"
+refused 'does not read the same words' "$translate" run --model 0.safetensors --model 10.safetensors --input some
+
+refused '--heads: --system luong has no use for it; leave it out, or give --system transformer' \
+    "${training[@]}" --system luong --heads 2
+refused '--attention temporal: --system luong takes none, location' "${training[@]}" --system luong --attention temporal
+status=0
+"${training[@]}" --system gru 2>log || status=$?
+((status == 105)) && grep -q 'there is no system "gru"; there is rnnsearch' log || fail "a system that does not exist"
+refused '3 heads for a width of 8' "${training[@]}" --system transformer --heads 3
