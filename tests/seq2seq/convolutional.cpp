@@ -12,12 +12,12 @@
 
 #include <heed/ad/ad.hpp>
 #include <heed/normalize/temporal.hpp>
-#include <heed/papers/gehring2017_translator.hpp>
 #include <heed/papers/sankaran2016.hpp>
 #include <heed/papers/vaswani2017.hpp>
 #include <heed/seq2seq/beam.hpp>
 #include <heed/seq2seq/forced.hpp>
 #include <heed/seq2seq/greedy.hpp>
+#include <heed/seq2seq/systems/gehring2017.hpp>
 #include <support/scalar_attention.hpp>
 #include <support/sentences.hpp>
 #include <support/tensors.hpp>
@@ -74,7 +74,7 @@ struct make_heads {
 template <class MakeAttention = papers::gehring2017::new_layer<double>>
 auto model_of(std::size_t width = 3, const MakeAttention& make = {})
 {
-    auto model = papers::gehring2017::make_translator<double>(3, small(width), make);
+    auto model = papers::gehring2017::translator<double>(3, small(width), make);
     std::uint64_t stream = 50;
     for_each_parameter(model, [&](const std::string&, auto& x) {
         if constexpr (rank_of<decltype(x)> == 1) x = random(shape_of(x), ++stream, 0.3);
@@ -359,13 +359,12 @@ TEST_CASE("the gradient of the encoder is scaled where attention reads it, the d
         CHECK(support::distance(some[i], array<double, 2>(0.25 * full[i])) < 1e-14);
     }
     CHECK(support::same_bits(some[2], full[2]));
-    CHECK(papers::gehring2017::make_translator<float>(1, small(3)).encoder.gradient_scale ==
-          0.25);  // 1 / (2 · 2 layers)
+    CHECK(papers::gehring2017::translator<float>(1, small(3)).encoder.gradient_scale == 0.25);  // 1 / (2 · 2 layers)
 }
 
 TEST_CASE("initial weights keep the variance; the decoder reads any encoder; what does not fit is refused")
 {
-    const auto model = papers::gehring2017::make_translator<double>(
+    const auto model = papers::gehring2017::translator<double>(
         1, {.source_vocabulary = 50, .target_vocabulary = 50, .hidden = 64, .longest = 50, .dropout = 0.2});
     const auto deviation = [](const auto& W) {
         double squares = 0;

@@ -12,10 +12,10 @@
 #include <vector>
 
 #include <heed/ad/ad.hpp>
-#include <heed/papers/vaswani2017_translator.hpp>
 #include <heed/seq2seq/beam.hpp>
 #include <heed/seq2seq/forced.hpp>
 #include <heed/seq2seq/greedy.hpp>
+#include <heed/seq2seq/systems/vaswani2017.hpp>
 #include <support/scalar_attention.hpp>
 #include <support/sentences.hpp>
 #include <support/tensors.hpp>
@@ -36,7 +36,7 @@ constexpr papers::vaswani2017::translator_sizes small{8, 8, 4, 5, 2, 2, 2, 30};
 template <class... Parts>
 auto translator(Parts... parts)
 {
-    return papers::vaswani2017::make_translator<double>(3, small, parts...);
+    return papers::vaswani2017::translator<double>(3, small, parts...);
 }
 
 void check_gradient(auto model)
@@ -249,14 +249,14 @@ TEST_CASE("the shared table needs one vocabulary, learned positions a table that
 {
     auto other = small;
     other.source_vocabulary = 9;
-    CHECK_THROWS_WITH_AS((void)papers::vaswani2017::make_translator<double>(1, other),
+    CHECK_THROWS_WITH_AS((void)papers::vaswani2017::translator<double>(1, other),
                          "shared_table: 9 source words and 8 target words; to share their embeddings both sides need "
                          "one vocabulary",
                          error);
     other = small;
     other.longest = 4;
     const auto model =
-        papers::vaswani2017::make_translator<double>(1, other, new_shared_table{}, nn::new_learned_positions{});
+        papers::vaswani2017::translator<double>(1, other, new_shared_table{}, nn::new_learned_positions{});
     CHECK_THROWS_WITH_AS(
         (void)model.open(make_source(pointers(sources))),
         "learned_positions: a sentence of 5 words, but there are vectors for 4 positions; make the table "

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <heed/papers/gehring2017_translator.hpp>
+#include <heed/seq2seq/systems/gehring2017.hpp>
 
 #include "../system_of.hpp"
 
@@ -20,7 +20,7 @@ std::unique_ptr<system> make_convs2s(const options& how, std::size_t source_word
     n.width = how.width;
     n.longest = how.longest;
     n.dropout = how.dropout;
-    return make_system_of(heed::papers::gehring2017::make_translator<float>(how.seed, n), how);
+    return make_system_of(heed::papers::gehring2017::translator<float>(how.seed, n), how);
 }
 
 std::vector<claim> convs2s_claims(const options& how, std::size_t source_words, std::size_t target_words)

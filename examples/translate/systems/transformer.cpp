@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include <heed/papers/vaswani2017_translator.hpp>
+#include <heed/seq2seq/systems/vaswani2017.hpp>
 
 #include "../system_of.hpp"
 
@@ -165,7 +165,7 @@ std::unique_ptr<system> make_transformer(const options& how, std::size_t source_
     n.heads = how.heads;
     n.encoder_layers = n.decoder_layers = how.layers;
     n.longest = how.longest;
-    return make_system_of(papers::vaswani2017::make_translator<float>(
+    return make_system_of(papers::vaswani2017::translator<float>(
                               how.seed, n, new_tables{how.share_embeddings}, new_positions{how.positions == "learned"},
                               new_residual{how.norm == "before"}, either_activation{how.activation == "gelu"}),
                           how);

@@ -450,7 +450,7 @@ auto make_convolutional_decoder(random_source& random, const convolutional_sizes
 }
 
 /// A new convolutional translator around the attentions that make_attention(random, n) returns, one for each layer of
-/// the decoder. papers::gehring2017::make_translator makes the paper's.
+/// the decoder. papers::gehring2017::translator makes the paper's.
 template <class T, class MakeAttention, class Positions = nn::new_learned_positions>
 auto make_convolutional(std::uint64_t seed, const convolutional_sizes& n, MakeAttention&& make_attention,
                         const Positions& positions = {0.1})

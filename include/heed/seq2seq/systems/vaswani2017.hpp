@@ -14,7 +14,7 @@
 /// Vaswani et al. 2017, the whole Transformer.
 namespace heed::papers::vaswani2017 {
 
-/// The base model's sizes (table 3).
+/// The base model's sizes (table 3). The big one's: model 1024, hidden 4096, heads 16.
 struct translator_sizes {
     std::size_t source_vocabulary = 0, target_vocabulary = 0;
     std::size_t model = 512;         // d_model
@@ -28,17 +28,19 @@ struct translator_sizes {
 /// A new Transformer. Attention is drawn by glorot; the vectors of positions and words are normal with deviation
 /// 1/√d_model. Each part is a maker that can be replaced:
 ///
-///     auto model = make_translator<float>(1, sizes, seq2seq::new_tied_tables{}, nn::new_learned_positions{},
-///                                         nn::new_pre_norm{}, ops::gelu);
+///     namespace paper = papers::vaswani2017;
+///     auto base = paper::translator<float>(seed, {.source_vocabulary = 32000, .target_vocabulary = 32000});
+///     auto other = paper::translator<float>(seed, n, seq2seq::new_tied_tables{}, nn::new_learned_positions{},
+///                                           nn::new_pre_norm{}, ops::gelu);
 ///
 /// Throws heed::error unless the number of heads divides the width, and for no layer at all.
 template <class T, class Tables = seq2seq::new_shared_table, class Positions = nn::new_sinusoidal_positions,
           class Residual = nn::new_post_norm, class Activation = std::remove_const_t<decltype(ops::relu)>>
-auto make_translator(std::uint64_t seed, const translator_sizes& n, Tables tables = {}, Positions positions = {},
-                     Residual residual = {}, Activation activation = ops::relu)
+auto translator(std::uint64_t seed, const translator_sizes& n, Tables tables = {}, Positions positions = {},
+                Residual residual = {}, Activation activation = ops::relu)
 {
     if (n.encoder_layers == 0 || n.decoder_layers == 0)
-        throw error("vaswani2017::make_translator: no layer; encoder and decoder need at least one each");
+        throw error("vaswani2017::translator: no layer; encoder and decoder need at least one each");
     random_source random{seed, 0};
     const auto attention = [&] { return vaswani2017::make_multi_head<T>(random, {n.model, n.heads}); };
     const auto around = [&] { return residual.template make<T>(n.model); };

@@ -26,14 +26,13 @@ struct new_layer {
 
 /// A new encoder and decoder of gated convolutions, with attention in every layer of the decoder.
 ///
-///     auto model = papers::gehring2017::make_translator<float>(1, {.source_vocabulary = 9000, .target_vocabulary =
-///     9000});
+///     auto model = papers::gehring2017::translator<float>(seed, {.source_vocabulary = V, .target_vocabulary = V});
 ///
 /// make_attention(random, sizes) makes another attention, and `positions` other positions, such as
 /// nn::new_sinusoidal_positions. No weight normalisation, see docs/decisions.md.
 template <class T, class MakeAttention = new_layer<T>, class Positions = nn::new_learned_positions>
-auto make_translator(std::uint64_t seed, const seq2seq::convolutional_sizes& n, MakeAttention&& make_attention = {},
-                     const Positions& positions = {0.1})
+auto translator(std::uint64_t seed, const seq2seq::convolutional_sizes& n, MakeAttention&& make_attention = {},
+                const Positions& positions = {0.1})
 {
     return seq2seq::make_convolutional<T>(seed, n, make_attention, positions);
 }
