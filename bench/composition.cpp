@@ -110,12 +110,6 @@ double microseconds(const std::function<void()>& call, std::size_t count)
            static_cast<double>(count);
 }
 
-double median(std::vector<double> x)
-{
-    std::nth_element(x.begin(), x.begin() + static_cast<std::ptrdiff_t>(x.size() / 2), x.end());
-    return x[x.size() / 2];
-}
-
 /// One iteration is one round; its time is that of the composed form.
 void add(const std::string& mechanism, const char* pass, const pair_size& z, std::function<pair()> make)
 {
@@ -142,9 +136,9 @@ void add(const std::string& mechanism, const char* pass, const pair_size& z, std
             by_hand.push_back(b);
             ratios.push_back(a / b);
         }
-        state.counters["composed_us"] = median(composed);
-        state.counters["by_hand_us"] = median(by_hand);
-        state.counters["ratio"] = median(ratios);
+        state.counters["composed_us"] = bench::median(composed);
+        state.counters["by_hand_us"] = bench::median(by_hand);
+        state.counters["ratio"] = bench::median(ratios);
     };
     benchmark::RegisterBenchmark(name.c_str(), timed)
         ->UseManualTime()

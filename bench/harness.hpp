@@ -3,6 +3,7 @@
 
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdlib>
@@ -40,6 +41,13 @@ inline options take_options(int& argc, char** argv)
     argc = kept;
     if (result.threads < 1) result.threads = 1;
     return result;
+}
+
+inline double median(std::vector<double> x)
+{
+    if (x.empty()) return 0;
+    std::nth_element(x.begin(), x.begin() + static_cast<std::ptrdiff_t>(x.size() / 2), x.end());
+    return x[x.size() / 2];
 }
 
 /// Further figures of a work besides its time, by name.

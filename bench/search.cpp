@@ -192,12 +192,6 @@ private:
     std::FILE *to_ = nullptr, *from_ = nullptr;
 };
 
-double median(std::vector<double> x)
-{
-    std::sort(x.begin(), x.end());
-    return x.empty() ? 0 : x[x.size() / 2];
-}
-
 }  // namespace
 
 int main(int argc, char** argv)
@@ -251,8 +245,10 @@ int main(int argc, char** argv)
         }
         std::printf("%-12s", what.name.c_str());
         for (const auto& each : seconds)
-            std::printf(" %9.1f", each.empty() ? 0.0 : static_cast<double>(bench::search::sentences) / median(each));
-        std::printf("   %.2f  %.2f  %.2f\n", 1 / median(ratios[1]), median(ratios[2]), median(ratios[3]));
+            std::printf(" %9.1f",
+                        each.empty() ? 0.0 : static_cast<double>(bench::search::sentences) / bench::median(each));
+        std::printf("   %.2f  %.2f  %.2f\n", 1 / bench::median(ratios[1]), bench::median(ratios[2]),
+                    bench::median(ratios[3]));
         std::fflush(stdout);
     }
     return 0;

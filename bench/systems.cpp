@@ -219,12 +219,6 @@ std::function<std::function<void()>()> rnnsearch(const Cells& cells)
     };
 }
 
-double median(std::vector<double> x)
-{
-    std::sort(x.begin(), x.end());
-    return x.empty() ? 0 : x[x.size() / 2];
-}
-
 }  // namespace
 
 int main(int argc, char** argv)
@@ -267,7 +261,8 @@ int main(int argc, char** argv)
             theirs.push_back(b);
             ratios.push_back(a / b);
         }
-        std::printf("%-26s %9.1f %9.1f %7.2f\n", what.name.c_str(), median(ours), median(theirs), median(ratios));
+        std::printf("%-26s %9.1f %9.1f %7.2f\n", what.name.c_str(), bench::median(ours), bench::median(theirs),
+                    bench::median(ratios));
         std::fflush(stdout);
     }
     return 0;

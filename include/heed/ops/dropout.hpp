@@ -66,7 +66,7 @@ private:
         parallel_for(
             n, std::size_t{1} << 15,
             [&](std::size_t begin, std::size_t end, std::size_t) {
-                const T scale = kept;  // copies: nothing else changes them
+                const T factor = kept;  // copies: nothing else changes them
                 const std::int32_t bound = least;
                 scratch here;
                 T* const mask = here.take<T>(elements);
@@ -82,7 +82,7 @@ private:
                         for (std::size_t i = 0; i < 4 * numbers; ++i)
                             parts[i] = static_cast<std::uint16_t>(bits[i / 4] >> (16 * (i % 4)));
                     }
-                    for (std::size_t i = 0; i < count; ++i) mask[i] = static_cast<T>(parts[i] >= bound) * scale;
+                    for (std::size_t i = 0; i < count; ++i) mask[i] = static_cast<T>(parts[i] >= bound) * factor;
                     f(first, count, static_cast<const T*>(mask));
                 }
             },
