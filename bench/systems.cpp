@@ -125,7 +125,7 @@ std::function<void()> step_of(Model model, const seq2seq::training_batch<float>&
         train::adam<float> adam{};
         ad::tape<float> tape;
     };
-    const auto s = std::make_shared<training>(std::move(model), batch);
+    const std::shared_ptr<training> s{new training{std::move(model), batch, {}, {}}};
     return [s] {
         s->tape.clear();
         const auto lifted = ad::lift(s->tape, s->model);
