@@ -120,12 +120,14 @@ template <class Model>
 std::function<void()> step_of(Model model, const seq2seq::training_batch<float>& batch)
 {
     struct training {
+        training(Model of, const seq2seq::training_batch<float>& from) : model(std::move(of)), batch(from) {}
+
         Model model;
         seq2seq::training_batch<float> batch;
         train::adam<float> adam{};
         ad::tape<float> tape;
     };
-    const std::shared_ptr<training> s{new training{std::move(model), batch, {}, {}}};
+    const auto s = std::make_shared<training>(std::move(model), batch);
     return [s] {
         s->tape.clear();
         const auto lifted = ad::lift(s->tape, s->model);

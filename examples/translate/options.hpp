@@ -156,12 +156,15 @@ struct options {
         member("positions", self.positions,
                described{"Model", "waves, or learned for up to --longest tokens", 0, {"waves", "learned"}});
         member("longest", self.longest,
-               described{"Model", "tokens of the longest sentence, for learned positions and location attention", 1});
+               described{"Model",
+                         "tokens of the longest sentence, for learned positions and\n"
+                         "location attention",
+                         1});
         member("activation", self.activation, described{"Model", "relu or gelu", 0, {"relu", "gelu"}});
         member("share-embeddings", self.share_embeddings,
                described{"Model",
-                         "all: one matrix and one vocabulary for both sides and the output layer;\n"
-                         "output: for the target's embeddings and the output layer; or none",
+                         "all: one matrix and vocabulary for both sides and the output\n"
+                         "layer; output: for target and output layer; or none",
                          0,
                          {"all", "output", "none"}});
         member("optimizer", self.optimizer,

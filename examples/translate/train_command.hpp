@@ -99,7 +99,10 @@ struct train_command {
                "additive       Bahdanau et al. 2015\n"
                "additive-y     with the previous word (AttY, Choi et al. 2018)\n"
                "per-dimension  one weight per dimension (AttY2D, same paper)\n"
-               "temporal       tempered by its own past (Sankaran et al. 2016)")
+               "temporal       tempered by its own past (Sankaran et al. 2016)\n"
+               "of sankaran:   coverage, local-m, recent-temporal, local-temporal\n"
+               "of luong:      dot, general, concat, location; local-m-dot,\n"
+               "               local-m-general, local-p-dot, local-p-general")
             ->check(CLI::IsMember(choices_of("attention", systems())).description(""))
             ->type_name("NAME")
             ->group("Model");

@@ -99,7 +99,7 @@ awk 'length > 150' log | grep . && fail "a long line"
 rm large*
 
 trains=("${training[@]:1}")
-misused '--attention: .*bogus not in {none,additive,additive-y,per-dimension,temporal}' "${trains[@]}" --attention bogus
+misused '--attention: .*bogus not in {none,additive,additive-y,per-dimension,temporal,.*}' "${trains[@]}" --attention bogus
 for option in embedding hidden alignment batch epochs min-count; do
     for value in 0 -1 1.5 many '' 99999999999999999999999; do misused "--$option" "${trains[@]}" --$option="$value"; done
 done
