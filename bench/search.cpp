@@ -8,10 +8,6 @@
 // same weights, round after round; ratios are medians of the ratios within a round. Seconds are CPU time with one
 // thread, wall time with more.
 
-#include <fcntl.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <array>
 #include <cmath>
 #include <cstdlib>
@@ -25,6 +21,7 @@
 #include <heed/seq2seq/packed.hpp>
 
 #include "floor.hpp"
+#include "peer.hpp"
 #include "search.hpp"
 
 namespace {
@@ -32,9 +29,8 @@ namespace {
 using namespace heed;
 using bench::search::work;
 
-struct answer {
-    double seconds = 0, digest = 0;
-};
+using bench::answer;
+using bench::peer;
 
 /// heed's own searches.
 class heeds {
@@ -129,69 +125,6 @@ private:
     std::vector<std::vector<float>> weights_;
 };
 
-/// A program that reads requests from its input and answers on its output.
-class peer {
-public:
-    peer(const std::string& program, int threads, const char* way)
-    {
-        int in[2], out[2];  // closed in every child, or none of them would see the end of its input
-        if (pipe2(in, O_CLOEXEC) != 0 || pipe2(out, O_CLOEXEC) != 0) fail("no pipe");
-        child_ = fork();
-        if (child_ < 0) fail("no process");
-        if (child_ == 0) {
-            dup2(in[0], 0);
-            dup2(out[1], 1);
-            // Its best set-up, see README.md.
-#if defined(__x86_64__)
-            if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq")) {
-                setenv("ATEN_CPU_CAPABILITY", "avx512", 0);
-            }
-#endif
-            setenv("OMP_NUM_THREADS", std::to_string(threads).c_str(), 1);
-            setenv("OPENBLAS_NUM_THREADS", std::to_string(threads).c_str(), 1);
-            setenv("OMP_WAIT_POLICY", "PASSIVE", 1);
-            setenv("GLIBC_TUNABLES", "glibc.malloc.mmap_threshold=1073741824:glibc.malloc.trim_threshold=4294967296",
-                   1);
-            setenv("PEER_WAY", way, 0);
-            execl(program.c_str(), program.c_str(), static_cast<char*>(nullptr));
-            std::perror(program.c_str());
-            _exit(127);
-        }
-        close(in[0]);
-        close(out[1]);
-        to_ = fdopen(in[1], "w");
-        from_ = fdopen(out[0], "r");
-    }
-    peer(const peer&) = delete;
-    peer& operator=(const peer&) = delete;
-    ~peer()
-    {
-        std::fclose(to_);
-        std::fclose(from_);
-        waitpid(child_, nullptr, 0);
-    }
-
-    answer run(const work& what)
-    {
-        std::fprintf(to_, "%s\n", what.name.c_str());
-        std::fflush(to_);
-        answer result;
-        if (std::fscanf(from_, "%lf %lf", &result.seconds, &result.digest) != 2) fail("the peer does not answer");
-        return result;
-    }
-
-private:
-    [[noreturn]] static void fail(const char* why)
-    {
-        std::fprintf(stderr, "search: %s\n", why);
-        std::exit(1);
-    }
-
-    pid_t child_ = 0;
-    std::FILE *to_ = nullptr, *from_ = nullptr;
-};
-
 }  // namespace
 
 int main(int argc, char** argv)
@@ -229,7 +162,7 @@ int main(int argc, char** argv)
             const answer a = ours.run(what);
             std::vector<double> of_round{a.seconds, alone.run(what).seconds};
             for (const auto& other : others) {
-                const answer c = other->run(what);
+                const answer c = other->run(what.name);
                 if (!(std::abs(a.digest - c.digest) <= 1e-3 * std::abs(a.digest))) {
                     std::fprintf(stderr, "search: %s: heed's translations have log-probability %g and libtorch's %g\n",
                                  what.name.c_str(), a.digest, c.digest);

@@ -3,8 +3,10 @@
 // Training steps of whole systems beside the matrix products of the same step alone.
 //
 //     build-bench/bench/systems [--threads=N] [--rounds=N] [--work=NAME]
+//     [--peer=build-bench/bench/peer_libtorch_systems]
 //
-// A system and its products take turns, round after round; the ratio is the median of the ratios within a round.
+// A system, its products and the peer, which knows the Transformer alone, take turns, round after round; ratios are the
+// medians of the ratios within a round.
 // Seconds are CPU time with one thread, wall time with more. 4,096 tokens on either side: 273 sentences of 15 with
 // their end word, vocabularies of 10,000 (RNNsearch: 64 sentences, 8,000 words, as in bench/training).
 
@@ -27,6 +29,7 @@
 
 #include "floor.hpp"
 #include "harness.hpp"
+#include "peer.hpp"
 #include "search.hpp"
 
 namespace {
@@ -227,13 +230,15 @@ int main(int argc, char** argv)
 {
     const auto chosen = bench::take_options(argc, argv);
     int rounds = 7;
-    std::string only;
+    std::string only, program;
     for (int i = 1; i < argc; ++i) {
         const std::string argument = argv[i];
         if (argument.starts_with("--rounds=")) {
             rounds = std::atoi(argv[i] + 9);
         } else if (argument.starts_with("--work=")) {
             only = argument.substr(7);
+        } else if (argument.starts_with("--peer=")) {
+            program = argument.substr(7);
         } else {
             std::fprintf(stderr, "systems: unknown argument %s\n", argv[i]);
             return 2;
@@ -245,7 +250,10 @@ int main(int argc, char** argv)
                         convolutional("convs2s/256/256/4+3", 256, 256),
                         recurrent("rnnsearch/gru/256", 3, rnnsearch(nn::new_gru{})),
                         recurrent("rnnsearch/lstm/256", 4, rnnsearch(nn::new_lstm{}))};
-    std::printf("%-26s %9s %9s %7s\n", "a training step, ms", "heed", "products", "ratio");
+    std::unique_ptr<bench::peer> other;  // started once; it waits while we work
+    if (!program.empty()) other = std::make_unique<bench::peer>(program, chosen.threads);
+    std::printf("%-26s %9s %9s %9s   %s\n", "a training step, ms", "heed", "products", "libtorch",
+                "times: heed / products, libtorch / heed");
     for (const work& what : all) {
         if (!only.empty() && what.name.find(only) == std::string::npos) continue;
         const auto step = what.make();
@@ -255,16 +263,22 @@ int main(int argc, char** argv)
             run();
             return 1e3 * (bench::search::now(chosen.threads) - begin);
         };
-        std::vector<double> ours, theirs, ratios;
+        const bool compared = other != nullptr && what.name.starts_with("transformer");
+        std::vector<double> ours, theirs, ratios, peers, behind;
         for (int round = -1; round < rounds; ++round) {
             const double a = timed(step), b = timed([&] { alone.run(); });
+            const double c = compared ? 1e3 * other->run(what.name).seconds : 0;
             if (round < 0) continue;  // pages and caches
+            if (compared) {
+                peers.push_back(c);
+                behind.push_back(c / a);
+            }
             ours.push_back(a);
             theirs.push_back(b);
             ratios.push_back(a / b);
         }
-        std::printf("%-26s %9.1f %9.1f %7.2f\n", what.name.c_str(), bench::median(ours), bench::median(theirs),
-                    bench::median(ratios));
+        std::printf("%-26s %9.1f %9.1f %9.1f   %.2f  %.2f\n", what.name.c_str(), bench::median(ours),
+                    bench::median(theirs), bench::median(peers), bench::median(ratios), bench::median(behind));
         std::fflush(stdout);
     }
     return 0;

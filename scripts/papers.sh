@@ -1,0 +1,167 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+set -euo pipefail
+# shellcheck source=scripts/setup.sh
+source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
+
+usage()
+{
+    cat <<'END'
+usage: scripts/papers.sh PAPER DATA OUT [row...]
+
+Trains the systems of a paper's tables on English-German sentences, decodes test2016 with each, and prints the table. Named rows
+only, if any are named.
+
+PAPER  choi2018       LSTM: plain, previous word, per dimension; each with and without context     (their table 1)
+       sankaran2016   conditional GRU: plain, coverage, local, temporal, and temporal's relatives  (their tables 2 to 5)
+       luong2015      stacked LSTM on whole words: from no attention to local-p with input feeding (their table 1)
+       luong2015-grid the same with seven attentions                                               (their table 4)
+       survey         RNNencdec and RNNsearch of short sentences and of all, ConvS2S, Transformer  (Jia's survey)
+DATA   a folder with train.en train.de val.en val.de test2016.en test2016.de, tokenised: Multi30k, task 1, the *.lc.norm.tok.* files
+OUT    where models, logs and translations go. Run again after an interruption: what is finished stays
+
+JOBS=1 trainings at once, with one thread each; TRAIN="--epochs 1" and the like come after the table's own options.
+END
+}
+
+if (($# < 3)) || [[ $1 == -* ]]; then
+    usage
+    [[ ${1:-} == -h || ${1:-} == --help ]] && exit 0
+    exit 2
+fi
+paper=$1 data=$2 out=$3
+shift 3
+
+pieces='--bpe 10000 --embedding 256 --hidden 256 --alignment 256 --dropout 0.4 --label-smoothing 0.1 --epochs 12'
+words='--min-count 2 --embedding 256 --hidden 256 --layers 2 --epochs 12'
+case $paper in
+    choi2018)
+        common="--system choi $pieces"
+        rows='base           --attention additive
+              atty           --attention additive-y
+              atty2d         --attention per-dimension
+              context        --attention additive --context
+              context-atty   --attention additive-y --context
+              context-atty2d --attention per-dimension --context'
+        ;;
+    sankaran2016)
+        common="--system sankaran $pieces"
+        rows='nmt             --attention additive
+              coverage        --attention coverage
+              local-m         --attention local-m
+              temporal        --attention temporal
+              recent-temporal --attention recent-temporal
+              local-temporal  --attention local-temporal
+              temporal-2      --attention temporal --seed 2
+              temporal-3      --attention temporal --seed 3
+              temporal-4      --attention temporal --seed 4'
+        ;;
+    luong2015)
+        common="--system luong $words"
+        rows='base     --attention none --dropout 0
+              reverse  --attention none --dropout 0 --reverse-source
+              dropout  --attention none --dropout 0.3 --reverse-source
+              location --attention location --dropout 0.3 --reverse-source
+              feeding  --attention location --dropout 0.3 --reverse-source --input-feeding
+              local-p  --attention local-p-general --dropout 0.3 --reverse-source --input-feeding'
+        ;;
+    luong2015-grid)
+        common="--system luong $words --dropout 0.3 --reverse-source --input-feeding"
+        rows='location        --attention location
+              dot             --attention dot
+              general         --attention general
+              local-m-dot     --attention local-m-dot
+              local-m-general --attention local-m-general
+              local-p-dot     --attention local-p-dot
+              local-p-general --attention local-p-general'
+        ;;
+    survey)
+        common=''
+        rows="rnnencdec-10 $pieces --attention none --max-length 10
+              rnnencdec    $pieces --attention none
+              rnnsearch-10 $pieces --attention additive --max-length 10
+              rnnsearch    $pieces --attention additive
+              convs2s      --system convs2s --bpe 10000 --embedding 256 --hidden 256 --batch-tokens 4000 --learning-rate 0.0015 --adam-betas 0.9:0.98 --warm-up 600 --dropout 0.3 --label-smoothing 0.1 --epochs 12
+              transformer  --recipe RECIPES/transformer-multi30k.ini"
+        ;;
+    *) heed_fail "there is no paper \"$paper\"" "" "$(usage)" ;;
+esac
+
+for file in {train,val,test2016}.{en,de}; do
+    [[ -r $data/$file ]] || heed_fail "$data/$file: cannot be read" "" "$(usage)"
+done
+names=()
+declare -A options_of
+while read -r name options; do
+    options_of[$name]=$options
+    if (($# == 0)) || [[ " $* " == *" $name "* ]]; then names+=("$name"); fi
+done <<<"$rows"
+for name in "$@"; do
+    [[ ${options_of[$name]:-} ]] || heed_fail "$paper has no row \"$name\"; it has: $(sed 's/^ *\([^ ]*\).*/\1/' <<<"$rows" | paste -sd ' ')"
+done
+
+heed_setup "${heed_packages_build[@]}" "${heed_packages_examples[@]}"
+heed_build demo translate >&2
+heed_build demo evaluate >&2
+heed_environment
+translate=$heed_builds/demo/examples/translate evaluate=$heed_builds/demo/examples/evaluate
+recipes=$(cd "$(dirname "${BASH_SOURCE[0]}")/../examples/translate/recipes" && pwd)
+mkdir -p "$out"
+
+# train NAME: its model, log and messages.
+train()
+{
+    local model=$out/$1.safetensors resume=() options
+    [[ ! -e $model.done ]] || return 0
+    read -r -a options <<<"$common ${options_of[$1]} ${TRAIN:-}"
+    [[ ! -e $model.checkpoint ]] || resume=(--resume)
+    heed_say "training $1: ${options[*]}" >&2
+    "$translate" train --threads 1 --source "$data/train.en" --target "$data/train.de" --valid-source "$data/val.en" \
+        --valid-target "$data/val.de" --model "$model" --log "$out/$1.csv" "${options[@]//RECIPES/$recipes}" "${resume[@]}" \
+        2>>"$out/$1.log" || heed_fail "$1: $(tail -n 1 "$out/$1.log")"
+    touch "$model.done"
+}
+export -f train heed_say heed_fail
+for name in "${names[@]}"; do
+    while (($(jobs -rp | wc -l) >= ${JOBS:-1})); do wait -n; done
+    train "$name" &
+done
+while (($(jobs -rp | wc -l) > 0)); do wait -n; done
+
+# score NAME BEAM OPTION...: BLEU, then perplexity, on test2016; what decoding took goes to NAME.beamBEAM.
+score()
+{
+    "$translate" score --threads 1 --model "$out/$1.safetensors" --source "$data/test2016.en" --target "$data/test2016.de" --beam "$2" \
+        "${@:3}" 2>"$out/$1.beam$2" | sed 's/.*BLEU = \([0-9.]*\).*/\1/; s/^perplexity = \([0-9.]*\).*/\1/'
+}
+echo "| $paper | parameters | perplexity | BLEU greedy | BLEU beam 12 | words/s greedy | words/s beam 12 | best epoch | training |"
+echo '|---|---|---|---|---|---|---|---|---|'
+for name in "${names[@]}"; do
+    model=$out/$name.safetensors
+    replace=()
+    [[ $paper != luong2015* || ${options_of[$name]} == *'--attention none'* ]] || replace=(--replace-unknown)
+    mapfile -t greedy < <(score "$name" 1)
+    mapfile -t beam < <(score "$name" 12 "${replace[@]}")
+    "$translate" run --threads 1 --model "$model" --input "$data/test2016.en" >"$out/$name.de" 2>/dev/null
+    speed() { sed -n 's/.*: \([0-9]*\) words\/s.*/\1/p' "$out/$name.beam$1" | tail -n 1; }
+    parameters=$(grep -o '[0-9]* parameters' "$out/$name.log" | tail -n 1)
+    last=$(grep '^best validation BLEU' "$out/$name.log" | tail -n 1)
+    epoch=$(sed 's/.*after epoch \([0-9]*\).*/\1/' <<<"$last") took=$(sed 's/.*(\(.*\)).*/\1/' <<<"$last")
+    echo "| $name | ${parameters% *} | ${greedy[-1]} | ${greedy[0]} | $(printf '%s ' "${beam[@]:0:${#beam[@]}-1}")| $(speed 1) | $(speed 12) | $epoch | $took |"
+done
+
+ln -sfn "$(cd "$data" && pwd)/test2016.de" "$out/reference.de"  # under short names in the tables
+ln -sfn "$(cd "$data" && pwd)/test2016.en" "$out/source.en"
+cd "$out"
+outputs=("${names[@]/%/.de}")
+for metric in bleu ter ribes chrf; do
+    echo
+    "$evaluate" "$metric" --reference reference.de "${outputs[@]}"
+done
+echo
+"$evaluate" repetition --reference reference.de "${outputs[@]}"
+echo
+"$evaluate" lengths --source source.en --reference reference.de --picture lengths.svg "${outputs[@]}"
+logs=() titles=()
+for name in "${names[@]}"; do logs+=("$name.csv") titles+=(--name "$name"); done
+"$translate" curves "${logs[@]}" "${titles[@]}" --title "BLEU on val, greedy" --out curves.svg
