@@ -2,19 +2,23 @@
 
 // Searching: sentences per second of heed, of the matrix products of the same search alone, and of libtorch.
 //
-//     build-bench/bench/search [--threads=N] [--rounds=N] [--peer=build-bench/bench/peer_libtorch_search]
+//     build-bench/bench/search [--threads=N] [--rounds=N] [--work=NAME]
+//     [--peer=build-bench/bench/peer_libtorch_search]
 //
 // heed, its products and the peer in two compositions (a separate program) take turns on the same sentences with the
 // same weights, round after round; ratios are medians of the ratios within a round. Seconds are CPU time with one
 // thread, wall time with more.
 
-#include <array>
+#include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <functional>
-#include <iostream>
+#include <map>
 #include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include <heed/seq2seq/beam.hpp>
 #include <heed/seq2seq/greedy.hpp>
@@ -32,10 +36,11 @@ using bench::search::work;
 using bench::answer;
 using bench::peer;
 
-/// heed's own searches.
+/// heed's own searches with a model.
+template <class Model>
 class heeds {
 public:
-    explicit heeds(int threads) : threads_{threads} {}
+    heeds(Model model, int threads) : threads_{threads}, model_(std::move(model)) {}
 
     answer run(const work& what)
     {
@@ -44,7 +49,7 @@ public:
         answer result;
         for (const auto& batch : batches) {
             if (what.width == 0) {
-                for (const auto& each : seq2seq::greedy<float>(fast_, batch, false, {}, limit))
+                for (const auto& each : seq2seq::greedy<float>(fast_, batch, {.at_most = limit}))
                     result.digest += each.log_probability;
             } else {
                 seq2seq::beam_options how;
@@ -61,25 +66,47 @@ public:
 private:
     static constexpr seq2seq::length_limit limit{1, 0};
     int threads_;
-    decltype(bench::search::make_model()) model_ = bench::search::make_model();
-    seq2seq::packed<float, decltype(model_)> fast_{model_};
+    Model model_;
+    seq2seq::packed<float, Model> fast_{model_};
 };
 
-/// The matrix products of a search and nothing else: the encoder's and the keys' once per batch; then step by step,
+using searching = std::function<answer(const work&)>;
+
+template <class Model>
+searching search_with(Model model, int threads)
+{
+    const auto with = std::make_shared<heeds<Model>>(std::move(model), threads);
+    return [with](const work& what) { return with->run(what); };
+}
+
+searching make(const std::string& model, int threads)
+{
+    if (model == "rnnsearch") return search_with(bench::search::make_rnnsearch(), threads);
+    return search_with(bench::search::make_transformer(bench::search::size_of(model)), threads);
+}
+
+/// The matrix products of a search and nothing else: the encoder's and the memory's once per batch; then step by step,
 /// with one row per hypothesis of the unfinished sentences: at first one per sentence, then the width.
-///
-///     E y W [R,256]x[256,768]   s W_a [R,256]x[256,256]   c C [R,512]x[512,768]   s U_rz [R,256]x[256,512]
-///     (r s) U [R,256]x[256,256]   s U_o, E y V_o [R,256]x[256,512]   c C_o [R,512]x[512,512]   t W_o
-///     [R,256]x[256,8000]
 class products {
 public:
-    explicit products(int threads) : threads_{threads}, multiply_{threads, bench::floor::sharing::ours}
+    products(const std::string& model, int threads) : threads_{threads}, multiply_{threads, bench::floor::sharing::ours}
     {
+        if (model == "rnnsearch") {
+            list_rnnsearch();
+        } else {
+            list_transformer(bench::search::size_of(model));
+        }
         multiply_.begin();  // or OpenBLAS's own threads, which spin for a while, would disturb the others
-        const long rows = 12 * 64, T = 32;
-        input_ = bench::floor::numbers(std::max(rows, 64 * T) * 512, 2);
-        result_ = std::vector<float>(static_cast<std::size_t>(rows) * 8000, 0.0F);
-        for (const auto& [in, out] : shapes) weights_.push_back(bench::floor::numbers(in * out, 1));
+        const long rows = 64 * 32;
+        long widest = 0;
+        for (const auto* list : {&once_, &recurrent_, &step_}) {
+            for (const shape& each : *list) {
+                widest = std::max({widest, each.in, each.out});
+                weights_.try_emplace({each.in, each.out}, bench::floor::numbers(each.in * each.out, 1));
+            }
+        }
+        input_ = bench::floor::numbers(rows * widest, 2);
+        result_ = std::vector<float>(static_cast<std::size_t>(rows * widest), 0.0F);
     }
 
     answer run(const work& what)
@@ -88,41 +115,61 @@ public:
         const double begin = bench::search::now(threads_);
         for (const auto& batch : batches) {
             const long B = static_cast<long>(batch.words.batch), T = static_cast<long>(batch.words.steps);
-            for (int direction = 0; direction < 2; ++direction) {
-                product(0, B * T);
-                for (long t = 0; t < T; ++t) {
-                    product(3, B);
-                    product(1, B);
-                }
+            for (const shape& each : once_) product(each, B * T);
+            for (long t = 0; t < T; ++t) {
+                for (const shape& each : recurrent_) product(each, B);
             }
-            product(7, B * T);  // keys
-            product(1, B);      // start
             for (std::size_t step = 0;; ++step) {
                 long rows = 0;
                 for (std::size_t b = 0; b < batch.words.batch; ++b) rows += step <= batch.real[b] ? 1 : 0;
                 if (rows == 0) break;
                 if (what.width > 0 && step > 0) rows *= static_cast<long>(what.width);
-                for (const std::size_t of_step : std::to_array<std::size_t>({0, 1, 2, 3, 1, 3, 3, 4, 5}))
-                    product(of_step, rows);
+                for (const shape& each : step_) product(each, rows);
             }
         }
         return {bench::search::now(threads_) - begin, 0};
     }
 
 private:
-    static constexpr std::pair<long, long> shapes[] = {{256, 768}, {256, 256},  {512, 768}, {256, 512},
-                                                       {512, 512}, {256, 8000}, {0, 0},     {512, 256}};
+    struct shape {
+        long in, out;
+    };
 
-    void product(std::size_t which, long rows)
+    void list_rnnsearch()
     {
-        const auto& [in, out] = shapes[which];
-        multiply_(false, false, rows, out, in, input_.data(), weights_[which].data(), result_.data());
+        // E y W, keys; both directions of s U_rz and (r s) U
+        once_ = {{256, 768}, {256, 768}, {512, 256}};
+        recurrent_ = {{256, 512}, {256, 256}, {256, 512}, {256, 256}};
+        // E y W, s W_a, c C, s U_rz, (r s) U; s U_o, E y V_o, c C_o, t W_o
+        step_ = {{256, 768}, {256, 256}, {512, 768}, {256, 512}, {256, 256},
+                 {256, 512}, {256, 512}, {512, 512}, {256, 8000}};
+    }
+
+    void list_transformer(const bench::search::transformer_size& z)
+    {
+        const long D = z.model;
+        for (long i = 0; i < z.layers; ++i) {
+            // queries, keys and values, W_O, feed-forward; the decoder's keys and values of the source
+            for (const shape& each : {shape{D, 3 * D}, {D, D}, {D, z.hidden}, {z.hidden, D}, {D, 2 * D}})
+                once_.push_back(each);
+            // the same of its own words; query and W_O of the source
+            for (const shape& each : {shape{D, 3 * D}, {D, D}, {D, D}, {D, D}, {D, z.hidden}, {z.hidden, D}})
+                step_.push_back(each);
+        }
+        step_.push_back({D, z.vocabulary});
+    }
+
+    void product(const shape& of, long rows)
+    {
+        multiply_(false, false, rows, of.out, of.in, input_.data(), weights_.at({of.in, of.out}).data(),
+                  result_.data());
     }
 
     int threads_;
     bench::floor::gemm multiply_;
+    std::vector<shape> once_, recurrent_, step_;
     std::vector<float> input_, result_;
-    std::vector<std::vector<float>> weights_;
+    std::map<std::pair<long, long>, std::vector<float>> weights_;
 };
 
 }  // namespace
@@ -146,21 +193,27 @@ int main(int argc, char** argv)
         }
     }
     set_threads(static_cast<std::size_t>(chosen.threads));
-    heeds ours{chosen.threads};
-    products alone{chosen.threads};
+    std::string model;
+    searching ours;
+    std::unique_ptr<products> alone;
     std::vector<std::unique_ptr<peer>> others;  // started once; they wait while others work
     if (!program.empty()) {
         for (const char* way : {"plain", "tuned"})
             others.push_back(std::make_unique<peer>(program, chosen.threads, way));
     }
-    std::printf("%-12s %9s %9s %9s %9s   %s\n", "sentences/s", "heed", "products", "libtorch", "tuned",
+    std::printf("%-26s %9s %9s %9s %9s   %s\n", "sentences/s", "heed", "products", "libtorch", "tuned",
                 "times: heed / products, libtorch / heed, tuned / heed");
     for (const work& what : bench::search::works()) {
         if (!only.empty() && what.name.find(only) == std::string::npos) continue;
+        if (what.model != model) {
+            model = what.model;
+            ours = make(model, chosen.threads);
+            alone = std::make_unique<products>(model, chosen.threads);
+        }
         std::vector<double> seconds[4], ratios[4];
         for (int round = -1; round < rounds; ++round) {
-            const answer a = ours.run(what);
-            std::vector<double> of_round{a.seconds, alone.run(what).seconds};
+            const answer a = ours(what);
+            std::vector<double> of_round{a.seconds, alone->run(what).seconds};
             for (const auto& other : others) {
                 const answer c = other->run(what.name);
                 if (!(std::abs(a.digest - c.digest) <= 1e-3 * std::abs(a.digest))) {
@@ -176,7 +229,7 @@ int main(int argc, char** argv)
                 ratios[i].push_back(of_round[i] / a.seconds);
             }
         }
-        std::printf("%-12s", what.name.c_str());
+        std::printf("%-26s", what.name.c_str());
         for (const auto& each : seconds)
             std::printf(" %9.1f",
                         each.empty() ? 0.0 : static_cast<double>(bench::search::sentences) / bench::median(each));

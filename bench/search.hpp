@@ -11,24 +11,36 @@
 #include <vector>
 
 #include <heed/seq2seq/batch.hpp>
+#include <heed/seq2seq/systems/vaswani2017.hpp>
 #include <heed/seq2seq/translator.hpp>
 
 #include "sizes.hpp"
 
-/// Shared by the searches of heed and of libtorch: the model with its weights, the sentences, and how each program is
-/// called. Every program reads one work per line from its input and answers with the seconds that it took and the sum
-/// of the best translations' log-probabilities.
+/// Shared by the searches of heed and of libtorch: the models with their weights, the sentences, and how each program
+/// is called. Every program reads one work per line from its input and answers with the seconds that it took and the
+/// sum of the best translations' log-probabilities.
 namespace bench::search {
 
 struct work {
-    std::string name;
-    std::size_t width, batch;  // 0: greedy
+    std::string name, model;
+    std::size_t width, batch;  // width 0: greedy
 };
 
 inline const std::vector<work>& works()
 {
-    static const std::vector<work> all{
-        {"beam12/B16", 12, 16}, {"beam12/B1", 12, 1}, {"greedy/B1", 0, 1}, {"greedy/B64", 0, 64}};
+    static const std::vector<work> all = [] {
+        std::vector<work> result{{"beam12/B16", "rnnsearch", 12, 16},
+                                 {"beam12/B1", "rnnsearch", 12, 1},
+                                 {"greedy/B1", "rnnsearch", 0, 1},
+                                 {"greedy/B64", "rnnsearch", 0, 64}};
+        for (const std::string model : {"transformer-128", "transformer-512"}) {
+            result.push_back({model + "/beam5/B16", model, 5, 16});
+            result.push_back({model + "/beam5/B1", model, 5, 1});
+            result.push_back({model + "/greedy/B1", model, 0, 1});
+            result.push_back({model + "/greedy/B64", model, 0, 64});
+        }
+        return result;
+    }();
     return all;
 }
 
@@ -44,7 +56,7 @@ inline double now(int threads)
 
 /// RNNsearch as in bench/training.cpp, untrained. Its end word comes once in 8000, so that the search's limit ends
 /// every translation: each has as many words as its source with the end word (13.6 on average).
-inline auto make_model()
+inline auto make_rnnsearch()
 {
     const training_size z;
     const auto size = [](long n) { return static_cast<std::size_t>(n); };
@@ -54,6 +66,32 @@ inline auto make_model()
     // A trained model is sure of its words: logits are several units apart, not all nearly equal.
     for (float& w : model.decoder.readout.W_o) w *= 8;
     model.decoder.readout.b(heed::seq2seq::special_ids{}.end) = -20;  // not by chance
+    return model;
+}
+
+struct transformer_size {
+    long model, hidden, heads, layers;
+    long vocabulary = 10000;
+};
+
+inline transformer_size size_of(const std::string& model)
+{
+    return model == "transformer-128" ? transformer_size{128, 256, 4, 4} : transformer_size{512, 2048, 8, 6};
+}
+
+/// A Transformer with one table for everything, untrained, and as sure and as endless as RNNsearch above.
+inline auto make_transformer(const transformer_size& size)
+{
+    const auto number = [](long n) { return static_cast<std::size_t>(n); };
+    heed::papers::vaswani2017::translator_sizes n;
+    n.source_vocabulary = n.target_vocabulary = number(size.vocabulary);
+    n.model = number(size.model);
+    n.hidden = number(size.hidden);
+    n.heads = number(size.heads);
+    n.encoder_layers = n.decoder_layers = number(size.layers);
+    auto model = heed::papers::vaswani2017::translator<float>(1, n);
+    for (float& gain : model.decoder.back().around_feed_forward.norm.gain) gain *= 4;
+    model.b(heed::seq2seq::special_ids{}.end) = -40;
     return model;
 }
 

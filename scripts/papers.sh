@@ -16,6 +16,7 @@ PAPER  choi2018       LSTM: plain, previous word, per dimension; each with and w
        sankaran2016   conditional GRU: plain, coverage, local, temporal, and temporal's relatives  (their tables 2 to 5)
        luong2015      stacked LSTM on whole words: from no attention to local-p with input feeding (their table 1)
        luong2015-grid the same with seven attentions                                               (their table 4)
+       mechanisms     RNNsearch, smaller, with every attention that it takes
        survey         RNNencdec and RNNsearch of short sentences and of all, ConvS2S, Transformer  (Jia's survey)
 DATA   a folder with train.en train.de val.en val.de test2016.en test2016.de, tokenised: Multi30k, task 1, the *.lc.norm.tok.* files
 OUT    where models, logs and translations go. Run again after an interruption: what is finished stays
@@ -74,6 +75,15 @@ case $paper in
               local-m-general --attention local-m-general
               local-p-dot     --attention local-p-dot
               local-p-general --attention local-p-general'
+        ;;
+    mechanisms)
+        common='--bpe 10000 --embedding 128 --hidden 128 --alignment 128 --batch 32 --dropout 0.3 --label-smoothing 0.1 --epochs 10'
+        rows=''
+        for attention in none additive additive-y per-dimension grouped temporal fading-temporal location-aware \
+            structural-biases fertility gated-coverage recurrent sparsemax entmax sigmoid gated; do
+            rows+="$attention --attention $attention"$'\n'
+        done
+        rows=${rows%$'\n'}
         ;;
     survey)
         common=''

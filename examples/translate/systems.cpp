@@ -15,7 +15,11 @@ const std::vector<system_kind>& systems()
     static const std::vector<system_kind> all{
         {"rnnsearch",
          "Bahdanau et al. 2015",
-         {{"attention", {"none", "additive", "additive-y", "per-dimension", "temporal"}, {}},
+         {{"attention",
+           {"none", "additive", "additive-y", "per-dimension", "temporal", "location-aware", "structural-biases",
+            "fertility", "gated-coverage", "recurrent", "sparsemax", "entmax", "sigmoid", "fading-temporal", "gated",
+            "grouped"},
+           {}},
           {"cell", {"gru", "lstm"}, {}},
           {"embedding", {}, {}},
           {"hidden", {}, {}},

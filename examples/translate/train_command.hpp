@@ -100,6 +100,9 @@ struct train_command {
                "additive-y     with the previous word (AttY, Choi et al. 2018)\n"
                "per-dimension  one weight per dimension (AttY2D, same paper)\n"
                "temporal       tempered by its own past (Sankaran et al. 2016)\n"
+               "of rnnsearch:  location-aware, structural-biases, fertility,\n"
+               "               gated-coverage, recurrent: they remember; sparsemax,\n"
+               "               entmax, sigmoid, fading-temporal; gated, grouped\n"
                "of sankaran:   coverage, local-m, recent-temporal, local-temporal\n"
                "of luong:      dot, general, concat, location; local-m-dot,\n"
                "               local-m-general, local-p-dot, local-p-general")

@@ -36,6 +36,11 @@ while read -r -a how; do
     rm model.safetensors*
 done <<'SYSTEMS'
 rnnsearch --attention additive
+rnnsearch --attention structural-biases
+rnnsearch --attention gated-coverage
+rnnsearch --attention recurrent
+rnnsearch --attention sparsemax
+rnnsearch --attention grouped
 choi --context --attention additive-y
 choi --attention additive
 sankaran --attention coverage --coverage 4
@@ -51,13 +56,14 @@ transformer --layers 1 --heads 1 --share-embeddings none
 SYSTEMS
 
 # An ensemble of a conditional GRU, convolutions and RNNsearch; not of one that has another vocabulary.
-"$translate" run --model 0.safetensors --model 3.safetensors --model 9.safetensors --input some >output 2>log ||
+"$translate" run --model 0.safetensors --model 8.safetensors --model 14.safetensors --input some >output 2>log ||
     fail "an ensemble of different systems"
-refused 'does not read the same words' "$translate" run --model 0.safetensors --model 10.safetensors --input some
+refused 'does not read the same words' "$translate" run --model 0.safetensors --model 15.safetensors --input some
 
 refused '--heads: --system luong has no use for it; leave it out, or give --system transformer' \
     "${training[@]}" --system luong --heads 2
 refused '--attention temporal: --system luong takes none, location' "${training[@]}" --system luong --attention temporal
+refused '--cell lstm does not go together with --attention recurrent' "${training[@]}" --cell lstm --attention recurrent
 status=0
 "${training[@]}" --system gru 2>log || status=$?
 ((status == 105)) && grep -q 'there is no system "gru"; there is rnnsearch' log || fail "a system that does not exist"

@@ -170,6 +170,34 @@ struct unselectable_score {
     static auto parameters(auto&, auto&&) { return unselectable_score{}; }
 };
 
+/// A history that is never a variable at first: the type of a decoder's state would change after the first word.
+template <class History>
+struct mapped {
+    History history;
+    auto map(auto&& f, const auto&... others) const { return broken::mapped{f(history, others.history...)}; }
+};
+template <class History>
+mapped(History) -> mapped<History>;
+
+struct plain_at_first {
+    static constexpr weight_kind weights = weight_kind::per_position;
+    auto start(const auto& memory) const
+    {
+        using T = element_of<decltype(memory.keys)>;
+        return broken::mapped{filled<T, 2>({memory.batch(), memory.positions()}, T(0))};
+    }
+    auto match(const tensor auto& q, const tensor auto& k, const auto& past) const
+    {
+        return ops::subtract(ops::dot_each(q, k), past.history);
+    }
+    auto advance(const auto& past, const tensor auto& now, const auto&) const
+    {
+        return broken::mapped{ops::add(past.history, now)};
+    }
+    auto operator()(const tensor auto& q, const tensor auto& k, const auto& past) const { return match(q, k, past); }
+    static auto parameters(auto&, auto&&) { return plain_at_first{}; }
+};
+
 /// A normalizer with a state must call `at.visible` itself. `never`: it does not. `too_late`: it does so after
 /// normalising, so that the remaining weights do not sum to 1. `of_bias_alone`: it obeys additive masks only.
 enum class asking { never, too_late, of_bias_alone };
@@ -307,6 +335,12 @@ TEST_CASE("a state whose rows cannot be selected")
     CHECK(finds(verify(hops), rows, "after the first step: "));
     CHECK(
         finds(verify(attention{broken::sound{}, broken::unselectable{}, combine::weighted_sum{}}, {.batch = 1}), rows));
+}
+
+TEST_CASE("a state whose type changes after the first step on a tape")
+{
+    const verification report = verified(broken::plain_at_first{});
+    CHECK_MESSAGE(finds(report, "finite differences", "begin() must return variables"), report.text());
 }
 
 TEST_CASE("a mask that is not obeyed")

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "rnnsearch.hpp"
 
+#include <algorithm>
+#include <initializer_list>
 #include <string>
 
 #include "rnnsearch_of.hpp"
@@ -13,9 +15,34 @@ std::unique_ptr<system> detail::make_rnnsearch_of_gru(const options& how, std::s
     return make_rnnsearch_of(heed::nn::new_gru{}, how, source_words, target_words);
 }
 
+namespace {
+
+bool is_one_of(const std::string& name, std::initializer_list<const char*> names)
+{
+    return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+bool remembers(const std::string& attention)
+{
+    return is_one_of(attention, {"location-aware", "structural-biases", "fertility", "gated-coverage", "recurrent"});
+}
+
+bool weighs_otherwise(const std::string& attention)
+{
+    return is_one_of(attention, {"sparsemax", "entmax", "sigmoid", "fading-temporal", "gated", "grouped"});
+}
+
+}  // namespace
+
 std::unique_ptr<system> make_rnnsearch(const options& how, std::size_t source_words, std::size_t target_words)
 {
-    const auto make = how.cell == "lstm" ? detail::make_rnnsearch_of_lstm : detail::make_rnnsearch_of_gru;
+    const bool others = remembers(how.attention) || weighs_otherwise(how.attention);
+    if (others && how.cell == "lstm")
+        throw heed::error("--cell lstm does not go together with --attention " + how.attention + ", which has gru");
+    const auto make = remembers(how.attention)          ? detail::make_rnnsearch_remembering
+                      : weighs_otherwise(how.attention) ? detail::make_rnnsearch_weighing
+                      : how.cell == "lstm"              ? detail::make_rnnsearch_of_lstm
+                                                        : detail::make_rnnsearch_of_gru;
     return make(how, source_words, target_words);
 }
 
@@ -28,6 +55,7 @@ std::vector<claim> rnnsearch_claims(const options& how, std::size_t source_words
                            {"decoder.W_s", H, H}};
     if (how.attention == "none") return all;
     const bool reads_word = how.attention == "additive-y" || how.attention == "per-dimension";
+    if (remembers(how.attention)) return all;  // under several wrappers
     const std::string score = "decoder.attention.score.";
     all.push_back({score + (reads_word ? "base.W" : "W"), H, A});
     if (reads_word) all.push_back({score + "Y", E, A});

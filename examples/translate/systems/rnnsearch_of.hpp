@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include <heed/nn/cells.hpp>
-#include <heed/seq2seq/translator.hpp>
-
-#include "../system_of.hpp"
-#include "rnnsearch.hpp"
+#include "rnnsearch_around.hpp"
 
 namespace translation::detail {
 
@@ -15,11 +11,8 @@ std::unique_ptr<system> make_rnnsearch_of(const Cells& cells, const options& how
                                           std::size_t target_words)
 {
     namespace attentions = heed::seq2seq::attentions;
-    const heed::seq2seq::sizes n{source_words, target_words, how.embedding, how.hidden, how.alignment};
-    const auto with = [&](auto attention) {
-        return make_system_of(
-            heed::seq2seq::make_translator<float>(how.seed, n, attention, heed::nn::initializer<float>(nullptr), cells),
-            how);
+    const auto with = [&](const auto& attention) {
+        return make_rnnsearch_around(attention, how, source_words, target_words, cells);
     };
     if (how.attention == "none") return with(attentions::none<float>{});
     if (how.attention == "additive-y") return with(attentions::additive_with_word<float>{});

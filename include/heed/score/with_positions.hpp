@@ -35,7 +35,7 @@ struct with_positions : over::another<with_positions<Base, Matrix>, Base> {
                 psi[2] = static_cast<T>(std::log(1.0 + static_cast<double>(memory.real[b])));
             }
         }
-        return score::position_features{std::move(features)};
+        return score::position_features{same_family(over::taped_among(memory.keys, P), std::move(features))};
     }
 
     auto arrive(const auto& past, const auto& at) const  // log(1+t) of this step

@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -20,6 +21,11 @@
 
 /// The inputs of heed::verify, a batch of generated sentences, and every way to run a mechanism on them.
 namespace heed::detail::verifying {
+
+/// A broken contract; the message says where.
+struct broken : error {
+    using error::error;
+};
 
 /// Named numbers, such as the context of a step or the gradient of a parameter.
 template <class T>
@@ -198,6 +204,11 @@ auto run(const auto& p, const auto& at)
         const auto start = p.attend.start(memory);
         using answered = decltype(answer(0, start));
         using context = decltype(answered::context);
+        if constexpr (!std::is_same_v<std::remove_cvref_t<decltype(start)>, decltype(answered::state)>) {
+            throw broken("the state before the first query has another type than the state after it: a decoder keeps "
+                         "one variable for both. On a tape, begin() must return variables, too: "
+                         "same_family(memory.keys, …)");
+        }
         if constexpr (how == form::read) {
             answers<context, no_weights> all;
             auto now = answer(0, start);

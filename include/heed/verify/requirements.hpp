@@ -19,11 +19,6 @@
 /// compiled once, however many mechanisms are verified.
 namespace heed::detail::verifying {
 
-/// A broken contract; the message says where.
-struct broken : error {
-    using error::error;
-};
-
 // The last bits may differ if BLAS or a kernel sums in another order for another number of rows.
 inline constexpr double rounding = 1e-11;
 
