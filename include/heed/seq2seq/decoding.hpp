@@ -311,7 +311,7 @@ private:
                 return;
             }
         }
-        next_.emplace(model_->advance(memory, state_, previous));
+        next_.emplace(model_->advance(memory, std::move(state_), previous));
         state_ = std::move(next_->state);
         require_shape<3>("decoding", "the readout", shape_of(next_->readout), {1, rows(), shape_of(output_.W)[0]},
                          "one row for each hypothesis");

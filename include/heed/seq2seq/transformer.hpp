@@ -90,10 +90,10 @@ struct transformer_decoder_layer {
             [&](const auto& in) { return look(memory, in, weights); }, drop);
     }
 
-    /// The next word y [B,1,D] alone, and its `weights`. `kept` becomes the memory of the words so far; `first`: there
-    /// is none yet.
+    /// The next word y [B,1,D] alone, and its `weights` if they are wanted. `kept` becomes the memory of the words so
+    /// far; `first`: there is none yet.
     template <class Memory, class Weights>
-    auto step(const tensor auto& y, Memory& kept, bool first, const auto& memory, std::vector<Weights>& weights) const
+    auto step(const tensor auto& y, Memory& kept, bool first, const auto& memory, std::vector<Weights>* weights) const
     {
         return through(
             y,
@@ -101,7 +101,7 @@ struct transformer_decoder_layer {
                 kept = first ? self.on(in) : self.extend(kept, in);
                 return self(kept, in);
             },
-            [&](const auto& in) { return look(memory, in, weights); }, {});
+            [&](const auto& in) { return weights == nullptr ? read(memory, in) : look(memory, in, *weights); }, {});
     }
 
     /// Weights [B,T] of a word y [B,D], the mean of all heads.
@@ -127,6 +127,13 @@ private:
         const auto seen = around_cross.around(before, see_source, drop);
         return around_feed_forward.around(
             seen, [&](const auto& in) { return feed_forward(in); }, drop);
+    }
+
+    /// Asks with a single word.
+    auto read(const auto& memory, const tensor auto& y) const
+    {
+        auto answer = cross.read(memory, ops::step_of(y, std::size_t{0}), cross.start(memory));
+        return ops::swap_axes(ops::stack(std::vector{std::move(answer.context)}));
     }
 
     /// Asks with one word after the other, since only then there are weights.
@@ -255,17 +262,18 @@ struct transformer {
         Weights weights;  // [B,T] of the layer that aligns
     };
 
-    auto advance(const auto& memory, const auto& state, const word_ids& previous) const
+    /// The state comes by value: a search gives its own away, and nothing kept is copied.
+    auto advance(const auto& memory, auto state, const word_ids& previous) const
     {
-        auto next = state;
-        if (state.words == 0) next.kept.resize(decoder.size());
+        const bool first = state.words == 0;
+        if (first) state.kept.resize(decoder.size());
         auto y = embed(words.target(), previous, lengths::full(previous.batch, 1), state.words, {});  // [B,1,D]
-        std::vector<decltype(decoder[0].weights_of(memory.of[0], ops::step_of(y, std::size_t{0})))> weights, others;
+        std::vector<decltype(decoder[0].weights_of(memory.of[0], ops::step_of(y, std::size_t{0})))> weights;
         for (std::size_t i = 0; i < decoder.size(); ++i) {
-            y = decoder[i].step(y, next.kept[i], state.words == 0, memory.of[i], i == aligning() ? weights : others);
+            y = decoder[i].step(y, state.kept[i], first, memory.of[i], i == aligning() ? &weights : nullptr);
         }
-        ++next.words;
-        return advanced{ops::swap_axes(after_decoder(y)), std::move(next),
+        ++state.words;
+        return advanced{ops::swap_axes(after_decoder(y)), std::move(state),
                         seen<std::remove_cvref_t<decltype(weights[0])>>{std::move(weights[0])}};
     }
 

@@ -1,0 +1,96 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+set -euo pipefail
+# shellcheck source=scripts/setup.sh
+source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
+
+usage()
+{
+    cat <<'END'
+usage: scripts/numbers.sh OUT [system...]
+
+Which systems generalise to longer sentences? Trains each on 20,000 lists of one to three numbers in words (English to German), then
+translates lists of up to sixteen, greedily, and prints the share that is exactly right. Named systems only, if any are named.
+
+OUT  where texts, models and translations go. Run again after an interruption: what is finished stays
+
+JOBS=1 trainings at once, with one thread each; TRAIN="--epochs 1" and the like come after the systems' own options.
+END
+}
+
+if (($# < 1)) || [[ $1 == -* ]]; then
+    usage
+    [[ ${1:-} == -h || ${1:-} == --help ]] && exit 0
+    exit 2
+fi
+out=$1
+shift
+
+recurrent='--embedding 64 --hidden 96 --alignment 64 --dropout 0.2 --learning-rate 0.003 --epochs 10'
+at_once='--embedding 64 --batch-tokens 1500 --dropout 0.1 --adam-betas 0.9:0.98 --learning-rate 0.003 --warm-up 400 --epochs 20'
+declare -A options_of=(
+    [rnnencdec]="$recurrent --attention none"
+    [additive]="$recurrent --attention additive"
+    [per-dimension]="$recurrent --attention per-dimension"
+    [temporal]="$recurrent --attention temporal"
+    [location-aware]="$recurrent --attention location-aware"
+    [local-p]="$recurrent --system luong --layers 1 --attention local-p-general --input-feeding --window 4"
+    [convs2s]="$at_once --system convs2s --hidden 96 --layers 3"
+    [transformer]="$at_once --system transformer --hidden 256 --layers 2 --heads 4"
+)
+order=(rnnencdec additive per-dimension temporal location-aware local-p convs2s transformer)
+systems=("$@")
+(($#)) || systems=("${order[@]}")
+for system in "${systems[@]}"; do
+    [[ ${options_of[$system]:-} ]] || heed_fail "there is no system \"$system\"; there is ${order[*]}"
+done
+
+heed_setup "${heed_packages_build[@]}" "${heed_packages_examples[@]}"
+heed_build demo translate >&2
+heed_build demo number_lists >&2
+heed_environment
+translate=$heed_builds/demo/examples/translate lists=$heed_builds/demo/examples/number_lists
+mkdir -p "$out"
+cd "$out"
+
+"$lists" --numbers 1:3 --count 20000 --seed 1 --source train.en --target train.de
+"$lists" --numbers 1:3 --count 500 --seed 2 --source val.en --target val.de
+lengths=(1 2 3 4 6 8 12 16)
+for n in "${lengths[@]}"; do
+    "$lists" --numbers "$n" --count 300 --seed "$((100 + n))" --source "test$n.en" --target "test$n.de"
+done
+
+train()
+{
+    local options resume=()
+    [[ ! -e $1.done ]] || return 0
+    read -r -a options <<<"${options_of[$1]} ${TRAIN:-}"
+    [[ ! -e $1.safetensors.checkpoint ]] || resume=(--resume)
+    heed_say "training $1: ${options[*]}" >&2
+    "$translate" train --threads 1 --source train.en --target train.de --valid-source val.en --valid-target val.de \
+        --model "$1.safetensors" --log "$1.csv" "${options[@]}" "${resume[@]}" 2>>"$1.log" ||
+        heed_fail "$1: $(tail -n 1 "$1.log")"
+    touch "$1.done"
+}
+for system in "${systems[@]}"; do
+    while (($(jobs -rp | wc -l) >= ${JOBS:-1})); do wait -n; done
+    train "$system" &
+done
+while (($(jobs -rp | wc -l) > 0)); do wait -n; done
+
+{
+    printf '| numbers in a list |'
+    printf ' %s |' "${lengths[@]}"
+    printf '\n|---|'
+    printf '%s' "${lengths[@]/*/---|}"
+    printf '\n| words |'
+    for n in "${lengths[@]}"; do printf ' %.1f |' "$(wc -w <"test$n.en" | awk '{ print $1 / 300 }')"; done
+    for system in "${systems[@]}"; do
+        printf '\n| %s |' "$system"
+        for n in "${lengths[@]}"; do
+            "$translate" run --threads 1 --model "$system.safetensors" --beam 1 --input "test$n.en" >"$system$n.de" 2>/dev/null
+            printf ' %.1f |' "$(paste -d'\t' "$system$n.de" "test$n.de" | awk -F'\t' '$1 == $2 { ++n } END { print 100 * n / NR }')"
+        done
+    done
+    echo
+} | tee table.md
