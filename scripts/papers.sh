@@ -22,6 +22,7 @@ DATA   a folder with train.en train.de val.en val.de test2016.en test2016.de, to
 OUT    where models, logs and translations go. Run again after an interruption: what is finished stays
 
 JOBS=1 trainings at once, with one thread each; TRAIN="--epochs 1" and the like come after the table's own options.
+GOLD=folder with src, tgt and gold, German-English alignments by hand: how well do the systems' weights align them?
 END
 }
 
@@ -35,6 +36,7 @@ shift 3
 
 pieces='--bpe 10000 --embedding 256 --hidden 256 --alignment 256 --dropout 0.4 --label-smoothing 0.1 --epochs 12'
 words='--min-count 2 --embedding 256 --hidden 256 --layers 2 --epochs 12'
+ensemble=''
 case $paper in
     choi2018)
         common="--system choi $pieces"
@@ -56,6 +58,7 @@ case $paper in
               temporal-2      --attention temporal --seed 2
               temporal-3      --attention temporal --seed 3
               temporal-4      --attention temporal --seed 4'
+        ensemble='temporal temporal-2 temporal-3 temporal-4'
         ;;
     luong2015)
         common="--system luong $words"
@@ -75,6 +78,7 @@ case $paper in
               local-m-general --attention local-m-general
               local-p-dot     --attention local-p-dot
               local-p-general --attention local-p-general'
+        ensemble='location dot general local-m-dot local-m-general local-p-dot local-p-general'
         ;;
     mechanisms)
         common='--bpe 10000 --embedding 128 --hidden 128 --alignment 128 --batch 32 --dropout 0.3 --label-smoothing 0.1 --epochs 10'
@@ -100,6 +104,12 @@ esac
 for file in {train,val,test2016}.{en,de}; do
     [[ -r $data/$file ]] || heed_fail "$data/$file: cannot be read" "" "$(usage)"
 done
+if [[ ${GOLD:-} ]]; then
+    for file in src tgt gold; do
+        [[ -r $GOLD/$file ]] || heed_fail "$GOLD/$file: cannot be read" "" "$(usage)"
+    done
+    GOLD=$(cd "$GOLD" && pwd)
+fi
 names=()
 declare -A options_of
 while read -r name options; do
@@ -144,6 +154,7 @@ score()
     "$translate" score --threads 1 --model "$out/$1.safetensors" --source "$data/test2016.en" --target "$data/test2016.de" --beam "$2" \
         "${@:3}" 2>"$out/$1.beam$2" | sed 's/.*BLEU = \([0-9.]*\).*/\1/; s/^perplexity = \([0-9.]*\).*/\1/'
 }
+looks() { [[ ${options_of[$1]} != *'--attention none'* ]]; }
 echo "| $paper | parameters | perplexity | BLEU greedy | BLEU beam 12 | words/s greedy | words/s beam 12 | best epoch | training |"
 echo '|---|---|---|---|---|---|---|---|---|'
 for name in "${names[@]}"; do
@@ -157,21 +168,58 @@ for name in "${names[@]}"; do
     parameters=$(grep -o '[0-9]* parameters' "$out/$name.log" | tail -n 1)
     last=$(grep '^best validation BLEU' "$out/$name.log" | tail -n 1)
     epoch=$(sed 's/.*after epoch \([0-9]*\).*/\1/' <<<"$last") took=$(sed 's/.*(\(.*\)).*/\1/' <<<"$last")
+    if looks "$name"; then
+        "$translate" align --threads 1 --model "$model" --source "$data/test2016.en" --target "$out/$name.de" \
+            --weights "$out/$name.weights" --out "$out/$name.own.links" 2>/dev/null
+    fi
     echo "| $name | ${parameters% *} | ${greedy[-1]} | ${greedy[0]} | $(printf '%s ' "${beam[@]:0:${#beam[@]}-1}")| $(speed 1) | $(speed 12) | $epoch | $took |"
 done
+# The ensemble, if all of its models are there.
+members=()
+for name in $ensemble; do
+    [[ ! -e $out/$name.safetensors.done ]] || members+=(--model "$out/$name.safetensors")
+done
+if ((${#members[@]} > 0 && ${#members[@]} == 2 * $(wc -w <<<"$ensemble"))); then
+    "$translate" run --threads 1 "${members[@]}" --input "$data/test2016.en" >"$out/ensemble.de" 2>/dev/null
+    echo "| ensemble of $(wc -w <<<"$ensemble") | | $(
+        "$translate" score --threads 1 "${members[@]}" --source "$data/test2016.en" --target "$data/test2016.de" --beam 12 2>/dev/null |
+            sed 's/.*BLEU = \([0-9.]*\).*/\1/; s/^perplexity = \([0-9.]*\).*/\1/' | tac | paste -sd'|' | sed 's/|/ | | /'
+    ) | | | | |"
+fi
 
 ln -sfn "$(cd "$data" && pwd)/test2016.de" "$out/reference.de"  # under short names in the tables
 ln -sfn "$(cd "$data" && pwd)/test2016.en" "$out/source.en"
 cd "$out"
 outputs=("${names[@]/%/.de}")
+weights=()
+for name in "${names[@]}"; do
+    if looks "$name"; then weights+=("$name.weights"); fi
+done
+[[ ! -e ensemble.de ]] || outputs+=(ensemble.de)
 for metric in bleu ter ribes chrf; do
     echo
     "$evaluate" "$metric" --reference reference.de "${outputs[@]}"
 done
 echo
 "$evaluate" repetition --reference reference.de "${outputs[@]}"
+if ((${#weights[@]})); then
+    echo
+    "$evaluate" adequacy --source source.en "${weights[@]}"
+fi
 echo
 "$evaluate" lengths --source source.en --reference reference.de --picture lengths.svg "${outputs[@]}"
 logs=() titles=()
 for name in "${names[@]}"; do logs+=("$name.csv") titles+=(--name "$name"); done
 "$translate" curves "${logs[@]}" "${titles[@]}" --title "BLEU on val, greedy" --out curves.svg
+
+if [[ ${GOLD:-} ]]; then  # German first in the gold links
+    links=()
+    for name in "${names[@]}"; do
+        looks "$name" || continue
+        "$translate" align --threads 1 --model "$name.safetensors" --source "$GOLD/tgt" --target "$GOLD/src" 2>/dev/null |
+            sed -E 's/([0-9]+)-([0-9]+)/\2-\1/g' >"$name.links"
+        links+=("$name.links")
+    done
+    echo
+    "$evaluate" align --gold "$GOLD/gold" --source "$GOLD/src" --target "$GOLD/tgt" "${links[@]}"
+fi
