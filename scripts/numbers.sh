@@ -34,11 +34,15 @@ declare -A options_of=(
     [per-dimension]="$recurrent --attention per-dimension"
     [temporal]="$recurrent --attention temporal"
     [location-aware]="$recurrent --attention location-aware"
+    [structural-biases]="$recurrent --attention structural-biases"
+    [fertility]="$recurrent --attention fertility"
+    [gated-coverage]="$recurrent --attention gated-coverage"
+    [recurrent]="$recurrent --attention recurrent"
     [local-p]="$recurrent --system luong --layers 1 --attention local-p-general --input-feeding --window 4"
     [convs2s]="$at_once --system convs2s --hidden 96 --layers 3"
     [transformer]="$at_once --system transformer --hidden 256 --layers 2 --heads 4"
 )
-order=(rnnencdec additive per-dimension temporal location-aware local-p convs2s transformer)
+order=(rnnencdec additive per-dimension temporal location-aware structural-biases fertility gated-coverage recurrent local-p convs2s transformer)
 systems=("$@")
 (($#)) || systems=("${order[@]}")
 for system in "${systems[@]}"; do

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <deque>
 #include <filesystem>
 #include <iostream>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +19,7 @@
 #include <heed/metrics/word_classes.hpp>
 #include <heed/text/corpus.hpp>
 #include <heed/text/utf8.hpp>
+#include <heed/view/svg.hpp>
 
 #include "command_line.hpp"
 #include "interrupt.hpp"
@@ -30,8 +33,9 @@ namespace fs = std::filesystem;
 
 /// `translate dimensions`
 struct dimensions_command {
-    fs::path model, source, target, tags, output;
+    fs::path model, source, target, tags, output, picture;
     std::string side = "source";
+    bool by_class = false;
     std::size_t sentences = 1000, dimensions = 20;
     heed::metrics::class_options how;
 
@@ -62,15 +66,24 @@ struct dimensions_command {
                        "it each word is a class of its own")
             ->type_name("FILE");
         app.add_option("--out", output, "output file; standard output if not given")->type_name("FILE");
+        app.add_option("--picture", picture,
+                       "draw each dimension shown, with its best class, in a short\n"
+                       "sentence that has words of that class, as SVG; with --by-class,\n"
+                       "each class with its best dimension")
+            ->type_name("FILE");
         add_count(app, "--sentences", sentences, "use so many, the first");
         add_count(app, "--dimensions", dimensions, "show so many, the best");
         add_count(app, "--classes", how.most, "show so many of each, the best");
+        app.add_flag("--by-class", by_class,
+                     "the other way round: for each class, the --dimensions that\n"
+                     "follow it best");
         add_count(app, "--least", how.least, "leave out classes with fewer words, which chance separates well");
     }
 
     int run()
     {
-        if (!output.empty()) check_output(output, {model, source, target, tags});
+        if (!output.empty()) check_output(output, {model, source, target, tags, picture});
+        if (!picture.empty()) check_output(picture, {model, source, target, tags, output});
         const translator_file file = load_model(model);
         auto pairs = read_lines(source, target);
         const std::vector<sentence> classes = read_classes(pairs);
@@ -82,32 +95,118 @@ struct dimensions_command {
             if (interrupted != 0) return 128 + interrupted;
             line.add(1);
             if (pairs.source[n].empty() || pairs.target[n].empty()) continue;
-            const weight_rows rows = file.system->look_by_dimension(file.source.encode(pairs.source[n]),
-                                                                    file.target.encode(pairs.target[n]));
-            if (rows.empty())
-                throw heed::error(
-                    fmt::format("{}: trained with --attention {}, which has no weight per dimension; give "
-                                "a model of --attention per-dimension",
-                                model.string(), file.how.attention));
-            const std::size_t tokens = file.source.tokens_of_words(pairs.source[n]).back().front() + 1;
-            const std::size_t depth = rows.front().size() / tokens, positions = pairs.source[n].size() + 1;
-            if (search.empty()) search.emplace_back(depth);
-            word_tokens words = file.target.tokens_of_words(pairs.target[n]);
-            words.pop_back();  // the end of the sentence, whose row is only one of the target's
-            const weight_rows weights =
-                between_words(file.source, pairs.source[n], rows, std::move(words), side == "target", depth);
-            const auto values = side == "source" ? heed::metrics::attention_by_dimension(weights, positions, depth)
-                                                 : heed::metrics::sharpness_by_dimension(weights, positions, depth);
+            const looked seen = look(file, pairs.source[n], pairs.target[n], side == "target");
+            if (search.empty()) search.emplace_back(seen.dimensions);
+            const std::size_t positions = pairs.source[n].size() + 1;
+            const auto values = side == "source"
+                                    ? heed::metrics::attention_by_dimension(seen.weights, positions, seen.dimensions)
+                                    : heed::metrics::sharpness_by_dimension(seen.weights, positions, seen.dimensions);
             for (std::size_t i = 0; i < values.size(); ++i)
                 search.front().add(i < classes[n].size() ? classes[n][i] : end_of_sentence, values[i]);
         }
         line.clear();
         if (search.empty()) throw heed::error(source.string() + ": has no pair without an empty line");
-        show(search.front());
+        const std::vector<heed::metrics::followed_class> found = chosen(search.front());
+        show(found);
+        if (!picture.empty()) draw(file, pairs, classes, found);
         return 0;
     }
 
 private:
+    /// The weights of a sentence pair between words, with the end of the source.
+    struct looked {
+        weight_rows weights;  // [target words][source words and end · dimensions]
+        std::size_t dimensions;
+    };
+
+    looked look(const translator_file& file, const sentence& from, const sentence& to, bool with_end) const
+    {
+        const weight_rows rows = file.system->look_by_dimension(file.source.encode(from), file.target.encode(to));
+        if (rows.empty())
+            throw heed::error(fmt::format("{}: trained with --attention {}, which has no weight per dimension; give "
+                                          "a model of --attention per-dimension",
+                                          model.string(), file.how.attention));
+        const std::size_t tokens = file.source.tokens_of_words(from).back().front() + 1;
+        const std::size_t depth = rows.front().size() / tokens;
+        word_tokens words = file.target.tokens_of_words(to);
+        words.pop_back();  // the end of the sentence, whose row is only one of the target's
+        return {between_words(file.source, from, rows, std::move(words), with_end, depth), depth};
+    }
+
+    /// What is shown: of each of the best dimensions the best classes, or the other way round.
+    std::vector<heed::metrics::followed_class> chosen(const heed::metrics::class_search& search) const
+    {
+        heed::metrics::class_options of = how;
+        if (by_class) of.most = search.words();
+        std::vector<heed::metrics::followed_class> found = search.best(of);
+        if (found.empty())
+            throw heed::error(
+                fmt::format("no class has {} words, or there is only one class; give more sentences, or a "
+                            "smaller --least",
+                            how.least));
+        if (by_class) {
+            std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.auc > b.auc; });
+            std::map<std::string, double> best;  // of each class
+            for (const auto& each : found) best.try_emplace(each.word_class, each.auc);
+            std::stable_sort(found.begin(), found.end(), [&](const auto& a, const auto& b) {
+                return std::pair(-best[a.word_class], a.word_class) < std::pair(-best[b.word_class], b.word_class);
+            });
+        }
+        std::vector<heed::metrics::followed_class> result;
+        std::size_t in_group = 0, groups = 0;
+        for (const auto& each : found) {
+            const bool same = !result.empty() && (by_class ? each.word_class == result.back().word_class
+                                                           : each.dimension == result.back().dimension);
+            in_group = same ? in_group + 1 : 0;
+            groups += same ? 0 : 1;
+            if (by_class ? in_group < dimensions : groups <= dimensions) result.push_back(each);
+        }
+        return result;
+    }
+
+    /// The weights of each dimension, or class, once: in the first sentence of 5 to 12 words that has the class, or in
+    /// the first one of any length.
+    void draw(const translator_file& file, const heed::text::parallel_corpus& pairs,
+              const std::vector<sentence>& classes, const std::vector<heed::metrics::followed_class>& found) const
+    {
+        std::deque<std::vector<float>> weights;  // what the pictures refer to
+        std::deque<std::string> titles;
+        std::deque<sentence> columns;
+        std::vector<heed::view::alignment> pictures;
+        std::string last;
+        for (const auto& each : found) {
+            const std::string group = by_class ? each.word_class : std::to_string(each.dimension);
+            if (group == last) continue;
+            last = group;
+            const auto has_class = [&](std::size_t n) {
+                return !pairs.source[n].empty() && !pairs.target[n].empty() &&
+                       (each.word_class == end_of_sentence ||
+                        std::find(classes[n].begin(), classes[n].end(), each.word_class) != classes[n].end());
+            };
+            std::size_t chosen = pairs.source.size();
+            for (std::size_t n = 0; n < pairs.source.size(); ++n) {
+                if (!has_class(n)) continue;
+                if (chosen == pairs.source.size()) chosen = n;
+                if (pairs.source[n].size() < 5 || pairs.source[n].size() > 12) continue;
+                chosen = n;
+                break;
+            }
+            if (chosen == pairs.source.size()) continue;
+            const sentence &from = pairs.source[chosen], &to = pairs.target[chosen];
+            const looked seen = look(file, from, to, false);
+            auto& of_dimension = weights.emplace_back();
+            for (const auto& row : seen.weights) {
+                for (std::size_t i = each.dimension; i < row.size(); i += seen.dimensions)
+                    of_dimension.push_back(row[i]);
+            }
+            titles.push_back(fmt::format("dimension {}: {}", each.dimension, each.word_class));
+            columns.push_back(from);
+            columns.back().emplace_back(end_of_sentence);
+            pictures.push_back({of_dimension, columns.back(), to, {}, titles.back()});
+        }
+        heed::io::write_file(picture, heed::view::svg(pictures));
+    }
+
     std::vector<sentence> read_classes(const heed::text::parallel_corpus& pairs) const
     {
         const std::vector<sentence>& words = side == "source" ? pairs.source : pairs.target;
@@ -126,20 +225,10 @@ private:
         return result;
     }
 
-    void show(const heed::metrics::class_search& search) const
+    void show(const std::vector<heed::metrics::followed_class>& found) const
     {
-        const std::vector<heed::metrics::followed_class> found = search.best(how);
-        if (found.empty())
-            throw heed::error(
-                fmt::format("no class has {} words, or there is only one class; give more sentences, or a "
-                            "smaller --least",
-                            how.least));
         std::string text = fmt::format("{:>9} {:>7} {:>8} {:>7}  class\n", "dimension", "AUC", "z", "words");
-        std::size_t shown = 0;
-        for (std::size_t i = 0; i < found.size(); ++i) {
-            const auto& each = found[i];
-            if (i == 0 || each.dimension != found[i - 1].dimension) ++shown;
-            if (shown > dimensions) break;
+        for (const auto& each : found) {
             text += fmt::format("{:>9} {:>7.4f} {:>8.1f} {:>7}  {}\n", each.dimension, each.auc, each.z, each.count,
                                 heed::text::printable(each.word_class));
         }

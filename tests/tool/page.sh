@@ -38,6 +38,9 @@ done
 sed 's/[a-z]*[nr]e[a-z]*/E/g; s/two/W/g' valid.a >tags
 "${dimensions[@]}" --tags tags >output 2>log || fail "tags"
 grep -q ' E$' output || fail "no tag: $(cat output)"
+"${dimensions[@]}" --by-class --dimensions 2 --picture drawn.svg >output 2>log || fail "the other way round"
+awk 'NR > 1 { if (!($5 in n)) ++classes; if (++n[$5] > 2) exit 1 } END { exit classes != 4 }' output || fail "two dimensions of each of 4 classes: $(cat output)"
+(($(grep -c 'dimension [0-9]*: ' drawn.svg) >= 1)) || fail "no picture"
 refused 'no class has 100 words' "${dimensions[@]}" --least 100
 refused 'model.safetensors: trained with --attention additive, which has no weight per dimension' \
     "${dimensions[@]}" --model model.safetensors
