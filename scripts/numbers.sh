@@ -3,6 +3,8 @@
 set -euo pipefail
 # shellcheck source=scripts/setup.sh
 source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
+# shellcheck source=scripts/training.sh
+source "$(dirname "${BASH_SOURCE[0]}")/training.sh"
 
 usage()
 {
@@ -28,26 +30,19 @@ shift
 
 recurrent='--embedding 64 --hidden 96 --alignment 64 --dropout 0.2 --learning-rate 0.003 --epochs 10'
 at_once='--embedding 64 --batch-tokens 1500 --dropout 0.1 --adam-betas 0.9:0.98 --learning-rate 0.003 --warm-up 400 --epochs 20'
-declare -A options_of=(
-    [rnnencdec]="$recurrent --attention none"
-    [additive]="$recurrent --attention additive"
-    [per-dimension]="$recurrent --attention per-dimension"
-    [temporal]="$recurrent --attention temporal"
-    [location-aware]="$recurrent --attention location-aware"
-    [structural-biases]="$recurrent --attention structural-biases"
-    [fertility]="$recurrent --attention fertility"
-    [gated-coverage]="$recurrent --attention gated-coverage"
-    [recurrent]="$recurrent --attention recurrent"
-    [local-p]="$recurrent --system luong --layers 1 --attention local-p-general --input-feeding --window 4"
-    [convs2s]="$at_once --system convs2s --hidden 96 --layers 3"
-    [transformer]="$at_once --system transformer --hidden 256 --layers 2 --heads 4"
-)
-order=(rnnencdec additive per-dimension temporal location-aware structural-biases fertility gated-coverage recurrent local-p convs2s transformer)
-systems=("$@")
-(($#)) || systems=("${order[@]}")
-for system in "${systems[@]}"; do
-    [[ ${options_of[$system]:-} ]] || heed_fail "there is no system \"$system\"; there is ${order[*]}"
-done
+rows="rnnencdec         $recurrent --attention none
+      additive          $recurrent --attention additive
+      per-dimension     $recurrent --attention per-dimension
+      temporal          $recurrent --attention temporal
+      location-aware    $recurrent --attention location-aware
+      structural-biases $recurrent --attention structural-biases
+      fertility         $recurrent --attention fertility
+      gated-coverage    $recurrent --attention gated-coverage
+      recurrent         $recurrent --attention recurrent
+      local-p           $recurrent --system luong --layers 1 --attention local-p-general --input-feeding --window 4
+      convs2s           $at_once --system convs2s --hidden 96 --layers 3
+      transformer       $at_once --system transformer --hidden 256 --layers 2 --heads 4"
+heed_choose_rows "$rows" "$@"
 
 heed_setup "${heed_packages_build[@]}" "${heed_packages_examples[@]}"
 heed_build demo translate >&2
@@ -64,23 +59,10 @@ for n in "${lengths[@]}"; do
     "$lists" --numbers "$n" --count 300 --seed "$((100 + n))" --source "test$n.en" --target "test$n.de"
 done
 
-train()
-{
-    local options resume=()
-    [[ ! -e $1.done ]] || return 0
-    read -r -a options <<<"${options_of[$1]} ${TRAIN:-}"
-    [[ ! -e $1.safetensors.checkpoint ]] || resume=(--resume)
-    heed_say "training $1: ${options[*]}" >&2
-    "$translate" train --threads 1 --source train.en --target train.de --valid-source val.en --valid-target val.de \
-        --model "$1.safetensors" --log "$1.csv" "${options[@]}" "${resume[@]}" 2>>"$1.log" ||
-        heed_fail "$1: $(tail -n 1 "$1.log")"
-    touch "$1.done"
-}
-for system in "${systems[@]}"; do
-    while (($(jobs -rp | wc -l) >= ${JOBS:-1})); do wait -n; done
-    train "$system" &
-done
-while (($(jobs -rp | wc -l) > 0)); do wait -n; done
+# shellcheck disable=SC2034  # for heed_train
+text=(--source train.en --target train.de --valid-source val.en --valid-target val.de)
+out=.
+heed_train_all
 
 {
     printf '| numbers in a list |'
@@ -89,7 +71,7 @@ while (($(jobs -rp | wc -l) > 0)); do wait -n; done
     printf '%s' "${lengths[@]/*/---|}"
     printf '\n| words |'
     for n in "${lengths[@]}"; do printf ' %.1f |' "$(wc -w <"test$n.en" | awk '{ print $1 / 300 }')"; done
-    for system in "${systems[@]}"; do
+    for system in "${names[@]}"; do
         printf '\n| %s |' "$system"
         for n in "${lengths[@]}"; do
             "$translate" run --threads 1 --model "$system.safetensors" --beam 1 --input "test$n.en" >"$system$n.de" 2>/dev/null

@@ -3,6 +3,8 @@
 set -euo pipefail
 # shellcheck source=scripts/setup.sh
 source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
+# shellcheck source=scripts/training.sh
+source "$(dirname "${BASH_SOURCE[0]}")/training.sh"
 
 usage()
 {
@@ -110,43 +112,19 @@ if [[ ${GOLD:-} ]]; then
     done
     GOLD=$(cd "$GOLD" && pwd)
 fi
-names=()
-declare -A options_of
-while read -r name options; do
-    options_of[$name]=$options
-    if (($# == 0)) || [[ " $* " == *" $name "* ]]; then names+=("$name"); fi
-done <<<"$rows"
-for name in "$@"; do
-    [[ ${options_of[$name]:-} ]] || heed_fail "$paper has no row \"$name\"; it has: $(sed 's/^ *\([^ ]*\).*/\1/' <<<"$rows" | paste -sd ' ')"
-done
+heed_choose_rows "$rows" "$@"
+recipes=$(cd "$(dirname "${BASH_SOURCE[0]}")/../examples/translate/recipes" && pwd)
+for name in "${!options_of[@]}"; do options_of[$name]="$common ${options_of[$name]//RECIPES/$recipes}"; done
 
 heed_setup "${heed_packages_build[@]}" "${heed_packages_examples[@]}"
 heed_build demo translate >&2
 heed_build demo evaluate >&2
 heed_environment
 translate=$heed_builds/demo/examples/translate evaluate=$heed_builds/demo/examples/evaluate
-recipes=$(cd "$(dirname "${BASH_SOURCE[0]}")/../examples/translate/recipes" && pwd)
 mkdir -p "$out"
-
-# train NAME: its model, log and messages.
-train()
-{
-    local model=$out/$1.safetensors resume=() options
-    [[ ! -e $model.done ]] || return 0
-    read -r -a options <<<"$common ${options_of[$1]} ${TRAIN:-}"
-    [[ ! -e $model.checkpoint ]] || resume=(--resume)
-    heed_say "training $1: ${options[*]}" >&2
-    "$translate" train --threads 1 --source "$data/train.en" --target "$data/train.de" --valid-source "$data/val.en" \
-        --valid-target "$data/val.de" --model "$model" --log "$out/$1.csv" "${options[@]//RECIPES/$recipes}" "${resume[@]}" \
-        2>>"$out/$1.log" || heed_fail "$1: $(tail -n 1 "$out/$1.log")"
-    touch "$model.done"
-}
-export -f train heed_say heed_fail
-for name in "${names[@]}"; do
-    while (($(jobs -rp | wc -l) >= ${JOBS:-1})); do wait -n; done
-    train "$name" &
-done
-while (($(jobs -rp | wc -l) > 0)); do wait -n; done
+# shellcheck disable=SC2034  # for heed_train
+text=(--source "$data/train.en" --target "$data/train.de" --valid-source "$data/val.en" --valid-target "$data/val.de")
+heed_train_all
 
 # score NAME BEAM OPTION...: BLEU, then perplexity, on test2016; what decoding took goes to NAME.beamBEAM.
 score()
@@ -165,14 +143,11 @@ for name in "${names[@]}"; do
     mapfile -t beam < <(score "$name" 12 "${replace[@]}")
     "$translate" run --threads 1 --model "$model" --input "$data/test2016.en" >"$out/$name.de" 2>/dev/null
     speed() { sed -n 's/.*: \([0-9]*\) words\/s.*/\1/p' "$out/$name.beam$1" | tail -n 1; }
-    parameters=$(grep -o '[0-9]* parameters' "$out/$name.log" | tail -n 1)
-    last=$(grep '^best validation BLEU' "$out/$name.log" | tail -n 1)
-    epoch=$(sed 's/.*after epoch \([0-9]*\).*/\1/' <<<"$last") took=$(sed 's/.*(\(.*\)).*/\1/' <<<"$last")
     if looks "$name"; then
         "$translate" align --threads 1 --model "$model" --source "$data/test2016.en" --target "$out/$name.de" \
             --weights "$out/$name.weights" --out "$out/$name.own.links" 2>/dev/null
     fi
-    echo "| $name | ${parameters% *} | ${greedy[-1]} | ${greedy[0]} | $(printf '%s ' "${beam[@]:0:${#beam[@]}-1}")| $(speed 1) | $(speed 12) | $epoch | $took |"
+    echo "| $name | $(heed_parameters "$name") | ${greedy[-1]} | ${greedy[0]} | $(printf '%s ' "${beam[@]:0:${#beam[@]}-1}")| $(speed 1) | $(speed 12) | $(heed_course "$name") |"
 done
 # The ensemble, if all of its models are there.
 members=()

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
+#
+# Trains many systems on one text; sourced by papers.sh, numbers.sh and pronunciation.sh. They set:
+#
+#   translate     the program                          out      the folder of models and logs
+#   text          its options that name the text       names    the systems, in order
+#   options_of    by system, the other options         TRAIN, JOBS: the user's, from the environment
+
+# heed_choose_rows <rows> [<name>...]: options_of from lines "name option...", and names: those given, or all.
+heed_choose_rows()
+{
+    local rows=$1 name options
+    shift
+    names=()
+    declare -gA options_of=()
+    while read -r name options; do
+        [[ $name ]] || continue
+        options_of[$name]=$options
+        if (($# == 0)) || [[ " $* " == *" $name "* ]]; then names+=("$name"); fi
+    done <<<"$rows"
+    for name; do
+        [[ ${options_of[$name]+there} ]] ||
+            heed_fail "there is no row \"$name\"; there is $(awk '{ printf "%s%s", (NR > 1 ? ", " : ""), $1 }' <<<"$rows")"
+    done
+}
+
+# heed_train <name>: its model, log and messages in $out; continues what was interrupted, and leaves what is finished.
+heed_train()
+{
+    local model=$out/$1.safetensors resume=() options
+    [[ ! -e $model.done ]] || return 0
+    read -r -a options <<<"${options_of[$1]} ${TRAIN:-}"
+    [[ ! -e $model.checkpoint ]] || resume=(--resume)
+    heed_say "training $1: ${options[*]}" >&2
+    "$translate" train --threads 1 "${text[@]}" --model "$model" --log "$out/$1.csv" "${options[@]}" "${resume[@]}" \
+        2>>"$out/$1.log" || heed_fail "$1: $(tail -n 1 "$out/$1.log")"
+    touch "$model.done"
+}
+
+# heed_train_all: all of names, JOBS at once.
+heed_train_all()
+{
+    local name
+    for name in "${names[@]}"; do
+        while (($(jobs -rp | wc -l) >= ${JOBS:-1})); do wait -n; done
+        heed_train "$name" &
+    done
+    while (($(jobs -rp | wc -l) > 0)); do wait -n; done
+}
+
+# heed_course <name>: "epoch | time" of the model that was kept.
+heed_course()
+{
+    local last
+    last=$(grep '^best validation BLEU' "$out/$1.log" | tail -n 1)
+    [[ $last =~ after\ epoch\ ([0-9]+)\ of.*\((.*)\) ]] && echo "${BASH_REMATCH[1]} | ${BASH_REMATCH[2]}"
+}
+
+# heed_parameters <name>
+heed_parameters()
+{
+    local line
+    line=$(grep -o '[0-9]* parameters' "$out/$1.log" | tail -n 1)
+    echo "${line% *}"
+}
