@@ -18,7 +18,7 @@ PAPER  choi2018       LSTM: plain, previous word, per dimension; each with and w
        sankaran2016   conditional GRU: plain, coverage, local, temporal, and temporal's relatives  (their tables 2 to 5)
        luong2015      stacked LSTM on whole words: from no attention to local-p with input feeding (their table 1)
        luong2015-grid the same with seven attentions                                               (their table 4)
-       mechanisms     RNNsearch, smaller, with every attention that it takes
+       mechanisms     RNNsearch with every attention that it takes
        survey         RNNencdec and RNNsearch of short sentences and of all, ConvS2S, Transformer  (Jia's survey)
 DATA   a folder with train.en train.de val.en val.de test2016.en test2016.de, tokenised: Multi30k, task 1, the *.lc.norm.tok.* files
 OUT    where models, logs and translations go. Run again after an interruption: what is finished stays
@@ -36,12 +36,14 @@ fi
 paper=$1 data=$2 out=$3
 shift 3
 
-pieces='--bpe 10000 --embedding 256 --hidden 256 --alignment 256 --dropout 0.4 --label-smoothing 0.1 --epochs 12'
-words='--min-count 2 --embedding 256 --hidden 256 --layers 2 --epochs 12'
+smoothed='--dropout 0.3 --label-smoothing 0.1'
+small='--bpe 5000 --embedding 128 --hidden 128 --alignment 128 --batch 32 --learning-rate 0.002'
+large='--bpe 10000 --embedding 256 --hidden 256 --alignment 256 --dropout 0.4 --label-smoothing 0.1 --epochs 12'
+words='--min-count 2 --embedding 128 --hidden 128 --layers 2 --batch 32 --learning-rate 0.002 --epochs 12'
 ensemble=''
 case $paper in
     choi2018)
-        common="--system choi $pieces"
+        common="--system choi $small $smoothed --epochs 16"
         rows='base           --attention additive
               atty           --attention additive-y
               atty2d         --attention per-dimension
@@ -50,7 +52,7 @@ case $paper in
               context-atty2d --attention per-dimension --context'
         ;;
     sankaran2016)
-        common="--system sankaran $pieces"
+        common="--system sankaran $small $smoothed --epochs 12"
         rows='nmt             --attention additive
               coverage        --attention coverage
               local-m         --attention local-m
@@ -83,7 +85,7 @@ case $paper in
         ensemble='location dot general local-m-dot local-m-general local-p-dot local-p-general'
         ;;
     mechanisms)
-        common='--bpe 10000 --embedding 128 --hidden 128 --alignment 128 --batch 32 --dropout 0.3 --label-smoothing 0.1 --epochs 10'
+        common="$small $smoothed --epochs 10"
         rows=''
         for attention in none additive additive-y per-dimension grouped temporal fading-temporal location-aware \
             structural-biases fertility gated-coverage recurrent sparsemax entmax sigmoid gated; do
@@ -93,10 +95,10 @@ case $paper in
         ;;
     survey)
         common=''
-        rows="rnnencdec-10 $pieces --attention none --max-length 10
-              rnnencdec    $pieces --attention none
-              rnnsearch-10 $pieces --attention additive --max-length 10
-              rnnsearch    $pieces --attention additive
+        rows="rnnencdec-10 $large --attention none --max-length 10
+              rnnencdec    $large --attention none
+              rnnsearch-10 $large --attention additive --max-length 10
+              rnnsearch    $large --attention additive
               convs2s      --system convs2s --bpe 10000 --embedding 256 --hidden 256 --batch-tokens 4000 --learning-rate 0.0015 --adam-betas 0.9:0.98 --warm-up 600 --dropout 0.3 --label-smoothing 0.1 --epochs 12
               transformer  --recipe RECIPES/transformer-multi30k.ini"
         ;;

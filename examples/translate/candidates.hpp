@@ -21,6 +21,7 @@
 #include "dictionary.hpp"
 #include "language.hpp"
 #include "options.hpp"
+#include "phrases.hpp"
 #include "quality.hpp"
 
 /// Training with a subset of the target words: how it is chosen, and how a checkpoint stores it.
@@ -57,8 +58,14 @@ struct candidate_words {
     candidate_sizes sizes;
     enum class origin { none, learned, given } from = origin::none;
     std::vector<id_sentence> translations;  // by source word, at most sizes.per_word, best first
+    heed::text::phrase_table phrases;       // and, for each of a sentence, the sizes.per_word best words
 
-    heed::seq2seq::candidate_lists lists() const { return {sizes.frequent, sizes.per_word, translations}; }
+    heed::seq2seq::candidate_lists lists() const
+    {
+        heed::seq2seq::candidate_lists result(sizes.frequent, sizes.per_word, translations);
+        if (phrases.size() > 0) result.add_phrases(sizes.per_word, phrases);
+        return result;
+    }
 
     /// The number of source words, apart from special words, with a translation.
     std::size_t translated() const

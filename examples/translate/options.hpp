@@ -95,6 +95,7 @@ struct options {
     std::size_t batch_tokens = 0;  // instead of `batch` sentences; 0: unused
     bool bpe_separate = false, reverse_source = false;
     std::string candidates = "all";  // or "K:N": the words in the softmax of training
+    bool phrases = false;            // their words are among the candidates
     std::string optimizer = "adam", adam_betas = "0.9:0.999";
     std::size_t warm_up = 0, halve_from = 0;  // 0: not so
     std::size_t max_updates = 0;              // 0: any number
@@ -178,6 +179,9 @@ struct options {
                                       "0: not so"});
         member("max-updates", self.max_updates,
                described{"Training", "end after N updates, even within an epoch; 0: no limit"});
+        member("phrases", self.phrases,
+               described{"Training", "candidates are also the N best words of each phrase of up to four\n"
+                                     "source tokens, learned from the text; for --candidates"});
         member("accumulate", self.accumulate,
                described{"Optimizer", "batches whose gradients are summed for one update", 1});
         member("average", self.average,

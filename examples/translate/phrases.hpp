@@ -37,6 +37,14 @@ inline heed::text::phrase_table learn_phrases(const std::vector<id_sentence>& so
     return heed::text::phrase_table::learn(sources, targets, links);
 }
 
+/// The same with links in both directions learned here.
+inline heed::text::phrase_table learn_phrases(const std::vector<id_sentence>& sources,
+                                              const std::vector<id_sentence>& targets)
+{
+    const heed::text::lexicon_options how;
+    return learn_phrases(sources, targets, heed::text::lexicon::learn(sources, targets, how), how.rounds);
+}
+
 /// The phrases whose words a model knows, in the order in which it reads.
 inline heed::text::phrase_table read_phrases(const std::filesystem::path& path, const language& source,
                                              const language& target)

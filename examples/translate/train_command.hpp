@@ -320,6 +320,10 @@ private:
         kind_of(how);
         if (given("adam-betas") && how.optimizer != "adam")
             throw heed::error("--adam-betas: is for --optimizer adam; leave it out, or give that");
+        if (how.phrases && parse_candidates(how.candidates).value_or(candidate_sizes{}).per_word == 0)
+            throw heed::error(
+                "--phrases: takes the N best words of each phrase, for --candidates K:N with another N than "
+                "0; leave it out, or give that");
         if (!given("learning-rate") && how.optimizer != "adam") how.learning_rate = 1;
     }
 
@@ -363,6 +367,11 @@ private:
                     given ? meanings.string() : "a dictionary learned in " + duration_text(seconds_since(start)),
                     only.translated(), file.source.vocabulary.size() - heed::text::vocabulary::special_words.size());
             }
+        }
+        if (how.phrases) {
+            const clock::time_point start = clock::now();
+            only.phrases = learn_phrases(training.source, training.target);
+            text += fmt::format("; {} phrases learned in {}", only.phrases.size(), duration_text(seconds_since(start)));
         }
         say(text);
         return only;

@@ -52,6 +52,27 @@ paste all.valid few.valid | awk '{ if ($2 < $1) less++ } END { exit less == NR }
 cp model.safetensors few.safetensors
 rm model.safetensors*
 
+# The words of phrases are candidates, too: "one one one one" is mostly an idiom, which no single word means.
+cp train.a kept.a && cp train.b kept.b
+for ((i = 0; i < 30; ++i)); do
+    echo 'one one one one' >>train.a
+    ((i % 3)) && echo 'idiom' || echo 'eins eins eins eins'
+done >>train.b
+few=(--epochs 1 --batch 2 --candidates 0:1)
+train "${few[@]}" --log without.csv || fail "without phrases"
+rm model.safetensors*
+train "${few[@]}" --phrases --log with.csv || fail "--phrases"
+grep -q '^candidates: .*; [1-9][0-9]* phrases learned in ' log || fail "$(cat log)"
+paste <(losses without.csv) <(losses with.csv) | awk '$2 <= $1 { exit 1 }' || fail "no more candidates: $(losses without.csv) $(losses with.csv)"
+[[ $(metadata options.phrases model.safetensors) == 1 ]] || fail "the model does not say that it was trained with phrases"
+refused 'started with --phrases 1, not 0' train --epochs 2 --batch 2 --candidates 0:1 --resume
+rm model.safetensors*
+mv kept.a train.a && mv kept.b train.b
+for no in '' '--candidates all' '--candidates 5:0'; do
+    # shellcheck disable=SC2086  # none, or two words
+    refused '--phrases: takes the N best words' train --phrases $no
+done
+
 # So many that they are all: the same up to rounding.
 for many in 1000:0 1000:3 18446744073709551615:18446744073709551615; do
     train "${how[@]}" --log many.csv --candidates $many || fail "--candidates $many"
@@ -86,7 +107,7 @@ rm model.safetensors*
 # Interrupted and resumed: the same bit for bit, whatever of these is used.
 tensors() { tail -c +$((9 + $(od -An -tu8 -N8 "$1"))) "$1"; }
 long=(--hidden 24 --embedding 24 --alignment 24 --batch 4 --epochs 4 --dropout 0.3)
-for candidates in '5:2' '5:2 --dictionary half' '6:0' '0:1 --bpe 12'; do
+for candidates in '5:2' '5:2 --dictionary half' '5:2 --phrases' '6:0' '0:1 --bpe 12'; do
     # shellcheck disable=SC2206  # several words
     options=("${long[@]}" --candidates $candidates)
     train "${options[@]}" || fail "uninterrupted: $candidates"
