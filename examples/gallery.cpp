@@ -576,8 +576,42 @@ void sparse(gallery& to)
     attention softmax{score::general{W_a}, normalize::softmax{}, combine::weighted_sum{}};
     attention entmax15{score::general{W_a}, normalize::entmax15{}, combine::weighted_sum{}};
     attention sparsemax{score::general{W_a}, normalize::sparsemax{}, combine::weighted_sum{}};
+    attention top_2{score::general{W_a}, normalize::top_k{2}, combine::weighted_sum{}};
     // end
-    to.draw("sparse", {{"softmax", look(softmax)}, {"entmax 1.5", look(entmax15)}, {"sparsemax", look(sparsemax)}});
+    to.draw("sparse", {{"softmax", look(softmax)},
+                       {"entmax 1.5", look(entmax15)},
+                       {"sparsemax", look(sparsemax)},
+                       {"top 2", look(top_2)}});
+}
+
+void sink(gallery& to)
+{
+    const auto look_at_all = [](const auto& attend) {
+        const auto memory = attend.on(annotations);
+        return look(attend, memory, attend.start(memory), places, [](std::size_t s) {
+            return s == 2 ? filled<float, 2>({1, D}, 0.0f) : ask(fluent, s);  // the third step looks for nothing
+        });
+    };
+    // section: sink
+    attention softmax{score::dot{}, normalize::softmax{}, combine::weighted_sum{}};
+    attention with_sink{score::dot{}, normalize::softmax_with_sink{array<float, 1>{4.0f}}, combine::weighted_sum{}};
+    // end
+    to.draw("sink", {{"softmax", look_at_all(softmax)}, {"with a sink", look_at_all(with_sink)}});
+}
+
+void modified(gallery& to)
+{
+    auto W_words = diagonal(D, 3.0f);
+    W_words(first_half, first_half) = W_words(second_half, second_half) = W_words(one, one) = 0;
+    // section: modified
+    attention words_alone{score::general{W_words}, normalize::softmax{}, combine::weighted_sum{}};
+    attention alibi{
+        score::modified{score::general{W_words}, [](auto e, place p) { return e - 0.7f * abs(p.query - p.key); }},
+        normalize::softmax{}, combine::weighted_sum{}};
+    attention capped{score::modified{score::general{W_words}, [](auto e, place) { return 2 * tanh(e / 2); }},
+                     normalize::softmax{}, combine::weighted_sum{}};
+    // end
+    to.draw("modified", {{"words alone", look(words_alone)}, {"ALiBi", look(alibi)}, {"soft-cap", look(capped)}});
 }
 
 void temperature(gallery& to)
@@ -691,12 +725,36 @@ int main(int argc, char** argv)
     try {
         std::filesystem::create_directories(out);
         gallery to{out};
-        for (const auto section :
-             {additive,       multiplicative,    location,  similarity, multi_head_,     multi_hop_,
-              with_word,      per_dimension,     grouped,   coverage,   gated_coverage,  fertility,
-              location_aware, structural_biases, recurrent, temporal,   temporal_family, document_memory,
-              local,          local_temporal,    hard,      sparse,     temperature,     sigmoid,
-              weight_dropout, combiners,         abcnn_,    penalties}) {
+        for (const auto section : {additive,
+                                   multiplicative,
+                                   location,
+                                   similarity,
+                                   multi_head_,
+                                   multi_hop_,
+                                   with_word,
+                                   per_dimension,
+                                   grouped,
+                                   coverage,
+                                   gated_coverage,
+                                   fertility,
+                                   location_aware,
+                                   structural_biases,
+                                   recurrent,
+                                   temporal,
+                                   temporal_family,
+                                   document_memory,
+                                   local,
+                                   local_temporal,
+                                   hard,
+                                   sparse,
+                                   sink,
+                                   modified,
+                                   temperature,
+                                   sigmoid,
+                                   weight_dropout,
+                                   combiners,
+                                   abcnn_,
+                                   penalties}) {
             section(to);
         }
         constexpr std::size_t limit = 15000;  // a page shows one of them, which must load quickly

@@ -16,6 +16,7 @@
 #include <heed/attention/query.hpp>
 #include <heed/attention/state.hpp>
 #include <heed/attention/step.hpp>
+#include <heed/attention/tiled.hpp>
 #include <heed/core/family.hpp>
 
 /// Attention: three policies make a mechanism.
@@ -141,8 +142,22 @@ struct attention {
         require_fits<decltype(memory)>();
         const auto& projected = project(queries);
         static_assert(rank_of<decltype(projected)> == 3, "heed: attention of many queries takes queries [B,S,Q]");
-        if constexpr (detail::at_once<Score, Normalize, Combine, std::remove_cvref_t<decltype(projected)>,
-                                      std::remove_cvref_t<decltype(memory)>, Mask>) {
+        if constexpr (detail::tiled<Score, Normalize, Combine, std::remove_cvref_t<decltype(projected)>,
+                                    std::remove_cvref_t<decltype(memory)>, Mask>) {
+            if (detail::worth_tiles(shape_of(projected)[1], memory.positions()) &&
+                detail::fits_tiles(normalize.by_tiles())) {
+                auto last = state;
+                last.step += shape_of(projected)[1];
+                return all_read{detail::answers_by_tiles(score, normalize, memory, projected, state, mask),
+                                std::move(last)};
+            }
+        }
+        if constexpr (detail::mask_of_any_place<Mask>) {
+            return read_all(
+                memory, queries, state,
+                detail::drawn_out(mask, memory.real, state.step, shape_of(projected)[1], memory.positions()));
+        } else if constexpr (detail::at_once<Score, Normalize, Combine, std::remove_cvref_t<decltype(projected)>,
+                                             std::remove_cvref_t<decltype(memory)>, Mask>) {
             auto contexts = detail::answers_at_once(score, normalize, combine, memory, projected, mask);
             auto last = state;
             last.step += shape_of(projected)[1];

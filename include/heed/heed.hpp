@@ -30,9 +30,11 @@
 #include <heed/normalize/recent_temporal.hpp>
 #include <heed/normalize/sigmoid.hpp>
 #include <heed/normalize/softmax.hpp>
+#include <heed/normalize/softmax_with_sink.hpp>
 #include <heed/normalize/sparsemax.hpp>
 #include <heed/normalize/temperature.hpp>
 #include <heed/normalize/temporal.hpp>
+#include <heed/normalize/top_k.hpp>
 #include <heed/penalty/coverage.hpp>
 #include <heed/penalty/doubly_stochastic.hpp>
 #include <heed/penalty/guided_alignment.hpp>

@@ -3,15 +3,44 @@
 
 #include <cstddef>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include <heed/attention.hpp>
+#include <heed/core/errors.hpp>
 #include <heed/core/several.hpp>
 #include <heed/ops/parts.hpp>
 #include <heed/ops/products.hpp>
 
 namespace heed {
+
+namespace detail {
+
+/// Does this score, or one that it is laid over, make keys of its own from the annotations?
+template <class Score>
+consteval bool prepares_keys()
+{
+    if constexpr (requires(const Score& score) { score.base; }) {
+        return prepares_keys<std::remove_cvref_t<decltype(std::declval<const Score&>().base)>>();
+    } else {
+        return has_prepare<Score>;
+    }
+}
+
+/// May heads share keys? Not if each prepares its own, nor if they are of different kinds. (Free, since clang++ 14
+/// takes no call to a consteval member for a constant.)
+template <class Heads>
+consteval bool may_share_keys()
+{
+    if constexpr (requires(const Heads& all) { all[0].score; }) {
+        return !prepares_keys<std::remove_cvref_t<decltype(std::declval<const Heads&>()[0].score)>>();
+    } else {
+        return false;
+    }
+}
+
+}  // namespace detail
 
 /// Several attentions at once, each in a space of its own, over any score and any normalizer.
 ///
@@ -21,9 +50,11 @@ namespace heed {
 ///     multi_head attend{std::vector(8, attention{score::scaled_dot{}, normalize::softmax{}, combine::weighted_sum{}}),
 ///                       W_Q, W_K, W_V, W_O};
 ///
-/// The heads' matrices stand side by side in one, W_Q = [W_Q^1, W_Q^2, …]: one product for all heads. The heads are a
-/// std::vector of one kind (each with parameters of its own, for example an additive score's), or a std::tuple of
-/// different kinds: one local, one temporal. Their queries and annotations are the projected ones.
+/// The heads' matrices stand side by side in one, W_Q = [W_Q^1, W_Q^2, …]: one product for all heads. Heads may share
+/// keys and values (grouped-query attention, Ainslie et al. 2023; one for all: Shazeer 2019): with W_K and W_V for G
+/// heads only, G a divisor of n, each of these serves n / G heads in a row. The heads are a std::vector of one kind
+/// (each with parameters of its own, for example an additive score's), or a std::tuple of different kinds: one local,
+/// one temporal. Their queries and annotations are the projected ones.
 ///
 /// The calls are those of `attention`. `step` returns the weights of every head, [B,n,T], never their mean;
 /// `ops::step_of(weights, i)` returns head i's [B,T], for example for a penalty on one head. In a state_and_word the
@@ -32,8 +63,8 @@ template <class Heads, class Matrix>
 struct multi_head {
     Heads heads;
     Matrix W_Q;  // [Q,n·K]
-    Matrix W_K;  // [D,n·K]
-    Matrix W_V;  // [D,n·V]
+    Matrix W_K;  // [D,n·K], or [D,G·K] for heads that share
+    Matrix W_V;  // [D,n·V], or [D,G·V]
     Matrix W_O;  // [n·V,O]
 
     /// The query-independent part, once per batch; the arguments are those of attention::on.
@@ -49,7 +80,7 @@ struct multi_head {
     auto extend(const several_memories<Memories>& memory, const tensor auto& annotations) const
     {
         const auto more = on(annotations);
-        return several_memories{each([&](const auto&, auto i) {
+        return several_memories{detail::each_of(more.of, [&](auto i) {
             return detail::appended("multi_head::extend", detail::nth(memory.of, i), detail::nth(more.of, i));
         })};
     }
@@ -58,7 +89,12 @@ struct multi_head {
     auto start(const auto& memory) const
     {
         check(memory);
-        return several_states{each([&](const auto& head, auto i) { return head.start(detail::nth(memory.of, i)); }), 0};
+        return several_states{each([&](const auto& head, auto i) {
+                                  auto state = head.start(memory_of_head(memory, i));
+                                  heed::score::over::stand_at_head(state.score, i);
+                                  return state;
+                              }),
+                              0};
     }
 
     /// One query: its context [B,O], the weights of every head [B,n,T], and the state for the next.
@@ -101,7 +137,7 @@ struct multi_head {
         check(memory, state);
         const auto of_heads = queries_of_heads(queries);
         const auto answers = each([&](const auto& head, auto i) {
-            return head.read_all(detail::nth(memory.of, i), of_heads[i], detail::nth(state.of, i), mask);
+            return head.read_all(memory_of_head(memory, i), of_heads[i], detail::nth(state.of, i), mask);
         });
         auto contexts = ops::linear(ops::join(detail::collect(answers, detail::contexts_of)), W_O);
         auto next = detail::states_of(answers, state.step + shape_of(contexts)[1]);
@@ -138,10 +174,40 @@ private:
 
     void check(const auto& memory, const auto&... state) const
     {
-        detail::require_one_each("multi_head", "the memory", memory, heads);
+        if (const std::size_t is = detail::count_of(memory.of), must = groups(); is != must) {
+            throw shape_error("multi_head: the memory is for " + counted(is, "head") + " of keys, but there are " +
+                              std::to_string(must) + "; take the one that this mechanism made");
+        }
         (detail::require_one_each("multi_head", "the state", state, heads), ...);
         using values = std::remove_cvref_t<decltype(detail::first_of(memory.of).values)>;
         static_assert(plain_tensor<Matrix> || !plain_tensor<values>, HEED_SAYS_KEYS_DO_NOT_TRAIN);
+    }
+
+    /// How many heads of keys and values there are: n, or a divisor of it. Throws shape_error if the matrices do not
+    /// fit.
+    std::size_t groups() const
+    {
+        const std::size_t n = detail::count_of(heads);
+        detail::require_some("multi_head: heads", n);
+        if constexpr (!detail::may_share_keys<Heads>()) return n;
+        const std::size_t queries = shape_of(W_Q)[1], keys = shape_of(W_K)[1];
+        const std::size_t width = queries / n, G = width == 0 ? 0 : keys / width;
+        if (queries % n != 0 || G == 0 || keys % width != 0 || n % G != 0 || shape_of(W_V)[1] % G != 0) {
+            throw shape_error("multi_head: " + counted(n, "head") + ", W_Q " + shape_text(shape_of(W_Q)) + ", W_K " +
+                              shape_text(shape_of(W_K)) + " and W_V " + shape_text(shape_of(W_V)) +
+                              "; W_Q must have columns for n heads, W_K and W_V for n or for a divisor of n");
+        }
+        return G;
+    }
+    /// The keys and values that a head asks.
+    template <class Memory, class Index>
+    const auto& memory_of_head(const Memory& memory, Index i) const
+    {
+        if constexpr (std::is_same_v<Index, std::size_t>) {
+            return memory.of[i * detail::count_of(memory.of) / detail::count_of(heads)];
+        } else {
+            return detail::nth(memory.of, i);
+        }
     }
 
     /// The query of each head.
@@ -163,17 +229,22 @@ private:
     {
         const auto project = [this](const auto& annotations, const auto& values, const lengths& real,
                                     const auto& mask) {
-            const std::size_t n = detail::count_of(heads);
-            detail::require_some("multi_head: heads", n);
-            const auto K = ops::split(ops::linear(annotations, W_K), n), V = ops::split(ops::linear(values, W_V), n);
-            auto memories = each([&](const auto& head, auto i) {
+            const std::size_t n = detail::count_of(heads), G = groups();
+            const auto K = ops::split(ops::linear(annotations, W_K), G), V = ops::split(ops::linear(values, W_V), G);
+            const auto memory_at = [&](const auto& head, auto i) {
                 static_assert(decltype(std::remove_cvref_t<decltype(head)>::score)::weights ==
                                   weight_kind::per_position,
                               "heed: multi_head returns one weight for each head and position, [B,n,T]: its heads need "
                               "a score per position");
                 return detail::memory_by{head.score}(K[i], V[i], real, mask);
-            });
-            return several_memories{std::move(memories)};
+            };
+            if constexpr (requires { heads[n]; }) {
+                std::vector<decltype(memory_at(heads[0], std::size_t{0}))> memories;
+                for (std::size_t g = 0; g < G; ++g) memories.push_back(memory_at(heads[g * n / G], g));
+                return several_memories{std::move(memories)};
+            } else {
+                return several_memories{each(memory_at)};
+            }
         };
         return detail::from_source("multi_head::on", project, source...);
     }
@@ -183,7 +254,7 @@ private:
     {
         check(memory, state);
         return each([&](const auto& head, auto i) {
-            return ask(head, detail::nth(memory.of, i), queries[i], detail::nth(state.of, i));
+            return ask(head, memory_of_head(memory, i), queries[i], detail::nth(state.of, i));
         });
     }
 

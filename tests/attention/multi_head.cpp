@@ -523,16 +523,15 @@ TEST_CASE("what does not fit is told with names and numbers")
     const auto message = [](auto&& f) { return support::message_of<error>(f); };
     auto odd = attend;
     odd.W_K = random({D, 7}, 1);
-    CHECK(message([&] { odd.on(annotations); }) ==
-          "split: the last axis of [2,4,7] cannot be cut into 2 equal parts; its size must be a multiple of their "
-          "number");
+    CHECK(message([&] { odd.on(annotations); }) == "multi_head: 2 heads, W_Q [3,8], W_K [5,7] and W_V [5,4]; W_Q must "
+                                                   "have columns for n heads, W_K and W_V for n or for a divisor of n");
     auto none = attend;
     none.heads.clear();
     CHECK(message([&] { none.on(annotations); }) == "multi_head: heads: there is none; give at least one");
     auto three = with_projections(std::vector(3, attend.heads[0]), 3);
     const auto memory = attend.on(annotations);
     CHECK(message([&] { three.start(memory); }) ==
-          "multi_head: the memory is for 2 but there are 3; take the one that this mechanism made");
+          "multi_head: the memory is for 2 heads of keys, but there are 3; take the one that this mechanism made");
     CHECK(support::contains(message([&] {
                                 attend.step(memory, random({2, Q}, 1), three.start(three.on(annotations)));
                             }),
@@ -622,4 +621,126 @@ TEST_CASE("a memory that is extended word by word is that of all words at once")
         "attention::extend: row 1 of the memory has 3 real positions of 4; a memory is extended behind "
         "its last position, so it must be without padding",
         shape_error);
+}
+
+// Heads that share keys and values.
+
+namespace {
+
+template <class X>
+void check_near(const X& is, const X& must, double tolerance)
+{
+    REQUIRE(is.shape() == must.shape());
+    double worst = 0;
+    for (std::size_t i = 0; i < is.size(); ++i) worst = std::max(worst, std::abs(is.data()[i] - must.data()[i]));
+    CHECK(worst <= tolerance);
+}
+
+}  // namespace
+
+TEST_CASE("grouped heads: the same as heads whose keys and values are repeated")
+{
+    constexpr std::size_t n = 4, G = 2, B = 2, T = 7, S = 6;
+    const auto head = attention{score::scaled_dot{}, normalize::softmax{}, combine::weighted_sum{}};
+    const auto W_Q = random({Q, n * K}, 1), W_K = random({D, G * K}, 2), W_V = random({D, G * V}, 3),
+               W_O = random({n * V, O}, 4);
+    const auto repeated = [](const array<double, 2>& W, std::size_t width) {
+        array<double, 2> all({W.shape()[0], n * width});
+        for (std::size_t r = 0; r < W.shape()[0]; ++r)
+            for (std::size_t i = 0; i < n * width; ++i) all(r, i) = W(r, i / width / (n / G) * width + i % width);
+        return all;
+    };
+    const multi_head grouped{std::vector(n, head), W_Q, W_K, W_V, W_O};
+    const multi_head all{std::vector(n, head), W_Q, repeated(W_K, K), repeated(W_V, V), W_O};
+    const auto annotations = random({B, T, D}, 5), queries = random({B, S, Q}, 6);
+    const lengths real({7, 4});
+    const auto shared = grouped.on(annotations, real);
+    const auto every = all.on(annotations, real);
+    CHECK(shared.of.size() == G);
+    check_near(grouped(shared, queries, causal{}), all(every, queries, causal{}), 1e-13);
+    auto a = grouped.start(shared);
+    auto b = all.start(every);
+    for (std::size_t s = 0; s < S; ++s) {
+        const auto x = grouped.step(shared, ops::step_of(queries, s), a);
+        const auto y = all.step(every, ops::step_of(queries, s), b);
+        check_near(x.context, y.context, 1e-13);
+        check_near(x.weights, y.weights, 1e-13);
+        a = x.state;
+        b = y.state;
+    }
+    const auto f = [&](const auto& h, const auto& q) { return grouped(grouped.on(h, real), q); };
+    CHECK_GRADIENT(f, annotations, queries);
+    const auto u = random({B, S, O}, 7);
+    const auto gradient_of_keys = [&](const auto& attend) {
+        ad::tape<double> on;
+        const auto lifted = ad::lift(on, attend);
+        on.backward(ops::inner(lifted(lifted.on(annotations, real), queries), u));
+        return copy_of(on.gradient(lifted.W_K));
+    };
+    const auto of_shared = gradient_of_keys(grouped), of_all = gradient_of_keys(all);
+    for (std::size_t r = 0; r < D; ++r) {
+        for (std::size_t i = 0; i < G * K; ++i) {
+            const std::size_t at = i / K * (n / G) * K + i % K;
+            CHECK(of_shared(r, i) == doctest::Approx(of_all(r, at) + of_all(r, at + K)));
+        }
+    }
+    const multi_head one{std::vector(n, head), W_Q, random({D, 3 * K}, 2), W_V, W_O};
+    CHECK_THROWS_WITH_AS(
+        (void)one.on(annotations, real),
+        "multi_head: 4 heads, W_Q [3,16], W_K [5,12] and W_V [5,4]; W_Q must have columns for n heads, W_K "
+        "and W_V for n or for a divisor of n",
+        shape_error);
+}
+
+TEST_CASE("heads that share keys may have a function of the score, and heads that prepare keys share none")
+{
+    constexpr std::size_t n = 4, G = 2;
+    const auto alibi = [](auto e, place p) { return e - 0.3 * (p.head + 1) * abs(p.query - p.key); };
+    const auto annotations = random({1, 7, D}, 5), queries = random({1, 6, Q}, 6);
+    const multi_head grouped{std::vector(n, attention{score::modified{score::scaled_dot{}, alibi}, normalize::softmax{},
+                                                      combine::weighted_sum{}}),
+                             random({Q, n * K}, 1), random({D, G * K}, 2), random({D, G * V}, 3),
+                             random({n * V, O}, 4)};
+    const auto memory = grouped.on(annotations);
+    CHECK(memory.of.size() == G);
+    CHECK(grouped(memory, queries).shape()[2] == O);
+
+    // Keys of another width than the queries: each head has its own matrix for them.
+    const attention head{score::additive{random({K, A}, 7), random({K / 2, A}, 8), random({A}, 9)},
+                         normalize::softmax{}, combine::weighted_sum{}};
+    const multi_head narrow{std::vector(n, head), random({Q, n * K}, 1), random({D, n * K / 2}, 2),
+                            random({D, n * V}, 3), random({n * V, O}, 4)};
+    CHECK(narrow.on(annotations).of.size() == n);
+    CHECK(narrow(narrow.on(annotations), queries).shape()[2] == O);
+}
+
+TEST_CASE("a function of the score knows which head asks, step by step and all at once")
+{
+    constexpr std::size_t n = 3, B = 2, T = 70, S = 60;
+    const auto alibi = [](auto e, place p) { return e - 0.3 * (p.head + 1) * abs(p.query - p.key); };
+    const multi_head attend{std::vector(n, attention{score::modified{score::scaled_dot{}, alibi}, normalize::softmax{},
+                                                     combine::weighted_sum{}}),
+                            random({Q, n * K}, 1), random({D, n * K}, 2), random({D, n * V}, 3), random({n * V, O}, 4)};
+    const auto annotations = random({B, T, D}, 5), queries = random({B, S, Q}, 6);
+    const auto memory = attend.on(annotations, lengths({70, 40}));
+    const auto at_once = attend(memory, queries);
+    auto state = attend.start(memory);
+    const auto k = ops::linear(annotations, attend.W_K), q = ops::linear(queries, attend.W_Q);
+    for (std::size_t s = 0; s < S; ++s) {
+        const auto seen = attend.step(memory, ops::step_of(queries, s), state);
+        state = seen.state;
+        check_near(seen.context, ops::step_of(at_once, s), 1e-12);
+        for (std::size_t h = 0; h < n; ++h) {  // by the definition
+            double all = 0, first = 0;
+            for (std::size_t t = 0; t < T; ++t) {
+                double e = 0;
+                for (std::size_t i = 0; i < K; ++i)
+                    e += q(0, s, h * K + i) * k(0, t, h * K + i) / std::sqrt(static_cast<double>(K));
+                e -= 0.3 * static_cast<double>(h + 1) * std::abs(static_cast<double>(s) - static_cast<double>(t));
+                all += std::exp(e);
+                if (t == 0) first = std::exp(e);
+            }
+            CHECK(seen.weights(0, h, 0) == doctest::Approx(first / all));
+        }
+    }
 }

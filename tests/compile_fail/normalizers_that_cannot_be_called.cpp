@@ -3,6 +3,7 @@
 // expect: has a member `advance`
 // expect: has a member `thin`
 // expect: has a member `focus`
+// expect: has a member `by_tiles`
 // expect: has a member `inside`
 // expect: a normalize policy that remembers must take its state
 // expect: `random` must be a constant: `static constexpr bool random
@@ -33,6 +34,9 @@ struct focusing : normalize {
     auto focus(const auto& at) const { return at; }
     auto inside() const { return *this; }
 };
+struct tiling : normalize {
+    auto by_tiles(const auto& scores) const { return scores; }
+};
 struct drawing : normalize {
     bool random = true;
 };
@@ -45,5 +49,6 @@ auto use(const heed::array<double, 2>& x, const heed::plain_moment& at)
     heed::weigh(forgetting{}, x, x, at);
     heed::focus_of(focusing{}, at, 3);
     heed::inside_of(focusing{}, at);
+    static_assert(heed::check_normalize_policy<tiling>());
     return heed::draws<drawing>;
 }

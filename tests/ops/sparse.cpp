@@ -57,6 +57,12 @@ TEST_CASE("sparsemax, entmax15 and sigmoid weights")
     check_of_scores([](const auto& e, const lengths& real) { return ops::sparsemax(e, real); }, 0.1);
     check_of_scores([](const auto& e, const lengths& real) { return ops::entmax15(e, real); });
     check_of_scores([](const auto& e, const lengths& real) { return ops::entmax15(e, real); }, 0.1);
+    check_of_scores([](const auto& e, const lengths& real) { return ops::top_k(e, real, 3); });
+    const auto with_sink = [](const auto& e, const auto& s) {
+        return ops::softmax_with_sink(e, s, lengths{7, 0, 1, 4});
+    };
+    CHECK_GRADIENT(with_sink, random({4, 7}, 1), random({1}, 2));
+    CHECK_GRADIENT(with_sink, random({4, 7, 3}, 3), random({1}, 4));
     check_of_scores([](const auto& e, const lengths& real) { return ops::sigmoid_weights(e, real, 0.3); });
     check_with_hidden([](const auto& e, const lengths& real) { return ops::sparsemax(e, real); });
     check_with_hidden([](const auto& e, const lengths& real) { return ops::entmax15(e, real); });
@@ -217,4 +223,11 @@ TEST_CASE("attention per dimension")
     check(normalize::sparsemax{});
     check(normalize::temperature{0.7, normalize::entmax15{}});
     check(normalize::dropout{0.3, 7, normalize::temporal{}, {.renormalise = true}});
+}
+
+TEST_CASE("the k greatest of none")
+{
+    const normalize::top_k none{0};
+    CHECK_THROWS_WITH_AS((void)none(random({1, 3}, 1), no_state{}, plain_moment{lengths{3}}),
+                         "top_k: k is 0, so that nothing has a weight; give at least 1", error);
 }

@@ -46,6 +46,7 @@
 ///   inside(found) -> normalizer            required with `focus`      detail::middle_of_step
 ///   cuts                                   has `focus`                cuts_windows
 ///   row_by_row                             false                      attention::read_all
+///   by_tiles() -> rule                     scores of all queries      attention::read_all
 ///   differentiable, random                 true, false                verify, draws
 ///   ages, reads_length, ignores_offset     false                      windows, verify, normalize::temperature
 ///   in_kernels                             no kernel                  step_kernel
@@ -102,6 +103,7 @@ HEED_CALLABLE(thin);
 HEED_CALLABLE(focus);
 HEED_CALLABLE(inside);
 HEED_CALLABLE(combine_all);
+HEED_CALLABLE(by_tiles);
 HEED_CALLABLE(project_words);
 HEED_CALLABLE(map);
 #undef HEED_CALLABLE
@@ -364,6 +366,9 @@ consteval bool check_normalize_policy()
         HEED_CHECK_SPELLING(inside);
         HEED_CHECK_SPELLING(cuts);
         HEED_CHECK_SPELLING(row_by_row);
+        HEED_CHECK_SPELLING(by_tiles);
+        static_assert(hook::by_tiles<P> || detail::may_lack<P>("by_tiles"),
+                      HEED_SAYS_HOOK("by_tiles", "auto by_tiles() const"));
         HEED_CHECK_SPELLING(differentiable);
         HEED_CHECK_SPELLING(random);
         HEED_CHECK_SPELLING(ages);

@@ -55,6 +55,7 @@ namespace detail {
 #define HEED_SLIPS_OF_inside(X) HEED_SLIPS_6(X, i, n, s, i, d, e) X(insides)
 #define HEED_SLIPS_OF_combine_all(X) HEED_SLIPS_7(X, com, b, i, n, e, _, all) X(combine_al) X(combin_al) X(combines_all)
 #define HEED_SLIPS_OF_finish(X) HEED_SLIPS_6(X, f, i, n, i, s, h)
+#define HEED_SLIPS_OF_by_tiles(X) X(by_tile) X(bytiles) X(by_tlies) X(in_tiles)
 #define HEED_SLIPS_OF_groups(X) HEED_SLIPS_6(X, g, r, o, u, p, s)
 #define HEED_SLIPS_OF_project_words(X) X(project_word) X(projects_words) X(projectwords) X(project_wrods)
 #define HEED_SLIPS_OF_check_past(X) X(check_pasts) X(checks_past) X(checkpast) X(chek_past)
@@ -80,6 +81,7 @@ namespace detail {
 #define HEED_HOOKS(X)                                                                                                  \
     X(prepare) X(project) X(match) X(match_all) X(start) X(recall) X(advance) X(groups) X(project_words) X(check_past) \
     X(query) X(keys) X(begin) X(arrive) X(after) X(thin) X(focus) X(inside) X(combine_all) X(finish) X(map)            \
+    X(by_tiles)                                                                                                        \
     X(reads_word) X(reads_context) X(reads_length) X(row_by_row) X(differentiable) X(random) X(ages)                   \
     X(ignores_offset) X(cuts) X(commutes_with_matrices) X(wraps) X(in_kernels)
 // clang-format on

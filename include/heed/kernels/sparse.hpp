@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <functional>
 #include <limits>
 
 #include <heed/core/workspace.hpp>
@@ -78,42 +79,86 @@ HEED_SIMD_INLINE V sparse_slope(V weight)
 
 }  // namespace detail
 
-/// Sparse weights over the positions of each row, for each of `width` columns separately.
+namespace detail {
+
+/// column(n, x, y, room for n) for the real scores of each row, for each of `width` columns separately. y may be x.
 ///
 /// scores, weights [B,T,width]; weights may be scores.
-template <int power, class T>
-void sparse_weights(std::size_t batch, std::size_t positions, std::size_t width, const std::size_t* lengths,
-                    const T* scores, T* weights)
+template <class T>
+void each_column_of_scores(std::size_t batch, std::size_t positions, std::size_t width, const std::size_t* lengths,
+                           const T* scores, T* weights, const auto& column)
 {
     constexpr std::size_t line = 64 / sizeof(T);  // columns that share a cache line are copied out together
-    const std::size_t grain = detail::rows_a_shard(positions * width, std::size_t{1} << 12);
-    parallel_for(batch, grain, [=](std::size_t begin, std::size_t end, std::size_t) {
+    const std::size_t grain = rows_a_shard(positions * width, std::size_t{1} << 12);
+    parallel_for(batch, grain, [&](std::size_t begin, std::size_t end, std::size_t) {
         scratch memory;
         T* heap = memory.take<T>(positions);
         T* columns = width == 1 ? nullptr : memory.take<T>(line * positions);
         for (std::size_t b = begin; b < end; ++b) {
-            const std::size_t n = detail::length_of(lengths, b, positions);
+            const std::size_t n = length_of(lengths, b, positions);
             const T* x = scores + b * positions * width;
             T* y = weights + b * positions * width;
             if (width == 1) {
-                detail::sparse_column<power>(n, x, y, heap);
+                column(n, x, y, heap);
             } else {
                 for (std::size_t d = 0; d < width; d += line) {
                     const std::size_t count = std::min(line, width - d);
                     for (std::size_t t = 0; t < n; ++t) {
                         for (std::size_t c = 0; c < count; ++c) columns[c * n + t] = x[t * width + d + c];
                     }
-                    for (std::size_t c = 0; c < count; ++c) {
-                        detail::sparse_column<power>(n, columns + c * n, columns + c * n, heap);
-                    }
+                    for (std::size_t c = 0; c < count; ++c)
+                        column(n, static_cast<const T*>(columns + c * n), columns + c * n, heap);
                     for (std::size_t t = 0; t < n; ++t) {
                         for (std::size_t c = 0; c < count; ++c) y[t * width + d + c] = columns[c * n + t];
                     }
                 }
             }
-            detail::zero(y + n * width, (positions - n) * width);
+            zero(y + n * width, (positions - n) * width);
         }
     });
+}
+
+/// softmax over the k greatest of n scores, and those equal to the last of them. y may be x.
+template <class T>
+void greatest_column(std::size_t n, std::size_t k, const T* x, T* y, T* heap)
+{
+    const T top = max_of(n, x);
+    if (top == -std::numeric_limits<T>::infinity()) return no_weights(n, x, y);
+    T least = -std::numeric_limits<T>::infinity();
+    bool ordered = true;
+    for (std::size_t j = 0; j < n; ++j) ordered = ordered && x[j] == x[j];  // no NaN
+    if (k < n && ordered) {
+        std::copy_n(x, n, heap);
+        std::nth_element(heap, heap + (k - 1), heap + n, std::greater<T>());
+        least = heap[k - 1];
+    }
+    T sum = 0;
+    for (std::size_t j = 0; j < n; ++j) {
+        y[j] = x[j] < least ? T(0) : std::exp(x[j] - top);
+        sum += y[j];
+    }
+    for (std::size_t j = 0; j < n; ++j) y[j] /= sum;
+}
+
+}  // namespace detail
+
+/// Sparse weights over the positions of each row, for each of `width` columns separately: see each_column_of_scores.
+template <int power, class T>
+void sparse_weights(std::size_t batch, std::size_t positions, std::size_t width, const std::size_t* lengths,
+                    const T* scores, T* weights)
+{
+    detail::each_column_of_scores(batch, positions, width, lengths, scores, weights,
+                                  [](auto... in) { detail::sparse_column<power>(in...); });
+}
+
+/// softmax over the k greatest scores of each row.
+template <class T>
+void greatest_weights(std::size_t batch, std::size_t positions, std::size_t width, const std::size_t* lengths,
+                      std::size_t k, const T* scores, T* weights)
+{
+    detail::each_column_of_scores(
+        batch, positions, width, lengths, scores, weights,
+        [k](std::size_t n, const T* x, T* y, T* heap) { detail::greatest_column(n, k, x, y, heap); });
 }
 
 /// Backward of α = sparse weights of e, with s of sparse_slope:   de_j += s_j (dα_j - Σ_k s_k dα_k / Σ_k s_k).

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <heed/attention/concepts.hpp>
+#include <heed/kernels/tile_rules.hpp>
 #include <heed/ops/sparse.hpp>
 
 namespace heed::normalize {
@@ -23,6 +24,8 @@ struct entmax15 {
     {
         return ops::entmax15(at.visible(scores), at.real);
     }
+
+    kernels::tiles::sparse_weights<2> by_tiles() const { return {}; }
 
     static auto parameters(auto&, auto&&) { return normalize::entmax15{}; }
 };

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <heed/attention/concepts.hpp>
+#include <heed/kernels/tile_rules.hpp>
 #include <heed/ops/sparse.hpp>
 
 namespace heed::normalize {
@@ -21,6 +22,8 @@ struct sigmoid {
     {
         return ops::sigmoid_weights(at.visible(scores), at.real, bias);
     }
+
+    kernels::tiles::sigmoid by_tiles() const { return {bias}; }
 
     static auto parameters(auto& self, auto&&) { return normalize::sigmoid{self.bias}; }
 };

@@ -3,6 +3,7 @@
 
 #include <heed/attention/concepts.hpp>
 #include <heed/kernels/softmax.hpp>
+#include <heed/kernels/tile_rules.hpp>
 #include <heed/ops/softmax.hpp>
 
 namespace heed::normalize {
@@ -23,6 +24,8 @@ struct softmax {
     {
         return ops::softmax(at.visible(scores), at.real);
     }
+
+    kernels::tiles::softmax by_tiles() const { return {}; }
 
     static auto parameters(auto&, auto&&) { return normalize::softmax{}; }
 };

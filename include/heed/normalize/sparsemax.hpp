@@ -2,6 +2,7 @@
 #pragma once
 
 #include <heed/attention/concepts.hpp>
+#include <heed/kernels/tile_rules.hpp>
 #include <heed/ops/sparse.hpp>
 
 namespace heed::normalize {
@@ -22,6 +23,8 @@ struct sparsemax {
     {
         return ops::sparsemax(at.visible(scores), at.real);
     }
+
+    kernels::tiles::sparse_weights<1> by_tiles() const { return {}; }
 
     static auto parameters(auto&, auto&&) { return normalize::sparsemax{}; }
 };

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+#include <utility>
+
+#include <heed/core/lanes.hpp>
+#include <heed/core/mask.hpp>
+
+/// Where a score stands, and masks that are predicates over places.
+///
+///     attend(memory, queries, causal{} & sliding_window{1024});
+///     attend(memory, queries, causal{} & [&](place p) { return document(p.key) == document(p.query); });
+///
+/// A mask of places is any callable from a place to a lane_mask (or bool), true = attend. `&`, `|` and `!` combine
+/// masks. One that knows which keys a run of queries can see at all, or sees all of, says so, and whole blocks of keys
+/// are skipped, or taken without asking:
+///
+///     key_range reach(std::int32_t first, std::int32_t last) const;
+///     key_range whole(std::int32_t first, std::int32_t last) const;
+///
+/// Queries that stand at the keys first … last see no key outside of `reach`, and all of them see every key of `whole`.
+namespace heed {
+
+/// Places of a register of scores.
+struct place {
+    std::int32_t batch = 0, head = 0;
+    pack<std::int32_t> query;  // counted from the first query, by the state
+    pack<std::int32_t> key;    // counted from the first of its sentence
+    pack<std::int32_t> here;   // for masks, the key that the query stands at: the last query stands at the last key;
+                               // for functions of scores, which also run step by step, the query's number
+};
+
+/// Keys [begin, end).
+struct key_range {
+    std::int32_t begin = 0, end = std::numeric_limits<std::int32_t>::max();
+
+    bool empty() const { return begin >= end; }
+    bool contains(std::int32_t first, std::int32_t last) const { return begin <= first && last < end; }
+};
+
+namespace detail {
+
+/// A place as functions of scores see it.
+HEED_SIMD_INLINE place for_score(place p)
+{
+    p.here = p.query;
+    return p;
+}
+
+inline constexpr key_range all_keys{}, no_keys{0, 0};
+
+/// The answers of masks that say nothing: any key may be seen, and none surely is.
+template <class Mask>
+key_range reach_of(const Mask& mask, std::int32_t first, std::int32_t last)
+{
+    if constexpr (requires { mask.reach(first, last); }) {
+        return mask.reach(first, last);
+    } else {
+        return all_keys;
+    }
+}
+template <class Mask>
+key_range whole_of(const Mask& mask, std::int32_t first, std::int32_t last)
+{
+    if constexpr (requires { mask.whole(first, last); }) {
+        return mask.whole(first, last);
+    } else {
+        return no_keys;
+    }
+}
+
+}  // namespace detail
+
+/// Marks masks of places, so that `&`, `|`, `!` find them; a lambda beside one need not be marked.
+struct mask_of_places {};
+
+template <class Mask>
+concept marked_mask = std::is_base_of_v<mask_of_places, Mask> || std::is_same_v<Mask, causal>;
+
+/// Keys not behind the query.
+struct not_behind : mask_of_places {
+    lane_mask operator()(const place& p) const { return p.key <= p.here; }
+    key_range reach(std::int32_t, std::int32_t last) const { return {0, last + 1}; }
+    key_range whole(std::int32_t first, std::int32_t) const { return {0, first + 1}; }
+};
+
+/// Keys less than `size` before or behind the query: the query itself and size − 1 on each side.
+struct sliding_window : mask_of_places {
+    std::int32_t size = 1;
+
+    explicit sliding_window(std::int32_t keys) : size(keys) {}
+    lane_mask operator()(const place& p) const { return (p.here - p.key < size) & (p.key - p.here < size); }
+    key_range reach(std::int32_t first, std::int32_t last) const
+    {
+        return {std::max(0, first - size + 1), last + size};
+    }
+    key_range whole(std::int32_t first, std::int32_t last) const
+    {
+        return {std::max(0, last - size + 1), first + size};
+    }
+};
+
+template <class A, class B>
+struct both_masks : mask_of_places {
+    A a;
+    B b;
+
+    both_masks(A first, B second) : a(std::move(first)), b(std::move(second)) {}
+    lane_mask operator()(const place& p) const { return lane_mask(a(p)) & lane_mask(b(p)); }
+    key_range reach(std::int32_t first, std::int32_t last) const
+    {
+        return common(detail::reach_of(a, first, last), detail::reach_of(b, first, last));
+    }
+    key_range whole(std::int32_t first, std::int32_t last) const
+    {
+        return common(detail::whole_of(a, first, last), detail::whole_of(b, first, last));
+    }
+
+private:
+    static key_range common(const key_range& x, const key_range& y)
+    {
+        return {std::max(x.begin, y.begin), std::min(x.end, y.end)};
+    }
+};
+
+template <class A, class B>
+struct either_mask : mask_of_places {
+    A a;
+    B b;
+
+    either_mask(A first, B second) : a(std::move(first)), b(std::move(second)) {}
+    lane_mask operator()(const place& p) const { return lane_mask(a(p)) | lane_mask(b(p)); }
+    key_range reach(std::int32_t first, std::int32_t last) const
+    {
+        const key_range x = detail::reach_of(a, first, last), y = detail::reach_of(b, first, last);
+        if (x.empty()) return y;
+        if (y.empty()) return x;
+        return {std::min(x.begin, y.begin), std::max(x.end, y.end)};
+    }
+    key_range whole(std::int32_t first, std::int32_t last) const
+    {
+        const key_range x = detail::whole_of(a, first, last), y = detail::whole_of(b, first, last);
+        return x.end - x.begin >= y.end - y.begin ? x : y;
+    }
+};
+
+template <class A>
+struct not_mask : mask_of_places {
+    A a;
+
+    explicit not_mask(A of) : a(std::move(of)) {}
+    lane_mask operator()(const place& p) const { return !lane_mask(a(p)); }
+};
+
+namespace detail {
+
+/// A mask as a mask of places: `causal` is not_behind.
+inline not_behind as_places(const causal&) { return {}; }
+template <class Mask>
+const Mask& as_places(const Mask& mask)
+{
+    return mask;
+}
+
+}  // namespace detail
+
+template <class A, class B>
+    requires(marked_mask<A> || marked_mask<B>)
+auto operator&(const A& a, const B& b) { return both_masks(detail::as_places(a), detail::as_places(b)); }
+template <class A, class B>
+    requires(marked_mask<A> || marked_mask<B>)
+auto operator|(const A& a, const B& b) { return either_mask(detail::as_places(a), detail::as_places(b)); }
+template <marked_mask A>
+auto operator!(const A& a)
+{
+    return not_mask(detail::as_places(a));
+}
+
+namespace detail {
+
+/// Not `causal` alone, which the mechanisms know.
+template <class Mask>
+concept mask_of_any_place = std::is_base_of_v<mask_of_places, Mask>;
+
+/// What each of S queries sees, for the mechanisms that take a row of truth values: [B,S,T]. Every head sees the same:
+/// a place is that of head 0.
+template <class Mask>
+boolean_mask<3> drawn_out(const Mask& mask, const lengths_view& real, std::size_t first, std::size_t S,
+                          std::size_t positions)
+{
+    boolean_mask<3> drawn(shape_of_rank<3>{real.batch(), S, positions});
+    for (std::size_t b = 0; b < real.batch(); ++b) {
+        place p;
+        p.batch = static_cast<std::int32_t>(b);
+        for (std::size_t s = 0; s < S; ++s) {
+            p.query = static_cast<std::int32_t>(first + s);
+            p.here = static_cast<std::int32_t>(real[b] + s) - static_cast<std::int32_t>(S);
+            for (std::size_t t = 0; t < real[b]; t += lane_count) {
+                for (std::size_t i = 0; i < lane_count; ++i) p.key.at[i] = static_cast<std::int32_t>(t + i);
+                const lane_mask seen = mask(p);
+                for (std::size_t i = 0; i < lane_count && t + i < real[b]; ++i)
+                    drawn[(b * S + s) * positions + t + i] = seen.at[i] != 0 ? 1 : 0;
+            }
+        }
+    }
+    return drawn;
+}
+
+}  // namespace detail
+
+}  // namespace heed

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstddef>
+#include <type_traits>
+
+#include <heed/attention/masks.hpp>
+#include <heed/attention/memory.hpp>
+#include <heed/attention/place.hpp>
+#include <heed/attention/weigh.hpp>
+#include <heed/kernels/weighted_sum.hpp>
+#include <heed/ops/all_pairs.hpp>
+#include <heed/ops/tiles.hpp>
+#include <heed/score/inner_product.hpp>
+#include <heed/score/modified.hpp>
+
+/// Many queries at once without their scores in memory, for the mechanisms and masks that the tiled kernel knows.
+namespace heed::detail {
+
+template <class Mask>
+concept mask_of_tiles = std::is_same_v<Mask, no_mask> || std::is_same_v<Mask, lengths> || marked_mask<Mask>;
+
+/// The inner product of a score, and what changes it.
+template <class Score>
+struct pair_of {
+    using product = Score;
+    static const Score& product_of(const Score& score) { return score; }
+    static kernels::tiles::unmodified change_of(const Score&) { return {}; }
+};
+template <class Base, class Function>
+struct pair_of<score::modified<Base, Function>> {
+    using product = Base;
+    static const Base& product_of(const score::modified<Base, Function>& score) { return score.base; }
+    static const Function& change_of(const score::modified<Base, Function>& score) { return score.f; }
+};
+
+template <class Score, class Normalize, class Combine, class Projected, class Memory, class Mask>
+concept tiled = known_to_kernels_as<typename pair_of<Score>::product, kernels::inner_product_score> &&
+    hook::by_tiles<Normalize> && known_to_kernels_as<Combine, kernels::weighted_sum_of_row> &&
+    std::is_same_v<decltype(Memory::mask), no_mask> && mask_of_tiles<Mask> &&
+    requires(const typename pair_of<Score>::product& score, const Projected& projected)
+{
+    score.asking(projected);
+};
+
+/// Can the tiles hold what this rule remembers?
+bool fits_tiles(const auto& rule)
+{
+    if constexpr (requires { rule.fits(); }) {
+        return rule.fits();
+    } else {
+        return true;
+    }
+}
+
+/// Does it pay? Small matrices of scores stay in the cache, and a tile is wider than a short sentence.
+inline bool worth_tiles(std::size_t S, std::size_t positions) { return S * positions >= 4096; }
+
+/// The number of the head that asks, among those of a multi_head.
+template <class Past>
+std::size_t head_of(const Past& past)
+{
+    if constexpr (requires { past.head; }) {
+        return past.head;
+    } else if constexpr (requires { past.base; }) {
+        return head_of(past.base);
+    } else {
+        return 0;
+    }
+}
+
+/// Contexts [B,S,D] of projected queries [B,S,A].
+template <class Score, class Memory, class Mask>
+auto answers_by_tiles(const Score& score, const auto& normalize, const Memory& memory, const auto& projected,
+                      const auto& state, const Mask& mask)
+{
+    const ops::heads_of how{.first_query = state.step, .first_head = head_of(state.score)};
+    const auto asked = pair_of<Score>::product_of(score).asking(projected);
+    const auto& change = pair_of<Score>::change_of(score);
+    const auto rule = normalize.by_tiles();
+    const auto answer = [&](const auto& sees, const auto& real) {
+        if constexpr (requires { rule.sinks; }) {
+            return ops::attend_tiled_with_sinks_op{change, sees}(asked, memory.keys, memory.values, rule.sinks, real,
+                                                                 how);
+        } else {
+            return ops::attend_tiled_op{change, sees, rule}(asked, memory.keys, memory.values, real, how);
+        }
+    };
+    if constexpr (std::is_same_v<Mask, no_mask>) {
+        return answer(kernels::tiles::unmasked{}, memory.real);
+    } else if constexpr (std::is_same_v<Mask, lengths>) {
+        return answer(kernels::tiles::unmasked{}, shortened(mask, memory.real));
+    } else {
+        return answer(as_places(mask), memory.real);
+    }
+}
+
+}  // namespace heed::detail

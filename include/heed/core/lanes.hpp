@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cmath>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include <heed/kernels/simd.hpp>
+
+/// Numbers side by side: what functions of scores and places compute with (score::modified, masks of places).
+///
+///     [](auto e, place p) { return e - 0.1 * abs(p.query - p.key); }
+///
+/// One expression serves a whole register; it is written like one about a single number: + − * /, comparisons (their
+/// result goes into `select`, `&`, `|`, `!`), and exp, log, tanh, sigmoid, sqrt, abs, min, max, sin, cos. Numbers mix
+/// freely: whole ones become scores where they meet them.
+namespace heed {
+
+/// As many as a register has floats, whatever T is.
+inline constexpr std::size_t lane_count = simd::register_bytes / sizeof(float);
+
+template <class T>
+struct pack;
+template <class T>
+struct dual;
+
+/// Which lanes: the result of a comparison.
+struct lane_mask {
+    std::int32_t at[lane_count];  // −1 or 0
+
+    lane_mask() = default;
+    HEED_SIMD_INLINE lane_mask(bool x)
+    {
+        for (std::int32_t& each : at) each = x ? -1 : 0;
+    }
+};
+
+namespace detail {
+
+template <class X>
+struct lane_element {
+    using type = X;
+};
+template <class T>
+struct lane_element<pack<T>> {
+    using type = T;
+};
+template <class X>
+inline constexpr bool is_lanes = false;
+template <class T>
+inline constexpr bool is_lanes<pack<T>> = true;
+
+/// Something that lanes compute with: lanes, or a number among them.
+template <class X>
+concept lane_operand = is_lanes<X> || std::is_arithmetic_v<X>;
+template <class A, class B>
+concept lane_operands = lane_operand<A> && lane_operand<B> &&(is_lanes<A> || is_lanes<B>);
+
+/// What lanes of these meet in: whole numbers in scores; of scores, the narrower, so that a constant never makes a
+/// kernel of floats compute in doubles.
+template <class A, class B>
+struct meeting {
+    using a = typename lane_element<A>::type;
+    using b = typename lane_element<B>::type;
+    using lane = std::conditional_t<is_lanes<A>, a, b>;  // of one side at least
+    using fraction = std::conditional_t<std::is_integral_v<a>, b, a>;
+    static constexpr bool whole = std::is_integral_v<a> && std::is_integral_v<b>;
+    static constexpr bool mixed = std::is_integral_v<a> != std::is_integral_v<b>;
+    using narrower = std::conditional_t<(sizeof(a) < sizeof(b)), a, b>;
+    using type =
+        std::conditional_t<mixed, fraction, std::conditional_t<whole || !(is_lanes<A> && is_lanes<B>), lane, narrower>>;
+};
+
+template <class T, class X>
+HEED_SIMD_INLINE pack<T> lanes_of(const X& x)
+{
+    if constexpr (std::is_same_v<X, pack<T>>) {
+        return x;
+    } else {
+        return pack<T>(x);
+    }
+}
+
+template <class T>
+HEED_SIMD_INLINE pack<T> each_lane(auto&& f)
+{
+    pack<T> result;
+    for (std::size_t i = 0; i < lane_count; ++i) result.at[i] = static_cast<T>(f(i));
+    return result;
+}
+template <class T>
+HEED_SIMD_INLINE pack<T> each_register(const pack<T>& x, auto&& f)
+{
+    pack<T> result;
+    for (std::size_t i = 0; i < lane_count; i += simd::lanes<T>) simd::store(result.at + i, f(simd::load(x.at + i)));
+    return result;
+}
+
+template <class X>
+inline constexpr bool is_dual = false;
+template <class T>
+inline constexpr bool is_dual<dual<T>> = true;
+template <class A, class B>
+concept dual_operands = (is_dual<A> && (is_dual<B> || lane_operand<B>)) || (is_dual<B> && lane_operand<A>);
+template <class A, class B>
+using dual_of = std::conditional_t<is_dual<A>, A, B>;
+
+}  // namespace detail
+
+/// Functions of lanes. Only their arguments find them: code that is `using namespace heed` has its own exp and max.
+struct lane_functions {
+    /// a where the mask holds, b elsewhere.
+    template <class A, class B>
+        requires(detail::lane_operands<A, B>)
+    HEED_SIMD_INLINE friend auto select(const lane_mask& which, const A& a, const B& b)
+    {
+        using T = typename detail::meeting<A, B>::type;
+        const pack<T> x = detail::lanes_of<T>(a), y = detail::lanes_of<T>(b);
+        return detail::each_lane<T>([&](std::size_t i) { return which.at[i] != 0 ? x.at[i] : y.at[i]; });
+    }
+    template <class A, class B>
+        requires(detail::lane_operands<A, B>)
+    HEED_SIMD_INLINE friend auto max(const A& a, const B& b) { return select(a > b, a, b); }
+    template <class A, class B>
+        requires(detail::lane_operands<A, B>)
+    HEED_SIMD_INLINE friend auto min(const A& a, const B& b) { return select(a < b, a, b); }
+    template <class T>
+    HEED_SIMD_INLINE friend pack<T> abs(const pack<T>& x)
+    {
+        return detail::each_lane<T>([&](std::size_t i) { return x.at[i] < T(0) ? -x.at[i] : x.at[i]; });
+    }
+
+    template <std::floating_point T>
+    HEED_SIMD_INLINE friend pack<T> exp(const pack<T>& x)
+    {
+        return detail::each_register(x, [](auto v) { return simd::exp(v); });
+    }
+    template <std::floating_point T>
+    HEED_SIMD_INLINE friend pack<T> log(const pack<T>& x)
+    {
+        return detail::each_register(x, [](auto v) { return simd::log(v); });
+    }
+    template <std::floating_point T>
+    HEED_SIMD_INLINE friend pack<T> tanh(const pack<T>& x)
+    {
+        return detail::each_register(x, [](auto v) { return simd::tanh(v); });
+    }
+    template <std::floating_point T>
+    HEED_SIMD_INLINE friend pack<T> sigmoid(const pack<T>& x)
+    {
+        return detail::each_register(x, [](auto v) { return simd::sigmoid(v); });
+    }
+    template <std::floating_point T>
+    HEED_SIMD_INLINE friend pack<T> sqrt(const pack<T>& x)
+    {
+        return detail::each_register(x, [](auto v) { return simd::sqrt(v); });
+    }
+    template <std::floating_point T>
+    friend pack<T> sin(const pack<T>& x)
+    {
+        return detail::each_lane<T>([&](std::size_t i) { return std::sin(x.at[i]); });
+    }
+    template <std::floating_point T>
+    friend pack<T> cos(const pack<T>& x)
+    {
+        return detail::each_lane<T>([&](std::size_t i) { return std::cos(x.at[i]); });
+    }
+
+    template <class A, class B>
+        requires(detail::dual_operands<A, B>)
+    HEED_SIMD_INLINE friend auto select(const lane_mask& which, const A& a, const B& b)
+    {
+        using D = detail::dual_of<A, B>;
+        const D x(a), y(b);
+        return D(select(which, x.value, y.value), select(which, x.slope, y.slope));
+    }
+    template <class T>
+    HEED_SIMD_INLINE friend dual<T> exp(const dual<T>& x)
+    {
+        const pack<T> y = exp(x.value);
+        return {y, y * x.slope};
+    }
+    template <class T>
+    HEED_SIMD_INLINE friend dual<T> log(const dual<T>& x)
+    {
+        return {log(x.value), x.slope / x.value};
+    }
+    template <class T>
+    HEED_SIMD_INLINE friend dual<T> tanh(const dual<T>& x)
+    {
+        const pack<T> y = tanh(x.value);
+        return {y, (1 - y * y) * x.slope};
+    }
+    template <class T>
+    HEED_SIMD_INLINE friend dual<T> sigmoid(const dual<T>& x)
+    {
+        const pack<T> y = sigmoid(x.value);
+        return {y, y * (1 - y) * x.slope};
+    }
+    template <class T>
+    HEED_SIMD_INLINE friend dual<T> sqrt(const dual<T>& x)
+    {
+        const pack<T> y = sqrt(x.value);
+        return {y, x.slope / (2 * y)};
+    }
+    template <class T>
+    HEED_SIMD_INLINE friend dual<T> abs(const dual<T>& x)
+    {
+        return select(x.value < T(0), -x, x);
+    }
+    template <class T>
+    friend dual<T> sin(const dual<T>& x)
+    {
+        return {sin(x.value), cos(x.value) * x.slope};
+    }
+    template <class T>
+    friend dual<T> cos(const dual<T>& x)
+    {
+        return {cos(x.value), -sin(x.value) * x.slope};
+    }
+};
+
+template <class T>
+struct pack : lane_functions {
+    T at[lane_count];
+
+    pack() = default;
+    template <class U>
+        requires(std::is_arithmetic_v<U>)
+    HEED_SIMD_INLINE pack(U x)
+    {
+        for (T& each : at) each = static_cast<T>(x);
+    }
+    template <class U>
+    HEED_SIMD_INLINE explicit pack(const pack<U>& x)
+    {
+        for (std::size_t i = 0; i < lane_count; ++i) at[i] = static_cast<T>(x.at[i]);
+    }
+    HEED_SIMD_INLINE T operator[](std::size_t i) const { return at[i]; }
+};
+
+#define HEED_LANES(sign)                                                                                               \
+    template <class A, class B>                                                                                        \
+        requires(detail::lane_operands<A, B>)                                                                          \
+    HEED_SIMD_INLINE auto operator sign(const A& a, const B& b)                                                        \
+    {                                                                                                                  \
+        using T = typename detail::meeting<A, B>::type;                                                                \
+        const pack<T> x = detail::lanes_of<T>(a), y = detail::lanes_of<T>(b);                                          \
+        pack<T> result;                                                                                                \
+        for (std::size_t i = 0; i < lane_count; ++i) result.at[i] = static_cast<T>(x.at[i] sign y.at[i]);              \
+        return result;                                                                                                 \
+    }
+HEED_LANES(+)
+HEED_LANES(-)
+HEED_LANES(*)
+HEED_LANES(/)
+#undef HEED_LANES
+
+template <class T>
+HEED_SIMD_INLINE pack<T> operator-(const pack<T>& x)
+{
+    return detail::each_lane<T>([&](std::size_t i) { return -x.at[i]; });
+}
+
+#define HEED_LANES(sign)                                                                                               \
+    template <class A, class B>                                                                                        \
+        requires(detail::lane_operands<A, B>)                                                                          \
+    HEED_SIMD_INLINE lane_mask operator sign(const A& a, const B& b)                                                   \
+    {                                                                                                                  \
+        using T = typename detail::meeting<A, B>::type;                                                                \
+        const pack<T> x = detail::lanes_of<T>(a), y = detail::lanes_of<T>(b);                                          \
+        lane_mask result;                                                                                              \
+        for (std::size_t i = 0; i < lane_count; ++i) result.at[i] = x.at[i] sign y.at[i] ? -1 : 0;                     \
+        return result;                                                                                                 \
+    }
+HEED_LANES(==)
+HEED_LANES(!=)
+HEED_LANES(<)
+HEED_LANES(<=)
+HEED_LANES(>)
+HEED_LANES(>=)
+#undef HEED_LANES
+
+HEED_SIMD_INLINE lane_mask operator&(const lane_mask& a, const lane_mask& b)
+{
+    lane_mask result;
+    for (std::size_t i = 0; i < lane_count; ++i) result.at[i] = a.at[i] & b.at[i];
+    return result;
+}
+HEED_SIMD_INLINE lane_mask operator|(const lane_mask& a, const lane_mask& b)
+{
+    lane_mask result;
+    for (std::size_t i = 0; i < lane_count; ++i) result.at[i] = a.at[i] | b.at[i];
+    return result;
+}
+HEED_SIMD_INLINE lane_mask operator!(const lane_mask& a)
+{
+    lane_mask result;
+    for (std::size_t i = 0; i < lane_count; ++i) result.at[i] = ~a.at[i];
+    return result;
+}
+
+/// A score and its derivative by the score that a function was given: the function runs once for both.
+template <class T>
+struct dual : lane_functions {
+    pack<T> value, slope;
+
+    dual() = default;
+    dual(const pack<T>& x, const pack<T>& by) : value(x), slope(by) {}
+    template <class U>
+        requires(std::is_arithmetic_v<U> || detail::is_lanes<U>)
+    dual(const U& constant) : value(detail::lanes_of<T>(constant)), slope(T(0)) {}
+};
+
+#define HEED_DUALS(sign, slope_of)                                                                                     \
+    template <class A, class B>                                                                                        \
+        requires(detail::dual_operands<A, B>)                                                                          \
+    HEED_SIMD_INLINE auto operator sign(const A& a, const B& b)                                                        \
+    {                                                                                                                  \
+        using D = detail::dual_of<A, B>;                                                                               \
+        const D x(a), y(b);                                                                                            \
+        return D(x.value sign y.value, slope_of);                                                                      \
+    }
+HEED_DUALS(+, x.slope + y.slope)
+HEED_DUALS(-, x.slope - y.slope)
+HEED_DUALS(*, x.slope* y.value + x.value * y.slope)
+HEED_DUALS(/, (x.slope - x.value / y.value * y.slope) / y.value)
+#undef HEED_DUALS
+
+#define HEED_DUALS(sign)                                                                                               \
+    template <class A, class B>                                                                                        \
+        requires(detail::dual_operands<A, B>)                                                                          \
+    HEED_SIMD_INLINE lane_mask operator sign(const A& a, const B& b)                                                   \
+    {                                                                                                                  \
+        using D = detail::dual_of<A, B>;                                                                               \
+        return D(a).value sign D(b).value;                                                                             \
+    }
+HEED_DUALS(<)
+HEED_DUALS(<=)
+HEED_DUALS(>)
+HEED_DUALS(>=)
+#undef HEED_DUALS
+
+template <class T>
+HEED_SIMD_INLINE dual<T> operator-(const dual<T>& x)
+{
+    return {-x.value, -x.slope};
+}
+}  // namespace heed

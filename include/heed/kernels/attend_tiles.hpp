@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <type_traits>
+
+#include <heed/core/workspace.hpp>
+#include <heed/kernels/simd.hpp>
+#include <heed/kernels/tile_rules.hpp>
+#include <heed/kernels/tiles.hpp>
+
+/// Contexts of a block of queries, tile by tile, and the way back.
+///
+///     C = W(Q Kᵀ) V            W: a rule of kernels/tile_rules.hpp, softmax for one
+///
+/// softmax online as in Milakov, Gimelshein 2018. Going back, scores are computed again from the rule's numbers, which
+/// are few for each query.
+namespace heed::kernels::tiles {
+
+namespace detail {
+
+/// Scores of a tile as pair and mask have them.
+template <std::size_t registers, class T, class Pair, class Mask>
+void scores_of(const head<T>& of, std::size_t s, std::size_t first, std::size_t count, bool partial, const Pair& pair,
+               const Mask& mask, const T* panel, T* tile)
+{
+    products<registers, false>(count, of.width, of.keys[first], of.keys.stride, 1, panel, tile);
+    modify<registers>(of, s, first, count, partial, pair, mask, tile);
+}
+
+/// Scores become weights; f(j, c, weight) sees each register. Returns whether one of them is not 0.
+template <std::size_t registers, class Rule, class T>
+HEED_SIMD_INLINE bool weights_of(std::size_t count, const Rule& rule,
+                                 const std::array<row<T, registers>, Rule::numbers>& z, T* tile, const auto& f)
+{
+    using namespace simd;
+    mask<T> some{};
+    for (std::size_t j = 0; j < count; ++j) {
+        T* const at = tile + j * lanes<T, registers>;
+        unrolled<registers>([&](auto c) {
+            std::array<vec<T>, Rule::numbers> numbers;
+            unrolled<Rule::numbers>([&](auto i) { numbers[i] = z[i].at[c]; });
+            const vec<T> w = rule.weight(load(at + c * simd::lanes<T>), numbers);
+            f(j, c, w);
+            some |= w != 0;
+            store(at + c * simd::lanes<T>, w);
+        });
+    }
+    return !Rule::sparse || any(some);
+}
+
+/// The rule's numbers of each row, for a rule that selects: [numbers][lanes].
+template <std::size_t registers, class T, class Pair, class Mask, class Rule>
+void select_weights(const head<T>& of, std::size_t s, std::size_t n, const Pair& pair, const Mask& mask,
+                    const Rule& rule, const T* panel, T* tile, T* z)
+{
+    using namespace simd;
+    const auto every = [](std::size_t) { return true; };
+    selection<registers, T, Rule> kept(rule);
+    each_tile(of, s, n, mask, every, [&](std::size_t first, std::size_t count, bool partial) {
+        scores_of<registers>(of, s, first, count, partial, pair, mask, panel, tile);
+        kept.add(tile, count);
+    });
+    if (!kept.finish(z)) return;
+    if constexpr (requires {
+                      rule.better(vec<T>{}, vec<T>{}, vec<T>{});
+                  }) {  // so many weights that they are all nearly equal
+        const T enough = 16 * std::numeric_limits<T>::epsilon();
+        for (std::size_t round = 0; round < 60; ++round) {
+            const std::array<row<T, registers>, 2> now{row<T, registers>::of(z),
+                                                       row<T, registers>::of(z + lanes<T, registers>)};
+            auto weights = row<T, registers>::all(0), slopes = weights;
+            each_tile(of, s, n, mask, every, [&](std::size_t first, std::size_t count, bool partial) {
+                scores_of<registers>(of, s, first, count, partial, pair, mask, panel, tile);
+                weights_of<registers>(count, rule, now, tile, [&](std::size_t, auto c, vec<T> w) {
+                    weights.at[c] += w;
+                    slopes.at[c] += rule.slope(w);
+                });
+            });
+            T* const tau = z + lanes<T, registers>;
+            T better[lanes<T, registers>];
+            unrolled<registers>([&](auto c) {
+                store(better + c * simd::lanes<T>, rule.better(now[1].at[c], weights.at[c], slopes.at[c]));
+            });
+            bool moved = false;
+            for (std::size_t q = 0; q < n; ++q) {
+                if (!kept.full(q)) continue;
+                moved = moved || better[q] - tau[q] > -enough * tau[q];
+                tau[q] = better[q];
+            }
+            if (!moved) break;
+        }
+    }
+}
+
+/// The rule's numbers of n queries from s on, and zeros behind them.
+template <std::size_t registers, class Rule, class T>
+auto numbers_at(const T* numbers, std::size_t queries, std::size_t s, std::size_t n)
+{
+    std::array<row<T, registers>, Rule::numbers> z;
+    for (std::size_t i = 0; i < Rule::numbers; ++i) {
+        T some[lanes<T, registers>] = {};
+        std::copy_n(numbers + i * queries + s, n, some);
+        z[i] = row<T, registers>::of(some);
+    }
+    return z;
+}
+
+}  // namespace detail
+
+/// Contexts of `n` ≤ lanes queries from s on; `numbers` [Rule::numbers, queries] of the head. A query that sees nothing
+/// gets 0.
+template <std::size_t registers, class T, class Pair, class Mask, class Rule>
+void forward(const head<T>& of, std::size_t s, std::size_t n, const Pair& pair, const Mask& mask, const Rule& rule,
+             rows<T> contexts, T* numbers)
+{
+    using namespace simd;
+    using row = tiles::row<T, registers>;
+    constexpr T lowest = -std::numeric_limits<T>::infinity();
+    constexpr std::size_t width = lanes<T, registers>;
+    scratch here;
+    T* const panel = here.take<T>(of.width * width);
+    T* const tile = here.take<T>(tiles::keys * width);
+    T* const sums = here.take<T>(of.value_width * width);
+    T* const z = here.take<T>(2 * width);
+    detail::transposed<registers>(of.width, n, rows<const T>{of.queries[s], of.queries.stride}, of.scale, panel);
+    std::fill_n(sums, of.value_width * width, T(0));
+    row sum = row::all(0);
+    const auto every = [](std::size_t) { return true; };
+    const auto add = [&](std::size_t first, std::size_t count) {
+        detail::products<registers, true>(of.value_width, count, of.values[first], 1, of.values.stride, tile, sums);
+    };
+    if constexpr (Rule::online) {
+        row top = row::all(of.sink);
+        if (of.sink > lowest) sum = row::all(1);
+        bool begun = false;
+        detail::each_tile(of, s, n, mask, every, [&](std::size_t first, std::size_t count, bool partial) {
+            detail::scores_of<registers>(of, s, first, count, partial, pair, mask, panel, tile);
+            row now = top;
+            for (std::size_t j = 0; j < count; ++j) {
+                const row e = row::of(tile + j * width);
+                unrolled<registers>([&](auto c) { now.at[c] = simd::max(now.at[c], e.at[c]); });
+            }
+            row factor;  // of what has been summed so far; a query that has seen nothing stays at 0
+            unrolled<registers>([&](auto c) {
+                const vec<T> base = select(now.at[c] == splat(lowest), vec<T>{}, now.at[c]);
+                factor.at[c] = simd::exp(top.at[c] - base);
+                sum.at[c] *= factor.at[c];
+                top.at[c] = now.at[c];
+                now.at[c] = base;
+            });
+            for (std::size_t j = 0; j < count; ++j) {
+                T* const at = tile + j * width;
+                unrolled<registers>([&](auto c) {
+                    const vec<T> p = simd::exp(load(at + c * simd::lanes<T>) - now.at[c]);
+                    sum.at[c] += p;
+                    store(at + c * simd::lanes<T>, p);
+                });
+            }
+            if (begun) {
+                for (std::size_t i = 0; i < of.value_width; ++i) {
+                    T* const at = sums + i * width;
+                    unrolled<registers>(
+                        [&](auto c) { store(at + c * simd::lanes<T>, load(at + c * simd::lanes<T>) * factor.at[c]); });
+                }
+            }
+            begun = true;
+            add(first, count);
+        });
+        unrolled<registers>([&](auto c) { store(z + c * simd::lanes<T>, top.at[c]); });
+    } else {
+        if constexpr (Rule::selects) detail::select_weights<registers>(of, s, n, pair, mask, rule, panel, tile, z);
+        std::array<row, Rule::numbers> now;
+        for (std::size_t i = 0; i < Rule::numbers; ++i) now[i] = row::of(z + i * width);
+        detail::each_tile(of, s, n, mask, every, [&](std::size_t first, std::size_t count, bool partial) {
+            detail::scores_of<registers>(of, s, first, count, partial, pair, mask, panel, tile);
+            if (detail::weights_of<registers>(count, rule, now, tile, [&](std::size_t, auto c, vec<T> w) {
+                    if constexpr (Rule::divides) sum.at[c] += w;
+                }))
+                add(first, count);
+        });
+    }
+    T divisors[width];
+    sum.put(divisors);
+    for (std::size_t q = 0; q < n; ++q) {
+        const T by = !(Rule::online || Rule::divides) ? T(1) : divisors[q] == 0 ? T(0) : T(1) / divisors[q];
+        for (std::size_t i = 0; i < of.value_width; ++i) contexts[s + q][i] = sums[i * width + q] * by;
+        if constexpr (Rule::online || Rule::divides) z[q] = divisors[q] == 0 ? T(0) : z[q] + std::log(divisors[q]);
+        for (std::size_t i = 0; i < Rule::numbers; ++i) numbers[i * of.queries_count + s + q] = z[i * width + q];
+    }
+}
+
+/// The gradients of one head, to be added to; null where nobody wants them.
+template <class T>
+struct head_gradients {
+    rows<T> queries, keys, values;
+};
+
+namespace detail {
+
+/// Scores as pair and mask have them, and by how much they change with the products, times `scale`; 0 where a query
+/// does not see a key.
+template <std::size_t registers, class T, class Pair, class Mask>
+void modify_with_slopes(const head<T>& of, std::size_t s, std::size_t first, std::size_t count, bool partial,
+                        const Pair& pair, const Mask& mask, T* tile, T* slopes)
+{
+    each_place<registers>(of, s, first, count, [&](std::size_t at, const place& p) {
+        const dual<T> e = pair(dual<T>{lanes_at(tile + at), 1}, heed::detail::for_score(p));
+        heed::pack<T> value = e.value, slope = e.slope * of.scale;
+        if (partial) {
+            const lane_mask seen(mask(p));
+            value = select(seen, value, -std::numeric_limits<T>::infinity());
+            slope = select(seen, slope, T(0));
+        }
+        put_lanes(tile + at, value);
+        put_lanes(slopes + at, slope);
+    });
+}
+
+}  // namespace detail
+
+/// Goes back through the contexts of `n` queries from s on, over the tiles `tile` with wants(tile).
+template <std::size_t registers, class T, class Pair, class Mask, class Rule, class Wants>
+void backward(const head<T>& of, std::size_t s, std::size_t n, const Pair& pair, const Mask& mask, const Rule& rule,
+              rows<const T> contexts, const T* numbers, rows<const T> d_contexts, const head_gradients<T>& to,
+              const Wants& wants)
+{
+    using namespace simd;
+    using row = tiles::row<T, registers>;
+    constexpr std::size_t width = lanes<T, registers>;
+    constexpr bool changed = !std::is_same_v<Pair, unmodified>;
+    scratch here;
+    T* const panel = here.take<T>(of.width * width);
+    T* const d_panel = here.take<T>(of.value_width * width);
+    T* const weights = here.take<T>(tiles::keys * width);
+    T* const d_scores = here.take<T>(tiles::keys * width);
+    T* const slopes = changed ? here.take<T>(tiles::keys * width) : nullptr;
+    T* const d_queries = here.take<T>(of.width * width);
+    T* const means = here.take<T>(width);
+    detail::transposed<registers>(of.width, n, rows<const T>{of.queries[s], of.queries.stride}, of.scale, panel);
+    detail::transposed<registers>(of.value_width, n, rows<const T>{d_contexts[s], d_contexts.stride}, T(1), d_panel);
+    std::fill_n(d_queries, of.width * width, T(0));
+    std::fill_n(means, width, T(0));
+    const auto z = detail::numbers_at<registers, Rule>(numbers, of.queries_count, s, n);
+    // Weights, and in d_scores their gradients; whether there is a weight at all.
+    const auto weigh = [&](std::size_t first, std::size_t count, bool partial) {
+        detail::products<registers, false>(count, of.width, of.keys[first], of.keys.stride, 1, panel, weights);
+        if constexpr (changed) {
+            detail::modify_with_slopes<registers>(of, s, first, count, partial, pair, mask, weights, slopes);
+        } else {
+            detail::modify<registers>(of, s, first, count, partial, pair, mask, weights);
+        }
+        if (!detail::weights_of<registers>(count, rule, z, weights, [](std::size_t, auto, vec<T>) {})) return false;
+        detail::products<registers, false>(count, of.value_width, of.values[first], of.values.stride, 1, d_panel,
+                                           d_scores);
+        return true;
+    };
+    if constexpr (Rule::mean == centre::weights) {  // Σ_j w_j dw_j = dc · c
+        for (std::size_t q = 0; q < n; ++q) {
+            vec<T> sum{};
+            each_register<T>(of.value_width, [&](std::size_t i, std::size_t count) {
+                sum = fma(load_first(d_contexts[s + q] + i, count), load_first(contexts[s + q] + i, count), sum);
+            });
+            means[q] = simd::sum(sum);
+        }
+    } else if constexpr (Rule::mean == centre::slopes) {
+        row pulled = row::all(0), all = row::all(0);
+        const auto every = [](std::size_t) { return true; };
+        detail::each_tile(of, s, n, mask, every, [&](std::size_t first, std::size_t count, bool partial) {
+            if (!weigh(first, count, partial)) return;
+            for (std::size_t j = 0; j < count; ++j) {
+                unrolled<registers>([&](auto c) {
+                    const std::size_t at = j * width + c * simd::lanes<T>;
+                    const vec<T> slope = rule.slope(load(weights + at));
+                    all.at[c] += slope;
+                    pulled.at[c] = fma(slope, load(d_scores + at), pulled.at[c]);
+                });
+            }
+        });
+        unrolled<registers>([&](auto c) {
+            store(means + c * simd::lanes<T>, select(all.at[c] == vec<T>{}, vec<T>{}, pulled.at[c] / all.at[c]));
+        });
+    }
+    const row mean = row::of(means);
+    detail::each_tile(of, s, n, mask, wants, [&](std::size_t first, std::size_t count, bool partial) {
+        if (!weigh(first, count, partial)) return;
+        const vec<T> scale = splat(of.scale);
+        for (std::size_t j = 0; j < count; ++j) {
+            unrolled<registers>([&](auto c) {
+                const std::size_t at = j * width + c * simd::lanes<T>;
+                const vec<T> by = [&] {
+                    if constexpr (changed) {
+                        return load(slopes + at);
+                    } else {
+                        return scale;
+                    }
+                }();
+                store(d_scores + at, rule.slope(load(weights + at)) * (load(d_scores + at) - mean.at[c]) * by);
+            });
+        }
+        if (to.values.data != nullptr)
+            detail::products_of_lanes<registers>(count, n, weights, rows<const T>{d_contexts[s], d_contexts.stride},
+                                                 rows<T>{to.values[first], to.values.stride}, of.value_width);
+        if (to.keys.data != nullptr)
+            detail::products_of_lanes<registers>(count, n, d_scores, rows<const T>{of.queries[s], of.queries.stride},
+                                                 rows<T>{to.keys[first], to.keys.stride}, of.width);
+        if (to.queries.data != nullptr)
+            detail::products<registers, true>(of.width, count, of.keys[first], 1, of.keys.stride, d_scores, d_queries);
+    });
+    if (to.queries.data == nullptr) return;
+    for (std::size_t q = 0; q < n; ++q) {
+        for (std::size_t i = 0; i < of.width; ++i) to.queries[s + q][i] += d_queries[i * width + q];
+    }
+}
+
+}  // namespace heed::kernels::tiles

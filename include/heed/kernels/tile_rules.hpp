@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <type_traits>
+
+#include <heed/core/workspace.hpp>
+#include <heed/kernels/simd.hpp>
+#include <heed/kernels/tiles.hpp>
+
+/// How a row of scores becomes weights when it is seen tile by tile: each weight is a function of its score and of a
+/// few numbers of the row.
+///
+///     w_j = weight(e_j, z)            de_j = slope(w_j) (dw_j − m)
+///
+/// z is known beforehand (sigmoid), found by looking at all scores first (those that select), or found on the way
+/// (softmax, which is online). m is Σ_k w_k dw_k, or the mean of dw weighted by the slopes, or 0: see `centre`.
+namespace heed::kernels::tiles {
+
+/// What is subtracted from the gradient of a weight.
+enum class centre {
+    none,     // 0
+    weights,  // Σ_k w_k dw_k
+    slopes    // Σ_k slope_k dw_k / Σ_k slope_k
+};
+
+/// w_j = e^{e_j} / (e^sink + Σ_k e^{e_k}), sink being the head's; z: the logarithm of the divisor.
+struct softmax {
+    static constexpr std::size_t numbers = 1;
+    static constexpr bool online = true, selects = false, sparse = false, divides = false;
+    static constexpr centre mean = centre::weights;
+
+    template <class V>
+    HEED_SIMD_INLINE V weight(V e, const std::array<V, 1>& z) const
+    {
+        return simd::exp(e - z[0]);
+    }
+    template <class V>
+    HEED_SIMD_INLINE static V slope(V weight)
+    {
+        return weight;
+    }
+};
+
+/// The same, with the sinks of the heads: ops::attend_tiled_with_sinks_op takes them.
+template <class Sinks>
+struct softmax_with_sinks : softmax {
+    const Sinks& sinks;
+};
+
+/// w_j = σ(e_j + bias)
+struct sigmoid {
+    static constexpr std::size_t numbers = 0;
+    static constexpr bool online = false, selects = false, sparse = false, divides = false;
+    static constexpr centre mean = centre::none;
+    double bias = 0;
+
+    template <class V>
+    HEED_SIMD_INLINE V weight(V e, const std::array<V, 0>&) const
+    {
+        using T = std::remove_cvref_t<decltype(e[0])>;
+        const V w = simd::sigmoid(e + (V{} + static_cast<T>(bias)));
+        return simd::select(e == -std::numeric_limits<T>::infinity(), V{}, w);
+    }
+    template <class V>
+    HEED_SIMD_INLINE static V slope(V weight)
+    {
+        return weight * (1 - weight);
+    }
+};
+
+/// w_j = max((e_j − top) / power − τ, 0)^power: sparsemax (1) and 1.5-entmax (2). z: top, the greatest score, and τ,
+/// both 0 for a row without scores.
+template <int power>
+struct sparse_weights {
+    static constexpr std::size_t numbers = 2;
+    static constexpr bool online = false, selects = true, sparse = true, divides = false;
+    static constexpr centre mean = centre::slopes;
+
+    template <class V>
+    HEED_SIMD_INLINE V weight(V e, const std::array<V, 2>& z) const
+    {
+        const V over = above(e, z);
+        return power == 1 ? over : over * over;
+    }
+    template <class V>
+    HEED_SIMD_INLINE static V above(V e, const std::array<V, 2>& z)
+    {
+        const V over = power == 1 ? e - z[0] - z[1] : (e - z[0]) / 2 - z[1];
+        return simd::select(over <= 0, V{}, over);
+    }
+    template <class V>
+    HEED_SIMD_INLINE static V slope(V weight)
+    {
+        if constexpr (power == 1) {
+            return simd::select(weight > 0, V{} + 1, V{});
+        } else {
+            return simd::sqrt(weight);
+        }
+    }
+
+    /// τ of the scores in each lane of a column, by Newton's method from one that is too small.
+    template <class T>
+    simd::vec<T> settle(std::size_t count, const T* scores, std::size_t stride, simd::vec<T> top,
+                        simd::vec<T> tau) const
+    {
+        using namespace simd;
+        const T enough = 8 * std::numeric_limits<T>::epsilon();
+        for (int round = 0; round < 60; ++round) {
+            vec<T> weights{}, slopes{};
+            for (std::size_t j = 0; j < count; ++j) {
+                const vec<T> over = above(load(scores + j * stride), std::array<vec<T>, 2>{top, tau});
+                weights += power == 1 ? over : over * over;
+                slopes += power == 1 ? select(over > 0, vec<T>{} + 1, vec<T>{}) : over;
+            }
+            const vec<T> next = better(tau, weights, slopes), step = next - tau;
+            tau = select(slopes == 0, tau, next);
+            if (!any(simd::max(step, -step) > enough * simd::max(tau, -tau))) break;
+        }
+        return tau;
+    }
+    /// What is not above this has no weight.
+    template <class V>
+    static V bound(V top, V tau)
+    {
+        return top + tau * power;
+    }
+    /// τ when the greatest score becomes another one.
+    template <class V>
+    static V moved(V tau, V by)
+    {
+        return tau - by / power;
+    }
+    /// So many scores have a weight, at least.
+    static constexpr std::size_t kept() { return 0; }
+    /// τ of one score alone.
+    static constexpr double first = -1;
+
+    /// A step of Newton's method for τ: from Σ_j w_j and Σ_j slope_j of the weights that this τ gives, too large ones.
+    template <class V>
+    static V better(V tau, V weights, V slopes)
+    {
+        return tau + (weights - 1) / (slopes * power);
+    }
+};
+
+/// softmax over the k greatest scores (and those equal to the last of them). z: the logarithm of the divisor, and the
+/// least score with a weight.
+struct top_k {
+    static constexpr std::size_t numbers = 2;
+    static constexpr bool online = false, selects = true, sparse = true, divides = true;
+    static constexpr centre mean = centre::weights;
+    std::size_t k = 1;
+
+    template <class V>
+    HEED_SIMD_INLINE V weight(V e, const std::array<V, 2>& z) const
+    {
+        return simd::select(e < z[1], V{}, simd::exp(e - z[0]));
+    }
+    template <class V>
+    HEED_SIMD_INLINE static V slope(V weight)
+    {
+        return weight;
+    }
+
+    /// The k-th greatest score in each lane of a column, by halving the interval; −inf if there are fewer.
+    template <class T>
+    simd::vec<T> settle(std::size_t count, const T* scores, std::size_t stride, simd::vec<T> top, simd::vec<T>) const
+    {
+        using namespace simd;
+        const vec<T> nothing = splat(-std::numeric_limits<T>::infinity()), many = splat(static_cast<T>(k));
+        const auto reaches = [&](vec<T> least) {
+            vec<T> those{};
+            for (std::size_t j = 0; j < count; ++j)
+                those += select(load(scores + j * stride) >= least, vec<T>{} + 1, vec<T>{});
+            return those >= many;
+        };
+        vec<T> low = top;  // reached by k scores, unless there are fewer
+        for (std::size_t j = 0; j < count; ++j) {
+            const vec<T> e = load(scores + j * stride);
+            low = select(e == nothing, low, simd::min(low, e));
+        }
+        vec<T> above = top;  // not reached, unless many are the greatest
+        for (;;) {
+            const vec<T> middle = low + (above - low) / 2;
+            const auto between = (middle > low) & (middle < above);
+            if (!any(between)) break;
+            const auto reached = reaches(middle);
+            low = select(between & reached, middle, low);
+            above = select(between & ~reached, middle, above);
+        }
+        low = select(reaches(above), above, low);
+        return select(reaches(low), low, nothing);
+    }
+    template <class V>
+    static V bound(V, V least)
+    {
+        return least;
+    }
+    template <class V>
+    static V moved(V least, V)
+    {
+        return least;
+    }
+    /// So many scores have a weight.
+    std::size_t kept() const { return k; }
+    bool fits() const;  // k scores of each row are kept while keys go by
+    static constexpr double first = -std::numeric_limits<double>::infinity();
+};
+
+/// The greatest scores of each lane's row, as far as they may have a weight: a list for each lane, [slot][lane].
+template <std::size_t registers, class T, class Rule>
+class selection {
+public:
+    /// Scores of a row that are kept, at most.
+    static constexpr std::size_t room = 160;
+
+    explicit selection(const Rule& rule) : rule_(rule)
+    {
+        list_ = here_.template take<T>(width * (room + tiles::keys));
+        top_ = here_.template take<T>(3 * width);
+        second_ = top_ + width;
+        bound_ = second_ + width;
+        count_ = here_.template take<std::size_t>(width);
+        std::fill_n(list_, width * (room + tiles::keys), lowest);
+        std::fill_n(top_, width, lowest);
+        std::fill_n(second_, width, static_cast<T>(Rule::first));
+        std::fill_n(bound_, width, lowest);
+        std::fill_n(count_, width, std::size_t{0});
+    }
+
+    /// The scores of some more keys.
+    void add(const T* tile, std::size_t count)
+    {
+        using namespace simd;
+        unrolled<registers>([&](auto c) {
+            T *const tops = top_ + c * simd::lanes<T>, *const seconds = second_ + c * simd::lanes<T>;
+            const T *const from = tile + c * simd::lanes<T>, *const bounds = bound_ + c * simd::lanes<T>;
+            const vec<T> before = load(tops), none = splat(lowest), bound = load(bounds);
+            vec<T> top = before;
+            for (std::size_t j = 0; j < count; ++j) top = simd::max(top, load(from + j * width));
+            store(tops, top);
+            store(seconds, select(before == none, load(seconds), rule_.moved(load(seconds), top - before)));
+            if (slots_ == 0) {
+                for (std::size_t j = 0; j < count; ++j)
+                    store(list_ + j * width + c * simd::lanes<T>, load(from + j * width));
+                return;
+            }
+            for (std::size_t j = 0; j < count; ++j) {
+                const T* const scores = from + j * width;
+                if (!any(load(scores) > bound)) continue;
+                for (std::size_t i = 0; i < simd::lanes<T>; ++i) {
+                    const std::size_t q = c * simd::lanes<T> + i;
+                    if (scores[i] > bounds[i]) list_[count_[q]++ * width + q] = scores[i];
+                }
+            }
+        });
+        if (slots_ == 0) std::fill_n(count_, width, count);
+        slots_ = *std::max_element(count_, count_ + width);
+        if (slots_ > rule_.kept()) settle();
+        if (slots_ > room / 2) compact();
+    }
+
+    /// z of each row. Returns whether a row has more weights than are kept here: its z is only a start then.
+    bool finish(T* z)
+    {
+        settle();
+        std::copy_n(top_, 2 * width, z);
+        for (std::size_t q = 0; q < width; ++q)
+            if (z[q] == lowest) z[q] = z[width + q] = T(0);
+        return std::find(bound_, bound_ + width, -lowest) != bound_ + width;
+    }
+    bool full(std::size_t q) const { return bound_[q] == -lowest; }
+
+private:
+    static constexpr std::size_t width = lanes<T, registers>;
+    static constexpr T lowest = -std::numeric_limits<T>::infinity();
+
+    void settle()
+    {
+        using namespace simd;
+        unrolled<registers>([&](auto c) {
+            const std::size_t at = c * simd::lanes<T>;
+            const vec<T> none = splat(lowest), top = select(load(top_ + at) == none, vec<T>{}, load(top_ + at));
+            const vec<T> second = rule_.settle(slots_, list_ + at, width, top, load(second_ + at));
+            store(second_ + at, second);
+            store(bound_ + at, select(load(bound_ + at) == -none, -none, rule_.bound(top, second)));
+        });
+    }
+    /// Forgets what has no weight. A row that is full takes nothing more.
+    void compact()
+    {
+        slots_ = 0;
+        for (std::size_t q = 0; q < width; ++q) {
+            std::size_t kept = 0;
+            for (std::size_t j = 0; j < count_[q]; ++j) {
+                const T e = list_[j * width + q];
+                list_[kept * width + q] = e;
+                kept += e > bound_[q] || full(q) ? 1 : 0;
+            }
+            for (; kept < std::min(rule_.kept(), count_[q]); ++kept) list_[kept * width + q] = bound_[q];
+            for (std::size_t j = kept; j < count_[q]; ++j) list_[j * width + q] = lowest;
+            count_[q] = kept;
+            if (kept > room) bound_[q] = -lowest;
+            slots_ = std::max(slots_, kept);
+        }
+    }
+
+    scratch here_;
+    const Rule& rule_;
+    std::size_t slots_ = 0;
+    T *list_, *top_, *second_, *bound_;
+    std::size_t* count_;
+};
+
+inline bool top_k::fits() const { return k <= selection<1, float, top_k>::room; }
+
+}  // namespace heed::kernels::tiles

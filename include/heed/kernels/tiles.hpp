@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#include <heed/attention/place.hpp>
+#include <heed/core/workspace.hpp>
+#include <heed/kernels/simd.hpp>
+
+/// Attention of many queries tile by tile: a block of queries against a block of keys, whose scores never leave the
+/// cache.
+///
+///     C = softmax(Q Kᵀ) V            Vaswani et al. 2017, eq. 1; computed online as in Milakov, Gimelshein 2018
+///
+/// **Queries lie in the lanes.** A tile of scores [keys][lanes] has a row for each key, so that what a query needs of
+/// all its scores (their greatest, their sum) is elementwise, and every product reads keys, values and gradients where
+/// they lie, one number at a time, and one row of the tile:
+///
+///     e_j = Σ_i K_ji q_i,  c_i += Σ_j V_ji p_j
+///
+/// where i is a dimension, j a key, and e_j, q_i, c_i and p_j are rows of lanes.
+///
+/// Only a block's queries and its contexts are transposed, once for all keys. Going back, scores are computed again
+/// from one number per query, ln Σ e^e.
+namespace heed::kernels::tiles {
+
+/// Registers of a row of lanes, at most; fewer for few queries.
+inline constexpr std::size_t most_registers = simd::register_bytes == 64 ? 4 : 2;
+
+/// Queries of a block whose rows of lanes take `registers`.
+template <class T, std::size_t registers>
+inline constexpr std::size_t lanes = registers* simd::lanes<T>;
+
+/// Rows of lanes that a product sums at once: their sums, a row of the panel and a factor fill the registers.
+template <std::size_t registers>
+inline constexpr std::size_t rows_at_once = (simd::register_bytes == 64 ? 24 : 12) / (registers < 2 ? 2 : registers);
+
+/// Keys of a tile.
+inline constexpr std::size_t keys = 96;
+
+/// Rows of numbers, `stride` apart: of one head, where it lies among others.
+template <class T>
+struct rows {
+    T* data;
+    std::size_t stride;
+
+    T* operator[](std::size_t row) const { return data + row * stride; }
+};
+
+/// One row of lanes in registers.
+template <class T, std::size_t registers>
+struct row {
+    simd::vec<T> at[registers];
+
+    static row all(T x)
+    {
+        row result;
+        simd::unrolled<registers>([&](auto c) { result.at[c] = simd::splat(x); });
+        return result;
+    }
+    static row of(const T* from)
+    {
+        row result;
+        simd::unrolled<registers>([&](auto c) { result.at[c] = simd::load(from + c * simd::lanes<T>); });
+        return result;
+    }
+    void put(T* to) const
+    {
+        simd::unrolled<registers>([&](auto c) { simd::store(to + c * simd::lanes<T>, at[c]); });
+    }
+};
+
+namespace detail {
+
+/// y_r (+)= Σ_k x[r·across + k·along] panel_k, for `count` rows r of lanes.
+template <std::size_t count, std::size_t registers, bool add, class T>
+HEED_SIMD_INLINE void product(std::size_t depth, const T* x, std::size_t across, std::size_t along, const T* panel,
+                              T* y)
+{
+    using row = tiles::row<T, registers>;
+    row sum[count];
+    simd::unrolled<count>([&](auto r) { sum[r] = add ? row::of(y + r * lanes<T, registers>) : row::all(0); });
+    for (std::size_t k = 0; k < depth; ++k, panel += lanes<T, registers>, x += along) {
+        const row p = row::of(panel);
+        simd::unrolled<count>([&](auto r) {
+            const simd::vec<T> factor = simd::splat(x[r * across]);
+            simd::unrolled<registers>([&](auto c) { sum[r].at[c] = simd::fma(factor, p.at[c], sum[r].at[c]); });
+        });
+    }
+    simd::unrolled<count>([&](auto r) { sum[r].put(y + r * lanes<T, registers>); });
+}
+
+/// The same for any number of rows.
+template <std::size_t registers, bool add, class T>
+void products(std::size_t count, std::size_t depth, const T* x, std::size_t across, std::size_t along, const T* panel,
+              T* y)
+{
+    const auto take = [&](auto n) {
+        for (; count >= n; count -= n, x += n * across, y += n * lanes<T, registers>)
+            product<n, registers, add>(depth, x, across, along, panel, y);
+    };
+    take(std::integral_constant<std::size_t, rows_at_once<registers>>{});
+    if constexpr (rows_at_once < registers >> 6) take(std::integral_constant<std::size_t, 6>{});
+    take(std::integral_constant<std::size_t, 3>{});
+    take(std::integral_constant<std::size_t, 1>{});
+}
+
+/// y_j += Σ_q tile_jq x_q over `columns` registers of columns and, if `some`, the first of one more: for `count` rows j
+/// of a tile.
+template <std::size_t count, std::size_t columns, std::size_t registers, class T>
+HEED_SIMD_INLINE void product_of_lanes(std::size_t queries, const T* tile, rows<const T> x, rows<T> y, std::size_t some)
+{
+    using namespace simd;
+    const auto get = [&](const T* from, std::size_t c) {
+        return c + 1 < columns || some == simd::lanes<T> ? load(from + c * simd::lanes<T>)
+                                                         : load(from + c * simd::lanes<T>, some);
+    };
+    vec<T> sum[count][columns];
+    unrolled<count>([&](auto j) { unrolled<columns>([&](auto c) { sum[j][c] = get(y[j], c); }); });
+    for (std::size_t q = 0; q < queries; ++q) {
+        vec<T> column[columns];
+        unrolled<columns>([&](auto c) { column[c] = get(x[q], c); });
+        unrolled<count>([&](auto j) {
+            const vec<T> factor = splat(tile[j * lanes<T, registers> + q]);
+            unrolled<columns>([&](auto c) { sum[j][c] = fma(factor, column[c], sum[j][c]); });
+        });
+    }
+    unrolled<count>([&](auto j) {
+        unrolled<columns>([&](auto c) {
+            T* const to = y[j] + c * simd::lanes<T>;
+            c + 1 < columns || some == simd::lanes<T> ? store(to, sum[j][c]) : store(to, sum[j][c], some);
+        });
+    });
+}
+
+template <std::size_t registers, class T>
+void products_of_lanes(std::size_t count, std::size_t queries, const T* tile, rows<const T> x, rows<T> y,
+                       std::size_t width)
+{
+    constexpr std::size_t most = most_registers;  // of columns
+    const auto strip = [&](auto columns, std::size_t first, std::size_t some) {
+        std::size_t j = 0;
+        const auto take = [&](auto n) {
+            for (; j + n <= count; j += n)
+                product_of_lanes<n, columns, registers>(queries, tile + j * lanes<T, registers>,
+                                                        rows<const T>{x.data + first, x.stride},
+                                                        rows<T>{y[j] + first, y.stride}, some);
+        };
+        take(std::integral_constant<std::size_t, rows_at_once<columns>>{});
+        if constexpr (rows_at_once < columns >> 6) take(std::integral_constant<std::size_t, 6>{});
+        take(std::integral_constant<std::size_t, 3>{});
+        take(std::integral_constant<std::size_t, 1>{});
+    };
+    std::size_t first = 0;
+    for (; first + most * simd::lanes<T> <= width; first += most * simd::lanes<T>)
+        strip(std::integral_constant<std::size_t, most>{}, first, simd::lanes<T>);
+    for (; first + 2 * simd::lanes<T> <= width; first += 2 * simd::lanes<T>)
+        strip(std::integral_constant<std::size_t, 2>{}, first, simd::lanes<T>);
+    for (; first < width; first += simd::lanes<T>)
+        strip(std::integral_constant<std::size_t, 1>{}, first, std::min(simd::lanes<T>, width - first));
+}
+
+/// to[i][q] = factor · from_q[i] for n queries; zeros in the other lanes.
+template <std::size_t registers, class T>
+void transposed(std::size_t width, std::size_t n, rows<const T> from, T factor, T* to)
+{
+    for (std::size_t i = 0; i < width; ++i) {
+        T* const row = to + i * lanes<T, registers>;
+        for (std::size_t q = 0; q < n; ++q) row[q] = factor * from[q][i];
+        std::fill(row + n, row + lanes<T, registers>, T(0));
+    }
+}
+
+}  // namespace detail
+
+/// The queries, keys and values of one head of one sentence.
+template <class T>
+struct head {
+    rows<const T> queries, keys, values;
+    std::size_t width, value_width;  // of queries and keys; of values and contexts
+    std::size_t queries_count;
+    std::size_t positions;      // keys that exist
+    T scale;                    // of the scores
+    std::size_t batch, number;  // which sentence, and which head of it
+    std::size_t first_query;
+    T sink = -std::numeric_limits<T>::infinity();  // a score whose weight goes nowhere
+
+    /// Where query s stands among the keys: the last one at the last key.
+    std::int32_t place_of(std::size_t s) const
+    {
+        return static_cast<std::int32_t>(positions) - static_cast<std::int32_t>(queries_count) +
+               static_cast<std::int32_t>(s);
+    }
+};
+
+/// Scores as they are.
+struct unmodified {};
+
+/// Every query sees every key.
+struct unmasked {
+    bool operator()(const place&) const { return true; }
+    key_range whole(std::int32_t, std::int32_t) const { return heed::detail::all_keys; }
+};
+
+namespace detail {
+
+/// The tiles of keys that queries s … s + n − 1 may see: f(tile, first, count, partial) for each that `wants(tile)`.
+template <class T, class Mask>
+void each_tile(const head<T>& of, std::size_t s, std::size_t n, const Mask& mask, const auto& wants, const auto& f)
+{
+    const std::int32_t q0 = of.place_of(s), q1 = of.place_of(s + n - 1);
+    const key_range reach = heed::detail::reach_of(mask, q0, q1), whole = heed::detail::whole_of(mask, q0, q1);
+    const auto begin = static_cast<std::size_t>(std::max(0, reach.begin));
+    const auto end = std::min(of.positions, static_cast<std::size_t>(std::max(0, reach.end)));
+    for (std::size_t tile = begin / tiles::keys; tile * tiles::keys < end; ++tile) {
+        if (!wants(tile)) continue;
+        const std::size_t first = std::max(begin, tile * tiles::keys), last = std::min(end, (tile + 1) * tiles::keys);
+        if (first >= last) continue;
+        f(first, last - first, !whole.contains(static_cast<std::int32_t>(first), static_cast<std::int32_t>(last - 1)));
+    }
+}
+
+/// f(at, place) for each register of lanes of a tile: `at` is its offset there.
+template <std::size_t registers, class T>
+HEED_SIMD_INLINE void each_place(const head<T>& of, std::size_t s, std::size_t first, std::size_t count, const auto& f)
+{
+    constexpr std::size_t groups = lanes<T, registers> / lane_count;
+    static_assert(groups * lane_count == lanes<T, registers>);
+    place p;
+    p.batch = static_cast<std::int32_t>(of.batch);
+    p.head = static_cast<std::int32_t>(of.number);
+    heed::pack<std::int32_t> query[groups], here[groups];
+    for (std::size_t g = 0; g < groups; ++g) {
+        for (std::size_t i = 0; i < lane_count; ++i) {
+            query[g].at[i] = static_cast<std::int32_t>(of.first_query + s + g * lane_count + i);
+            here[g].at[i] = of.place_of(s + g * lane_count + i);
+        }
+    }
+    for (std::size_t j = 0; j < count; ++j) {
+        p.key = static_cast<std::int32_t>(first + j);
+        for (std::size_t g = 0; g < groups; ++g) {
+            p.query = query[g];
+            p.here = here[g];
+            f(j * lanes<T, registers> + g * lane_count, p);
+        }
+    }
+}
+
+template <class T>
+HEED_SIMD_INLINE heed::pack<T> lanes_at(const T* x)
+{
+    heed::pack<T> result;
+    for (std::size_t i = 0; i < lane_count; ++i) result.at[i] = x[i];
+    return result;
+}
+template <class T>
+HEED_SIMD_INLINE void put_lanes(T* x, const heed::pack<T>& v)
+{
+    for (std::size_t i = 0; i < lane_count; ++i) x[i] = v.at[i];
+}
+
+/// Scores as the pair's function changes them; −inf where a query does not see a key.
+template <std::size_t registers, class T, class Pair, class Mask>
+void modify(const head<T>& of, std::size_t s, std::size_t first, std::size_t count, bool partial, const Pair& pair,
+            const Mask& mask, T* tile)
+{
+    const auto changed = [&](const heed::pack<T>& e, const place& p) {
+        if constexpr (std::is_same_v<Pair, unmodified>) {
+            return e;
+        } else {
+            return heed::pack<T>(pair(e, heed::detail::for_score(p)));
+        }
+    };
+    if (partial) {
+        each_place<registers>(of, s, first, count, [&](std::size_t at, const place& p) {
+            const auto e = changed(lanes_at(tile + at), p);
+            put_lanes(tile + at, select(lane_mask(mask(p)), e, -std::numeric_limits<T>::infinity()));
+        });
+    } else if constexpr (!std::is_same_v<Pair, unmodified>) {
+        each_place<registers>(of, s, first, count, [&](std::size_t at, const place& p) {
+            put_lanes(tile + at, changed(lanes_at(tile + at), p));
+        });
+    }
+}
+
+}  // namespace detail
+
+/// f(registers) for rows of lanes that this many queries fill: one of two widths, since each is compiled.
+template <class T>
+void with_registers(std::size_t queries, auto&& f)
+{
+    if (sizeof(T) == sizeof(float) && queries <= lanes<T, 1>) {  // a place has lane_count queries
+        f(std::integral_constant<std::size_t, sizeof(T) / sizeof(float)>{});
+    } else {
+        f(std::integral_constant<std::size_t, most_registers>{});
+    }
+}
+
+}  // namespace heed::kernels::tiles

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <string>
+#include <utility>
+
+#include <heed/core/errors.hpp>
+#include <heed/core/parallel.hpp>
+#include <heed/kernels/attend_tiles.hpp>
+#include <heed/kernels/rows.hpp>
+#include <heed/kernels/tile_rules.hpp>
+#include <heed/kernels/tiles.hpp>
+#include <heed/ops/operation.hpp>
+
+namespace heed::ops {
+
+namespace tiles = kernels::tiles;
+
+/// How the queries of attend_tiled are cut into heads, and what they see.
+struct heads_of {
+    std::size_t heads = 1;        // of the queries
+    std::size_t groups = 1;       // of keys and values: head h reads group h · groups / heads
+    double scale = 1;             // of the scores
+    std::size_t first_query = 0;  // the number of the first query
+    std::size_t first_head = 0;   // and of the first head
+};
+
+/// Contexts of many queries, for each head alone:
+///
+///     C = W(scale · Q Kᵀ) V            queries [B,S,H·d], keys [B,T,G·d], values [B,T,G·D] -> [B,S,H·D]
+///
+/// Heads stand side by side in the last axis. No [S,T] is ever stored: see kernels/tiles.hpp. `real`: the keys of each
+/// sentence that exist; what stands behind them is not read. A query without a key gets a context and a gradient of 0.
+/// Gradients are the same, bit for bit, at the same number of threads.
+template <class Pair = kernels::tiles::unmodified, class Mask = kernels::tiles::unmasked,
+          class Rule = kernels::tiles::softmax>
+struct attend_tiled_op : operation<attend_tiled_op<Pair, Mask, Rule>> {
+    [[no_unique_address]] Pair pair{};
+    [[no_unique_address]] Mask mask{};
+    [[no_unique_address]] Rule rule{};
+
+    attend_tiled_op() = default;
+    attend_tiled_op(Pair changes, Mask hides, Rule weighs = {})
+        : pair(std::move(changes)), mask(std::move(hides)), rule(std::move(weighs))
+    {}
+
+    static shape_of_rank<3> shape(const auto& queries, const auto& keys, const auto& values, const lengths_view& real,
+                                  const heads_of& how)
+    {
+        const auto q = queries.shape, k = keys.shape, v = values.shape;
+        if (how.heads == 0 || how.groups == 0 || how.heads % how.groups != 0 || q[2] % how.heads != 0 ||
+            k[2] % how.groups != 0 || v[2] % how.groups != 0 || q[2] / how.heads != k[2] / how.groups) {
+            throw shape_error("attend_tiled: queries " + shape_text(q) + " of " + std::to_string(how.heads) +
+                              " heads, keys " + shape_text(k) + " and values " + shape_text(v) + " of " +
+                              std::to_string(how.groups) +
+                              "; heads must be a multiple of groups, and a head's queries as wide as its keys");
+        }
+        require_shape("attend_tiled", "the keys", k, {q[0], k[1], k[2]}, "one row for each row of queries");
+        require_shape("attend_tiled", "the values", v, {q[0], k[1], v[2]}, "one for each key");
+        real.require("attend_tiled", q[0], k[1]);
+        return {q[0], q[1], how.heads * (v[2] / how.groups)};
+    }
+
+    static std::size_t saved(const auto& queries, const auto&, const auto&, const lengths_view&, const heads_of& how)
+    {
+        return queries.shape[0] * how.heads * queries.shape[1] * Rule::numbers;
+    }
+
+    template <class T>
+    void forward(in<T, 3> queries, in<T, 3> keys, in<T, 3> values, const lengths_view& real, const heads_of& how,
+                 out<T, 3> contexts, T* numbers, const T* sinks = nullptr) const
+    {
+        const std::size_t S = queries.shape[1];
+        tiles::with_registers<T>(S, [&](auto registers) {
+            constexpr std::size_t lanes = tiles::lanes<T, registers>;
+            const std::size_t blocks = (S + lanes - 1) / lanes, all = queries.shape[0] * how.heads * blocks;
+            parallel_for(all, 1, [&](std::size_t begin, std::size_t end, std::size_t) {
+                for (std::size_t i = begin; i < end; ++i) {
+                    const std::size_t nth = i / blocks, s = i % blocks * lanes;
+                    tiles::head<T> of = head_of(queries, keys, values, real, how, nth);
+                    if (sinks != nullptr) of.sink = sinks[nth % how.heads];
+                    tiles::forward<registers>(of, s, std::min(lanes, S - s), pair, mask, rule,
+                                              part(contexts, how.heads, nth), numbers + nth * S * Rule::numbers);
+                }
+            });
+        });
+    }
+
+    template <class T>
+    void backward(in<T, 3> queries, in<T, 3> keys, in<T, 3> values, const lengths_view& real, const heads_of& how,
+                  in<T, 3> contexts, in<T, 3> d_contexts, const T* numbers, adjoint<T, 3> d_queries,
+                  adjoint<T, 3> d_keys, adjoint<T, 3> d_values) const
+    {
+        const std::size_t S = queries.shape[1], all_heads = queries.shape[0] * how.heads;
+        const auto go_back = [&](auto registers, std::size_t nth, std::size_t b, const auto& wants) {
+            constexpr std::size_t lanes = tiles::lanes<T, registers>;
+            const std::size_t s = b * lanes;
+            const tiles::head_gradients<T> to{part(d_queries, how.heads, nth), group_part(d_keys, how, nth),
+                                              group_part(d_values, how, nth)};
+            tiles::backward<registers>(head_of(queries, keys, values, real, how, nth), s, std::min(lanes, S - s), pair,
+                                       mask, rule, part(contexts, how.heads, nth), numbers + nth * S * Rule::numbers,
+                                       part(d_contexts, how.heads, nth), to, wants);
+        };
+        tiles::with_registers<T>(S, [&](auto registers) {
+            constexpr std::size_t lanes = tiles::lanes<T, registers>;
+            const std::size_t blocks = (S + lanes - 1) / lanes, shards = threads();
+            // Heads that share keys add to the same gradients: a thread takes a whole group.
+            const std::size_t groups = queries.shape[0] * how.groups, in_group = how.heads / how.groups;
+            if (groups >= 2 * shards || shards == 1) {
+                parallel_for(groups, 1, [&](std::size_t begin, std::size_t end, std::size_t) {
+                    for (std::size_t nth = begin * in_group; nth < end * in_group; ++nth) {
+                        for (std::size_t b = 0; b < blocks; ++b)
+                            go_back(registers, nth, b, [](std::size_t) { return true; });
+                    }
+                });
+                return;
+            }
+            // Few of them: in each of as many rounds as threads, a thread has its own keys and its own queries.
+            for (std::size_t nth = 0; nth < all_heads; ++nth) {
+                for (std::size_t round = 0; round < shards; ++round) {
+                    parallel_for(shards, 1, [&](std::size_t begin, std::size_t end, std::size_t) {
+                        for (std::size_t shard = begin; shard < end; ++shard) {
+                            for (std::size_t b = (shard + round) % shards; b < blocks; b += shards)
+                                go_back(registers, nth, b, [&](std::size_t tile) { return tile % shards == shard; });
+                        }
+                    });
+                }
+            }
+        });
+    }
+
+private:
+    /// The rows of one head of one sentence, the nth: sentence · heads + head, in [B,S,heads·width].
+    template <class View>
+    static auto part(const View& x, std::size_t heads, std::size_t nth)
+    {
+        using element = std::remove_reference_t<decltype(*x.data)>;
+        if (x.data == nullptr) return tiles::rows<element>{nullptr, 0};
+        const std::size_t width = x.shape[2] / heads, rows = x.shape[1];
+        return tiles::rows<element>{x.data + nth / heads * rows * x.shape[2] + nth % heads * width, x.shape[2]};
+    }
+    /// The same of the group that a head reads.
+    template <class View>
+    static auto group_part(const View& x, const heads_of& how, std::size_t nth)
+    {
+        const std::size_t group = nth % how.heads * how.groups / how.heads;
+        return part(x, how.groups, nth / how.heads * how.groups + group);
+    }
+    template <class T>
+    static tiles::head<T> head_of(const in<T, 3>& queries, const in<T, 3>& keys, const in<T, 3>& values,
+                                  const lengths_view& real, const heads_of& how, std::size_t nth)
+    {
+        return {part(queries, how.heads, nth),
+                group_part(keys, how, nth),
+                group_part(values, how, nth),
+                keys.shape[2] / how.groups,
+                values.shape[2] / how.groups,
+                queries.shape[1],
+                real[nth / how.heads],
+                static_cast<T>(how.scale),
+                nth / how.heads,
+                how.first_head + nth % how.heads,
+                how.first_query};
+    }
+};
+inline constexpr attend_tiled_op<> attend_tiled{};
+
+/// The same by softmax with a sink for each head, sinks [H]:
+///
+///     w_j = exp(e_j) / (exp(s_h) + Σ_k exp(e_k)),  ∂s_h −= Σ exp(s_h − z) (∂c · c), z the logarithm of the divisor
+template <class Pair = kernels::tiles::unmodified, class Mask = kernels::tiles::unmasked>
+struct attend_tiled_with_sinks_op : operation<attend_tiled_with_sinks_op<Pair, Mask>> {
+    attend_tiled_op<Pair, Mask> attend;
+
+    attend_tiled_with_sinks_op(Pair changes, Mask hides) : attend(std::move(changes), std::move(hides)) {}
+
+    auto shape(const auto& queries, const auto& keys, const auto& values, const auto& sinks, const lengths_view& real,
+               const heads_of& how) const
+    {
+        require_shape("attend_tiled", "the sinks", sinks.shape, {how.heads}, "one for each head");
+        return attend.shape(queries, keys, values, real, how);
+    }
+    std::size_t saved(const auto& queries, const auto& keys, const auto& values, const auto&, const lengths_view& real,
+                      const heads_of& how) const
+    {
+        return attend.saved(queries, keys, values, real, how);
+    }
+
+    template <class T>
+    void forward(in<T, 3> queries, in<T, 3> keys, in<T, 3> values, in<T, 1> sinks, const lengths_view& real,
+                 const heads_of& how, out<T, 3> contexts, T* numbers) const
+    {
+        attend.forward(queries, keys, values, real, how, contexts, numbers, sinks.data);
+    }
+
+    template <class T>
+    void backward(in<T, 3> queries, in<T, 3> keys, in<T, 3> values, in<T, 1> sinks, const lengths_view& real,
+                  const heads_of& how, in<T, 3> contexts, in<T, 3> d_contexts, const T* numbers,
+                  adjoint<T, 3> d_queries, adjoint<T, 3> d_keys, adjoint<T, 3> d_values, adjoint<T, 1> d_sinks) const
+    {
+        attend.backward(queries, keys, values, real, how, contexts, d_contexts, numbers, d_queries, d_keys, d_values);
+        if (!d_sinks) return;
+        const std::size_t S = queries.shape[1], width = contexts.shape[2] / how.heads;
+        for (std::size_t b = 0; b < queries.shape[0]; ++b) {
+            for (std::size_t s = 0; s < S; ++s) {
+                for (std::size_t h = 0; h < how.heads; ++h) {
+                    const std::size_t at = ((b * S + s) * how.heads + h) * width;
+                    const T pulled = kernels::dot(width, contexts.data + at, d_contexts.data + at);
+                    d_sinks.data[h] -= std::exp(sinks.data[h] - numbers[(b * how.heads + h) * S + s]) * pulled;
+                }
+            }
+        }
+    }
+};
+template <class Pair, class Mask>
+attend_tiled_with_sinks_op(Pair, Mask) -> attend_tiled_with_sinks_op<Pair, Mask>;
+
+}  // namespace heed::ops

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstddef>
+#include <type_traits>
+#include <utility>
+
+#include <heed/attention/place.hpp>
+#include <heed/ops/modify.hpp>
+#include <heed/score/over.hpp>
+
+namespace heed::score {
+
+/// Where a step stands. No tensors.
+struct stands {
+    std::size_t query = 0, first_sentence = 0, head = 0;
+
+    stands map(auto&&, const auto&...) const { return *this; }
+};
+
+/// A score that a function of the score and its place changes.
+///
+///     e'_{s,j} = f(e_{s,j}, place)        for example e − m_h (s − j): ALiBi, Press et al. 2022
+///
+///     score::modified alibi{score::scaled_dot{}, [](auto e, place p) { return e - 0.1 * (p.query - p.key); }};
+///
+/// `f` takes a score of any kind (`auto`) and a place, and returns a score: it runs on registers of numbers
+/// (core/lanes.hpp), and on dual numbers for its derivative. Queries count from 0, keys too. The base compares queries
+/// with keys as it does alone; with inner products, softmax and a weighted sum many queries are answered tile by tile,
+/// and f runs within the tile. Weights per position only. `f` has no parameters that train.
+template <class Base, class Function>
+struct modified {
+    Base base;
+    Function f;
+
+    static constexpr weight_kind weights = Base::weights;
+    static constexpr bool reads_context = over::reads_context<Base>();
+
+    auto prepare(const tensor auto& annotations) const { return over::prepare(base, annotations); }
+    auto project(const auto& query) const { return over::project(base, query); }
+
+    auto start(const auto& memory) const { return beside(score::stands{}, over::start(base, memory)); }
+    auto recall(const auto& now, const auto& at) const
+    {
+        return beside({at.step, at.real.first_row(), now.head}, over::recall(base, now.base, at));
+    }
+    template <class Past>
+    auto advance(Past&& now, const tensor auto& seen, const tensor auto& context, const auto& at) const
+    {
+        return beside(now.own(), over::advance(base, now.base, seen, context, at));
+    }
+
+    auto match(const tensor auto& projected, const tensor auto& keys, const auto& now) const
+    {
+        static_assert(weights == weight_kind::per_position,
+                      "heed: score::modified changes one score for each position: its base has weights per position");
+        return changed(over::match(base, projected, keys, now.base), {1, now.query, now.first_sentence, now.head});
+    }
+    auto operator()(const auto& query, const tensor auto& keys, const auto& now) const
+    {
+        return match(project(query), keys, now);
+    }
+
+    /// Scores [B·S,T] as f changes them.
+    auto changed(const tensor auto& scores, const ops::rows_of_places& where) const
+    {
+        return ops::modify_op{f}(scores, where);
+    }
+
+    template <class Inner>
+    static over::past<score::stands, Inner> beside(score::stands own, Inner inner)
+    {
+        return {own, std::move(inner)};
+    }
+
+    static auto parameters(auto& self, auto&& visit) { return score::modified{visit("base", self.base), self.f}; }
+};
+
+template <class Base, class Function>
+modified(Base, Function) -> modified<Base, Function>;
+
+}  // namespace heed::score

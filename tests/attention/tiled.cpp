@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <doctest/doctest.h>
+
+#include <heed/ad/ad.hpp>
+#include <heed/heed.hpp>
+#include <support/tensors.hpp>
+
+using namespace heed;
+using support::random;
+
+// Long enough for tiles: the same as one query after the other, forward and backward.
+
+namespace {
+
+template <class Score, class Mask, class Normalize = normalize::softmax>
+void check(const Score& score, const Mask& mask, const lengths& real, std::size_t S, std::size_t T,
+           const Normalize& normalize = Normalize{})
+{
+    attention attend{score, normalize, combine::weighted_sum{}};
+    const auto h = random({real.batch(), T, 4}, 1), q = random({real.batch(), S, 4}, 2),
+               w = random({real.batch(), S, 4}, 3);
+    ad::tape<double> on;
+    const auto plain = [&] {
+        if constexpr (detail::mask_of_any_place<Mask>) {
+            return detail::drawn_out(mask, real, 0, S, T);
+        } else {
+            return mask;
+        }
+    }();
+    const auto gradients = [&](bool at_once) {
+        on.clear();
+        const auto H = on.parameter(h), Q = on.parameter(q);
+        const auto lifted = ad::lift(on, attend);
+        const auto memory = lifted.on(H, real);
+        std::vector<ad::var<double, 2>> contexts;
+        auto state = lifted.start(memory);
+        const auto loss = [&] {
+            if (at_once) return ops::inner(lifted(memory, Q, mask), w);
+            for (std::size_t s = 0; s < S; ++s) {
+                auto next = lifted.read(memory, ops::step_of(Q, s), state, detail::mask_of_step(plain, s, S, real));
+                contexts.push_back(next.context);
+                state = next.state;
+            }
+            return ops::inner(ops::swap_axes(ops::stack(contexts)), w);
+        }();
+        on.backward(loss);
+        std::vector<double> all{loss.value().data[0]};
+        const auto add = [&](const auto& x) {
+            const auto g = on.gradient(x);
+            all.insert(all.end(), g.data, g.data + g.size());
+        };
+        add(H);
+        add(Q);
+        if constexpr (requires { lifted.normalize.sink; }) add(lifted.normalize.sink);
+        return all;
+    };
+    const auto is = gradients(true), must = gradients(false);
+    double worst = 0;
+    for (std::size_t i = 0; i < is.size(); ++i) worst = std::max(worst, std::abs(is[i] - must[i]));
+    CHECK(worst < 1e-12);
+}
+
+}  // namespace
+
+TEST_CASE("inner products, softmax, any lengths")
+{
+    const lengths real({70, 33, 0});
+    check(score::scaled_dot{}, no_mask{}, real, 60, 70);
+    check(score::dot{}, causal{}, real, 60, 70);
+    check(score::general{random({4, 4}, 9)}, no_mask{}, real, 65, 70);
+    check(score::scaled_dot{0.3}, lengths({5, 70, 2}), real, 130, 70);
+}
+
+TEST_CASE("masks of places, for mechanisms with and without tiles")
+{
+    const lengths real({70, 33, 0});
+    const auto even = [](place p) { return (p.query + p.key) - (p.query + p.key) / 2 * 2 == 0; };
+    check(score::scaled_dot{}, causal{} & sliding_window{9}, real, 60, 70);
+    check(score::scaled_dot{}, sliding_window{9} | even, real, 60, 70);
+    check(score::scaled_dot{}, !(causal{} & even), real, 70, 70);
+    check(score::scaled_dot{}, causal{} & sliding_window{2}, lengths({5, 3, 1}), 4, 5);  // too short for tiles
+    check(score::cosine{}, causal{} & sliding_window{9}, real, 60, 70);
+}
+
+TEST_CASE("functions of scores and places")
+{
+    const lengths real({70, 33, 0});
+    const auto alibi = [](auto e, place p) { return e - 0.1 * abs(p.query - p.key) * (p.batch + 1); };
+    const auto capped = [](auto e, place) { return 3 * tanh(e / 3); };
+    check(score::modified{score::scaled_dot{}, alibi}, no_mask{}, real, 60, 70);
+    check(score::modified{score::dot{}, capped}, causal{}, real, 60, 70);
+    check(score::modified{score::modified{score::dot{}, capped}, alibi}, causal{}, real, 60, 70);
+    check(score::modified{score::additive{random({4, 5}, 5), random({4, 5}, 6), random({5}, 7)}, alibi}, no_mask{},
+          lengths({7, 3}), 6, 7);
+    check(score::modified{score::general{random({4, 4}, 9)}, capped}, causal{} & sliding_window{5}, real, 60, 70);
+}
+
+TEST_CASE("normalizers that tiles know")
+{
+    const lengths real({70, 33, 0});
+    const auto alibi = [](auto e, place p) { return 2 * e - 0.1 * abs(p.query - p.key); };
+    const auto each = [&](const auto& normalize) {
+        check(score::dot{}, no_mask{}, real, 60, 70, normalize);
+        check(score::scaled_dot{}, causal{}, real, 60, 70, normalize);
+        check(score::modified{score::dot{}, alibi}, causal{} & sliding_window{9}, real, 60, 70, normalize);
+    };
+    each(normalize::sigmoid{-1});
+    each(normalize::sparsemax{});
+    each(normalize::entmax15{});
+    each(normalize::top_k{3});
+    each(normalize::top_k{500});
+    each(normalize::softmax_with_sink{array<double, 1>{0.7}});
+}
