@@ -614,6 +614,18 @@ void modified(gallery& to)
     to.draw("modified", {{"words alone", look(words_alone)}, {"ALiBi", look(alibi)}, {"soft-cap", look(capped)}});
 }
 
+void linear(gallery& to)
+{
+    random_source drawn{3};
+    // section: linear
+    attention elu{score::kernel{score::elu_plus_one{}}, normalize::ratio{}, combine::weighted_sum{}};
+    attention performer{score::kernel{score::positive_random{nn::gaussian<float>(drawn, D, 1024, 1)}},
+                        normalize::ratio{}, combine::weighted_sum{}};
+    attention retention{score::scaled_dot{}, normalize::retention{0.8}, combine::weighted_sum{}};
+    // end
+    to.draw("linear", {{"Performer", look(performer)}, {"retention", look(retention)}});
+}
+
 void temperature(gallery& to)
 {
     // section: temperature
@@ -749,6 +761,7 @@ int main(int argc, char** argv)
                                    sparse,
                                    sink,
                                    modified,
+                                   linear,
                                    temperature,
                                    sigmoid,
                                    weight_dropout,

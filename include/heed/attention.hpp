@@ -10,6 +10,7 @@
 #include <heed/attention/at_once.hpp>
 #include <heed/attention/concepts.hpp>
 #include <heed/attention/families.hpp>
+#include <heed/attention/linear.hpp>
 #include <heed/attention/masks.hpp>
 #include <heed/attention/memory.hpp>
 #include <heed/attention/on.hpp>
@@ -42,6 +43,8 @@ struct attention {
     // The sentences above say what is missing.
     static_assert(fault_of<Score, Normalize, Combine>() != composition_fault::different_weights,
                   HEED_SAYS_DIFFERENT_WEIGHTS);
+    static_assert(fault_of<Score, Normalize, Combine>() != composition_fault::negative_scores,
+                  HEED_SAYS_NEGATIVE_SCORES);
 
     /// The query-independent part, once per batch: annotations [B,T,D] and the number of real positions of each row.
     /// Values behind a row's length are cleared: whatever is there, NaN included, changes no result and no gradient.
@@ -142,6 +145,14 @@ struct attention {
         require_fits<decltype(memory)>();
         const auto& projected = project(queries);
         static_assert(rank_of<decltype(projected)> == 3, "heed: attention of many queries takes queries [B,S,Q]");
+        if constexpr (detail::linear<Score, Normalize, Combine, std::remove_cvref_t<decltype(projected)>,
+                                     std::remove_cvref_t<decltype(memory)>, Mask>) {
+            if (detail::worth_sums(shape_of(projected), memory.positions(), memory.width())) {
+                auto last = state;
+                last.step += shape_of(projected)[1];
+                return all_read{detail::answers_by_sums(score, normalize, memory, projected, mask), std::move(last)};
+            }
+        }
         if constexpr (detail::tiled<Score, Normalize, Combine, std::remove_cvref_t<decltype(projected)>,
                                     std::remove_cvref_t<decltype(memory)>, Mask>) {
             if (detail::worth_tiles(shape_of(projected)[1], memory.positions()) &&

@@ -7,6 +7,7 @@
 
 #include <heed/abcnn.hpp>
 #include <heed/attention.hpp>
+#include <heed/attention/streaming.hpp>
 #include <heed/multi_head.hpp>
 #include <heed/multi_hop.hpp>
 #include <heed/version.hpp>
@@ -27,7 +28,9 @@
 #include <heed/normalize/history_of_words.hpp>
 #include <heed/normalize/local_m.hpp>
 #include <heed/normalize/local_p.hpp>
+#include <heed/normalize/ratio.hpp>
 #include <heed/normalize/recent_temporal.hpp>
+#include <heed/normalize/retention.hpp>
 #include <heed/normalize/sigmoid.hpp>
 #include <heed/normalize/softmax.hpp>
 #include <heed/normalize/softmax_with_sink.hpp>
@@ -48,6 +51,7 @@
 #include <heed/score/cosine.hpp>
 #include <heed/score/dot.hpp>
 #include <heed/score/general.hpp>
+#include <heed/score/kernel.hpp>
 #include <heed/score/location.hpp>
 #include <heed/score/match.hpp>
 #include <heed/score/scaled_dot.hpp>

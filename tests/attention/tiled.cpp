@@ -52,6 +52,7 @@ void check(const Score& score, const Mask& mask, const lengths& real, std::size_
         add(H);
         add(Q);
         if constexpr (requires { lifted.normalize.sink; }) add(lifted.normalize.sink);
+        if constexpr (requires { lifted.score.table.size(); }) add(lifted.score.table);
         return all;
     };
     const auto is = gradients(true), must = gradients(false);
@@ -110,4 +111,43 @@ TEST_CASE("normalizers that tiles know")
     each(normalize::top_k{3});
     each(normalize::top_k{500});
     each(normalize::softmax_with_sink{array<double, 1>{0.7}});
+}
+
+TEST_CASE("tables that functions look numbers up in learn, several lookups included")
+{
+    const lengths real({70, 33, 0});
+    const auto bias = random({1, 21}, 11);
+    const auto relative = [](auto e, place p, const auto& b) { return e + b(p.head, p.key - p.query + 10); };
+    const auto twice = [](auto e, place p, const auto& b) {
+        return e * b(p.batch, 0) + tanh(b(0, p.key - p.key / 7 * 7 + 1) * e);
+    };
+    check(score::modified{score::scaled_dot{}, bias, relative}, no_mask{}, real, 60, 70);
+    check(score::modified{score::dot{}, bias, twice}, causal{} & sliding_window{9}, real, 60, 70);
+    check(score::modified{score::general{random({4, 4}, 9)}, random({5}, 12),
+                          [](auto e, place p, const auto& b) { return e + b(p.key); }},
+          causal{}, real, 60, 70, normalize::softmax_with_sink{array<double, 1>{0.3}});
+    check(score::modified{score::dot{}, bias, relative}, no_mask{}, real, 60, 70, normalize::entmax15{});
+    check(score::modified{score::dot{}, bias, relative}, no_mask{}, real, 60, 70, normalize::sigmoid{});
+    check(score::modified{score::dot{}, bias, relative}, no_mask{}, real, 60, 70, normalize::top_k{4});
+    check(score::modified{score::additive{random({4, 5}, 5), random({4, 5}, 6), random({5}, 7)}, bias, twice},
+          no_mask{}, lengths({7, 3}), 6, 7);
+}
+
+TEST_CASE("an empty table is refused, and an index beyond the end means the end")
+{
+    const auto h = random({1, 70, 4}, 1), q = random({1, 60, 4}, 2);
+    const auto first = [](auto e, place p, const auto& b) { return e + b(p.key); };
+    const attention none{score::modified{score::dot{}, array<double, 1>(shape_of_rank<1>{0}), first},
+                         normalize::softmax{}, combine::weighted_sum{}};
+    CHECK_THROWS_WITH_AS(none(none.on(h), q), doctest::Contains("the table is empty"), shape_error);
+    CHECK_THROWS_WITH_AS(none(none.on(h), random({1, 2, 4}, 2)), doctest::Contains("the table is empty"), shape_error);
+    const auto beyond = [](auto e, place p, const auto& b) { return e + b(p.key - 1000 * (p.key - p.key / 2 * 2)); };
+    const array<double, 1> table{0.5, 0, 0};
+    const auto capped = [](auto e, place p) {
+        return e + select(p.key - p.key / 2 * 2 == 1, 0.5, select(p.key == 0, 0.5, 0.0 * e));
+    };
+    const attention is{score::modified{score::dot{}, table, beyond}, normalize::softmax{}, combine::weighted_sum{}};
+    const attention must{score::modified{score::dot{}, capped}, normalize::softmax{}, combine::weighted_sum{}};
+    const auto a = is(is.on(h), q), b = must(must.on(h), q);
+    for (std::size_t i = 0; i < a.size(); ++i) CHECK(a.data()[i] == doctest::Approx(b.data()[i]));
 }

@@ -4,6 +4,7 @@
 // expect: has a member `thin`
 // expect: has a member `focus`
 // expect: has a member `by_tiles`
+// expect: has a member `by_sums`
 // expect: has a member `inside`
 // expect: a normalize policy that remembers must take its state
 // expect: `random` must be a constant: `static constexpr bool random
@@ -37,6 +38,9 @@ struct focusing : normalize {
 struct tiling : normalize {
     auto by_tiles(const auto& scores) const { return scores; }
 };
+struct summing : normalize {
+    auto by_sums(const auto& scores) const { return scores; }
+};
 struct drawing : normalize {
     bool random = true;
 };
@@ -50,5 +54,6 @@ auto use(const heed::array<double, 2>& x, const heed::plain_moment& at)
     heed::focus_of(focusing{}, at, 3);
     heed::inside_of(focusing{}, at);
     static_assert(heed::check_normalize_policy<tiling>());
+    static_assert(heed::check_normalize_policy<summing>());
     return heed::draws<drawing>;
 }

@@ -29,6 +29,7 @@ std::string text(weight_kind kind)
 std::string sentence(composition_fault fault)
 {
     if (fault == composition_fault::different_weights) return HEED_SAYS_DIFFERENT_WEIGHTS;
+    if (fault == composition_fault::negative_scores) return HEED_SAYS_NEGATIVE_SCORES;
     throw std::logic_error("composition: a policy of the table is none");
 }
 
@@ -91,7 +92,7 @@ std::string table_of(weight_kind kind, const table& lines)
                 return lines[i].legal() && lines[i].score == score && lines[i].normalizer == normalizer;
             });
             const auto fitting = distinct(lines, here, combiner_of);
-            out += " " + (fitting == combiners ? "✓" : joined(fitting));
+            out += " " + (fitting == combiners ? "✓" : fitting.empty() ? "–" : joined(fitting));
             out += " |";
         }
         out += "\n";
@@ -108,8 +109,10 @@ std::string illegal(const table& lines)
     for (const weight_kind kind : kinds) {
         out += "| a score per " + text(kind) + " |";
         for (const std::string& combiner : combiners) {
-            const auto same =
-                where(lines, [&](std::size_t i) { return lines[i].kind == kind && lines[i].combiner == combiner; });
+            const auto same = where(lines, [&](std::size_t i) {
+                return lines[i].kind == kind && lines[i].combiner == combiner &&
+                       lines[i].fault != composition_fault::negative_scores;
+            });
             const composition_fault fault = lines[same.front()].fault;
             for (const std::size_t i : same) {
                 if (lines[i].fault != fault) throw std::logic_error("composition: it depends on more than the kind");
@@ -127,6 +130,7 @@ std::string illegal(const table& lines)
     for (std::size_t i = 0; i < faults.size(); ++i) {
         out += "\n(" + std::to_string(i + 1) + ") " + code(sentence(faults[i])) + "\n";
     }
+    out += "\nAbove, – means: " + code(sentence(composition_fault::negative_scores)) + "\n";
     return out + "\n";
 }
 
@@ -152,8 +156,11 @@ as well. A window inside a window that cuts does not compile.
 **Sparse normalizers under temporal modulation.** `fading_temporal{1, 0, sparsemax{}}` remembers scores, so a position with weight
 exactly 0 is discounted from then on like any other. `connected{w, sparsemax{}}` remembers weights, so it is not.
 
-**Weights that do not sum to 1.** `sigmoid`'s weights sum to any value, `local_p`'s to less than 1 unless it renormalises. Scores that read
+**Weights that do not sum to 1.** The weights of `sigmoid` and `retention` sum to any value, `local_p`'s to less than 1 unless it renormalises. Scores that read
 past weights (`with_coverage`, `with_gated_coverage`, `with_fertility`, `with_location`, `with_neighbours`) read them as they are.
+
+**Ages.** `ratio` and `retention` count the age of a position from the row's end, or, with `causal{}`, from the query's own place; a mask of single
+positions hides them without making the others younger.
 
 **Temperature.** Around a memory it also divides the remembered scores; `fading_temporal{1, 0, temperature{τ}}` divides after modulation.
 

@@ -37,11 +37,13 @@ void add_own_score(table& to)
 {
     const nearness score{random({D, A}, 91), random({D, A}, 92)};
     each_normalizer([&]<class Normalize>(const char* normalizer, const Normalize& normalize) {
+        using score_type = nearness<heed::array<double, 2>>;
         using combine = heed::combine::weighted_sum;
-        to.push_back(
-            {"nearness", normalizer, "weighted_sum", heed::weight_kind::per_position, heed::composition_fault::none,
-             std::make_unique<of<false, nearness<heed::array<double, 2>>, Normalize, combine>>(score, normalize,
-                                                                                               combine{})});
+        if constexpr (heed::fault_of<score_type, Normalize, combine>() == heed::composition_fault::none) {
+            to.push_back({"nearness", normalizer, "weighted_sum", heed::weight_kind::per_position,
+                          heed::composition_fault::none,
+                          std::make_unique<of<false, score_type, Normalize, combine>>(score, normalize, combine{})});
+        }
     });
 }
 

@@ -29,6 +29,7 @@
 ///   check_past<Past>()                     any state is taken         attention::step on a tape
 ///   reads_word, reads_context              false, has `advance`       decoders and search
 ///   adds_word, reads_length                false                      score::with_word, verify
+///   never_negative                         false                      attention
 ///   in_kernels                             no kernel                  step_kernel
 /// Score that is laid over another one; score::over::another declares laid_over, hands_past_on and the member `base`
 ///   query(projected, past)                 projected                  score::over::query
@@ -47,13 +48,15 @@
 ///   cuts                                   has `focus`                cuts_windows
 ///   row_by_row                             false                      attention::read_all
 ///   by_tiles() -> rule                     scores of all queries      attention::read_all
+///   by_sums() -> rule_of_sums              scores of all queries      attention::read_all
+///   asks_never_negative                    false                      attention
 ///   differentiable, random                 true, false                verify, draws
 ///   ages, reads_length, ignores_offset     false                      windows, verify, normalize::temperature
 ///   in_kernels                             no kernel                  step_kernel
 /// Normalizer over another one, `using wraps = Inner;` with a member `inner`
 ///   start, advance, thin, differentiable,  those of `inner`           as above
 ///     random, ages, reads_length,
-///     ignores_offset
+///     ignores_offset, asks_never_negative
 /// Combiner
 ///   weights,                               required                   attention
 ///     operator()(weights, values)
@@ -104,6 +107,7 @@ HEED_CALLABLE(focus);
 HEED_CALLABLE(inside);
 HEED_CALLABLE(combine_all);
 HEED_CALLABLE(by_tiles);
+HEED_CALLABLE(by_sums);
 HEED_CALLABLE(project_words);
 HEED_CALLABLE(map);
 #undef HEED_CALLABLE
@@ -187,14 +191,22 @@ inline constexpr bool placeholder = std::same_as<P, visited>;  // parameters() w
             return otherwise;                                                                                          \
         }                                                                                                              \
     }
-HEED_CONSTANT(differentiable, true)   // is its gradient the derivative of what it computes?
-HEED_CONSTANT(random, false)          // do its results depend on a row's place in the batch?
-HEED_CONSTANT(ages, false)            // does its state of a position change in a step that does not show the position?
-HEED_CONSTANT(reads_length, false)    // do its weights depend on a row's length, and not only on what a query sees?
-HEED_CONSTANT(ignores_offset, false)  // does it return the same weights for e + c as for e?
-HEED_CONSTANT(reads_word, false)      // does it read the embedding of the previous target word?
-HEED_CONSTANT(adds_word, false)       // does it add the target word to the query itself?
+HEED_CONSTANT(differentiable, true)  // is its gradient the derivative of what it computes?
+HEED_CONSTANT(random, false)         // do its results depend on a row's place in the batch?
+HEED_CONSTANT(ages, false)           // does its state of a position change in a step that does not show the position?
+HEED_CONSTANT(reads_length, false)   // do its weights depend on a row's length, and not only on what a query sees?
+HEED_CONSTANT(asks_never_negative, false)  // does it divide by the sum of the scores?
+HEED_CONSTANT(ignores_offset, false)       // does it return the same weights for e + c as for e?
+HEED_CONSTANT(reads_word, false)           // does it read the embedding of the previous target word?
+HEED_CONSTANT(adds_word, false)            // does it add the target word to the query itself?
 #undef HEED_CONSTANT
+
+/// Are its scores never negative? A score that is laid over another one answers for itself.
+template <class P>
+concept never_negative = requires
+{
+    requires P::never_negative;
+};
 
 template <class P>
 consteval bool cuts_of()
@@ -316,6 +328,7 @@ consteval bool check_score_policy()
         HEED_CHECK_SPELLING(reads_context);
         HEED_CHECK_SPELLING(reads_length);
         HEED_CHECK_SPELLING(in_kernels);
+        HEED_CHECK_SPELLING(never_negative);
         if constexpr (hook::laid_over<P>) {
             HEED_CHECK_SPELLING(query);
             HEED_CHECK_SPELLING(keys);
@@ -369,6 +382,10 @@ consteval bool check_normalize_policy()
         HEED_CHECK_SPELLING(by_tiles);
         static_assert(hook::by_tiles<P> || detail::may_lack<P>("by_tiles"),
                       HEED_SAYS_HOOK("by_tiles", "auto by_tiles() const"));
+        HEED_CHECK_SPELLING(by_sums);
+        static_assert(hook::by_sums<P> || detail::may_lack<P>("by_sums"),
+                      HEED_SAYS_HOOK("by_sums", "heed::ops::rule_of_sums by_sums() const"));
+        HEED_CHECK_SPELLING(asks_never_negative);
         HEED_CHECK_SPELLING(differentiable);
         HEED_CHECK_SPELLING(random);
         HEED_CHECK_SPELLING(ages);
@@ -441,13 +458,17 @@ consteval bool check_map()
 #undef HEED_CHECK_SPELLING
 
 /// Why a score, a normalizer and a combiner make no attention.
-enum class composition_fault { none, no_score, no_normalizer, no_combiner, different_weights };
+enum class composition_fault { none, no_score, no_normalizer, no_combiner, different_weights, negative_scores };
 
 // A static assertion takes a literal, and docs/composition.md the same words.
 #define HEED_SAYS_DIFFERENT_WEIGHTS                                                                                    \
     "heed: this score and this combiner do not fit: a score per position goes with combine::weighted_sum, a score "    \
     "per dimension with combine::elementwise_sum, a score per group with combine::grouped_sum; combine::attentional "  \
     "and combine::gated take one of these inside"
+
+#define HEED_SAYS_NEGATIVE_SCORES                                                                                      \
+    "heed: this normalizer divides by the sum of the scores, so that no score may be negative: it goes with "          \
+    "score::kernel, or with a score that declares `static constexpr bool never_negative = true;`"
 
 /// Whether attention<Score, Normalize, Combine> is legal, and if not why.
 template <class Score, class Normalize, class Combine>
@@ -459,6 +480,10 @@ consteval composition_fault fault_of()
     if (!scorer<Score>) return composition_fault::no_score;
     if (!normalizer<Normalize>) return composition_fault::no_normalizer;
     if (!combiner<Combine>) return composition_fault::no_combiner;
+    if constexpr (!detail::placeholder<Score>) {
+        if (detail::asks_never_negative_of<Normalize>() && !detail::never_negative<Score>)
+            return composition_fault::negative_scores;
+    }
     return composition_fault::none;
 }
 

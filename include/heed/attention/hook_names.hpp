@@ -56,6 +56,7 @@ namespace detail {
 #define HEED_SLIPS_OF_combine_all(X) HEED_SLIPS_7(X, com, b, i, n, e, _, all) X(combine_al) X(combin_al) X(combines_all)
 #define HEED_SLIPS_OF_finish(X) HEED_SLIPS_6(X, f, i, n, i, s, h)
 #define HEED_SLIPS_OF_by_tiles(X) X(by_tile) X(bytiles) X(by_tlies) X(in_tiles)
+#define HEED_SLIPS_OF_by_sums(X) X(by_sum) X(bysums) X(by_smus) X(in_sums)
 #define HEED_SLIPS_OF_groups(X) HEED_SLIPS_6(X, g, r, o, u, p, s)
 #define HEED_SLIPS_OF_project_words(X) X(project_word) X(projects_words) X(projectwords) X(project_wrods)
 #define HEED_SLIPS_OF_check_past(X) X(check_pasts) X(checks_past) X(checkpast) X(chek_past)
@@ -69,6 +70,8 @@ namespace detail {
     X(differentable) X(diferentiable) X(differantiable) X(differenciable) X(is_differentiable)
 #define HEED_SLIPS_OF_random(X) X(randm) X(randon) X(ramdom) X(is_random)
 #define HEED_SLIPS_OF_ages(X) X(agse) X(aegs) X(aging)
+#define HEED_SLIPS_OF_never_negative(X) X(never_negativ) X(not_negative) X(nevernegative) X(nonnegative) X(non_negative)
+#define HEED_SLIPS_OF_asks_never_negative(X) X(ask_never_negative) X(asks_nonnegative) X(asks_non_negative)
 #define HEED_SLIPS_OF_ignores_offset(X) X(ignore_offset) X(ignores_offsets) X(ignoresoffset) X(ignores_ofset)
 #define HEED_SLIPS_OF_commutes_with_matrices(X)                                                                        \
     X(commute_with_matrices) X(commutes_with_matrix) X(comutes_with_matrices) X(commutes_with_matrixes)
@@ -81,7 +84,7 @@ namespace detail {
 #define HEED_HOOKS(X)                                                                                                  \
     X(prepare) X(project) X(match) X(match_all) X(start) X(recall) X(advance) X(groups) X(project_words) X(check_past) \
     X(query) X(keys) X(begin) X(arrive) X(after) X(thin) X(focus) X(inside) X(combine_all) X(finish) X(map)            \
-    X(by_tiles)                                                                                                        \
+    X(by_tiles) X(by_sums) X(never_negative) X(asks_never_negative)                                                    \
     X(reads_word) X(reads_context) X(reads_length) X(row_by_row) X(differentiable) X(random) X(ages)                   \
     X(ignores_offset) X(cuts) X(commutes_with_matrices) X(wraps) X(in_kernels)
 // clang-format on

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <limits>
 #include <type_traits>
 
 #include <heed/attention/masks.hpp>
@@ -27,12 +28,16 @@ struct pair_of {
     static const Score& product_of(const Score& score) { return score; }
     static kernels::tiles::unmodified change_of(const Score&) { return {}; }
 };
-template <class Base, class Function>
-struct pair_of<score::modified<Base, Function>> {
+template <class Base, class Function, class Table>
+struct pair_of<score::modified<Base, Function, Table>> {
     using product = Base;
-    static const Base& product_of(const score::modified<Base, Function>& score) { return score.base; }
-    static const Function& change_of(const score::modified<Base, Function>& score) { return score.f; }
+    static const Base& product_of(const score::modified<Base, Function, Table>& score) { return score.base; }
+    static const Function& change_of(const score::modified<Base, Function, Table>& score) { return score.f; }
 };
+
+/// The table of a score that has one.
+template <class Score>
+concept with_table = tensor<decltype(Score::table)>;
 
 template <class Score, class Normalize, class Combine, class Projected, class Memory, class Mask>
 concept tiled = known_to_kernels_as<typename pair_of<Score>::product, kernels::inner_product_score> &&
@@ -55,6 +60,16 @@ bool fits_tiles(const auto& rule)
 
 /// Does it pay? Small matrices of scores stay in the cache, and a tile is wider than a short sentence.
 inline bool worth_tiles(std::size_t S, std::size_t positions) { return S * positions >= 4096; }
+
+/// The rule without parameters: those are arguments of the operation.
+auto rule_alone(const auto& rule)
+{
+    if constexpr (requires { rule.sinks; }) {
+        return kernels::tiles::softmax{};
+    } else {
+        return rule;
+    }
+}
 
 /// The number of the head that asks, among those of a multi_head.
 template <class Past>
@@ -79,9 +94,24 @@ auto answers_by_tiles(const Score& score, const auto& normalize, const Memory& m
     const auto& change = pair_of<Score>::change_of(score);
     const auto rule = normalize.by_tiles();
     const auto answer = [&](const auto& sees, const auto& real) {
-        if constexpr (requires { rule.sinks; }) {
-            return ops::attend_tiled_with_sinks_op{change, sees}(asked, memory.keys, memory.values, rule.sinks, real,
-                                                                 how);
+        constexpr bool sinks = requires { rule.sinks; };
+        if constexpr (sinks || with_table<Score>) {
+            const auto sink = [&] {
+                if constexpr (sinks) {
+                    return rule.sinks;
+                } else {
+                    return constant_like(memory.keys, shape_of_rank<1>{1}, -std::numeric_limits<double>::infinity());
+                }
+            }();
+            const auto table = [&] {
+                if constexpr (with_table<Score>) {
+                    return score.table;
+                } else {
+                    return constant_like(memory.keys, shape_of_rank<1>{1}, 0);
+                }
+            }();
+            return ops::attend_tiled_with_op{change, sees, rule_alone(rule)}(asked, memory.keys, memory.values, sink,
+                                                                             table, real, how);
         } else {
             return ops::attend_tiled_op{change, sees, rule}(asked, memory.keys, memory.values, real, how);
         }

@@ -198,6 +198,7 @@ void forward(const head<T>& of, std::size_t s, std::size_t n, const Pair& pair, 
 template <class T>
 struct head_gradients {
     rows<T> queries, keys, values;
+    T* table = nullptr;  // of the table that the pair's function looks numbers up in
 };
 
 namespace detail {
@@ -233,12 +234,14 @@ void backward(const head<T>& of, std::size_t s, std::size_t n, const Pair& pair,
     using row = tiles::row<T, registers>;
     constexpr std::size_t width = lanes<T, registers>;
     constexpr bool changed = !std::is_same_v<Pair, unmodified>;
+    constexpr bool learns = requires { pair.table; };
     scratch here;
     T* const panel = here.take<T>(of.width * width);
     T* const d_panel = here.take<T>(of.value_width * width);
     T* const weights = here.take<T>(tiles::keys * width);
     T* const d_scores = here.take<T>(tiles::keys * width);
     T* const slopes = changed ? here.take<T>(tiles::keys * width) : nullptr;
+    T* const products_alone = learns && to.table != nullptr ? here.take<T>(tiles::keys * width) : nullptr;
     T* const d_queries = here.take<T>(of.width * width);
     T* const means = here.take<T>(width);
     detail::transposed<registers>(of.width, n, rows<const T>{of.queries[s], of.queries.stride}, of.scale, panel);
@@ -249,6 +252,7 @@ void backward(const head<T>& of, std::size_t s, std::size_t n, const Pair& pair,
     // Weights, and in d_scores their gradients; whether there is a weight at all.
     const auto weigh = [&](std::size_t first, std::size_t count, bool partial) {
         detail::products<registers, false>(count, of.width, of.keys[first], of.keys.stride, 1, panel, weights);
+        if (products_alone != nullptr) std::copy_n(weights, count * width, products_alone);
         if constexpr (changed) {
             detail::modify_with_slopes<registers>(of, s, first, count, partial, pair, mask, weights, slopes);
         } else {
@@ -288,19 +292,31 @@ void backward(const head<T>& of, std::size_t s, std::size_t n, const Pair& pair,
     const row mean = row::of(means);
     detail::each_tile(of, s, n, mask, wants, [&](std::size_t first, std::size_t count, bool partial) {
         if (!weigh(first, count, partial)) return;
-        const vec<T> scale = splat(of.scale);
+        const bool learning = learns && to.table != nullptr;
         for (std::size_t j = 0; j < count; ++j) {
             unrolled<registers>([&](auto c) {
                 const std::size_t at = j * width + c * simd::lanes<T>;
-                const vec<T> by = [&] {
-                    if constexpr (changed) {
-                        return load(slopes + at);
-                    } else {
-                        return scale;
-                    }
-                }();
-                store(d_scores + at, rule.slope(load(weights + at)) * (load(d_scores + at) - mean.at[c]) * by);
+                vec<T> d = rule.slope(load(weights + at)) * (load(d_scores + at) - mean.at[c]);
+                if constexpr (changed) {
+                    if (!learning) d *= load(slopes + at);
+                } else {
+                    d *= splat(of.scale);
+                }
+                store(d_scores + at, d);
             });
+        }
+        if constexpr (learns) {
+            if (learning) {
+                detail::each_place<registers>(of, s, first, count, [&](std::size_t at, const place& p) {
+                    heed::detail::each_lookup(pair.f, detail::lanes_at(products_alone + at), heed::detail::for_score(p),
+                                              pair.table, [&](const auto& places, const heed::pack<T>& slope) {
+                                                  heed::detail::add_to_table(to.table, places,
+                                                                             detail::lanes_at(d_scores + at), slope);
+                                              });
+                });
+                for (std::size_t i = 0; i < count * width; i += simd::lanes<T>)
+                    store(d_scores + i, load(d_scores + i) * load(slopes + i));
+            }
         }
         if (to.values.data != nullptr)
             detail::products_of_lanes<registers>(count, n, weights, rows<const T>{d_contexts[s], d_contexts.stride},

@@ -46,7 +46,7 @@ struct softmax {
     }
 };
 
-/// The same, with the sinks of the heads: ops::attend_tiled_with_sinks_op takes them.
+/// The same, with the sinks of the heads: ops::attend_tiled_with_op takes them.
 template <class Sinks>
 struct softmax_with_sinks : softmax {
     const Sinks& sinks;

@@ -201,6 +201,15 @@ struct head {
 /// Scores as they are.
 struct unmodified {};
 
+/// Scores as a function of them, of their place and of a table has them.
+template <class Function, class Table>
+struct modified_by_table {
+    const Function& f;
+    Table table;
+
+    HEED_SIMD_INLINE auto operator()(const auto& e, const place& p) const { return f(e, p, table); }
+};
+
 /// Every query sees every key.
 struct unmasked {
     bool operator()(const place&) const { return true; }

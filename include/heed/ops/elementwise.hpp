@@ -62,6 +62,11 @@ private:
     }
     static auto twice_u(auto x, auto xx) { return constant(x, factor) * x * (1 + constant(x, cubic) * xx); }
 };
+/// elu(x) + 1: x + 1 above 0, exp(x) below; always positive.
+struct elu_plus_one {
+    static auto value(auto x) { return simd::select(x > 0, x + 1, simd::exp(x)); }
+    static auto slope(auto x, auto y, auto dy) { return simd::select(x > 0, dy, dy * y); }
+};
 struct square {
     static auto value(auto x) { return x * x; }
     static auto slope(auto x, auto, auto dy) { return dy * (x + x); }
@@ -250,6 +255,7 @@ inline constexpr unary<functions::exp> exp{};
 inline constexpr unary<functions::log> log{};
 inline constexpr unary<functions::relu> relu{};
 inline constexpr unary<functions::gelu> gelu{};
+inline constexpr unary<functions::elu_plus_one> elu_plus_one{};
 inline constexpr unary<functions::square> square{};
 
 inline constexpr binary<functions::add> add{"add"};

@@ -7,7 +7,10 @@
 #include <utility>
 
 #include <heed/attention/place.hpp>
+#include <heed/core/errors.hpp>
 #include <heed/core/parallel.hpp>
+#include <heed/core/tables.hpp>
+#include <heed/core/workspace.hpp>
 #include <heed/ops/operation.hpp>
 
 namespace heed::ops {
@@ -17,6 +20,52 @@ namespace heed::ops {
 struct rows_of_places {
     std::size_t queries = 1, first_query = 0, first_sentence = 0, head = 0;
 };
+
+namespace detail {
+
+template <class T>
+pack<T> lanes_at(std::size_t count, const T* x)
+{
+    pack<T> result(T(0));
+    for (std::size_t i = 0; i < count; ++i) result.at[i] = x[i];
+    return result;
+}
+template <class T>
+void put_lanes(std::size_t count, T* x, const pack<T>& v)
+{
+    for (std::size_t i = 0; i < count; ++i) x[i] = v.at[i];
+}
+
+/// f(offset, count, place, shard) for each register of the positions of all rows.
+inline void each_place(const shape_of_rank<2>& shape, const rows_of_places& where, const auto& use)
+{
+    parallel_for(shape[0], (std::size_t{1} << 14) / (shape[1] + 1) + 1,
+                 [&](std::size_t begin, std::size_t end, std::size_t shard) {
+                     place p;
+                     p.head = static_cast<std::int32_t>(where.head);
+                     for (std::size_t row = begin; row < end; ++row) {
+                         p.batch = static_cast<std::int32_t>(where.first_sentence + row / where.queries);
+                         p.query = static_cast<std::int32_t>(where.first_query + row % where.queries);
+                         for (std::size_t t = 0; t < shape[1]; t += lane_count) {
+                             for (std::size_t i = 0; i < lane_count; ++i)
+                                 p.key.at[i] = static_cast<std::int32_t>(t + i);
+                             use(row * shape[1] + t, std::min(lane_count, shape[1] - t), p, shard);
+                         }
+                     }
+                 });
+}
+
+/// d_x += f'(x) d_y for one register of scores.
+template <class T>
+void modify_backward(const auto& f, const place& p, std::size_t count, const T* x, const T* d_y, T* d_x)
+{
+    const dual<T> y(f(dual<T>(lanes_at(count, x), pack<T>(1)), heed::detail::for_score(p)));
+    const pack<T> by = lanes_at(count, d_y);
+    // Where nothing comes back, as at a hidden position, the slope may be infinite or NaN.
+    put_lanes(count, d_x, lanes_at<T>(count, d_x) + select(by == T(0), T(0), by * y.slope));
+}
+
+}  // namespace detail
 
 /// y[i,t] = f(x[i,t], place of i and t)            ∂x += f'(x) ∂y, by dual numbers
 ///
@@ -32,54 +81,67 @@ struct modify_op : operation<modify_op<Function>> {
     template <class T>
     void forward(in<T, 2> x, const rows_of_places& where, out<T, 2> y) const
     {
-        each_place<T>(x.shape, where, [&](std::size_t at, std::size_t count, const place& p) {
-            put(count, y.data + at, pack<T>(f(get(count, x.data + at), heed::detail::for_score(p))));
+        detail::each_place(x.shape, where, [&](std::size_t at, std::size_t count, const place& p, std::size_t) {
+            detail::put_lanes(count, y.data + at,
+                              pack<T>(f(detail::lanes_at(count, x.data + at), heed::detail::for_score(p))));
         });
     }
 
     template <class T>
     void backward(in<T, 2> x, const rows_of_places& where, in<T, 2>, in<T, 2> d_y, adjoint<T, 2> d_x) const
     {
-        each_place<T>(x.shape, where, [&](std::size_t at, std::size_t count, const place& p) {
-            const dual<T> y(f(dual<T>(get(count, x.data + at), pack<T>(1)), heed::detail::for_score(p)));
-            const pack<T> by = get(count, d_y.data + at);
-            // Where nothing comes back, as at a hidden position, the slope may be infinite or NaN.
-            put(count, d_x.data + at, get(count, d_x.data + at) + select(by == T(0), T(0), by * y.slope));
+        detail::each_place(x.shape, where, [&](std::size_t at, std::size_t count, const place& p, std::size_t) {
+            detail::modify_backward(f, p, count, x.data + at, d_y.data + at, d_x.data + at);
+        });
+    }
+};
+
+/// y[i,t] = f(x[i,t], place of i and t, table)     ∂x as above, ∂table[k] += Σ ∂f/∂(what was looked up at k) ∂y
+///
+/// The table has any rank: see core/tables.hpp.
+template <class Function>
+struct modify_with_table_op : operation<modify_with_table_op<Function>> {
+    Function f;
+
+    explicit modify_with_table_op(Function function) : f(std::move(function)) {}
+
+    static shape_of_rank<2> shape(const auto& x, const auto& table, const rows_of_places&)
+    {
+        if (table.size() == 0) throw shape_error("score::modified: the table is empty, " + shape_text(table.shape));
+        return x.shape;
+    }
+
+    template <class T, std::size_t N>
+    void forward(in<T, 2> x, in<T, N> table, const rows_of_places& where, out<T, 2> y) const
+    {
+        const lane_table<T, N> known{table.data, table.shape};
+        detail::each_place(x.shape, where, [&](std::size_t at, std::size_t count, const place& p, std::size_t) {
+            detail::put_lanes(count, y.data + at,
+                              pack<T>(f(detail::lanes_at(count, x.data + at), heed::detail::for_score(p), known)));
         });
     }
 
-private:
-    template <class T>
-    static pack<T> get(std::size_t count, const T* x)
+    template <class T, std::size_t N>
+    void backward(in<T, 2> x, in<T, N> table, const rows_of_places& where, in<T, 2>, in<T, 2> d_y, adjoint<T, 2> d_x,
+                  adjoint<T, N> d_table) const
     {
-        pack<T> result(T(0));
-        for (std::size_t i = 0; i < count; ++i) result.at[i] = x[i];
-        return result;
-    }
-    template <class T>
-    static void put(std::size_t count, T* x, const pack<T>& v)
-    {
-        for (std::size_t i = 0; i < count; ++i) x[i] = v.at[i];
-    }
-
-    /// f(offset, count, place) for each register of the positions of all rows.
-    template <class T>
-    static void each_place(const shape_of_rank<2>& shape, const rows_of_places& where, const auto& use)
-    {
-        parallel_for(shape[0], (std::size_t{1} << 14) / (shape[1] + 1) + 1,
-                     [&](std::size_t begin, std::size_t end, std::size_t) {
-                         place p;
-                         p.head = static_cast<std::int32_t>(where.head);
-                         for (std::size_t row = begin; row < end; ++row) {
-                             p.batch = static_cast<std::int32_t>(where.first_sentence + row / where.queries);
-                             p.query = static_cast<std::int32_t>(where.first_query + row % where.queries);
-                             for (std::size_t t = 0; t < shape[1]; t += lane_count) {
-                                 for (std::size_t i = 0; i < lane_count; ++i)
-                                     p.key.at[i] = static_cast<std::int32_t>(t + i);
-                                 use(row * shape[1] + t, std::min(lane_count, shape[1] - t), p);
-                             }
-                         }
-                     });
+        const lane_table<T, N> known{table.data, table.shape};
+        const auto of_table = [&](auto e, const place& p) { return f(e, p, known); };
+        scratch here;
+        const std::size_t shards = threads(), size = table.size();
+        T* const parts = d_table ? here.take<T>(shards * size) : nullptr;
+        if (d_table) std::fill_n(parts, shards * size, T(0));
+        detail::each_place(x.shape, where, [&](std::size_t at, std::size_t count, const place& p, std::size_t shard) {
+            if (d_x) detail::modify_backward(of_table, p, count, x.data + at, d_y.data + at, d_x.data + at);
+            if (!d_table) return;
+            const pack<T> by = detail::lanes_at(count, d_y.data + at);
+            heed::detail::each_lookup(f, detail::lanes_at(count, x.data + at), heed::detail::for_score(p), known,
+                                      [&](const auto& places, const pack<T>& slope) {
+                                          heed::detail::add_to_table(parts + shard * size, places, by, slope);
+                                      });
+        });
+        for (std::size_t shard = 0; d_table && shard < shards; ++shard)
+            for (std::size_t i = 0; i < size; ++i) d_table.data[i] += parts[shard * size + i];
     }
 };
 

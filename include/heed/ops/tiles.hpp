@@ -5,10 +5,13 @@
 #include <cmath>
 #include <cstddef>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include <heed/core/errors.hpp>
 #include <heed/core/parallel.hpp>
+#include <heed/core/tables.hpp>
+#include <heed/core/workspace.hpp>
 #include <heed/kernels/attend_tiles.hpp>
 #include <heed/kernels/rows.hpp>
 #include <heed/kernels/tile_rules.hpp>
@@ -71,7 +74,24 @@ struct attend_tiled_op : operation<attend_tiled_op<Pair, Mask, Rule>> {
 
     template <class T>
     void forward(in<T, 3> queries, in<T, 3> keys, in<T, 3> values, const lengths_view& real, const heads_of& how,
-                 out<T, 3> contexts, T* numbers, const T* sinks = nullptr) const
+                 out<T, 3> contexts, T* numbers) const
+    {
+        forward_with<T>(pair, queries, keys, values, nullptr, real, how, contexts, numbers);
+    }
+
+    template <class T>
+    void backward(in<T, 3> queries, in<T, 3> keys, in<T, 3> values, const lengths_view& real, const heads_of& how,
+                  in<T, 3> contexts, in<T, 3> d_contexts, const T* numbers, adjoint<T, 3> d_queries,
+                  adjoint<T, 3> d_keys, adjoint<T, 3> d_values) const
+    {
+        backward_with(pair, queries, keys, values, real, how, contexts, d_contexts, numbers, d_queries, d_keys,
+                      d_values, [](std::size_t) -> T* { return nullptr; });
+    }
+
+    /// The same with a pair of this call, and a sink for each head, or null.
+    template <class T>
+    void forward_with(const auto& changes, in<T, 3> queries, in<T, 3> keys, in<T, 3> values, const T* sinks,
+                      const lengths_view& real, const heads_of& how, out<T, 3> contexts, T* numbers) const
     {
         const std::size_t S = queries.shape[1];
         tiles::with_registers<T>(S, [&](auto registers) {
@@ -82,27 +102,29 @@ struct attend_tiled_op : operation<attend_tiled_op<Pair, Mask, Rule>> {
                     const std::size_t nth = i / blocks, s = i % blocks * lanes;
                     tiles::head<T> of = head_of(queries, keys, values, real, how, nth);
                     if (sinks != nullptr) of.sink = sinks[nth % how.heads];
-                    tiles::forward<registers>(of, s, std::min(lanes, S - s), pair, mask, rule,
+                    tiles::forward<registers>(of, s, std::min(lanes, S - s), changes, mask, rule,
                                               part(contexts, how.heads, nth), numbers + nth * S * Rule::numbers);
                 }
             });
         });
     }
 
+    /// `table_of_shard(i)`: where the i-th thread adds what comes back to the table, or null.
     template <class T>
-    void backward(in<T, 3> queries, in<T, 3> keys, in<T, 3> values, const lengths_view& real, const heads_of& how,
-                  in<T, 3> contexts, in<T, 3> d_contexts, const T* numbers, adjoint<T, 3> d_queries,
-                  adjoint<T, 3> d_keys, adjoint<T, 3> d_values) const
+    void backward_with(const auto& changes, in<T, 3> queries, in<T, 3> keys, in<T, 3> values, const lengths_view& real,
+                       const heads_of& how, in<T, 3> contexts, in<T, 3> d_contexts, const T* numbers,
+                       adjoint<T, 3> d_queries, adjoint<T, 3> d_keys, adjoint<T, 3> d_values,
+                       const auto& table_of_shard) const
     {
         const std::size_t S = queries.shape[1], all_heads = queries.shape[0] * how.heads;
-        const auto go_back = [&](auto registers, std::size_t nth, std::size_t b, const auto& wants) {
+        const auto go_back = [&](auto registers, std::size_t nth, std::size_t b, std::size_t shard, const auto& wants) {
             constexpr std::size_t lanes = tiles::lanes<T, registers>;
             const std::size_t s = b * lanes;
             const tiles::head_gradients<T> to{part(d_queries, how.heads, nth), group_part(d_keys, how, nth),
-                                              group_part(d_values, how, nth)};
-            tiles::backward<registers>(head_of(queries, keys, values, real, how, nth), s, std::min(lanes, S - s), pair,
-                                       mask, rule, part(contexts, how.heads, nth), numbers + nth * S * Rule::numbers,
-                                       part(d_contexts, how.heads, nth), to, wants);
+                                              group_part(d_values, how, nth), table_of_shard(shard)};
+            tiles::backward<registers>(head_of(queries, keys, values, real, how, nth), s, std::min(lanes, S - s),
+                                       changes, mask, rule, part(contexts, how.heads, nth),
+                                       numbers + nth * S * Rule::numbers, part(d_contexts, how.heads, nth), to, wants);
         };
         tiles::with_registers<T>(S, [&](auto registers) {
             constexpr std::size_t lanes = tiles::lanes<T, registers>;
@@ -110,10 +132,10 @@ struct attend_tiled_op : operation<attend_tiled_op<Pair, Mask, Rule>> {
             // Heads that share keys add to the same gradients: a thread takes a whole group.
             const std::size_t groups = queries.shape[0] * how.groups, in_group = how.heads / how.groups;
             if (groups >= 2 * shards || shards == 1) {
-                parallel_for(groups, 1, [&](std::size_t begin, std::size_t end, std::size_t) {
+                parallel_for(groups, 1, [&](std::size_t begin, std::size_t end, std::size_t shard) {
                     for (std::size_t nth = begin * in_group; nth < end * in_group; ++nth) {
                         for (std::size_t b = 0; b < blocks; ++b)
-                            go_back(registers, nth, b, [](std::size_t) { return true; });
+                            go_back(registers, nth, b, shard, [](std::size_t) { return true; });
                     }
                 });
                 return;
@@ -124,7 +146,8 @@ struct attend_tiled_op : operation<attend_tiled_op<Pair, Mask, Rule>> {
                     parallel_for(shards, 1, [&](std::size_t begin, std::size_t end, std::size_t) {
                         for (std::size_t shard = begin; shard < end; ++shard) {
                             for (std::size_t b = (shard + round) % shards; b < blocks; b += shards)
-                                go_back(registers, nth, b, [&](std::size_t tile) { return tile % shards == shard; });
+                                go_back(registers, nth, b, shard,
+                                        [&](std::size_t tile) { return tile % shards == shard; });
                         }
                     });
                 }
@@ -168,40 +191,55 @@ private:
 };
 inline constexpr attend_tiled_op<> attend_tiled{};
 
-/// The same by softmax with a sink for each head, sinks [H]:
+/// The same with parameters of the policies: a sink for each head, sinks [H], and a table that the function of the
+/// score looks numbers up in. A rule or a function without them is given -inf, or any table.
 ///
 ///     w_j = exp(e_j) / (exp(s_h) + Σ_k exp(e_k)),  ∂s_h −= Σ exp(s_h − z) (∂c · c), z the logarithm of the divisor
-template <class Pair = kernels::tiles::unmodified, class Mask = kernels::tiles::unmasked>
-struct attend_tiled_with_sinks_op : operation<attend_tiled_with_sinks_op<Pair, Mask>> {
-    attend_tiled_op<Pair, Mask> attend;
+///     ∂table[k] += Σ ∂f/∂(what was looked up at k) ∂e
+template <class Function, class Mask, class Rule>
+struct attend_tiled_with_op : operation<attend_tiled_with_op<Function, Mask, Rule>> {
+    Function f;
+    attend_tiled_op<kernels::tiles::unmodified, Mask, Rule> attend;
 
-    attend_tiled_with_sinks_op(Pair changes, Mask hides) : attend(std::move(changes), std::move(hides)) {}
+    attend_tiled_with_op(Function changes, Mask hides, Rule weighs)
+        : f(std::move(changes)), attend(kernels::tiles::unmodified{}, std::move(hides), std::move(weighs))
+    {}
 
-    auto shape(const auto& queries, const auto& keys, const auto& values, const auto& sinks, const lengths_view& real,
-               const heads_of& how) const
+    auto shape(const auto& queries, const auto& keys, const auto& values, const auto& sinks, const auto& table,
+               const lengths_view& real, const heads_of& how) const
     {
         require_shape("attend_tiled", "the sinks", sinks.shape, {how.heads}, "one for each head");
+        if (table.size() == 0) throw shape_error("score::modified: the table is empty, " + shape_text(table.shape));
         return attend.shape(queries, keys, values, real, how);
     }
-    std::size_t saved(const auto& queries, const auto& keys, const auto& values, const auto&, const lengths_view& real,
-                      const heads_of& how) const
+    std::size_t saved(const auto& queries, const auto& keys, const auto& values, const auto&, const auto&,
+                      const lengths_view& real, const heads_of& how) const
     {
         return attend.saved(queries, keys, values, real, how);
     }
 
-    template <class T>
-    void forward(in<T, 3> queries, in<T, 3> keys, in<T, 3> values, in<T, 1> sinks, const lengths_view& real,
-                 const heads_of& how, out<T, 3> contexts, T* numbers) const
+    template <class T, std::size_t N>
+    void forward(in<T, 3> queries, in<T, 3> keys, in<T, 3> values, in<T, 1> sinks, in<T, N> table,
+                 const lengths_view& real, const heads_of& how, out<T, 3> contexts, T* numbers) const
     {
-        attend.forward(queries, keys, values, real, how, contexts, numbers, sinks.data);
+        attend.forward_with(bound(table), queries, keys, values, sinks.data, real, how, contexts, numbers);
     }
 
-    template <class T>
-    void backward(in<T, 3> queries, in<T, 3> keys, in<T, 3> values, in<T, 1> sinks, const lengths_view& real,
-                  const heads_of& how, in<T, 3> contexts, in<T, 3> d_contexts, const T* numbers,
-                  adjoint<T, 3> d_queries, adjoint<T, 3> d_keys, adjoint<T, 3> d_values, adjoint<T, 1> d_sinks) const
+    template <class T, std::size_t N>
+    void backward(in<T, 3> queries, in<T, 3> keys, in<T, 3> values, in<T, 1> sinks, in<T, N> table,
+                  const lengths_view& real, const heads_of& how, in<T, 3> contexts, in<T, 3> d_contexts,
+                  const T* numbers, adjoint<T, 3> d_queries, adjoint<T, 3> d_keys, adjoint<T, 3> d_values,
+                  adjoint<T, 1> d_sinks, adjoint<T, N> d_table) const
     {
-        attend.backward(queries, keys, values, real, how, contexts, d_contexts, numbers, d_queries, d_keys, d_values);
+        scratch here;
+        const std::size_t shards = threads(), size = table.size();
+        T* const parts = d_table ? here.take<T>(shards * size) : nullptr;
+        if (d_table) std::fill_n(parts, shards * size, T(0));
+        attend.backward_with(bound(table), queries, keys, values, real, how, contexts, d_contexts, numbers, d_queries,
+                             d_keys, d_values,
+                             [&](std::size_t shard) { return d_table ? parts + shard * size : nullptr; });
+        for (std::size_t shard = 0; d_table && shard < shards; ++shard)
+            for (std::size_t i = 0; i < size; ++i) d_table.data[i] += parts[shard * size + i];
         if (!d_sinks) return;
         const std::size_t S = queries.shape[1], width = contexts.shape[2] / how.heads;
         for (std::size_t b = 0; b < queries.shape[0]; ++b) {
@@ -214,8 +252,22 @@ struct attend_tiled_with_sinks_op : operation<attend_tiled_with_sinks_op<Pair, M
             }
         }
     }
+
+private:
+    /// The function with its table; a function without one does not see it.
+    template <class T, std::size_t N>
+    auto bound(const in<T, N>& table) const
+    {
+        if constexpr (std::is_same_v<Function, kernels::tiles::unmodified>) {
+            return kernels::tiles::unmodified{};
+        } else if constexpr (std::is_invocable_v<const Function&, pack<T>, place>) {
+            return f;
+        } else {
+            return kernels::tiles::modified_by_table<Function, lane_table<T, N>>{f, {table.data, table.shape}};
+        }
+    }
 };
-template <class Pair, class Mask>
-attend_tiled_with_sinks_op(Pair, Mask) -> attend_tiled_with_sinks_op<Pair, Mask>;
+template <class Function, class Mask, class Rule>
+attend_tiled_with_op(Function, Mask, Rule) -> attend_tiled_with_op<Function, Mask, Rule>;
 
 }  // namespace heed::ops

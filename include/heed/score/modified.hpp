@@ -21,17 +21,27 @@ struct stands {
 /// A score that a function of the score and its place changes.
 ///
 ///     e'_{s,j} = f(e_{s,j}, place)        for example e − m_h (s − j): ALiBi, Press et al. 2022
+///     e'_{s,j} = f(e_{s,j}, place, table)     for example e + b_h[s − j]: T5, Raffel et al. 2020
 ///
 ///     score::modified alibi{score::scaled_dot{}, [](auto e, place p) { return e - 0.1 * (p.query - p.key); }};
+///     score::modified t5{score::scaled_dot{}, bias,      // [heads, 2 · reach + 1]
+///                        [](auto e, place p, const auto& b) { return e + b(p.head, p.key - p.query + 16); }};
 ///
 /// `f` takes a score of any kind (`auto`) and a place, and returns a score: it runs on registers of numbers
-/// (core/lanes.hpp), and on dual numbers for its derivative. Queries count from 0, keys too. The base compares queries
+/// (core/lanes.hpp), and on dual numbers for its derivative. A table, a tensor of any rank, is a parameter: it learns,
+/// however often f looks numbers up in it (core/tables.hpp). Queries count from 0, keys too. The base compares queries
 /// with keys as it does alone; with inner products, softmax and a weighted sum many queries are answered tile by tile,
-/// and f runs within the tile. Weights per position only. `f` has no parameters that train.
-template <class Base, class Function>
+/// and f runs within the tile. Weights per position only.
+template <class Base, class Function, class Table = no_table>
 struct modified {
     Base base;
+    [[no_unique_address]] Table table;
     Function f;
+
+    modified(Base one, Function function) : base(std::move(one)), table(), f(std::move(function)) {}
+    modified(Base one, Table known, Function function)
+        : base(std::move(one)), table(std::move(known)), f(std::move(function))
+    {}
 
     static constexpr weight_kind weights = Base::weights;
     static constexpr bool reads_context = over::reads_context<Base>();
@@ -64,7 +74,11 @@ struct modified {
     /// Scores [B·S,T] as f changes them.
     auto changed(const tensor auto& scores, const ops::rows_of_places& where) const
     {
-        return ops::modify_op{f}(scores, where);
+        if constexpr (std::is_same_v<Table, no_table>) {
+            return ops::modify_op{f}(scores, where);
+        } else {
+            return ops::modify_with_table_op{f}(scores, table, where);
+        }
     }
 
     template <class Inner>
@@ -73,10 +87,21 @@ struct modified {
         return {own, std::move(inner)};
     }
 
-    static auto parameters(auto& self, auto&& visit) { return score::modified{visit("base", self.base), self.f}; }
+    static auto parameters(auto& self, auto&& visit)
+    {
+        if constexpr (std::is_same_v<Table, no_table>) {
+            return score::modified{visit("base", self.base), self.f};
+        } else {
+            auto base = visit("base", self.base);
+            auto table = visit("table", self.table);
+            return score::modified{std::move(base), std::move(table), self.f};
+        }
+    }
 };
 
 template <class Base, class Function>
 modified(Base, Function) -> modified<Base, Function>;
+template <class Base, class Table, class Function>
+modified(Base, Table, Function) -> modified<Base, Function, Table>;
 
 }  // namespace heed::score

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstddef>
+#include <utility>
+
+#include <heed/attention/linear.hpp>
+#include <heed/core/family.hpp>
+#include <heed/ops/running_sums.hpp>
+
+namespace heed {
+
+/// All that linear attention remembers of its keys, however many there were: Σ_j γ^age k_j [v_j, 1]ᵀ.
+template <class Sums>
+struct sums_of_keys {
+    Sums of;  // [B,F,D+1]
+
+    /// The same with f applied to it, as a beam selects hypotheses.
+    auto map(auto&& f, const auto&... others) const
+    {
+        auto next = f(of, others.of...);
+        return sums_of_keys<decltype(next)>{std::move(next)};
+    }
+};
+
+template <class Sums>
+sums_of_keys(Sums) -> sums_of_keys<Sums>;
+
+/// Linear attention that generates: each word costs the same, and the memory does not grow.
+///
+///     S_t = γ S_{t−1} + k_t v_tᵀ,  c_t = q_tᵀ S_t / z_t        Katharopoulos et al. 2020, eq. 16-20; Sun et al. 2023,
+///     eq. 6
+///
+///     streaming generate{attend};
+///     auto sums = generate.start(attend.on(prompt));
+///     while (…) {
+///         sums = generate.extend(sums, attend.on(word));      // word [B,1,D]
+///         auto context = generate.answer(sums, query);        // query [B,Q]
+///     }
+///
+/// The same contexts as attend(memory, queries, causal{}), in chunks of any size; padding is not taken in. On a tape
+/// it trains.
+template <class Attention>
+struct streaming {
+    Attention attend;
+
+    /// The sums of a memory.
+    auto start(const auto& memory) const
+    {
+        const auto keys = shape_of(memory.keys);
+        const shape_of_rank<3> shape{keys[0], keys[2], memory.width() + 1};
+        return extend(sums_of_keys{constant_like(memory.keys, shape, 0)}, memory);
+    }
+
+    /// The sums with the keys of another memory behind them.
+    auto extend(const auto& sums, const auto& memory) const
+    {
+        return sums_of_keys{
+            ops::add_to_sums(sums.of, memory.keys, memory.values, memory.real, attend.normalize.by_sums().decay)};
+    }
+
+    /// The context [B,D] of one query, which sees all keys.
+    auto answer(const auto& sums, const auto& query) const
+    {
+        static_assert(detail::linear<decltype(attend.score), decltype(attend.normalize), decltype(attend.combine),
+                                     std::remove_cvref_t<decltype(attend.project(query))>, memory_of_any, no_mask>,
+                      "heed: streaming is for linear attention: a score that is an inner product, such as "
+                      "score::kernel, normalize::ratio or normalize::retention, combine::weighted_sum");
+        return ops::read_sums(attend.score.asking(attend.project(query)), sums.of, attend.normalize.by_sums().divides);
+    }
+
+private:
+    struct memory_of_any {
+        no_mask mask;
+    };
+};
+template <class Attention>
+streaming(Attention) -> streaming<Attention>;
+
+}  // namespace heed

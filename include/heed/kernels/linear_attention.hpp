@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+
+#include <heed/core/blas.hpp>
+#include <heed/core/workspace.hpp>
+#include <heed/kernels/simd.hpp>
+
+/// Sums over the past in linear time, a chunk of rows at a time.
+///
+///     y_i = Σ_{j ≤ i + shift} γ^{i + shift − j} (x_i · k_j) v_j          Katharopoulos et al. 2020, eq. 8-12
+///
+/// What is behind a chunk is one matrix A = Σ_j γ^{p−j} k_j v_jᵀ, p its last row; within a chunk all pairs are
+/// compared. The derivatives have the same form, with x, k and v in other places and rows counted from the last.
+namespace heed::kernels {
+
+/// Rows of a chunk.
+inline constexpr std::size_t rows_of_chunk = 64;
+
+/// The powers 1, γ, … γ^n.
+template <class T>
+const T* powers(double base, std::size_t n, scratch& here)
+{
+    T* const result = here.take<T>(n + 1);
+    double power = 1;
+    for (std::size_t i = 0; i <= n; ++i, power *= base) result[i] = static_cast<T>(power);
+    return result;
+}
+
+/// `outputs` rows y, from `inputs` rows k and v. x, k and v are functions (first, count, to) that write rows; y is one
+/// that takes them, (first, count, from). Rows are `width` (x, k) and `depth` (v, y) wide.
+template <class T>
+void sums_over_past(std::size_t outputs, std::size_t inputs, std::ptrdiff_t shift, std::size_t width, std::size_t depth,
+                    double decay, const auto& x, const auto& k, const auto& v, const auto& y)
+{
+    using blas::op;
+    constexpr std::size_t C = rows_of_chunk;
+    scratch here;
+    T *const xs = here.take<T>(C * width), *const ks = here.take<T>(C * width), *const vs = here.take<T>(C * depth);
+    T *const pairs = here.take<T>(C * C), *const ys = here.take<T>(C * depth), *const A = here.take<T>(width * depth);
+    const T* const powers_of_decay = powers<T>(decay, C, here);
+    const auto aged = [&](std::size_t by) {
+        return by <= C ? powers_of_decay[by] : static_cast<T>(std::pow(decay, static_cast<double>(by)));
+    };
+    const auto age_rows = [&](std::size_t n, T* rows, const auto& by) {
+        for (std::size_t r = 0; r < n && decay != 1; ++r) {
+            T* const row = rows + r * width;
+            simd::transform(
+                width, row, [f = aged(by(r))](auto number) { return f * number; }, static_cast<const T*>(row));
+        }
+    };
+    std::size_t behind = 0;                 // rows of k and v in A
+    const auto fold = [&](std::size_t n) {  // the next n, which are in ks and vs
+        if (n == 0) return;
+        age_rows(n, ks, [&](std::size_t r) { return n - 1 - r; });
+        blas::gemm(op::transposed, op::plain, width, depth, n, ks, width, vs, depth, behind > 0 ? aged(n) : T(0), A,
+                   depth);
+        behind += n;
+    };
+    // Rows that row i sees: `ahead` of them if there are as many.
+    const auto ahead = [&](std::size_t i) {
+        return static_cast<std::size_t>(std::max<std::ptrdiff_t>(0, static_cast<std::ptrdiff_t>(i) + shift + 1));
+    };
+    const std::size_t before_first = std::min(inputs, ahead(0) - (ahead(0) > 0 ? 1 : 0));
+    while (behind < before_first) {
+        const std::size_t n = std::min(C, before_first - behind);
+        k(behind, n, ks);
+        v(behind, n, vs);
+        fold(n);
+    }
+    for (std::size_t i = 0; i < outputs; i += C) {
+        const std::size_t n = std::min(C, outputs - i), end = std::max(behind, std::min(inputs, ahead(i + n - 1)));
+        const std::size_t own = end - behind;
+        x(i, n, xs);
+        if (own > 0) {
+            k(behind, own, ks);
+            v(behind, own, vs);
+            blas::gemm(op::plain, op::transposed, n, own, width, xs, width, ks, width, T(0), pairs, own);
+            for (std::size_t r = 0; r < n; ++r) {
+                const std::size_t seen = ahead(i + r);
+                for (std::size_t c = 0; c < own; ++c) {
+                    T& pair = pairs[r * own + c];
+                    pair = behind + c < seen ? pair * aged(seen - 1 - behind - c) : T(0);
+                }
+            }
+        }
+        blas::gemm(op::plain, op::plain, n, depth, own, pairs, own, vs, depth, T(0), ys, depth);
+        if (behind > 0) {  // every row sees all of them
+            age_rows(n, xs, [&](std::size_t r) { return ahead(i + r) - behind; });
+            blas::gemm(op::plain, op::plain, n, depth, width, xs, width, A, depth, T(1), ys, depth);
+        }
+        y(i, n, static_cast<const T*>(ys));
+        fold(own);
+    }
+}
+
+}  // namespace heed::kernels

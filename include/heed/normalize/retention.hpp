@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <heed/attention/concepts.hpp>
+#include <heed/ops/linear_attention.hpp>
+
+namespace heed::normalize {
+
+/// Scores are weights, and keys fade with age.
+///
+///     α_j = γ^{n−1−j} e_j                     Sun et al. 2023, eq. 5, for the last query; there each head has its γ
+///
+/// n is how many positions the query may see at most: the row's length, or, with causal{}, up to its own place. Weights
+/// sum to nothing in particular, and may be negative: a layer norm behind the context, as in the paper, keeps its size.
+/// Works per dimension, too. With inner products many queries take linear time: attention/linear.hpp.
+struct retention {
+    static constexpr bool row_by_row = true;  // see attention/at_once.hpp
+    static constexpr bool reads_length = true;
+    double decay = 1;
+
+    auto operator()(const tensor auto& scores, const auto&, const auto& at) const  // [B,T] or [B,T,D], the same
+    {
+        return ops::weights_by_sum(at.visible(scores), at.real, by_sums());
+    }
+
+    ops::rule_of_sums by_sums() const { return {decay, false}; }
+
+    static auto parameters(auto& self, auto&&) { return normalize::retention{self.decay}; }
+};
+
+}  // namespace heed::normalize

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cmath>
+#include <utility>
+
+#include <heed/attention/concepts.hpp>
+#include <heed/ops/all_pairs.hpp>
+#include <heed/ops/elementwise.hpp>
+#include <heed/ops/features.hpp>
+#include <heed/ops/products.hpp>
+#include <heed/score/inner_product.hpp>
+
+namespace heed::score {
+
+/// How well a query matches a key, by the inner product of their features.
+///
+///     e_j = φ(q) · φ(k_j)                     Katharopoulos et al. 2020, eq. 4
+///
+///     attention linear{score::kernel{score::elu_plus_one{}}, normalize::ratio{}, combine::weighted_sum{}};
+///
+/// φ is any function from [...,D] to features [...,F] that are not negative: scores are then not negative, either, and
+/// normalize::ratio, which needs no exponential, makes weights of them. Then sums over keys come before queries, and
+/// many queries are answered in linear time (attention/linear.hpp). Queries are as wide as keys, Q = D. The parameters
+/// are φ's.
+template <class Features>
+struct kernel {
+    Features features;
+
+    using in_kernels = kernels::inner_product_score;
+    static constexpr weight_kind weights = weight_kind::per_position;
+    static constexpr bool never_negative = true;
+
+    auto prepare(const tensor auto& annotations) const { return features(annotations); }
+    auto project(const tensor auto& query) const { return features(query); }
+
+    auto match(const tensor auto& projected, const tensor auto& keys) const  // [B,F], [B,T,F] -> [B,T]
+    {
+        return ops::dot_each(projected, keys);
+    }
+    auto operator()(const tensor auto& query, const tensor auto& keys) const { return match(project(query), keys); }
+
+    auto match_all(const tensor auto& queries, const tensor auto& keys) const  // [B,S,F], [B,T,F] -> [B·S,T]
+    {
+        return ops::dot_all(queries, keys);
+    }
+
+    auto asking(const tensor auto& query) const { return query; }
+
+    static auto parameters(auto& self, auto&& visit)
+    {
+        auto features = visit("features", self.features);
+        return score::kernel<decltype(features)>{std::move(features)};
+    }
+};
+template <class Features>
+kernel(Features) -> kernel<Features>;
+
+/// φ(x) = elu(x) + 1, as many features as dimensions: Katharopoulos et al. 2020, eq. 7. No parameters.
+struct elu_plus_one {
+    auto operator()(const tensor auto& x) const { return ops::elu_plus_one(x); }
+    static auto parameters(auto&, auto&&) { return score::elu_plus_one{}; }
+};
+
+/// Features whose inner product is exp(q · k / √D) on average, so that attention is softmax's on average (Performer):
+///
+///     φ(x) = exp(x' Ω − ‖x'‖² / 2) / √m,  x' = x / D^¼        Choromanski et al. 2021, lemma 1 and eq. 5
+///
+///     score::positive_random{nn::gaussian<float>(random, D, m, 1)}
+///
+/// Ω [D,m], independent of each other and normal; columns that are orthogonal, as the paper has them, make the
+/// estimate better. Deviations: no stabilising constant is subtracted in the exponent, so ‖x‖² / √D should stay below
+/// some 100 in float; Ω is a parameter like any other, and stays as drawn if no optimiser is given it.
+template <class Matrix>
+struct positive_random {
+    Matrix Omega;
+
+    auto operator()(const tensor auto& x) const
+    {
+        const auto scaled = ops::scale(x, 1 / std::sqrt(std::sqrt(static_cast<double>(shape_of(x).back()))));
+        return ops::positive_features(ops::linear(scaled, Omega), scaled);
+    }
+
+    static auto parameters(auto& self, auto&& visit)
+    {
+        auto Omega = visit("Omega", self.Omega);
+        return score::positive_random<decltype(Omega)>{std::move(Omega)};
+    }
+};
+template <class Matrix>
+positive_random(Matrix) -> positive_random<Matrix>;
+
+}  // namespace heed::score
