@@ -58,11 +58,12 @@ for preset in "${presets[@]}"; do
     # asan (clang++): every unit test, every example. release (g++): what a compiler may get wrong, from kernels for every
     # kind of processor to text, and optimised examples. Both compilers judge products of policies: clang++ every one,
     # g++ each policy among plain ones.
-    options=(-DHEED_TEST_ONLY_PROCESSOR=OFF -DHEED_TEST_POLICIES=ON -DHEED_TEST_EACH_POLICY=OFF -DHEED_BUILD_EXAMPLES=ON)
+    options=(-DHEED_TEST_ONLY_PROCESSOR=OFF -DHEED_TEST_POLICIES=ON -DHEED_TEST_EACH_POLICY=OFF -DHEED_BUILD_EXAMPLES=ON
+        -DHEED_EXAMPLE_OPTIMIZATION=)
     lines=-g1
     if [[ $all == yes ]]; then
         case $preset in
-        release) options+=(-DHEED_TEST_POLICIES=OFF -DHEED_TEST_EACH_POLICY=ON) ;;
+        release) options+=(-DHEED_TEST_POLICIES=OFF -DHEED_TEST_EACH_POLICY=ON -DHEED_EXAMPLE_OPTIMIZATION=-O1) ;;
         clang) options+=(-DHEED_TEST_ONLY_PROCESSOR=ON -DHEED_BUILD_EXAMPLES=OFF) ;;
         asan) lines=-g0 ;;
         esac

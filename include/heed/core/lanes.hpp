@@ -14,7 +14,7 @@
 ///     [](auto e, place p) { return e - 0.1 * abs(p.query - p.key); }
 ///
 /// One expression serves a whole register; it is written like one about a single number: + − * /, comparisons (their
-/// result goes into `select`, `&`, `|`, `!`), and exp, log, tanh, sigmoid, sqrt, abs, min, max, sin, cos. Numbers mix
+/// result goes into `select`, `&`, `|`, `!`), % of whole numbers, and exp, log, tanh, sigmoid, sqrt, abs, min, max, sin, cos. Numbers mix
 /// freely: whole ones become scores where they meet them.
 namespace heed {
 
@@ -256,6 +256,7 @@ HEED_LANES(+)
 HEED_LANES(-)
 HEED_LANES(*)
 HEED_LANES(/)
+HEED_LANES(%)  // of whole numbers
 #undef HEED_LANES
 
 template <class T>

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include <heed/core/lanes.hpp>
 #include <heed/core/tensor.hpp>
@@ -92,6 +93,22 @@ void add_to_table(T* d_table, const pack<std::int32_t>& place, const pack<T>& by
 }
 
 }  // namespace detail
+
+/// Numbers that a mask or a function of scores looks up, and that do not learn: the document of each position, for one.
+///
+///     const auto document = looked_up(ids);         // a tensor or a std::vector, which has to live as long
+///     attend(memory, queries, causal{} & [=](place p) { return document(p.query) == document(p.key); });
+template <plain_tensor X>
+auto looked_up(const X& x)
+{
+    const auto view = view_of(x);
+    return lane_table<element_of<X>, rank_of<X>>{view.data, view.shape};
+}
+template <class T>
+lane_table<T, 1> looked_up(const std::vector<T>& x)
+{
+    return {x.data(), {x.size()}};
+}
 
 /// No table.
 struct no_table {};

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <heed/heed.hpp>
+
+/// Masks, each as a user writes it. A mask is a predicate over the place of a query and a key; `&`, `|` and `!` combine
+/// masks. p.query and p.key count positions, p.batch sentences.
+namespace catalogue {
+
+using namespace heed;
+
+/// Any mask. (One kernel is compiled for all entries; a mask of its own type is inlined, and says which blocks it
+/// skips.)
+struct any_mask : mask_of_places {
+    std::function<lane_mask(const place&)> sees;
+
+    any_mask(const auto& mask) : sees([mask](const place& p) { return lane_mask(heed::detail::as_places(mask)(p)); }) {}
+    lane_mask operator()(const place& p) const { return sees(p); }
+};
+
+struct named_mask {
+    std::string name;
+    any_mask mask;
+};
+
+inline constexpr int positions = 96;          // of all entries
+inline constexpr int rows = 8, columns = 12;  // of a picture of 96 pixels
+inline constexpr int frames = 4;              // of a video of 24 pixels each
+
+/// What masks look up; they keep references.
+struct known {
+    std::vector<std::int32_t> document, x, y, image;
+    array<std::int32_t, 2> ancestor, chosen;
+
+    known() : ancestor(shape_of_rank<2>{positions, positions}, 0), chosen(shape_of_rank<2>{6, 6}, 0)
+    {
+        for (int i = 0; i < positions; ++i) {
+            document.push_back(i < 20 ? 0 : i < 57 ? 1 : 2);
+            image.push_back(i / 32);
+            // Morton order: the bits of x and y take turns.
+            x.push_back((i & 1) | (i >> 1 & 2) | (i >> 2 & 4) | (i >> 3 & 8));
+            y.push_back((i >> 1 & 1) | (i >> 2 & 2) | (i >> 3 & 4));
+            for (int above = i;; above = (above - 1) / 2) {  // node i's parent is (i − 1) / 2
+                ancestor(i, above) = 1;
+                if (above == 0) break;
+            }
+        }
+        for (int i = 0; i < 6; ++i) chosen(i, i) = chosen(i, i * i % 6) = chosen(i, 0) = 1;
+    }
+};
+
+inline std::vector<named_mask> masks(const known& at)
+{
+    std::vector<named_mask> all;
+    const auto add = [&](const char* name, const auto& mask) { all.push_back({name, mask}); };
+    const auto document = looked_up(at.document), x = looked_up(at.x), y = looked_up(at.y), image = looked_up(at.image);
+    const auto ancestor = looked_up(at.ancestor), chosen = looked_up(at.chosen);
+    const auto near = [](const auto& a, const auto& b, int reach) { return abs(a - b) <= reach; };
+
+    add("causal", causal{});
+    add("sliding window", causal{} & sliding_window{16});
+    add(
+        "dilated window", causal{} & [](place p) { return (p.query - p.key < 48) & ((p.query - p.key) % 3 == 0); });
+    add(
+        "global and sliding (Longformer)", sliding_window{8} | [](place p) { return (p.key < 4) | (p.query < 4); });
+    add(
+        "random blocks as well (BigBird)", sliding_window{8} | [=](place p) {
+            return (chosen(p.query / 16, p.key / 16) == 1) | (p.key < 4) | (p.query < 4);
+        });
+    add(
+        "prefix", causal{} | [](place p) { return p.key < 20; });
+    const auto same_document = [=](place p) { return document(p.query) == document(p.key); };
+    add("documents", same_document);
+    add("documents, causal", causal{} & same_document);
+    add(
+        "shared prefix",
+        causal{} & [=](place p) { return (document(p.query) == document(p.key)) | (document(p.key) == 0); });
+    add("one mask for each sentence", [](place p) { return lane_mask(p.batch == 1) | (p.key <= p.query); });
+    add("block diffusion", [](place p) {  // noisy words, then the same words clean, in blocks of 8
+        const lane_mask noisy = p.query < 48, noisy_key = p.key < 48, clean = !noisy, clean_key = !noisy_key;
+        const auto block = p.query % 48 / 8, block_of_key = p.key % 48 / 8;
+        return (noisy & noisy_key & (block == block_of_key)) | (noisy & clean_key & (block > block_of_key)) |
+               (clean & clean_key & (block >= block_of_key));
+    });
+    add("tree", [=](place p) { return ancestor(p.query, p.key) == 1; });
+    add("trees of documents",
+        [=](place p) { return (ancestor(p.query, p.key) == 1) & (document(p.query) == document(p.key)); });
+    // Every pixel sees as many neighbours, those at the border, too: the window is moved inside.
+    const auto around = [](const auto& q, const auto& k, int extent, int reach) {
+        return abs(min(max(q, reach), extent - 1 - reach) - k) <= reach;
+    };
+    add("neighbourhood (NATTEN)", [=](place p) {
+        return around(p.query % columns, p.key % columns, columns, 2) &
+               around(p.query / columns, p.key / columns, rows, 2);
+    });
+    add("neighbourhood, in tiles of 4 by 4", [=](place p) {  // three tiles beside each other
+        const auto column = [](const auto& i) { return i / 16 % 3 * 4 + i % 4; };
+        const auto row = [](const auto& i) { return i / 48 * 4 + i % 16 / 4; };
+        return around(column(p.query), column(p.key), columns, 2) & around(row(p.query), row(p.key), rows, 2);
+    });
+    add("neighbourhood, in Morton order",
+        [=](place p) { return around(x(p.query), x(p.key), 16, 2) & around(y(p.query), y(p.key), 8, 2); });
+    add("sliding tiles, 2-D", [=](place p) {  // of 4 by 4 pixels
+        return near(p.query / 16 % 3, p.key / 16 % 3, 1) & near(p.query / 48, p.key / 48, 0);
+    });
+    add("sliding tiles, 3-D", [=](place p) {  // of 1 by 2 by 4 pixels, 3 by 1 in a frame
+        return near(p.query / 24, p.key / 24, 1) & near(p.query / 8 % 3, p.key / 8 % 3, 1);
+    });
+    add("chosen tiles (the k best)", [=](place p) { return chosen(p.query / 16, p.key / 16) == 1; });
+    add("text and its image (Flamingo)", [=](place p) { return image(p.key) == document(p.query); });
+    add("space (video)", [](place p) { return p.query / (positions / frames) == p.key / (positions / frames); });
+    add("time (video)", [](place p) { return p.query % (positions / frames) == p.key % (positions / frames); });
+    add("stand-alone self-attention", [=](place p) {
+        return near(p.query % columns, p.key % columns, 2) & near(p.query / columns, p.key / columns, 2);
+    });
+    return all;
+}
+
+}  // namespace catalogue

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <heed/heed.hpp>
+
+/// Functions of scores, each as a user writes it: they take a score and its place, and run on registers of either.
+namespace catalogue {
+
+using namespace heed;
+
+/// Any function of a score. (One kernel is compiled for all entries; a function of its own type is inlined.)
+struct any_function {
+    std::function<pack<double>(const pack<double>&, const place&)> value;
+    std::function<dual<double>(const dual<double>&, const place&)> with_slope;
+
+    any_function(const auto& f)
+        : value([f](const pack<double>& e, const place& p) { return pack<double>(f(e, p)); }),
+          with_slope([f](const dual<double>& e, const place& p) { return dual<double>(f(e, p)); })
+    {}
+    pack<double> operator()(const pack<double>& e, const place& p) const { return value(e, p); }
+    dual<double> operator()(const dual<double>& e, const place& p) const { return with_slope(e, p); }
+};
+
+struct named_function {
+    std::string name;
+    any_function f;
+};
+
+/// What the functions look up.
+struct tables {
+    array<double, 1> offset{0.3, -0.2};                                         // of each sentence
+    array<double, 3> q_rope{shape_of_rank<3>{2, 96, 4}, 0.0}, k_rope = q_rope;  // parts of queries and keys that turn
+};
+
+inline std::vector<named_function> functions(const tables& at)
+{
+    std::vector<named_function> all;
+    const auto add = [&](const char* name, const auto& f) { all.push_back({name, f}); };
+    constexpr double none = -std::numeric_limits<double>::infinity();
+    const auto offset = looked_up(at.offset);
+    const auto q_rope = looked_up(at.q_rope), k_rope = looked_up(at.k_rope);
+
+    add("nothing", [](auto e, place) { return e; });
+    add("times two", [](auto e, place) { return 2 * e; });
+    add("squared", [](auto e, place) { return e * e; });
+    add("causal", [=](auto e, place p) { return select(p.key <= p.query, e, none); });
+    add("inverse causal", [=](auto e, place p) { return select(p.key >= p.query, e, none); });
+    add("distance", [](auto e, place p) { return e + 0.01 * (p.query - p.key); });
+    add("distance, causal",
+        [=](auto e, place p) { return select(p.key <= p.query, e + 0.01 * (p.query - p.key), none); });
+    add("ALiBi", [](auto e, place p) { return e - std::exp2(-8 * (p.head + 1) / 8.0) * abs(p.query - p.key); });
+    add("soft-cap", [](auto e, place) { return 3 * tanh(e / 3); });
+    add("soft-cap, approximate", [](auto e, place) {  // tanh by its continued fraction
+        const auto x = e / 3, x2 = x * x;
+        return 3 * x * (27 + x2) / (27 + 9 * x2);
+    });
+    add("offset of each sentence", [=](auto e, place p) { return e + offset(p.batch); });
+    add("sine", [](auto e, place p) { return e + sin(e) * cos(0.1 * p.key); });
+    add("sine of the place", [](auto e, place p) { return e + sin(0.2 * (p.query - p.key)); });
+    add("sandwich", [](auto e, place p) {
+        auto bias = cos(0.0 * p.key) - 1;
+        for (const double omega : {1.0, 0.1, 0.01}) bias = bias + cos(omega * (p.query - p.key)) / (p.head + 1);
+        return e + bias;
+    });
+    add("weights by another function", [](auto e, place) { return log(select(e > 0, e, 0.0 * e) + 0.1); });
+    add("latent attention's rotary part", [=](auto e, place p) {
+        auto turned = e;
+        for (int i = 0; i < 4; ++i) turned = turned + 0.5 * q_rope(p.batch, p.query, i) * k_rope(p.batch, p.key, i);
+        return turned;
+    });
+    add("checkerboard", [](auto e, place p) { return select((p.query + p.key) % 2 == 0, e * 0.5, e * 2); });
+    return all;
+}
+
+// Functions that look numbers up in a table that learns: score::modified{score, table, f}.
+
+/// T5: a number for each distance, the same beyond 16.
+inline constexpr auto relative = [](auto e, place p, const auto& b) { return e + b(p.key - p.query + 16); };
+/// Graphormer's spatial bias: a number for each distance in the graph, here that of nodes i and i / 2.
+inline constexpr auto spatial = [](auto e, place p, const auto& b) { return e + b(abs(p.query / 2 - p.key / 2)); };
+/// Graphormer's edges: the mean of the numbers of the edges on a path, here three, with a number for each place on it.
+inline constexpr auto edges = [](auto e, place p, const auto& b) {
+    return e + (b(p.query % 7) + b((p.query + p.key) % 7 + 7) + b(p.key % 7 + 14)) / 3;
+};
+
+}  // namespace catalogue

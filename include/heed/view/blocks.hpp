@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+
+#include <heed/attention/place.hpp>
+#include <heed/core/errors.hpp>
+
+namespace heed::view {
+
+/// A mask as text, a character for each block of `size` queries and `size` keys: █ where every query sees every key,
+/// ▒ where some see some, · where none sees any, which costs nothing to compute.
+///
+///     fmt::print("{}", view::blocks(causal{} & sliding_window{16}, 96, 96, 8));
+///
+/// A row for each block of queries. The last query stands at the last key, as in attention; `batch` and `head` are the
+/// numbers that the mask is asked with. Throws shape_error if size is 0.
+template <class Mask>
+std::string blocks(const Mask& mask, std::size_t queries, std::size_t keys, std::size_t size, std::size_t batch = 0,
+                   std::size_t head = 0)
+{
+    if (size == 0) throw shape_error("view::blocks: blocks of size 0; there must be at least one query in each");
+    const auto number = [](std::size_t n) { return static_cast<std::int32_t>(n); };
+    place p;
+    p.batch = number(batch);
+    p.head = number(head);
+    std::string text;
+    for (std::size_t row = 0; row < queries; row += size) {
+        for (std::size_t column = 0; column < keys; column += size) {
+            bool some = false, all = true;
+            for (std::size_t s = row; s < std::min(queries, row + size); ++s) {
+                p.query = number(s);
+                p.here = number(keys) - number(queries) + number(s);
+                for (std::size_t t = column; t < std::min(keys, column + size); ++t) {
+                    p.key = number(t);
+                    const bool seen = lane_mask(heed::detail::as_places(mask)(p)).at[0] != 0;
+                    some = some || seen;
+                    all = all && seen;
+                }
+            }
+            text += all ? "█" : some ? "▒" : "·";
+        }
+        text += '\n';
+    }
+    return text;
+}
+
+}  // namespace heed::view
