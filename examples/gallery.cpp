@@ -614,6 +614,23 @@ void modified(gallery& to)
     to.draw("modified", {{"words alone", look(words_alone)}, {"ALiBi", look(alibi)}, {"soft-cap", look(capped)}});
 }
 
+void rotary(gallery& to)
+{
+    constexpr std::size_t width = 16;
+    const auto same = filled<float, 3>({1, places, width}, 1.0f);  // all words alike: only positions differ
+    const auto look_at_same = [&](const auto& attend) {
+        const auto memory = attend.on(same);
+        return look(attend, memory, attend.start(memory), places, [](std::size_t) {
+            return filled<float, 2>({1, width}, 1.0f);
+        });
+    };
+    // section: rotary
+    attention plain{score::scaled_dot{}, normalize::softmax{}, combine::weighted_sum{}};
+    attention turned{score::rotary{score::scaled_dot{}}, normalize::softmax{}, combine::weighted_sum{}};
+    // end
+    to.draw("rotary", {{"all words alike", look_at_same(plain)}, {"turned by position", look_at_same(turned)}});
+}
+
 void linear(gallery& to)
 {
     random_source drawn{3};
@@ -761,6 +778,7 @@ int main(int argc, char** argv)
                                    sparse,
                                    sink,
                                    modified,
+                                   rotary,
                                    linear,
                                    temperature,
                                    sigmoid,

@@ -76,7 +76,9 @@ struct attention {
     template <class Values, class Keys>
     auto extend(const memory<Values, Keys>& memory, const tensor auto& annotations) const
     {
-        return detail::appended("attention::extend", memory, on(annotations));
+        const detail::memory_by make{score, memory.positions()};
+        return detail::appended("attention::extend", memory,
+                                detail::from_source("attention::extend", make, annotations));
     }
 
     /// The state before the first step of a batch.
@@ -150,7 +152,7 @@ struct attention {
             if (detail::worth_sums(shape_of(projected), memory.positions(), memory.width())) {
                 auto last = state;
                 last.step += shape_of(projected)[1];
-                return all_read{detail::answers_by_sums(score, normalize, memory, projected, mask), std::move(last)};
+                return all_read{detail::answers_by_sums(score, normalize, memory, projected, state.step, mask), std::move(last)};
             }
         }
         if constexpr (detail::tiled<Score, Normalize, Combine, std::remove_cvref_t<decltype(projected)>,
@@ -169,7 +171,8 @@ struct attention {
                 detail::drawn_out(mask, memory.real, state.step, shape_of(projected)[1], memory.positions()));
         } else if constexpr (detail::at_once<Score, Normalize, Combine, std::remove_cvref_t<decltype(projected)>,
                                              std::remove_cvref_t<decltype(memory)>, Mask>) {
-            auto contexts = detail::answers_at_once(score, normalize, combine, memory, projected, mask);
+            auto contexts = detail::answers_at_once(score, normalize, combine, memory, projected,
+                                                    {state.step, detail::head_of(state.score)}, mask);
             auto last = state;
             last.step += shape_of(projected)[1];
             return all_read{std::move(contexts), std::move(last)};

@@ -54,6 +54,7 @@
 #include <heed/score/kernel.hpp>
 #include <heed/score/location.hpp>
 #include <heed/score/match.hpp>
+#include <heed/score/rotary.hpp>
 #include <heed/score/scaled_dot.hpp>
 #include <heed/score/with_coverage.hpp>
 #include <heed/score/with_fertility.hpp>

@@ -17,11 +17,15 @@ namespace heed {
 
 namespace detail {
 
-/// Does this score, or one that it is laid over, make keys of its own from the annotations?
+/// Does this score, or one that it is laid over, make keys of its own from the annotations? Not if heads of its kind
+/// all make the same.
 template <class Score>
 consteval bool prepares_keys()
 {
-    if constexpr (requires(const Score& score) { score.base; }) {
+    if constexpr (
+        requires { requires Score::prepares_alike; } && !requires(const Score& score) { score.base; }) {
+        return false;
+    } else if constexpr (requires(const Score& score) { score.base; }) {
         return prepares_keys<std::remove_cvref_t<decltype(std::declval<const Score&>().base)>>();
     } else {
         return has_prepare<Score>;
@@ -79,7 +83,7 @@ struct multi_head {
     template <class Memories>
     auto extend(const several_memories<Memories>& memory, const tensor auto& annotations) const
     {
-        const auto more = on(annotations);
+        const auto more = memory_from(detail::first_of(memory.of).positions(), annotations);
         return several_memories{detail::each_of(more.of, [&](auto i) {
             return detail::appended("multi_head::extend", detail::nth(memory.of, i), detail::nth(more.of, i));
         })};
@@ -225,10 +229,13 @@ private:
     }
 
     /// Keys and values of all heads.
-    auto memory_of(const auto&... source) const
+    auto memory_of(const auto&... source) const { return memory_from(0, source...); }
+
+    /// The same of annotations the first of which stands at this position.
+    auto memory_from(std::size_t first, const auto&... source) const
     {
-        const auto project = [this](const auto& annotations, const auto& values, const lengths& real,
-                                    const auto& mask) {
+        const auto project = [this, first](const auto& annotations, const auto& values, const lengths& real,
+                                           const auto& mask) {
             const std::size_t n = detail::count_of(heads), G = groups();
             const auto K = ops::split(ops::linear(annotations, W_K), G), V = ops::split(ops::linear(values, W_V), G);
             const auto memory_at = [&](const auto& head, auto i) {
@@ -236,7 +243,7 @@ private:
                                   weight_kind::per_position,
                               "heed: multi_head returns one weight for each head and position, [B,n,T]: its heads need "
                               "a score per position");
-                return detail::memory_by{head.score}(K[i], V[i], real, mask);
+                return detail::memory_by{head.score, first}(K[i], V[i], real, mask);
             };
             if constexpr (requires { heads[n]; }) {
                 std::vector<decltype(memory_at(heads[0], std::size_t{0}))> memories;

@@ -12,6 +12,7 @@
 #include <heed/attention/moment.hpp>
 #include <heed/attention/rows.hpp>
 #include <heed/attention/weigh.hpp>
+#include <heed/score/hooks.hpp>
 
 /// Many queries at once, for mechanisms without state: all scores of a sentence are one matrix product, and all its
 /// contexts another.
@@ -30,9 +31,11 @@ concept mask_of_rows = std::is_same_v<Mask, no_mask> || std::is_same_v<Mask, len
 
 template <class Score, class Normalize, class Combine, class Projected, class Memory, class Mask>
 concept at_once = row_by_row<Normalize> && mask_of_rows<Mask> && mask_of_rows<decltype(Memory::mask)> &&
+    heed::score::over::matches_all<Score, Projected, std::remove_cvref_t<decltype(Memory::keys)>> &&
     requires(const Score& score, const Combine& combine, const Projected& projected, const Memory& memory)
 {
-    combine.combine_all(score.match_all(projected, memory.keys), memory.values);
+    combine.combine_all(heed::score::over::match_all(score, projected, memory.keys, heed::score::over::queries_from{}),
+                        memory.values);
 };
 
 /// Refuses a `match_all` or `combine_all` that cannot be called.
@@ -41,13 +44,14 @@ consteval bool check_at_once()
 {
     using keys = decltype((std::declval<const Memory&>().keys));
     using values = decltype((std::declval<const Memory&>().values));
-    if constexpr (hook::match_all<Score, const Projected&, keys>) {
+    if constexpr (heed::score::over::matches_all<Score, Projected, std::remove_cvref_t<keys>>) {
         using scores =
-            decltype(std::declval<const Score&>().match_all(std::declval<const Projected&>(), std::declval<keys>()));
+            decltype(heed::score::over::match_all(std::declval<const Score&>(), std::declval<const Projected&>(),
+                                                  std::declval<keys>(), heed::score::over::queries_from{}));
         static_assert(hook::combine_all<Combine, const scores&, values> || may_lack<Combine>("combine_all"),
                       HEED_SAYS_HOOK("combine_all", "auto combine_all(const heed::tensor auto& weights, const "
                                                     "heed::tensor auto& values) const"));
-    } else {
+    } else if constexpr (!requires(const Score& score) { score.base; }) {  // such a one needs its base's
         static_assert(may_lack<Score>("match_all"),
                       HEED_SAYS_HOOK("match_all", "auto match_all(const heed::tensor auto& queries, const heed::tensor "
                                                   "auto& keys) const"));
@@ -95,14 +99,14 @@ inline boolean_mask_view<2> mask_of_queries(const boolean_mask<3>& mask, std::si
     return {mask.data(), {B * S, T}};
 }
 
-/// Contexts [B,S,D] of projected queries [B,S,A].
+/// Contexts [B,S,D] of projected queries [B,S,A], the first of which is from.first.
 template <class Memory, class Mask>
 auto answers_at_once(const auto& score, const auto& normalize, const auto& combine, const Memory& memory,
-                     const auto& projected, const Mask& mask)
+                     const auto& projected, const heed::score::over::queries_from& from, const Mask& mask)
 {
     const scratch here;
     const std::size_t S = shape_of(projected)[1], T = memory.positions(), B = memory.batch();
-    const auto scores = score.match_all(projected, memory.keys);
+    const auto scores = heed::score::over::match_all(score, projected, memory.keys, from);
     const lengths_view real = lengths_of_rows(mask, S, memory.real);
     using family = family_of<decltype(scores)>;
     const auto masks = masks_of<family, element_of<decltype(scores)>, false>(

@@ -16,6 +16,8 @@
 ///   weights, operator()(query, keys),      required                   attention
 ///     parameters(self, visit)
 ///   prepare(annotations) -> keys           the annotations            attention::on, multi_head
+///     prepare(annotations, first)            from a position on         attention::extend
+///   prepares_alike                         false                      multi_head
 ///   project(query)                         the query                  attention::step, and for all queries at once
 ///   match(projected, keys)                 operator()                 score::over::compare
 ///     match(projected, keys, past)           with state
@@ -25,6 +27,7 @@
 ///     or (past, weights, context, at)
 ///   groups()                               required for per_group     attention::start
 ///   match_all(queries, keys)               one query after another    attention::read_all
+///     match_all(queries, keys, from)         from a query on
 ///   project_words(words)                   the words                  seq2seq::decoder
 ///   check_past<Past>()                     any state is taken         attention::step on a tape
 ///   reads_word, reads_context              false, has `advance`       decoders and search
@@ -33,6 +36,7 @@
 ///   in_kernels                             no kernel                  step_kernel
 /// Score that is laid over another one; score::over::another declares laid_over, hands_past_on and the member `base`
 ///   query(projected, past)                 projected                  score::over::query
+///   query_all(projected, first)            one query after another    attention::read_all
 ///   keys(keys, past)                       keys                       score::over::keys
 ///   begin(memory),                         required with a state      score::over::another
 ///     after(past, weights, context, at)      of its own
@@ -100,6 +104,7 @@ HEED_CALLABLE(recall);
 HEED_CALLABLE(advance);
 HEED_CALLABLE(match_all);
 HEED_CALLABLE(query);
+HEED_CALLABLE(query_all);
 HEED_CALLABLE(keys);
 HEED_CALLABLE(arrive);
 HEED_CALLABLE(thin);
@@ -329,8 +334,10 @@ consteval bool check_score_policy()
         HEED_CHECK_SPELLING(reads_length);
         HEED_CHECK_SPELLING(in_kernels);
         HEED_CHECK_SPELLING(never_negative);
+        HEED_CHECK_SPELLING(prepares_alike);
         if constexpr (hook::laid_over<P>) {
             HEED_CHECK_SPELLING(query);
+            HEED_CHECK_SPELLING(query_all);
             HEED_CHECK_SPELLING(keys);
             HEED_CHECK_SPELLING(begin);
             HEED_CHECK_SPELLING(arrive);

@@ -46,6 +46,7 @@ namespace detail {
 #define HEED_SLIPS_OF_recall(X) HEED_SLIPS_5(X, r, e, c, a, ll) X(recal) X(recalls)
 #define HEED_SLIPS_OF_advance(X) HEED_SLIPS_7(X, a, d, v, a, n, c, e) X(advence) X(advanse) X(advances)
 #define HEED_SLIPS_OF_query(X) HEED_SLIPS_5(X, q, u, e, r, y) X(queries)
+#define HEED_SLIPS_OF_query_all(X) X(queries_all) X(query_al) X(queryall) X(quer_all) X(querry_all)
 #define HEED_SLIPS_OF_keys(X) HEED_SLIPS_4(X, k, e, y, s)
 #define HEED_SLIPS_OF_begin(X) HEED_SLIPS_5(X, b, e, g, i, n) X(begins)
 #define HEED_SLIPS_OF_arrive(X) HEED_SLIPS_5(X, a, rr, i, v, e) X(arive) X(arrives)
@@ -70,6 +71,7 @@ namespace detail {
     X(differentable) X(diferentiable) X(differantiable) X(differenciable) X(is_differentiable)
 #define HEED_SLIPS_OF_random(X) X(randm) X(randon) X(ramdom) X(is_random)
 #define HEED_SLIPS_OF_ages(X) X(agse) X(aegs) X(aging)
+#define HEED_SLIPS_OF_prepares_alike(X) X(prepare_alike) X(prepares_alik) X(preparesalike)
 #define HEED_SLIPS_OF_never_negative(X) X(never_negativ) X(not_negative) X(nevernegative) X(nonnegative) X(non_negative)
 #define HEED_SLIPS_OF_asks_never_negative(X) X(ask_never_negative) X(asks_nonnegative) X(asks_non_negative)
 #define HEED_SLIPS_OF_ignores_offset(X) X(ignore_offset) X(ignores_offsets) X(ignoresoffset) X(ignores_ofset)
@@ -83,8 +85,8 @@ namespace detail {
 // clang-format off
 #define HEED_HOOKS(X)                                                                                                  \
     X(prepare) X(project) X(match) X(match_all) X(start) X(recall) X(advance) X(groups) X(project_words) X(check_past) \
-    X(query) X(keys) X(begin) X(arrive) X(after) X(thin) X(focus) X(inside) X(combine_all) X(finish) X(map)            \
-    X(by_tiles) X(by_sums) X(never_negative) X(asks_never_negative)                                                    \
+    X(query) X(query_all) X(keys) X(begin) X(arrive) X(after) X(thin) X(focus) X(inside) X(combine_all) X(finish) X(map)            \
+    X(by_tiles) X(by_sums) X(prepares_alike) X(never_negative) X(asks_never_negative)                                                    \
     X(reads_word) X(reads_context) X(reads_length) X(row_by_row) X(differentiable) X(random) X(ages)                   \
     X(ignores_offset) X(cuts) X(commutes_with_matrices) X(wraps) X(in_kernels)
 // clang-format on

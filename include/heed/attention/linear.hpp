@@ -6,6 +6,7 @@
 
 #include <heed/attention/masks.hpp>
 #include <heed/attention/memory.hpp>
+#include <heed/attention/tiled.hpp>
 #include <heed/attention/weigh.hpp>
 #include <heed/kernels/weighted_sum.hpp>
 #include <heed/ops/linear_attention.hpp>
@@ -20,10 +21,12 @@
 namespace heed::detail {
 
 template <class Score, class Normalize, class Combine, class Projected, class Memory, class Mask>
-concept linear = known_to_kernels_as<Score, kernels::inner_product_score> && hook::by_sums<Normalize> &&
-    known_to_kernels_as<Combine, kernels::weighted_sum_of_row> && std::is_same_v<decltype(Memory::mask), no_mask> &&
+concept linear = functions_in<Score>()
+== 0 &&
+    known_to_kernels_as<comparing_score<Score>, kernels::inner_product_score>&& hook::by_sums<Normalize>&&
+        known_to_kernels_as<Combine, kernels::weighted_sum_of_row>&& std::is_same_v<decltype(Memory::mask), no_mask> &&
     (std::is_same_v<Mask, no_mask> || std::is_same_v<Mask, lengths> ||
-     std::is_same_v<Mask, causal>)&&requires(const Score& score, const Projected& projected)
+     std::is_same_v<Mask, causal>)&&requires(const comparing_score<Score>& score, const Projected& projected)
 {
     score.asking(projected);
 };
@@ -38,10 +41,10 @@ inline bool worth_sums(const shape_of_rank<3>& queries, std::size_t positions, s
 /// Contexts [B,S,D] of projected queries [B,S,F].
 template <class Mask>
 auto answers_by_sums(const auto& score, const auto& normalize, const auto& memory, const auto& projected,
-                     const Mask& mask)
+                     std::size_t first, const Mask& mask)
 {
     const auto answer = [&](const auto& real) {
-        return ops::linear_attention(score.asking(projected), memory.keys, memory.values, real,
+        return ops::linear_attention(asking_all(score, projected, first), memory.keys, memory.values, real,
                                      std::is_same_v<Mask, causal>, normalize.by_sums());
     };
     if constexpr (std::is_same_v<Mask, lengths>) {

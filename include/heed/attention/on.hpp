@@ -74,11 +74,12 @@ auto from_source(const char* where, const auto& make, const First& annotations, 
 template <class Score>
 struct memory_by {
     const Score& score;
+    std::size_t first = 0;  // the position of the first annotation
 
     template <class Values, class Mask>
     auto operator()(const tensor auto& annotations, Values values, lengths real, Mask mask) const
     {
-        auto keys = heed::score::over::prepare(score, annotations);
+        auto keys = heed::score::over::prepare(score, annotations, first);
         auto in_family = same_family(keys, std::move(values));
         return memory<decltype(in_family), decltype(keys), Mask>{std::move(in_family), std::move(keys), std::move(real),
                                                                  std::move(mask)};
@@ -86,6 +87,8 @@ struct memory_by {
 };
 template <class Score>
 memory_by(const Score&) -> memory_by<Score>;
+template <class Score>
+memory_by(const Score&, std::size_t) -> memory_by<Score>;
 
 /// The memory with the positions of `more` behind its own; neither has padding.
 template <class Values, class Keys>

@@ -33,6 +33,21 @@ struct place {
     pack<std::int32_t> key;    // counted from the first of its sentence
     pack<std::int32_t> here;   // for masks, the key that the query stands at: the last query stands at the last key;
                                // for functions of scores, which also run step by step, the query's number
+
+    place() : query(0), key(0), here(0) {}
+    // Member by member: a copy of the whole block would go through memory, and stall there.
+    HEED_SIMD_INLINE place(const place& from)
+        : batch(from.batch), head(from.head), query(from.query), key(from.key), here(from.here)
+    {}
+    HEED_SIMD_INLINE place& operator=(const place& from)
+    {
+        batch = from.batch;
+        head = from.head;
+        query = from.query;
+        key = from.key;
+        here = from.here;
+        return *this;
+    }
 };
 
 /// Keys [begin, end).

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <limits>
 #include <type_traits>
+#include <utility>
 
 #include <heed/attention/masks.hpp>
 #include <heed/attention/memory.hpp>
@@ -21,29 +22,86 @@ namespace heed::detail {
 template <class Mask>
 concept mask_of_tiles = std::is_same_v<Mask, no_mask> || std::is_same_v<Mask, lengths> || marked_mask<Mask>;
 
-/// The inner product of a score, and what changes it.
 template <class Score>
-struct pair_of {
-    using product = Score;
-    static const Score& product_of(const Score& score) { return score; }
-    static kernels::tiles::unmodified change_of(const Score&) { return {}; }
-};
+inline constexpr bool is_modified = false;
 template <class Base, class Function, class Table>
-struct pair_of<score::modified<Base, Function, Table>> {
-    using product = Base;
-    static const Base& product_of(const score::modified<Base, Function, Table>& score) { return score.base; }
-    static const Function& change_of(const score::modified<Base, Function, Table>& score) { return score.f; }
-};
+inline constexpr bool is_modified<score::modified<Base, Function, Table>> = true;
 
-/// The table of a score that has one.
+/// Is this score laid over one that compares, all queries at once?
 template <class Score>
-concept with_table = tensor<decltype(Score::table)>;
+concept over_comparing = is_modified<Score> ||(hook::laid_over<Score>&& has_query_all<Score>);
+
+/// The score that compares, below functions of scores and positions.
+template <class Score>
+const auto& comparing(const Score& score)
+{
+    if constexpr (over_comparing<Score>) {
+        return detail::comparing(score.base);
+    } else {
+        return score;
+    }
+}
+template <class Score>
+using comparing_score = std::remove_cvref_t<decltype(detail::comparing(std::declval<const Score&>()))>;
+
+/// The score with a function that changes scores; the comparing one, if there is none.
+template <class Score>
+const auto& changing(const Score& score)
+{
+    if constexpr (over_comparing<Score> && !is_modified<Score>) {
+        return detail::changing(score.base);
+    } else {
+        return score;
+    }
+}
+template <class Score>
+using changing_score = std::remove_cvref_t<decltype(detail::changing(std::declval<const Score&>()))>;
+
+template <class Score>
+consteval std::size_t functions_in()
+{
+    if constexpr (over_comparing<Score>) {
+        using base = std::remove_cvref_t<decltype(std::declval<const Score&>().base)>;
+        return functions_in<base>() + (is_modified<Score> ? 1 : 0);
+    } else {
+        return 0;
+    }
+}
+
+/// Queries [B,S,A] as they are multiplied with keys.
+template <class Score>
+auto asking_all(const Score& score, const auto& projected, std::size_t first)
+{
+    if constexpr (is_modified<Score>) {
+        return detail::asking_all(score.base, projected, first);
+    } else if constexpr (over_comparing<Score>) {
+        return detail::asking_all(score.base, score.query_all(projected, first), first);
+    } else {
+        return score.asking(projected);
+    }
+}
+
+/// What changes the scores of a tile.
+template <class Score>
+auto change_of(const Score& score)
+{
+    if constexpr (functions_in<Score>() == 0) {
+        return kernels::tiles::unmodified{};
+    } else {
+        return detail::changing(score).f;
+    }
+}
+
+/// Does its function look numbers up in a table?
+template <class Score>
+concept with_table = tensor<decltype(changing_score<Score>::table)>;
 
 template <class Score, class Normalize, class Combine, class Projected, class Memory, class Mask>
-concept tiled = known_to_kernels_as<typename pair_of<Score>::product, kernels::inner_product_score> &&
-    hook::by_tiles<Normalize> && known_to_kernels_as<Combine, kernels::weighted_sum_of_row> &&
-    std::is_same_v<decltype(Memory::mask), no_mask> && mask_of_tiles<Mask> &&
-    requires(const typename pair_of<Score>::product& score, const Projected& projected)
+concept tiled = functions_in<Score>()
+<= 1 &&
+    known_to_kernels_as<comparing_score<Score>, kernels::inner_product_score>&& hook::by_tiles<Normalize>&&
+        known_to_kernels_as<Combine, kernels::weighted_sum_of_row>&& std::is_same_v<decltype(Memory::mask), no_mask>&&
+            mask_of_tiles<Mask>&& requires(const comparing_score<Score>& score, const Projected& projected)
 {
     score.asking(projected);
 };
@@ -90,8 +148,8 @@ auto answers_by_tiles(const Score& score, const auto& normalize, const Memory& m
                       const auto& state, const Mask& mask)
 {
     const ops::heads_of how{.first_query = state.step, .first_head = head_of(state.score)};
-    const auto asked = pair_of<Score>::product_of(score).asking(projected);
-    const auto& change = pair_of<Score>::change_of(score);
+    const auto asked = asking_all(score, projected, state.step);
+    const auto change = change_of(score);
     const auto rule = normalize.by_tiles();
     const auto answer = [&](const auto& sees, const auto& real) {
         constexpr bool sinks = requires { rule.sinks; };
@@ -105,7 +163,7 @@ auto answers_by_tiles(const Score& score, const auto& normalize, const Memory& m
             }();
             const auto table = [&] {
                 if constexpr (with_table<Score>) {
-                    return score.table;
+                    return changing(score).table;
                 } else {
                     return constant_like(memory.keys, shape_of_rank<1>{1}, 0);
                 }

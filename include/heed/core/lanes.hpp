@@ -5,6 +5,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <type_traits>
 
 #include <heed/kernels/simd.hpp>
@@ -14,8 +15,8 @@
 ///     [](auto e, place p) { return e - 0.1 * abs(p.query - p.key); }
 ///
 /// One expression serves a whole register; it is written like one about a single number: + − * /, comparisons (their
-/// result goes into `select`, `&`, `|`, `!`), % of whole numbers, and exp, log, tanh, sigmoid, sqrt, abs, min, max, sin, cos. Numbers mix
-/// freely: whole ones become scores where they meet them.
+/// result goes into `select`, `&`, `|`, `!`), % of whole numbers, and exp, log, tanh, sigmoid, sqrt, abs, min, max,
+/// sin, cos. Numbers mix freely: whole ones become scores where they meet them.
 namespace heed {
 
 /// As many as a register has floats, whatever T is.
@@ -26,15 +27,28 @@ struct pack;
 template <class T>
 struct dual;
 
+namespace detail {
+
+/// All lanes; the compiler splits what does not fit a register. Unaligned, so that it may be passed like any struct.
+template <class T>
+struct lanes_in_registers {
+    typedef T type __attribute__((vector_size(lane_count * sizeof(T)), aligned(sizeof(T))));
+};
+template <std::size_t bytes>
+using integer_of = std::conditional_t<
+    bytes == 8, std::int64_t,
+    std::conditional_t<bytes == 4, std::int32_t, std::conditional_t<bytes == 2, std::int16_t, std::int8_t>>>;
+
+}  // namespace detail
+
 /// Which lanes: the result of a comparison.
 struct lane_mask {
-    std::int32_t at[lane_count];  // −1 or 0
+    using vector = detail::lanes_in_registers<std::int32_t>::type;
+    vector at;  // −1 or 0
 
     lane_mask() = default;
-    HEED_SIMD_INLINE lane_mask(bool x)
-    {
-        for (std::int32_t& each : at) each = x ? -1 : 0;
-    }
+    HEED_SIMD_INLINE lane_mask(bool x) : at((x ? -1 : 0) - vector{}) {}
+    HEED_SIMD_INLINE explicit lane_mask(const vector& x) : at(x) {}
 };
 
 namespace detail {
@@ -86,15 +100,21 @@ HEED_SIMD_INLINE pack<T> lanes_of(const X& x)
 template <class T>
 HEED_SIMD_INLINE pack<T> each_lane(auto&& f)
 {
+    T each[lane_count];
+    for (std::size_t i = 0; i < lane_count; ++i) each[i] = static_cast<T>(f(i));
     pack<T> result;
-    for (std::size_t i = 0; i < lane_count; ++i) result.at[i] = static_cast<T>(f(i));
+    std::memcpy(&result.at, each, sizeof each);
     return result;
 }
 template <class T>
 HEED_SIMD_INLINE pack<T> each_register(const pack<T>& x, auto&& f)
 {
+    constexpr std::size_t count = lane_count / simd::lanes<T>;
+    simd::vec<T> part[count];
+    std::memcpy(&part, &x.at, sizeof part);
+    simd::unrolled<count>([&](auto i) { part[i] = f(part[i]); });
     pack<T> result;
-    for (std::size_t i = 0; i < lane_count; i += simd::lanes<T>) simd::store(result.at + i, f(simd::load(x.at + i)));
+    std::memcpy(&result.at, &part, sizeof part);
     return result;
 }
 
@@ -117,8 +137,11 @@ struct lane_functions {
     HEED_SIMD_INLINE friend auto select(const lane_mask& which, const A& a, const B& b)
     {
         using T = typename detail::meeting<A, B>::type;
-        const pack<T> x = detail::lanes_of<T>(a), y = detail::lanes_of<T>(b);
-        return detail::each_lane<T>([&](std::size_t i) { return which.at[i] != 0 ? x.at[i] : y.at[i]; });
+        using choice = typename detail::lanes_in_registers<detail::integer_of<sizeof(T)>>::type;
+        const choice chosen = __builtin_convertvector(which.at, choice);
+        pack<T> result;
+        result.at = chosen ? detail::lanes_of<T>(a).at : detail::lanes_of<T>(b).at;
+        return result;
     }
     template <class A, class B>
         requires(detail::lane_operands<A, B>)
@@ -129,7 +152,7 @@ struct lane_functions {
     template <class T>
     HEED_SIMD_INLINE friend pack<T> abs(const pack<T>& x)
     {
-        return detail::each_lane<T>([&](std::size_t i) { return x.at[i] < T(0) ? -x.at[i] : x.at[i]; });
+        return select(x < T(0), -x, x);
     }
 
     template <std::floating_point T>
@@ -224,20 +247,16 @@ struct lane_functions {
 
 template <class T>
 struct pack : lane_functions {
-    T at[lane_count];
+    using vector = typename detail::lanes_in_registers<T>::type;
+    vector at;
 
     pack() = default;
     template <class U>
         requires(std::is_arithmetic_v<U>)
-    HEED_SIMD_INLINE pack(U x)
-    {
-        for (T& each : at) each = static_cast<T>(x);
-    }
+    HEED_SIMD_INLINE pack(U x) : at(static_cast<T>(x) - vector{}) {}
     template <class U>
-    HEED_SIMD_INLINE explicit pack(const pack<U>& x)
-    {
-        for (std::size_t i = 0; i < lane_count; ++i) at[i] = static_cast<T>(x.at[i]);
-    }
+    HEED_SIMD_INLINE explicit pack(const pack<U>& x) : at(__builtin_convertvector(x.at, vector))
+    {}
     HEED_SIMD_INLINE T operator[](std::size_t i) const { return at[i]; }
 };
 
@@ -249,7 +268,7 @@ struct pack : lane_functions {
         using T = typename detail::meeting<A, B>::type;                                                                \
         const pack<T> x = detail::lanes_of<T>(a), y = detail::lanes_of<T>(b);                                          \
         pack<T> result;                                                                                                \
-        for (std::size_t i = 0; i < lane_count; ++i) result.at[i] = static_cast<T>(x.at[i] sign y.at[i]);              \
+        result.at = x.at sign y.at;                                                                                    \
         return result;                                                                                                 \
     }
 HEED_LANES(+)
@@ -262,7 +281,9 @@ HEED_LANES(%)  // of whole numbers
 template <class T>
 HEED_SIMD_INLINE pack<T> operator-(const pack<T>& x)
 {
-    return detail::each_lane<T>([&](std::size_t i) { return -x.at[i]; });
+    pack<T> result;
+    result.at = -x.at;
+    return result;
 }
 
 #define HEED_LANES(sign)                                                                                               \
@@ -272,9 +293,7 @@ HEED_SIMD_INLINE pack<T> operator-(const pack<T>& x)
     {                                                                                                                  \
         using T = typename detail::meeting<A, B>::type;                                                                \
         const pack<T> x = detail::lanes_of<T>(a), y = detail::lanes_of<T>(b);                                          \
-        lane_mask result;                                                                                              \
-        for (std::size_t i = 0; i < lane_count; ++i) result.at[i] = x.at[i] sign y.at[i] ? -1 : 0;                     \
-        return result;                                                                                                 \
+        return lane_mask(__builtin_convertvector(x.at sign y.at, lane_mask::vector));                                  \
     }
 HEED_LANES(==)
 HEED_LANES(!=)
@@ -284,24 +303,9 @@ HEED_LANES(>)
 HEED_LANES(>=)
 #undef HEED_LANES
 
-HEED_SIMD_INLINE lane_mask operator&(const lane_mask& a, const lane_mask& b)
-{
-    lane_mask result;
-    for (std::size_t i = 0; i < lane_count; ++i) result.at[i] = a.at[i] & b.at[i];
-    return result;
-}
-HEED_SIMD_INLINE lane_mask operator|(const lane_mask& a, const lane_mask& b)
-{
-    lane_mask result;
-    for (std::size_t i = 0; i < lane_count; ++i) result.at[i] = a.at[i] | b.at[i];
-    return result;
-}
-HEED_SIMD_INLINE lane_mask operator!(const lane_mask& a)
-{
-    lane_mask result;
-    for (std::size_t i = 0; i < lane_count; ++i) result.at[i] = ~a.at[i];
-    return result;
-}
+HEED_SIMD_INLINE lane_mask operator&(const lane_mask& a, const lane_mask& b) { return lane_mask(a.at & b.at); }
+HEED_SIMD_INLINE lane_mask operator|(const lane_mask& a, const lane_mask& b) { return lane_mask(a.at | b.at); }
+HEED_SIMD_INLINE lane_mask operator!(const lane_mask& a) { return lane_mask(~a.at); }
 
 /// A score and its derivative by the score that a function was given: the function runs once for both.
 template <class T>

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <type_traits>
 
@@ -240,23 +241,22 @@ HEED_SIMD_INLINE void each_place(const head<T>& of, std::size_t s, std::size_t f
 {
     constexpr std::size_t groups = lanes<T, registers> / lane_count;
     static_assert(groups * lane_count == lanes<T, registers>);
-    place p;
-    p.batch = static_cast<std::int32_t>(of.batch);
-    p.head = static_cast<std::int32_t>(of.number);
-    heed::pack<std::int32_t> query[groups], here[groups];
+    place p[groups];
     for (std::size_t g = 0; g < groups; ++g) {
+        p[g].batch = static_cast<std::int32_t>(of.batch);
+        p[g].head = static_cast<std::int32_t>(of.number);
         for (std::size_t i = 0; i < lane_count; ++i) {
-            query[g].at[i] = static_cast<std::int32_t>(of.first_query + s + g * lane_count + i);
-            here[g].at[i] = of.place_of(s + g * lane_count + i);
+            p[g].query.at[i] = static_cast<std::int32_t>(of.first_query + s + g * lane_count + i);
+            p[g].here.at[i] = of.place_of(s + g * lane_count + i);
         }
     }
     for (std::size_t j = 0; j < count; ++j) {
-        p.key = static_cast<std::int32_t>(first + j);
-        for (std::size_t g = 0; g < groups; ++g) {
-            p.query = query[g];
-            p.here = here[g];
-            f(j * lanes<T, registers> + g * lane_count, p);
-        }
+        const heed::pack<std::int32_t> key(static_cast<std::int32_t>(first + j));
+        simd::unrolled<groups>([&](auto g) {
+            place here = p[g];
+            here.key = key;
+            f(j * lanes<T, registers> + g * lane_count, here);
+        });
     }
 }
 
@@ -264,13 +264,13 @@ template <class T>
 HEED_SIMD_INLINE heed::pack<T> lanes_at(const T* x)
 {
     heed::pack<T> result;
-    for (std::size_t i = 0; i < lane_count; ++i) result.at[i] = x[i];
+    std::memcpy(&result.at, x, sizeof result.at);
     return result;
 }
 template <class T>
 HEED_SIMD_INLINE void put_lanes(T* x, const heed::pack<T>& v)
 {
-    for (std::size_t i = 0; i < lane_count; ++i) x[i] = v.at[i];
+    std::memcpy(x, &v.at, sizeof v.at);
 }
 
 /// Scores as the pair's function changes them; −inf where a query does not see a key.

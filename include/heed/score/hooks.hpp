@@ -145,15 +145,39 @@ auto match(const Score& score, const auto& projected, const auto& plain_keys, co
 }
 
 /// The keys that a score makes of annotations, once per batch; the annotations themselves, if it makes nothing of them.
+/// `first`: the position of the first of them, for scores that read it.
 template <class Score>
-auto prepare(const Score& score, const tensor auto& annotations)
+auto prepare(const Score& score, const tensor auto& annotations, std::size_t first = 0)
 {
-    if constexpr (hook::prepare<Score, decltype(annotations)>) {
+    if constexpr (hook::prepare<Score, decltype(annotations), std::size_t>) {
+        return score.prepare(annotations, first);
+    } else if constexpr (hook::prepare<Score, decltype(annotations)>) {
         return score.prepare(annotations);
     } else {
         static_assert(detail::may_lack<Score>("prepare"),
                       HEED_SAYS_HOOK("prepare", "auto prepare(const heed::tensor auto& annotations) const"));
         return annotations;
+    }
+}
+
+/// Which queries are answered at once: the number of the first, and of the head that asks.
+struct queries_from {
+    std::size_t first = 0, head = 0;
+};
+
+/// Can this score compare all queries with all keys at once?
+template <class Score, class Queries, class Keys>
+concept matches_all = hook::match_all<Score, const Queries&, const Keys&, const queries_from&> ||
+    hook::match_all<Score, const Queries&, const Keys&>;
+
+/// Scores [B·S,T] of all queries.
+template <class Score>
+auto match_all(const Score& score, const tensor auto& queries, const tensor auto& keys, const queries_from& from)
+{
+    if constexpr (hook::match_all<Score, decltype(queries), decltype(keys), const queries_from&>) {
+        return score.match_all(queries, keys, from);
+    } else {
+        return score.match_all(queries, keys);
     }
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cmath>
+#include <type_traits>
 #include <utility>
 
 #include <heed/attention/concepts.hpp>
@@ -30,6 +31,7 @@ struct kernel {
     using in_kernels = kernels::inner_product_score;
     static constexpr weight_kind weights = weight_kind::per_position;
     static constexpr bool never_negative = true;
+    static constexpr bool prepares_alike = std::is_empty_v<Features>;
 
     auto prepare(const tensor auto& annotations) const { return features(annotations); }
     auto project(const tensor auto& query) const { return features(query); }

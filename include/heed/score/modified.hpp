@@ -46,7 +46,10 @@ struct modified {
     static constexpr weight_kind weights = Base::weights;
     static constexpr bool reads_context = over::reads_context<Base>();
 
-    auto prepare(const tensor auto& annotations) const { return over::prepare(base, annotations); }
+    auto prepare(const tensor auto& annotations, std::size_t first = 0) const
+    {
+        return over::prepare(base, annotations, first);
+    }
     auto project(const auto& query) const { return over::project(base, query); }
 
     auto start(const auto& memory) const { return beside(score::stands{}, over::start(base, memory)); }
@@ -69,6 +72,13 @@ struct modified {
     auto operator()(const auto& query, const tensor auto& keys, const auto& now) const
     {
         return match(project(query), keys, now);
+    }
+
+    template <tensor Queries, tensor Keys>
+        requires(over::matches_all<Base, Queries, Keys>)
+    auto match_all(const Queries& queries, const Keys& keys, const over::queries_from& from) const
+    {
+        return changed(over::match_all(base, queries, keys, from), {shape_of(queries)[1], from.first, 0, from.head});
     }
 
     /// Scores [B·S,T] as f changes them.

@@ -102,7 +102,10 @@ struct another {
 
     std::size_t groups() const { return base.groups(); }
 
-    auto prepare(const tensor auto& annotations) const { return over::prepare(base, annotations); }
+    auto prepare(const tensor auto& annotations, std::size_t first = 0) const
+    {
+        return over::prepare(base, annotations, first);
+    }
 
     auto project(const auto& query) const { return over::project(base, query); }
 

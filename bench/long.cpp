@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: BSD-3-Clause
+
+// Attention of many queries: how near to the processor's peak, what masks, functions and normalizers cost, and what
+// linear time saves.
+//
+//     build-bench/bench/long [--threads=N] [--rounds=N] [--work=NAME] [--peer=build-bench/bench/peer_libtorch_long]
+//
+// The columns of a line take turns, round after round: ratios are the medians of the ratios within a round. Seconds are
+// CPU time with one thread, wall time with more. A product of a query with a key costs 2 d operations, and so does a
+// value with its weight: forward 4 d for each pair that is seen, backward twice and a half as much.
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <heed/ad/ad.hpp>
+#include <heed/heed.hpp>
+
+#include "harness.hpp"
+#include "peer.hpp"
+#include "search.hpp"
+
+namespace {
+
+using namespace heed;
+
+struct size {
+    std::size_t batch, heads, length, width;
+
+    double pairs() const { return static_cast<double>(batch * heads * length * length); }
+    double operations(bool backward) const { return (backward ? 14.0 : 4.0) * static_cast<double>(width) * pairs(); }
+    ops::heads_of how() const { return {heads, heads, 1 / std::sqrt(static_cast<double>(width))}; }
+};
+
+/// One column of a line: what it is called, and what is timed.
+struct column {
+    std::string name;
+    std::function<double()> seconds;
+};
+
+/// Sums of products in registers and nothing else; returns something of all of them.
+[[gnu::noinline]] float multiply_and_add(std::size_t steps, float by, float plus)
+{
+    constexpr std::size_t chains = 12;  // more than a processor can begin before the first one ends
+    simd::vec<float> sums[chains], all{};
+    for (std::size_t c = 0; c < chains; ++c) sums[c] = simd::splat<float>(0.5F + 0.01F * static_cast<float>(c));
+    const simd::vec<float> factor = simd::splat<float>(by), term = simd::splat<float>(plus);
+    for (std::size_t i = 0; i < steps; i += chains)
+        simd::unrolled<chains>([&](auto c) { sums[c] = simd::fma(sums[c], factor, term); });
+    for (const auto& sum : sums) all += sum;
+    return simd::sum(all);
+}
+
+/// Operations a second.
+double peak(int threads)
+{
+    constexpr std::size_t steps = 12 * (std::size_t{1} << 22);
+    const double begin = bench::search::now(threads);
+    parallel_for(static_cast<std::size_t>(threads), 1, [&](std::size_t first, std::size_t last, std::size_t) {
+        for (std::size_t shard = first; shard < last; ++shard)
+            benchmark::DoNotOptimize(multiply_and_add(steps, 0.9999F, 0.0001F));
+    });
+    return 2.0 * static_cast<double>(steps * simd::lanes<float>) * threads / (bench::search::now(threads) - begin);
+}
+
+array<float, 3> numbers(const size& z, unsigned seed)
+{
+    array<float, 3> x(shape_of_rank<3>{z.batch, z.length, z.heads * z.width});
+    bench::fill(x.data(), x.size(), seed, 1.0F);
+    return x;
+}
+
+/// The seconds of one call.
+template <class Run>
+std::function<double()> timed(int threads, Run run)
+{
+    return [threads, run] {
+        const double begin = bench::search::now(threads);
+        run();
+        return bench::search::now(threads) - begin;
+    };
+}
+
+/// Heads side by side, forward, or forward and backward on a tape that is kept.
+template <class Operation>
+column tiles(int threads, const std::string& name, const size& z, bool backward, const Operation& attend)
+{
+    struct kept {
+        array<float, 3> q, k, v, d;
+        lengths real;
+        ad::tape<float> tape;
+    };
+    const std::shared_ptr<kept> s(
+        new kept{numbers(z, 1), numbers(z, 2), numbers(z, 3), numbers(z, 4), lengths::full(z.batch, z.length), {}});
+    return {name, timed(threads, [=] {
+                if (!backward) {
+                    benchmark::DoNotOptimize(attend(s->q, s->k, s->v, s->real, z.how()));
+                } else {
+                    s->tape.clear();
+                    const auto q = s->tape.parameter(s->q), k = s->tape.parameter(s->k), v = s->tape.parameter(s->v);
+                    s->tape.backward(ops::inner(attend(q, k, v, s->real, z.how()), s->d));
+                    benchmark::DoNotOptimize(s->tape.gradient(q));
+                }
+            })};
+}
+
+/// A mechanism of one head, forward, or forward and backward.
+template <class Attention, class Mask>
+column mechanism(int threads, const std::string& name, const size& z, bool backward, const Attention& attend,
+                 const Mask& mask)
+{
+    struct kept {
+        array<float, 3> q, h, d;
+        ad::tape<float> tape;
+    };
+    const std::shared_ptr<kept> s(new kept{numbers(z, 1), numbers(z, 2), numbers(z, 4), {}});
+    return {name, timed(threads, [=] {
+                if (!backward) {
+                    benchmark::DoNotOptimize(attend(attend.on(s->h), s->q, mask));
+                } else {
+                    s->tape.clear();
+                    const auto q = s->tape.parameter(s->q), h = s->tape.parameter(s->h);
+                    const auto lifted = ad::lift(s->tape, attend);
+                    s->tape.backward(ops::inner(lifted(lifted.on(h), q, mask), s->d));
+                    benchmark::DoNotOptimize(s->tape.gradient(q));
+                }
+            })};
+}
+
+struct settings {
+    int threads = 1, rounds = 7;
+    std::string only;
+    std::unique_ptr<bench::peer> peer;
+
+    bool wants(const std::string& name) const { return only.empty() || name.find(only) != std::string::npos; }
+};
+
+/// One line: milliseconds of each column, and how much more the others take than the first. With `operations` also the
+/// first one's share of the peak.
+void line(const settings& with, const std::string& name, const std::vector<column>& columns, double operations = 0)
+{
+    std::vector<std::vector<double>> seconds(columns.size()), ratios(columns.size());
+    std::vector<double> share;
+    for (int round = -1; round < with.rounds; ++round) {
+        const double most = operations > 0 ? peak(with.threads) : 0;
+        double first = 0;
+        for (std::size_t i = 0; i < columns.size(); ++i) {
+            const double took = columns[i].seconds();
+            if (i == 0) first = took;
+            if (round < 0) continue;  // pages and caches
+            seconds[i].push_back(1e3 * took);
+            ratios[i].push_back(took / first);
+        }
+        if (round >= 0 && most > 0) share.push_back(100 * operations / first / most);
+    }
+    std::printf("%-34s", name.c_str());
+    if (!share.empty()) std::printf(" %3.0f %% of the peak", bench::median(share));
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+        std::printf("  %s %.1f ms", columns[i].name.c_str(), bench::median(seconds[i]));
+        if (i > 0) std::printf(" (%.2f)", bench::median(ratios[i]));
+    }
+    std::printf("\n");
+    std::fflush(stdout);
+}
+
+void peak_and_peer(const settings& with)
+{
+    const ops::attend_tiled_op<> all;
+    const ops::attend_tiled_op<kernels::tiles::unmodified, not_behind> past{kernels::tiles::unmodified{}, not_behind{}};
+    for (const std::size_t width : {std::size_t{64}, std::size_t{128}}) {
+        for (const std::size_t length : {std::size_t{512}, std::size_t{2048}}) {
+            const size z{length == 512 ? std::size_t{8} : std::size_t{1}, 8, length, width};
+            for (const bool backward : {false, true}) {
+                const std::string name = std::string(backward ? "forward+backward" : "forward") + "/" +
+                                         std::to_string(length) + "/" + std::to_string(width);
+                if (!with.wants(name)) continue;
+                std::vector<column> columns{tiles(with.threads, "full", z, backward, all),
+                                            tiles(with.threads, "causal", z, backward, past)};
+                if (with.peer != nullptr) {
+                    for (const char* mask : {"full", "causal"}) {
+                        const std::string request = std::string(mask) + " " + (backward ? "1" : "0") + " " +
+                                                    std::to_string(z.batch) + " " + std::to_string(z.heads) + " " +
+                                                    std::to_string(length) + " " + std::to_string(width);
+                        columns.push_back({std::string("libtorch ") + mask,
+                                           [&with, request] { return with.peer->run(request).seconds; }});
+                    }
+                }
+                line(with, name, columns, z.operations(backward));
+            }
+        }
+    }
+}
+
+template <class Score = score::scaled_dot, class Normalize = normalize::softmax>
+auto made(const Score& score = {}, const Normalize& normalize = {})
+{
+    return attention{score, normalize, combine::weighted_sum{}};
+}
+
+void functions(const settings& with)
+{
+    const size z{8, 1, 1024, 64};
+    array<float, 1> bias(shape_of_rank<1>{2047});
+    bench::fill(bias.data(), bias.size(), 9, 0.1F);
+    for (const bool backward : {false, true}) {
+        const std::string name = backward ? "functions/forward+backward" : "functions/forward";
+        if (!with.wants(name)) continue;
+        const auto of = [&](const char* what, const auto& f) {
+            return mechanism(with.threads, what, z, backward, made(score::modified{score::scaled_dot{}, f}), no_mask{});
+        };
+        line(with, name,
+             {mechanism(with.threads, "none", z, backward, made(), no_mask{}),
+              of("ALiBi", [](auto e, place p) { return e - 0.01 * abs(p.query - p.key); }),
+              of("soft-cap", [](auto e, place) { return 20 * tanh(e / 20); }),
+              mechanism(
+                  with.threads, "learned bias", z, backward,
+                  made(score::modified{score::scaled_dot{}, bias,
+                                       [](auto e, place p, const auto& b) { return e + b(p.key - p.query + 1023); }}),
+                  no_mask{})});
+    }
+}
+
+void normalizers(const settings& with)
+{
+    const size z{8, 1, 1024, 64};
+    for (const bool backward : {false, true}) {
+        const std::string name = backward ? "normalizers/forward+backward" : "normalizers/forward";
+        if (!with.wants(name)) continue;
+        const auto of = [&](const char* what, const auto& normalize) {
+            return mechanism(with.threads, what, z, backward, made(score::scaled_dot{}, normalize), no_mask{});
+        };
+        line(with, name,
+             {of("softmax", normalize::softmax{}), of("sink", normalize::softmax_with_sink{array<float, 1>{0.0F}}),
+              of("sigmoid", normalize::sigmoid{-7}), of("sparsemax", normalize::sparsemax{}),
+              of("entmax15", normalize::entmax15{}), of("top 32", normalize::top_k{32})});
+    }
+}
+
+void masks(const settings& with)
+{
+    if (!with.wants("window")) return;
+    const size z{1, 1, 32768, 64};
+    line(with, "window of 1024 in 32768, forward",
+         {mechanism(with.threads, "causal", z, false, made(), causal{}),
+          mechanism(with.threads, "window", z, false, made(), causal{} & sliding_window{1024})});
+}
+
+void in_linear_time(const settings& with)
+{
+    const auto linear = made(score::kernel{score::elu_plus_one{}}, normalize::ratio{});
+    const size z{1, 1, 16384, 64};
+    for (const bool backward : {false, true}) {
+        const std::string name = backward ? "linear/forward+backward" : "linear/forward";
+        if (!with.wants(name)) continue;
+        line(with, name,
+             {mechanism(with.threads, "linear", z, backward, linear, causal{}),
+              mechanism(with.threads, "softmax", z, backward, made(), causal{})});
+    }
+}
+
+}  // namespace
+
+int main(int argc, char** argv)
+{
+    settings with;
+    with.threads = bench::take_options(argc, argv).threads;
+    for (int i = 1; i < argc; ++i) {
+        const std::string argument = argv[i];
+        if (argument.starts_with("--rounds=")) {
+            with.rounds = std::atoi(argv[i] + 9);
+        } else if (argument.starts_with("--work=")) {
+            with.only = argument.substr(7);
+        } else if (argument.starts_with("--peer=")) {
+            with.peer = std::make_unique<bench::peer>(argument.substr(7), with.threads);
+        } else {
+            std::fprintf(stderr, "long: unknown argument %s\n", argv[i]);
+            return 2;
+        }
+    }
+    set_threads(static_cast<std::size_t>(with.threads));
+    std::printf("peak: %.1f Gflop/s\n", peak(with.threads) / 1e9);
+    peak_and_peer(with);
+    functions(with);
+    normalizers(with);
+    masks(with);
+    in_linear_time(with);
+    return 0;
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <doctest/doctest.h>
+
+#include <heed/ad/ad.hpp>
+#include <heed/heed.hpp>
+#include <support/gradients.hpp>
+
+#include <cmath>
+#include <vector>
+
+using namespace heed;
+using support::random;
+
+namespace {
+
+constexpr std::size_t N = 6;
+
+/// One vector turned by hand.
+std::vector<double> turned(std::vector<double> x, std::size_t position, const ops::rotation& how)
+{
+    std::vector<double> y = x;
+    for (std::size_t m = 0; m < N / 2; ++m) {
+        const bool halves = how.pairs == ops::turned_pairs::halves;
+        const std::size_t a = halves ? m : 2 * m, b = halves ? m + N / 2 : 2 * m + 1;
+        const double angle = static_cast<double>(position) * std::pow(how.base, -2.0 * static_cast<double>(m) / N);
+        y[a] = std::cos(angle) * x[a] - std::sin(angle) * x[b];
+        y[b] = std::sin(angle) * x[a] + std::cos(angle) * x[b];
+    }
+    return y;
+}
+
+array<double, 3> words_of(const array<double, 3>& x, std::size_t t, std::size_t n)
+{
+    array<double, 3> some(shape_of_rank<3>{x.shape()[0], n, x.shape()[2]});
+    for (std::size_t b = 0; b < x.shape()[0]; ++b)
+        for (std::size_t i = 0; i < n; ++i)
+            for (std::size_t j = 0; j < x.shape()[2]; ++j) some(b, i, j) = x(b, t + i, j);
+    return some;
+}
+
+double distance(const auto& a, const auto& b)
+{
+    double worst = a.size() == b.size() ? 0 : 1e9;
+    for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i)
+        worst = std::max(worst, std::abs(a.data()[i] - b.data()[i]));
+    return worst;
+}
+
+/// All at once, one by one, and with a memory that grows: one word, and then some, at a time.
+void check(const auto& attend, std::size_t T)
+{
+    const auto h = random({2, T, N}, 1), q = random({2, T, N}, 2);
+    const auto memory = attend.on(h);
+    const auto all = attend(memory, q, causal{});
+    for (const std::size_t chunk : {std::size_t{1}, std::size_t{5}}) {
+        auto known = attend.on(words_of(h, 0, std::min(chunk, T)));
+        auto state = attend.start(known);
+        for (std::size_t t = 0; t < T; t += chunk) {
+            const std::size_t n = std::min(chunk, T - t);
+            if (t > 0) known = attend.extend(known, words_of(h, t, n));
+            auto some = attend.read_all(known, words_of(q, t, n), state, causal{});
+            CHECK(distance(some.contexts, words_of(all, t, n)) < 1e-12);
+            state = std::move(some.state);
+        }
+        CHECK(state.step == T);
+    }
+    auto state = attend.start(memory);
+    for (std::size_t t = 0; t < T; ++t) {
+        auto next = attend.step(memory, ops::step_of(q, t), state, lengths({t + 1, t + 1}));
+        CHECK(distance(next.context, ops::step_of(all, t)) < 1e-12);
+        state = std::move(next.state);
+    }
+}
+
+auto with(const auto& score) { return attention{score, normalize::softmax{}, combine::weighted_sum{}}; }
+
+}  // namespace
+
+TEST_CASE("pairs of numbers are turned with the position")
+{
+    const auto x = random({2, 5, N}, 1);
+    for (const ops::rotation how : {ops::rotation{}, {100, ops::turned_pairs::halves}}) {
+        const auto y = ops::rotate(x, 3, how);
+        for (std::size_t t = 0; t < 5; ++t) {
+            std::vector<double> of;
+            for (std::size_t i = 0; i < N; ++i) of.push_back(x(1, t, i));
+            const auto must = turned(of, 3 + t, how);
+            for (std::size_t i = 0; i < N; ++i) CHECK(y(1, t, i) == doctest::Approx(must[i]));
+        }
+        const auto f = [&](const auto& v) { return ops::rotate(v, 3, how); };
+        CHECK_GRADIENT(f, x);
+        CHECK_GRADIENT(f, random({3, N}, 2));
+    }
+    CHECK_THROWS_WITH_AS(ops::rotate(random({2, 5}, 1), 0, ops::rotation{}), doctest::Contains("an even number"),
+                         shape_error);
+}
+
+TEST_CASE("only distances count")
+{
+    const auto attend = with(score::rotary{score::dot{}});
+    const auto h = random({1, 4, N}, 1);
+    const auto q = random({1, N}, 2);
+    auto here = attend.start(attend.on(h)), there = here;
+    here.step = 2;
+    there.step = 9;
+    const detail::memory_by make{attend.score, 7};
+    const auto later = detail::from_source("a test", make, h);
+    const auto a = attend.step(attend.on(h), q, here).weights, b = attend.step(later, q, there).weights;
+    const auto c = attend.step(attend.on(h), q, there).weights;
+    CHECK(distance(a, b) < 1e-12);
+    CHECK(distance(a, c) > 1e-3);
+}
+
+TEST_CASE("all at once, one by one, and with a memory that grows")
+{
+    const auto capped = [](auto e, place p) { return 2 * tanh(e / 2) - 0.01 * abs(p.query - p.key); };
+    for (const std::size_t T : {std::size_t{7}, std::size_t{70}}) {  // without tiles, and with them
+        check(with(score::rotary{score::scaled_dot{}}), T);
+        check(with(score::rotary{score::scaled_dot{}, {100, ops::turned_pairs::halves}}), T);
+        check(with(score::modified{score::rotary{score::dot{}}, capped}), T);
+        check(attention{score::rotary{score::scaled_dot{}}, normalize::retention{0.9}, combine::weighted_sum{}}, T);
+        check(multi_head{std::vector(2, with(score::rotary{score::scaled_dot{}})), random({N, 8}, 3), random({N, 4}, 4),
+                         random({N, 4}, 5), random({8, N}, 6)},
+              T);
+    }
+    check(with(score::rotary{score::general{random({N, N}, 5)}}), 7);
+    check(with(score::rotary{score::additive{random({N, 4}, 5), random({N, 4}, 6), random({4}, 7)}}), 7);
+}
+
+TEST_CASE("gradients through turned queries and keys")
+{
+    for (const std::size_t T : {std::size_t{5}, std::size_t{65}}) {
+        const auto f = [&](const auto& h, const auto& q) {
+            const auto attend = with(score::rotary{score::scaled_dot{}});
+            return attend(attend.on(h), q, causal{});
+        };
+        CHECK_GRADIENT(f, random({1, T, 2}, 1), random({1, T, 2}, 2));
+    }
+}
