@@ -285,6 +285,7 @@ int main(int argc, char** argv)
         }
     }
     set_threads(static_cast<std::size_t>(with.threads));
+    (void)peak(with.threads);  // starts the threads
     std::printf("peak: %.1f Gflop/s\n", peak(with.threads) / 1e9);
     peak_and_peer(with);
     functions(with);

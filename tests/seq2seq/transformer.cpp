@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <heed/ad/ad.hpp>
+#include <heed/score/rotary.hpp>
 #include <heed/seq2seq/beam.hpp>
 #include <heed/seq2seq/forced.hpp>
 #include <heed/seq2seq/greedy.hpp>
@@ -37,6 +38,21 @@ template <class... Parts>
 auto translator(Parts... parts)
 {
     return papers::vaswani2017::translator<double>(3, small, parts...);
+}
+
+/// The same with rotary positions in the decoder's attention to its own words.
+auto turned(const auto& model)
+{
+    const auto layer_of = [](const auto& layer) {
+        const attention one{score::rotary{score::scaled_dot{}}, normalize::softmax{}, combine::weighted_sum{}};
+        const multi_head self{std::vector(2, one), layer.self.W_Q, layer.self.W_K, layer.self.W_V, layer.self.W_O};
+        return transformer_decoder_layer{
+            self, layer.cross, layer.around_self, layer.around_cross, layer.feed_forward, layer.around_feed_forward};
+    };
+    std::vector<decltype(layer_of(model.decoder[0]))> decoder;
+    for (const auto& each : model.decoder) decoder.push_back(layer_of(each));
+    return transformer{model.words, model.positions,     model.encoder, model.after_encoder,
+                       decoder,     model.after_decoder, model.b};
 }
 
 void check_gradient(auto model)
@@ -306,4 +322,5 @@ TEST_CASE("step by step is all at once")
     };
     check(translator());
     check(translator(new_tied_tables{}, nn::new_learned_positions{}, nn::new_pre_norm{}, ops::gelu));
+    check(turned(translator()));  // a word's number matters to its scores
 }

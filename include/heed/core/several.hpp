@@ -120,6 +120,15 @@ auto parameters_of(const char* name, Several& several, Visit&& visit)
 
 }  // namespace detail
 
+/// For the `parameters` of a module with a std::vector or a std::tuple of modules: visits "<name>.0", "<name>.1" …
+///
+///     auto layers = visit_each("layers", self.layers, visit);
+template <class Several, class Visit>
+auto visit_each(const char* name, Several& several, Visit&& visit)
+{
+    return detail::parameters_of(name, several, visit);
+}
+
 /// The states of several mechanisms between steps; an ordinary value.
 template <class States>
 struct several_states {
@@ -149,6 +158,23 @@ struct several_states {
 };
 template <class States>
 several_states(States, std::size_t) -> several_states<States>;
+
+/// The state of a mechanism whose next query is number n, counted from 0: for queries of a memory that has grown, as a
+/// decoder's that attends to its own words. What the state remembers of other queries stays.
+///
+///     auto state = from_query(attend.start(memory), memory.positions() - 1);
+template <class State>
+State from_query(State state, std::size_t n)
+{
+    state.step = n;
+    if constexpr (requires { state.of; }) {
+        (void)detail::each_of(state.of, [&](auto i) {
+            detail::nth(state.of, i) = from_query(detail::nth(state.of, i), n);
+            return i;
+        });
+    }
+    return state;
+}
 
 namespace detail {
 

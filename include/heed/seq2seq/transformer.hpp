@@ -99,7 +99,7 @@ struct transformer_decoder_layer {
             y,
             [&](const auto& in) {
                 kept = first ? self.on(in) : self.extend(kept, in);
-                return self(kept, in);
+                return self.read_all(kept, in, from_query(self.start(kept), kept.positions() - 1)).contexts;
             },
             [&](const auto& in) { return weights == nullptr ? read(memory, in) : look(memory, in, *weights); }, {});
     }
