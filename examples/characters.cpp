@@ -59,14 +59,16 @@ struct layer {
         return through(x, [&](const auto& in) { return attention(attention.on(in), in, causal{}); });
     }
 
-    /// The next letters [B,n,D]; `known` becomes the memory of all so far.
+    /// The next letters [B,n,D]; `known` becomes the memory of all so far. They see no further back than in training,
+    /// where distances were at most `context`.
     template <class Memory>
-    auto next(const tensor auto& x, Memory& known, bool first) const
+    auto next(const tensor auto& x, Memory& known, bool first, std::size_t context) const
     {
         return through(x, [&](const auto& in) {
             known = first ? attention.on(in) : attention.extend(known, in);
             const auto here = from_query(attention.start(known), known.positions() - in.shape()[1]);
-            return attention.read_all(known, in, here, causal{}).contexts;
+            const sliding_window near{static_cast<std::int32_t>(context)};
+            return attention.read_all(known, in, here, causal{} & near).contexts;
         });
     }
 
@@ -249,7 +251,7 @@ std::string write(const auto& model, const settings& how, random_source& random)
         word_ids letters(text.size() - done, 1);
         for (std::size_t s = 0; s < letters.steps; ++s) letters(s, 0) = static_cast<unsigned char>(text[done + s]);
         auto x = model.embedded(letters);
-        for (std::size_t k = 0; k < known.size(); ++k) x = model.layers[k].next(x, known[k], done == 0);
+        for (std::size_t k = 0; k < known.size(); ++k) x = model.layers[k].next(x, known[k], done == 0, how.context);
         done = text.size();
         const auto last = ops::step_of(model.last(x), letters.steps - 1);
         const auto scores = ops::linear(last, ops::transpose(model.E), model.b);

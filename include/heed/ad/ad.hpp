@@ -2,6 +2,7 @@
 #pragma once
 
 #include <heed/ad/by_rows.hpp>
+#include <heed/ad/checkpoint.hpp>
 #include <heed/ad/cross_entropy.hpp>
 #include <heed/ad/grad_check.hpp>
 #include <heed/ad/lift.hpp>
