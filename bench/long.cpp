@@ -265,6 +265,50 @@ void in_linear_time(const settings& with)
     }
 }
 
+/// One query, as in generation: nothing but reading keys and values once. Beside it, reading them for their sum.
+void one_query(const settings& with)
+{
+    if (!with.wants("one query")) return;
+    constexpr std::size_t repeats = 16;
+    struct kept {
+        memory<array<float, 3>, array<float, 3>> source;
+        array<float, 2> query;
+    };
+    for (const std::size_t batch : {std::size_t{1}, std::size_t{8}}) {
+        const size z{batch, 1, 16384, 64};
+        const std::shared_ptr<kept> s(new kept{{numbers(z, 1), numbers(z, 2), lengths::full(z.batch, z.length)},
+                                               array<float, 2>(shape_of_rank<2>{z.batch, z.width}, 0.1F)});
+        const auto attend = made();
+        const auto result = std::make_shared<decltype(attend.step(s->source, s->query, attend.start(s->source)))>(
+            attend.step(s->source, s->query, attend.start(s->source)));
+        const auto read = [=] {
+            for (std::size_t i = 0; i < repeats; ++i) {
+                parallel_for(2 * z.batch, 1, [&](std::size_t begin, std::size_t end, std::size_t) {
+                    for (std::size_t part = begin; part < end; ++part) {
+                        const auto& from = part % 2 == 0 ? s->source.keys : s->source.values;
+                        const std::size_t count = from.size() / z.batch;
+                        benchmark::DoNotOptimize(kernels::sum_of(count, from.data() + part / 2 * count));
+                    }
+                });
+            }
+        };
+        const auto ask = [=] {
+            for (std::size_t i = 0; i < repeats; ++i)
+                attend.step_into(*result, s->source, s->query, attend.start(s->source));
+        };
+        line(with, "one query of 16384 keys, batch " + std::to_string(batch),
+             {{"reading alone", timed(with.threads, read)}, {"step", timed(with.threads, ask)}});
+    }
+}
+
+/// The way back of one head of one sentence, which threads share.
+void one_head(const settings& with)
+{
+    if (!with.wants("one head")) return;
+    const size z{1, 1, 4096, 64};
+    line(with, "one head of 4096, forward+backward", {tiles(with.threads, "full", z, true, ops::attend_tiled_op<>{})});
+}
+
 }  // namespace
 
 int main(int argc, char** argv)
@@ -292,5 +336,7 @@ int main(int argc, char** argv)
     normalizers(with);
     masks(with);
     in_linear_time(with);
+    one_query(with);
+    one_head(with);
     return 0;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <filesystem>
 #include <iostream>
@@ -13,8 +14,10 @@
 #include <heed/io/atomic_file.hpp>
 #include <heed/seq2seq/forced.hpp>
 #include <heed/text/corpus.hpp>
+#include <heed/view/svg.hpp>
 
 #include "command_line.hpp"
+#include "gold.hpp"
 #include "interrupt.hpp"
 #include "progress.hpp"
 #include "search.hpp"
@@ -51,8 +54,8 @@ inline std::vector<weight_rows> force_all(const std::vector<translator_file>& fi
 /// `translate align`
 struct align_command {
     std::vector<fs::path> paths;
-    fs::path source, target, output, weights;
-    std::size_t batch = 64;
+    fs::path source, target, output, weights, picture, gold;
+    std::size_t batch = 64, pictures = 10;
     bool link_all = false;
 
     void declare(CLI::App& app)
@@ -75,22 +78,31 @@ struct align_command {
                        "also write the weights: a line for each target word with a number\n"
                        "for each source word and the end; a blank line after each pair")
             ->type_name("FILE");
+        CLI::Option* const svg = app.add_option("--picture", picture, "draw the weights, as SVG")->type_name("FILE");
+        app.add_option("--gold", gold, "links by hand to mark in the picture: i-j sure, ipj possible")
+            ->needs(svg)
+            ->type_name("FILE");
+        add_count(app, "--pictures", pictures, "pairs that are drawn, the first ones")->needs(svg);
         add_count(app, "--batch", batch, "pairs at once");
     }
 
     int run()
     {
         std::vector<fs::path> inputs = paths;
-        inputs.insert(inputs.end(), {source, target});
-        for (const fs::path& out : {output, weights}) {
+        inputs.insert(inputs.end(), {source, target, gold});
+        for (const fs::path& out : {output, weights, picture}) {
             if (!out.empty()) check_output(out, inputs);
         }
         if (same_file(output, weights))
             throw heed::error(output.string() + ": --out and --weights are one file; give one another name");
+        if (same_file(picture, weights) || same_file(picture, output))
+            throw heed::error(picture.string() + ": --picture and another output are one file; give one another name");
         const std::vector<translator_file> files = load_models(paths);
         if (!looks(files))
             throw heed::error(paths.front().string() + ": trained with --attention none, so it links no words");
         const auto pairs = read_lines(source, target);
+        std::vector<heed::metrics::gold_links> by_hand;
+        if (!gold.empty()) by_hand = read_gold(gold, source, pairs);
         stop_politely();
         progress line(pairs.size());
         const std::vector<weight_rows> all = force_all(files, pairs, batch, &line);
@@ -108,6 +120,7 @@ struct align_command {
             }
             numbers += '\n';
         }
+        if (!picture.empty()) draw(pairs, all, by_hand);
         if (!weights.empty()) heed::io::write_file(weights, numbers);
         if (!output.empty()) {
             heed::io::write_file(output, links);
@@ -116,6 +129,29 @@ struct align_command {
             flush_output();
         }
         return 0;
+    }
+
+private:
+    void draw(const heed::text::parallel_corpus& pairs, const std::vector<weight_rows>& all,
+              const std::vector<heed::metrics::gold_links>& by_hand) const
+    {
+        const std::size_t count = std::min(pictures, all.size());
+        std::vector<std::vector<float>> numbers(count);
+        std::vector<sentence> sources, targets;
+        std::vector<heed::metrics::links> marked(count);
+        for (std::size_t k = 0; k < count; ++k) {
+            numbers[k] = flat(all[k]);
+            sources.push_back(pairs.source[k]);
+            targets.push_back(pairs.target[k]);
+            sources.back().emplace_back(end_of_sentence);
+            targets.back().emplace_back(end_of_sentence);
+            if (by_hand.empty()) continue;
+            marked[k] = by_hand[k].sure;
+            marked[k].insert(marked[k].end(), by_hand[k].possible.begin(), by_hand[k].possible.end());
+        }
+        std::vector<heed::view::alignment> drawn;
+        for (std::size_t k = 0; k < count; ++k) drawn.push_back({numbers[k], sources[k], targets[k], marked[k]});
+        heed::io::write_file(picture, heed::view::svg(drawn));
     }
 };
 

@@ -19,6 +19,7 @@
 #include <heed/view/page.hpp>
 
 #include "command_line.hpp"
+#include "gold.hpp"
 #include "interrupt.hpp"
 #include "progress.hpp"
 #include "search.hpp"
@@ -119,33 +120,14 @@ private:
     {
         auto pairs =
             reference.empty() ? heed::text::parallel_corpus{read_lines(source), {}} : read_lines(source, reference);
-        std::vector<sentence> links;
-        if (!gold.empty()) {
-            links = heed::text::read_corpus(gold, heed::text::empty_lines::keep);
-            if (links.size() != pairs.source.size())
-                throw heed::error(fmt::format("{} has {} lines, {} has {}; give the links of each pair, an empty line "
-                                              "for none",
-                                              gold.string(), links.size(), source.string(), pairs.source.size()));
-        }
+        std::vector<heed::metrics::gold_links> links;
+        if (!gold.empty()) links = read_gold(gold, source, pairs);
         pairs.source.resize(std::min(pairs.source.size(), sentences));
         for (std::size_t i = 0; i < pairs.source.size(); ++i) {
             heed::view::sentence& pair = page.sentences.emplace_back();
             pair.source = pairs.source[i];
             if (!reference.empty()) pair.reference = pairs.target[i];
-            if (!gold.empty()) {
-                const std::string where = gold.string() + ":" + std::to_string(i + 1);
-                pair.gold = heed::metrics::parse_gold(heed::text::join(links[i]), where);
-                for (const auto* kind : {&pair.gold.sure, &pair.gold.possible}) {
-                    for (const auto& [from, to] : *kind) {
-                        if (std::cmp_less(from, pair.source.size()) && std::cmp_less(to, pair.reference.size()))
-                            continue;
-                        throw heed::error(
-                            fmt::format("{}: a link of words {} and {}, but the sentences have {} and {}; "
-                                        "words count from 0",
-                                        where, from, to, pair.source.size(), pair.reference.size()));
-                    }
-                }
-            }
+            if (!gold.empty()) pair.gold = std::move(links[i]);
             pair.source.emplace_back(end_of_sentence);
         }
         if (!reference.empty()) pairs.target.resize(pairs.source.size());

@@ -64,6 +64,16 @@ weights_fit()
 align --weights weights >output || fail "--weights"
 weights_fit weights links || fail "weights that do not fit: $(head -n 5 weights)"
 
+# A picture, with links by hand marked.
+sed 's/.*/0-0/' valid.a >by_hand
+align --picture picture.svg --gold by_hand --pictures 2 >output || fail "--picture"
+[[ $(grep -c '<svg' picture.svg) -ge 1 && $(grep -o 'class="gold"' picture.svg | wc -l) -ge 2 ]] || fail "no links by hand in the picture"
+! grep -q 'class="gold"' <(align --picture picture.svg >output && cat picture.svg) || fail "links by hand that nobody gave"
+head -n 1 by_hand >short
+! align --picture picture.svg --gold short >output 2>log || fail "too few lines of links by hand"
+grep -q 'give the links of each pair' log || fail "it does not say what would be right: $(cat log)"
+! align --gold by_hand >output 2>log || fail "--gold without a picture"
+
 # Pieces: all words are split into characters, but links are still between words. A model that knows nothing of words,
 # since its text was split before, is the same model: its weights of a source word's pieces add up to that word's
 # weight, and are averaged over a target word's pieces. Also read backwards.
