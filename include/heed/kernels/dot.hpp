@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 
 #include <heed/core/parallel.hpp>
@@ -26,14 +27,52 @@ struct dot_step {
     const T* values;                                 // [B,T,D]
 };
 
+/// Positions whose values are summed before their sum is added to the context, so that threads may share a long
+/// sentence and the sum is always the same.
+inline constexpr std::size_t positions_of_part = 1024;
+
 /// One sentence: n positions of keys and values. weights [n], context [D].
 template <class T>
 [[gnu::noinline]] void dot_forward_row(std::size_t n, std::size_t alignment, std::size_t width, const T* query,
                                        const T* keys, const T* values, T* weights, T* context)
 {
+    constexpr std::size_t part = positions_of_part;
     for (std::size_t j = 0; j < n; ++j) weights[j] = dot(alignment, query, keys + j * alignment);
     detail::softmax_row(n, static_cast<const T*>(weights), weights);
-    detail::selected_sum_row(n, width, static_cast<const T*>(weights), values, context);
+    detail::selected_sum_row(std::min(n, part), width, static_cast<const T*>(weights), values, context);
+    if (n <= part) return;
+    scratch here;
+    T* const more = here.take<T>(width);
+    for (std::size_t j = part; j < n; j += part) {
+        detail::selected_sum_row(std::min(n - j, part), width, static_cast<const T*>(weights + j), values + j * width,
+                                 more);
+        add(width, context, static_cast<const T*>(more));
+    }
+}
+
+/// The same by several threads.
+template <class T>
+void dot_forward_shared_row(std::size_t n, std::size_t alignment, std::size_t width, const T* query, const T* keys,
+                            const T* values, T* weights, T* context)
+{
+    constexpr std::size_t part = positions_of_part;
+    const std::size_t parts = (n + part - 1) / part;
+    parallel_for(parts, 1, [&](std::size_t begin, std::size_t end, std::size_t) {
+        for (std::size_t j = begin * part; j < std::min(n, end * part); ++j)
+            weights[j] = dot(alignment, query, keys + j * alignment);
+    });
+    detail::softmax_row(n, static_cast<const T*>(weights), weights);
+    scratch here;
+    T* const sums = here.take<T>(parts * width);
+    parallel_for(parts, 1, [&](std::size_t begin, std::size_t end, std::size_t) {
+        for (std::size_t p = begin; p < end; ++p) {
+            const std::size_t j = p * part;
+            detail::selected_sum_row(std::min(n - j, part), width, static_cast<const T*>(weights + j),
+                                     values + j * width, sums + p * width);
+        }
+    });
+    detail::zero(context, width);
+    for (std::size_t p = 0; p < parts; ++p) add(width, context, static_cast<const T*>(sums + p * width));
 }
 
 /// Writes weights α [B,T], 0 beyond the length, and context c [B,D].
@@ -41,6 +80,15 @@ template <class T>
 void dot_forward(const dot_step<T>& step, T* weights, T* context)
 {
     const std::size_t P = step.positions, A = step.alignment, D = step.width;
+    if (step.batch < threads() && P > 2 * positions_of_part) {
+        for (std::size_t b = 0; b < step.batch; ++b) {
+            const std::size_t n = detail::length_of(step.lengths, b, P);
+            detail::zero(weights + b * P + n, P - n);
+            dot_forward_shared_row(n, A, D, step.query + b * A, step.keys + b * P * A, step.values + b * P * D,
+                                   weights + b * P, context + b * D);
+        }
+        return;
+    }
     parallel_for(step.batch, detail::rows_a_shard(P * (A + D)), [&](std::size_t begin, std::size_t end, std::size_t) {
         for (std::size_t b = begin; b < end; ++b) {
             const std::size_t n = detail::length_of(step.lengths, b, P);

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <doctest/doctest.h>
+
+#include <heed/kernels/dot.hpp>
+#include <support/tensors.hpp>
+
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+using namespace heed;
+using support::random;
+
+TEST_CASE("a long sentence: plain loops agree; alone, in a batch, and with any number of threads it is the same")
+{
+    constexpr std::size_t B = 3, P = 4200, A = 7, D = 5;
+    const std::vector<std::size_t> lengths{4200, 1025, 3};
+    const auto query = random({B, A}, 1);
+    const auto keys = random({B, P, A}, 2), values = random({B, P, D}, 3);
+    const auto run = [&](std::size_t count, std::size_t first, std::size_t batch) {
+        const std::size_t before = threads();
+        set_threads(count);
+        std::vector<double> all(batch * (P + D), -1);
+        kernels::dot_forward(kernels::dot_step<double>{batch, P, A, D, lengths.data() + first, query.data() + first * A,
+                                                       keys.data() + first * P * A, values.data() + first * P * D},
+                             all.data(), all.data() + batch * P);
+        set_threads(before);
+        return all;
+    };
+    const auto together = run(1, 0, B);
+    for (std::size_t b = 0; b < B; ++b) {
+        const std::size_t n = lengths[b];
+        std::vector<double> weights;
+        double sum = 0;
+        for (std::size_t j = 0; j < n; ++j) {
+            double e = 0;
+            for (std::size_t i = 0; i < A; ++i) e += query(b, i) * keys(b, j, i);
+            weights.push_back(std::exp(e));
+            sum += weights.back();
+        }
+        for (std::size_t i = 0; i < D; ++i) {
+            double c = 0;
+            for (std::size_t j = 0; j < n; ++j) c += weights[j] / sum * values(b, j, i);
+            CHECK(together[B * P + b * D + i] == doctest::Approx(c).epsilon(1e-12));
+        }
+        CHECK(together[b * P] == doctest::Approx(weights[0] / sum).epsilon(1e-12));
+        if (n < P) CHECK(together[b * P + n] == 0);
+        for (const std::size_t count : {1u, 2u, 3u, 8u}) {
+            const auto alone = run(count, b, 1);
+            CHECK(std::memcmp(alone.data(), together.data() + b * P, P * sizeof(double)) == 0);
+            CHECK(std::memcmp(alone.data() + P, together.data() + B * P + b * D, D * sizeof(double)) == 0);
+        }
+    }
+}
