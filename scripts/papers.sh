@@ -135,12 +135,15 @@ score()
         "${@:3}" 2>"$out/$1.beam$2" | sed 's/.*BLEU = \([0-9.]*\).*/\1/; s/^perplexity = \([0-9.]*\).*/\1/'
 }
 looks() { [[ ${options_of[$1]} != *'--attention none'* ]]; }
+if [[ $paper == luong2015* && ! -e $out/dictionary ]]; then  # what unknown words are replaced by
+    "$translate" dictionary --source "$data/train.en" --target "$data/train.de" --out "$out/dictionary" 2>/dev/null
+fi
 echo "| $paper | parameters | perplexity | BLEU greedy | BLEU beam 12 | words/s greedy | words/s beam 12 | best epoch | training |"
 echo '|---|---|---|---|---|---|---|---|---|'
 for name in "${names[@]}"; do
     model=$out/$name.safetensors
     replace=()
-    [[ $paper != luong2015* || ${options_of[$name]} == *'--attention none'* ]] || replace=(--replace-unknown)
+    [[ $paper != luong2015* || ${options_of[$name]} == *'--attention none'* ]] || replace=(--replace-unknown "$out/dictionary")
     mapfile -t greedy < <(score "$name" 1)
     mapfile -t beam < <(score "$name" 12 "${replace[@]}")
     "$translate" run --threads 1 --model "$model" --input "$data/test2016.en" >"$out/$name.de" 2>/dev/null
