@@ -152,7 +152,8 @@ struct attention {
             if (detail::worth_sums(shape_of(projected), memory.positions(), memory.width())) {
                 auto last = state;
                 last.step += shape_of(projected)[1];
-                return all_read{detail::answers_by_sums(score, normalize, memory, projected, state.step, mask), std::move(last)};
+                return all_read{detail::answers_by_sums(score, normalize, memory, projected, state.step, mask),
+                                std::move(last)};
             }
         }
         if constexpr (detail::tiled<Score, Normalize, Combine, std::remove_cvref_t<decltype(projected)>,
@@ -180,6 +181,44 @@ struct attention {
             static_assert(detail::check_at_once<Score, Combine, std::remove_cvref_t<decltype(projected)>,
                                                 std::remove_cvref_t<decltype(memory)>>());
             return one_by_one(memory, queries, projected, state, mask);
+        }
+    }
+
+    /// The weights of many queries, [B,S,T], which `read_all` makes contexts of and does not return: for pictures and
+    /// penalties. Memory for all of them is needed here. Weights per position.
+    template <class Mask = no_mask>
+    auto weights_of(const auto& memory, const auto& queries, const Mask& mask = {}) const
+    {
+        return weights_of(memory, queries, start(memory), mask);
+    }
+
+    /// The same from a state of the caller's.
+    template <class Mask = no_mask>
+    auto weights_of(const auto& memory, const auto& queries, const auto& state, const Mask& mask) const
+    {
+        static_assert(Score::weights == weight_kind::per_position,
+                      "heed: weights_of returns [B,S,T], one weight for each query and position");
+        const auto& projected = project(queries);
+        const std::size_t B = memory.batch(), S = shape_of(projected)[1];
+        if constexpr (detail::mask_of_any_place<Mask>) {
+            return weights_of(memory, queries, state,
+                              detail::drawn_out(mask, memory.real, state.step, S, memory.positions()));
+        } else if constexpr (detail::at_once<Score, Normalize, Combine, std::remove_cvref_t<decltype(projected)>,
+                                             std::remove_cvref_t<decltype(memory)>, Mask>) {
+            const scratch here;
+            return ops::by_sentence(detail::weights_at_once(score, normalize, memory, projected,
+                                                            {state.step, detail::head_of(state.score)}, mask),
+                                    B);
+        } else {
+            auto now = state;
+            std::vector<decltype(step(memory, detail::part_of_step(queries, 0), now).weights)> all;
+            for (std::size_t s = 0; s < S; ++s) {
+                auto next =
+                    step(memory, detail::part_of_step(queries, s), now, detail::mask_of_step(mask, s, S, memory.real));
+                all.push_back(std::move(next.weights));
+                now = std::move(next.state);
+            }
+            return ops::swap_axes(ops::stack(all));
         }
     }
 

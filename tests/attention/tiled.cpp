@@ -151,3 +151,36 @@ TEST_CASE("an empty table is refused, and an index beyond the end means the end"
     const auto a = is(is.on(h), q), b = must(must.on(h), q);
     for (std::size_t i = 0; i < a.size(); ++i) CHECK(a.data()[i] == doctest::Approx(b.data()[i]));
 }
+
+TEST_CASE("weights of all queries are those that make the contexts")
+{
+    const lengths real({70, 33, 0});
+    const auto h = random({3, 70, 4}, 1), q = random({3, 60, 4}, 2);
+    const auto each = [&](const auto& score, const auto& normalize, const auto& mask, double most) {
+        const attention attend{score, normalize, combine::weighted_sum{}};
+        const auto memory = attend.on(h, real);
+        const auto contexts = attend(memory, q, mask), weights = attend.weights_of(memory, q, mask);
+        CHECK(shape_of(weights) == shape_of_rank<3>{3, 60, 70});
+        double worst = 0;
+        for (std::size_t b = 0; b < 3; ++b) {
+            for (std::size_t s = 0; s < 60; ++s) {
+                for (std::size_t i = 0; i < 4; ++i) {
+                    double sum = 0;
+                    for (std::size_t t = 0; t < 70; ++t) sum += weights(b, s, t) * memory.values(b, t, i);
+                    worst = std::max(worst, std::abs(sum - contexts(b, s, i)));
+                }
+            }
+        }
+        CHECK(worst < most);
+    };
+    const auto alibi = [](auto e, place p) { return e - 0.1 * abs(p.query - p.key); };
+    each(score::scaled_dot{}, normalize::softmax{}, causal{}, 1e-12);
+    each(score::modified{score::rotary{score::dot{}}, alibi}, normalize::entmax15{}, causal{} & sliding_window{9},
+         1e-12);
+    each(score::cosine{}, normalize::temporal{}, no_mask{}, 1e-12);  // one after the other
+    ad::tape<double> on;
+    const auto Q = on.parameter(q);
+    const attention attend{score::dot{}, normalize::softmax{}, combine::weighted_sum{}};
+    on.backward(ops::inner(attend.weights_of(attend.on(on.constant(h)), Q), random({3, 60, 70}, 3)));
+    CHECK(std::abs(on.gradient(Q).data[0]) > 1e-6);
+}

@@ -99,12 +99,12 @@ inline boolean_mask_view<2> mask_of_queries(const boolean_mask<3>& mask, std::si
     return {mask.data(), {B * S, T}};
 }
 
-/// Contexts [B,S,D] of projected queries [B,S,A], the first of which is from.first.
+/// Weights [B·S,T] of projected queries [B,S,A], the first of which is from.first. The caller opens a scratch for what
+/// it takes of the workspace.
 template <class Memory, class Mask>
-auto answers_at_once(const auto& score, const auto& normalize, const auto& combine, const Memory& memory,
-                     const auto& projected, const heed::score::over::queries_from& from, const Mask& mask)
+auto weights_at_once(const auto& score, const auto& normalize, const Memory& memory, const auto& projected,
+                     const heed::score::over::queries_from& from, const Mask& mask)
 {
-    const scratch here;
     const std::size_t S = shape_of(projected)[1], T = memory.positions(), B = memory.batch();
     const auto scores = heed::score::over::match_all(score, projected, memory.keys, from);
     const lengths_view real = lengths_of_rows(mask, S, memory.real);
@@ -113,7 +113,16 @@ auto answers_at_once(const auto& score, const auto& normalize, const auto& combi
         mask_of_queries(memory.mask, S, B, T), mask_of_queries(mask, S, B, T), unchanged{});
     const moment<std::remove_cvref_t<decltype(projected)>, std::remove_const_t<decltype(masks)>> at{real, 0, projected,
                                                                                                     masks};
-    return combine.combine_all(weigh(normalize, scores, no_state{}, at), memory.values);
+    return weigh(normalize, scores, no_state{}, at);
+}
+
+/// Their contexts [B,S,D].
+template <class Memory, class Mask>
+auto answers_at_once(const auto& score, const auto& normalize, const auto& combine, const Memory& memory,
+                     const auto& projected, const heed::score::over::queries_from& from, const Mask& mask)
+{
+    const scratch here;
+    return combine.combine_all(weights_at_once(score, normalize, memory, projected, from, mask), memory.values);
 }
 
 }  // namespace heed::detail

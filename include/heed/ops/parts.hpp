@@ -134,6 +134,19 @@ struct block_op : operation<block_op> {
 };
 inline constexpr block_op block{};
 
+/// The rows of B sentences, [B·S,N] -> [B,S,N]. A view of x on the tape and in the workspace, else a copy.
+struct by_sentence_op : operation<by_sentence_op> {
+    static piece_of<3> piece(const auto& x, std::size_t sentences)
+    {
+        if (sentences == 0 || x.shape[0] % sentences != 0) {
+            throw shape_error("by_sentence: the rows of " + shape_text(x.shape) + " are not those of " +
+                              std::to_string(sentences) + " sentences");
+        }
+        return {0, {sentences, x.shape[0] / sentences, x.shape[1]}};
+    }
+};
+inline constexpr by_sentence_op by_sentence{};
+
 /// The rows [first, last) of a matrix [K,N]. A view, not a copy, on the tape and off it: the matrix must outlive it.
 struct rows_between_op : operation<rows_between_op> {
     static piece_of<2> piece(const auto& x, std::size_t first, std::size_t last)
