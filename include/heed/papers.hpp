@@ -5,10 +5,16 @@
 
 #include <heed/papers/bahdanau2015.hpp>
 #include <heed/papers/choi2018.hpp>
+#include <heed/papers/choromanski2021.hpp>
 #include <heed/papers/gehring2017.hpp>
+#include <heed/papers/katharopoulos2020.hpp>
 #include <heed/papers/luong2015.hpp>
 #include <heed/papers/mi2016.hpp>
+#include <heed/papers/press2022.hpp>
+#include <heed/papers/raffel2020.hpp>
 #include <heed/papers/sankaran2016.hpp>
+#include <heed/papers/su2021.hpp>
+#include <heed/papers/sun2023.hpp>
 #include <heed/papers/vaswani2017.hpp>
 #include <heed/papers/xu2015.hpp>
 #include <heed/papers/yin2016.hpp>

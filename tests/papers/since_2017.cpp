@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <doctest/doctest.h>
+
+#include <heed/ad/ad.hpp>
+#include <heed/papers.hpp>
+#include <support/gradients.hpp>
+
+#include <cmath>
+#include <vector>
+
+using namespace heed;
+namespace paper = heed::papers;
+using support::random;
+
+// Mechanisms of the years after the Transformer, by the equations of their papers, number by number.
+
+namespace {
+
+constexpr std::size_t L = 5, D = 4;
+
+const auto q = random({1, L, D}, 1), k = random({1, L, D}, 2);
+
+/// Contexts of values that are the keys: w(s, j) are weights before they are divided by their sum, if they are.
+array<double, 3> by_hand(const auto& w, bool divides)
+{
+    array<double, 3> all(shape_of_rank<3>{1, L, D}, 0.0);
+    for (std::size_t s = 0; s < L; ++s) {
+        double sum = 0;
+        for (std::size_t j = 0; j <= s; ++j) sum += w(s, j);
+        for (std::size_t j = 0; j <= s; ++j)
+            for (std::size_t i = 0; i < D; ++i) all(0, s, i) += w(s, j) / (divides ? sum : 1) * k(0, j, i);
+    }
+    return all;
+}
+
+void check(const auto& attend, const auto& w, bool divides = true)
+{
+    const auto is = attend(attend.on(k), q, causal{}), must = by_hand(w, divides);
+    for (std::size_t i = 0; i < must.size(); ++i) CHECK(is.data()[i] == doctest::Approx(must.data()[i]));
+}
+
+double dot(std::size_t s, std::size_t j)
+{
+    double sum = 0;
+    for (std::size_t i = 0; i < D; ++i) sum += q(0, s, i) * k(0, j, i);
+    return sum;
+}
+
+/// The same of vectors that are turned with their positions.
+double turned(std::size_t s, std::size_t j)
+{
+    double sum = 0;
+    for (std::size_t m = 0; m < D / 2; ++m) {
+        const double angle = (static_cast<double>(s) - static_cast<double>(j)) *
+                             std::pow(10000.0, -2.0 * static_cast<double>(m) / double{D});
+        const double a = q(0, s, 2 * m), b = q(0, s, 2 * m + 1), c = k(0, j, 2 * m), d = k(0, j, 2 * m + 1);
+        sum += std::cos(angle) * (a * c + b * d) + std::sin(angle) * (a * d - b * c);
+    }
+    return sum;
+}
+
+}  // namespace
+
+TEST_CASE("Katharopoulos et al. 2020")
+{
+    const auto phi = [](double x) { return x > 0 ? x + 1 : std::exp(x); };
+    check(paper::katharopoulos2020::linear(), [&](std::size_t s, std::size_t j) {
+        double sum = 0;
+        for (std::size_t i = 0; i < D; ++i) sum += phi(q(0, s, i)) * phi(k(0, j, i));
+        return sum;
+    });
+}
+
+TEST_CASE("Choromanski et al. 2021")
+{
+    const auto Omega = random({D, 3}, 3);
+    const auto phi = [&](const auto& x, std::size_t at, std::size_t f) {
+        double product = 0, norm = 0;
+        for (std::size_t i = 0; i < D; ++i) {
+            const double part = x(0, at, i) / std::pow(double{D}, 0.25);
+            product += Omega(i, f) * part;
+            norm += part * part;
+        }
+        return std::exp(product - norm / 2) / std::sqrt(3.0);
+    };
+    check(paper::choromanski2021::performer(Omega), [&](std::size_t s, std::size_t j) {
+        double sum = 0;
+        for (std::size_t f = 0; f < 3; ++f) sum += phi(q, s, f) * phi(k, j, f);
+        return sum;
+    });
+    random_source source{2};
+    CHECK(shape_of(paper::choromanski2021::make_performer<float>(source, 8, 5).score.features.Omega) ==
+          shape_of_rank<2>{8, 5});
+}
+
+TEST_CASE("Su et al. 2021")
+{
+    check(paper::su2021::rotary(),
+          [](std::size_t s, std::size_t j) { return std::exp(turned(s, j) / std::sqrt(double{D})); });
+}
+
+TEST_CASE("Press et al. 2022")
+{
+    const auto slope = [](std::size_t h) { return std::exp2(-8.0 * static_cast<double>(h + 1) / 2); };
+    const auto weight = [&](std::size_t h) {
+        return [=](std::size_t s, std::size_t j) {
+            return std::exp(dot(s, j) / std::sqrt(double{D}) - slope(h) * static_cast<double>(s - j));
+        };
+    };
+    check(paper::press2022::alibi(2), weight(0));
+    // Each head of several has its own slope.
+    array<double, 2> both(shape_of_rank<2>{D, 2 * D}, 0.0), first(shape_of_rank<2>{2 * D, D}, 0.0), second = first;
+    for (std::size_t i = 0; i < D; ++i) both(i, i) = both(i, D + i) = first(i, i) = second(D + i, i) = 1;
+    check(multi_head{std::vector(2, paper::press2022::alibi(2)), both, both, both, first}, weight(0));
+    check(multi_head{std::vector(2, paper::press2022::alibi(2)), both, both, both, second}, weight(1));
+}
+
+TEST_CASE("Raffel et al. 2020")
+{
+    // The buckets of the authors' program: 32 of them, up to a distance of 128.
+    const std::vector<std::pair<int, int>> known{{-3, 0},   {0, 0},    {1, 1},    {15, 15}, {16, 16},
+                                                 {18, 16},  {19, 17},  {20, 17},  {31, 21}, {64, 26},
+                                                 {100, 30}, {127, 31}, {5000, 31}};
+    for (const auto& [distance, bucket] : known)
+        CHECK(paper::raffel2020::buckets{}(pack<std::int32_t>(distance))[0] == bucket);
+    const auto table = random({1, 4}, 4);
+    const paper::raffel2020::buckets few{4, 8};
+    check(paper::raffel2020::relative_bias(table, few), [&](std::size_t s, std::size_t j) {
+        const auto bucket = static_cast<std::size_t>(few(pack<std::int32_t>(static_cast<int>(s - j)))[0]);
+        return std::exp(dot(s, j) + table(0, bucket));
+    });
+    const auto f = [&](const auto& b) {
+        const auto attend = paper::raffel2020::relative_bias(b, few);
+        return attend(attend.on(k), q, causal{});
+    };
+    CHECK_GRADIENT(f, table);
+}
+
+TEST_CASE("Sun et al. 2023")
+{
+    const auto weight = [](double gamma) {
+        return [=](std::size_t s, std::size_t j) {
+            return std::pow(gamma, static_cast<double>(s - j)) * turned(s, j) / std::sqrt(double{D});
+        };
+    };
+    check(paper::sun2023::retention(0.9), weight(0.9), false);
+    array<double, 2> both(shape_of_rank<2>{D, 2 * D}, 0.0), second(shape_of_rank<2>{2 * D, D}, 0.0);
+    for (std::size_t i = 0; i < D; ++i) both(i, i) = both(i, D + i) = second(D + i, i) = 1;
+    check(paper::sun2023::multi_scale(2, both, both, both, second), weight(1 - std::exp2(-6.0)), false);
+}
