@@ -67,7 +67,7 @@ auto checkpoint(const F& f, const Module& module, const var<T, N>& first, const 
     const detail::wanted_among look{wanted};
     (void)map_parameters(module, look);
     (void)look(first);
-    (void)(look(rest), ..., 0);
+    ((void)look(rest), ...);
     const auto y = [&] {
         detail::small_tape<T> inner;
         const auto found = run(*inner, false, module, first, rest...);
