@@ -616,19 +616,16 @@ void modified(gallery& to)
 
 void rotary(gallery& to)
 {
-    constexpr std::size_t width = 16;
-    const auto same = filled<float, 3>({1, places, width}, 1.0f);  // all words alike: only positions differ
+    const auto same = filled<float, 3>({1, places, 16}, 1.0f);  // all words alike: only positions differ
     const auto look_at_same = [&](const auto& attend) {
         const auto memory = attend.on(same);
-        return look(attend, memory, attend.start(memory), places, [](std::size_t) {
-            return filled<float, 2>({1, width}, 1.0f);
-        });
+        return look(attend, memory, attend.start(memory), places, [&](std::size_t) { return ops::step_of(same, 0); });
     };
     // section: rotary
-    attention plain{score::scaled_dot{}, normalize::softmax{}, combine::weighted_sum{}};
+    attention without{score::scaled_dot{}, normalize::softmax{}, combine::weighted_sum{}};
     attention turned{score::rotary{score::scaled_dot{}}, normalize::softmax{}, combine::weighted_sum{}};
     // end
-    to.draw("rotary", {{"all words alike", look_at_same(plain)}, {"turned by position", look_at_same(turned)}});
+    to.draw("rotary", {{"all words alike", look_at_same(without)}, {"turned by position", look_at_same(turned)}});
 }
 
 void linear(gallery& to)
