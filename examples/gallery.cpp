@@ -637,7 +637,7 @@ void linear(gallery& to)
                         normalize::ratio{}, combine::weighted_sum{}};
     attention retention{score::scaled_dot{}, normalize::retention{0.8}, combine::weighted_sum{}};
     // end
-    to.draw("linear", {{"Performer", look(performer)}, {"retention", look(retention)}});
+    to.draw("linear", {{"elu + 1", look(elu)}, {"retention", look(retention)}});
 }
 
 void temperature(gallery& to)
