@@ -116,8 +116,9 @@ bool fits_tiles(const auto& rule)
     }
 }
 
-/// Does it pay? Small matrices of scores stay in the cache, and a tile is wider than a short sentence.
-inline bool worth_tiles(std::size_t S, std::size_t positions) { return S * positions >= 4096; }
+/// Does it pay? Small matrices of scores stay in the cache, and the queries of a block share what is read of the keys:
+/// with few of them most lanes would be empty.
+inline bool worth_tiles(std::size_t S, std::size_t positions) { return S >= 8 && S * positions >= 4096; }
 
 /// The rule without parameters: those are arguments of the operation.
 auto rule_alone(const auto& rule)
