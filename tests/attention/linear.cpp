@@ -4,12 +4,14 @@
 #include <heed/ad/ad.hpp>
 #include <heed/heed.hpp>
 #include <support/gradients.hpp>
+#include <support/many_queries.hpp>
 
 #include <cmath>
 #include <vector>
 
 using namespace heed;
 using support::random;
+using support::words_of;
 
 // Linear time: the same as one query after the other, forward and backward, all at once, in chunks and one by one.
 
@@ -17,56 +19,12 @@ namespace {
 
 constexpr std::size_t D = 4;
 
-/// Contexts, and the gradients of a loss of theirs.
 template <class Score, class Normalize, class Mask>
 void check(const Score& score, const Normalize& normalize, const Mask& mask, const lengths& real, std::size_t S,
            std::size_t T)
 {
-    const attention attend{score, normalize, combine::weighted_sum{}};
-    const auto h = random({real.batch(), T, D}, 1), q = random({real.batch(), S, D}, 2),
-               w = random({real.batch(), S, D}, 3);
-    ad::tape<double> on;
-    const auto gradients = [&](bool at_once) {
-        on.clear();
-        const auto H = on.parameter(h), Q = on.parameter(q);
-        const auto lifted = ad::lift(on, attend);
-        const auto memory = lifted.on(H, real);
-        std::vector<ad::var<double, 2>> contexts;
-        auto state = lifted.start(memory);
-        const auto loss = [&] {
-            if (at_once) return ops::inner(lifted(memory, Q, mask), w);
-            for (std::size_t s = 0; s < S; ++s) {
-                auto next = lifted.read(memory, ops::step_of(Q, s), state, detail::mask_of_step(mask, s, S, real));
-                contexts.push_back(next.context);
-                state = next.state;
-            }
-            return ops::inner(ops::swap_axes(ops::stack(contexts)), w);
-        }();
-        on.backward(loss);
-        std::vector<double> all{loss.value().data[0]};
-        const auto add = [&](const auto& x) {
-            const auto g = on.gradient(x);
-            all.insert(all.end(), g.data, g.data + g.size());
-        };
-        add(H);
-        add(Q);
-        if constexpr (requires { lifted.score.features.Omega; }) add(lifted.score.features.Omega);
-        return all;
-    };
-    const auto is = gradients(true), must = gradients(false);
-    double worst = 0;
-    for (std::size_t i = 0; i < is.size(); ++i) worst = std::max(worst, std::abs(is[i] - must[i]));
-    CHECK(worst < 1e-11);
-}
-
-/// Positions t … t + n − 1.
-array<double, 3> words_of(const array<double, 3>& x, std::size_t t, std::size_t n)
-{
-    array<double, 3> some(shape_of_rank<3>{x.shape()[0], n, x.shape()[2]});
-    for (std::size_t b = 0; b < x.shape()[0]; ++b)
-        for (std::size_t i = 0; i < n; ++i)
-            for (std::size_t j = 0; j < x.shape()[2]; ++j) some(b, i, j) = x(b, t + i, j);
-    return some;
+    CHECK(support::distance_from_one_by_one(attention{score, normalize, combine::weighted_sum{}}, mask, real, S, T) <
+          1e-11);
 }
 
 /// Is the linear form the one that is used?

@@ -3,6 +3,7 @@
 
 #include <heed/ad/ad.hpp>
 #include <heed/heed.hpp>
+#include <support/many_queries.hpp>
 #include <support/tensors.hpp>
 
 using namespace heed;
@@ -16,49 +17,8 @@ template <class Score, class Mask, class Normalize = normalize::softmax>
 void check(const Score& score, const Mask& mask, const lengths& real, std::size_t S, std::size_t T,
            const Normalize& normalize = Normalize{})
 {
-    attention attend{score, normalize, combine::weighted_sum{}};
-    const auto h = random({real.batch(), T, 4}, 1), q = random({real.batch(), S, 4}, 2),
-               w = random({real.batch(), S, 4}, 3);
-    ad::tape<double> on;
-    const auto plain = [&] {
-        if constexpr (detail::mask_of_any_place<Mask>) {
-            return detail::drawn_out(mask, real, 0, S, T);
-        } else {
-            return mask;
-        }
-    }();
-    const auto gradients = [&](bool at_once) {
-        on.clear();
-        const auto H = on.parameter(h), Q = on.parameter(q);
-        const auto lifted = ad::lift(on, attend);
-        const auto memory = lifted.on(H, real);
-        std::vector<ad::var<double, 2>> contexts;
-        auto state = lifted.start(memory);
-        const auto loss = [&] {
-            if (at_once) return ops::inner(lifted(memory, Q, mask), w);
-            for (std::size_t s = 0; s < S; ++s) {
-                auto next = lifted.read(memory, ops::step_of(Q, s), state, detail::mask_of_step(plain, s, S, real));
-                contexts.push_back(next.context);
-                state = next.state;
-            }
-            return ops::inner(ops::swap_axes(ops::stack(contexts)), w);
-        }();
-        on.backward(loss);
-        std::vector<double> all{loss.value().data[0]};
-        const auto add = [&](const auto& x) {
-            const auto g = on.gradient(x);
-            all.insert(all.end(), g.data, g.data + g.size());
-        };
-        add(H);
-        add(Q);
-        if constexpr (requires { lifted.normalize.sink; }) add(lifted.normalize.sink);
-        if constexpr (requires { lifted.score.table.size(); }) add(lifted.score.table);
-        return all;
-    };
-    const auto is = gradients(true), must = gradients(false);
-    double worst = 0;
-    for (std::size_t i = 0; i < is.size(); ++i) worst = std::max(worst, std::abs(is[i] - must[i]));
-    CHECK(worst < 1e-12);
+    CHECK(support::distance_from_one_by_one(attention{score, normalize, combine::weighted_sum{}}, mask, real, S, T) <
+          1e-12);
 }
 
 }  // namespace

@@ -4,12 +4,14 @@
 #include <heed/ad/ad.hpp>
 #include <heed/heed.hpp>
 #include <support/gradients.hpp>
+#include <support/many_queries.hpp>
 
 #include <cmath>
 #include <vector>
 
 using namespace heed;
 using support::random;
+using support::words_of;
 
 namespace {
 
@@ -27,15 +29,6 @@ std::vector<double> turned(std::vector<double> x, std::size_t position, const op
         y[b] = std::sin(angle) * x[a] + std::cos(angle) * x[b];
     }
     return y;
-}
-
-array<double, 3> words_of(const array<double, 3>& x, std::size_t t, std::size_t n)
-{
-    array<double, 3> some(shape_of_rank<3>{x.shape()[0], n, x.shape()[2]});
-    for (std::size_t b = 0; b < x.shape()[0]; ++b)
-        for (std::size_t i = 0; i < n; ++i)
-            for (std::size_t j = 0; j < x.shape()[2]; ++j) some(b, i, j) = x(b, t + i, j);
-    return some;
 }
 
 double distance(const auto& a, const auto& b)

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include <heed/ad/ad.hpp>
+#include <heed/attention.hpp>
+#include <support/tensors.hpp>
+
+/// Many queries all at once, as mechanisms answer them, against one query after the other.
+namespace support {
+
+/// Positions t … t + n − 1 of x [B,T,N].
+inline heed::array<double, 3> words_of(const heed::array<double, 3>& x, std::size_t t, std::size_t n)
+{
+    heed::array<double, 3> some(heed::shape_of_rank<3>{x.shape()[0], n, x.shape()[2]});
+    for (std::size_t b = 0; b < x.shape()[0]; ++b)
+        for (std::size_t i = 0; i < n; ++i)
+            for (std::size_t j = 0; j < x.shape()[2]; ++j) some(b, i, j) = x(b, t + i, j);
+    return some;
+}
+
+/// The greatest difference, all at once and one by one, in a loss of the contexts of S queries over T positions [4] and
+/// in its derivatives by annotations, queries and every parameter.
+template <class Attention, class Mask>
+double distance_from_one_by_one(const Attention& attend, const Mask& mask, const heed::lengths& real, std::size_t S,
+                                std::size_t T)
+{
+    using namespace heed;
+    const auto h = random({real.batch(), T, 4}, 1), q = random({real.batch(), S, 4}, 2),
+               w = random({real.batch(), S, 4}, 3);
+    ad::tape<double> on;
+    const auto mask_of = [&](std::size_t s) {
+        if constexpr (heed::detail::mask_of_any_place<Mask>) {
+            static thread_local boolean_mask<3> drawn;
+            drawn = heed::detail::drawn_out(mask, real, 0, S, T);
+            return heed::detail::mask_of_step(drawn, s, S, real);
+        } else {
+            return heed::detail::mask_of_step(mask, s, S, real);
+        }
+    };
+    const auto gradients = [&](bool at_once) {
+        on.clear();
+        const auto H = on.parameter(h), Q = on.parameter(q);
+        const auto lifted = ad::lift(on, attend);
+        const auto memory = lifted.on(H, real);
+        std::vector<ad::var<double, 2>> contexts;
+        auto state = lifted.start(memory);
+        const auto loss = [&] {
+            if (at_once) return ops::inner(lifted(memory, Q, mask), w);
+            for (std::size_t s = 0; s < S; ++s) {
+                auto next = lifted.read(memory, ops::step_of(Q, s), state, mask_of(s));
+                contexts.push_back(next.context);
+                state = next.state;
+            }
+            return ops::inner(ops::swap_axes(ops::stack(contexts)), w);
+        }();
+        on.backward(loss);
+        std::vector<double> all{loss.value().data[0]};
+        const auto add = [&](const auto& x) {
+            const auto g = on.gradient(x);
+            all.insert(all.end(), g.data, g.data + g.size());
+        };
+        add(H);
+        add(Q);
+        for_each_parameter(lifted, [&](const std::string&, const auto& x) { add(x); });
+        return all;
+    };
+    const auto is = gradients(true), must = gradients(false);
+    double worst = 0;
+    for (std::size_t i = 0; i < is.size(); ++i) worst = std::max(worst, std::abs(is[i] - must[i]));
+    return worst;
+}
+
+}  // namespace support
