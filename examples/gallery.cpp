@@ -657,6 +657,15 @@ void sigmoid(gallery& to)
     to.draw("sigmoid", {{"sigmoid, bias -4", look(attend)}});
 }
 
+void stick_breaking(gallery& to)
+{
+    // section: stick-breaking
+    attention softmax{score::dot{}, normalize::softmax{}, combine::weighted_sum{}};
+    attention stick{score::dot{}, normalize::stick_breaking{}, combine::weighted_sum{}};
+    // end
+    to.draw("stick-breaking", {{"softmax", look(softmax)}, {"stick breaking", look(stick)}});
+}
+
 void weight_dropout(gallery& to)
 {
     // section: weight-dropout
@@ -779,6 +788,7 @@ int main(int argc, char** argv)
                                    linear,
                                    temperature,
                                    sigmoid,
+                                   stick_breaking,
                                    weight_dropout,
                                    combiners,
                                    abcnn_,

@@ -35,6 +35,7 @@
 #include <heed/normalize/softmax.hpp>
 #include <heed/normalize/softmax_with_sink.hpp>
 #include <heed/normalize/sparsemax.hpp>
+#include <heed/normalize/stick_breaking.hpp>
 #include <heed/normalize/temperature.hpp>
 #include <heed/normalize/temporal.hpp>
 #include <heed/normalize/top_k.hpp>

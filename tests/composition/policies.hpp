@@ -35,6 +35,7 @@ void each_normalizer(const F& f)
     f("top_k", top_k{2});
     f("softmax_with_sink", softmax_with_sink{w});
     f("sigmoid", sigmoid{-0.5});
+    f("stick_breaking", stick_breaking{});
     f("ratio", ratio{0.8});
     f("retention", retention{0.9});
     f("temperature", temperature{0.5});

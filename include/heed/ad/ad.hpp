@@ -33,6 +33,7 @@
 #include <heed/ops/softmax.hpp>
 #include <heed/ops/sparse.hpp>
 #include <heed/ops/steps.hpp>
+#include <heed/ops/stick_breaking.hpp>
 #include <heed/ops/sums.hpp>
 #include <heed/ops/units.hpp>
 #include <heed/ops/windows.hpp>

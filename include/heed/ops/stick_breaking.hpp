@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <limits>
+
+#include <heed/ops/rows.hpp>
+
+namespace heed::ops {
+
+/// A stick is broken at each position, from the last to the first: w_j = σ(e_j) Π_{k>j} (1 − σ(e_k)) over the real
+/// positions of each row; 0 behind them and where e_j is -inf. e [B,T] or [B,T,D].
+///
+///     ∂e_j += w_j (1 − σ(e_j)) ∂w_j − σ(e_j) Σ_{i<j} w_i ∂w_i
+///
+/// The rest of the stick is kept as a logarithm, so that a long row does not lose it.
+struct break_stick_op : row_operation<break_stick_op> {
+    static constexpr const char* name = "break_stick";
+
+    template <class T, std::size_t R>
+    static void forward(in<T, R> e, const lengths_view& real, out<T, R> weights)
+    {
+        each_column(e.shape, real, [&](std::size_t at, std::size_t step, std::size_t n, std::size_t all) {
+            T rest = 0;  // its logarithm
+            for (std::size_t j = n; j-- > 0;) {
+                const T x = e.data[at + j * step];
+                weights.data[at + j * step] = std::exp(rest + log_sigmoid(x));
+                rest += log_sigmoid(-x);
+            }
+            for (std::size_t j = n; j < all; ++j) weights.data[at + j * step] = 0;
+        });
+    }
+
+    template <class T, std::size_t R>
+    static void backward(in<T, R> e, const lengths_view& real, in<T, R> weights, in<T, R> d_weights, adjoint<T, R> d_e)
+    {
+        each_column(e.shape, real, [&](std::size_t at, std::size_t step, std::size_t n, std::size_t) {
+            T before = 0;
+            for (std::size_t j = 0; j < n; ++j) {
+                const std::size_t i = at + j * step;
+                const T part = std::exp(log_sigmoid(e.data[i])), pulled = weights.data[i] * d_weights.data[i];
+                d_e.data[i] += (1 - part) * pulled - part * before;
+                before += pulled;
+            }
+        });
+    }
+
+private:
+    /// log σ(x) = −log(1 + exp(−x))
+    template <class T>
+    static T log_sigmoid(T x)
+    {
+        return x < 0 ? x - std::log1p(std::exp(x)) : -std::log1p(std::exp(-x));
+    }
+
+    /// f(where it begins, elements from one position to the next, real positions, all of them) for each row (and
+    /// dimension).
+    template <std::size_t R>
+    static void each_column(const shape_of_rank<R>& shape, const lengths_view& real, const auto& f)
+    {
+        const std::size_t positions = shape[1], N = detail::width_of(shape);
+        detail::each_row(shape[0], 16 * positions * N, [=, &real, &f](std::size_t b) {
+            for (std::size_t i = 0; i < N; ++i) f(b * positions * N + i, N, real[b], positions);
+        });
+    }
+};
+inline constexpr break_stick_op break_stick{};
+
+}  // namespace heed::ops

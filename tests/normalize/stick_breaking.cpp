@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <doctest/doctest.h>
+
+#include <heed/ad/ad.hpp>
+#include <heed/heed.hpp>
+#include <heed/verify.hpp>
+#include <support/gradients.hpp>
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+using namespace heed;
+using support::random;
+
+TEST_CASE("each position takes its part of what is left, the last one first")
+{
+    const auto s = [](double x) { return 1 / (1 + std::exp(-x)); };
+    const array<double, 2> e{{0.5, -1, 2, 7}};
+    const auto w = ops::break_stick(e, lengths{3});
+    CHECK(w(0, 2) == doctest::Approx(s(2)));
+    CHECK(w(0, 1) == doctest::Approx(s(-1) * (1 - s(2))));
+    CHECK(w(0, 0) == doctest::Approx(s(0.5) * (1 - s(-1)) * (1 - s(2))));
+    CHECK(w(0, 3) == 0);
+    constexpr double none = -std::numeric_limits<double>::infinity();
+    const auto hidden = ops::break_stick(array<double, 2>{{0.5, none, none}, {none, none, none}}, lengths{3, 3});
+    CHECK(hidden(0, 0) == doctest::Approx(s(0.5)));  // as if alone
+    CHECK(hidden(0, 2) == 0);
+    CHECK(hidden(1, 1) == 0);
+}
+
+TEST_CASE("great scores and long rows lose nothing")
+{
+    const auto first = ops::break_stick(array<float, 2>{{1e4F, -1e4F, -1e4F}}, lengths{3});
+    CHECK(first(0, 0) == 1);
+    CHECK(ops::break_stick(array<float, 2>{{1e4F, 1e4F}}, lengths{2})(0, 1) == 1);
+    array<double, 2> e(shape_of_rank<2>{1, 20000}, -9.0);
+    const auto w = ops::break_stick(e, lengths{20000});
+    double sum = 0;
+    for (const double x : w) sum += x;
+    CHECK(sum == doctest::Approx(1 - std::pow(1 / (1 + std::exp(-9.0)), 20000)));
+}
+
+TEST_CASE("gradients")
+{
+    const auto f = [](const auto& e) { return ops::break_stick(e, lengths{7, 0, 1, 4}); };
+    CHECK_GRADIENT(f, random({4, 7}, 1));
+    CHECK_GRADIENT(f, random({4, 7, 3}, 2, 3));
+    boolean_mask<2> mask(shape_of_rank<2>{2, 5});
+    for (const std::size_t seen : {0u, 2u, 3u, 6u}) mask[seen] = 1;
+    const auto g = [&](const auto& e) { return ops::break_stick(ops::hide(e, mask), lengths{5, 4}); };
+    CHECK_GRADIENT(g, random({2, 5}, 3));
+}
+
+TEST_CASE("stick breaking keeps the contracts, per position and per dimension")
+{
+    const auto W = random({3, 4}, 11), U = random({5, 4}, 12), V = random({4, 5}, 13);
+    const auto v = random({4}, 14, 2.0);
+    const normalize::stick_breaking breaks;
+    const auto per_position =
+        verify(attention{score::additive{W, U, v}, breaks, combine::weighted_sum{}}, {.query = 3, .width = 5});
+    CHECK_MESSAGE(bool(per_position), per_position.text());
+    const auto per_dimension =
+        verify(attention{score::additive_per_dimension{W, U, V}, breaks, combine::elementwise_sum{}},
+               {.query = 3, .width = 5});
+    CHECK_MESSAGE(bool(per_dimension), per_dimension.text());
+}
