@@ -8,6 +8,7 @@
 #include <limits>
 #include <type_traits>
 
+#include <heed/core/tables.hpp>
 #include <heed/core/workspace.hpp>
 #include <heed/kernels/simd.hpp>
 #include <heed/kernels/tile_rules.hpp>
