@@ -167,9 +167,9 @@ struct attention {
             }
         }
         if constexpr (detail::mask_of_any_place<Mask>) {
-            return read_all(
-                memory, queries, state,
-                detail::drawn_out(mask, memory.real, state.step, shape_of(projected)[1], memory.positions()));
+            return read_all(memory, queries, state,
+                            detail::drawn_out(mask, memory.real, state.step, shape_of(projected)[1], memory.positions(),
+                                              detail::head_of(state.score)));
         } else if constexpr (detail::at_once<Score, Normalize, Combine, std::remove_cvref_t<decltype(projected)>,
                                              std::remove_cvref_t<decltype(memory)>, Mask>) {
             auto contexts = detail::answers_at_once(score, normalize, combine, memory, projected,
@@ -201,14 +201,15 @@ struct attention {
         const auto& projected = project(queries);
         const std::size_t B = memory.batch(), S = shape_of(projected)[1];
         if constexpr (detail::mask_of_any_place<Mask>) {
-            return weights_of(memory, queries, state,
-                              detail::drawn_out(mask, memory.real, state.step, S, memory.positions()));
+            return weights_of(
+                memory, queries, state,
+                detail::drawn_out(mask, memory.real, state.step, S, memory.positions(), detail::head_of(state.score)));
         } else if constexpr (detail::at_once<Score, Normalize, Combine, std::remove_cvref_t<decltype(projected)>,
                                              std::remove_cvref_t<decltype(memory)>, Mask>) {
             const scratch here;
             return ops::by_sentence(detail::weights_at_once(score, normalize, memory, projected,
                                                             {state.step, detail::head_of(state.score)}, mask),
-                                    B);
+                                    B, S);
         } else {
             auto now = state;
             std::vector<decltype(step(memory, detail::part_of_step(queries, 0), now).weights)> all;
@@ -218,6 +219,7 @@ struct attention {
                 all.push_back(std::move(next.weights));
                 now = std::move(next.state);
             }
+            if (S == 0) return constant_like(memory.keys, shape_of_rank<3>{B, 0, memory.positions()}, 0.0);
             return ops::swap_axes(ops::stack(all));
         }
     }

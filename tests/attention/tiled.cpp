@@ -21,6 +21,11 @@ void check(const Score& score, const Mask& mask, const lengths& real, std::size_
           1e-12);
 }
 
+/// The first head sees the first keys, the other one the others.
+struct halves_by_head : mask_of_places {
+    lane_mask operator()(const place& p) const { return p.head == 0 ? p.key < 30 : p.key >= 30; }
+};
+
 }  // namespace
 
 TEST_CASE("inner products, softmax, any lengths")
@@ -143,4 +148,31 @@ TEST_CASE("weights of all queries are those that make the contexts")
     const attention attend{score::dot{}, normalize::softmax{}, combine::weighted_sum{}};
     on.backward(ops::inner(attend.weights_of(attend.on(on.constant(h)), Q), random({3, 60, 70}, 3)));
     CHECK(std::abs(on.gradient(Q).data[0]) > 1e-6);
+}
+
+TEST_CASE("no queries, and no sentences, have no weights")
+{
+    const attention at_once{score::dot{}, normalize::softmax{}, combine::weighted_sum{}};
+    const attention in_turn{score::dot{}, normalize::temporal{}, combine::weighted_sum{}};
+    const auto h = random({2, 5, 4}, 1);
+    const array<double, 3> none(shape_of_rank<3>{2, 0, 4}), nobody(shape_of_rank<3>{0, 3, 4});
+    CHECK(shape_of(at_once.weights_of(at_once.on(h), none)) == shape_of_rank<3>{2, 0, 5});
+    CHECK(shape_of(in_turn.weights_of(in_turn.on(h), none)) == shape_of_rank<3>{2, 0, 5});
+    CHECK(shape_of(at_once.weights_of(at_once.on(array<double, 3>(shape_of_rank<3>{0, 5, 4})), nobody)) ==
+          shape_of_rank<3>{0, 3, 5});
+}
+
+TEST_CASE("masks that differ by head: few queries see what many do")
+{
+    const auto unchanged = [](auto e, place) { return e; };
+    const attention one{score::modified{score::dot{}, unchanged}, normalize::softmax{}, combine::weighted_sum{}};
+    const multi_head attend{std::vector(2, one), random({4, 4}, 1), random({4, 4}, 2), random({4, 4}, 3),
+                            random({4, 4}, 4)};
+    const halves_by_head mask;
+    const auto memory = attend.on(random({1, 70, 4}, 5));
+    const auto q = random({1, 70, 4}, 6);
+    array<double, 3> some(shape_of_rank<3>{1, 5, 4});
+    std::copy_n(q.data(), 20, some.data());
+    const auto many = attend(memory, q, mask), few = attend(memory, some, mask);
+    for (std::size_t i = 0; i < 20; ++i) CHECK(few.data()[i] == doctest::Approx(many.data()[i]));
 }

@@ -28,11 +28,11 @@ namespace heed {
 
 /// Places of a register of scores.
 struct place {
-    std::int32_t batch = 0, head = 0;
-    pack<std::int32_t> query;  // counted from the first query, by the state
-    pack<std::int32_t> key;    // counted from the first of its sentence
-    pack<std::int32_t> here;   // for masks, the key that the query stands at: the last query stands at the last key;
-                               // for functions of scores, which also run step by step, the query's number
+    std::int32_t batch = 0, head = 0;  // the head of a multi_head if its score is a score::modified; else 0
+    pack<std::int32_t> query;          // counted from the first query, by the state
+    pack<std::int32_t> key;            // counted from the first of its sentence
+    pack<std::int32_t> here;  // for masks, the key that the query stands at: the last query stands at the last key;
+                              // for functions of scores, which also run step by step, the query's number
 
     place() : query(0), key(0), here(0) {}
     // Member by member: a copy of the whole block would go through memory, and stall there.
@@ -202,16 +202,16 @@ namespace detail {
 template <class Mask>
 concept mask_of_any_place = std::is_base_of_v<mask_of_places, Mask>;
 
-/// What each of S queries sees, for the mechanisms that take a row of truth values: [B,S,T]. Every head sees the same:
-/// a place is that of head 0.
+/// What each of S queries of a head sees, for the mechanisms that take a row of truth values: [B,S,T].
 template <class Mask>
 boolean_mask<3> drawn_out(const Mask& mask, const lengths_view& real, std::size_t first, std::size_t S,
-                          std::size_t positions)
+                          std::size_t positions, std::size_t head = 0)
 {
     boolean_mask<3> drawn(shape_of_rank<3>{real.batch(), S, positions});
     for (std::size_t b = 0; b < real.batch(); ++b) {
         place p;
         p.batch = static_cast<std::int32_t>(b);
+        p.head = static_cast<std::int32_t>(head);
         for (std::size_t s = 0; s < S; ++s) {
             p.query = static_cast<std::int32_t>(first + s);
             p.here = static_cast<std::int32_t>(real[b] + s) - static_cast<std::int32_t>(S);

@@ -7,6 +7,7 @@
 
 #include <heed/core/blas.hpp>
 #include <heed/core/workspace.hpp>
+#include <heed/kernels/powers.hpp>
 #include <heed/kernels/simd.hpp>
 
 /// Sums over the past in linear time, a chunk of rows at a time.
@@ -19,16 +20,6 @@ namespace heed::kernels {
 
 /// Rows of a chunk.
 inline constexpr std::size_t rows_of_chunk = 64;
-
-/// The powers 1, γ, … γ^n.
-template <class T>
-const T* powers(double base, std::size_t n, scratch& here)
-{
-    T* const result = here.take<T>(n + 1);
-    double power = 1;
-    for (std::size_t i = 0; i <= n; ++i, power *= base) result[i] = static_cast<T>(power);
-    return result;
-}
 
 /// `outputs` rows y, from `inputs` rows k and v. x, k and v are functions (first, count, to) that write rows; y is one
 /// that takes them, (first, count, from). Rows are `width` (x, k) and `depth` (v, y) wide.

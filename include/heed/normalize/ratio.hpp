@@ -2,7 +2,7 @@
 #pragma once
 
 #include <heed/attention/concepts.hpp>
-#include <heed/ops/linear_attention.hpp>
+#include <heed/ops/weights_by_sum.hpp>
 
 namespace heed::normalize {
 

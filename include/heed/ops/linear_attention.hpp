@@ -4,87 +4,15 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <limits>
 
 #include <heed/core/errors.hpp>
 #include <heed/core/parallel.hpp>
 #include <heed/kernels/linear_attention.hpp>
 #include <heed/kernels/rows.hpp>
 #include <heed/ops/operation.hpp>
-#include <heed/ops/rows.hpp>
+#include <heed/ops/weights_by_sum.hpp>
 
 namespace heed::ops {
-
-/// How products become weights without an exponential: each is multiplied by γ^age, the age of a key being how many
-/// visible ones come after it, and divided by their sum if `divides`.
-struct rule_of_sums {
-    double decay = 1;  // γ
-    bool divides = true;
-};
-
-/// w_j = γ^{n−1−j} e_j, divided by the sum of these if `divides`; 0 behind the n real positions of a row and where e_j
-/// is -inf. A row whose sum is 0 has weights 0. e [B,T] or [B,T,D].
-///
-///     ∂e_j += γ^{n−1−j} (∂w_j − Σ_k w_k ∂w_k) / Σ_k γ^{n−1−k} e_k        without a division ∂e_j += γ^{n−1−j} ∂w_j
-struct weights_by_sum_op : row_operation<weights_by_sum_op> {
-    static constexpr const char* name = "weights_by_sum";
-
-    template <class T, std::size_t R>
-    static void forward(in<T, R> e, const lengths_view& real, const rule_of_sums& rule, out<T, R> weights)
-    {
-        each_column<T, R>(e, real, rule.decay,
-                          [&](std::size_t at, std::size_t step, std::size_t n, std::size_t all, const T* aged) {
-                              T sum = 0;
-                              for (std::size_t j = 0; j < n; ++j) sum += seen(e.data[at + j * step]) * aged[n - 1 - j];
-                              const T by = !rule.divides ? T(1) : sum == 0 ? T(0) : 1 / sum;
-                              for (std::size_t j = 0; j < n; ++j)
-                                  weights.data[at + j * step] = seen(e.data[at + j * step]) * aged[n - 1 - j] * by;
-                              for (std::size_t j = n; j < all; ++j) weights.data[at + j * step] = 0;
-                          });
-    }
-
-    template <class T, std::size_t R>
-    static void backward(in<T, R> e, const lengths_view& real, const rule_of_sums& rule, in<T, R> weights,
-                         in<T, R> d_weights, adjoint<T, R> d_e)
-    {
-        each_column<T, R>(
-            e, real, rule.decay, [&](std::size_t at, std::size_t step, std::size_t n, std::size_t, const T* aged) {
-                T sum = rule.divides ? 0 : 1, mean = 0;
-                for (std::size_t j = 0; j < n && rule.divides; ++j) {
-                    sum += seen(e.data[at + j * step]) * aged[n - 1 - j];
-                    mean += weights.data[at + j * step] * d_weights.data[at + j * step];
-                }
-                if (sum == 0) return;
-                for (std::size_t j = 0; j < n; ++j) {
-                    if (e.data[at + j * step] == hidden<T>) continue;
-                    d_e.data[at + j * step] += aged[n - 1 - j] * (d_weights.data[at + j * step] - mean) / sum;
-                }
-            });
-    }
-
-private:
-    template <class T>
-    static constexpr T hidden = -std::numeric_limits<T>::infinity();
-    template <class T>
-    static T seen(T e)
-    {
-        return e == hidden<T> ? T(0) : e;
-    }
-
-    /// f(where it begins, elements from one position to the next, real positions, all positions, γ^n for each n) for
-    /// each row (and dimension).
-    template <class T, std::size_t R>
-    static void each_column(in<T, R> e, const lengths_view& real, double decay, const auto& f)
-    {
-        const std::size_t positions = e.shape[1], N = detail::width_of(e.shape);
-        scratch here;
-        const T* const aged = kernels::powers<T>(decay, positions, here);
-        detail::each_row(e.shape[0], positions * N, [=, &real, &f](std::size_t b) {
-            for (std::size_t i = 0; i < N; ++i) f(b * positions * N + i, N, real[b], positions, aged);
-        });
-    }
-};
-inline constexpr weights_by_sum_op weights_by_sum{};
 
 /// Contexts of many queries in linear time:
 ///

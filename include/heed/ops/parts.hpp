@@ -134,15 +134,13 @@ struct block_op : operation<block_op> {
 };
 inline constexpr block_op block{};
 
-/// The rows of B sentences, [B·S,N] -> [B,S,N]. A view of x on the tape and in the workspace, else a copy.
+/// S rows of each of B sentences, [B·S,N] -> [B,S,N]. A view of x on the tape and in the workspace, else a copy.
 struct by_sentence_op : operation<by_sentence_op> {
-    static piece_of<3> piece(const auto& x, std::size_t sentences)
+    static piece_of<3> piece(const auto& x, std::size_t sentences, std::size_t rows)
     {
-        if (sentences == 0 || x.shape[0] % sentences != 0) {
-            throw shape_error("by_sentence: the rows of " + shape_text(x.shape) + " are not those of " +
-                              std::to_string(sentences) + " sentences");
-        }
-        return {0, {sentences, x.shape[0] / sentences, x.shape[1]}};
+        require_shape("by_sentence", "x", x.shape, {sentences * rows, x.shape[1]},
+                      "as many rows as all sentences have");
+        return {0, {sentences, rows, x.shape[1]}};
     }
 };
 inline constexpr by_sentence_op by_sentence{};

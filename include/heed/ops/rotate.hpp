@@ -68,12 +68,26 @@ private:
         const std::size_t N = shape[R - 1], half = N / 2, positions = R == 3 ? shape[1] : 1;
         scratch here;
         T *const cosines = here.take<T>(positions * half), *const sines = here.take<T>(positions * half);
+        // Sine and cosine by the angle sum formulas, since calls of both for each position would take as long as the
+        // attention itself. They start anew at multiples of 32, so that a position has the same numbers wherever a
+        // call begins.
+        constexpr std::size_t anew = 32;
         for (std::size_t m = 0; m < half; ++m) {
             const double theta = std::pow(how.base, -2.0 * static_cast<double>(m) / static_cast<double>(N));
-            for (std::size_t p = 0; p < positions; ++p) {
-                const double angle = static_cast<double>(first + p) * theta;
-                cosines[p * half + m] = static_cast<T>(std::cos(angle));
-                sines[p * half + m] = static_cast<T>(sign * std::sin(angle));
+            const double next_c = std::cos(theta), next_s = std::sin(theta);
+            double c = 1, s = 0;
+            for (std::size_t at = first / anew * anew; at < first + positions; ++at) {
+                if (at % anew == 0) {
+                    c = std::cos(static_cast<double>(at) * theta);
+                    s = std::sin(static_cast<double>(at) * theta);
+                }
+                if (at >= first) {
+                    cosines[(at - first) * half + m] = static_cast<T>(c);
+                    sines[(at - first) * half + m] = static_cast<T>(sign * s);
+                }
+                const double turned = c * next_c - s * next_s;
+                s = s * next_c + c * next_s;
+                c = turned;
             }
         }
         const bool halves = how.pairs == turned_pairs::halves;

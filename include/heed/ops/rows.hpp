@@ -58,6 +58,17 @@ void each_real_row(const shape_of_rank<R>& shape, const lengths_view& real, F&& 
     each_row(shape[0], row, [&](std::size_t b) { f(b * row, real[b] * width, row); });
 }
 
+/// f(where it begins, elements from one position to the next, real positions, all positions) for each row of [B,T] and
+/// each dimension of [B,T,D]; a position costs `work`. Threads share the rows.
+template <std::size_t R, class F>
+void each_column(const shape_of_rank<R>& shape, const lengths_view& real, std::size_t work, F&& f)
+{
+    const std::size_t positions = shape[1], width = width_of(shape);
+    each_row(shape[0], work * positions * width, [&](std::size_t b) {
+        for (std::size_t d = 0; d < width; ++d) f(b * positions * width + d, width, real[b], positions);
+    });
+}
+
 }  // namespace detail
 
 /// An operation on scores or weights [B,T] or [B,T,D] with the lengths of their rows; the result has the same shape.

@@ -21,7 +21,7 @@ struct break_stick_op : row_operation<break_stick_op> {
     template <class T, std::size_t R>
     static void forward(in<T, R> e, const lengths_view& real, out<T, R> weights)
     {
-        each_column(e.shape, real, [&](std::size_t at, std::size_t step, std::size_t n, std::size_t all) {
+        detail::each_column(e.shape, real, 16, [&](std::size_t at, std::size_t step, std::size_t n, std::size_t all) {
             T rest = 0;  // its logarithm
             for (std::size_t j = n; j-- > 0;) {
                 const T x = e.data[at + j * step];
@@ -35,7 +35,7 @@ struct break_stick_op : row_operation<break_stick_op> {
     template <class T, std::size_t R>
     static void backward(in<T, R> e, const lengths_view& real, in<T, R> weights, in<T, R> d_weights, adjoint<T, R> d_e)
     {
-        each_column(e.shape, real, [&](std::size_t at, std::size_t step, std::size_t n, std::size_t) {
+        detail::each_column(e.shape, real, 16, [&](std::size_t at, std::size_t step, std::size_t n, std::size_t) {
             T before = 0;
             for (std::size_t j = 0; j < n; ++j) {
                 const std::size_t i = at + j * step;
@@ -52,17 +52,6 @@ private:
     static T log_sigmoid(T x)
     {
         return x < 0 ? x - std::log1p(std::exp(x)) : -std::log1p(std::exp(-x));
-    }
-
-    /// f(where it begins, elements from one position to the next, real positions, all of them) for each row (and
-    /// dimension).
-    template <std::size_t R>
-    static void each_column(const shape_of_rank<R>& shape, const lengths_view& real, const auto& f)
-    {
-        const std::size_t positions = shape[1], N = detail::width_of(shape);
-        detail::each_row(shape[0], 16 * positions * N, [=, &real, &f](std::size_t b) {
-            for (std::size_t i = 0; i < N; ++i) f(b * positions * N + i, N, real[b], positions);
-        });
     }
 };
 inline constexpr break_stick_op break_stick{};
