@@ -10,6 +10,7 @@
 #include <heed/attention/at_once.hpp>
 #include <heed/attention/concepts.hpp>
 #include <heed/attention/families.hpp>
+#include <heed/attention/in_order.hpp>
 #include <heed/attention/linear.hpp>
 #include <heed/attention/masks.hpp>
 #include <heed/attention/memory.hpp>
@@ -160,10 +161,14 @@ struct attention {
                                     std::remove_cvref_t<decltype(memory)>, Mask>) {
             if (detail::worth_tiles(shape_of(projected)[1], memory.positions()) &&
                 detail::fits_tiles(normalize.by_tiles())) {
-                auto last = state;
-                last.step += shape_of(projected)[1];
-                return all_read{detail::answers_by_tiles(score, normalize, memory, projected, state, mask),
-                                std::move(last)};
+                if constexpr (detail::weighs_in_order<Normalize>) {
+                    return detail::answers_in_order(score, normalize, memory, projected, state, mask);
+                } else {
+                    auto last = state;
+                    last.step += shape_of(projected)[1];
+                    return all_read{detail::answers_by_tiles(score, normalize, memory, projected, state, mask),
+                                    std::move(last)};
+                }
             }
         }
         if constexpr (detail::mask_of_any_place<Mask>) {

@@ -96,6 +96,17 @@ auto change_of(const Score& score)
 template <class Score>
 concept with_table = tensor<decltype(changing_score<Score>::table)>;
 
+/// That table; one number where there is none.
+template <class Score>
+auto table_of(const Score& score, const auto& memory)
+{
+    if constexpr (with_table<Score>) {
+        return changing(score).table;
+    } else {
+        return constant_like(memory.keys, shape_of_rank<1>{1}, 0);
+    }
+}
+
 template <class Score, class Normalize, class Combine, class Projected, class Memory, class Mask>
 concept tiled = functions_in<Score>()
 <= 1 &&
@@ -162,15 +173,8 @@ auto answers_by_tiles(const Score& score, const auto& normalize, const Memory& m
                     return constant_like(memory.keys, shape_of_rank<1>{1}, -std::numeric_limits<double>::infinity());
                 }
             }();
-            const auto table = [&] {
-                if constexpr (with_table<Score>) {
-                    return changing(score).table;
-                } else {
-                    return constant_like(memory.keys, shape_of_rank<1>{1}, 0);
-                }
-            }();
             return ops::attend_tiled_with_op{change, sees, rule_alone(rule)}(asked, memory.keys, memory.values, sink,
-                                                                             table, real, how);
+                                                                             table_of(score, memory), real, how);
         } else {
             return ops::attend_tiled_op{change, sees, rule}(asked, memory.keys, memory.values, real, how);
         }

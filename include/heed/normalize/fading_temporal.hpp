@@ -4,11 +4,13 @@
 #include <cmath>
 #include <limits>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include <heed/normalize/hooks.hpp>
 #include <heed/normalize/softmax.hpp>
 #include <heed/ops/history.hpp>
+#include <heed/ops/temporal_tiles.hpp>
 
 namespace heed::normalize {
 
@@ -70,6 +72,9 @@ struct fading_temporal {
             return make(std::move(grown), memory.inner);
         }
     }
+
+    /// All queries at once: see kernels/temporal_tiles.hpp.
+    ops::modulated_by_past by_tiles() const requires(std::is_same_v<Inner, softmax>) { return {strength, decay}; }
 
     static auto parameters(auto& self, auto&& visit)
     {

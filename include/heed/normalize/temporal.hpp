@@ -7,6 +7,7 @@
 #include <heed/kernels/softmax.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/softmax.hpp>
+#include <heed/ops/temporal_tiles.hpp>
 
 namespace heed::normalize {
 
@@ -47,6 +48,9 @@ struct temporal {
     {
         return make(ops::logaddexp(memory.history, scores));
     }
+
+    /// All queries at once: see kernels/temporal_tiles.hpp.
+    ops::modulated_by_past by_tiles() const { return {}; }
 
     static auto parameters(auto&, auto&&) { return normalize::temporal{}; }
 

@@ -191,6 +191,19 @@ private:
 };
 inline constexpr attend_tiled_op<> attend_tiled{};
 
+/// A function of the score with its table; one without a table does not see it.
+template <class Function, class T, std::size_t N>
+auto function_with(const Function& f, const in<T, N>& table)
+{
+    if constexpr (std::is_same_v<Function, kernels::tiles::unmodified>) {
+        return kernels::tiles::unmodified{};
+    } else if constexpr (std::is_invocable_v<const Function&, pack<T>, place>) {
+        return f;
+    } else {
+        return kernels::tiles::modified_by_table<Function, lane_table<T, N>>{f, {table.data, table.shape}};
+    }
+}
+
 /// The same with parameters of the policies: a sink for each head, sinks [H], and a table that the function of the
 /// score looks numbers up in. A rule or a function without them is given -inf, or any table.
 ///
@@ -222,7 +235,7 @@ struct attend_tiled_with_op : operation<attend_tiled_with_op<Function, Mask, Rul
     void forward(in<T, 3> queries, in<T, 3> keys, in<T, 3> values, in<T, 1> sinks, in<T, N> table,
                  const lengths_view& real, const heads_of& how, out<T, 3> contexts, T* numbers) const
     {
-        attend.forward_with(bound(table), queries, keys, values, sinks.data, real, how, contexts, numbers);
+        attend.forward_with(function_with(f, table), queries, keys, values, sinks.data, real, how, contexts, numbers);
     }
 
     template <class T, std::size_t N>
@@ -235,8 +248,8 @@ struct attend_tiled_with_op : operation<attend_tiled_with_op<Function, Mask, Rul
         const std::size_t shards = threads(), size = table.size();
         T* const parts = d_table ? here.take<T>(shards * size) : nullptr;
         if (d_table) std::fill_n(parts, shards * size, T(0));
-        attend.backward_with(bound(table), queries, keys, values, real, how, contexts, d_contexts, numbers, d_queries,
-                             d_keys, d_values,
+        attend.backward_with(function_with(f, table), queries, keys, values, real, how, contexts, d_contexts, numbers,
+                             d_queries, d_keys, d_values,
                              [&](std::size_t shard) { return d_table ? parts + shard * size : nullptr; });
         for (std::size_t shard = 0; d_table && shard < shards; ++shard)
             for (std::size_t i = 0; i < size; ++i) d_table.data[i] += parts[shard * size + i];
@@ -250,20 +263,6 @@ struct attend_tiled_with_op : operation<attend_tiled_with_op<Function, Mask, Rul
                     d_sinks.data[h] -= std::exp(sinks.data[h] - numbers[(b * how.heads + h) * S + s]) * pulled;
                 }
             }
-        }
-    }
-
-private:
-    /// The function with its table; a function without one does not see it.
-    template <class T, std::size_t N>
-    auto bound(const in<T, N>& table) const
-    {
-        if constexpr (std::is_same_v<Function, kernels::tiles::unmodified>) {
-            return kernels::tiles::unmodified{};
-        } else if constexpr (std::is_invocable_v<const Function&, pack<T>, place>) {
-            return f;
-        } else {
-            return kernels::tiles::modified_by_table<Function, lane_table<T, N>>{f, {table.data, table.shape}};
         }
     }
 };

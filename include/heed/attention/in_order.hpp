@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <type_traits>
+#include <utility>
+
+#include <heed/attention/answers.hpp>
+#include <heed/attention/masks.hpp>
+#include <heed/attention/place.hpp>
+#include <heed/attention/state.hpp>
+#include <heed/attention/tiled.hpp>
+#include <heed/core/workspace.hpp>
+#include <heed/ops/temporal_tiles.hpp>
+
+/// Many queries at once where each key remembers the scores that it had: the temporal normalizers, in the tiles of
+/// kernels/temporal_tiles.hpp.
+namespace heed::detail {
+
+/// Does each query's weights depend on the scores of those before?
+template <class Normalize>
+concept weighs_in_order = requires(const Normalize& normalize)
+{
+    requires std::is_same_v<std::remove_cvref_t<decltype(normalize.by_tiles())>, ops::modulated_by_past>;
+};
+
+/// The first keys of each sentence, as many as a mask of lengths says. The others count in a history, too.
+struct first_keys : mask_of_places {
+    lengths seen;
+
+    explicit first_keys(lengths of) : seen(std::move(of)) {}
+    lane_mask operator()(const place& p) const
+    {
+        return p.key < static_cast<std::int32_t>(seen[static_cast<std::size_t>(p.batch)]);
+    }
+};
+
+/// Contexts [B,S,D] of projected queries [B,S,A], and the state after them.
+template <class Score, class Memory, class Mask>
+auto answers_in_order(const Score& score, const auto& normalize, const Memory& memory, const auto& projected,
+                      const auto& state, const Mask& mask)
+{
+    const ops::heads_of how{.first_query = state.step, .first_head = head_of(state.score)};
+    const auto asked = asking_all(score, projected, state.step);
+    const auto answer = [&](const auto& sees) {
+        return ops::attend_in_order_op{change_of(score), sees, normalize.by_tiles()}(
+            asked, memory.keys, memory.values, state.normalize.history, table_of(score, memory), memory.real, how);
+    };
+    auto made = [&] {
+        if constexpr (std::is_same_v<Mask, no_mask>) {
+            return answer(kernels::tiles::unmasked{});
+        } else if constexpr (std::is_same_v<Mask, lengths>) {
+            const scratch here;
+            (void)shortened(mask, memory.real);  // refuses one of another batch
+            return answer(first_keys(mask));
+        } else {
+            return answer(as_places(mask));
+        }
+    }();
+    auto after = state.normalize.map([&](const auto&) { return std::move(made.second); });
+    return all_read{std::move(made.first), attention_state<decltype(after), std::remove_cvref_t<decltype(state.score)>>{
+                                               std::move(after), state.step + shape_of(projected)[1], state.score}};
+}
+
+}  // namespace heed::detail

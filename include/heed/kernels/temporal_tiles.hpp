@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#include <heed/core/tables.hpp>
+#include <heed/core/workspace.hpp>
+#include <heed/kernels/attend_tiles.hpp>
+#include <heed/kernels/simd.hpp>
+#include <heed/kernels/tiles.hpp>
+
+/// Contexts of many queries in their order, where each key remembers the scores that it had, tile by tile:
+///
+///     u_tj = e_tj − β L_tj,  L_{t+1,j} = log(exp(L_tj − δ) + exp(e_tj)),  c_t = Σ_j softmax(u_t)_j v_j
+///
+/// after Sankaran et al. 2016, eq. 6-8 (β = 1, δ = 0).
+///
+/// A key's past does not depend on another key. **So keys lie in the lanes**, unlike kernels/attend_tiles.hpp: a tile
+/// of scores [queries][lanes] has a row for each query, L is one row of lanes, and a block of keys meets all queries in
+/// their order before the next block. Contexts are summed online in the result, since each block adds to all of them.
+///
+/// Going back, each block of keys runs through the queries twice: forward for L, of which the first row of each tile is
+/// kept, and back.
+namespace heed::kernels::tiles {
+
+/// Queries of a tile whose keys lie in the lanes.
+inline constexpr std::size_t queries = 48;
+
+namespace detail {
+
+/// f(at, place) for each register of a tile of `count` queries from s on and of keys in the lanes.
+template <std::size_t registers, class T>
+HEED_SIMD_INLINE void each_place_of_keys(const head<T>& of, std::size_t s, std::size_t count, std::size_t first,
+                                         const auto& f)
+{
+    constexpr std::size_t groups = lanes<T, registers> / lane_count;
+    static_assert(groups * lane_count == lanes<T, registers>);
+    place p;
+    p.batch = static_cast<std::int32_t>(of.batch);
+    p.head = static_cast<std::int32_t>(of.number);
+    for (std::size_t q = 0; q < count; ++q) {
+        p.query = heed::pack<std::int32_t>(static_cast<std::int32_t>(of.first_query + s + q));
+        p.here = heed::pack<std::int32_t>(of.place_of(s + q));
+        simd::unrolled<groups>([&](auto g) {
+            place here = p;
+            for (std::size_t i = 0; i < lane_count; ++i)
+                here.key.at[i] = static_cast<std::int32_t>(first + g * lane_count + i);
+            f(q * lanes<T, registers> + g * lane_count, here);
+        });
+    }
+}
+
+/// A block of keys against all queries of a sentence, a tile at a time.
+template <std::size_t registers, class T, class Pair, class Mask, class Past>
+class block_of_keys {
+public:
+    static constexpr std::size_t width = lanes<T, registers>;
+    using row = tiles::row<T, registers>;
+
+    block_of_keys(const head<T>& of, const Pair& pair, const Mask& mask, const Past& past)
+        : of_(of), pair_(pair), mask_(mask), past_(past), panel_(here_.template take<T>(of.width * width))
+    {}
+
+    /// Goes to the keys from `first` on.
+    void go_to(std::size_t first)
+    {
+        first_ = first;
+        n_ = std::min(width, of_.positions - first);
+        transposed<registers>(of_.width, n_, rows<const T>{of_.keys[first], of_.keys.stride}, of_.scale, panel_);
+    }
+    std::size_t keys() const { return n_; }
+
+    /// Scores of `count` queries from s on, whether they see a key or not.
+    void scores(std::size_t s, std::size_t count, T* tile) const
+    {
+        products(s, count, tile);
+        if constexpr (changed) {
+            each_place_of_keys<registers>(of_, s, count, first_, [&](std::size_t at, const place& p) {
+                put_lanes(tile + at, heed::pack<T>(pair_(lanes_at(tile + at), heed::detail::for_score(p))));
+            });
+        }
+    }
+    /// The same, and by how much they change with the inner products, times the scale.
+    void scores(std::size_t s, std::size_t count, T* tile, T* slopes) const
+    {
+        products(s, count, tile);
+        if constexpr (changed) {
+            each_place_of_keys<registers>(of_, s, count, first_, [&](std::size_t at, const place& p) {
+                const dual<T> e = pair_(dual<T>{lanes_at(tile + at), 1}, heed::detail::for_score(p));
+                put_lanes(tile + at, e.value);
+                put_lanes(slopes + at, e.slope * of_.scale);
+            });
+        }
+    }
+    void products(std::size_t s, std::size_t count, T* tile) const
+    {
+        detail::products<registers, false>(count, of_.width, of_.queries[s], of_.queries.stride, 1, panel_, tile);
+    }
+
+    /// Goes on with L through a tile of scores: f(q, e, L) sees each query's, and L as it was before.
+    HEED_SIMD_INLINE void remember(std::size_t count, const T* tile, row& L, const auto& f) const
+    {
+        for (std::size_t q = 0; q < count; ++q) {
+            const row e = row::of(tile + q * width);
+            f(q, e, L);
+            simd::unrolled<registers>([&](auto c) { L.at[c] = past_.grown(L.at[c], e.at[c]); });
+        }
+    }
+
+    /// −inf where a query of the tile does not see a key. Returns whether one sees any.
+    bool hide(std::size_t s, std::size_t count, T* tile) const
+    {
+        const std::int32_t q0 = of_.place_of(s), q1 = of_.place_of(s + count - 1),
+                           begin = static_cast<std::int32_t>(first_), end = static_cast<std::int32_t>(first_ + n_);
+        const key_range reach = heed::detail::reach_of(mask_, q0, q1);
+        if (reach.end <= begin || reach.begin >= end) return false;
+        constexpr T lowest = -std::numeric_limits<T>::infinity();
+        if (!heed::detail::whole_of(mask_, q0, q1).contains(begin, end - 1)) {
+            each_place_of_keys<registers>(of_, s, count, first_, [&](std::size_t at, const place& p) {
+                put_lanes(tile + at, select(lane_mask(mask_(p)), lanes_at(tile + at), lowest));
+            });
+        }
+        if (n_ < width) {
+            for (std::size_t q = 0; q < count; ++q) std::fill(tile + q * width + n_, tile + (q + 1) * width, lowest);
+        }
+        return true;
+    }
+
+    /// What comes back to the numbers that the pair's function looked up.
+    void add_to_table(std::size_t s, std::size_t count, const T* products, const T* d_scores, T* table) const
+    {
+        each_place_of_keys<registers>(of_, s, count, first_, [&](std::size_t at, const place& p) {
+            heed::detail::each_lookup(pair_.f, lanes_at(products + at), heed::detail::for_score(p), pair_.table,
+                                      [&](const auto& places, const heed::pack<T>& slope) {
+                                          heed::detail::add_to_table(table, places, lanes_at(d_scores + at), slope);
+                                      });
+        });
+    }
+
+    static constexpr bool changed = !std::is_same_v<Pair, unmodified>;
+
+private:
+    const head<T>& of_;
+    const Pair& pair_;
+    const Mask& mask_;
+    const Past& past_;
+    scratch here_;
+    T* panel_;
+    std::size_t first_ = 0, n_ = 0;
+};
+
+/// L of a block of keys; −inf in the lanes behind them.
+template <std::size_t registers, class T>
+row<T, registers> past_of(const T* history, std::size_t n)
+{
+    T all[lanes<T, registers>];
+    std::fill(std::copy_n(history, n, all), all + lanes<T, registers>, -std::numeric_limits<T>::infinity());
+    return row<T, registers>::of(all);
+}
+
+}  // namespace detail
+
+/// Contexts of all queries of a sentence. `history` [positions] is L before them, and becomes L after them. `numbers`
+/// [2, queries]: the logarithm of each divisor, and room for the sums. A query that sees nothing gets 0.
+template <std::size_t registers, class T, class Pair, class Mask, class Past>
+void forward_in_order(const head<T>& of, const Pair& pair, const Mask& mask, const Past& past, rows<T> contexts,
+                      T* history, T* numbers)
+{
+    using namespace simd;
+    using row = tiles::row<T, registers>;
+    constexpr T lowest = -std::numeric_limits<T>::infinity();
+    constexpr std::size_t width = lanes<T, registers>;
+    scratch here;
+    T* const tile = here.take<T>(tiles::queries * width);
+    T *const tops = numbers, *const sums = numbers + of.queries_count;
+    std::fill_n(tops, of.queries_count, lowest);
+    std::fill_n(sums, of.queries_count, T(0));
+    for (std::size_t s = 0; s < of.queries_count; ++s) std::fill_n(contexts[s], of.value_width, T(0));
+    detail::block_of_keys<registers, T, Pair, Mask, Past> block(of, pair, mask, past);
+    for (std::size_t first = 0; first < of.positions; first += width) {
+        block.go_to(first);
+        row L = detail::past_of<registers>(history + first, block.keys());
+        for (std::size_t s = 0; s < of.queries_count; s += tiles::queries) {
+            const std::size_t count = std::min(tiles::queries, of.queries_count - s);
+            block.scores(s, count, tile);
+            block.remember(count, tile, L, [&](std::size_t q, const row& e, const row& before) {
+                unrolled<registers>([&](auto c) {
+                    store(tile + q * width + c * simd::lanes<T>, past.modulated(e.at[c], before.at[c]));
+                });
+            });
+            if (!block.hide(s, count, tile)) continue;
+            for (std::size_t q = 0; q < count; ++q) {
+                row u = row::of(tile + q * width);
+                vec<T> greatest = u.at[0];
+                unrolled<registers>([&](auto c) { greatest = simd::max(u.at[c], greatest); });
+                const T before = tops[s + q], top = std::max(before, simd::max(greatest));
+                const T base = top == lowest ? T(0) : top;
+                vec<T> sum{};
+                unrolled<registers>([&](auto c) {
+                    u.at[c] = simd::exp(u.at[c] - splat(base));
+                    sum += u.at[c];
+                });
+                u.put(tile + q * width);
+                tops[s + q] = top;
+                if (top != before) {  // what has been summed so far, for a greater divisor
+                    const T factor = std::exp(before - base);
+                    sums[s + q] *= factor;
+                    each_register<T>(of.value_width, [&](std::size_t i, std::size_t some) {
+                        T* const c = contexts[s + q] + i;
+                        store_first(c, load_first(c, some) * splat(factor), some);
+                    });
+                }
+                sums[s + q] += simd::sum(sum);
+            }
+            detail::products_of_lanes<registers>(count, block.keys(), tile,
+                                                 rows<const T>{of.values[first], of.values.stride},
+                                                 rows<T>{contexts[s], contexts.stride}, of.value_width);
+        }
+        T after[width];
+        L.put(after);
+        std::copy_n(after, block.keys(), history + first);
+    }
+    for (std::size_t s = 0; s < of.queries_count; ++s) {
+        const T by = sums[s] == 0 ? T(0) : T(1) / sums[s];
+        for (std::size_t i = 0; i < of.value_width; ++i) contexts[s][i] *= by;
+        tops[s] = sums[s] == 0 ? T(0) : tops[s] + std::log(sums[s]);
+    }
+}
+
+/// Goes back through them. `history` is L before the first query; `d_after` the gradient of L after the last one, or
+/// null, and `d_before` where that of L before the first one is added, or null.
+template <std::size_t registers, class T, class Pair, class Mask, class Past>
+void backward_in_order(const head<T>& of, const Pair& pair, const Mask& mask, const Past& past, rows<const T> contexts,
+                       const T* numbers, rows<const T> d_contexts, const T* history, const T* d_after, T* d_before,
+                       const head_gradients<T>& to)
+{
+    using namespace simd;
+    using row = tiles::row<T, registers>;
+    using block_of_keys = detail::block_of_keys<registers, T, Pair, Mask, Past>;
+    constexpr std::size_t width = lanes<T, registers>, size = tiles::queries * width;
+    constexpr bool learns = requires { pair.table; };
+    scratch here;
+    const std::size_t blocks = (of.queries_count + tiles::queries - 1) / tiles::queries;
+    T* const begins = here.take<T>(blocks * width);  // L before each tile
+    T* const weights = here.take<T>(size);           // first the scores
+    T* const pasts = here.take<T>(size + width);     // L before each query, and after the last
+    T* const modulated = here.take<T>(size);
+    T* const d_scores = here.take<T>(size);
+    T* const slopes = block_of_keys::changed ? here.take<T>(size) : nullptr;
+    T* const products_alone = learns && to.table != nullptr ? here.take<T>(size) : nullptr;
+    T* const d_panel = here.take<T>(of.value_width * width);
+    T* const d_keys = here.take<T>(of.width * width);
+    T* const d_values = here.take<T>(of.value_width * width);
+    block_of_keys block(of, pair, mask, past);
+    for (std::size_t first = 0; first < of.positions; first += width) {
+        block.go_to(first);
+        const std::size_t n = block.keys();
+        detail::transposed<registers>(of.value_width, n, rows<const T>{of.values[first], of.values.stride}, T(1),
+                                      d_panel);
+        std::fill_n(d_keys, of.width * width, T(0));
+        std::fill_n(d_values, of.value_width * width, T(0));
+        row L = detail::past_of<registers>(history + first, n);
+        for (std::size_t b = 0; b < blocks; ++b) {
+            L.put(begins + b * width);
+            if (b + 1 == blocks) break;
+            block.scores(b * tiles::queries, tiles::queries, weights);
+            block.remember(tiles::queries, weights, L, [](std::size_t, const row&, const row&) {});
+        }
+        T of_history[width] = {};
+        if (d_after != nullptr) std::copy_n(d_after + first, n, of_history);
+        row d_L = row::of(of_history);
+        for (std::size_t b = blocks; b-- > 0;) {
+            const std::size_t s = b * tiles::queries, count = std::min(tiles::queries, of.queries_count - s);
+            if (products_alone != nullptr) block.products(s, count, products_alone);
+            block.scores(s, count, weights, slopes);
+            L = row::of(begins + b * width);
+            block.remember(count, weights, L, [&](std::size_t q, const row& e, const row& before) {
+                before.put(pasts + q * width);
+                unrolled<registers>([&](auto c) {
+                    store(modulated + q * width + c * simd::lanes<T>, past.modulated(e.at[c], before.at[c]));
+                });
+            });
+            L.put(pasts + count * width);
+            const bool seen = block.hide(s, count, modulated);
+            if (seen)
+                detail::products<registers, false>(count, of.value_width, d_contexts[s], d_contexts.stride, 1, d_panel,
+                                                   d_scores);
+            for (std::size_t q = count; q-- > 0;) {
+                T mean = 0;  // Σ_j w_j dw_j = dc · c
+                if (seen) {
+                    vec<T> sum{};
+                    each_register<T>(of.value_width, [&](std::size_t i, std::size_t some) {
+                        sum = fma(load_first(d_contexts[s + q] + i, some), load_first(contexts[s + q] + i, some), sum);
+                    });
+                    mean = simd::sum(sum);
+                }
+                const vec<T> divisor = splat(numbers[s + q]);
+                unrolled<registers>([&](auto c) {
+                    const std::size_t at = q * width + c * simd::lanes<T>;
+                    const vec<T> e = load(weights + at), before = load(pasts + at), after = load(pasts + at + width);
+                    vec<T> weight{}, d_u{};
+                    if (seen) {
+                        weight = simd::exp(load(modulated + at) - divisor);
+                        d_u = weight * (load(d_scores + at) - splat(mean));
+                    }
+                    vec<T> d_e = d_u + past.share_of_score(e, after, d_L.at[c]);
+                    d_L.at[c] = past.share_of_past(before, after, d_L.at[c]) + past.slope_of_past(before, d_u);
+                    if constexpr (block_of_keys::changed) {
+                        if (products_alone == nullptr) d_e *= load(slopes + at);
+                    } else {
+                        d_e *= splat(of.scale);
+                    }
+                    store(weights + at, weight);
+                    store(d_scores + at, d_e);
+                });
+            }
+            if constexpr (learns) {
+                if (products_alone != nullptr) {
+                    for (std::size_t q = 0; q < count; ++q)
+                        std::fill(d_scores + q * width + n, d_scores + (q + 1) * width, T(0));
+                    block.add_to_table(s, count, products_alone, d_scores, to.table);
+                    for (std::size_t i = 0; i < count * width; i += simd::lanes<T>)
+                        store(d_scores + i, load(d_scores + i) * load(slopes + i));
+                }
+            }
+            if (to.values.data != nullptr && seen)
+                detail::products<registers, true>(of.value_width, count, d_contexts[s], 1, d_contexts.stride, weights,
+                                                  d_values);
+            if (to.keys.data != nullptr)
+                detail::products<registers, true>(of.width, count, of.queries[s], 1, of.queries.stride, d_scores,
+                                                  d_keys);
+            if (to.queries.data != nullptr)
+                detail::products_of_lanes<registers>(count, n, d_scores, rows<const T>{of.keys[first], of.keys.stride},
+                                                     rows<T>{to.queries[s], to.queries.stride}, of.width);
+        }
+        d_L.put(of_history);
+        for (std::size_t j = 0; j < n; ++j) {
+            if (d_before != nullptr) d_before[first + j] += of_history[j];
+            for (std::size_t i = 0; to.keys.data != nullptr && i < of.width; ++i)
+                to.keys[first + j][i] += d_keys[i * width + j];
+            for (std::size_t i = 0; to.values.data != nullptr && i < of.value_width; ++i)
+                to.values[first + j][i] += d_values[i * width + j];
+        }
+    }
+}
+
+}  // namespace heed::kernels::tiles
