@@ -78,6 +78,19 @@ TEST_CASE("normalizers that tiles know")
     each(normalize::softmax_with_sink{array<double, 1>{0.7}});
 }
 
+TEST_CASE("normalizers that select, among more keys than there is room for")
+{
+    // Scores near each other, so that nearly all have a weight, and far apart.
+    for (const double scale : {0.02, 3.0}) {
+        const lengths real({25000, 24990});
+        check(score::scaled_dot{scale}, no_mask{}, real, 9, 25000, normalize::sparsemax{});
+        check(score::scaled_dot{scale}, no_mask{}, real, 9, 25000, normalize::entmax15{});
+        check(score::scaled_dot{scale}, no_mask{}, real, 9, 25000, normalize::top_k{3});
+        check(score::scaled_dot{scale}, no_mask{}, real, 9, 25000, normalize::top_k{150});
+    }
+    check(score::scaled_dot{}, sliding_window{5000}, lengths({25000}), 9, 25000, normalize::entmax15{});
+}
+
 TEST_CASE("tables that functions look numbers up in learn, several lookups included")
 {
     const lengths real({70, 33, 0});

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <limits>
 #include <type_traits>
+#include <utility>
 
 #include <heed/core/tables.hpp>
 #include <heed/core/workspace.hpp>
@@ -21,6 +22,13 @@
 /// softmax online as in Milakov, Gimelshein 2018. Going back, scores are computed again from the rule's numbers, which
 /// are few for each query.
 namespace heed::kernels::tiles {
+
+/// Is there room for all scores of a block of queries with so many keys? They have to stay in the second cache.
+template <class T, std::size_t registers>
+bool keeps_scores(std::size_t positions)
+{
+    return positions * lanes<T, registers> * sizeof(T) <= std::size_t{3} << 18;
+}
 
 namespace detail {
 
@@ -98,6 +106,40 @@ void select_weights(const head<T>& of, std::size_t s, std::size_t n, const Pair&
     }
 }
 
+/// All scores of a block of queries, where there is room for them: [keys that it reaches][lanes].
+template <std::size_t registers, class T, class Pair, class Mask>
+std::size_t keep_scores(const head<T>& of, std::size_t s, std::size_t n, const Pair& pair, const Mask& mask,
+                        const T* panel, T* all)
+{
+    std::size_t kept = 0;
+    each_tile(
+        of, s, n, mask, [](std::size_t) { return true; },
+        [&](std::size_t first, std::size_t count, bool partial) {
+            scores_of<registers>(of, s, first, count, partial, pair, mask, panel, all + kept * lanes<T, registers>);
+            kept += count;
+        });
+    return kept;
+}
+
+/// The rule's numbers of each row from all its scores: [numbers][lanes].
+template <std::size_t registers, class T, class Rule>
+void settle_rows(std::size_t count, const Rule& rule, const T* all, T* z)
+{
+    using namespace simd;
+    constexpr std::size_t width = lanes<T, registers>;
+    const vec<T> none = splat(-std::numeric_limits<T>::infinity());
+    unrolled<registers>([&](auto c) {
+        const T* const scores = all + c * simd::lanes<T>;
+        vec<T> top = none;
+        for (std::size_t j = 0; j < count; ++j) top = simd::max(top, load(scores + j * width));
+        const auto empty = top == none;
+        top = select(empty, vec<T>{}, top);
+        const vec<T> second = rule.settle(count, scores, width, top, splat(static_cast<T>(Rule::first)));
+        store(z + c * simd::lanes<T>, top);
+        store(z + width + c * simd::lanes<T>, select(empty, vec<T>{}, second));
+    });
+}
+
 /// The rule's numbers of n queries from s on, and zeros behind them.
 template <std::size_t registers, class Rule, class T>
 auto numbers_at(const T* numbers, std::size_t queries, std::size_t s, std::size_t n)
@@ -132,8 +174,8 @@ void forward(const head<T>& of, std::size_t s, std::size_t n, const Pair& pair, 
     std::fill_n(sums, of.value_width * width, T(0));
     row sum = row::all(0);
     const auto every = [](std::size_t) { return true; };
-    const auto add = [&](std::size_t first, std::size_t count) {
-        detail::products<registers, true>(of.value_width, count, of.values[first], 1, of.values.stride, tile, sums);
+    const auto add = [&](std::size_t first, std::size_t count, const T* weights) {
+        detail::products<registers, true>(of.value_width, count, of.values[first], 1, of.values.stride, weights, sums);
     };
     if constexpr (Rule::online) {
         row top = row::all(of.sink);
@@ -170,19 +212,30 @@ void forward(const head<T>& of, std::size_t s, std::size_t n, const Pair& pair, 
                 }
             }
             begun = true;
-            add(first, count);
+            add(first, count, tile);
         });
         unrolled<registers>([&](auto c) { store(z + c * simd::lanes<T>, top.at[c]); });
     } else {
-        if constexpr (Rule::selects) detail::select_weights<registers>(of, s, n, pair, mask, rule, panel, tile, z);
+        T* const all =
+            Rule::selects && keeps_scores<T, registers>(of.positions) ? here.take<T>(of.positions * width) : nullptr;
+        if constexpr (Rule::selects) {
+            if (all != nullptr) {
+                const std::size_t kept = detail::keep_scores<registers>(of, s, n, pair, mask, panel, all);
+                detail::settle_rows<registers>(kept, rule, all, z);
+            } else {
+                detail::select_weights<registers>(of, s, n, pair, mask, rule, panel, tile, z);
+            }
+        }
         std::array<row, Rule::numbers> now;
         for (std::size_t i = 0; i < Rule::numbers; ++i) now[i] = row::of(z + i * width);
+        T* at = all;
         detail::each_tile(of, s, n, mask, every, [&](std::size_t first, std::size_t count, bool partial) {
-            detail::scores_of<registers>(of, s, first, count, partial, pair, mask, panel, tile);
-            if (detail::weights_of<registers>(count, rule, now, tile, [&](std::size_t, auto c, vec<T> w) {
+            T* const scores = all != nullptr ? std::exchange(at, at + count * width) : tile;
+            if (all == nullptr) detail::scores_of<registers>(of, s, first, count, partial, pair, mask, panel, scores);
+            if (detail::weights_of<registers>(count, rule, now, scores, [&](std::size_t, auto c, vec<T> w) {
                     if constexpr (Rule::divides) sum.at[c] += w;
                 }))
-                add(first, count);
+                add(first, count, scores);
         });
     }
     T divisors[width];

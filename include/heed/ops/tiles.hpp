@@ -94,7 +94,9 @@ struct attend_tiled_op : operation<attend_tiled_op<Pair, Mask, Rule>> {
                       const lengths_view& real, const heads_of& how, out<T, 3> contexts, T* numbers) const
     {
         const std::size_t S = queries.shape[1];
-        tiles::with_registers<T>(S, [&](auto registers) {
+        // A rule that selects is fastest where all scores of a block are kept: with many keys, of a narrow one.
+        const bool narrow = Rule::selects && !tiles::keeps_scores<T, tiles::most_registers>(keys.shape[1]);
+        tiles::with_registers<T>(narrow ? 1 : S, [&](auto registers) {
             constexpr std::size_t lanes = tiles::lanes<T, registers>;
             const std::size_t blocks = (S + lanes - 1) / lanes, all = queries.shape[0] * how.heads * blocks;
             parallel_for(all, 1, [&](std::size_t begin, std::size_t end, std::size_t) {
