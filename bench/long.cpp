@@ -240,7 +240,7 @@ void normalizers(const settings& with)
              {of("softmax", normalize::softmax{}), of("sink", normalize::softmax_with_sink{array<float, 1>{0.0F}}),
               of("sigmoid", normalize::sigmoid{-7}), of("sparsemax", normalize::sparsemax{}),
               of("entmax15", normalize::entmax15{}), of("top 32", normalize::top_k{32}),
-              of("temporal", normalize::temporal{})});
+              of("temporal", normalize::temporal{}), of("stick-breaking", normalize::stick_breaking{})});
     }
 }
 

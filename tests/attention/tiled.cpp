@@ -75,6 +75,7 @@ TEST_CASE("normalizers that tiles know")
     each(normalize::entmax15{});
     each(normalize::top_k{3});
     each(normalize::top_k{500});
+    each(normalize::stick_breaking{});
     each(normalize::softmax_with_sink{array<double, 1>{0.7}});
 }
 
@@ -89,6 +90,13 @@ TEST_CASE("normalizers that select, among more keys than there is room for")
         check(score::scaled_dot{scale}, no_mask{}, real, 9, 25000, normalize::top_k{150});
     }
     check(score::scaled_dot{}, sliding_window{5000}, lengths({25000}), 9, 25000, normalize::entmax15{});
+}
+
+TEST_CASE("a stick that is broken at very many keys")
+{
+    const attention attend{score::dot{}, normalize::stick_breaking{}, combine::weighted_sum{}};
+    CHECK(support::distance_from_one_by_one(attend, no_mask{}, lengths({5000, 3}), 9, 5000) < 1e-10);
+    CHECK(support::distance_from_one_by_one(attend, causal{}, lengths({5000}), 9, 5000) < 1e-10);
 }
 
 TEST_CASE("tables that functions look numbers up in learn, several lookups included")
@@ -107,6 +115,7 @@ TEST_CASE("tables that functions look numbers up in learn, several lookups inclu
     check(score::modified{score::dot{}, bias, relative}, no_mask{}, real, 60, 70, normalize::entmax15{});
     check(score::modified{score::dot{}, bias, relative}, no_mask{}, real, 60, 70, normalize::sigmoid{});
     check(score::modified{score::dot{}, bias, relative}, no_mask{}, real, 60, 70, normalize::top_k{4});
+    check(score::modified{score::dot{}, bias, relative}, causal{}, real, 60, 70, normalize::stick_breaking{});
     check(score::modified{score::additive{random({4, 5}, 5), random({4, 5}, 6), random({5}, 7)}, bias, twice},
           no_mask{}, lengths({7, 3}), 6, 7);
 }

@@ -62,6 +62,19 @@ HEED_SIMD_INLINE bool weights_of(std::size_t count, const Rule& rule,
     return !Rule::sparse || any(some);
 }
 
+/// Scores become weights, for a rule that runs.
+template <std::size_t registers, class Rule, class T>
+HEED_SIMD_INLINE void weights_in_turn(std::size_t count, const Rule& rule, T* tile, row<T, registers>& rest)
+{
+    using namespace simd;
+    for (std::size_t j = count; j-- > 0;) {
+        unrolled<registers>([&](auto c) {
+            T* const at = tile + j * lanes<T, registers> + c * simd::lanes<T>;
+            store(at, rule.next_weight(load(at), rest.at[c]));
+        });
+    }
+}
+
 /// The rule's numbers of each row, for a rule that selects: [numbers][lanes].
 template <std::size_t registers, class T, class Pair, class Mask, class Rule>
 void select_weights(const head<T>& of, std::size_t s, std::size_t n, const Pair& pair, const Mask& mask,
@@ -215,6 +228,13 @@ void forward(const head<T>& of, std::size_t s, std::size_t n, const Pair& pair, 
             add(first, count, tile);
         });
         unrolled<registers>([&](auto c) { store(z + c * simd::lanes<T>, top.at[c]); });
+    } else if constexpr (Rule::runs) {
+        row rest = row::all(0);
+        detail::each_tile<true>(of, s, n, mask, every, [&](std::size_t first, std::size_t count, bool partial) {
+            detail::scores_of<registers>(of, s, first, count, partial, pair, mask, panel, tile);
+            detail::weights_in_turn<registers>(count, rule, tile, rest);
+            add(first, count, tile);
+        });
     } else {
         T* const all =
             Rule::selects && keeps_scores<T, registers>(of.positions) ? here.take<T>(of.positions * width) : nullptr;
@@ -295,6 +315,7 @@ void backward(const head<T>& of, std::size_t s, std::size_t n, const Pair& pair,
     T* const weights = here.take<T>(tiles::keys * width);
     T* const d_scores = here.take<T>(tiles::keys * width);
     T* const slopes = changed ? here.take<T>(tiles::keys * width) : nullptr;
+    T* const scores = Rule::runs ? here.take<T>(tiles::keys * width) : nullptr;
     T* const products_alone = learns && to.table != nullptr ? here.take<T>(tiles::keys * width) : nullptr;
     T* const d_queries = here.take<T>(of.width * width);
     T* const means = here.take<T>(width);
@@ -303,6 +324,7 @@ void backward(const head<T>& of, std::size_t s, std::size_t n, const Pair& pair,
     std::fill_n(d_queries, of.width * width, T(0));
     std::fill_n(means, width, T(0));
     const auto z = detail::numbers_at<registers, Rule>(numbers, of.queries_count, s, n);
+    [[maybe_unused]] row rest = row::all(0), later = rest;  // of a rule that runs
     // Weights, and in d_scores their gradients; whether there is a weight at all.
     const auto weigh = [&](std::size_t first, std::size_t count, bool partial) {
         detail::products<registers, false>(count, of.width, of.keys[first], of.keys.stride, 1, panel, weights);
@@ -312,7 +334,12 @@ void backward(const head<T>& of, std::size_t s, std::size_t n, const Pair& pair,
         } else {
             detail::modify<registers>(of, s, first, count, partial, pair, mask, weights);
         }
-        if (!detail::weights_of<registers>(count, rule, z, weights, [](std::size_t, auto, vec<T>) {})) return false;
+        if constexpr (Rule::runs) {
+            std::copy_n(weights, count * width, scores);
+            detail::weights_in_turn<registers>(count, rule, weights, rest);
+        } else {
+            if (!detail::weights_of<registers>(count, rule, z, weights, [](std::size_t, auto, vec<T>) {})) return false;
+        }
         detail::products<registers, false>(count, of.value_width, of.values[first], of.values.stride, 1, d_panel,
                                            d_scores);
         return true;
@@ -344,13 +371,19 @@ void backward(const head<T>& of, std::size_t s, std::size_t n, const Pair& pair,
         });
     }
     const row mean = row::of(means);
-    detail::each_tile(of, s, n, mask, wants, [&](std::size_t first, std::size_t count, bool partial) {
+    detail::each_tile<Rule::runs>(of, s, n, mask, wants, [&](std::size_t first, std::size_t count, bool partial) {
         if (!weigh(first, count, partial)) return;
         const bool learning = learns && to.table != nullptr;
-        for (std::size_t j = 0; j < count; ++j) {
+        for (std::size_t j = count; j-- > 0;) {
             unrolled<registers>([&](auto c) {
                 const std::size_t at = j * width + c * simd::lanes<T>;
-                vec<T> d = rule.slope(load(weights + at)) * (load(d_scores + at) - mean.at[c]);
+                vec<T> d;
+                if constexpr (Rule::runs) {
+                    d = rule.next_gradient(load(scores + at), load(weights + at) * load(d_scores + at), mean.at[c],
+                                           later.at[c]);
+                } else {
+                    d = rule.slope(load(weights + at)) * (load(d_scores + at) - mean.at[c]);
+                }
                 if constexpr (changed) {
                     if (!learning) d *= load(slopes + at);
                 } else {

@@ -19,6 +19,9 @@
 ///
 /// z is known beforehand (sigmoid), found by looking at all scores first (those that select), or found on the way
 /// (softmax, which is online). m is Σ_k w_k dw_k, or the mean of dw weighted by the slopes, or 0: see `centre`.
+///
+/// A rule that `runs` takes the keys from the last to the first, with one number for each row that it changes on the
+/// way (stick-breaking).
 namespace heed::kernels::tiles {
 
 /// What is subtracted from the gradient of a weight.
@@ -31,7 +34,7 @@ enum class centre {
 /// w_j = e^{e_j} / (e^sink + Σ_k e^{e_k}), sink being the head's; z: the logarithm of the divisor.
 struct softmax {
     static constexpr std::size_t numbers = 1;
-    static constexpr bool online = true, selects = false, sparse = false, divides = false;
+    static constexpr bool online = true, selects = false, sparse = false, divides = false, runs = false;
     static constexpr centre mean = centre::weights;
 
     template <class V>
@@ -55,7 +58,7 @@ struct softmax_with_sinks : softmax {
 /// w_j = σ(e_j + bias)
 struct sigmoid {
     static constexpr std::size_t numbers = 0;
-    static constexpr bool online = false, selects = false, sparse = false, divides = false;
+    static constexpr bool online = false, selects = false, sparse = false, divides = false, runs = false;
     static constexpr centre mean = centre::none;
     double bias = 0;
 
@@ -73,12 +76,40 @@ struct sigmoid {
     }
 };
 
+/// w_j = σ(e_j) Π_{k>j} (1 − σ(e_k)). What runs from the last key to the first is the logarithm of the product, `rest`.
+///
+///     de_j = (1 − σ(e_j)) w_j dw_j − σ(e_j) Σ_{i<j} w_i dw_i
+///
+/// where the sum is Σ_i w_i dw_i less what comes from j on.
+struct stick_breaking {
+    static constexpr std::size_t numbers = 0;
+    static constexpr bool online = false, selects = false, sparse = false, divides = false, runs = true;
+    static constexpr centre mean = centre::weights;
+
+    template <class V>
+    HEED_SIMD_INLINE static V next_weight(V e, V& rest)
+    {
+        const V u = simd::log1p(simd::exp(simd::min(e, -e)));
+        const V weight = simd::exp(rest + (simd::min(e, V{}) - u));
+        rest += simd::min(-e, V{}) - u;
+        return weight;
+    }
+    /// `later`: Σ w_i dw_i of what follows, to which this one is added; `all`: of everything.
+    template <class V>
+    HEED_SIMD_INLINE static V next_gradient(V e, V pulled, V all, V& later)
+    {
+        const V part = simd::sigmoid(e);
+        later += pulled;
+        return pulled - part * (pulled + all - later);
+    }
+};
+
 /// w_j = max((e_j − top) / power − τ, 0)^power: sparsemax (1) and 1.5-entmax (2). z: top, the greatest score, and τ,
 /// both 0 for a row without scores.
 template <int power>
 struct sparse_weights {
     static constexpr std::size_t numbers = 2;
-    static constexpr bool online = false, selects = true, sparse = true, divides = false;
+    static constexpr bool online = false, selects = true, sparse = true, divides = false, runs = false;
     static constexpr centre mean = centre::slopes;
 
     template <class V>
@@ -152,7 +183,7 @@ struct sparse_weights {
 /// least score with a weight.
 struct top_k {
     static constexpr std::size_t numbers = 2;
-    static constexpr bool online = false, selects = true, sparse = true, divides = true;
+    static constexpr bool online = false, selects = true, sparse = true, divides = true, runs = false;
     static constexpr centre mean = centre::weights;
     std::size_t k = 1;
 

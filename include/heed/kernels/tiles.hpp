@@ -219,15 +219,18 @@ struct unmasked {
 
 namespace detail {
 
-/// The tiles of keys that queries s … s + n − 1 may see: f(tile, first, count, partial) for each that `wants(tile)`.
-template <class T, class Mask>
+/// The tiles of keys that queries s … s + n − 1 may see: f(tile, first, count, partial) for each that `wants(tile)`,
+/// from the first or from the last.
+template <bool from_the_last = false, class T, class Mask>
 void each_tile(const head<T>& of, std::size_t s, std::size_t n, const Mask& mask, const auto& wants, const auto& f)
 {
     const std::int32_t q0 = of.place_of(s), q1 = of.place_of(s + n - 1);
     const key_range reach = heed::detail::reach_of(mask, q0, q1), whole = heed::detail::whole_of(mask, q0, q1);
     const auto begin = static_cast<std::size_t>(std::max(0, reach.begin));
     const auto end = std::min(of.positions, static_cast<std::size_t>(std::max(0, reach.end)));
-    for (std::size_t tile = begin / tiles::keys; tile * tiles::keys < end; ++tile) {
+    const std::size_t first_tile = begin / tiles::keys, last_tile = (end + tiles::keys - 1) / tiles::keys;
+    for (std::size_t i = first_tile; i < last_tile; ++i) {
+        const std::size_t tile = from_the_last ? first_tile + last_tile - 1 - i : i;
         if (!wants(tile)) continue;
         const std::size_t first = std::max(begin, tile * tiles::keys), last = std::min(end, (tile + 1) * tiles::keys);
         if (first >= last) continue;

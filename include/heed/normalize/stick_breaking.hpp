@@ -2,6 +2,7 @@
 #pragma once
 
 #include <heed/attention/concepts.hpp>
+#include <heed/kernels/tile_rules.hpp>
 #include <heed/ops/stick_breaking.hpp>
 
 namespace heed::normalize {
@@ -20,6 +21,8 @@ struct stick_breaking {
     {
         return ops::break_stick(at.visible(scores), at.real);
     }
+
+    kernels::tiles::stick_breaking by_tiles() const { return {}; }
 
     static auto parameters(auto&, auto&&) { return normalize::stick_breaking{}; }
 };

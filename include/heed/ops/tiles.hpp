@@ -133,7 +133,7 @@ struct attend_tiled_op : operation<attend_tiled_op<Pair, Mask, Rule>> {
             const std::size_t blocks = (S + lanes - 1) / lanes, shards = threads();
             // Heads that share keys add to the same gradients: a thread takes a whole group.
             const std::size_t groups = queries.shape[0] * how.groups, in_group = how.heads / how.groups;
-            if (groups >= 2 * shards || shards == 1) {
+            if (groups >= 2 * shards || shards == 1 || Rule::runs) {
                 parallel_for(groups, 1, [&](std::size_t begin, std::size_t end, std::size_t shard) {
                     for (std::size_t nth = begin * in_group; nth < end * in_group; ++nth) {
                         for (std::size_t b = 0; b < blocks; ++b)
