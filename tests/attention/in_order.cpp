@@ -84,6 +84,13 @@ TEST_CASE("any lengths, masks, functions and tables")
           normalize::fading_temporal<>{.strength = 1, .decay = std::numeric_limits<double>::infinity()});
 }
 
+TEST_CASE("keys of many numbers")
+{
+    const attention attend{score::scaled_dot{}, normalize::temporal{}, combine::weighted_sum{}};
+    for (const std::size_t width : {1, 37, 128})
+        CHECK(support::distance_from_one_by_one(attend, causal{}, lengths({150, 33}), 60, 150, width) < 1e-11);
+}
+
 TEST_CASE("in chunks, of any size, and then one by one: the state goes on, and gradients go back through it")
 {
     const lengths real({150, 33});

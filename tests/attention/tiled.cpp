@@ -37,6 +37,14 @@ TEST_CASE("inner products, softmax, any lengths")
     check(score::scaled_dot{0.3}, lengths({5, 70, 2}), real, 130, 70);
 }
 
+TEST_CASE("keys of one number and of many")
+{
+    for (const std::size_t width : {1, 37, 256}) {
+        const attention attend{score::scaled_dot{}, normalize::softmax{}, combine::weighted_sum{}};
+        CHECK(support::distance_from_one_by_one(attend, causal{}, lengths({70, 33}), 65, 70, width) < 1e-12);
+    }
+}
+
 TEST_CASE("masks of places, for mechanisms with and without tiles")
 {
     const lengths real({70, 33, 0});

@@ -182,6 +182,20 @@ TEST_CASE_TEMPLATE("an element's result does not depend on where it stands", T, 
     CHECK(place == all);
 }
 
+TEST_CASE_TEMPLATE("a square of registers becomes its transpose", T, float, double)
+{
+    constexpr std::size_t n = simd::lanes<T>;
+    T x[n][n], y[n][n];
+    for (std::size_t i = 0; i < n; ++i)
+        for (std::size_t j = 0; j < n; ++j) x[i][j] = static_cast<T>(n * i + j);
+    simd::vec<T> rows[n];
+    for (std::size_t i = 0; i < n; ++i) rows[i] = simd::load(x[i]);
+    simd::transpose<T>(rows);
+    for (std::size_t i = 0; i < n; ++i) simd::store(y[i], rows[i]);
+    for (std::size_t i = 0; i < n; ++i)
+        for (std::size_t j = 0; j < n; ++j) CHECK(y[i][j] == x[j][i]);
+}
+
 TEST_CASE("parallel_transform equals transform for every thread count")
 {
     const std::size_t n = 200003;

@@ -83,7 +83,8 @@ TEST_CASE("contexts are those of the definition, any sizes")
 
 TEST_CASE("gradients")
 {
-    for (const size& z : {size{2, 3, 5, 2, 1, 2, 3, false}, {1, 4, 4, 1, 1, 3, 2, true}}) {
+    for (const size& z :
+         {size{2, 3, 5, 2, 1, 2, 3, false}, {1, 4, 4, 1, 1, 3, 2, true}, {1, 9, 5, 1, 1, 9, 17, false}}) {
         std::vector<std::size_t> counts(z.B, z.T);
         if (z.B > 1) counts[1] = 3;
         const lengths real(counts);

@@ -24,15 +24,15 @@ inline heed::array<double, 3> words_of(const heed::array<double, 3>& x, std::siz
     return some;
 }
 
-/// The greatest difference, all at once and one by one, in a loss of the contexts of S queries over T positions [4] and
-/// in its derivatives by annotations, queries and every parameter.
+/// The greatest difference, all at once and one by one, in a loss of the contexts of S queries over T positions [width]
+/// and in its derivatives by annotations, queries and every parameter.
 template <class Attention, class Mask>
 double distance_from_one_by_one(const Attention& attend, const Mask& mask, const heed::lengths& real, std::size_t S,
-                                std::size_t T)
+                                std::size_t T, std::size_t width = 4)
 {
     using namespace heed;
-    const auto h = random({real.batch(), T, 4}, 1), q = random({real.batch(), S, 4}, 2),
-               w = random({real.batch(), S, 4}, 3);
+    const auto h = random({real.batch(), T, width}, 1), q = random({real.batch(), S, width}, 2),
+               w = random({real.batch(), S, width}, 3);
     ad::tape<double> on;
     const auto mask_of = [&](std::size_t s) {
         if constexpr (heed::detail::mask_of_any_place<Mask>) {

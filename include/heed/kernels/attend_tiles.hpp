@@ -258,14 +258,15 @@ void forward(const head<T>& of, std::size_t s, std::size_t n, const Pair& pair, 
                 add(first, count, scores);
         });
     }
-    T divisors[width];
+    T divisors[width], factors[width];
     sum.put(divisors);
     for (std::size_t q = 0; q < n; ++q) {
-        const T by = !(Rule::online || Rule::divides) ? T(1) : divisors[q] == 0 ? T(0) : T(1) / divisors[q];
-        for (std::size_t i = 0; i < of.value_width; ++i) contexts[s + q][i] = sums[i * width + q] * by;
-        if constexpr (Rule::online || Rule::divides) z[q] = divisors[q] == 0 ? T(0) : z[q] + std::log(divisors[q]);
+        constexpr bool divides = Rule::online || Rule::divides;
+        factors[q] = !divides ? T(1) : divisors[q] == 0 ? T(0) : T(1) / divisors[q];
+        if (divides) z[q] = divisors[q] == 0 ? T(0) : z[q] + std::log(divisors[q]);
         for (std::size_t i = 0; i < Rule::numbers; ++i) numbers[i * of.queries_count + s + q] = z[i * width + q];
     }
+    detail::transposed_back<registers, false>(of.value_width, n, sums, factors, rows<T>{contexts[s], contexts.stride});
 }
 
 /// The gradients of one head, to be added to; null where nobody wants them.
@@ -415,9 +416,8 @@ void backward(const head<T>& of, std::size_t s, std::size_t n, const Pair& pair,
             detail::products<registers, true>(of.width, count, of.keys[first], 1, of.keys.stride, d_scores, d_queries);
     });
     if (to.queries.data == nullptr) return;
-    for (std::size_t q = 0; q < n; ++q) {
-        for (std::size_t i = 0; i < of.width; ++i) to.queries[s + q][i] += d_queries[i * width + q];
-    }
+    std::fill_n(means, width, T(1));
+    detail::transposed_back<registers, true>(of.width, n, d_queries, means, rows<T>{to.queries[s], to.queries.stride});
 }
 
 }  // namespace heed::kernels::tiles

@@ -464,6 +464,34 @@ HEED_SIMD_INLINE void unrolled(F&& f)
     (std::make_index_sequence<count>{});
 }
 
+namespace detail {
+/// Swaps the off-diagonal quarters of each block of 2·half rows and columns: a and b are rows `half` apart.
+template <std::size_t half, class V, std::size_t... j>
+HEED_SIMD_INLINE void swap_quarters(V& a, V& b, std::index_sequence<j...>)
+{
+    constexpr int count = sizeof...(j);
+    const V upper = __builtin_shufflevector(a, b, ((j & half) == 0 ? int(j) : count + int(j) - int(half))...);
+    b = __builtin_shufflevector(a, b, ((j & half) == 0 ? int(j) + int(half) : count + int(j))...);
+    a = upper;
+}
+template <class T, std::size_t half = lanes<T> / 2>
+HEED_SIMD_INLINE void transpose_blocks(vec<T> (&rows)[lanes<T>])
+{
+    unrolled<lanes<T>>([&](auto i) {
+        if constexpr ((i & half) == 0)
+            swap_quarters<half>(rows[i], rows[i + half], std::make_index_sequence<lanes<T>>{});
+    });
+    if constexpr (half > 1) transpose_blocks<T, half / 2>(rows);
+}
+}  // namespace detail
+
+/// A square of registers becomes its transpose.
+template <class T>
+HEED_SIMD_INLINE void transpose(vec<T> (&rows)[lanes<T>])
+{
+    detail::transpose_blocks<T>(rows);
+}
+
 /// The first `count` numbers from x on, at most a register of them; zeros behind them.
 template <class T>
 HEED_SIMD_INLINE vec<T> load_first(const T* x, std::size_t count)

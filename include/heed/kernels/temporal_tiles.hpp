@@ -256,6 +256,8 @@ void backward_in_order(const head<T>& of, const Pair& pair, const Mask& mask, co
     T* const d_panel = here.take<T>(of.value_width * width);
     T* const d_keys = here.take<T>(of.width * width);
     T* const d_values = here.take<T>(of.value_width * width);
+    T ones[width];
+    std::fill_n(ones, width, T(1));
     block_of_keys block(of, pair, mask, past);
     for (std::size_t first = 0; first < of.positions; first += width) {
         block.go_to(first);
@@ -339,13 +341,13 @@ void backward_in_order(const head<T>& of, const Pair& pair, const Mask& mask, co
                                                      rows<T>{to.queries[s], to.queries.stride}, of.width);
         }
         d_L.put(of_history);
-        for (std::size_t j = 0; j < n; ++j) {
-            if (d_before != nullptr) d_before[first + j] += of_history[j];
-            for (std::size_t i = 0; to.keys.data != nullptr && i < of.width; ++i)
-                to.keys[first + j][i] += d_keys[i * width + j];
-            for (std::size_t i = 0; to.values.data != nullptr && i < of.value_width; ++i)
-                to.values[first + j][i] += d_values[i * width + j];
-        }
+        for (std::size_t j = 0; d_before != nullptr && j < n; ++j) d_before[first + j] += of_history[j];
+        if (to.keys.data != nullptr)
+            detail::transposed_back<registers, true>(of.width, n, d_keys, ones,
+                                                     rows<T>{to.keys[first], to.keys.stride});
+        if (to.values.data != nullptr)
+            detail::transposed_back<registers, true>(of.value_width, n, d_values, ones,
+                                                     rows<T>{to.values[first], to.values.stride});
     }
 }
 
