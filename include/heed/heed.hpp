@@ -21,6 +21,7 @@
 #include <heed/normalize/argmax.hpp>
 #include <heed/normalize/connected.hpp>
 #include <heed/normalize/dropout.hpp>
+#include <heed/normalize/entmax.hpp>
 #include <heed/normalize/entmax15.hpp>
 #include <heed/normalize/fading_temporal.hpp>
 #include <heed/normalize/gumbel.hpp>

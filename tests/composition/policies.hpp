@@ -32,6 +32,7 @@ void each_normalizer(const F& f)
     f("local_p", local_p{W_p, v_p, 2});
     f("sparsemax", sparsemax{});
     f("entmax15", entmax15{});
+    f("entmax", entmax{w});
     f("top_k", top_k{2});
     f("softmax_with_sink", softmax_with_sink{w});
     f("sigmoid", sigmoid{-0.5});

@@ -17,6 +17,7 @@
 #include <heed/ops/dropout.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/embedding.hpp>
+#include <heed/ops/entmax.hpp>
 #include <heed/ops/groups.hpp>
 #include <heed/ops/history.hpp>
 #include <heed/ops/layer_norm.hpp>
