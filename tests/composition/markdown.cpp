@@ -100,6 +100,43 @@ std::string table_of(weight_kind kind, const table& lines)
     return out + "\n";
 }
 
+const char* text(many way)
+{
+    switch (way) {
+    case many::linear:
+        return "linear";
+    case many::tiles:
+        return "tiles";
+    case many::products:
+        return "products";
+    default:
+        return " ";
+    }
+}
+
+/// How many queries are answered: scores × normalizers with weighted_sum. Only where some are not answered in turn.
+std::string many_queries(const table& lines)
+{
+    const auto with_sum =
+        where(lines, [&](std::size_t i) { return lines[i].legal() && lines[i].combiner == "weighted_sum"; });
+    const auto at_once = where(lines, [&](std::size_t i) {
+        return lines[i].legal() && lines[i].combiner == "weighted_sum" && lines[i].queries != many::in_turn;
+    });
+    const auto normalizers = distinct(lines, at_once, normalizer_of);
+    std::string out = header(normalizers);
+    for (const std::string& score : distinct(lines, at_once, score_of)) {
+        out += "| " + code(score) + " |";
+        for (const std::string& normalizer : normalizers) {
+            many way{};
+            for (const std::size_t i : with_sum)
+                if (lines[i].score == score && lines[i].normalizer == normalizer) way = lines[i].queries;
+            out += std::string(" ") + text(way) + " |";
+        }
+        out += "\n";
+    }
+    return out + "\n";
+}
+
 std::string illegal(const table& lines)
 {
     const auto all = where(lines, [](std::size_t) { return true; });
@@ -226,7 +263,15 @@ std::string markdown(const table& lines)
         "`connected`, `dropout`, `fading_temporal`, `local_m`, `local_p`, `recent_temporal` and `temperature` wrap any "
         "normalizer; `attentional` and `gated` wrap any combiner.\n"
         "`combine::direction_split` is another name for `weighted_sum`.\n\n"
-        "## Illegal\n\n";
+        "## Many queries\n\n"
+        "Every product answers many queries in one call. With `weighted_sum`, and without a mask of single positions "
+        "in "
+        "the memory, these do not take one query after the other: *tiles* store no `[S,T]`, forward or backward; "
+        "*products* are two matrix products a sentence; *linear* takes time linear in the positions. Functions of "
+        "scores "
+        "(`modified`) and `rotary` are over any of the first.\n\n";
+    out += many_queries(lines);
+    out += "## Illegal\n\n";
     out += illegal(lines);
     return out + worth_knowing;
 }

@@ -94,13 +94,36 @@ consteval bool to_be_judged()
 #endif
 }
 
+template <bool with_word, class Score, class Normalize, class Combine>
+consteval many many_of()
+{
+    using mechanism = heed::attention<Score, Normalize, Combine>;
+    using tensor = heed::array<double, 3>;
+    using queries = std::conditional_t<with_word, heed::state_and_word<tensor, tensor>, tensor>;
+    using memory = std::remove_cvref_t<decltype(std::declval<const mechanism&>().on(
+        std::declval<const tensor&>(), std::declval<const heed::lengths&>()))>;
+    using projected =
+        std::remove_cvref_t<decltype(std::declval<const mechanism&>().project(std::declval<const queries&>()))>;
+    if constexpr (heed::detail::linear<Score, Normalize, Combine, projected, memory, heed::no_mask>) {
+        return many::linear;
+    } else if constexpr (heed::detail::tiled<Score, Normalize, Combine, projected, memory, heed::no_mask>) {
+        return many::tiles;
+    } else if constexpr (heed::detail::at_once<Score, Normalize, Combine, projected, memory, heed::no_mask>) {
+        return many::products;
+    } else {
+        return many::in_turn;
+    }
+}
+
 template <bool with_word, class Score>
 void add_products(table& to, const std::string& name, const Score& score)
 {
     each_normalizer([&]<class Normalize>(const char* normalizer, const Normalize& normalize) {
         each_combiner([&]<class Combine>(const std::string& combiner, const Combine& combine) {
             constexpr heed::composition_fault fault = heed::fault_of<Score, Normalize, Combine>();
-            row line{name, normalizer, combiner, Score::weights, fault, nullptr};
+            row line{name, normalizer, combiner, Score::weights, fault, {}, nullptr};
+            if constexpr (fault == heed::composition_fault::none)
+                line.queries = many_of<with_word, Score, Normalize, Combine>();
             if constexpr (fault == heed::composition_fault::none && to_be_judged<Score, Normalize, Combine>()) {
                 line.judged = std::make_unique<of<with_word, Score, Normalize, Combine>>(score, normalize, combine);
             }

@@ -73,11 +73,15 @@ struct product {
     virtual std::size_t allocations() const = 0;  // of the third and the fourth step, into results that are kept
 };
 
+/// How many queries are answered in one call.
+enum class many { in_turn, products, tiles, linear };
+
 /// A line of the table.
 struct row {
     std::string score, normalizer, combiner;
     heed::weight_kind kind{};  // of the score
     heed::composition_fault fault{};
+    many queries{};
     std::unique_ptr<product> judged;  // null: illegal, or not to be judged
 
     bool legal() const { return fault == heed::composition_fault::none; }
