@@ -397,6 +397,36 @@ TEST_CASE("chunkwise: gradients by weights, scores and scale, and through the st
     CHECK_MESSAGE(bool(found), found.text());
 }
 
+TEST_CASE("what lies before a window walks into it, whatever the window remembers")
+{
+    // A window of 3 positions moves on by one at each step. What is left behind it is passed by, not lost.
+    const std::size_t T = 7, steps = 6;
+    const auto W = random({3, 3}, 1);
+    const auto h = random({1, T, 3}, 2);
+    const auto check = [&](const auto& window) {
+        const attention attend{score::general{W}, window, combine::weighted_sum{}};
+        const auto memory = attend.on(h);
+        auto state = attend.start(memory);
+        numbers before(T, 0.0);
+        before[0] = 1;
+        for (std::size_t t = 0; t < steps; ++t) {
+            const auto query = random({1, 3}, 40 + t);
+            const auto e = attend.score(query, memory.keys);
+            numbers scores(T, none);
+            for (std::size_t j = t < 1 ? 0 : t - 1; j <= std::min(t + 1, T - 1); ++j) scores[j] = e(0, j);
+            before = expected(scores, r(0), before);
+            const auto seen = attend.step(memory, query, state);
+            for (std::size_t j = 0; j < T; ++j) CHECK(std::abs(seen.weights(0, j) - before[j]) < 1e-14);
+            state = seen.state;
+        }
+        double sum = 0;
+        for (const double x : before) sum += x;
+        CHECK(sum > 0.01);
+    };
+    check(normalize::local_m{1, normalize::monotonic{r}});
+    check(normalize::local_m{1, normalize::monotonic{r}, normalize::history::in_window{}});
+}
+
 TEST_CASE("shapes that do not fit are errors")
 {
     const auto e = random({2, 4}, 1);

@@ -118,6 +118,19 @@ TEST_CASE("extremes: infinitely narrow, far beyond the end, too flat for a float
     const auto everywhere = ops::gaussian_mixture(array<float, 2>{{0, -great}}, array<float, 2>{{9}}, places);
     CHECK(support::same_bits(everywhere, array<float, 2>{{1, 1, 1}}));
 
+    // A height that would overflow is cut off, and has no slope there.
+    const auto high = ops::gaussian_mixture(array<float, 2>{{great, 0}}, array<float, 2>{{2}}, places);
+    CHECK(high(0, 1) == doctest::Approx(std::exp(40.0F)).epsilon(1e-5));
+    const auto of_shapes = [](const auto& shapes) {
+        return ops::gaussian_mixture(shapes, array<double, 2>{{2, 1.5}}, array<double, 3>{{{1}, {2}, {3}}});
+    };
+    ad::tape<double> taped;
+    const array<double, 2> one_too_high{{50, 1, 0, 0}};
+    const auto shapes_on = taped.parameter(one_too_high);
+    taped.backward(ops::inner(of_shapes(shapes_on), array<double, 2>{{1, 2, 3}}));
+    CHECK(taped.gradient(shapes_on).data[0] == 0);
+    CHECK(taped.gradient(shapes_on).data[1] > 0);
+
     // No NaN on the way back, either: what has no weight has no gradient.
     ad::tape<float> on;
     const array<float, 2> shapes{{0, 0, great, 0}}, before{{1, 0}}, steps{{0, great}};

@@ -83,22 +83,22 @@ void moving_sums(std::size_t n, std::size_t w, const auto& at, const auto& tell)
 /// is 0. Linear time for any w, by sums that move along; each sum is relative to the greatest u of its window, so that
 /// no window underflows beside another one.
 struct chunks_op : operation<chunks_op> {
-    static auto shape(const auto& alpha, const auto& e, const auto& scale, std::size_t w, const lengths_view& real)
+    static auto shape(const auto& alpha, const auto& e, const auto& factor, std::size_t w, const lengths_view& real)
     {
         if (w == 0) throw error("chunkwise: a chunk of 0 positions; give at least 1");
-        require_shape("chunkwise", "the scale", scale.shape, {1}, "one number for all scores");
+        require_shape("chunkwise", "the scale", factor.shape, {1}, "one number for all scores");
         require_shape("chunkwise", "the alignment", alpha.shape, e.shape, "the shape of the scores");
         real.require("chunkwise", e.shape[0], e.shape[1]);
         return e.shape;
     }
 
     template <class T, std::size_t R>
-    static void forward(in<T, R> alpha, in<T, R> e, in<T, 1> scale, std::size_t w, const lengths_view& real,
+    static void forward(in<T, R> alpha, in<T, R> e, in<T, 1> factor, std::size_t w, const lengths_view& real,
                         out<T, R> beta)
     {
         using one = detail::sums_of_exp<T, 1>;
         const std::size_t N = detail::width_of(e.shape), row = e.shape[1] * N;
-        detail::each_row(e.shape[0], 64 * row, [=, s = scale.data[0], &real](std::size_t b) {
+        detail::each_row(e.shape[0], 64 * row, [=, s = factor.data[0], &real](std::size_t b) {
             const std::size_t n = real[b];
             for (std::size_t d = 0; d < N; ++d) {
                 scratch here;
@@ -124,14 +124,14 @@ struct chunks_op : operation<chunks_op> {
     }
 
     template <class T, std::size_t R>
-    static void backward(in<T, R> alpha, in<T, R> e, in<T, 1> scale, std::size_t w, const lengths_view& real, in<T, R>,
-                         in<T, R> d_beta, adjoint<T, R> d_alpha, adjoint<T, R> d_e, adjoint<T, 1> d_scale)
+    static void backward(in<T, R> alpha, in<T, R> e, in<T, 1> factor, std::size_t w, const lengths_view& real, in<T, R>,
+                         in<T, R> d_beta, adjoint<T, R> d_alpha, adjoint<T, R> d_e, adjoint<T, 1> d_factor)
     {
         using two = detail::sums_of_exp<T, 2>;
         scratch kept;
         T* const of_row = kept.take<T>(e.shape[0]);  // ∂s, summed in the order of rows whatever the threads
         const std::size_t N = detail::width_of(e.shape), row = e.shape[1] * N;
-        detail::each_row(e.shape[0], 64 * row, [=, s = scale.data[0], &real](std::size_t b) {
+        detail::each_row(e.shape[0], 64 * row, [=, s = factor.data[0], &real](std::size_t b) {
             const std::size_t n = real[b];
             T sum = 0;
             for (std::size_t d = 0; d < N; ++d) {
@@ -161,8 +161,8 @@ struct chunks_op : operation<chunks_op> {
             }
             of_row[b] = sum;
         });
-        if (!d_scale) return;
-        for (std::size_t b = 0; b < e.shape[0]; ++b) d_scale.data[0] += of_row[b];
+        if (!d_factor) return;
+        for (std::size_t b = 0; b < e.shape[0]; ++b) d_factor.data[0] += of_row[b];
     }
 
 private:

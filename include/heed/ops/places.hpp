@@ -157,6 +157,8 @@ inline constexpr move_places_op move_places{};
 ///
 ///     with the terms f_tk of the sum, g_tk = f_tk ∂φ_t and the distances δ_tk = κ_k − u_t:
 ///     ∂a_k += Σ_t g_tk,  ∂c_k −= exp(c_k) Σ_t g_tk δ_tk²,  ∂κ_k −= 2 exp(c_k) Σ_t g_tk δ_tk,  ∂u_t likewise, negated
+///
+/// a above 40 counts as 40, without a derivative: exp(a) would overflow.
 struct gaussian_mixture_op : operation<gaussian_mixture_op> {
     static shape_of_rank<2> shape(const auto& shapes, const auto& centres, const auto& places)
     {
@@ -211,7 +213,7 @@ struct gaussian_mixture_op : operation<gaussian_mixture_op> {
                     }
                 });
                 if (d_shapes) {
-                    d_shapes.data[b * 2 * K + k] += simd::sum(heights);
+                    if (!(shapes.data[b * 2 * K + k] > highest<T>)) d_shapes.data[b * 2 * K + k] += simd::sum(heights);
                     d_shapes.data[b * 2 * K + K + k] -= times(one.narrow, simd::sum(spreads));
                 }
                 if (d_centres) d_centres.data[b * K + k] -= 2 * times(one.narrow, simd::sum(slopes));
@@ -220,12 +222,16 @@ struct gaussian_mixture_op : operation<gaussian_mixture_op> {
     }
 
 private:
+    /// Of a height's logarithm: sums of it and of its derivatives stay finite in float.
+    template <class T>
+    static constexpr T highest = 40;
+
     template <class T>
     struct bell {
         T height, narrow, centre;  // a, exp(c), κ
 
         bell(in<T, 2> shapes, in<T, 2> centres, std::size_t b, std::size_t k)
-            : height(shapes.data[b * shapes.shape[1] + k]),
+            : height(std::min(shapes.data[b * shapes.shape[1] + k], highest<T>)),
               narrow(std::max(std::exp(shapes.data[b * shapes.shape[1] + centres.shape[1] + k]),
                               std::numeric_limits<T>::min())),  // 0 · ∞ far away would be NaN
               centre(centres.data[b * centres.shape[1] + k])

@@ -43,8 +43,9 @@ mixture_past(Centres) -> mixture_past<Centres>;
 /// are. Once they are beyond the last position, all has been read.
 ///
 /// The paper's one linear map is cut in two, as windows move before anything is compared. b_kappa below 0 lets them
-/// move by less than a position at each step. The state has one row per sentence and no positions. α̂ above 88
-/// overflows in float. Throws shape_error if W and W_kappa do not fit, or if there is no component.
+/// move by less than a position at each step. The state has one row per sentence and no positions. α̂ above 40
+/// counts as 40, so that nothing overflows. Throws shape_error if W and W_kappa do not fit, or if there is no
+/// component.
 template <class Matrix, class Vector>
 struct gaussian_mixture {
     Matrix W;        // [Q,2K]
