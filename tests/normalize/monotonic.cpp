@@ -477,6 +477,27 @@ TEST_CASE("noise changes scores on the tape, by seed, step, row and position, an
     }
 }
 
+TEST_CASE("what remembers below the noise remembers noisy scores")
+{
+    const auto e = some_scores(2, 5, 3);
+    const lengths real{5, 3};
+    const auto at = [&real](std::size_t step) { return plain_moment{real, step}; };
+    std::vector<array<double, 2>> noisy;
+    for (std::size_t step = 0; step < 3; ++step) {
+        noisy.push_back(ops::add_normal(e[step], real, ops::stream_of(7, step, ops::chance::normal_noise), 0.5));
+    }
+    const auto check = [&](const auto& inner) {
+        const auto is = weights_of(normalize::noisy{0.5, 7, inner, {.at_inference = true}}, e, at);
+        const auto must = weights_of(inner, noisy, at), without = weights_of(inner, e, at);
+        for (std::size_t step = 0; step < 3; ++step) {
+            CHECK(support::same_bits(is[step], must[step]));
+            CHECK(support::distance(is[step], without[step]) > 1e-3);
+        }
+    };
+    check(normalize::temporal{});
+    check(normalize::chunkwise{2, s, normalize::monotonic{r}});
+}
+
 TEST_CASE("noise is standard normal, leaves -inf and padding, and does not depend on lengths or dimensions")
 {
     const array<double, 2> zeros(shape_of_rank<2>{40, 500}, 0.0);
