@@ -666,6 +666,44 @@ void stick_breaking(gallery& to)
     to.draw("stick-breaking", {{"softmax", look(softmax)}, {"stick breaking", look(stick)}});
 }
 
+/// Scores of 6 where the word is the one that is asked for: queries know it, but not the half of the sentence.
+const auto same_word = [] {
+    auto W_a = diagonal(D, 1.5f);
+    W_a(first_half, first_half) = W_a(second_half, second_half) = W_a(one, one) = 0;
+    return score::general{W_a};
+}();
+
+void monotonic(gallery& to)
+{
+    // section: monotonic
+    attention softmax{same_word, normalize::softmax{}, combine::weighted_sum{}};
+    attention monotonic{same_word, normalize::monotonic{array<float, 1>{-3}}, combine::weighted_sum{}};
+    attention trained{monotonic.score, normalize::monotonic_hard{monotonic.normalize.r}, monotonic.combine};
+    // end
+    to.draw("monotonic", {{"softmax", look(softmax)}, {"monotonic", look(monotonic)}, {"hard", look(trained)}});
+}
+
+void chunkwise(gallery& to)
+{
+    const array<float, 1> r{-3}, s{0.2f};
+    // section: chunkwise
+    attention soft{same_word, normalize::chunkwise{3, s, normalize::monotonic{r}}, combine::weighted_sum{}};
+    attention trained{same_word, normalize::chunkwise{3, s, normalize::monotonic_hard{r}}, combine::weighted_sum{}};
+    // end
+    to.draw("chunkwise", {{"to train", look(soft)}, {"trained", look(trained)}});
+}
+
+void gaussian_mixture(gallery& to)
+{
+    auto W = filled<float, 2>({D, 4}, 0.0f), W_kappa = filled<float, 2>({D, 2}, 0.0f);
+    W_kappa(the, 0) = -0.5f;  // "the" moves the first window by less
+    const array<float, 1> b{-0.2f, -1.2f, 0.4f, -1.5f}, b_kappa{0.2f, 0.25f};
+    // section: gaussian-mixture
+    attention attend{score::gaussian_mixture{W, b, W_kappa, b_kappa}, normalize::retention{}, combine::weighted_sum{}};
+    // end
+    to.draw("gaussian-mixture", {{"two windows", look(attend)}});
+}
+
 void weight_dropout(gallery& to)
 {
     // section: weight-dropout
@@ -789,6 +827,9 @@ int main(int argc, char** argv)
                                    temperature,
                                    sigmoid,
                                    stick_breaking,
+                                   monotonic,
+                                   chunkwise,
+                                   gaussian_mixture,
                                    weight_dropout,
                                    combiners,
                                    abcnn_,

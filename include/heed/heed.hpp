@@ -19,6 +19,7 @@
 #include <heed/combine/grouped_sum.hpp>
 #include <heed/combine/weighted_sum.hpp>
 #include <heed/normalize/argmax.hpp>
+#include <heed/normalize/chunkwise.hpp>
 #include <heed/normalize/connected.hpp>
 #include <heed/normalize/dropout.hpp>
 #include <heed/normalize/entmax.hpp>
@@ -29,6 +30,9 @@
 #include <heed/normalize/history_of_words.hpp>
 #include <heed/normalize/local_m.hpp>
 #include <heed/normalize/local_p.hpp>
+#include <heed/normalize/monotonic.hpp>
+#include <heed/normalize/monotonic_hard.hpp>
+#include <heed/normalize/noisy.hpp>
 #include <heed/normalize/ratio.hpp>
 #include <heed/normalize/recent_temporal.hpp>
 #include <heed/normalize/retention.hpp>
@@ -52,6 +56,7 @@
 #include <heed/score/conv_s2s.hpp>
 #include <heed/score/cosine.hpp>
 #include <heed/score/dot.hpp>
+#include <heed/score/gaussian_mixture.hpp>
 #include <heed/score/general.hpp>
 #include <heed/score/kernel.hpp>
 #include <heed/score/location.hpp>

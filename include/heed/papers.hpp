@@ -4,13 +4,16 @@
 /// Every published mechanism under its paper's name, built from the same policies as your own. Not part of heed.hpp.
 
 #include <heed/papers/bahdanau2015.hpp>
+#include <heed/papers/chiu2018.hpp>
 #include <heed/papers/choi2018.hpp>
 #include <heed/papers/choromanski2021.hpp>
 #include <heed/papers/gehring2017.hpp>
+#include <heed/papers/graves2013.hpp>
 #include <heed/papers/katharopoulos2020.hpp>
 #include <heed/papers/luong2015.hpp>
 #include <heed/papers/mi2016.hpp>
 #include <heed/papers/press2022.hpp>
+#include <heed/papers/raffel2017.hpp>
 #include <heed/papers/raffel2020.hpp>
 #include <heed/papers/sankaran2016.hpp>
 #include <heed/papers/su2021.hpp>

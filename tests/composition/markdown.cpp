@@ -193,7 +193,7 @@ as well. A window inside a window that cuts does not compile.
 **Sparse normalizers under temporal modulation.** `fading_temporal{1, 0, sparsemax{}}` remembers scores, so a position with weight
 exactly 0 is discounted from then on like any other. `connected{w, sparsemax{}}` remembers weights, so it is not.
 
-**Weights that do not sum to 1.** The weights of `sigmoid` and `retention` sum to any value, those of `stick_breaking` and `softmax_with_sink` to at most 1, `local_p`'s to less than 1 unless it renormalises. Scores that read
+**Weights that do not sum to 1.** The weights of `sigmoid` and `retention` sum to any value, those of `stick_breaking`, `monotonic`, `chunkwise` over it and `softmax_with_sink` to at most 1, `local_p`'s to less than 1 unless it renormalises. Scores that read
 past weights (`with_coverage`, `with_gated_coverage`, `with_fertility`, `with_location`, `with_neighbours`) read them as they are.
 
 **Ages.** `ratio` and `retention` count the age of a position from the row's end, or, with `causal{}`, from the query's own place; a mask of single
@@ -260,8 +260,8 @@ std::string markdown(const table& lines)
     out +=
         "`with_word`, `with_coverage`, `with_gated_coverage`, `with_fertility`, `with_location`, `with_neighbours`, "
         "`with_positions` and `with_recurrence` wrap any score, including each other;\n"
-        "`connected`, `dropout`, `fading_temporal`, `local_m`, `local_p`, `recent_temporal` and `temperature` wrap any "
-        "normalizer; `attentional` and `gated` wrap any combiner.\n"
+        "`chunkwise`, `connected`, `dropout`, `fading_temporal`, `local_m`, `local_p`, `noisy`, `recent_temporal` and "
+        "`temperature` wrap any normalizer; `attentional` and `gated` wrap any combiner.\n"
         "`combine::direction_split` is another name for `weighted_sum`.\n\n"
         "## Many queries\n\n"
         "Every product answers many queries in one call. With `weighted_sum`, and without a mask of single positions "

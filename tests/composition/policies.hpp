@@ -37,6 +37,9 @@ void each_normalizer(const F& f)
     f("softmax_with_sink", softmax_with_sink{w});
     f("sigmoid", sigmoid{-0.5});
     f("stick_breaking", stick_breaking{});
+    f("monotonic", monotonic{w});
+    f("monotonic_hard", monotonic_hard{w});
+    f("chunkwise{w, s, monotonic}", chunkwise{2, w, monotonic{w}});
     f("ratio", ratio{0.8});
     f("retention", retention{0.9});
     f("temperature", temperature{0.5});
@@ -44,6 +47,7 @@ void each_normalizer(const F& f)
     f("gumbel", gumbel{8});
     f("argmax", argmax{});
     f("dropout", dropout{0.4, 9, softmax{}, {.at_inference = true}});
+    f("noisy", noisy{0.5, 10, softmax{}, {.at_inference = true}});
 }
 
 /// Calls f(name, combiner) for each of them over `sum`.

@@ -6,7 +6,10 @@ namespace composition {
 void add_scores_that_remember(table& to)
 {
     using namespace heed::score;
-    constexpr std::size_t N = 2, R = 3;
+    constexpr std::size_t N = 2, R = 3, K = 2;
+    add_products<false>(
+        to, "gaussian_mixture",
+        gaussian_mixture{random({D, 2 * K}, 91), random({2 * K}, 92), random({D, K}, 93), random({K}, 94)});
     add_products<false>(to, "with_location{additive}",
                         with_location{additive(), random({2, 3}, 71), random({std::size_t{2}, A}, 72)});
     add_products<false>(to, "with_neighbours{additive}", with_neighbours{additive(), random({std::size_t{3}, A}, 73)});

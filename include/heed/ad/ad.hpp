@@ -13,6 +13,7 @@
 #include <heed/ad/recurrent.hpp>
 #include <heed/ad/tape.hpp>
 #include <heed/ops/all_pairs.hpp>
+#include <heed/ops/chunks.hpp>
 #include <heed/ops/convolution.hpp>
 #include <heed/ops/dropout.hpp>
 #include <heed/ops/elementwise.hpp>
@@ -23,6 +24,7 @@
 #include <heed/ops/layer_norm.hpp>
 #include <heed/ops/losses.hpp>
 #include <heed/ops/masks.hpp>
+#include <heed/ops/monotonic.hpp>
 #include <heed/ops/operation.hpp>
 #include <heed/ops/parts.hpp>
 #include <heed/ops/penalties.hpp>

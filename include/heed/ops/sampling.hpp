@@ -22,7 +22,7 @@
 namespace heed::ops {
 
 /// The use of the drawn numbers: different uses with the same seed get different numbers.
-enum class chance : std::uint64_t { position = 1, noise, weights };
+enum class chance : std::uint64_t { position = 1, noise, weights, normal_noise };
 
 /// The stream of one step of one use.
 constexpr std::uint64_t stream_of(std::uint64_t seed, std::size_t step, chance use)
@@ -291,6 +291,37 @@ private:
     }
 };
 inline constexpr perturb_op perturb{};
+
+/// y_j = e_j + sigma · g_j, g_j standard normal. A score of -inf stays.
+///
+///     ∂e_j += ∂y_j
+struct add_normal_op : row_operation<add_normal_op> {
+    static constexpr const char* name = "add_normal";
+
+    template <class T, std::size_t R>
+    static void forward(in<T, R> e, const lengths_view& real, std::uint64_t stream, double sigma, out<T, R> y)
+    {
+        const detail::row_plan plan(e.shape, real);
+        plan.each_row([&](std::size_t b, std::size_t n, std::size_t at, scratch&) {
+            const std::uint64_t row = plan.stream_of(stream, b);
+            for (std::size_t i = 0; i < n * plan.width; ++i) {
+                y.data[at + i] = e.data[at + i] + static_cast<T>(sigma * normal(row, i));
+            }
+            plan.clear_padding(n, y.data + at);
+        });
+    }
+
+    template <class T, std::size_t R>
+    static void backward(in<T, R> e, const lengths_view& real, std::uint64_t, double, in<T, R>, in<T, R> d_y,
+                         adjoint<T, R> d_e)
+    {
+        const detail::row_plan plan(e.shape, real);
+        plan.each_row([&](std::size_t, std::size_t n, std::size_t at, scratch&) {
+            kernels::add(n * plan.width, d_e.data + at, d_y.data + at);
+        });
+    }
+};
+inline constexpr add_normal_op add_normal{};
 
 /// y = value in the forward pass, y = soft in the backward pass (Bengio, Léonard & Courville 2013).
 ///

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <limits>
 #include <string>
@@ -191,7 +192,10 @@ std::pair<outcome<T>, outcome<T>> weights_of_large_scores(ad::tape<T>& on, const
 {
     std::vector<ad::named_variable<T>> scores;
     const auto mechanism = [&](std::size_t s) {
-        const auto e = large_scores<T>(score_shape, s);
+        auto e = large_scores<T>(score_shape, s);
+        if constexpr (asks_never_negative_of<std::remove_cvref_t<decltype(normalize)>>()) {
+            for (T& x : e) x = std::abs(x);
+        }
         const auto shown = on.parameter(tensor_view<const T, 3>{on.keep(e.data(), e.size()), score_shape});
         scores.push_back({"the scores" + named("", s), {on, shown.slot(), {shown.size()}}});
         return attention{given_scores<kind, ad::var<T, 3>>{shown}, normalize, combine};

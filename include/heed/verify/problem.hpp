@@ -399,6 +399,7 @@ struct given_scores {
     Scores scores;  // [B,T,1] or [B,T,N]
 
     static constexpr weight_kind weights = kind;
+    static constexpr bool never_negative = true;  // for normalizers that ask this, none is given
 
     std::size_t groups() const { return shape_of(scores)[2]; }
     auto prepare(const auto&) const { return scores; }

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <utility>
+
+#include <heed/normalize/monotonic.hpp>
+
+namespace heed::normalize {
+
+/// Monotonic attention of a trained model: one position for each query, at or behind the last one.
+///
+///     t_i = min {j ≥ t_{i−1} : p_{i,j} ≥ 1/2},  p_{i,j} = σ(e_{i,j} + r),  t_0 the first position
+///     α_{i,j} = 1 if j = t_i, else 0                          Raffel et al. 2017, §2.2, without chance
+///
+///     attention decode{model.score, normalize::monotonic_hard{model.normalize.r}, model.combine};
+///
+/// If no position stops the scan, all weights are 0. The paper does not say where the next scan begins then; here the
+/// sentence has been read to its end, and all later weights are 0: so it is in training, where what runs past the end
+/// is lost to `monotonic`, of which this is the limit for p of 0 and 1 (docs/decisions.md). The scores get no gradient.
+/// Scores are computed for the whole row; the scan itself does not look at them beyond t_i. Works per dimension, too.
+template <class Vector>
+struct monotonic_hard {
+    static constexpr bool ages = true, differentiable = false;
+    Vector r;  // [1]
+
+    auto start(auto&& blank) const { return detail::at_first_position(blank); }
+
+    auto operator()(const tensor auto& scores, const auto& before, const auto& at) const  // [B,T] or [B,T,D], the same
+    {
+        return ops::first_stop(at.visible(scores), r, before.alignment, at.real);
+    }
+
+    auto advance(const tensor auto&, const tensor auto& weights, const auto&, const auto&) const
+    {
+        return normalize::last_alignment{weights};
+    }
+
+    static auto parameters(auto& self, auto&& visit)
+    {
+        auto r = visit("r", self.r);
+        return monotonic_hard<decltype(r)>{std::move(r)};
+    }
+};
+
+template <class Vector>
+monotonic_hard(Vector) -> monotonic_hard<Vector>;
+
+}  // namespace heed::normalize

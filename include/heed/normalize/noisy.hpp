@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include <heed/normalize/hooks.hpp>
+#include <heed/ops/sampling.hpp>
+
+namespace heed::normalize {
+
+/// Options of `noisy`, by name: `{.at_inference = true}`.
+struct noisy_options {
+    bool at_inference = false;  // also without a tape
+};
+
+/// Noise on the scores of any normalizer, in training.
+///
+///     α = inner(e + σ g),  g_j standard normal                Raffel et al. 2017, over `monotonic`, σ = 1
+///
+///     normalize::noisy{1.0, seed, normalize::monotonic{r}}
+///
+/// A sigmoid that has to withstand noise learns scores far from 0, so that a trained scan may stop where p ≥ 1/2. As
+/// dropout, it takes effect on the tape only: the same model without a tape has no noise unless `options.at_inference`
+/// is set. Noise depends on (seed, step, row, position, dimension) alone: use a new seed for each batch. A state of
+/// `inner` sees the noisy scores, which are rounded like any: beside scores of 1e4 a float keeps three digits of noise.
+/// σ must be finite and not negative, else heed::error.
+template <class Inner>
+struct noisy {
+    double sigma = 1;
+    std::uint64_t seed = 1;
+    [[no_unique_address]] Inner inner;
+    noisy_options options{};
+
+    using wraps = Inner;
+    static constexpr bool random = true, cuts = cuts_windows<Inner>;
+
+    auto operator()(const tensor auto& scores, const auto& past, const auto& at) const
+    {
+        return weigh(inner, shaken(scores, at), past, at);
+    }
+
+    auto advance(const tensor auto& scores, const tensor auto& weights, const auto& past, const auto& at) const
+    {
+        return next_of(inner, shaken(scores, at), weights, past, at);
+    }
+
+    auto focus(const auto& at, std::size_t positions) const { return inner.focus(at, positions); }
+
+    auto inside(const auto& found) const
+    {
+        using there = std::remove_cvref_t<decltype(inner.inside(found))>;
+        return normalize::noisy<there>{sigma, seed, inner.inside(found), options};
+    }
+
+    static auto parameters(auto& self, auto&& visit)
+    {
+        auto inner = visit("inner", self.inner);
+        return normalize::noisy<decltype(inner)>{self.sigma, self.seed, std::move(inner), self.options};
+    }
+
+private:
+    template <tensor Scores>
+    Scores shaken(const Scores& scores, const auto& at) const
+    {
+        if (!(sigma >= 0) || std::isinf(sigma)) {
+            throw error("normalize::noisy: sigma is " + std::to_string(sigma) +
+                        " but must be a finite number, 0 or more: the standard deviation of the noise");
+        }
+        if (sigma == 0 || (plain_tensor<Scores> && !options.at_inference)) return scores;
+        return ops::add_normal(scores, at.real, ops::stream_of(seed, at.step, ops::chance::normal_noise), sigma);
+    }
+};
+
+template <class Inner>
+noisy(double, std::uint64_t, Inner, noisy_options = {}) -> noisy<Inner>;
+
+}  // namespace heed::normalize
