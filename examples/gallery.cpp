@@ -628,6 +628,30 @@ void rotary(gallery& to)
     to.draw("rotary", {{"all words alike", look_at_same(without)}, {"turned by position", look_at_same(turned)}});
 }
 
+void forgetting(gallery& to)
+{
+    const auto w = matrix(D, 1, {{saw, 0, -2.0f}});  // nearly shut at "saw"
+    const auto b = vector(1, {{0, 2.0f}});
+    const auto alike = [&](const auto& attend) {
+        const auto memory = attend.on(annotations);
+        std::vector<float> rows;
+        auto state = attend.start(memory);
+        for (std::size_t s = 0; s < places; ++s) {
+            auto next = attend.step(memory, filled<float, 2>({1, D}, 0.0f), state, lengths{s + 1});
+            add_row(rows, next.weights, mean);
+            state = std::move(next.state);
+        }
+        return rows;
+    };
+    // section: forgetting
+    attention remembers{score::scaled_dot{}, normalize::softmax{}, combine::weighted_sum{}};
+    attention forgets{score::forgetting{score::scaled_dot{}, w, b}, normalize::softmax{}, combine::weighted_sum{}};
+    // end
+    const auto text = spelled(source);
+    to.draw("forgetting",
+            {{"softmax", alike(remembers), text, text}, {"forgetting at \"saw\"", alike(forgets), text, text}});
+}
+
 void linear(gallery& to)
 {
     random_source drawn{3};
@@ -785,6 +809,7 @@ int main(int argc, char** argv)
                                    sink,
                                    modified,
                                    rotary,
+                                   forgetting,
                                    linear,
                                    temperature,
                                    sigmoid,

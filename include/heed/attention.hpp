@@ -77,7 +77,7 @@ struct attention {
     auto extend(const memory<Values, Keys>& memory, const tensor auto& annotations) const
     {
         const detail::memory_by make{score, memory.positions()};
-        return detail::appended("attention::extend", memory,
+        return detail::appended("attention::extend", score, memory,
                                 detail::from_source("attention::extend", make, annotations));
     }
 
@@ -173,7 +173,7 @@ struct attention {
         } else if constexpr (detail::at_once<Score, Normalize, Combine, std::remove_cvref_t<decltype(projected)>,
                                              std::remove_cvref_t<decltype(memory)>, Mask>) {
             auto contexts = detail::answers_at_once(score, normalize, combine, memory, projected,
-                                                    {state.step, detail::head_of(state.score)}, mask);
+                                                    {state.step, detail::head_of(state.score), memory.real}, mask);
             auto last = state;
             last.step += shape_of(projected)[1];
             return all_read{std::move(contexts), std::move(last)};
@@ -208,7 +208,7 @@ struct attention {
                                              std::remove_cvref_t<decltype(memory)>, Mask>) {
             const scratch here;
             return ops::by_sentence(detail::weights_at_once(score, normalize, memory, projected,
-                                                            {state.step, detail::head_of(state.score)}, mask),
+                                                            {state.step, detail::head_of(state.score), memory.real}, mask),
                                     B, S);
         } else {
             auto now = state;

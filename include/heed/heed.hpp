@@ -51,6 +51,7 @@
 #include <heed/score/conv_s2s.hpp>
 #include <heed/score/cosine.hpp>
 #include <heed/score/dot.hpp>
+#include <heed/score/forgetting.hpp>
 #include <heed/score/general.hpp>
 #include <heed/score/kernel.hpp>
 #include <heed/score/location.hpp>

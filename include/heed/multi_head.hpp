@@ -25,6 +25,8 @@ consteval bool prepares_keys()
     if constexpr (
         requires { requires Score::prepares_alike; } && !requires(const Score& score) { score.base; }) {
         return false;
+    } else if constexpr (widens_keys_of<Score>()) {
+        return true;
     } else if constexpr (requires(const Score& score) { score.base; }) {
         return prepares_keys<std::remove_cvref_t<decltype(std::declval<const Score&>().base)>>();
     } else {
@@ -85,7 +87,8 @@ struct multi_head {
     {
         const auto more = memory_from(detail::first_of(memory.of).positions(), annotations);
         return several_memories{detail::each_of(more.of, [&](auto i) {
-            return detail::appended("multi_head::extend", detail::nth(memory.of, i), detail::nth(more.of, i));
+            return detail::appended("multi_head::extend", detail::nth(heads, i).score, detail::nth(memory.of, i),
+                                    detail::nth(more.of, i));
         })};
     }
 

@@ -8,6 +8,7 @@
 #include <heed/papers/choromanski2021.hpp>
 #include <heed/papers/gehring2017.hpp>
 #include <heed/papers/katharopoulos2020.hpp>
+#include <heed/papers/lin2025.hpp>
 #include <heed/papers/luong2015.hpp>
 #include <heed/papers/mi2016.hpp>
 #include <heed/papers/press2022.hpp>

@@ -136,6 +136,21 @@ TEST_CASE("Raffel et al. 2020")
     CHECK_GRADIENT(f, table);
 }
 
+TEST_CASE("Lin et al. 2025")
+{
+    const auto w = random({D, 1}, 5);
+    const auto b = random({1}, 6);
+    check(paper::lin2025::forgetting(w, b), [&](std::size_t s, std::size_t j) {
+        double weight = std::exp(dot(s, j) / std::sqrt(double{D}));
+        for (std::size_t l = j + 1; l <= s; ++l) {
+            double x = b(0);
+            for (std::size_t i = 0; i < D; ++i) x += w(i, 0) * k(0, l, i);
+            weight /= 1 + std::exp(-x);
+        }
+        return weight;
+    });
+}
+
 TEST_CASE("Sun et al. 2023")
 {
     const auto weight = [](double gamma) {

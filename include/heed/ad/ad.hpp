@@ -13,6 +13,7 @@
 #include <heed/ad/recurrent.hpp>
 #include <heed/ad/tape.hpp>
 #include <heed/ops/all_pairs.hpp>
+#include <heed/ops/carried_sums.hpp>
 #include <heed/ops/convolution.hpp>
 #include <heed/ops/dropout.hpp>
 #include <heed/ops/elementwise.hpp>

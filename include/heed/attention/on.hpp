@@ -92,7 +92,7 @@ memory_by(const Score&, std::size_t) -> memory_by<Score>;
 
 /// The memory with the positions of `more` behind its own; neither has padding.
 template <class Values, class Keys>
-auto appended(const char* where, const memory<Values, Keys>& to, const memory<Values, Keys>& more)
+auto appended(const char* where, const auto& score, const memory<Values, Keys>& to, const memory<Values, Keys>& more)
 {
     for (std::size_t b = 0; b < to.batch(); ++b) {
         if (to.real[b] != to.positions()) {
@@ -102,7 +102,7 @@ auto appended(const char* where, const memory<Values, Keys>& to, const memory<Va
         }
     }
     auto values = ops::append(to.values, more.values);
-    auto keys = ops::append(to.keys, more.keys);
+    auto keys = ops::append(to.keys, heed::score::over::follow(score, more.keys, to.keys));
     const auto shape = shape_of(values);
     return memory<Values, Keys>{std::move(values), std::move(keys), lengths::full(shape[0], shape[1])};
 }
