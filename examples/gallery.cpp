@@ -288,6 +288,31 @@ void multi_head_(gallery& to)
     to.draw("multi-head", {{"head 1", heads[0]}, {"head 2", heads[1]}});
 }
 
+void head_gates(gallery& to)
+{
+    auto W_Q = filled<float, 2>({D, 2 * words}, 0.0f), W_K = W_Q;  // both heads read the words
+    for (std::size_t k = 0; k < words; ++k) W_Q(k, k) = W_Q(k, words + k) = W_K(k, k) = W_K(k, words + k) = 1.5f;
+    const auto W_V = matrix(D, 8, {{the, 0, 1.0f}}), W_O = diagonal(D, 1);
+    auto W = filled<float, 2>({D, 2}, 0.0f);
+    for (const std::size_t k : {the, cat, saw, dog, stop})
+        W(k, k == the || k == stop ? 1 : 0) = 2, W(k, k == the || k == stop ? 0 : 1) = -1;
+    // section: head-gates
+    attention head{score::scaled_dot{}, normalize::softmax{}, combine::weighted_sum{}};
+    multi_head attend{std::vector{head, head}, W_Q, W_K, W_V, W_O, heads::gated{W}};
+    // end
+    std::vector<float> gated[2];
+    const auto memory = attend.on(annotations);
+    auto state = attend.start(memory);
+    for (std::size_t s = 0; s < places; ++s) {
+        const auto [context, weights, next] = attend.step(memory, ask(fluent, s), state);
+        const auto gates = ops::sigmoid(ops::linear(ask(fluent, s), W));
+        for (std::size_t i = 0; i < 2; ++i)
+            add_row(gated[i], ops::scale(ops::step_of(weights, i), static_cast<double>(gates(0, i))), mean);
+        state = next;
+    }
+    to.draw("head-gates", {{"head 1 times its gate", gated[0]}, {"head 2 times its gate", gated[1]}});
+}
+
 void multi_hop_(gallery& to)
 {
     // The decoder's state knows the half, the previous word tells which word comes next.
@@ -784,40 +809,13 @@ int main(int argc, char** argv)
     try {
         std::filesystem::create_directories(out);
         gallery to{out};
-        for (const auto section : {additive,
-                                   multiplicative,
-                                   location,
-                                   similarity,
-                                   multi_head_,
-                                   multi_hop_,
-                                   with_word,
-                                   per_dimension,
-                                   grouped,
-                                   coverage,
-                                   gated_coverage,
-                                   fertility,
-                                   location_aware,
-                                   structural_biases,
-                                   recurrent,
-                                   temporal,
-                                   temporal_family,
-                                   document_memory,
-                                   local,
-                                   local_temporal,
-                                   hard,
-                                   sparse,
-                                   sink,
-                                   modified,
-                                   rotary,
-                                   forgetting,
-                                   linear,
-                                   temperature,
-                                   sigmoid,
-                                   stick_breaking,
-                                   weight_dropout,
-                                   combiners,
-                                   abcnn_,
-                                   penalties}) {
+        for (const auto section :
+             {additive,        multiplicative, location,          similarity, multi_head_, head_gates,
+              multi_hop_,      with_word,      per_dimension,     grouped,    coverage,    gated_coverage,
+              fertility,       location_aware, structural_biases, recurrent,  temporal,    temporal_family,
+              document_memory, local,          local_temporal,    hard,       sparse,      sink,
+              modified,        rotary,         forgetting,        linear,     temperature, sigmoid,
+              stick_breaking,  weight_dropout, combiners,         abcnn_,     penalties}) {
             section(to);
         }
         constexpr std::size_t limit = 15000;  // a page shows one of them, which must load quickly

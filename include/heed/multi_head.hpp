@@ -10,6 +10,7 @@
 #include <heed/attention.hpp>
 #include <heed/core/errors.hpp>
 #include <heed/core/several.hpp>
+#include <heed/heads/joined.hpp>
 #include <heed/ops/parts.hpp>
 #include <heed/ops/products.hpp>
 
@@ -65,13 +66,16 @@ consteval bool may_share_keys()
 /// The calls are those of `attention`. `step` returns the weights of every head, [B,n,T], never their mean;
 /// `ops::step_of(weights, i)` returns head i's [B,T], for example for a penalty on one head. In a state_and_word the
 /// state is projected, and every head gets the word. No bias, as in the paper.
-template <class Heads, class Matrix>
+///
+/// A sixth policy changes the joined contexts before W_O: heads::gated, heads::differential; by default nothing does.
+template <class Heads, class Matrix, class Joined = heads::joined>
 struct multi_head {
     Heads heads;
     Matrix W_Q;  // [Q,n·K]
     Matrix W_K;  // [D,n·K], or [D,G·K] for heads that share
     Matrix W_V;  // [D,n·V], or [D,G·V]
     Matrix W_O;  // [n·V,O]
+    [[no_unique_address]] Joined joined{};
 
     /// The query-independent part, once per batch; the arguments are those of attention::on.
     auto on(const tensor auto& annotations, const auto&... rest) const { return memory_of(annotations, rest...); }
@@ -108,7 +112,7 @@ struct multi_head {
     template <class Mask = no_mask>
     auto step(const auto& memory, const auto& query, const auto& state, const Mask& mask = {}) const
     {
-        return answer_with_weights(memory, state, queries_of_heads(query),
+        return answer_with_weights(memory, state, query,
                                    [&](const auto& head, const auto&... in) { return head.step(in..., mask); });
     }
 
@@ -116,7 +120,7 @@ struct multi_head {
     template <class Mask = no_mask>
     auto compose(const auto& memory, const auto& query, const auto& state, const Mask& mask = {}) const
     {
-        return answer_with_weights(memory, state, queries_of_heads(query),
+        return answer_with_weights(memory, state, query,
                                    [&](const auto& head, const auto&... in) { return head.compose(in..., mask); });
     }
 
@@ -126,7 +130,7 @@ struct multi_head {
     {
         const auto answers = ask_each(memory, state, queries_of_heads(query),
                                       [&](const auto& head, const auto&... in) { return head.read(in..., mask); });
-        return read_out{join_heads(answers), detail::states_of(answers, state.step + 1)};
+        return read_out{join_heads(answers, query), detail::states_of(answers, state.step + 1)};
     }
 
     /// Many queries at once: queries [B,S,Q] -> contexts [B,S,O], each head's state running from the first to the last.
@@ -146,7 +150,7 @@ struct multi_head {
         const auto answers = each([&](const auto& head, auto i) {
             return head.read_all(memory_of_head(memory, i), of_heads[i], detail::nth(state.of, i), mask);
         });
-        auto contexts = ops::linear(ops::join(detail::collect(answers, detail::contexts_of)), W_O);
+        auto contexts = ops::linear(joined(ops::join(detail::collect(answers, detail::contexts_of)), queries), W_O);
         auto next = detail::states_of(answers, state.step + shape_of(contexts)[1]);
         return all_read{std::move(contexts), std::move(next)};
     }
@@ -169,8 +173,9 @@ struct multi_head {
         auto W_K = visit("W_K", self.W_K);
         auto W_V = visit("W_V", self.W_V);
         auto W_O = visit("W_O", self.W_O);
-        return multi_head<decltype(heads), decltype(W_Q)>{std::move(heads), std::move(W_Q), std::move(W_K),
-                                                          std::move(W_V), std::move(W_O)};
+        auto joined = visit("joined", self.joined);
+        return multi_head<decltype(heads), decltype(W_Q), decltype(joined)>{
+            std::move(heads), std::move(W_Q), std::move(W_K), std::move(W_V), std::move(W_O), std::move(joined)};
     }
 
 private:
@@ -269,21 +274,24 @@ private:
     }
 
     template <class Ask>
-    auto answer_with_weights(const auto& memory, const auto& state, const auto& queries, Ask&& ask) const
+    auto answer_with_weights(const auto& memory, const auto& state, const auto& query, Ask&& ask) const
     {
-        const auto answers = ask_each(memory, state, queries, ask);
-        return attended{join_heads(answers), ops::swap_axes(ops::stack(detail::collect(answers, detail::weights_of))),
+        const auto answers = ask_each(memory, state, queries_of_heads(query), ask);
+        return attended{join_heads(answers, query),
+                        ops::swap_axes(ops::stack(detail::collect(answers, detail::weights_of))),
                         detail::states_of(answers, state.step + 1)};
     }
 
-    /// Concat(head_1, …, head_n) W_O
-    auto join_heads(const auto& answers) const
+    /// joined(Concat(head_1, …, head_n)) W_O
+    auto join_heads(const auto& answers, const auto& query) const
     {
-        return ops::linear(ops::join(detail::collect(answers, detail::context_of)), W_O);
+        return ops::linear(joined(ops::join(detail::collect(answers, detail::context_of)), query), W_O);
     }
 };
 
 template <class Heads, class Matrix>
 multi_head(Heads, Matrix, Matrix, Matrix, Matrix) -> multi_head<Heads, Matrix>;
+template <class Heads, class Matrix, class Joined>
+multi_head(Heads, Matrix, Matrix, Matrix, Matrix, Joined) -> multi_head<Heads, Matrix, Joined>;
 
 }  // namespace heed

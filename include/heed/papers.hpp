@@ -12,6 +12,7 @@
 #include <heed/papers/luong2015.hpp>
 #include <heed/papers/mi2016.hpp>
 #include <heed/papers/press2022.hpp>
+#include <heed/papers/qiu2025.hpp>
 #include <heed/papers/raffel2020.hpp>
 #include <heed/papers/sankaran2016.hpp>
 #include <heed/papers/su2021.hpp>

@@ -93,6 +93,29 @@ TEST_CASE("Choromanski et al. 2021")
           shape_of_rank<2>{8, 5});
 }
 
+TEST_CASE("Qiu et al. 2025")
+{
+    const auto W_Q = random({D, D}, 5), W_K = random({D, D}, 6), W_V = random({D, D}, 7), W_O = random({D, D}, 8);
+    const auto gated = paper::qiu2025::gated(2, W_Q, W_K, W_V, W_O, random({D, D}, 9));
+    const multi_head plain{gated.heads, W_Q, W_K, W_V, W_O};
+    // With one-hot rows of W_O the joined heads come out one by one, ungated.
+    auto one_by_one = plain;
+    one_by_one.W_O = array<double, 2>(shape_of_rank<2>{D, D}, 0.0);
+    for (std::size_t i = 0; i < D; ++i) one_by_one.W_O(i, i) = 1;
+    const auto Y = one_by_one(one_by_one.on(k), q, causal{}), is = gated(gated.on(k), q, causal{});
+    for (std::size_t s = 0; s < L; ++s) {
+        for (std::size_t o = 0; o < D; ++o) {
+            double must = 0;
+            for (std::size_t i = 0; i < D; ++i) {
+                double x = 0;
+                for (std::size_t j = 0; j < D; ++j) x += q(0, s, j) * gated.joined.W(j, i);
+                must += Y(0, s, i) / (1 + std::exp(-x)) * W_O(i, o);
+            }
+            CHECK(is(0, s, o) == doctest::Approx(must));
+        }
+    }
+}
+
 TEST_CASE("Su et al. 2021")
 {
     check(paper::su2021::rotary(),

@@ -75,6 +75,7 @@
 ///   in_kernels                             no kernel                  step_kernel
 ///   finishes,                              -                          detail::laid_over_combiner
 ///     finish(context, positions, at)
+///   finish_all(contexts, queries)          one query after another    attention::read_all
 /// State, and a query of several parts
 ///   map(f, others...)                      line by line, whole batch  steps by rows, beams, windows
 ///   step(s)                                required for many queries  attention::read_all
@@ -117,6 +118,7 @@ HEED_CALLABLE(thin);
 HEED_CALLABLE(focus);
 HEED_CALLABLE(inside);
 HEED_CALLABLE(combine_all);
+HEED_CALLABLE(finish_all);
 HEED_CALLABLE(by_tiles);
 HEED_CALLABLE(by_sums);
 HEED_CALLABLE(project_words);
@@ -440,6 +442,7 @@ consteval bool check_combine_policy()
             "heed: a combine policy must be callable: add `auto operator()(const heed::tensor auto& weights, const "
             "heed::tensor auto& values) const`, from weights and values [B,T,D] to contexts [B,D]");
         HEED_CHECK_SPELLING(combine_all);
+        HEED_CHECK_SPELLING(finish_all);
         HEED_CHECK_SPELLING(commutes_with_matrices);
         HEED_CHECK_SPELLING(in_kernels);
         detail::check_listed_hooks<P>();
