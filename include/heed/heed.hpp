@@ -10,6 +10,7 @@
 #include <heed/attention/streaming.hpp>
 #include <heed/multi_head.hpp>
 #include <heed/multi_hop.hpp>
+#include <heed/talking_heads.hpp>
 #include <heed/version.hpp>
 
 #include <heed/combine/attentional.hpp>

@@ -150,7 +150,7 @@ struct multi_head {
         const auto answers = each([&](const auto& head, auto i) {
             return head.read_all(memory_of_head(memory, i), of_heads[i], detail::nth(state.of, i), mask);
         });
-        auto contexts = ops::linear(joined(ops::join(detail::collect(answers, detail::contexts_of)), queries), W_O);
+        auto contexts = from_heads(ops::join(detail::collect(answers, detail::contexts_of)), queries);
         auto next = detail::states_of(answers, state.step + shape_of(contexts)[1]);
         return all_read{std::move(contexts), std::move(next)};
     }
@@ -164,6 +164,23 @@ struct multi_head {
         result.context = std::move(next.context);
         result.weights = std::move(next.weights);
         result.state = std::move(next.state);
+    }
+
+    /// The keys and values that a head asks.
+    template <class Memory, class Index>
+    const auto& memory_of_head(const Memory& memory, Index i) const
+    {
+        if constexpr (std::is_same_v<Index, std::size_t>) {
+            return memory.of[i * detail::count_of(memory.of) / detail::count_of(heads)];
+        } else {
+            return detail::nth(memory.of, i);
+        }
+    }
+
+    /// joined(contexts) W_O of the heads' contexts side by side, [B,n·V] or [B,S,n·V], and the query that was given.
+    auto from_heads(auto contexts, const auto& query) const
+    {
+        return ops::linear(joined(std::move(contexts), query), W_O);
     }
 
     static auto parameters(auto& self, auto&& visit)
@@ -211,17 +228,6 @@ private:
         }
         return G;
     }
-    /// The keys and values that a head asks.
-    template <class Memory, class Index>
-    const auto& memory_of_head(const Memory& memory, Index i) const
-    {
-        if constexpr (std::is_same_v<Index, std::size_t>) {
-            return memory.of[i * detail::count_of(memory.of) / detail::count_of(heads)];
-        } else {
-            return detail::nth(memory.of, i);
-        }
-    }
-
     /// The query of each head.
     template <class Query>
     auto queries_of_heads(const Query& query) const
@@ -285,7 +291,7 @@ private:
     /// joined(Concat(head_1, …, head_n)) W_O
     auto join_heads(const auto& answers, const auto& query) const
     {
-        return ops::linear(joined(ops::join(detail::collect(answers, detail::context_of)), query), W_O);
+        return from_heads(ops::join(detail::collect(answers, detail::context_of)), query);
     }
 };
 

@@ -15,6 +15,7 @@
 #include <heed/papers/qiu2025.hpp>
 #include <heed/papers/raffel2020.hpp>
 #include <heed/papers/sankaran2016.hpp>
+#include <heed/papers/shazeer2020.hpp>
 #include <heed/papers/su2021.hpp>
 #include <heed/papers/sun2023.hpp>
 #include <heed/papers/vaswani2017.hpp>

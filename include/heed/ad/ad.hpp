@@ -23,6 +23,7 @@
 #include <heed/ops/layer_norm.hpp>
 #include <heed/ops/losses.hpp>
 #include <heed/ops/masks.hpp>
+#include <heed/ops/mix_heads.hpp>
 #include <heed/ops/operation.hpp>
 #include <heed/ops/parts.hpp>
 #include <heed/ops/penalties.hpp>

@@ -145,6 +145,20 @@ struct by_sentence_op : operation<by_sentence_op> {
 };
 inline constexpr by_sentence_op by_sentence{};
 
+/// The same numbers in another shape, with as many of them. A view of x on the tape and in the workspace, else a copy.
+struct reshaped_op : operation<reshaped_op> {
+    template <std::size_t R>
+    static piece_of<R> piece(const auto& x, const shape_of_rank<R>& shape)
+    {
+        if (tensor_view<const bool, R>{nullptr, shape}.size() != x.size()) {
+            throw shape_error("reshaped: " + shape_text(x.shape) + " as " + shape_text(shape) +
+                              ", which has another number of elements");
+        }
+        return {0, shape};
+    }
+};
+inline constexpr reshaped_op reshaped{};
+
 /// The rows [first, last) of a matrix [K,N]. A view, not a copy, on the tape and off it: the matrix must outlive it.
 struct rows_between_op : operation<rows_between_op> {
     static piece_of<2> piece(const auto& x, std::size_t first, std::size_t last)
