@@ -313,6 +313,28 @@ void head_gates(gallery& to)
     to.draw("head-gates", {{"head 1 times its gate", gated[0]}, {"head 2 times its gate", gated[1]}});
 }
 
+void talking_heads_(gallery& to)
+{
+    auto W_Q = filled<float, 2>({D, 2 * words}, 0.0f), W_K = W_Q;  // head 1 reads the words, head 2 the halves
+    for (std::size_t k = 0; k < words; ++k) W_Q(k, k) = W_K(k, k) = 1.5f;
+    for (const std::size_t k : {first_half, second_half}) W_Q(k, k) = W_K(k, k) = 2.5f;
+    const auto W_V = matrix(D, 8, {{the, 0, 1.0f}}), W_O = diagonal(D, 1);
+    const auto P_l = matrix(2, 2, {{0, 0, 1.0f}, {1, 0, 0.8f}, {1, 1, 1.0f}}), P_w = diagonal(2, 1);
+    // section: talking-heads
+    attention head{score::scaled_dot{}, normalize::softmax{}, combine::weighted_sum{}};
+    multi_head alone{std::vector{head, head}, W_Q, W_K, W_V, W_O};
+    talking_heads talking{alone, P_l, P_w};
+    // end
+    std::vector<float> first[2];
+    const auto memory = alone.on(annotations);
+    const auto state = alone.start(memory);
+    for (std::size_t s = 0; s < places; ++s) {
+        add_row(first[0], ops::step_of(alone.step(memory, ask(fluent, s), state).weights, 0), mean);
+        add_row(first[1], ops::step_of(talking.step(memory, ask(fluent, s), state).weights, 0), mean);
+    }
+    to.draw("talking-heads", {{"head 1 alone", first[0]}, {"head 1 talking", first[1]}});
+}
+
 void multi_hop_(gallery& to)
 {
     // The decoder's state knows the half, the previous word tells which word comes next.
@@ -809,13 +831,42 @@ int main(int argc, char** argv)
     try {
         std::filesystem::create_directories(out);
         gallery to{out};
-        for (const auto section :
-             {additive,        multiplicative, location,          similarity, multi_head_, head_gates,
-              multi_hop_,      with_word,      per_dimension,     grouped,    coverage,    gated_coverage,
-              fertility,       location_aware, structural_biases, recurrent,  temporal,    temporal_family,
-              document_memory, local,          local_temporal,    hard,       sparse,      sink,
-              modified,        rotary,         forgetting,        linear,     temperature, sigmoid,
-              stick_breaking,  weight_dropout, combiners,         abcnn_,     penalties}) {
+        for (const auto section : {additive,
+                                   multiplicative,
+                                   location,
+                                   similarity,
+                                   multi_head_,
+                                   head_gates,
+                                   talking_heads_,
+                                   multi_hop_,
+                                   with_word,
+                                   per_dimension,
+                                   grouped,
+                                   coverage,
+                                   gated_coverage,
+                                   fertility,
+                                   location_aware,
+                                   structural_biases,
+                                   recurrent,
+                                   temporal,
+                                   temporal_family,
+                                   document_memory,
+                                   local,
+                                   local_temporal,
+                                   hard,
+                                   sparse,
+                                   sink,
+                                   modified,
+                                   rotary,
+                                   forgetting,
+                                   linear,
+                                   temperature,
+                                   sigmoid,
+                                   stick_breaking,
+                                   weight_dropout,
+                                   combiners,
+                                   abcnn_,
+                                   penalties}) {
             section(to);
         }
         constexpr std::size_t limit = 15000;  // a page shows one of them, which must load quickly

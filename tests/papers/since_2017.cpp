@@ -116,6 +116,32 @@ TEST_CASE("Qiu et al. 2025")
     }
 }
 
+TEST_CASE("Shazeer et al. 2020")
+{
+    // Two heads that see all of q and k, the second twice as large.
+    array<double, 2> both(shape_of_rank<2>{D, 2 * D}, 0.0), sum(shape_of_rank<2>{2 * D, D}, 0.0);
+    for (std::size_t i = 0; i < D; ++i) both(i, i) = 1, both(i, D + i) = 2, sum(i, i) = sum(D + i, i) = 1;
+    const array<double, 2> P_l{{1, 0.5}, {-0.25, 1}}, P_w{{1, 0.3}, {0.2, -1}};
+    const auto attend = paper::shazeer2020::talking_heads(2, both, both, both, sum, P_l, P_w);
+    const auto is = attend(attend.on(k), q, causal{});
+    for (std::size_t s = 0; s < L; ++s) {
+        std::vector<double> W[2], must(D);
+        for (std::size_t g = 0; g < 2; ++g) {
+            double all = 0;
+            for (std::size_t j = 0; j <= s; ++j) {
+                W[g].push_back(std::exp((P_l(0, g) * dot(s, j) + P_l(1, g) * 4 * dot(s, j)) / std::sqrt(double{D})));
+                all += W[g].back();
+            }
+            for (double& w : W[g]) w /= all;
+        }
+        for (std::size_t j = 0; j <= s; ++j)
+            for (std::size_t v = 0; v < 2; ++v)
+                for (std::size_t i = 0; i < D; ++i)
+                    must[i] += (P_w(0, v) * W[0][j] + P_w(1, v) * W[1][j]) * static_cast<double>(v + 1) * k(0, j, i);
+        for (std::size_t i = 0; i < D; ++i) CHECK(is(0, s, i) == doctest::Approx(must[i]));
+    }
+}
+
 TEST_CASE("Su et al. 2021")
 {
     check(paper::su2021::rotary(),
