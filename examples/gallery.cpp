@@ -335,6 +335,31 @@ void talking_heads_(gallery& to)
     to.draw("talking-heads", {{"head 1 alone", first[0]}, {"head 1 talking", first[1]}});
 }
 
+void differential(gallery& to)
+{
+    // Both heads of the pair see the full stop, whatever is asked; the first reads the words, too.
+    constexpr std::size_t K = words + 1;
+    auto W_Q = filled<float, 2>({D, 2 * K}, 0.0f), W_K = W_Q;
+    for (std::size_t k = 0; k < words; ++k) W_Q(k, k) = W_K(k, k) = 1.4f;
+    for (const std::size_t h : {0, 1}) W_Q(one, h * K + words) = 2.5f, W_K(stop, h * K + words) = 1.6f;
+    const auto W_V = matrix(D, 4, {{the, 0, 1.0f}}), W_O = matrix(4, D, {});
+    const auto q1 = vector(2, {}), k1 = q1, q2 = q1, k2 = q1, gain = vector(4, {{0, 1.0f}});
+    // section: differential
+    attention head{score::scaled_dot{}, normalize::softmax{}, combine::weighted_sum{}};
+    heads::differential pairs{q1, k1, q2, k2, gain, 0.5};
+    multi_head attend{std::vector{head, head}, W_Q, W_K, W_V, W_O, pairs};
+    // end
+    std::vector<float> maps[3];
+    const auto memory = attend.on(annotations);
+    const auto state = attend.start(memory);
+    for (std::size_t s = 0; s < places; ++s) {
+        const auto weights = attend.step(memory, ask(fluent, s), state).weights;
+        for (std::size_t i = 0; i < 2; ++i) add_row(maps[i], ops::step_of(weights, i), mean);
+        add_row(maps[2], ops::relu(ops::step_of(pairs.weights(weights), 0)), mean);
+    }
+    to.draw("differential", {{"first", maps[0]}, {"second", maps[1]}, {"first - second / 2", maps[2]}});
+}
+
 void multi_hop_(gallery& to)
 {
     // The decoder's state knows the half, the previous word tells which word comes next.
@@ -838,6 +863,7 @@ int main(int argc, char** argv)
                                    multi_head_,
                                    head_gates,
                                    talking_heads_,
+                                   differential,
                                    multi_hop_,
                                    with_word,
                                    per_dimension,

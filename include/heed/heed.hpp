@@ -19,6 +19,7 @@
 #include <heed/combine/gated.hpp>
 #include <heed/combine/grouped_sum.hpp>
 #include <heed/combine/weighted_sum.hpp>
+#include <heed/heads/differential.hpp>
 #include <heed/heads/gated.hpp>
 #include <heed/heads/joined.hpp>
 #include <heed/normalize/argmax.hpp>

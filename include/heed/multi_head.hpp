@@ -218,16 +218,26 @@ private:
     {
         const std::size_t n = detail::count_of(heads);
         detail::require_some("multi_head: heads", n);
+        if (n % Joined::heads_a_value != 0) {
+            throw shape_error("multi_head: " + counted(n, "head") + ", of which " +
+                              std::to_string(Joined::heads_a_value) +
+                              " in a row read the same values; give a multiple");
+        }
         if constexpr (!detail::may_share_keys<Heads>()) return n;
         const std::size_t queries = shape_of(W_Q)[1], keys = shape_of(W_K)[1];
         const std::size_t width = queries / n, G = width == 0 ? 0 : keys / width;
-        if (queries % n != 0 || G == 0 || keys % width != 0 || n % G != 0 || shape_of(W_V)[1] % G != 0) {
+        if (queries % n != 0 || G == 0 || keys % width != 0 || n % G != 0 || G % Joined::heads_a_value != 0 ||
+            shape_of(W_V)[1] % (G / Joined::heads_a_value) != 0) {
             throw shape_error("multi_head: " + counted(n, "head") + ", W_Q " + shape_text(shape_of(W_Q)) + ", W_K " +
                               shape_text(shape_of(W_K)) + " and W_V " + shape_text(shape_of(W_V)) +
-                              "; W_Q must have columns for n heads, W_K and W_V for n or for a divisor of n");
+                              "; W_Q must have columns for n heads, W_K and W_V for n or for a divisor of n" +
+                              (Joined::heads_a_value == 1
+                                   ? std::string()
+                                   : ", W_V " + std::to_string(Joined::heads_a_value) + " times fewer than W_K"));
         }
         return G;
     }
+
     /// The query of each head.
     template <class Query>
     auto queries_of_heads(const Query& query) const
@@ -251,13 +261,15 @@ private:
         const auto project = [this, first](const auto& annotations, const auto& values, const lengths& real,
                                            const auto& mask) {
             const std::size_t n = detail::count_of(heads), G = groups();
-            const auto K = ops::split(ops::linear(annotations, W_K), G), V = ops::split(ops::linear(values, W_V), G);
+            constexpr std::size_t a_value = Joined::heads_a_value;
+            const auto K = ops::split(ops::linear(annotations, W_K), G);
+            const auto V = ops::split(ops::linear(values, W_V), G / a_value);
             const auto memory_at = [&](const auto& head, auto i) {
                 static_assert(decltype(std::remove_cvref_t<decltype(head)>::score)::weights ==
                                   weight_kind::per_position,
                               "heed: multi_head returns one weight for each head and position, [B,n,T]: its heads need "
                               "a score per position");
-                return detail::memory_by{head.score, first}(K[i], V[i], real, mask);
+                return detail::memory_by{head.score, first}(K[i], V[i / a_value], real, mask);
             };
             if constexpr (requires { heads[n]; }) {
                 std::vector<decltype(memory_at(heads[0], std::size_t{0}))> memories;

@@ -20,4 +20,5 @@
 #include <heed/papers/sun2023.hpp>
 #include <heed/papers/vaswani2017.hpp>
 #include <heed/papers/xu2015.hpp>
+#include <heed/papers/ye2024.hpp>
 #include <heed/papers/yin2016.hpp>

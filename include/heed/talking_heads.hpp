@@ -324,7 +324,7 @@ struct talking_heads {
             blocks.push_back(some(0, std::min(rows, S)));
             for (std::size_t s = rows; s < S; s += rows) blocks.push_back(some(s, std::min(s + rows, S)));
             const auto all = ops::join(blocks);
-            const std::size_t B = memory.batch(), width = shape_of(base.W_O)[0];
+            const std::size_t B = memory.batch(), width = n * detail::first_of(memory.of).width();
             auto contexts = ops::reshaped(all, shape_of_rank<3>{B, S, width});
             return all_read{base.from_heads(std::move(contexts), queries), after(state, S)};
         });

@@ -142,6 +142,32 @@ TEST_CASE("Shazeer et al. 2020")
     }
 }
 
+TEST_CASE("Ye et al. 2024")
+{
+    // One head, whose second map sees half of what the first sees.
+    array<double, 2> W_Q(shape_of_rank<2>{D, 2 * D}, 0.0), W_K = W_Q, unit(shape_of_rank<2>{D, D}, 0.0);
+    for (std::size_t i = 0; i < D; ++i) W_Q(i, i) = W_K(i, i) = W_K(i, D + i) = unit(i, i) = 1, W_Q(i, D + i) = 0.5;
+    const auto q1 = random({2}, 5), k1 = random({2}, 6), q2 = random({2}, 7), k2 = random({2}, 8),
+               gain = random({D}, 9);
+    const auto attend =
+        paper::ye2024::differential(1, W_Q, W_K, unit, unit, heads::differential{q1, k1, q2, k2, gain, 0.2});
+    const double lambda = std::exp(q1(0) * k1(0) + q1(1) * k1(1)) - std::exp(q2(0) * k2(0) + q2(1) * k2(1)) + 0.2;
+    const auto is = attend(attend.on(k), q, causal{});
+    const auto map = [](double by) {
+        return by_hand([by](std::size_t s, std::size_t j) { return std::exp(by * dot(s, j) / std::sqrt(double{D})); },
+                       true);
+    };
+    const auto one = map(1), two = map(0.5);
+    for (std::size_t s = 0; s < L; ++s) {
+        double squares = 0;
+        for (std::size_t i = 0; i < D; ++i) squares += std::pow(one(0, s, i) - lambda * two(0, s, i), 2) / double{D};
+        for (std::size_t i = 0; i < D; ++i) {
+            const double difference = one(0, s, i) - lambda * two(0, s, i);
+            CHECK(is(0, s, i) == doctest::Approx(0.8 * gain(i) * difference / std::sqrt(squares + 1e-5)));
+        }
+    }
+}
+
 TEST_CASE("Su et al. 2021")
 {
     check(paper::su2021::rotary(),

@@ -15,6 +15,7 @@
 #include <heed/ops/all_pairs.hpp>
 #include <heed/ops/carried_sums.hpp>
 #include <heed/ops/convolution.hpp>
+#include <heed/ops/differences.hpp>
 #include <heed/ops/dropout.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/embedding.hpp>
@@ -30,6 +31,7 @@
 #include <heed/ops/places.hpp>
 #include <heed/ops/products.hpp>
 #include <heed/ops/recurrent.hpp>
+#include <heed/ops/rms_norm.hpp>
 #include <heed/ops/sampling.hpp>
 #include <heed/ops/similarity.hpp>
 #include <heed/ops/softmax.hpp>
