@@ -360,6 +360,32 @@ void differential(gallery& to)
     to.draw("differential", {{"first", maps[0]}, {"second", maps[1]}, {"first - second / 2", maps[2]}});
 }
 
+void latent_heads_(gallery& to)
+{
+    // Head 1 reads the words, head 2 has only positions.
+    const auto W_DKV = [] {
+        auto m = filled<float, 2>({D, words}, 0.0f);
+        for (std::size_t k = 0; k < words; ++k) m(k, k) = 1;
+        return m;
+    }();
+    auto W_Q = filled<float, 2>({D, 2 * words}, 0.0f), W_UK = filled<float, 2>({2 * words, words}, 0.0f);
+    for (std::size_t k = 0; k < words; ++k) W_Q(k, k) = 2, W_UK(k, k) = 1.2f;
+    const auto W_QR = matrix(D, 4, {{one, 2, 5.0f}}), W_KR = matrix(D, 2, {{one, 0, 1.0f}});
+    const auto W_UV = matrix(2 * words, 4, {{0, 0, 1.0f}}), W_O = diagonal(D, 1);
+    // section: latent-heads
+    latent_heads attend{2, W_Q, W_QR, W_DKV, W_KR, W_UK, W_UV, W_O};
+    // end
+    std::vector<float> heads[2];
+    const auto memory = attend.on(annotations);
+    auto state = attend.start(memory);
+    for (std::size_t s = 0; s < places; ++s) {
+        const auto [context, weights, next] = attend.step(memory, ask(fluent, s), state);
+        for (std::size_t i = 0; i < 2; ++i) add_row(heads[i], ops::step_of(weights, i), mean);
+        state = next;
+    }
+    to.draw("latent-heads", {{"head 1", heads[0]}, {"head 2", heads[1]}});
+}
+
 void multi_hop_(gallery& to)
 {
     // The decoder's state knows the half, the previous word tells which word comes next.
@@ -864,6 +890,7 @@ int main(int argc, char** argv)
                                    head_gates,
                                    talking_heads_,
                                    differential,
+                                   latent_heads_,
                                    multi_hop_,
                                    with_word,
                                    per_dimension,

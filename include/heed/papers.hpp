@@ -6,6 +6,7 @@
 #include <heed/papers/bahdanau2015.hpp>
 #include <heed/papers/choi2018.hpp>
 #include <heed/papers/choromanski2021.hpp>
+#include <heed/papers/deepseek2024.hpp>
 #include <heed/papers/gehring2017.hpp>
 #include <heed/papers/katharopoulos2020.hpp>
 #include <heed/papers/lin2025.hpp>

@@ -211,6 +211,15 @@ TEST_CASE("Raffel et al. 2020")
     CHECK_GRADIENT(f, table);
 }
 
+TEST_CASE("DeepSeek-AI 2024")
+{
+    // One head that keeps all of k as it is, and turns all of it as well.
+    array<double, 2> unit(shape_of_rank<2>{D, D}, 0.0);
+    for (std::size_t i = 0; i < D; ++i) unit(i, i) = 1;
+    check(paper::deepseek2024::latent(1, unit, unit, unit, unit, unit, unit, unit),
+          [](std::size_t s, std::size_t j) { return std::exp((dot(s, j) + turned(s, j)) / std::sqrt(2.0 * D)); });
+}
+
 TEST_CASE("Lin et al. 2025")
 {
     const auto w = random({D, 1}, 5);
