@@ -298,7 +298,7 @@ void head_gates(gallery& to)
         W(k, k == the || k == stop ? 1 : 0) = 2, W(k, k == the || k == stop ? 0 : 1) = -1;
     // section: head-gates
     attention head{score::scaled_dot{}, normalize::softmax{}, combine::weighted_sum{}};
-    multi_head attend{std::vector{head, head}, W_Q, W_K, W_V, W_O, heads::gated{W}};
+    multi_head attend{std::vector{head, head}, W_Q, W_K, W_V, W_O, per_head::gated{W}};
     // end
     std::vector<float> gated[2];
     const auto memory = attend.on(annotations);
@@ -346,7 +346,7 @@ void differential(gallery& to)
     const auto q1 = vector(2, {}), k1 = q1, q2 = q1, k2 = q1, gain = vector(4, {{0, 1.0f}});
     // section: differential
     attention head{score::scaled_dot{}, normalize::softmax{}, combine::weighted_sum{}};
-    heads::differential pairs{q1, k1, q2, k2, gain, 0.5};
+    per_head::differential pairs{q1, k1, q2, k2, gain, 0.5};
     multi_head attend{std::vector{head, head}, W_Q, W_K, W_V, W_O, pairs};
     // end
     std::vector<float> maps[3];

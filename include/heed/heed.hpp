@@ -20,9 +20,6 @@
 #include <heed/combine/gated.hpp>
 #include <heed/combine/grouped_sum.hpp>
 #include <heed/combine/weighted_sum.hpp>
-#include <heed/heads/differential.hpp>
-#include <heed/heads/gated.hpp>
-#include <heed/heads/joined.hpp>
 #include <heed/normalize/argmax.hpp>
 #include <heed/normalize/connected.hpp>
 #include <heed/normalize/dropout.hpp>
@@ -49,6 +46,9 @@
 #include <heed/penalty/guided_alignment.hpp>
 #include <heed/penalty/monotone.hpp>
 #include <heed/penalty/symmetry.hpp>
+#include <heed/per_head/differential.hpp>
+#include <heed/per_head/gated.hpp>
+#include <heed/per_head/unchanged.hpp>
 #include <heed/score/additive.hpp>
 #include <heed/score/additive_grouped.hpp>
 #include <heed/score/additive_per_dimension.hpp>

@@ -10,9 +10,9 @@
 #include <heed/attention.hpp>
 #include <heed/core/errors.hpp>
 #include <heed/core/several.hpp>
-#include <heed/heads/joined.hpp>
 #include <heed/ops/parts.hpp>
 #include <heed/ops/products.hpp>
+#include <heed/per_head/unchanged.hpp>
 
 namespace heed {
 
@@ -67,8 +67,9 @@ consteval bool may_share_keys()
 /// `ops::step_of(weights, i)` returns head i's [B,T], for example for a penalty on one head. In a state_and_word the
 /// state is projected, and every head gets the word. No bias, as in the paper.
 ///
-/// A sixth policy changes the joined contexts before W_O: heads::gated, heads::differential; by default nothing does.
-template <class Heads, class Matrix, class Joined = heads::joined>
+/// A sixth policy changes the joined contexts before W_O: per_head::gated, per_head::differential; by default nothing
+/// does.
+template <class Heads, class Matrix, class Joined = per_head::unchanged>
 struct multi_head {
     Heads heads;
     Matrix W_Q;  // [Q,n·K]

@@ -161,8 +161,8 @@ TEST_CASE("many blocks of queries, one by one, and a memory that grows")
     const attention sigmoid{
         score::modified{score::dot{}, [](auto e, place p) { return e - 0.1 * (p.head + 1) * p.key; }},
         normalize::sigmoid{}, combine::weighted_sum{}};
-    check(talking_heads{multi_head{std::vector(n, sigmoid), W_Q, W_K, W_V, W_O, heads::gated{random({D, n}, 9)}}, P_l,
-                        P_w},
+    check(talking_heads{multi_head{std::vector(n, sigmoid), W_Q, W_K, W_V, W_O, per_head::gated{random({D, n}, 9)}},
+                        P_l, P_w},
           12, 5);
 }
 

@@ -150,7 +150,7 @@ TEST_CASE("Ye et al. 2024")
     const auto q1 = random({2}, 5), k1 = random({2}, 6), q2 = random({2}, 7), k2 = random({2}, 8),
                gain = random({D}, 9);
     const auto attend =
-        paper::ye2024::differential(1, W_Q, W_K, unit, unit, heads::differential{q1, k1, q2, k2, gain, 0.2});
+        paper::ye2024::differential(1, W_Q, W_K, unit, unit, per_head::differential{q1, k1, q2, k2, gain, 0.2});
     const double lambda = std::exp(q1(0) * k1(0) + q1(1) * k1(1)) - std::exp(q2(0) * k2(0) + q2(1) * k2(1)) + 0.2;
     const auto is = attend(attend.on(k), q, causal{});
     const auto map = [](double by) {

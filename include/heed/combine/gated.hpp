@@ -17,8 +17,8 @@ namespace heed::combine {
 /// there is one per dimension, c' = β ⊙ c: ours, the vector form that Tu et al. 2017 call a gate on the source side
 /// (theirs also reads the previous word and the context itself). `gated{W, b}` is over the weighted sum.
 ///
-/// Many queries are answered at once, in tiles, too. A multi_head's heads::gated is the gate of Qiu et al. 2025, which
-/// reads the query before W_Q.
+/// Many queries are answered at once, in tiles, too. A multi_head's per_head::gated is the gate of Qiu et al. 2025,
+/// which reads the query before W_Q.
 ///
 /// h is the query, or the state of a state_and_word. (The paper's h is the decoder's state before this step: the query
 /// in Bahdanau's order.)

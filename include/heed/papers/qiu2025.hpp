@@ -7,9 +7,9 @@
 
 #include <heed/attention.hpp>
 #include <heed/combine/weighted_sum.hpp>
-#include <heed/heads/gated.hpp>
 #include <heed/multi_head.hpp>
 #include <heed/normalize/softmax.hpp>
+#include <heed/per_head/gated.hpp>
 #include <heed/score/scaled_dot.hpp>
 
 /// Qiu et al. 2025, "Gated Attention for Large Language Models: Non-linearity, Sparsity, and Attention-Sink-Free".
@@ -28,7 +28,7 @@ auto gated(std::size_t heads, Matrix W_Q, Matrix W_K, Matrix W_V, Matrix W_O, Ma
                       std::move(W_K),
                       std::move(W_V),
                       std::move(W_O),
-                      heed::heads::gated{std::move(W)}};
+                      heed::per_head::gated{std::move(W)}};
 }
 
 }  // namespace heed::papers::qiu2025

@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
-#include <heed/heads/differential.hpp>
 #include <heed/multi_head.hpp>
 #include <heed/papers/vaswani2017.hpp>
+#include <heed/per_head/differential.hpp>
 
 /// Ye et al. 2024, "Differential Transformer".
 namespace heed::papers::ye2024 {
@@ -18,9 +18,10 @@ namespace heed::papers::ye2024 {
 ///     MultiHead = Concat(…, (1 − λ_init) norm(head_h), …) W_O
 ///
 /// W_Q and W_K [D,2nd] = [Q1 of head 1, Q2 of head 1, …], W_V [D,nV], W_O [nV,O]; in the paper V = 2d. `of_heads` holds
-/// the vectors of λ, the gain of the norm, and λ_init: heads::differential::init_of_layer(l).
+/// the vectors of λ, the gain of the norm, and λ_init: per_head::differential::init_of_layer(l).
 template <class Matrix, class Vector>
-auto differential(std::size_t n, Matrix W_Q, Matrix W_K, Matrix W_V, Matrix W_O, heads::differential<Vector> of_heads)
+auto differential(std::size_t n, Matrix W_Q, Matrix W_K, Matrix W_V, Matrix W_O,
+                  per_head::differential<Vector> of_heads)
 {
     return multi_head{std::vector(2 * n, vaswani2017::scaled_dot()),
                       std::move(W_Q),

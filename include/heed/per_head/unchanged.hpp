@@ -5,7 +5,7 @@
 
 #include <heed/core/tensor.hpp>
 
-namespace heed::heads {
+namespace heed::per_head {
 
 /// What a multi_head does with the contexts of its heads before W_O: here nothing, they only stand side by side.
 ///
@@ -14,7 +14,7 @@ namespace heed::heads {
 /// Such a policy gets the contexts, [B,n·V] of one query or [B,S,n·V] of many, and the query as it was given to the
 /// multi_head; W_O multiplies what it returns. `heads_a_value`: so many heads in a row read the same values, so that
 /// W_V has columns for n / heads_a_value of them.
-struct joined {
+struct unchanged {
     static constexpr std::size_t heads_a_value = 1;
 
     template <tensor Contexts>
@@ -23,7 +23,7 @@ struct joined {
         return contexts;
     }
 
-    static auto parameters(auto&, auto&&) { return heads::joined{}; }
+    static auto parameters(auto&, auto&&) { return per_head::unchanged{}; }
 };
 
-}  // namespace heed::heads
+}  // namespace heed::per_head

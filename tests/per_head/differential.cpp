@@ -25,7 +25,7 @@ const auto q1 = random({K}, 5), k1 = random({K}, 6), q2 = random({K}, 7), k2 = r
 auto head() { return attention{score::scaled_dot{}, normalize::softmax{}, combine::weighted_sum{}}; }
 auto with(const auto& one)
 {
-    return multi_head{std::vector(2 * n, one), W_Q, W_K, W_V, W_O, heads::differential{q1, k1, q2, k2, gain, init}};
+    return multi_head{std::vector(2 * n, one), W_Q, W_K, W_V, W_O, per_head::differential{q1, k1, q2, k2, gain, init}};
 }
 
 double distance(const auto& a, const auto& b)
@@ -157,7 +157,7 @@ TEST_CASE("gradients by input, matrices, lambda and gain")
             W,
             ops::columns_between(W, 0, 4),
             ops::transpose(ops::columns_between(W, 4, 8)),
-            heads::differential{l, ops::scale(l, 0.5), ops::scale(l, -0.3), ops::square(l), g, init}};
+            per_head::differential{l, ops::scale(l, 0.5), ops::scale(l, -0.3), ops::square(l), g, init}};
         return attend(attend.on(x), x, causal{});
     };
     const auto together = [&](const auto& x, const auto& W, const auto& l) { return f(x, W, l, l); };

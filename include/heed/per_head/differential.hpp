@@ -11,7 +11,7 @@
 #include <heed/ops/parts.hpp>
 #include <heed/ops/rms_norm.hpp>
 
-namespace heed::heads {
+namespace heed::per_head {
 
 /// Heads in pairs that read the same values: the second of each is subtracted from the first, and each difference is
 /// normalised alone (differential attention).
@@ -20,7 +20,8 @@ namespace heed::heads {
 ///     λ = exp(λ_q1 · λ_k1) − exp(λ_q2 · λ_k2) + λ_init
 ///     MultiHead = Concat(…, (1 − λ_init) norm(head_h), …) W_O         Ye et al. 2024, section 2.1, eq. 1-3
 ///
-///     multi_head attend{std::vector(2 * n, head), W_Q, W_K, W_V, W_O, heads::differential{q1, k1, q2, k2, gain, 0.8}};
+///     multi_head attend{std::vector(2 * n, head), W_Q, W_K, W_V, W_O, per_head::differential{q1, k1, q2, k2, gain,
+///     0.8}};
 ///
 /// (softmax_1 − λ softmax_2) V = softmax_1 V − λ softmax_2 V, so that both are contexts of ordinary heads, in any of
 /// their kernels: W_Q and W_K have columns for 2n heads, [q1 of head 0, q2 of head 0, q1 of head 1, …], W_V for n of
@@ -66,12 +67,12 @@ struct differential {
         auto q2 = visit("lambda_q2", self.lambda_q2);
         auto k2 = visit("lambda_k2", self.lambda_k2);
         auto gain = visit("gain", self.gain);
-        return heads::differential<decltype(gain)>{std::move(q1),   std::move(k1),    std::move(q2), std::move(k2),
-                                                   std::move(gain), self.lambda_init, self.epsilon};
+        return per_head::differential<decltype(gain)>{std::move(q1),   std::move(k1),    std::move(q2), std::move(k2),
+                                                      std::move(gain), self.lambda_init, self.epsilon};
     }
 };
 
 template <class Vector>
 differential(Vector, Vector, Vector, Vector, Vector, double = 0.8, double = 1e-5) -> differential<Vector>;
 
-}  // namespace heed::heads
+}  // namespace heed::per_head

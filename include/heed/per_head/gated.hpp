@@ -10,7 +10,7 @@
 #include <heed/ops/products.hpp>
 #include <heed/ops/sums.hpp>
 
-namespace heed::heads {
+namespace heed::per_head {
 
 /// A gate for each head, computed from the query, that scales the head's context before W_O.
 ///
@@ -19,7 +19,7 @@ namespace heed::heads {
 /// With W [Q,n·V] there is a gate for each dimension of each head (elementwise), with W [Q,n] one for each head
 /// (headwise). X is the query as the multi_head gets it, before W_Q. No bias, as in the paper.
 ///
-///     multi_head attend{heads, W_Q, W_K, W_V, W_O, heads::gated{W}};
+///     multi_head attend{heads, W_Q, W_K, W_V, W_O, per_head::gated{W}};
 template <class Matrix>
 struct gated {
     Matrix W;  // [Q,n·V] or [Q,n]
@@ -32,10 +32,10 @@ struct gated {
         return ops::multiply_parts(contexts, gates);
     }
 
-    static auto parameters(auto& self, auto&& visit) { return heads::gated{visit("W", self.W)}; }
+    static auto parameters(auto& self, auto&& visit) { return per_head::gated{visit("W", self.W)}; }
 };
 
 template <class Matrix>
 gated(Matrix) -> gated<Matrix>;
 
-}  // namespace heed::heads
+}  // namespace heed::per_head

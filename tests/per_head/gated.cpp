@@ -27,7 +27,7 @@ const matrices W;
 
 auto with(const array<double, 2>& gate)
 {
-    return multi_head{std::vector(n, head()), W.Q, W.K, W.V_, W.O_, heads::gated{gate}};
+    return multi_head{std::vector(n, head()), W.Q, W.K, W.V_, W.O_, per_head::gated{gate}};
 }
 
 /// x [B,T,D] times columns h·V … h·V + V − 1 of a matrix.
@@ -112,7 +112,7 @@ TEST_CASE("gradients by input and gate")
 {
     for (const std::size_t G : {n * V, n}) {
         const auto f = [&](const auto& x, const auto& gate) {
-            const multi_head attend{std::vector(n, head()), W.Q, W.K, W.V_, W.O_, heads::gated{gate}};
+            const multi_head attend{std::vector(n, head()), W.Q, W.K, W.V_, W.O_, per_head::gated{gate}};
             return attend(attend.on(x), x, causal{});
         };
         CHECK_GRADIENT(f, random({2, 4, D}, 5), random({D, G}, 6));
@@ -129,7 +129,7 @@ TEST_CASE("gradients by input and gate")
 
 TEST_CASE("a query of two parts gates by its state")
 {
-    const heads::gated gate{random({D, n}, 6)};
+    const per_head::gated gate{random({D, n}, 6)};
     const auto c = random({1, n * V}, 5), q = random({1, D}, 7);
     CHECK(distance(gate(c, q), gate(c, state_and_word{q, random({1, 2}, 8)})) == 0);
     const auto x = random({1, 3, D}, 5);
