@@ -106,7 +106,8 @@ struct sums_at_op : operation<sums_at_op> {
                                   std::size_t, std::size_t queries)
     {
         carry_sums_op::require_columns(keys.shape);
-        const std::size_t rows = sentence.empty() ? keys.shape[0] : real.batch();
+        // No rows may share sentences as well.
+        const std::size_t rows = real.batch() == 0 || !sentence.empty() ? real.batch() : keys.shape[0];
         real.require("score::forgetting", rows, keys.shape[1]);
         return {rows, queries, 2};
     }
