@@ -288,6 +288,104 @@ void multi_head_(gallery& to)
     to.draw("multi-head", {{"head 1", heads[0]}, {"head 2", heads[1]}});
 }
 
+void head_gates(gallery& to)
+{
+    auto W_Q = filled<float, 2>({D, 2 * words}, 0.0f), W_K = W_Q;  // both heads read the words
+    for (std::size_t k = 0; k < words; ++k) W_Q(k, k) = W_Q(k, words + k) = W_K(k, k) = W_K(k, words + k) = 1.5f;
+    const auto W_V = matrix(D, 8, {{the, 0, 1.0f}}), W_O = diagonal(D, 1);
+    auto W = filled<float, 2>({D, 2}, 0.0f);
+    for (const std::size_t k : {the, cat, saw, dog, stop})
+        W(k, k == the || k == stop ? 1 : 0) = 2, W(k, k == the || k == stop ? 0 : 1) = -1;
+    // section: head-gates
+    attention head{score::scaled_dot{}, normalize::softmax{}, combine::weighted_sum{}};
+    multi_head attend{std::vector{head, head}, W_Q, W_K, W_V, W_O, per_head::gated{W}};
+    // end
+    std::vector<float> gated[2];
+    const auto memory = attend.on(annotations);
+    auto state = attend.start(memory);
+    for (std::size_t s = 0; s < places; ++s) {
+        const auto [context, weights, next] = attend.step(memory, ask(fluent, s), state);
+        const auto gates = ops::sigmoid(ops::linear(ask(fluent, s), W));
+        for (std::size_t i = 0; i < 2; ++i)
+            add_row(gated[i], ops::scale(ops::step_of(weights, i), static_cast<double>(gates(0, i))), mean);
+        state = next;
+    }
+    to.draw("head-gates", {{"head 1 times its gate", gated[0]}, {"head 2 times its gate", gated[1]}});
+}
+
+void talking_heads_(gallery& to)
+{
+    auto W_Q = filled<float, 2>({D, 2 * words}, 0.0f), W_K = W_Q;  // head 1 reads the words, head 2 the halves
+    for (std::size_t k = 0; k < words; ++k) W_Q(k, k) = W_K(k, k) = 1.5f;
+    for (const std::size_t k : {first_half, second_half}) W_Q(k, k) = W_K(k, k) = 2.5f;
+    const auto W_V = matrix(D, 8, {{the, 0, 1.0f}}), W_O = diagonal(D, 1);
+    const auto P_l = matrix(2, 2, {{0, 0, 1.0f}, {1, 0, 0.8f}, {1, 1, 1.0f}}), P_w = diagonal(2, 1);
+    // section: talking-heads
+    attention head{score::scaled_dot{}, normalize::softmax{}, combine::weighted_sum{}};
+    multi_head alone{std::vector{head, head}, W_Q, W_K, W_V, W_O};
+    talking_heads talking{alone, P_l, P_w};
+    // end
+    std::vector<float> first[2];
+    const auto memory = alone.on(annotations);
+    const auto state = alone.start(memory);
+    for (std::size_t s = 0; s < places; ++s) {
+        add_row(first[0], ops::step_of(alone.step(memory, ask(fluent, s), state).weights, 0), mean);
+        add_row(first[1], ops::step_of(talking.step(memory, ask(fluent, s), state).weights, 0), mean);
+    }
+    to.draw("talking-heads", {{"head 1 alone", first[0]}, {"head 1 talking", first[1]}});
+}
+
+void differential(gallery& to)
+{
+    // Both heads of the pair see the full stop, whatever is asked; the first reads the words, too.
+    constexpr std::size_t K = words + 1;
+    auto W_Q = filled<float, 2>({D, 2 * K}, 0.0f), W_K = W_Q;
+    for (std::size_t k = 0; k < words; ++k) W_Q(k, k) = W_K(k, k) = 1.4f;
+    for (const std::size_t h : {0, 1}) W_Q(one, h * K + words) = 2.5f, W_K(stop, h * K + words) = 1.6f;
+    const auto W_V = matrix(D, 4, {{the, 0, 1.0f}}), W_O = matrix(4, D, {});
+    const auto q1 = vector(2, {}), k1 = q1, q2 = q1, k2 = q1, gain = vector(4, {{0, 1.0f}});
+    // section: differential
+    attention head{score::scaled_dot{}, normalize::softmax{}, combine::weighted_sum{}};
+    per_head::differential pairs{q1, k1, q2, k2, gain, 0.5};
+    multi_head attend{std::vector{head, head}, W_Q, W_K, W_V, W_O, pairs};
+    // end
+    std::vector<float> maps[3];
+    const auto memory = attend.on(annotations);
+    const auto state = attend.start(memory);
+    for (std::size_t s = 0; s < places; ++s) {
+        const auto weights = attend.step(memory, ask(fluent, s), state).weights;
+        for (std::size_t i = 0; i < 2; ++i) add_row(maps[i], ops::step_of(weights, i), mean);
+        add_row(maps[2], ops::relu(ops::step_of(pairs.weights(weights), 0)), mean);
+    }
+    to.draw("differential", {{"first", maps[0]}, {"second", maps[1]}, {"first - second / 2", maps[2]}});
+}
+
+void latent_heads_(gallery& to)
+{
+    // Head 1 reads the words, head 2 has only positions.
+    const auto W_DKV = [] {
+        auto m = filled<float, 2>({D, words}, 0.0f);
+        for (std::size_t k = 0; k < words; ++k) m(k, k) = 1;
+        return m;
+    }();
+    auto W_Q = filled<float, 2>({D, 2 * words}, 0.0f), W_UK = filled<float, 2>({2 * words, words}, 0.0f);
+    for (std::size_t k = 0; k < words; ++k) W_Q(k, k) = 2, W_UK(k, k) = 1.2f;
+    const auto W_QR = matrix(D, 4, {{one, 2, 5.0f}}), W_KR = matrix(D, 2, {{one, 0, 1.0f}});
+    const auto W_UV = matrix(2 * words, 4, {{0, 0, 1.0f}}), W_O = diagonal(D, 1);
+    // section: latent-heads
+    latent_heads attend{2, W_Q, W_QR, W_DKV, W_KR, W_UK, W_UV, W_O};
+    // end
+    std::vector<float> heads[2];
+    const auto memory = attend.on(annotations);
+    auto state = attend.start(memory);
+    for (std::size_t s = 0; s < places; ++s) {
+        const auto [context, weights, next] = attend.step(memory, ask(fluent, s), state);
+        for (std::size_t i = 0; i < 2; ++i) add_row(heads[i], ops::step_of(weights, i), mean);
+        state = next;
+    }
+    to.draw("latent-heads", {{"head 1", heads[0]}, {"head 2", heads[1]}});
+}
+
 void multi_hop_(gallery& to)
 {
     // The decoder's state knows the half, the previous word tells which word comes next.
@@ -628,6 +726,30 @@ void rotary(gallery& to)
     to.draw("rotary", {{"all words alike", look_at_same(without)}, {"turned by position", look_at_same(turned)}});
 }
 
+void forgetting(gallery& to)
+{
+    const auto w = matrix(D, 1, {{saw, 0, -2.0f}});  // nearly shut at "saw"
+    const auto b = vector(1, {{0, 2.0f}});
+    const auto alike = [&](const auto& attend) {
+        const auto memory = attend.on(annotations);
+        std::vector<float> rows;
+        auto state = attend.start(memory);
+        for (std::size_t s = 0; s < places; ++s) {
+            auto next = attend.step(memory, filled<float, 2>({1, D}, 0.0f), state, lengths{s + 1});
+            add_row(rows, next.weights, mean);
+            state = std::move(next.state);
+        }
+        return rows;
+    };
+    // section: forgetting
+    attention remembers{score::scaled_dot{}, normalize::softmax{}, combine::weighted_sum{}};
+    attention forgets{score::forgetting{score::scaled_dot{}, w, b}, normalize::softmax{}, combine::weighted_sum{}};
+    // end
+    const auto text = spelled(source);
+    to.draw("forgetting",
+            {{"softmax", alike(remembers), text, text}, {"forgetting at \"saw\"", alike(forgets), text, text}});
+}
+
 void linear(gallery& to)
 {
     random_source drawn{3};
@@ -803,6 +925,10 @@ int main(int argc, char** argv)
                                    location,
                                    similarity,
                                    multi_head_,
+                                   head_gates,
+                                   talking_heads_,
+                                   differential,
+                                   latent_heads_,
                                    multi_hop_,
                                    with_word,
                                    per_dimension,
@@ -823,6 +949,7 @@ int main(int argc, char** argv)
                                    sink,
                                    modified,
                                    rotary,
+                                   forgetting,
                                    linear,
                                    temperature,
                                    sigmoid,

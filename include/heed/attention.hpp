@@ -78,7 +78,7 @@ struct attention {
     auto extend(const memory<Values, Keys>& memory, const tensor auto& annotations) const
     {
         const detail::memory_by make{score, memory.positions()};
-        return detail::appended("attention::extend", memory,
+        return detail::appended("attention::extend", score, memory,
                                 detail::from_source("attention::extend", make, annotations));
     }
 
@@ -148,26 +148,29 @@ struct attention {
         require_fits<decltype(memory)>();
         const auto& projected = project(queries);
         static_assert(rank_of<decltype(projected)> == 3, "heed: attention of many queries takes queries [B,S,Q]");
-        if constexpr (detail::linear<Score, Normalize, Combine, std::remove_cvref_t<decltype(projected)>,
+        const auto& sums = heed::summing_all(combine);
+        using summing = std::remove_cvref_t<decltype(sums)>;
+        const auto finished = [&](auto contexts) {
+            auto last = state;
+            last.step += shape_of(projected)[1];
+            return all_read{heed::finished_all(combine, std::move(contexts), queries), std::move(last)};
+        };
+        if constexpr (detail::linear<Score, Normalize, summing, std::remove_cvref_t<decltype(projected)>,
                                      std::remove_cvref_t<decltype(memory)>, Mask>) {
             if (detail::worth_sums(shape_of(projected), memory.positions(), memory.width())) {
-                auto last = state;
-                last.step += shape_of(projected)[1];
-                return all_read{detail::answers_by_sums(score, normalize, memory, projected, state.step, mask),
-                                std::move(last)};
+                return finished(detail::answers_by_sums(score, normalize, memory, projected, state.step, mask));
             }
         }
-        if constexpr (detail::tiled<Score, Normalize, Combine, std::remove_cvref_t<decltype(projected)>,
+        if constexpr (detail::tiled<Score, Normalize, summing, std::remove_cvref_t<decltype(projected)>,
                                     std::remove_cvref_t<decltype(memory)>, Mask>) {
             if (detail::worth_tiles(shape_of(projected)[1], memory.positions()) &&
                 detail::fits_tiles(normalize.by_tiles())) {
                 if constexpr (detail::weighs_in_order<Normalize>) {
-                    return detail::answers_in_order(score, normalize, memory, projected, state, mask);
+                    auto all = detail::answers_in_order(score, normalize, memory, projected, state, mask);
+                    return all_read{heed::finished_all(combine, std::move(all.contexts), queries),
+                                    std::move(all.state)};
                 } else {
-                    auto last = state;
-                    last.step += shape_of(projected)[1];
-                    return all_read{detail::answers_by_tiles(score, normalize, memory, projected, state, mask),
-                                    std::move(last)};
+                    return finished(detail::answers_by_tiles(score, normalize, memory, projected, state, mask));
                 }
             }
         }
@@ -175,13 +178,10 @@ struct attention {
             return read_all(memory, queries, state,
                             detail::drawn_out(mask, memory.real, state.step, shape_of(projected)[1], memory.positions(),
                                               detail::head_of(state.score)));
-        } else if constexpr (detail::at_once<Score, Normalize, Combine, std::remove_cvref_t<decltype(projected)>,
+        } else if constexpr (detail::at_once<Score, Normalize, summing, std::remove_cvref_t<decltype(projected)>,
                                              std::remove_cvref_t<decltype(memory)>, Mask>) {
-            auto contexts = detail::answers_at_once(score, normalize, combine, memory, projected,
-                                                    {state.step, detail::head_of(state.score)}, mask);
-            auto last = state;
-            last.step += shape_of(projected)[1];
-            return all_read{std::move(contexts), std::move(last)};
+            return finished(detail::answers_at_once(score, normalize, sums, memory, projected,
+                                                    {state.step, detail::head_of(state.score), memory.real}, mask));
         } else {
             static_assert(detail::check_at_once<Score, Combine, std::remove_cvref_t<decltype(projected)>,
                                                 std::remove_cvref_t<decltype(memory)>>());
@@ -209,11 +209,14 @@ struct attention {
             return weights_of(
                 memory, queries, state,
                 detail::drawn_out(mask, memory.real, state.step, S, memory.positions(), detail::head_of(state.score)));
-        } else if constexpr (detail::at_once<Score, Normalize, Combine, std::remove_cvref_t<decltype(projected)>,
+        } else if constexpr (detail::at_once<Score, Normalize,
+                                             std::remove_cvref_t<decltype(heed::summing_all(combine))>,
+                                             std::remove_cvref_t<decltype(projected)>,
                                              std::remove_cvref_t<decltype(memory)>, Mask>) {
             const scratch here;
             return ops::by_sentence(detail::weights_at_once(score, normalize, memory, projected,
-                                                            {state.step, detail::head_of(state.score)}, mask),
+                                                            {state.step, detail::head_of(state.score), memory.real},
+                                                            mask),
                                     B, S);
         } else {
             auto now = state;

@@ -8,8 +8,10 @@
 #include <heed/abcnn.hpp>
 #include <heed/attention.hpp>
 #include <heed/attention/streaming.hpp>
+#include <heed/latent_heads.hpp>
 #include <heed/multi_head.hpp>
 #include <heed/multi_hop.hpp>
+#include <heed/talking_heads.hpp>
 #include <heed/version.hpp>
 
 #include <heed/combine/attentional.hpp>
@@ -49,6 +51,9 @@
 #include <heed/penalty/guided_alignment.hpp>
 #include <heed/penalty/monotone.hpp>
 #include <heed/penalty/symmetry.hpp>
+#include <heed/per_head/differential.hpp>
+#include <heed/per_head/gated.hpp>
+#include <heed/per_head/unchanged.hpp>
 #include <heed/score/additive.hpp>
 #include <heed/score/additive_grouped.hpp>
 #include <heed/score/additive_per_dimension.hpp>
@@ -56,6 +61,7 @@
 #include <heed/score/conv_s2s.hpp>
 #include <heed/score/cosine.hpp>
 #include <heed/score/dot.hpp>
+#include <heed/score/forgetting.hpp>
 #include <heed/score/gaussian_mixture.hpp>
 #include <heed/score/general.hpp>
 #include <heed/score/kernel.hpp>

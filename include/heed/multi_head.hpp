@@ -12,6 +12,7 @@
 #include <heed/core/several.hpp>
 #include <heed/ops/parts.hpp>
 #include <heed/ops/products.hpp>
+#include <heed/per_head/unchanged.hpp>
 
 namespace heed {
 
@@ -25,6 +26,8 @@ consteval bool prepares_keys()
     if constexpr (
         requires { requires Score::prepares_alike; } && !requires(const Score& score) { score.base; }) {
         return false;
+    } else if constexpr (widens_keys_of<Score>()) {
+        return true;
     } else if constexpr (requires(const Score& score) { score.base; }) {
         return prepares_keys<std::remove_cvref_t<decltype(std::declval<const Score&>().base)>>();
     } else {
@@ -63,13 +66,17 @@ consteval bool may_share_keys()
 /// The calls are those of `attention`. `step` returns the weights of every head, [B,n,T], never their mean;
 /// `ops::step_of(weights, i)` returns head i's [B,T], for example for a penalty on one head. In a state_and_word the
 /// state is projected, and every head gets the word. No bias, as in the paper.
-template <class Heads, class Matrix>
+///
+/// A sixth policy changes the joined contexts before W_O: per_head::gated, per_head::differential; by default nothing
+/// does.
+template <class Heads, class Matrix, class Joined = per_head::unchanged>
 struct multi_head {
     Heads heads;
     Matrix W_Q;  // [Q,n·K]
     Matrix W_K;  // [D,n·K], or [D,G·K] for heads that share
     Matrix W_V;  // [D,n·V], or [D,G·V]
     Matrix W_O;  // [n·V,O]
+    [[no_unique_address]] Joined joined{};
 
     /// The query-independent part, once per batch; the arguments are those of attention::on.
     auto on(const tensor auto& annotations, const auto&... rest) const { return memory_of(annotations, rest...); }
@@ -85,7 +92,8 @@ struct multi_head {
     {
         const auto more = memory_from(detail::first_of(memory.of).positions(), annotations);
         return several_memories{detail::each_of(more.of, [&](auto i) {
-            return detail::appended("multi_head::extend", detail::nth(memory.of, i), detail::nth(more.of, i));
+            return detail::appended("multi_head::extend", detail::nth(heads, i).score, detail::nth(memory.of, i),
+                                    detail::nth(more.of, i));
         })};
     }
 
@@ -105,7 +113,7 @@ struct multi_head {
     template <class Mask = no_mask>
     auto step(const auto& memory, const auto& query, const auto& state, const Mask& mask = {}) const
     {
-        return answer_with_weights(memory, state, queries_of_heads(query),
+        return answer_with_weights(memory, state, query,
                                    [&](const auto& head, const auto&... in) { return head.step(in..., mask); });
     }
 
@@ -113,7 +121,7 @@ struct multi_head {
     template <class Mask = no_mask>
     auto compose(const auto& memory, const auto& query, const auto& state, const Mask& mask = {}) const
     {
-        return answer_with_weights(memory, state, queries_of_heads(query),
+        return answer_with_weights(memory, state, query,
                                    [&](const auto& head, const auto&... in) { return head.compose(in..., mask); });
     }
 
@@ -123,7 +131,7 @@ struct multi_head {
     {
         const auto answers = ask_each(memory, state, queries_of_heads(query),
                                       [&](const auto& head, const auto&... in) { return head.read(in..., mask); });
-        return read_out{join_heads(answers), detail::states_of(answers, state.step + 1)};
+        return read_out{join_heads(answers, query), detail::states_of(answers, state.step + 1)};
     }
 
     /// Many queries at once: queries [B,S,Q] -> contexts [B,S,O], each head's state running from the first to the last.
@@ -143,7 +151,7 @@ struct multi_head {
         const auto answers = each([&](const auto& head, auto i) {
             return head.read_all(memory_of_head(memory, i), of_heads[i], detail::nth(state.of, i), mask);
         });
-        auto contexts = ops::linear(ops::join(detail::collect(answers, detail::contexts_of)), W_O);
+        auto contexts = from_heads(ops::join(detail::collect(answers, detail::contexts_of)), queries);
         auto next = detail::states_of(answers, state.step + shape_of(contexts)[1]);
         return all_read{std::move(contexts), std::move(next)};
     }
@@ -159,6 +167,23 @@ struct multi_head {
         result.state = std::move(next.state);
     }
 
+    /// The keys and values that a head asks.
+    template <class Memory, class Index>
+    const auto& memory_of_head(const Memory& memory, Index i) const
+    {
+        if constexpr (std::is_same_v<Index, std::size_t>) {
+            return memory.of[i * detail::count_of(memory.of) / detail::count_of(heads)];
+        } else {
+            return detail::nth(memory.of, i);
+        }
+    }
+
+    /// joined(contexts) W_O of the heads' contexts side by side, [B,n·V] or [B,S,n·V], and the query that was given.
+    auto from_heads(auto contexts, const auto& query) const
+    {
+        return ops::linear(joined(std::move(contexts), query), W_O);
+    }
+
     static auto parameters(auto& self, auto&& visit)
     {
         auto heads = detail::parameters_of("heads", self.heads, visit);
@@ -166,8 +191,9 @@ struct multi_head {
         auto W_K = visit("W_K", self.W_K);
         auto W_V = visit("W_V", self.W_V);
         auto W_O = visit("W_O", self.W_O);
-        return multi_head<decltype(heads), decltype(W_Q)>{std::move(heads), std::move(W_Q), std::move(W_K),
-                                                          std::move(W_V), std::move(W_O)};
+        auto joined = visit("joined", self.joined);
+        return multi_head<decltype(heads), decltype(W_Q), decltype(joined)>{
+            std::move(heads), std::move(W_Q), std::move(W_K), std::move(W_V), std::move(W_O), std::move(joined)};
     }
 
 private:
@@ -193,25 +219,24 @@ private:
     {
         const std::size_t n = detail::count_of(heads);
         detail::require_some("multi_head: heads", n);
+        if (n % Joined::heads_a_value != 0) {
+            throw shape_error("multi_head: " + counted(n, "head") + ", of which " +
+                              std::to_string(Joined::heads_a_value) +
+                              " in a row read the same values; give a multiple");
+        }
         if constexpr (!detail::may_share_keys<Heads>()) return n;
         const std::size_t queries = shape_of(W_Q)[1], keys = shape_of(W_K)[1];
         const std::size_t width = queries / n, G = width == 0 ? 0 : keys / width;
-        if (queries % n != 0 || G == 0 || keys % width != 0 || n % G != 0 || shape_of(W_V)[1] % G != 0) {
+        if (queries % n != 0 || G == 0 || keys % width != 0 || n % G != 0 || G % Joined::heads_a_value != 0 ||
+            shape_of(W_V)[1] % (G / Joined::heads_a_value) != 0) {
             throw shape_error("multi_head: " + counted(n, "head") + ", W_Q " + shape_text(shape_of(W_Q)) + ", W_K " +
                               shape_text(shape_of(W_K)) + " and W_V " + shape_text(shape_of(W_V)) +
-                              "; W_Q must have columns for n heads, W_K and W_V for n or for a divisor of n");
+                              "; W_Q must have columns for n heads, W_K and W_V for n or for a divisor of n" +
+                              (Joined::heads_a_value == 1
+                                   ? std::string()
+                                   : ", W_V " + std::to_string(Joined::heads_a_value) + " times fewer than W_K"));
         }
         return G;
-    }
-    /// The keys and values that a head asks.
-    template <class Memory, class Index>
-    const auto& memory_of_head(const Memory& memory, Index i) const
-    {
-        if constexpr (std::is_same_v<Index, std::size_t>) {
-            return memory.of[i * detail::count_of(memory.of) / detail::count_of(heads)];
-        } else {
-            return detail::nth(memory.of, i);
-        }
     }
 
     /// The query of each head.
@@ -237,13 +262,15 @@ private:
         const auto project = [this, first](const auto& annotations, const auto& values, const lengths& real,
                                            const auto& mask) {
             const std::size_t n = detail::count_of(heads), G = groups();
-            const auto K = ops::split(ops::linear(annotations, W_K), G), V = ops::split(ops::linear(values, W_V), G);
+            constexpr std::size_t a_value = Joined::heads_a_value;
+            const auto K = ops::split(ops::linear(annotations, W_K), G);
+            const auto V = ops::split(ops::linear(values, W_V), G / a_value);
             const auto memory_at = [&](const auto& head, auto i) {
                 static_assert(decltype(std::remove_cvref_t<decltype(head)>::score)::weights ==
                                   weight_kind::per_position,
                               "heed: multi_head returns one weight for each head and position, [B,n,T]: its heads need "
                               "a score per position");
-                return detail::memory_by{head.score, first}(K[i], V[i], real, mask);
+                return detail::memory_by{head.score, first}(K[i], V[i / a_value], real, mask);
             };
             if constexpr (requires { heads[n]; }) {
                 std::vector<decltype(memory_at(heads[0], std::size_t{0}))> memories;
@@ -266,21 +293,24 @@ private:
     }
 
     template <class Ask>
-    auto answer_with_weights(const auto& memory, const auto& state, const auto& queries, Ask&& ask) const
+    auto answer_with_weights(const auto& memory, const auto& state, const auto& query, Ask&& ask) const
     {
-        const auto answers = ask_each(memory, state, queries, ask);
-        return attended{join_heads(answers), ops::swap_axes(ops::stack(detail::collect(answers, detail::weights_of))),
+        const auto answers = ask_each(memory, state, queries_of_heads(query), ask);
+        return attended{join_heads(answers, query),
+                        ops::swap_axes(ops::stack(detail::collect(answers, detail::weights_of))),
                         detail::states_of(answers, state.step + 1)};
     }
 
-    /// Concat(head_1, …, head_n) W_O
-    auto join_heads(const auto& answers) const
+    /// joined(Concat(head_1, …, head_n)) W_O
+    auto join_heads(const auto& answers, const auto& query) const
     {
-        return ops::linear(ops::join(detail::collect(answers, detail::context_of)), W_O);
+        return from_heads(ops::join(detail::collect(answers, detail::context_of)), query);
     }
 };
 
 template <class Heads, class Matrix>
 multi_head(Heads, Matrix, Matrix, Matrix, Matrix) -> multi_head<Heads, Matrix>;
+template <class Heads, class Matrix, class Joined>
+multi_head(Heads, Matrix, Matrix, Matrix, Matrix, Joined) -> multi_head<Heads, Matrix, Joined>;
 
 }  // namespace heed

@@ -76,6 +76,9 @@ TEST_CASE("rows that share a sentence's memory see what they see in copies of it
         set_threads(count);
         compare(attention{additive(), normalize::softmax{}, combine::weighted_sum{}}, plain_query{});
         compare(attention{additive(), normalize::temporal{}, combine::weighted_sum{}}, plain_query{});
+        compare(attention{score::forgetting{additive(), random({5, 1}, 6), random({1}, 7)}, normalize::sigmoid{},
+                          combine::weighted_sum{}},
+                plain_query{});
         compare(
             attention{score::with_word{additive(), random({2, 4}, 5)}, normalize::temporal{}, combine::weighted_sum{}},
             [](std::size_t rows, std::uint64_t seed) {

@@ -93,6 +93,81 @@ TEST_CASE("Choromanski et al. 2021")
           shape_of_rank<2>{8, 5});
 }
 
+TEST_CASE("Qiu et al. 2025")
+{
+    const auto W_Q = random({D, D}, 5), W_K = random({D, D}, 6), W_V = random({D, D}, 7), W_O = random({D, D}, 8);
+    const auto gated = paper::qiu2025::gated(2, W_Q, W_K, W_V, W_O, random({D, D}, 9));
+    const multi_head plain{gated.heads, W_Q, W_K, W_V, W_O};
+    // With one-hot rows of W_O the joined heads come out one by one, ungated.
+    auto one_by_one = plain;
+    one_by_one.W_O = array<double, 2>(shape_of_rank<2>{D, D}, 0.0);
+    for (std::size_t i = 0; i < D; ++i) one_by_one.W_O(i, i) = 1;
+    const auto Y = one_by_one(one_by_one.on(k), q, causal{}), is = gated(gated.on(k), q, causal{});
+    for (std::size_t s = 0; s < L; ++s) {
+        for (std::size_t o = 0; o < D; ++o) {
+            double must = 0;
+            for (std::size_t i = 0; i < D; ++i) {
+                double x = 0;
+                for (std::size_t j = 0; j < D; ++j) x += q(0, s, j) * gated.joined.W(j, i);
+                must += Y(0, s, i) / (1 + std::exp(-x)) * W_O(i, o);
+            }
+            CHECK(is(0, s, o) == doctest::Approx(must));
+        }
+    }
+}
+
+TEST_CASE("Shazeer et al. 2020")
+{
+    // Two heads that see all of q and k, the second twice as large.
+    array<double, 2> both(shape_of_rank<2>{D, 2 * D}, 0.0), sum(shape_of_rank<2>{2 * D, D}, 0.0);
+    for (std::size_t i = 0; i < D; ++i) both(i, i) = 1, both(i, D + i) = 2, sum(i, i) = sum(D + i, i) = 1;
+    const array<double, 2> P_l{{1, 0.5}, {-0.25, 1}}, P_w{{1, 0.3}, {0.2, -1}};
+    const auto attend = paper::shazeer2020::talking_heads(2, both, both, both, sum, P_l, P_w);
+    const auto is = attend(attend.on(k), q, causal{});
+    for (std::size_t s = 0; s < L; ++s) {
+        std::vector<double> W[2], must(D);
+        for (std::size_t g = 0; g < 2; ++g) {
+            double all = 0;
+            for (std::size_t j = 0; j <= s; ++j) {
+                W[g].push_back(std::exp((P_l(0, g) * dot(s, j) + P_l(1, g) * 4 * dot(s, j)) / std::sqrt(double{D})));
+                all += W[g].back();
+            }
+            for (double& w : W[g]) w /= all;
+        }
+        for (std::size_t j = 0; j <= s; ++j)
+            for (std::size_t v = 0; v < 2; ++v)
+                for (std::size_t i = 0; i < D; ++i)
+                    must[i] += (P_w(0, v) * W[0][j] + P_w(1, v) * W[1][j]) * static_cast<double>(v + 1) * k(0, j, i);
+        for (std::size_t i = 0; i < D; ++i) CHECK(is(0, s, i) == doctest::Approx(must[i]));
+    }
+}
+
+TEST_CASE("Ye et al. 2024")
+{
+    // One head, whose second map sees half of what the first sees.
+    array<double, 2> W_Q(shape_of_rank<2>{D, 2 * D}, 0.0), W_K = W_Q, unit(shape_of_rank<2>{D, D}, 0.0);
+    for (std::size_t i = 0; i < D; ++i) W_Q(i, i) = W_K(i, i) = W_K(i, D + i) = unit(i, i) = 1, W_Q(i, D + i) = 0.5;
+    const auto q1 = random({2}, 5), k1 = random({2}, 6), q2 = random({2}, 7), k2 = random({2}, 8),
+               gain = random({D}, 9);
+    const auto attend =
+        paper::ye2024::differential(1, W_Q, W_K, unit, unit, per_head::differential{q1, k1, q2, k2, gain, 0.2});
+    const double lambda = std::exp(q1(0) * k1(0) + q1(1) * k1(1)) - std::exp(q2(0) * k2(0) + q2(1) * k2(1)) + 0.2;
+    const auto is = attend(attend.on(k), q, causal{});
+    const auto map = [](double by) {
+        return by_hand([by](std::size_t s, std::size_t j) { return std::exp(by * dot(s, j) / std::sqrt(double{D})); },
+                       true);
+    };
+    const auto one = map(1), two = map(0.5);
+    for (std::size_t s = 0; s < L; ++s) {
+        double squares = 0;
+        for (std::size_t i = 0; i < D; ++i) squares += std::pow(one(0, s, i) - lambda * two(0, s, i), 2) / double{D};
+        for (std::size_t i = 0; i < D; ++i) {
+            const double difference = one(0, s, i) - lambda * two(0, s, i);
+            CHECK(is(0, s, i) == doctest::Approx(0.8 * gain(i) * difference / std::sqrt(squares + 1e-5)));
+        }
+    }
+}
+
 TEST_CASE("Su et al. 2021")
 {
     check(paper::su2021::rotary(),
@@ -134,6 +209,30 @@ TEST_CASE("Raffel et al. 2020")
         return attend(attend.on(k), q, causal{});
     };
     CHECK_GRADIENT(f, table);
+}
+
+TEST_CASE("DeepSeek-AI 2024")
+{
+    // One head that keeps all of k as it is, and turns all of it as well.
+    array<double, 2> unit(shape_of_rank<2>{D, D}, 0.0);
+    for (std::size_t i = 0; i < D; ++i) unit(i, i) = 1;
+    check(paper::deepseek2024::latent(1, unit, unit, unit, unit, unit, unit, unit),
+          [](std::size_t s, std::size_t j) { return std::exp((dot(s, j) + turned(s, j)) / std::sqrt(2.0 * D)); });
+}
+
+TEST_CASE("Lin et al. 2025")
+{
+    const auto w = random({D, 1}, 5);
+    const auto b = random({1}, 6);
+    check(paper::lin2025::forgetting(w, b), [&](std::size_t s, std::size_t j) {
+        double weight = std::exp(dot(s, j) / std::sqrt(double{D}));
+        for (std::size_t l = j + 1; l <= s; ++l) {
+            double x = b(0);
+            for (std::size_t i = 0; i < D; ++i) x += w(i, 0) * k(0, l, i);
+            weight /= 1 + std::exp(-x);
+        }
+        return weight;
+    });
 }
 
 TEST_CASE("Sun et al. 2023")

@@ -13,8 +13,10 @@
 #include <heed/ad/recurrent.hpp>
 #include <heed/ad/tape.hpp>
 #include <heed/ops/all_pairs.hpp>
+#include <heed/ops/carried_sums.hpp>
 #include <heed/ops/chunks.hpp>
 #include <heed/ops/convolution.hpp>
+#include <heed/ops/differences.hpp>
 #include <heed/ops/dropout.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/embedding.hpp>
@@ -24,6 +26,7 @@
 #include <heed/ops/layer_norm.hpp>
 #include <heed/ops/losses.hpp>
 #include <heed/ops/masks.hpp>
+#include <heed/ops/mix_heads.hpp>
 #include <heed/ops/monotonic.hpp>
 #include <heed/ops/operation.hpp>
 #include <heed/ops/parts.hpp>
@@ -31,6 +34,7 @@
 #include <heed/ops/places.hpp>
 #include <heed/ops/products.hpp>
 #include <heed/ops/recurrent.hpp>
+#include <heed/ops/rms_norm.hpp>
 #include <heed/ops/sampling.hpp>
 #include <heed/ops/similarity.hpp>
 #include <heed/ops/softmax.hpp>

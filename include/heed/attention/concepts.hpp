@@ -17,21 +17,25 @@
 ///     parameters(self, visit)
 ///   prepare(annotations) -> keys           the annotations            attention::on, multi_head
 ///     prepare(annotations, first)            from a position on         attention::extend
+///   follow(keys, before) -> keys           the keys                   attention::extend
 ///   prepares_alike                         false                      multi_head
 ///   project(query)                         the query                  attention::step, and for all queries at once
 ///   match(projected, keys)                 operator()                 score::over::compare
 ///     match(projected, keys, past)           with state
 ///   start(memory) -> past                  no_past                    attention::start
 ///   recall(past, at) -> past               past                       detail::step
+///     recall(past, at, memory)               of keys and lengths
 ///   advance(past, weights, at) -> past     past                       detail::step
 ///     or (past, weights, context, at)
 ///   groups()                               required for per_group     attention::start
 ///   match_all(queries, keys)               one query after another    attention::read_all
 ///     match_all(queries, keys, from)         from a query on
+///   asked_all(asked, memory, first)        not in tiles               attention::read_all
 ///   project_words(words)                   the words                  seq2seq::decoder
 ///   check_past<Past>()                     any state is taken         attention::step on a tape
 ///   reads_word, reads_context              false, has `advance`       decoders and search
 ///   adds_word, reads_length                false                      score::with_word, verify
+///   widens_keys                            false                      scores that are laid over it
 ///   never_negative                         false                      attention
 ///   in_kernels                             no kernel                  step_kernel
 /// Score that is laid over another one; score::over::another declares laid_over, hands_past_on and the member `base`
@@ -71,6 +75,7 @@
 ///   in_kernels                             no kernel                  step_kernel
 ///   finishes,                              -                          detail::laid_over_combiner
 ///     finish(context, positions, at)
+///   finish_all(contexts, queries)          one query after another    attention::read_all
 /// State, and a query of several parts
 ///   map(f, others...)                      line by line, whole batch  steps by rows, beams, windows
 ///   step(s)                                required for many queries  attention::read_all
@@ -105,12 +110,15 @@ HEED_CALLABLE(advance);
 HEED_CALLABLE(match_all);
 HEED_CALLABLE(query);
 HEED_CALLABLE(query_all);
+HEED_CALLABLE(follow);
+HEED_CALLABLE(asked_all);
 HEED_CALLABLE(keys);
 HEED_CALLABLE(arrive);
 HEED_CALLABLE(thin);
 HEED_CALLABLE(focus);
 HEED_CALLABLE(inside);
 HEED_CALLABLE(combine_all);
+HEED_CALLABLE(finish_all);
 HEED_CALLABLE(by_tiles);
 HEED_CALLABLE(by_sums);
 HEED_CALLABLE(project_words);
@@ -204,6 +212,7 @@ HEED_CONSTANT(asks_never_negative, false)  // does it divide by the sum of the s
 HEED_CONSTANT(ignores_offset, false)       // does it return the same weights for e + c as for e?
 HEED_CONSTANT(reads_word, false)           // does it read the embedding of the previous target word?
 HEED_CONSTANT(adds_word, false)            // does it add the target word to the query itself?
+HEED_CONSTANT(widens_keys, false)          // are its keys wider than those that its base compares?
 #undef HEED_CONSTANT
 
 /// Are its scores never negative? A score that is laid over another one answers for itself.
@@ -335,6 +344,9 @@ consteval bool check_score_policy()
         HEED_CHECK_SPELLING(in_kernels);
         HEED_CHECK_SPELLING(never_negative);
         HEED_CHECK_SPELLING(prepares_alike);
+        HEED_CHECK_SPELLING(follow);
+        HEED_CHECK_SPELLING(asked_all);
+        HEED_CHECK_SPELLING(widens_keys);
         if constexpr (hook::laid_over<P>) {
             HEED_CHECK_SPELLING(query);
             HEED_CHECK_SPELLING(query_all);
@@ -430,6 +442,7 @@ consteval bool check_combine_policy()
             "heed: a combine policy must be callable: add `auto operator()(const heed::tensor auto& weights, const "
             "heed::tensor auto& values) const`, from weights and values [B,T,D] to contexts [B,D]");
         HEED_CHECK_SPELLING(combine_all);
+        HEED_CHECK_SPELLING(finish_all);
         HEED_CHECK_SPELLING(commutes_with_matrices);
         HEED_CHECK_SPELLING(in_kernels);
         detail::check_listed_hooks<P>();

@@ -47,6 +47,8 @@ namespace detail {
 #define HEED_SLIPS_OF_advance(X) HEED_SLIPS_7(X, a, d, v, a, n, c, e) X(advence) X(advanse) X(advances)
 #define HEED_SLIPS_OF_query(X) HEED_SLIPS_5(X, q, u, e, r, y) X(queries)
 #define HEED_SLIPS_OF_query_all(X) X(queries_all) X(query_al) X(queryall) X(quer_all) X(querry_all)
+#define HEED_SLIPS_OF_follow(X) HEED_SLIPS_5(X, f, o, ll, o, w) X(follows)
+#define HEED_SLIPS_OF_asked_all(X) X(ask_all) X(asked_al) X(askedall) X(aksed_all) X(asks_all)
 #define HEED_SLIPS_OF_keys(X) HEED_SLIPS_4(X, k, e, y, s)
 #define HEED_SLIPS_OF_begin(X) HEED_SLIPS_5(X, b, e, g, i, n) X(begins)
 #define HEED_SLIPS_OF_arrive(X) HEED_SLIPS_5(X, a, rr, i, v, e) X(arive) X(arrives)
@@ -56,6 +58,7 @@ namespace detail {
 #define HEED_SLIPS_OF_inside(X) HEED_SLIPS_6(X, i, n, s, i, d, e) X(insides)
 #define HEED_SLIPS_OF_combine_all(X) HEED_SLIPS_7(X, com, b, i, n, e, _, all) X(combine_al) X(combin_al) X(combines_all)
 #define HEED_SLIPS_OF_finish(X) HEED_SLIPS_6(X, f, i, n, i, s, h)
+#define HEED_SLIPS_OF_finish_all(X) X(finishes_all) X(finish_al) X(finishall) X(finsh_all) X(finihs_all)
 #define HEED_SLIPS_OF_by_tiles(X) X(by_tile) X(bytiles) X(by_tlies) X(in_tiles)
 #define HEED_SLIPS_OF_by_sums(X) X(by_sum) X(bysums) X(by_smus) X(in_sums)
 #define HEED_SLIPS_OF_groups(X) HEED_SLIPS_6(X, g, r, o, u, p, s)
@@ -77,6 +80,7 @@ namespace detail {
 #define HEED_SLIPS_OF_ignores_offset(X) X(ignore_offset) X(ignores_offsets) X(ignoresoffset) X(ignores_ofset)
 #define HEED_SLIPS_OF_commutes_with_matrices(X)                                                                        \
     X(commute_with_matrices) X(commutes_with_matrix) X(comutes_with_matrices) X(commutes_with_matrixes)
+#define HEED_SLIPS_OF_widens_keys(X) X(widen_keys) X(widens_key) X(widenskeys) X(wides_keys) X(widenes_keys)
 #define HEED_SLIPS_OF_cuts(X) X(cut) X(cutts) X(ctus) X(custs)
 // Hooks that are types.
 #define HEED_SLIPS_OF_wraps(X) HEED_SLIPS_5(X, w, r, a, p, s)
@@ -88,7 +92,8 @@ namespace detail {
     X(query) X(query_all) X(keys) X(begin) X(arrive) X(after) X(thin) X(focus) X(inside) X(combine_all) X(finish)      \
     X(map) X(by_tiles) X(by_sums) X(prepares_alike) X(never_negative) X(asks_never_negative)                           \
     X(reads_word) X(reads_context) X(reads_length) X(row_by_row) X(differentiable) X(random) X(ages)                   \
-    X(ignores_offset) X(cuts) X(commutes_with_matrices) X(wraps) X(in_kernels)
+    X(ignores_offset) X(cuts) X(commutes_with_matrices) X(wraps) X(in_kernels) X(follow) X(asked_all) X(widens_keys)  \
+    X(finish_all)
 // clang-format on
 
 #define HEED_DECLARE(name) void name() const;

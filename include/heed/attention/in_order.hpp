@@ -40,7 +40,7 @@ auto answers_in_order(const Score& score, const auto& normalize, const Memory& m
                       const auto& state, const Mask& mask)
 {
     const ops::heads_of how{.first_query = state.step, .first_head = head_of(state.score)};
-    const auto asked = asking_all(score, projected, state.step);
+    const auto asked = asking_all(score, projected, memory, state.step);
     const auto answer = [&](const auto& sees) {
         return ops::attend_in_order_op{change_of(score), sees, normalize.by_tiles()}(
             asked, memory.keys, memory.values, state.normalize.history, table_of(score, memory), memory.real, how);

@@ -44,7 +44,7 @@ auto answers_by_sums(const auto& score, const auto& normalize, const auto& memor
                      std::size_t first, const Mask& mask)
 {
     const auto answer = [&](const auto& real) {
-        return ops::linear_attention(asking_all(score, projected, first), memory.keys, memory.values, real,
+        return ops::linear_attention(asking_all(score, projected, memory, first), memory.keys, memory.values, real,
                                      std::is_same_v<Mask, causal>, normalize.by_sums());
     };
     if constexpr (std::is_same_v<Mask, lengths>) {

@@ -90,19 +90,25 @@ memory_by(const Score&) -> memory_by<Score>;
 template <class Score>
 memory_by(const Score&, std::size_t) -> memory_by<Score>;
 
-/// The memory with the positions of `more` behind its own; neither has padding.
-template <class Values, class Keys>
-auto appended(const char* where, const memory<Values, Keys>& to, const memory<Values, Keys>& more)
+/// Throws shape_error if a row of a memory that is to grow has padding.
+inline void require_no_padding(const char* where, const lengths& real, std::size_t positions)
 {
-    for (std::size_t b = 0; b < to.batch(); ++b) {
-        if (to.real[b] != to.positions()) {
+    for (std::size_t b = 0; b < real.batch(); ++b) {
+        if (real[b] != positions) {
             throw shape_error(std::string(where) + ": row " + std::to_string(b) + " of the memory has " +
-                              std::to_string(to.real[b]) + " real positions of " + std::to_string(to.positions()) +
+                              std::to_string(real[b]) + " real positions of " + std::to_string(positions) +
                               "; a memory is extended behind its last position, so it must be without padding");
         }
     }
+}
+
+/// The memory with the positions of `more` behind its own; neither has padding.
+template <class Values, class Keys>
+auto appended(const char* where, const auto& score, const memory<Values, Keys>& to, const memory<Values, Keys>& more)
+{
+    require_no_padding(where, to.real, to.positions());
     auto values = ops::append(to.values, more.values);
-    auto keys = ops::append(to.keys, more.keys);
+    auto keys = ops::append(to.keys, heed::score::over::follow(score, more.keys, to.keys));
     const auto shape = shape_of(values);
     return memory<Values, Keys>{std::move(values), std::move(keys), lengths::full(shape[0], shape[1])};
 }

@@ -162,6 +162,7 @@ struct source_of_step {
     Keys keys;
     Values values;
     std::size_t batch, positions, width;
+    lengths_view real;
 };
 template <class Memory>
 auto source_in(const Memory& memory, const auto& bring)
@@ -171,13 +172,14 @@ auto source_in(const Memory& memory, const auto& bring)
         using keys = shared_rows<std::remove_cvref_t<decltype(memory.keys)>>;
         using values = shared_rows<std::remove_cvref_t<decltype(memory.values)>>;
         const auto* const sentence = memory.sentence.data();
-        return source_of_step<keys, values>{
-            {memory.keys, sentence}, {memory.values, sentence}, memory.batch(), memory.positions(), memory.width()};
+        return source_of_step<keys, values>{{memory.keys, sentence}, {memory.values, sentence},
+                                            memory.batch(),          memory.positions(),
+                                            memory.width(),          memory.real};
     } else {
         using keys = decltype(bring(memory.keys));
         using values = decltype(bring(memory.values));
         return source_of_step<keys, values>{bring(memory.keys), bring(memory.values), memory.batch(),
-                                            memory.positions(), memory.width()};
+                                            memory.positions(), memory.width(),       memory.real};
     }
 }
 
@@ -266,7 +268,7 @@ auto step(const auto& score, const auto& normalize, const auto& combine, const a
     using given_type = std::remove_cvref_t<decltype(given)>;
     masks.require(memory.batch, memory.positions);
     const moment<given_type, std::remove_cvref_t<decltype(masks)>> at{real, state.step, given, masks};
-    auto past = over::recall(score, state.score, at);
+    auto past = over::recall(score, state.score, at, memory);
     const auto query = over::query(score, projected, past);
     const auto focus = [&] {
         if constexpr (cuts_windows<std::remove_cvref_t<decltype(normalize)>>) {

@@ -27,9 +27,23 @@ inline constexpr bool is_modified = false;
 template <class Base, class Function, class Table>
 inline constexpr bool is_modified<score::modified<Base, Function, Table>> = true;
 
+template <class Score>
+consteval std::size_t functions_in();
+
+/// Does this score add columns to inner products? Not if a function changes them before.
+template <class Score>
+consteval bool adds_columns()
+{
+    if constexpr (has_asked_all<Score>) {
+        return functions_in<std::remove_cvref_t<decltype(std::declval<const Score&>().base)>>() == 0;
+    } else {
+        return false;
+    }
+}
+
 /// Is this score laid over one that compares, all queries at once?
 template <class Score>
-concept over_comparing = is_modified<Score> ||(hook::laid_over<Score>&& has_query_all<Score>);
+concept over_comparing = is_modified<Score> ||(hook::laid_over<Score>&& has_query_all<Score>) || adds_columns<Score>();
 
 /// The score that compares, below functions of scores and positions.
 template <class Score>
@@ -70,12 +84,14 @@ consteval std::size_t functions_in()
 
 /// Queries [B,S,A] as they are multiplied with keys.
 template <class Score>
-auto asking_all(const Score& score, const auto& projected, std::size_t first)
+auto asking_all(const Score& score, const auto& projected, const auto& memory, std::size_t first)
 {
     if constexpr (is_modified<Score>) {
-        return detail::asking_all(score.base, projected, first);
+        return detail::asking_all(score.base, projected, memory, first);
+    } else if constexpr (adds_columns<Score>()) {
+        return score.asked_all(detail::asking_all(score.base, projected, memory, first), memory, first);
     } else if constexpr (over_comparing<Score>) {
-        return detail::asking_all(score.base, score.query_all(projected, first), first);
+        return detail::asking_all(score.base, score.query_all(projected, first), memory, first);
     } else {
         return score.asking(projected);
     }
@@ -160,7 +176,7 @@ auto answers_by_tiles(const Score& score, const auto& normalize, const Memory& m
                       const auto& state, const Mask& mask)
 {
     const ops::heads_of how{.first_query = state.step, .first_head = head_of(state.score)};
-    const auto asked = asking_all(score, projected, state.step);
+    const auto asked = asking_all(score, projected, memory, state.step);
     const auto change = change_of(score);
     const auto rule = normalize.by_tiles();
     const auto answer = [&](const auto& sees, const auto& real) {

@@ -60,6 +60,41 @@ auto finished(const Combine& combine, const tensor auto& context, std::size_t po
     }
 }
 
+/// Can the combiners that are laid over the summing one finish the contexts of many queries at once?
+template <class Combine>
+consteval bool finishes_all()
+{
+    if constexpr (!hook::finishes<Combine>) {
+        return true;
+    } else if constexpr (detail::has_finish_all<Combine>) {
+        return heed::finishes_all<std::remove_cvref_t<decltype(std::declval<const Combine&>().inner)>>();
+    } else {
+        return false;
+    }
+}
+
+/// The combiner that sums for many queries at once: the innermost, if those over it can finish all of its contexts.
+template <class Combine>
+const auto& summing_all(const Combine& combine)
+{
+    if constexpr (heed::finishes_all<Combine>()) {
+        return heed::summing(combine);
+    } else {
+        return combine;
+    }
+}
+
+/// Contexts [B,S,D] of many queries after the combiners that are laid over the summing one.
+template <class Combine, tensor Contexts>
+auto finished_all(const Combine& combine, Contexts contexts, const auto& queries)
+{
+    if constexpr (hook::finishes<Combine> && heed::finishes_all<Combine>()) {
+        return combine.finish_all(heed::finished_all(combine.inner, std::move(contexts), queries), queries);
+    } else {
+        return contexts;
+    }
+}
+
 /// A kernel for the three lines. A score's header specialises this for its score and the normalizers and combiners that
 /// the kernel knows, and so may a user's:
 ///

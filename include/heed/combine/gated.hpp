@@ -17,6 +17,9 @@ namespace heed::combine {
 /// there is one per dimension, c' = β ⊙ c: ours, the vector form that Tu et al. 2017 call a gate on the source side
 /// (theirs also reads the previous word and the context itself). `gated{W, b}` is over the weighted sum.
 ///
+/// Many queries are answered at once, in tiles, too. A multi_head's per_head::gated is the gate of Qiu et al. 2025,
+/// which reads the query before W_Q.
+///
 /// h is the query, or the state of a state_and_word. (The paper's h is the decoder's state before this step: the query
 /// in Bahdanau's order.)
 template <class Matrix, class Vector, class Inner = weighted_sum>
@@ -33,14 +36,19 @@ struct gated : detail::laid_over_combiner<gated<Matrix, Vector, Inner>> {
 
     auto finish(const tensor auto& c, std::size_t, const auto& at) const  // [B,D] -> [B,D]
     {
-        const auto& query = at.query();
+        return finish_all(c, at.query());
+    }
+
+    /// The same for many queries at once: [B,S,D] -> [B,S,D].
+    auto finish_all(const tensor auto& c, const auto& query) const
+    {
         const auto gate = ops::sigmoid(ops::linear(detail::state_of(query), W, b));
-        const std::size_t D = shape_of(c)[1], G = shape_of(gate)[1];
+        const std::size_t D = shape_of(c).back(), G = shape_of(gate).back();
         if (G != 1 && G != D) {
             throw shape_error("combine::gated: W is " + shape_text(shape_of(W)) + " but must have 1 column, or " +
                               std::to_string(D) + ": one for each dimension of the context");
         }
-        return G == D ? ops::multiply(c, gate) : ops::multiply_rows(c, gate);
+        return G == D ? ops::multiply(c, gate) : ops::multiply_parts(c, gate);
     }
 
     static auto parameters(auto& self, auto&& visit)

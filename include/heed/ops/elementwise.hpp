@@ -27,6 +27,15 @@ struct sigmoid {
     static auto value(auto x) { return simd::sigmoid(x); }
     static auto slope(auto, auto y, auto dy) { return dy * y * (1 - y); }
 };
+/// log σ(x) = −log(1 + exp(−x)), exact for large |x|
+struct log_sigmoid {
+    static auto value(auto x)
+    {
+        const auto low = simd::select(x < 0, x, -x);
+        return simd::select(x < 0, x, decltype(x){}) - simd::log1p(simd::exp(low));
+    }
+    static auto slope(auto x, auto, auto dy) { return dy * simd::sigmoid(-x); }
+};
 struct exp {
     static auto value(auto x) { return simd::exp(x); }
     static auto slope(auto, auto y, auto dy) { return dy * y; }
@@ -251,6 +260,7 @@ private:
 
 inline constexpr unary<functions::tanh> tanh{};
 inline constexpr unary<functions::sigmoid> sigmoid{};
+inline constexpr unary<functions::log_sigmoid> log_sigmoid{};
 inline constexpr unary<functions::exp> exp{};
 inline constexpr unary<functions::log> log{};
 inline constexpr unary<functions::relu> relu{};

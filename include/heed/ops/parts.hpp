@@ -145,6 +145,20 @@ struct by_sentence_op : operation<by_sentence_op> {
 };
 inline constexpr by_sentence_op by_sentence{};
 
+/// The same numbers in another shape, with as many of them. A view of x on the tape and in the workspace, else a copy.
+struct reshaped_op : operation<reshaped_op> {
+    template <std::size_t R>
+    static piece_of<R> piece(const auto& x, const shape_of_rank<R>& shape)
+    {
+        if (tensor_view<const bool, R>{nullptr, shape}.size() != x.size()) {
+            throw shape_error("reshaped: " + shape_text(x.shape) + " as " + shape_text(shape) +
+                              ", which has another number of elements");
+        }
+        return {0, shape};
+    }
+};
+inline constexpr reshaped_op reshaped{};
+
 /// The rows [first, last) of a matrix [K,N]. A view, not a copy, on the tape and off it: the matrix must outlive it.
 struct rows_between_op : operation<rows_between_op> {
     static piece_of<2> piece(const auto& x, std::size_t first, std::size_t last)
@@ -339,6 +353,29 @@ struct columns_of_op : move_operation<columns_of_op, std::span<const std::uint32
     }
 };
 inline constexpr columns_of_op columns_of{};
+
+/// y = x[..., first … last − 1] along the last axis.
+///
+///     ∂x[..., first + i] += ∂y[..., i]
+struct columns_between_op : move_operation<columns_between_op, std::size_t, std::size_t> {
+    static auto shape(const auto& x, std::size_t first, std::size_t last)
+    {
+        auto y = x.shape;
+        if (first > last || last > y.back()) {
+            throw shape_error("columns_between: columns " + std::to_string(first) + " to " + std::to_string(last) +
+                              " of " + shape_text(y) + ", whose last axis has " + std::to_string(y.back()));
+        }
+        y.back() = last - first;
+        return y;
+    }
+
+    static void each_move(const auto& x, std::size_t first, std::size_t last, auto move)
+    {
+        const std::size_t N = x.back(), n = last - first, rows = N == 0 ? 0 : detail::rows_of(x);
+        detail::each_row(rows, n, [=](std::size_t r) { move(r * N + first, r * n, n); });
+    }
+};
+inline constexpr columns_between_op columns_between{};
 
 /// y[i] = x[rows[i]] along the first axis: x [B,...] -> [rows,...]. A row may be taken several times or not at all: a
 /// beam continues with the hypotheses that it keeps.

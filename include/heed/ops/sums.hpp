@@ -145,4 +145,41 @@ struct multiply_rows_op : operation<multiply_rows_op> {
 };
 inline constexpr multiply_rows_op multiply_rows{};
 
+/// y[..., p·n + i] = g[..., p] x[..., p·n + i]: x [...,G·n], g [...,G]; each factor scales a part of a row.
+///
+///     ∂x[..., p·n + i] += g[..., p] ∂y[..., p·n + i],  ∂g[..., p] += Σ_i x[..., p·n + i] ∂y[..., p·n + i]
+struct multiply_parts_op : operation<multiply_parts_op> {
+    static auto shape(const auto& x, const auto& g)
+    {
+        auto must = x.shape;
+        const std::size_t G = g.shape.back(), N = x.shape.back();
+        must.back() = G;
+        require_shape("multiply_parts", "the factors", g.shape, must, "a row for each row of ", x.shape);
+        if (G == 0 || N % G != 0) {
+            throw shape_error("multiply_parts: " + shape_text(g.shape) + " factors for " + shape_text(x.shape) +
+                              "; the last axis of the second must be a multiple of that of the first");
+        }
+        return x.shape;
+    }
+
+    template <class T, std::size_t R>
+    static void forward(in<T, R> x, in<T, R> g, out<T, R> y)
+    {
+        const std::size_t n = x.shape[R - 1] / g.shape[R - 1];
+        for (std::size_t i = 0, parts = g.size(); i < parts; ++i)
+            for (std::size_t k = i * n; k < (i + 1) * n; ++k) y.data[k] = g.data[i] * x.data[k];
+    }
+
+    template <class T, std::size_t R>
+    static void backward(in<T, R> x, in<T, R> g, in<T, R>, in<T, R> d_y, adjoint<T, R> d_x, adjoint<T, R> d_g)
+    {
+        const std::size_t n = x.shape[R - 1] / g.shape[R - 1];
+        for (std::size_t i = 0, parts = g.size(); i < parts; ++i) {
+            if (d_x) kernels::add_scaled(n, d_x.data + i * n, g.data[i], d_y.data + i * n);
+            if (d_g) d_g.data[i] += kernels::dot(n, d_y.data + i * n, x.data + i * n);
+        }
+    }
+};
+inline constexpr multiply_parts_op multiply_parts{};
+
 }  // namespace heed::ops

@@ -7,6 +7,7 @@
 
 #include <heed/attention/concepts.hpp>
 #include <heed/attention/state.hpp>
+#include <heed/core/mask.hpp>
 #include <heed/core/tensor.hpp>
 
 /// Calls of a score's hooks, with a default for each hook that it lacks; for attention, and for scores that are laid
@@ -160,9 +161,28 @@ auto prepare(const Score& score, const tensor auto& annotations, std::size_t fir
     }
 }
 
-/// Which queries are answered at once: the number of the first, and of the head that asks.
+/// The keys of later annotations, after those before them: for scores that carry something on from key to key.
+template <class Score>
+auto follow(const Score& score, const tensor auto& keys, const tensor auto& before)
+{
+    if constexpr (hook::follow<Score, decltype(keys), decltype(before)>) {
+        return score.follow(keys, before);
+    } else {
+        static_assert(detail::may_lack<Score>("follow"),
+                      HEED_SAYS_HOOK("follow", "auto follow(const heed::tensor auto& keys, const heed::tensor auto& "
+                                               "before) const"));
+        if constexpr (requires { score.base; }) {
+            return over::follow(score.base, keys, before);
+        } else {
+            return keys;
+        }
+    }
+}
+
+/// Which queries are answered at once: the number of the first, the head that asks, and the positions of each row.
 struct queries_from {
     std::size_t first = 0, head = 0;
+    lengths_view real{};
 };
 
 /// Can this score compare all queries with all keys at once?
@@ -243,6 +263,17 @@ auto recall(const Score& score, const auto& past, const auto& at)
         static_assert(detail::may_lack<Score>("recall"),
                       HEED_SAYS_HOOK("recall", "auto recall(const auto& past, const auto& at) const"));
         return past;
+    }
+}
+
+/// The same for a score that also reads the memory, its keys and lengths.
+template <class Score>
+auto recall(const Score& score, const auto& past, const auto& at, const auto& memory)
+{
+    if constexpr (hook::recall<Score, decltype(past), decltype(at), decltype(memory)>) {
+        return score.recall(past, at, memory);
+    } else {
+        return over::recall(score, past, at);
     }
 }
 

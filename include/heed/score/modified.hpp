@@ -53,9 +53,9 @@ struct modified {
     auto project(const auto& query) const { return over::project(base, query); }
 
     auto start(const auto& memory) const { return beside(score::stands{}, over::start(base, memory)); }
-    auto recall(const auto& now, const auto& at) const
+    auto recall(const auto& now, const auto& at, const auto&... memory) const
     {
-        return beside({at.step, at.real.first_row(), now.head}, over::recall(base, now.base, at));
+        return beside({at.step, at.real.first_row(), now.head}, over::recall(base, now.base, at, memory...));
     }
     template <class Past>
     auto advance(Past&& now, const tensor auto& seen, const tensor auto& context, const auto& at) const

@@ -96,6 +96,9 @@ struct another {
     another(Base one) : base(std::move(one)) {}  // not explicit, so that the base needs no braces
 
     using laid_over = Base;
+    static_assert(!detail::widens_keys_of<Base>(),
+                  "heed: this score adds to keys or queries, and its base's keys hold more than those: lay "
+                  "score::forgetting over it instead");
     static constexpr bool hands_past_on = std::is_same_v<Memory, over::base_remembers>;
     static constexpr weight_kind weights = Base::weights;
     static constexpr bool reads_context = over::reads_context<Base>();
@@ -118,12 +121,12 @@ struct another {
         }
     }
 
-    auto recall(const auto& now, const auto& at) const
+    auto recall(const auto& now, const auto& at, const auto&... memory) const
     {
         if constexpr (hands_past_on) {
-            return over::recall(base, now, at);
+            return over::recall(base, now, at, memory...);
         } else {
-            auto inner = over::recall(base, now.base, at);
+            auto inner = over::recall(base, now.base, at, memory...);
             if constexpr (hook::arrive<Self, decltype(now), decltype(at)>) {
                 return joined(self().arrive(now, at), std::move(inner));
             } else {

@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <heed/attention.hpp>
+#include <heed/combine/weighted_sum.hpp>
+#include <heed/core/errors.hpp>
+#include <heed/core/several.hpp>
+#include <heed/normalize/softmax.hpp>
+#include <heed/ops/parts.hpp>
+#include <heed/ops/products.hpp>
+#include <heed/ops/rotate.hpp>
+#include <heed/score/scaled_dot.hpp>
+
+namespace heed {
+
+/// What latent heads keep of a batch.
+template <class Latent, class Mask = no_mask>
+struct latent_memory {
+    Latent latent;  // [B,T,C+R]: c_j, and the key's part that is turned with its position
+    lengths real;
+    [[no_unique_address]] Mask mask{};
+
+    std::size_t batch() const { return shape_of(latent)[0]; }
+    std::size_t positions() const { return shape_of(latent)[1]; }
+};
+
+/// How latent heads answer many queries: with keys and values of each head, or with W_UK absorbed into the queries.
+/// The result is the same, but for rounding.
+enum class latent_form { cheaper, expanded, absorbed };
+
+/// Heads whose keys and values are made of one small vector for each position, which is all that a memory keeps
+/// (multi-head latent attention, MLA).
+///
+///     c_j = x_j W_DKV,  k_j^R = R_j(x_j W_KR)                         kept: C + R numbers, for all heads together
+///     k_{j,h} = [W_UK^h c_j; k_j^R],  v_{j,h} = W_UV^h c_j
+///     q_{i,h} = [x_i W_Q^h; R_i(x_i W_QR^h)]
+///     o_{i,h} = Σ_j softmax_j(q_{i,h} · k_{j,h} / √(K + R)) v_{j,h},  u_i = [o_{i,1}; …; o_{i,n}] W_O
+///                                             DeepSeek-AI 2024 ("DeepSeek-V2"), eq. 9-19
+///
+/// Nothing is expanded to answer one query: q · (W_UK c_j) = (W_UKᵀ q) · c_j, and Σ_j α_j W_UV c_j = W_UV Σ_j α_j c_j.
+/// W_UK is absorbed into the query and W_UV comes after the sum, so that a step costs 2·T·(C + R) for each head, and
+/// all heads read each position once. Many queries take whichever form is cheaper (`form`), head by head, in tiles
+/// where those pay.
+///
+///     latent_heads attend{8, W_Q, W_QR, W_DKV, W_KR, W_UK, W_UV, W_O};
+///
+/// R_p turns by position (score::rotary); `extend` goes on with the next one. The normalizer reads one row of scores
+/// alone (`row_by_row`). Deviations: queries are not compressed; where they are, ask with the compressed ones, and W_Q
+/// is the paper's W_UQ. There is no norm of c_j: make W_DKV's product outside of it if there shall be one.
+template <class Matrix, class Normalize = normalize::softmax>
+struct latent_heads {
+    std::size_t heads = 1;  // n
+    Matrix W_Q;             // [Q,n·K]
+    Matrix W_QR;            // [Q,n·R]
+    Matrix W_DKV;           // [D,C]
+    Matrix W_KR;            // [D,R]
+    Matrix W_UK;            // [n·K,C]: each head's W_UK^h below the one before, as the paper has it
+    Matrix W_UV;            // [n·C,V]: each head's W_UV^h, transposed, below the one before
+    Matrix W_O;             // [n·V,O]
+    Normalize normalize{};
+    ops::rotation how{};
+    latent_form form = latent_form::cheaper;
+
+    /// The query-independent part, once per batch: annotations [B,T,D], and lengths or a mask as for attention::on.
+    auto on(const tensor auto& annotations) const { return memory_of(0, annotations); }
+    auto on(const tensor auto& annotations, const lengths& real) const { return memory_of(0, annotations, real); }
+    auto on(const tensor auto& annotations, const boolean_mask<2>& mask) const
+    {
+        return memory_of(0, annotations, mask);
+    }
+
+    /// The memory with more annotations [B,t,D] behind its own: see attention::extend.
+    template <class Latent>
+    auto extend(const latent_memory<Latent>& memory, const tensor auto& annotations) const
+    {
+        detail::require_no_padding("latent_heads::extend", memory.real, memory.positions());
+        auto all = ops::append(memory.latent, memory_of(memory.positions(), annotations).latent);
+        const auto shape = shape_of(all);
+        return latent_memory<decltype(all)>{std::move(all), lengths::full(shape[0], shape[1])};
+    }
+
+    /// The state before the first step: the number of the next query.
+    auto start(const auto&) const { return attention_state<no_state>{}; }
+
+    /// One query [B,Q]: its context [B,O], the weights of every head [B,n,T], and the state for the next.
+    template <class Mask = no_mask>
+    auto step(const auto& memory, const tensor auto& query, const attention_state<no_state>& state,
+              const Mask& mask = {}) const
+    {
+        check(memory);
+        const auto [B, T, L] = shape_of(memory.latent);
+        const std::size_t C = shape_of(W_DKV)[1];
+        // The heads are rows of queries that share their keys.
+        const auto asked = ops::swap_axes(ops::stack(absorbed(query, state.step)));  // [B,n,C+R]
+        auto weights = asking().weights_of(shown(memory), asked, state, mask);       // [B,n,T]
+        const auto sums =
+            ops::weighted_sums(ops::reshaped(weights, shape_of_rank<2>{B * heads, T}), memory.latent);  // [B,n,C+R]
+        std::vector<decltype(value(ops::step_of(sums, 0), 0, C))> contexts;
+        for (std::size_t h = 0; h < heads; ++h) contexts.push_back(value(ops::step_of(sums, h), h, C));
+        auto context = ops::linear(ops::join(contexts), W_O);
+        return attended{std::move(context), std::move(weights), attention_state<no_state>{{}, state.step + 1}};
+    }
+
+    /// The same; the weights are not kept.
+    template <class Mask = no_mask>
+    auto read(const auto& memory, const tensor auto& query, const attention_state<no_state>& state,
+              const Mask& mask = {}) const
+    {
+        auto seen = step(memory, query, state, mask);
+        return read_out{std::move(seen.context), std::move(seen.state)};
+    }
+
+    /// The specification: keys and values of each head, as a multi_head would have them.
+    template <class Mask = no_mask>
+    auto compose(const auto& memory, const tensor auto& query, const attention_state<no_state>& state,
+                 const Mask& mask = {}) const
+    {
+        check(memory);
+        const auto asked = parts(query, state.step);
+        const auto answer = [&](std::size_t h) {
+            return asking().compose(expanded(memory, h), ops::concat(asked.content[h], asked.turned[h]),
+                                    attention_state<no_state>{{}, state.step}, mask);
+        };
+        std::vector<decltype(answer(0))> answers;
+        for (std::size_t h = 0; h < heads; ++h) answers.push_back(answer(h));
+        auto context = ops::linear(ops::join(detail::collect(answers, detail::context_of)), W_O);
+        auto weights = ops::swap_axes(ops::stack(detail::collect(answers, detail::weights_of)));
+        return attended{std::move(context), std::move(weights), attention_state<no_state>{{}, state.step + 1}};
+    }
+
+    /// Many queries: queries [B,S,Q] -> contexts [B,S,O]. `mask`: as for attention.
+    template <class Mask = no_mask>
+    auto operator()(const auto& memory, const tensor auto& queries, const Mask& mask = {}) const
+    {
+        return read_all(memory, queries, start(memory), mask).contexts;
+    }
+
+    /// The same from a given state; also returns the state after the last query.
+    template <class Mask = no_mask>
+    auto read_all(const auto& memory, const tensor auto& queries, const attention_state<no_state>& state,
+                  const Mask& mask = {}) const
+    {
+        check(memory);
+        const std::size_t S = shape_of(queries)[1], C = shape_of(W_DKV)[1];
+        const auto contexts = [&] {
+            const auto of_head = [&](const auto& known, const auto& asked) {
+                return asking().read_all(known, asked, attention_state<no_state>{{}, state.step}, mask).contexts;
+            };
+            if (absorbs(S, memory.positions())) {
+                const auto asked = absorbed(queries, state.step);
+                const auto known = shown(memory);
+                std::vector<decltype(value(of_head(known, asked[0]), 0, C))> all;
+                for (std::size_t h = 0; h < heads; ++h) all.push_back(value(of_head(known, asked[h]), h, C));
+                return ops::join(all);
+            }
+            const auto asked = parts(queries, state.step);
+            const auto answer = [&](std::size_t h) {
+                return of_head(expanded(memory, h), ops::concat(asked.content[h], asked.turned[h]));
+            };
+            std::vector<decltype(answer(0))> all;
+            for (std::size_t h = 0; h < heads; ++h) all.push_back(answer(h));
+            return ops::join(all);
+        }();
+        return all_read{ops::linear(contexts, W_O), attention_state<no_state>{{}, state.step + S}};
+    }
+
+    /// `step` into results that the caller keeps. `state` may be `result.state`.
+    template <class Result, class Mask = no_mask>
+    void step_into(Result& result, const auto& memory, const tensor auto& query, const attention_state<no_state>& state,
+                   const Mask& mask = {}) const
+    {
+        auto next = step(memory, query, state, mask);
+        result.context = std::move(next.context);
+        if constexpr (requires { result.weights; }) result.weights = std::move(next.weights);
+        result.state = std::move(next.state);
+    }
+
+    static auto parameters(auto& self, auto&& visit)
+    {
+        auto W_Q = visit("W_Q", self.W_Q);
+        auto W_QR = visit("W_QR", self.W_QR);
+        auto W_DKV = visit("W_DKV", self.W_DKV);
+        auto W_KR = visit("W_KR", self.W_KR);
+        auto W_UK = visit("W_UK", self.W_UK);
+        auto W_UV = visit("W_UV", self.W_UV);
+        auto W_O = visit("W_O", self.W_O);
+        auto normalize = visit("normalize", self.normalize);
+        return heed::latent_heads<decltype(W_Q), decltype(normalize)>{
+            self.heads,      std::move(W_Q), std::move(W_QR),      std::move(W_DKV), std::move(W_KR), std::move(W_UK),
+            std::move(W_UV), std::move(W_O), std::move(normalize), self.how,         self.form};
+    }
+
+private:
+    /// The attention of one head, over keys of either form.
+    auto asking() const
+    {
+        static_assert(row_by_row<Normalize>,
+                      "heed: latent_heads: the normalizer must read one row of scores alone (row_by_row)");
+        const std::size_t width = (shape_of(W_Q)[1] + shape_of(W_QR)[1]) / heads;
+        return attention{score::scaled_dot{1 / std::sqrt(static_cast<double>(width))}, normalize,
+                         combine::weighted_sum{}};
+    }
+
+    /// Is W_UK rather absorbed into S queries than keys and values of T positions expanded?
+    bool absorbs(std::size_t S, std::size_t T) const
+    {
+        if (form != latent_form::cheaper) return form == latent_form::absorbed;
+        const std::size_t C = shape_of(W_UK)[1], K = shape_of(W_UK)[0] / heads, R = shape_of(W_KR)[1],
+                          V = shape_of(W_UV)[1];
+        return S * T * 2 * (C + R) + S * C * (K + V) <= S * T * (K + R + V) + T * C * (K + V);
+    }
+
+    void check(const auto& memory) const
+    {
+        static_assert(plain_tensor<Matrix> || !plain_tensor<decltype(memory.latent)>, HEED_SAYS_KEYS_DO_NOT_TRAIN);
+        check_matrices();
+        const std::size_t must = shape_of(W_DKV)[1] + shape_of(W_KR)[1];
+        if (const std::size_t is = shape_of(memory.latent)[2]; is != must) {
+            throw shape_error("latent_heads: the memory keeps " + std::to_string(is) + " numbers for each position " +
+                              "but must keep C + R = " + std::to_string(must) + "; take the one that this made");
+        }
+    }
+
+    /// Throws shape_error unless all matrices fit.
+    void check_matrices() const
+    {
+        const std::size_t C = shape_of(W_DKV)[1], R = shape_of(W_KR)[1], D = shape_of(W_DKV)[0], n = heads;
+        if (n == 0 || shape_of(W_Q)[1] % n != 0) {
+            throw shape_error("latent_heads: W_Q " + shape_text(shape_of(W_Q)) + " for " + std::to_string(n) +
+                              " heads; it must have as many columns for each of them");
+        }
+        const char* const name = "latent_heads";
+        require_shape(name, "W_QR", shape_of(W_QR), {shape_of(W_Q)[0], n * R}, "W_KR's columns for each head");
+        require_shape(name, "W_KR", shape_of(W_KR), {D, R}, "as many rows as W_DKV");
+        require_shape(name, "W_UK", shape_of(W_UK), {shape_of(W_Q)[1], C},
+                      "a row for each column of W_Q, a column for each of W_DKV");
+        require_shape(name, "W_UV", shape_of(W_UV), {n * C, shape_of(W_UV)[1]}, "C rows for each head");
+        require_shape(name, "W_O", shape_of(W_O), {n * shape_of(W_UV)[1], shape_of(W_O)[1]},
+                      "a row for each head's values");
+    }
+
+    auto memory_of(std::size_t first, const auto& annotations, const auto&... limit) const
+    {
+        check_matrices();
+        const auto make = [&](const auto& x, const auto&, const lengths& real, const auto& mask) {
+            auto latent = ops::concat(ops::linear(x, W_DKV), ops::rotate(ops::linear(x, W_KR), first, how));
+            return latent_memory<decltype(latent), std::remove_cvref_t<decltype(mask)>>{std::move(latent), real, mask};
+        };
+        return detail::from_source("latent_heads::on", make, annotations, limit...);
+    }
+
+    /// The memory as an attention reads it whose keys and values are what is kept; nothing is copied.
+    template <class Latent, class Mask>
+    static auto shown(const latent_memory<Latent, Mask>& memory)
+    {
+        if constexpr (plain_tensor<Latent>) {
+            const tensor_view<const element_of<Latent>, 3> view = view_of(memory.latent);
+            return heed::memory<decltype(view), decltype(view), Mask>{view, view, memory.real, memory.mask};
+        } else {
+            return heed::memory<Latent, Latent, Mask>{memory.latent, memory.latent, memory.real, memory.mask};
+        }
+    }
+
+    /// The memory of head h with keys and values of its own.
+    template <class Latent, class Mask>
+    auto expanded(const latent_memory<Latent, Mask>& memory, std::size_t h) const
+    {
+        const std::size_t C = shape_of(W_DKV)[1], R = shape_of(W_KR)[1];
+        const auto c = ops::columns_between(memory.latent, 0, C);
+        auto keys =
+            ops::concat(ops::linear(c, ops::transpose(up_key(h))), ops::columns_between(memory.latent, C, C + R));
+        auto values = ops::linear(c, up_value(h));
+        return heed::memory<decltype(values), decltype(keys), Mask>{std::move(values), std::move(keys), memory.real,
+                                                                    memory.mask};
+    }
+
+    auto up_key(std::size_t h) const  // W_UK^h [K,C]
+    {
+        const std::size_t K = shape_of(W_UK)[0] / heads;
+        return ops::rows_between(W_UK, h * K, (h + 1) * K);
+    }
+    auto up_value(std::size_t h) const  // [C,V]
+    {
+        const std::size_t C = shape_of(W_UV)[0] / heads;
+        return ops::rows_between(W_UV, h * C, (h + 1) * C);
+    }
+
+    /// The value of head h, of a sum of what is kept: [...,C+R] -> [...,V].
+    auto value(const tensor auto& sum, std::size_t h, std::size_t C) const
+    {
+        return ops::linear(ops::columns_between(sum, 0, C), up_value(h));
+    }
+
+    /// The two parts of each head's query.
+    template <class X>
+    struct query_parts {
+        std::vector<X> content, turned;  // [...,K], [...,R]
+    };
+    auto parts(const tensor auto& queries, std::size_t first) const
+    {
+        auto content = ops::split(ops::linear(queries, W_Q), heads),
+             turned = ops::split(ops::linear(queries, W_QR), heads);
+        for (auto& q : turned) q = ops::rotate(q, first, how);
+        return query_parts<typename decltype(content)::value_type>{std::move(content), std::move(turned)};
+    }
+
+    /// Each head's query with W_UK absorbed: [...,C+R].
+    auto absorbed(const tensor auto& queries, std::size_t first) const
+    {
+        auto asked = parts(queries, first);
+        for (std::size_t h = 0; h < heads; ++h)
+            asked.content[h] = ops::concat(ops::linear(asked.content[h], up_key(h)), asked.turned[h]);
+        return std::move(asked.content);
+    }
+};
+
+template <class Matrix>
+latent_heads(std::size_t, Matrix, Matrix, Matrix, Matrix, Matrix, Matrix, Matrix) -> latent_heads<Matrix>;
+template <class Matrix, class Normalize>
+latent_heads(std::size_t, Matrix, Matrix, Matrix, Matrix, Matrix, Matrix, Matrix, Normalize)
+    -> latent_heads<Matrix, Normalize>;
+template <class Matrix, class Normalize>
+latent_heads(std::size_t, Matrix, Matrix, Matrix, Matrix, Matrix, Matrix, Matrix, Normalize, ops::rotation,
+             latent_form = latent_form::cheaper) -> latent_heads<Matrix, Normalize>;
+
+}  // namespace heed

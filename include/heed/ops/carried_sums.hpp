@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+
+#include <heed/core/errors.hpp>
+#include <heed/core/mask.hpp>
+#include <heed/ops/operation.hpp>
+
+/// Sums over all positions so far, F_j = Σ_{l≤j} x_l, carried as two columns of the keys, (1, −F_j): an inner product
+/// with (F_i, 1) is then F_i − F_j, the sum over the positions between.
+namespace heed::ops {
+
+/// y[b,t] = (1, −Σ_{l≤t} x[b,l]): x [B,T,1] -> [B,T,2]. Summed in double.
+///
+///     ∂x[b,l] −= Σ_{t≥l} ∂y[b,t,1]
+struct carried_sums_op : operation<carried_sums_op> {
+    static shape_of_rank<3> shape(const auto& x)
+    {
+        require_shape("carried_sums", "x", x.shape, {x.shape[0], x.shape[1], 1}, "one number for each position");
+        return {x.shape[0], x.shape[1], 2};
+    }
+
+    template <class T>
+    static void forward(in<T, 3> x, out<T, 3> y)
+    {
+        const std::size_t positions = x.shape[1];
+        for (std::size_t b = 0; b < x.shape[0]; ++b) {
+            double sum = 0;
+            for (std::size_t i = b * positions; i < (b + 1) * positions; ++i) {
+                sum += static_cast<double>(x.data[i]);
+                y.data[2 * i] = 1;
+                y.data[2 * i + 1] = static_cast<T>(-sum);
+            }
+        }
+    }
+
+    template <class T>
+    static void backward(in<T, 3> x, in<T, 3>, in<T, 3> d_y, adjoint<T, 3> d_x)
+    {
+        const std::size_t positions = x.shape[1];
+        for (std::size_t b = 0; b < x.shape[0]; ++b) {
+            double sum = 0;
+            for (std::size_t i = (b + 1) * positions; i-- > b * positions;) {
+                sum += static_cast<double>(d_y.data[2 * i + 1]);
+                d_x.data[i] -= static_cast<T>(sum);
+            }
+        }
+    }
+};
+inline constexpr carried_sums_op carried_sums{};
+
+/// Keys whose sums go on after those of the keys before them: y = keys [B,t,N] with the last sum of `before` [B,T,N]
+/// added to column 1.
+///
+///     ∂keys += ∂y,  ∂before[b,T−1,1] += Σ_t ∂y[b,t,1]
+struct carry_sums_op : operation<carry_sums_op> {
+    static shape_of_rank<3> shape(const auto& keys, const auto& before)
+    {
+        const auto k = keys.shape, f = before.shape;
+        require_shape("carry_sums", "the keys before", f, {k[0], f[1], k[2]}, "as many rows and as wide as ", k);
+        require_columns(k);
+        return k;
+    }
+    static void require_columns(const shape_of_rank<3>& keys)
+    {
+        if (keys[2] < 2) {
+            throw shape_error("score::forgetting: keys " + shape_text(keys) +
+                              " have no columns of sums; take the memory that this mechanism made");
+        }
+    }
+
+    template <class T>
+    static void forward(in<T, 3> keys, in<T, 3> before, out<T, 3> y)
+    {
+        const auto [B, n, N] = keys.shape;
+        std::copy_n(keys.data, keys.size(), y.data);
+        for (std::size_t b = 0; b < B && before.shape[1] > 0; ++b) {
+            const T last = before.data[((b + 1) * before.shape[1] - 1) * N + 1];
+            for (std::size_t t = 0; t < n; ++t) y.data[(b * n + t) * N + 1] += last;
+        }
+    }
+
+    template <class T>
+    static void backward(in<T, 3> keys, in<T, 3> before, in<T, 3>, in<T, 3> d_y, adjoint<T, 3> d_keys,
+                         adjoint<T, 3> d_before)
+    {
+        const auto [B, n, N] = keys.shape;
+        if (d_keys) kernels::add(keys.size(), d_keys.data, d_y.data);
+        for (std::size_t b = 0; d_before && b < B && before.shape[1] > 0; ++b) {
+            T& last = d_before.data[((b + 1) * before.shape[1] - 1) * N + 1];
+            for (std::size_t t = 0; t < n; ++t) last += d_y.data[(b * n + t) * N + 1];
+        }
+    }
+};
+inline constexpr carry_sums_op carry_sums{};
+
+/// The sums at the queries' own positions: y[r,s] = (F_p, 1), p = min(first + s, real[r] − 1), of the keys of row r, or
+/// of row sentence[r] if `sentence` is not empty. (0, 1) where a row has no position. keys [B,T,N] -> [R,S,2].
+///
+///     ∂keys[r,p,1] −= ∂y[r,s,0]
+struct sums_at_op : operation<sums_at_op> {
+    static shape_of_rank<3> shape(const auto& keys, std::span<const std::size_t> sentence, const lengths_view& real,
+                                  std::size_t, std::size_t queries)
+    {
+        carry_sums_op::require_columns(keys.shape);
+        // No rows may share sentences as well.
+        const std::size_t rows = real.batch() == 0 || !sentence.empty() ? real.batch() : keys.shape[0];
+        real.require("score::forgetting", rows, keys.shape[1]);
+        return {rows, queries, 2};
+    }
+
+    template <class T>
+    static void forward(in<T, 3> keys, std::span<const std::size_t> sentence, const lengths_view& real,
+                        std::size_t first, std::size_t, out<T, 3> y)
+    {
+        for (std::size_t i = 0, n = y.shape[0] * y.shape[1]; i < n; ++i) y.data[2 * i] = 0, y.data[2 * i + 1] = 1;
+        each(y.shape, keys.shape, sentence, real, first,
+             [&](std::size_t query, std::size_t key) { y.data[query] = -keys.data[key]; });
+    }
+
+    template <class T>
+    static void backward(in<T, 3> keys, std::span<const std::size_t> sentence, const lengths_view& real,
+                         std::size_t first, std::size_t, in<T, 3> y, in<T, 3> d_y, adjoint<T, 3> d_keys)
+    {
+        each(y.shape, keys.shape, sentence, real, first,
+             [&](std::size_t query, std::size_t key) { d_keys.data[key] -= d_y.data[query]; });
+    }
+
+private:
+    /// f(where F_p goes, where it comes from) for each query of a row with positions.
+    static void each(const shape_of_rank<3>& y, const shape_of_rank<3>& keys, std::span<const std::size_t> sentence,
+                     const lengths_view& real, std::size_t first, const auto& f)
+    {
+        for (std::size_t r = 0; r < y[0]; ++r) {
+            if (real[r] == 0) continue;
+            const std::size_t b = sentence.empty() ? r : sentence[r];
+            for (std::size_t s = 0; s < y[1]; ++s)
+                f((r * y[1] + s) * 2, (b * keys[1] + std::min(first + s, real[r] - 1)) * keys[2] + 1);
+        }
+    }
+};
+inline constexpr sums_at_op sums_at{};
+
+}  // namespace heed::ops

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <string>
+
+#include <heed/core/errors.hpp>
+#include <heed/ops/operation.hpp>
+#include <heed/ops/rows.hpp>
+
+/// Root mean square normalisation.
+namespace heed::ops {
+
+/// y = gain ⊙ x / sqrt(mean(x²) + ε) for each part of a row, as long as the gain: x [...,p·n], gain [n] -> [...,p·n].
+/// Zhang and Sennrich 2019, eq. 4, with ε. With one part it is the norm of the row; with one for each head, that of
+/// each head alone. A part of zeros stays 0.
+///
+///     r = 1 / sqrt(mean(x²) + ε):   ∂x_i += r g_i ∂y_i − x_i r³ / n Σ_k g_k ∂y_k x_k,  ∂g_i += r x_i ∂y_i
+struct rms_norm_op : operation<rms_norm_op> {
+    static auto shape(const auto& x, const auto& gain, double epsilon)
+    {
+        const std::size_t N = x.shape.back(), n = gain.shape[0];
+        if (n == 0 || N % n != 0) {
+            throw shape_error("rms_norm: a gain of " + std::to_string(n) + " numbers for " + shape_text(x.shape) +
+                              "; it must be as long as the last axis, or as each of its equal parts");
+        }
+        if (!(epsilon > 0)) {
+            throw shape_error("rms_norm: epsilon is " + std::to_string(epsilon) +
+                              " but must be above 0, as 1e-5 is, or zeros would be divided by 0");
+        }
+        return x.shape;
+    }
+
+    template <class T, std::size_t R>
+    static void forward(in<T, R> x, in<T, 1> gain, double epsilon, out<T, R> y)
+    {
+        const std::size_t n = gain.shape[0];
+        detail::each_row(x.size() / n, 4 * n, [=](std::size_t part) {
+            const T *const from = x.data + part * n, r = factor(n, from, epsilon);
+            T* const to = y.data + part * n;
+            for (std::size_t i = 0; i < n; ++i) to[i] = gain.data[i] * (r * from[i]);
+        });
+    }
+
+    template <class T, std::size_t R>
+    static void backward(in<T, R> x, in<T, 1> gain, double epsilon, in<T, R>, in<T, R> d_y, adjoint<T, R> d_x,
+                         adjoint<T, 1> d_gain)
+    {
+        const std::size_t n = gain.shape[0];
+        for (std::size_t at = 0; at < x.size(); at += n) {
+            const T *const from = x.data + at, *const d = d_y.data + at;
+            const T r = factor(n, from, epsilon);
+            T along = 0;
+            for (std::size_t i = 0; i < n; ++i) along += gain.data[i] * d[i] * from[i];
+            const T back = along * r * r * r / static_cast<T>(n);
+            for (std::size_t i = 0; i < n; ++i) {
+                if (d_x) d_x.data[at + i] += r * gain.data[i] * d[i] - from[i] * back;
+                if (d_gain) d_gain.data[i] += r * from[i] * d[i];
+            }
+        }
+    }
+
+private:
+    template <class T>
+    static T factor(std::size_t n, const T* x, double epsilon)
+    {
+        T squares = 0;
+        for (std::size_t i = 0; i < n; ++i) squares += x[i] * x[i];
+        return 1 / std::sqrt(squares / static_cast<T>(n) + static_cast<T>(epsilon));
+    }
+};
+inline constexpr rms_norm_op rms_norm{};
+
+}  // namespace heed::ops

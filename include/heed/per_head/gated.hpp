@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstddef>
+#include <utility>
+
+#include <heed/attention/query.hpp>
+#include <heed/core/errors.hpp>
+#include <heed/ops/elementwise.hpp>
+#include <heed/ops/products.hpp>
+#include <heed/ops/sums.hpp>
+
+namespace heed::per_head {
+
+/// A gate for each head, computed from the query, that scales the head's context before W_O.
+///
+///     Y' = Y ⊙ σ(X W),  O = Y' W_O            Qiu et al. 2025 ("Gated Attention for Large Language Models")
+///
+/// With W [Q,n·V] there is a gate for each dimension of each head (elementwise), with W [Q,n] one for each head
+/// (headwise). X is the query as the multi_head gets it, before W_Q. No bias, as in the paper.
+///
+///     multi_head attend{heads, W_Q, W_K, W_V, W_O, per_head::gated{W}};
+template <class Matrix>
+struct gated {
+    Matrix W;  // [Q,n·V] or [Q,n]
+
+    static constexpr std::size_t heads_a_value = 1;
+
+    auto operator()(const tensor auto& contexts, const auto& query) const
+    {
+        const auto gates = ops::sigmoid(ops::linear(detail::state_of(query), W));
+        return ops::multiply_parts(contexts, gates);
+    }
+
+    static auto parameters(auto& self, auto&& visit) { return per_head::gated{visit("W", self.W)}; }
+};
+
+template <class Matrix>
+gated(Matrix) -> gated<Matrix>;
+
+}  // namespace heed::per_head
