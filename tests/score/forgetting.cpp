@@ -273,9 +273,9 @@ TEST_CASE("operations")
     CHECK(ops::columns_between(k, 1, 3)(1, 2, 0) == k(1, 2, 1));
     CHECK_THROWS_WITH_AS(ops::columns_between(k, 3, 5), doctest::Contains("columns 3 to 5"), shape_error);
     const lengths real{3, 2};
-    const auto f = [&](const auto& keys) { return ops::sums_at(keys, std::span<const std::size_t>{}, real, 1, 3); };
+    const auto f = [&](const auto& keys) { return ops::carried_to(keys, std::span<const std::size_t>{}, real, 1, 3); };
     CHECK_GRADIENT(f, k);
     CHECK(f(k)(0, 0, 0) == -k(0, 1, 1));
     CHECK(f(k)(1, 2, 0) == -k(1, 1, 1));
-    CHECK(ops::sums_at(k, std::span<const std::size_t>{}, lengths{0, 3}, 0, 1)(0, 0, 0) == 0);
+    CHECK(ops::carried_to(k, std::span<const std::size_t>{}, lengths{0, 3}, 0, 1)(0, 0, 0) == 0);
 }

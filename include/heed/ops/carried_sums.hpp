@@ -7,6 +7,7 @@
 
 #include <heed/core/errors.hpp>
 #include <heed/core/mask.hpp>
+#include <heed/kernels/rows.hpp>
 #include <heed/ops/operation.hpp>
 
 /// Sums over all positions so far, F_j = Σ_{l≤j} x_l, carried as two columns of the keys, (1, −F_j): an inner product
@@ -101,7 +102,7 @@ inline constexpr carry_sums_op carry_sums{};
 /// of row sentence[r] if `sentence` is not empty. (0, 1) where a row has no position. keys [B,T,N] -> [R,S,2].
 ///
 ///     ∂keys[r,p,1] −= ∂y[r,s,0]
-struct sums_at_op : operation<sums_at_op> {
+struct carried_to_op : operation<carried_to_op> {
     static shape_of_rank<3> shape(const auto& keys, std::span<const std::size_t> sentence, const lengths_view& real,
                                   std::size_t, std::size_t queries)
     {
@@ -142,6 +143,6 @@ private:
         }
     }
 };
-inline constexpr sums_at_op sums_at{};
+inline constexpr carried_to_op carried_to{};
 
 }  // namespace heed::ops

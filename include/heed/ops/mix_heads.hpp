@@ -18,16 +18,15 @@ namespace heed::ops {
 struct mix_heads_op : operation<mix_heads_op> {
     static shape_of_rank<3> shape(const auto& x, const auto& P)
     {
-        require_shape("mix_heads", "the matrix", P.shape, shape_of_rank<2>{x.shape[0], P.shape[1]}, "a row for each head of ",
-                      x.shape);
+        require_shape("mix_heads", "the matrix", P.shape, shape_of_rank<2>{x.shape[0], P.shape[1]},
+                      "a row for each head of ", x.shape);
         return {P.shape[1], x.shape[1], x.shape[2]};
     }
 
     template <class T>
     static void forward(in<T, 3> x, in<T, 2> P, out<T, 3> y)
     {
-        const auto [n, m] = P.shape;
-        const std::size_t size = x.shape[1] * x.shape[2];
+        const std::size_t n = P.shape[0], m = P.shape[1], size = x.shape[1] * x.shape[2];
         std::fill_n(y.data, y.size(), T(0));
         each_piece(size, [&](std::size_t at, std::size_t count) {
             for (std::size_t g = 0; g < m; ++g)
@@ -39,8 +38,7 @@ struct mix_heads_op : operation<mix_heads_op> {
     template <class T>
     static void backward(in<T, 3> x, in<T, 2> P, in<T, 3>, in<T, 3> d_y, adjoint<T, 3> d_x, adjoint<T, 2> d_P)
     {
-        const auto [n, m] = P.shape;
-        const std::size_t size = x.shape[1] * x.shape[2];
+        const std::size_t n = P.shape[0], m = P.shape[1], size = x.shape[1] * x.shape[2];
         each_piece(size, [&](std::size_t at, std::size_t count) {
             for (std::size_t h = 0; h < n; ++h) {
                 for (std::size_t g = 0; g < m; ++g) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <heed/attention/rows.hpp>
+#include <heed/ops/all_pairs.hpp>
 #include <heed/ops/carried_sums.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/parts.hpp>
@@ -80,7 +81,7 @@ struct forgetting {
     }
     auto recall(const auto& now, const auto& at, const auto& memory) const
     {
-        return beside(score::sums_of_query{ops::step_of(sums_at(memory.keys, memory.real, at.step, 1), 0)},
+        return beside(score::sums_of_query{ops::step_of(sums_at_queries(memory.keys, memory.real, at.step, 1), 0)},
                       over::recall(base, now.base, at, memory));
     }
     template <class Past>
@@ -113,7 +114,7 @@ struct forgetting {
     auto match_all(const Queries& queries, const Keys& keys, const over::queries_from& from) const  // [B·S,T]
     {
         const std::size_t N = shape_of(keys)[2];
-        const auto sums = sums_at(keys, from.real, from.first, shape_of(queries)[1]);
+        const auto sums = sums_at_queries(keys, from.real, from.first, shape_of(queries)[1]);
         return ops::add(over::match_all(base, queries, ops::columns_between(keys, 2, N), from),
                         ops::dot_all(sums, ops::columns_between(keys, 0, 2)));
     }
@@ -121,7 +122,7 @@ struct forgetting {
     /// Queries [B,S,A] as they are multiplied with keys: (F_i, 1, q).
     auto asked_all(const tensor auto& asked, const auto& memory, std::size_t first) const
     {
-        return ops::concat(sums_at(memory.keys, memory.real, first, shape_of(asked)[1]), asked);
+        return ops::concat(sums_at_queries(memory.keys, memory.real, first, shape_of(asked)[1]), asked);
     }
 
     static auto parameters(auto& self, auto&& visit)
@@ -140,13 +141,13 @@ private:
     }
 
     template <class Keys>
-    static auto sums_at(const Keys& keys, const lengths_view& real, std::size_t first, std::size_t queries)
+    static auto sums_at_queries(const Keys& keys, const lengths_view& real, std::size_t first, std::size_t queries)
     {
         if constexpr (detail::shares_rows<Keys>) {
-            return ops::sums_at(detail::as_transient{}(keys.of),
-                                std::span<const std::size_t>(keys.sentence, real.batch()), real, first, queries);
+            return ops::carried_to(detail::as_transient{}(keys.of),
+                                   std::span<const std::size_t>(keys.sentence, real.batch()), real, first, queries);
         } else {
-            return ops::sums_at(keys, std::span<const std::size_t>{}, real, first, queries);
+            return ops::carried_to(keys, std::span<const std::size_t>{}, real, first, queries);
         }
     }
 };
