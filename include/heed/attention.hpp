@@ -72,13 +72,23 @@ struct attention {
     }
 
     /// The memory with more annotations [B,t,D] behind its own, as a decoder that attends to its own words needs after
-    /// each of them. A memory with padding cannot be extended.
+    /// each of them. A growing memory (attention/growing.hpp) costs what is new, amortised; any other one is copied,
+    /// and must be without padding.
+    ///
+    ///     auto memory = growing(attend.on(prompt));
+    ///     memory = attend.extend(memory, word);
     template <class Values, class Keys>
     auto extend(const memory<Values, Keys>& memory, const tensor auto& annotations) const
     {
-        const detail::memory_by make{score, memory.positions()};
-        return detail::appended("attention::extend", memory,
-                                detail::from_source("attention::extend", make, annotations));
+        return extended(memory, annotations);
+    }
+
+    /// The same with so many more positions for each row: a growing memory's sentences may differ in length.
+    template <class T>
+    auto extend(const memory<growing_tensor<T>, growing_tensor<T>>& memory, const plain_tensor auto& annotations,
+                const lengths& real) const
+    {
+        return extended(memory, annotations, real);
     }
 
     /// The state before the first step of a batch.
@@ -124,8 +134,12 @@ struct attention {
             !shared_by_rows<std::remove_cvref_t<decltype(memory)>>,
             "heed: a shared_memory is asked by step, read, step_into or many queries at once; compose needs a "
             "memory with a row for each query");
-        const auto& projected = project(query);
-        return answer<detail::line_by_line, weights_too>(memory, projected, query, state, mask);
+        if constexpr (detail::grows<std::remove_cvref_t<decltype(memory)>>) {
+            return detail::in_one_piece(memory, [&](const auto& all) { return compose(all, query, state, mask); });
+        } else {
+            const auto& projected = project(query);
+            return answer<detail::line_by_line, weights_too>(memory, projected, query, state, mask);
+        }
     }
 
     /// Many queries: queries [B,S,Q] -> contexts [B,S,D]; the state runs from the first to the last. Work that does not
@@ -147,40 +161,12 @@ struct attention {
         require_fits<decltype(memory)>();
         const auto& projected = project(queries);
         static_assert(rank_of<decltype(projected)> == 3, "heed: attention of many queries takes queries [B,S,Q]");
-        if constexpr (detail::linear<Score, Normalize, Combine, std::remove_cvref_t<decltype(projected)>,
-                                     std::remove_cvref_t<decltype(memory)>, Mask>) {
-            if (detail::worth_sums(shape_of(projected), memory.positions(), memory.width())) {
-                auto last = state;
-                last.step += shape_of(projected)[1];
-                return all_read{detail::answers_by_sums(score, normalize, memory, projected, state.step, mask),
-                                std::move(last)};
-            }
-        }
-        if constexpr (detail::tiled<Score, Normalize, Combine, std::remove_cvref_t<decltype(projected)>,
-                                    std::remove_cvref_t<decltype(memory)>, Mask>) {
-            if (detail::worth_tiles(shape_of(projected)[1], memory.positions()) &&
-                detail::fits_tiles(normalize.by_tiles())) {
-                auto last = state;
-                last.step += shape_of(projected)[1];
-                return all_read{detail::answers_by_tiles(score, normalize, memory, projected, state, mask),
-                                std::move(last)};
-            }
-        }
-        if constexpr (detail::mask_of_any_place<Mask>) {
-            return read_all(memory, queries, state,
-                            detail::drawn_out(mask, memory.real, state.step, shape_of(projected)[1], memory.positions(),
-                                              detail::head_of(state.score)));
-        } else if constexpr (detail::at_once<Score, Normalize, Combine, std::remove_cvref_t<decltype(projected)>,
-                                             std::remove_cvref_t<decltype(memory)>, Mask>) {
-            auto contexts = detail::answers_at_once(score, normalize, combine, memory, projected,
-                                                    {state.step, detail::head_of(state.score)}, mask);
-            auto last = state;
-            last.step += shape_of(projected)[1];
-            return all_read{std::move(contexts), std::move(last)};
+        if constexpr (detail::grows<std::remove_cvref_t<decltype(memory)>>) {
+            // One query runs by rows, wherever they lie. Many need them in one piece, and are worth a copy.
+            if (shape_of(projected)[1] == 1) return read_one(memory, queries, projected, state, mask);
+            return detail::in_one_piece(memory, [&](const auto& all) { return read_all(all, queries, state, mask); });
         } else {
-            static_assert(detail::check_at_once<Score, Combine, std::remove_cvref_t<decltype(projected)>,
-                                                std::remove_cvref_t<decltype(memory)>>());
-            return one_by_one(memory, queries, projected, state, mask);
+            return read_all_of(memory, queries, projected, state, mask);
         }
     }
 
@@ -200,7 +186,9 @@ struct attention {
                       "heed: weights_of returns [B,S,T], one weight for each query and position");
         const auto& projected = project(queries);
         const std::size_t B = memory.batch(), S = shape_of(projected)[1];
-        if constexpr (detail::mask_of_any_place<Mask>) {
+        if constexpr (detail::grows<std::remove_cvref_t<decltype(memory)>>) {
+            return detail::in_one_piece(memory, [&](const auto& all) { return weights_of(all, queries, state, mask); });
+        } else if constexpr (detail::mask_of_any_place<Mask>) {
             return weights_of(
                 memory, queries, state,
                 detail::drawn_out(mask, memory.real, state.step, S, memory.positions(), detail::head_of(state.score)));
@@ -355,6 +343,10 @@ private:
             return detail::answer_of<With>(run_step<family, How, With>(with(lift), memory, query_in(projected, lift),
                                                                        query_in(given, lift), now, mask, lift),
                                            now.step);
+        } else if constexpr ((!reachable || std::is_same_v<How, detail::line_by_line>)&&detail::grows<
+                                 std::remove_cvref_t<decltype(memory)>>) {
+            return detail::in_one_piece(
+                memory, [&](const auto& all) { return answer<How, With>(all, projected, given, state, mask); });
         } else if constexpr (!reachable || std::is_same_v<How, detail::line_by_line>) {
             return detail::answer_of<With>(run_step<plain_family, detail::line_by_line, With>(
                                                *this, memory, projected, given, state, mask, detail::unchanged{}),
@@ -412,6 +404,77 @@ private:
     auto memory_of(const auto&... source) const
     {
         return detail::from_source("attention::on", detail::memory_by{score}, source...);
+    }
+
+    auto extended(const auto& memory, const auto&... source) const
+    {
+        const detail::memory_by make{score, memory.real};
+        const auto more = detail::from_source("attention::extend", make, source...);
+        return detail::appended("attention::extend", memory, more);
+    }
+
+    /// Many queries, by what answers them fastest.
+    template <class Mask>
+    auto read_all_of(const auto& memory, const auto& queries, const auto& projected, const auto& state,
+                     const Mask& mask) const
+    {
+        if constexpr (detail::linear<Score, Normalize, Combine, std::remove_cvref_t<decltype(projected)>,
+                                     std::remove_cvref_t<decltype(memory)>, Mask>) {
+            if (detail::worth_sums(shape_of(projected), memory.positions(), memory.width())) {
+                auto last = state;
+                last.step += shape_of(projected)[1];
+                return all_read{detail::answers_by_sums(score, normalize, memory, projected, state.step, mask),
+                                std::move(last)};
+            }
+        }
+        if constexpr (detail::tiled<Score, Normalize, Combine, std::remove_cvref_t<decltype(projected)>,
+                                    std::remove_cvref_t<decltype(memory)>, Mask>) {
+            if (detail::worth_tiles(shape_of(projected)[1], memory.positions()) &&
+                detail::fits_tiles(normalize.by_tiles())) {
+                auto last = state;
+                last.step += shape_of(projected)[1];
+                return all_read{detail::answers_by_tiles(score, normalize, memory, projected, state, mask),
+                                std::move(last)};
+            }
+        }
+        if constexpr (detail::mask_of_any_place<Mask>) {
+            return read_all(memory, queries, state,
+                            detail::drawn_out(mask, memory.real, state.step, shape_of(projected)[1], memory.positions(),
+                                              detail::head_of(state.score)));
+        } else if constexpr (detail::at_once<Score, Normalize, Combine, std::remove_cvref_t<decltype(projected)>,
+                                             std::remove_cvref_t<decltype(memory)>, Mask>) {
+            auto contexts = detail::answers_at_once(score, normalize, combine, memory, projected,
+                                                    {state.step, detail::head_of(state.score)}, mask);
+            auto last = state;
+            last.step += shape_of(projected)[1];
+            return all_read{std::move(contexts), std::move(last)};
+        } else {
+            static_assert(detail::check_at_once<Score, Combine, std::remove_cvref_t<decltype(projected)>,
+                                                std::remove_cvref_t<decltype(memory)>>());
+            return one_by_one(memory, queries, projected, state, mask);
+        }
+    }
+
+    /// One query, [B,1,Q], of a growing memory. Of one sentence, only the positions that the mask lets it reach are
+    /// read, if it sees all of them: generation with a window costs the same for each word.
+    template <class Mask>
+    auto read_one(const auto& memory, const auto& queries, const auto& projected, const auto& state,
+                  const Mask& mask) const
+    {
+        if constexpr (detail::mask_of_any_place<Mask>) {
+            if constexpr (detail::functions_in<Score>() == 0 &&
+                          detail::tiled<Score, Normalize, Combine, std::remove_cvref_t<decltype(projected)>,
+                                        std::remove_cvref_t<decltype(memory)>, Mask>) {
+                if (const auto [begin, end] = detail::seen_in_one_piece(mask, memory); begin < end) {
+                    return one_by_one(detail::positions_of(memory, begin, end), queries, projected, state, no_mask{});
+                }
+            }
+            return one_by_one(
+                memory, queries, projected, state,
+                detail::drawn_out(mask, memory.real, state.step, 1, memory.positions(), detail::head_of(state.score)));
+        } else {
+            return one_by_one(memory, queries, projected, state, mask);
+        }
     }
 
     /// Many queries, each after the one before.

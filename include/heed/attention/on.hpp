@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
+#include <heed/attention/growing.hpp>
 #include <heed/attention/memory.hpp>
+#include <heed/attention/rows.hpp>
 #include <heed/core/family.hpp>
 #include <heed/ops/masks.hpp>
 #include <heed/ops/parts.hpp>
@@ -74,23 +78,48 @@ auto from_source(const char* where, const auto& make, const First& annotations, 
 template <class Score>
 struct memory_by {
     const Score& score;
-    std::size_t first = 0;  // the position of the first annotation
+    lengths_view first{};  // the position of the first annotation of each row; 0 if there are none
 
     template <class Values, class Mask>
     auto operator()(const tensor auto& annotations, Values values, lengths real, Mask mask) const
     {
-        auto keys = heed::score::over::prepare(score, annotations, first);
+        auto keys = heed::score::over::prepare(score, annotations, first.batch() == 0 ? 0 : first[0]);
+        if constexpr (plain_tensor<decltype(keys)> && hook::prepare<Score, decltype(annotations), std::size_t>)
+            prepare_others(annotations, keys);
         auto in_family = same_family(keys, std::move(values));
         return memory<decltype(in_family), decltype(keys), Mask>{std::move(in_family), std::move(keys), std::move(real),
                                                                  std::move(mask)};
+    }
+
+private:
+    /// The keys of the rows whose first position is not that of row 0.
+    template <class T>
+    void prepare_others(const auto& annotations, array<T, 3>& keys) const
+    {
+        for (std::size_t b = 1; b < first.batch(); ++b) {
+            if (first[b] == first[0]) continue;
+            const auto row = rows_of_view(tensor_view<const T, 3>(view_of(annotations)), {b, 1});
+            const auto of_row = heed::score::over::prepare(score, row, first[b]);
+            std::copy_n(view_of(of_row).data, view_of(of_row).size(), view_of(keys)[b].data);
+        }
     }
 };
 template <class Score>
 memory_by(const Score&) -> memory_by<Score>;
 template <class Score>
-memory_by(const Score&, std::size_t) -> memory_by<Score>;
+memory_by(const Score&, lengths_view) -> memory_by<Score>;
 
-/// The memory with the positions of `more` behind its own; neither has padding.
+/// The memory with the positions of `more` behind its own; only a growing one may have padding.
+template <class T, class Values, class Keys>
+auto appended(const char*, memory<growing_tensor<T>, growing_tensor<T>> to, const memory<Values, Keys>& more)
+{
+    std::vector<std::size_t> real(to.batch());
+    for (std::size_t b = 0; b < real.size(); ++b) real[b] = to.real[b] + more.real[b];
+    to.values.append(view_of(more.values), more.real);
+    to.keys.append(view_of(more.keys), more.real);
+    to.real = lengths(std::move(real));
+    return to;
+}
 template <class Values, class Keys>
 auto appended(const char* where, const memory<Values, Keys>& to, const memory<Values, Keys>& more)
 {
@@ -98,7 +127,8 @@ auto appended(const char* where, const memory<Values, Keys>& to, const memory<Va
         if (to.real[b] != to.positions()) {
             throw shape_error(std::string(where) + ": row " + std::to_string(b) + " of the memory has " +
                               std::to_string(to.real[b]) + " real positions of " + std::to_string(to.positions()) +
-                              "; a memory is extended behind its last position, so it must be without padding");
+                              "; a memory is extended behind its last position, so it must be without padding, or a "
+                              "growing one: growing(memory)");
         }
     }
     auto values = ops::append(to.values, more.values);
