@@ -135,6 +135,7 @@ struct attention {
             "heed: a shared_memory is asked by step, read, step_into or many queries at once; compose needs a "
             "memory with a row for each query");
         if constexpr (detail::grows<std::remove_cvref_t<decltype(memory)>>) {
+            require_no_tape<decltype(query), decltype(state), Mask>();
             return detail::in_one_piece(memory, [&](const auto& all) { return compose(all, query, state, mask); });
         } else {
             const auto& projected = project(query);
@@ -162,6 +163,7 @@ struct attention {
         const auto& projected = project(queries);
         static_assert(rank_of<decltype(projected)> == 3, "heed: attention of many queries takes queries [B,S,Q]");
         if constexpr (detail::grows<std::remove_cvref_t<decltype(memory)>>) {
+            require_no_tape<decltype(projected), decltype(state), Mask>();
             // One query runs by rows, wherever they lie. Many need them in one piece, and are worth a copy.
             if (shape_of(projected)[1] == 1) return read_one(memory, queries, projected, state, mask);
             return detail::in_one_piece(memory, [&](const auto& all) { return read_all(all, queries, state, mask); });
@@ -187,6 +189,7 @@ struct attention {
         const auto& projected = project(queries);
         const std::size_t B = memory.batch(), S = shape_of(projected)[1];
         if constexpr (detail::grows<std::remove_cvref_t<decltype(memory)>>) {
+            require_no_tape<decltype(projected), decltype(state), Mask>();
             return detail::in_one_piece(memory, [&](const auto& all) { return weights_of(all, queries, state, mask); });
         } else if constexpr (detail::mask_of_any_place<Mask>) {
             return weights_of(
@@ -327,6 +330,8 @@ private:
             static_assert(!shared_by_rows<std::remove_cvref_t<decltype(memory)>>,
                           "heed: a shared_memory answers plain tensors; on a tape ask a memory with a row for each "
                           "query");
+            if constexpr (detail::grows<std::remove_cvref_t<decltype(memory)>>)
+                require_no_tape<decltype(projected), decltype(state), Mask>();
             static_assert(heed::score::over::check_past<Score, std::remove_cvref_t<decltype(state.score)>>());
             // Everything goes onto the tape, whatever part is there already: so a step on a tape is compiled once.
             using family = typename detail::recording<std::bool_constant<taped>>::family;
@@ -399,6 +404,16 @@ private:
     static constexpr void require_fits()
     {
         static_assert(detail::keys_train<Score, std::remove_cvref_t<Memory>>(), HEED_SAYS_KEYS_DO_NOT_TRAIN);
+    }
+
+    /// Requirements of a growing memory: what it shows may be gone before a tape reads it again.
+    template <class Query, class State, class Mask>
+    static constexpr void require_no_tape()
+    {
+        using plain = memory<array<float, 3>, array<float, 3>>;
+        static_assert(!on_a_tape<plain, Query, State, Mask>(),
+                      "heed: a growing memory answers plain tensors; on a tape extend the memory that `on` made, of "
+                      "annotations that are on the tape, too");
     }
 
     auto memory_of(const auto&... source) const
