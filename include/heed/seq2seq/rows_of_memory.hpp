@@ -14,17 +14,8 @@
 /// The memory that the rows of a search attend to: that of the sentence each row translates.
 namespace heed::seq2seq::detail {
 
-/// The rows of a memory, for any kind of attention.
-template <class Memories>
-auto rows_of_memory(const several_memories<Memories>& from, std::span<const std::size_t> rows)
-{
-    auto all = heed::detail::each_of(
-        from.of, [&](auto i) { return detail::rows_of_memory(heed::detail::nth(from.of, i), rows); });
-    return several_memories{std::move(all)};
-}
-
-/// heed's memories have a member `rows`, and so has a user's own; that of `fixed_context` has a summary of each
-/// sentence.
+/// The rows of a memory, for any kind of attention. heed's memories have a member `rows`, and so has a user's own; that
+/// of `fixed_context` has a summary of each sentence.
 template <class Memory>
     requires requires(const Memory& memory) { memory.summary; }
 auto rows_of_memory(const Memory& from, std::span<const std::size_t> rows)
@@ -34,6 +25,14 @@ auto rows_of_memory(const Memory& from, std::span<const std::size_t> rows)
 template <class Memory>
     requires requires(const Memory& memory, std::span<const std::size_t> rows) { memory.rows(rows); }
 auto rows_of_memory(const Memory& from, std::span<const std::size_t> rows) { return from.rows(rows); }
+
+template <class Memories>
+auto rows_of_memory(const several_memories<Memories>& from, std::span<const std::size_t> rows)
+{
+    auto all = heed::detail::each_of(
+        from.of, [&](auto i) { return detail::rows_of_memory(heed::detail::nth(from.of, i), rows); });
+    return several_memories{std::move(all)};
+}
 
 /// The memory for the rows of a search: copies of their sentences' memories, or the originals, shared, if the attention
 /// accepts that.
