@@ -17,7 +17,9 @@
 ///         memory = memory.rows(chosen);                   // in a beam: the hypotheses that go on, none copied
 ///     }
 ///
-/// A growing memory is a value like any other: copies that grow do not see each other's words (core/growing.hpp).
+/// A growing memory is a value like any other: copies that grow do not see each other's words (core/growing.hpp). Its
+/// sentences may differ in length. A query has one number for all of them, though: with scores that read it, such as
+/// score::rotary, let sentences of one length grow side by side.
 namespace heed {
 
 /// The memory with room behind its last positions, so that `extend` need not copy it. Its sentences may differ in
