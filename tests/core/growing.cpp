@@ -2,8 +2,11 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <span>
+#include <thread>
 #include <vector>
 
 #include <heed/core/growing.hpp>
@@ -108,6 +111,29 @@ TEST_CASE("the first copy that grows takes the room, a later one moves")
     CHECK(a.row(0) != place);
     CHECK(b.row(0) == place);
     CHECK(reinterpret_cast<std::uintptr_t>(place) % 64 == 0);
+}
+
+TEST_CASE("threads let copies of one tensor grow at the same time")
+{
+    constexpr std::size_t many = 4, T = 300;
+    const growing_tensor<double> old(view_of(random({1, 2, N}, 1)), lengths{2});
+    std::vector<growing_tensor<double>> all(many, old);
+    std::vector<std::thread> running;
+    for (std::size_t i = 0; i < many; ++i) {
+        running.emplace_back([&all, i] {
+            for (std::size_t t = 0; t < T; ++t) {
+                const auto word = filled<double, 3>({1, 1, N}, static_cast<double>(1000 * i + t));
+                all[i].append(view_of(word), lengths{1});
+            }
+        });
+    }
+    for (std::thread& each : running) each.join();
+    for (std::size_t i = 0; i < many; ++i) {
+        model must(1, std::vector<double>(old.row(0), old.row(0) + 2 * N));
+        for (std::size_t t = 0; t < T; ++t) must[0].insert(must[0].end(), N, static_cast<double>(1000 * i + t));
+        CHECK(same(all[i], must));
+    }
+    CHECK(old.length(0) == 2);
 }
 
 TEST_CASE("a thousand positions, one by one, are moved seven times")

@@ -37,11 +37,18 @@ auto growing(const memory<Values, Keys>& from)
     }
 }
 
+/// A memory of another kind, such as a user's own, grows as it can.
+template <class Memory>
+Memory growing(const Memory& from)
+{
+    return from;
+}
+
 /// The same of each of several memories, as multi_head makes them.
 template <class Memories>
 auto growing(const several_memories<Memories>& from)
 {
-    return several_memories{detail::each_of(from.of, [&](auto i) { return growing(detail::nth(from.of, i)); })};
+    return several_memories{detail::each_of(from.of, [&](auto i) { return heed::growing(detail::nth(from.of, i)); })};
 }
 
 /// A copy of a growing memory that no longer grows: all its sentences in arrays [B,T,.], with zeros in the padding.

@@ -98,7 +98,7 @@ struct transformer_decoder_layer {
         return through(
             y,
             [&](const auto& in) {
-                kept = first ? growing(self.on(in)) : self.extend(kept, in);
+                kept = first ? heed::growing(self.on(in)) : self.extend(kept, in);
                 return self.read_all(kept, in, from_query(self.start(kept), kept.positions() - 1)).contexts;
             },
             [&](const auto& in) { return weights == nullptr ? read(memory, in) : look(memory, in, *weights); }, {});
@@ -251,7 +251,7 @@ struct transformer {
     {
         const auto source = encode(batch);
         using memory = std::remove_cvref_t<decltype(decoder.front().cross.on(source, batch.real))>;
-        using kept = std::remove_cvref_t<decltype(growing(decoder.front().self.on(source)))>;
+        using kept = std::remove_cvref_t<decltype(heed::growing(decoder.front().self.on(source)))>;
         transformer_memory<memory> all;
         for (const auto& layer : decoder) all.of.push_back(layer.cross.on(source, batch.real));
         return opening{std::move(all), transformer_state<kept>{}};
