@@ -33,8 +33,8 @@ inline constexpr std::size_t positions_of_part = 1024;
 
 /// e_j = q · k_j of the positions [begin, end) of a sentence. `ahead`: the keys are in no cache.
 template <class T>
-[[gnu::noinline]] void scores_of_keys(std::size_t begin, std::size_t end, std::size_t alignment, const T* query, const T* keys,
-                           T* scores, bool ahead)
+[[gnu::noinline]] void scores_of_keys(std::size_t begin, std::size_t end, std::size_t alignment, const T* query,
+                                      const T* keys, T* scores, bool ahead)
 {
     for (std::size_t j = begin; j < end; ++j) {
         if (ahead) simd::fetch_ahead(keys + j * alignment, alignment);
