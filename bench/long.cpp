@@ -266,6 +266,18 @@ void in_linear_time(const settings& with)
     }
 }
 
+/// Σ_i x_i as fast as memory is read: what comes next is asked for, as the step does. Returns something of all of it.
+[[gnu::noinline]] float read_all_of(std::size_t n, const float* x)
+{
+    constexpr std::size_t L = simd::lanes<float>;
+    simd::vec<float> sums[4] = {};
+    for (std::size_t i = 0; i + 4 * L <= n; i += 4 * L) {
+        simd::fetch_ahead(x + i, 4 * L);
+        simd::unrolled<4>([&](auto r) { sums[r] += simd::load(x + i + r * L); });
+    }
+    return simd::sum((sums[0] + sums[1]) + (sums[2] + sums[3]));
+}
+
 /// One query, as in generation: nothing but reading keys and values once. Beside it, reading them for their sum.
 void one_query(const settings& with)
 {
@@ -288,7 +300,7 @@ void one_query(const settings& with)
                     for (std::size_t part = begin; part < end; ++part) {
                         const auto& from = part % 2 == 0 ? s->source.keys : s->source.values;
                         const std::size_t count = from.size() / z.batch;
-                        benchmark::DoNotOptimize(kernels::sum_of(count, from.data() + part / 2 * count));
+                        benchmark::DoNotOptimize(read_all_of(count, from.data() + part / 2 * count));
                     }
                 });
             }
@@ -299,6 +311,40 @@ void one_query(const settings& with)
         };
         line(with, "one query of 16384 keys, batch " + std::to_string(batch),
              {{"reading alone", timed(with.threads, read)}, {"step", timed(with.threads, ask)}});
+    }
+}
+
+/// Words that are generated behind a text, each of which sees all before it: with a memory that grows, and with one
+/// that is copied for each word. A beam goes on with four of its five hypotheses, one of them twice.
+void generation(const settings& with)
+{
+    if (!with.wants("generation")) return;
+    constexpr std::size_t words = 50;
+    const std::vector<std::size_t> chosen{1, 0, 0, 3, 4};
+    for (const std::size_t hypotheses : {std::size_t{1}, chosen.size()}) {
+        for (const std::size_t length : {std::size_t{1000}, std::size_t{10000}}) {
+            const auto attend = made();
+            const auto text = attend.on(numbers({hypotheses, 1, length, 64}, 1));
+            const auto word = numbers({hypotheses, 1, 1, 64}, 2);
+            const auto query = ops::step_of(word, std::size_t{0});
+            const auto of = [&, attend](const char* name, auto begin) {
+                return column{name, [=, threads = with.threads] {
+                                  auto known = attend.extend(begin(text), word);  // there is room behind it from now on
+                                  const double before = bench::search::now(threads);
+                                  for (std::size_t i = 0; i < words; ++i) {
+                                      if (hypotheses > 1) known = known.rows(chosen);
+                                      known = attend.extend(known, word);
+                                      benchmark::DoNotOptimize(attend.step(known, query, attend.start(known)));
+                                  }
+                                  return bench::search::now(threads) - before;
+                              }};
+            };
+            line(with,
+                 "generation: " + std::to_string(words) + " words behind " + std::to_string(length) +
+                     (hypotheses > 1 ? ", beam of 5" : ""),
+                 {of("growing", [](const auto& memory) { return growing(memory); }),
+                  of("copied", [](const auto& memory) { return memory; })});
+        }
     }
 }
 
@@ -338,6 +384,7 @@ int main(int argc, char** argv)
     masks(with);
     in_linear_time(with);
     one_query(with);
+    generation(with);
     one_head(with);
     return 0;
 }

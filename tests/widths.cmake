@@ -45,7 +45,7 @@ foreach(width IN LISTS HEED_TEST_WIDTHS)
     set(runs ${${variable}_RUNS})
   endif()
 
-  foreach(file IN ITEMS kernels/values kernels/special_values kernels/layers kernels/leaders kernels/simd
+  foreach(file IN ITEMS kernels/values kernels/special_values kernels/dot kernels/layers kernels/leaders kernels/simd
                         kernels/simd_special_values ops/tiles)
     string(REPLACE "/" "." subject ${file})
     set(test "${HEED_TEST_PREFIX}${subject}.${width}")

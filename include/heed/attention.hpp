@@ -73,13 +73,23 @@ struct attention {
     }
 
     /// The memory with more annotations [B,t,D] behind its own, as a decoder that attends to its own words needs after
-    /// each of them. A memory with padding cannot be extended.
+    /// each of them. A growing memory (attention/growing.hpp) costs what is new, amortised; any other one is copied,
+    /// and must be without padding.
+    ///
+    ///     auto memory = growing(attend.on(prompt));
+    ///     memory = attend.extend(memory, word);
     template <class Values, class Keys>
     auto extend(const memory<Values, Keys>& memory, const tensor auto& annotations) const
     {
-        const detail::memory_by make{score, memory.positions()};
-        return detail::appended("attention::extend", score, memory,
-                                detail::from_source("attention::extend", make, annotations));
+        return extended(memory, annotations);
+    }
+
+    /// The same with so many more positions for each row: a growing memory's sentences may differ in length.
+    template <class T>
+    auto extend(const memory<growing_tensor<T>, growing_tensor<T>>& memory, const plain_tensor auto& annotations,
+                const lengths& real) const
+    {
+        return extended(memory, annotations, real);
     }
 
     /// The state before the first step of a batch.
@@ -125,8 +135,13 @@ struct attention {
             !shared_by_rows<std::remove_cvref_t<decltype(memory)>>,
             "heed: a shared_memory is asked by step, read, step_into or many queries at once; compose needs a "
             "memory with a row for each query");
-        const auto& projected = project(query);
-        return answer<detail::line_by_line, weights_too>(memory, projected, query, state, mask);
+        if constexpr (detail::grows<std::remove_cvref_t<decltype(memory)>>) {
+            require_no_tape<decltype(query), decltype(state), Mask>();
+            return detail::in_one_piece(memory, [&](const auto& all) { return compose(all, query, state, mask); });
+        } else {
+            const auto& projected = project(query);
+            return answer<detail::line_by_line, weights_too>(memory, projected, query, state, mask);
+        }
     }
 
     /// Many queries: queries [B,S,Q] -> contexts [B,S,D]; the state runs from the first to the last. Work that does not
@@ -148,44 +163,13 @@ struct attention {
         require_fits<decltype(memory)>();
         const auto& projected = project(queries);
         static_assert(rank_of<decltype(projected)> == 3, "heed: attention of many queries takes queries [B,S,Q]");
-        const auto& sums = heed::summing_all(combine);
-        using summing = std::remove_cvref_t<decltype(sums)>;
-        const auto finished = [&](auto contexts) {
-            auto last = state;
-            last.step += shape_of(projected)[1];
-            return all_read{heed::finished_all(combine, std::move(contexts), queries), std::move(last)};
-        };
-        if constexpr (detail::linear<Score, Normalize, summing, std::remove_cvref_t<decltype(projected)>,
-                                     std::remove_cvref_t<decltype(memory)>, Mask>) {
-            if (detail::worth_sums(shape_of(projected), memory.positions(), memory.width())) {
-                return finished(detail::answers_by_sums(score, normalize, memory, projected, state.step, mask));
-            }
-        }
-        if constexpr (detail::tiled<Score, Normalize, summing, std::remove_cvref_t<decltype(projected)>,
-                                    std::remove_cvref_t<decltype(memory)>, Mask>) {
-            if (detail::worth_tiles(shape_of(projected)[1], memory.positions()) &&
-                detail::fits_tiles(normalize.by_tiles())) {
-                if constexpr (detail::weighs_in_order<Normalize>) {
-                    auto all = detail::answers_in_order(score, normalize, memory, projected, state, mask);
-                    return all_read{heed::finished_all(combine, std::move(all.contexts), queries),
-                                    std::move(all.state)};
-                } else {
-                    return finished(detail::answers_by_tiles(score, normalize, memory, projected, state, mask));
-                }
-            }
-        }
-        if constexpr (detail::mask_of_any_place<Mask>) {
-            return read_all(memory, queries, state,
-                            detail::drawn_out(mask, memory.real, state.step, shape_of(projected)[1], memory.positions(),
-                                              detail::head_of(state.score)));
-        } else if constexpr (detail::at_once<Score, Normalize, summing, std::remove_cvref_t<decltype(projected)>,
-                                             std::remove_cvref_t<decltype(memory)>, Mask>) {
-            return finished(detail::answers_at_once(score, normalize, sums, memory, projected,
-                                                    {state.step, detail::head_of(state.score), memory.real}, mask));
+        if constexpr (detail::grows<std::remove_cvref_t<decltype(memory)>>) {
+            require_no_tape<decltype(projected), decltype(state), Mask>();
+            // One query runs by rows, wherever they lie. Many need them in one piece, and are worth a copy.
+            if (shape_of(projected)[1] == 1) return read_one(memory, queries, projected, state, mask);
+            return detail::in_one_piece(memory, [&](const auto& all) { return read_all(all, queries, state, mask); });
         } else {
-            static_assert(detail::check_at_once<Score, Combine, std::remove_cvref_t<decltype(projected)>,
-                                                std::remove_cvref_t<decltype(memory)>>());
-            return one_by_one(memory, queries, projected, state, mask);
+            return read_all_of(memory, queries, projected, state, mask);
         }
     }
 
@@ -205,7 +189,10 @@ struct attention {
                       "heed: weights_of returns [B,S,T], one weight for each query and position");
         const auto& projected = project(queries);
         const std::size_t B = memory.batch(), S = shape_of(projected)[1];
-        if constexpr (detail::mask_of_any_place<Mask>) {
+        if constexpr (detail::grows<std::remove_cvref_t<decltype(memory)>>) {
+            require_no_tape<decltype(projected), decltype(state), Mask>();
+            return detail::in_one_piece(memory, [&](const auto& all) { return weights_of(all, queries, state, mask); });
+        } else if constexpr (detail::mask_of_any_place<Mask>) {
             return weights_of(
                 memory, queries, state,
                 detail::drawn_out(mask, memory.real, state.step, S, memory.positions(), detail::head_of(state.score)));
@@ -347,6 +334,8 @@ private:
             static_assert(!shared_by_rows<std::remove_cvref_t<decltype(memory)>>,
                           "heed: a shared_memory answers plain tensors; on a tape ask a memory with a row for each "
                           "query");
+            if constexpr (detail::grows<std::remove_cvref_t<decltype(memory)>>)
+                require_no_tape<decltype(projected), decltype(state), Mask>();
             static_assert(heed::score::over::check_past<Score, std::remove_cvref_t<decltype(state.score)>>());
             // Everything goes onto the tape, whatever part is there already: so a step on a tape is compiled once.
             using family = typename detail::recording<std::bool_constant<taped>>::family;
@@ -363,6 +352,10 @@ private:
             return detail::answer_of<With>(run_step<family, How, With>(with(lift), memory, query_in(projected, lift),
                                                                        query_in(given, lift), now, mask, lift),
                                            now.step);
+        } else if constexpr ((!reachable || std::is_same_v<How, detail::line_by_line>)&&detail::grows<
+                                 std::remove_cvref_t<decltype(memory)>>) {
+            return detail::in_one_piece(
+                memory, [&](const auto& all) { return answer<How, With>(all, projected, given, state, mask); });
         } else if constexpr (!reachable || std::is_same_v<How, detail::line_by_line>) {
             return detail::answer_of<With>(run_step<plain_family, detail::line_by_line, With>(
                                                *this, memory, projected, given, state, mask, detail::unchanged{}),
@@ -415,11 +408,100 @@ private:
     static constexpr void require_fits()
     {
         static_assert(detail::keys_train<Score, std::remove_cvref_t<Memory>>(), HEED_SAYS_KEYS_DO_NOT_TRAIN);
+        static_assert(
+            !detail::grows<std::remove_cvref_t<Memory>> || !detail::widens_keys_of<Score>(),
+            "heed: score::forgetting sums up along its keys, which a growing memory does not carry on: extend "
+            "the memory that `on` made");
+    }
+
+    /// Requirements of a growing memory: what it shows may be gone before a tape reads it again.
+    template <class Query, class State, class Mask>
+    static constexpr void require_no_tape()
+    {
+        using plain = memory<array<float, 3>, array<float, 3>>;
+        static_assert(!on_a_tape<plain, Query, State, Mask>(),
+                      "heed: a growing memory answers plain tensors; on a tape extend the memory that `on` made, of "
+                      "annotations that are on the tape, too");
     }
 
     auto memory_of(const auto&... source) const
     {
         return detail::from_source("attention::on", detail::memory_by{score}, source...);
+    }
+
+    auto extended(const auto& memory, const auto&... source) const
+    {
+        const detail::memory_by make{score, memory.real};
+        const auto more = detail::from_source("attention::extend", make, source...);
+        return detail::appended("attention::extend", score, memory, more);
+    }
+
+    /// Many queries, by what answers them fastest.
+    template <class Mask>
+    auto read_all_of(const auto& memory, const auto& queries, const auto& projected, const auto& state,
+                     const Mask& mask) const
+    {
+        const auto& sums = heed::summing_all(combine);
+        using summing = std::remove_cvref_t<decltype(sums)>;
+        const auto finished = [&](auto contexts) {
+            auto last = state;
+            last.step += shape_of(projected)[1];
+            return all_read{heed::finished_all(combine, std::move(contexts), queries), std::move(last)};
+        };
+        if constexpr (detail::linear<Score, Normalize, summing, std::remove_cvref_t<decltype(projected)>,
+                                     std::remove_cvref_t<decltype(memory)>, Mask>) {
+            if (detail::worth_sums(shape_of(projected), memory.positions(), memory.width())) {
+                return finished(detail::answers_by_sums(score, normalize, memory, projected, state.step, mask));
+            }
+        }
+        if constexpr (detail::tiled<Score, Normalize, summing, std::remove_cvref_t<decltype(projected)>,
+                                    std::remove_cvref_t<decltype(memory)>, Mask>) {
+            if (detail::worth_tiles(shape_of(projected)[1], memory.positions()) &&
+                detail::fits_tiles(normalize.by_tiles())) {
+                if constexpr (detail::weighs_in_order<Normalize>) {
+                    auto all = detail::answers_in_order(score, normalize, memory, projected, state, mask);
+                    return all_read{heed::finished_all(combine, std::move(all.contexts), queries),
+                                    std::move(all.state)};
+                } else {
+                    return finished(detail::answers_by_tiles(score, normalize, memory, projected, state, mask));
+                }
+            }
+        }
+        if constexpr (detail::mask_of_any_place<Mask>) {
+            return read_all(memory, queries, state,
+                            detail::drawn_out(mask, memory.real, state.step, shape_of(projected)[1], memory.positions(),
+                                              detail::head_of(state.score)));
+        } else if constexpr (detail::at_once<Score, Normalize, summing, std::remove_cvref_t<decltype(projected)>,
+                                             std::remove_cvref_t<decltype(memory)>, Mask>) {
+            return finished(detail::answers_at_once(score, normalize, sums, memory, projected,
+                                                    {state.step, detail::head_of(state.score), memory.real}, mask));
+        } else {
+            static_assert(detail::check_at_once<Score, Combine, std::remove_cvref_t<decltype(projected)>,
+                                                std::remove_cvref_t<decltype(memory)>>());
+            return one_by_one(memory, queries, projected, state, mask);
+        }
+    }
+
+    /// One query, [B,1,Q], of a growing memory. Of one sentence, only the positions that the mask lets it reach are
+    /// read, if it sees all of them: generation with a window costs the same for each word.
+    template <class Mask>
+    auto read_one(const auto& memory, const auto& queries, const auto& projected, const auto& state,
+                  const Mask& mask) const
+    {
+        if constexpr (detail::mask_of_any_place<Mask>) {
+            if constexpr (detail::functions_in<Score>() == 0 &&
+                          detail::tiled<Score, Normalize, Combine, std::remove_cvref_t<decltype(projected)>,
+                                        std::remove_cvref_t<decltype(memory)>, Mask>) {
+                if (const auto [begin, end] = detail::seen_in_one_piece(mask, memory); begin < end) {
+                    return one_by_one(detail::positions_of(memory, begin, end), queries, projected, state, no_mask{});
+                }
+            }
+            return one_by_one(
+                memory, queries, projected, state,
+                detail::drawn_out(mask, memory.real, state.step, 1, memory.positions(), detail::head_of(state.score)));
+        } else {
+            return one_by_one(memory, queries, projected, state, mask);
+        }
     }
 
     /// Many queries, each after the one before.

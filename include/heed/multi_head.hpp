@@ -90,11 +90,12 @@ struct multi_head {
     template <class Memories>
     auto extend(const several_memories<Memories>& memory, const tensor auto& annotations) const
     {
-        const auto more = memory_from(detail::first_of(memory.of).positions(), annotations);
-        return several_memories{detail::each_of(more.of, [&](auto i) {
-            return detail::appended("multi_head::extend", detail::nth(heads, i).score, detail::nth(memory.of, i),
-                                    detail::nth(more.of, i));
-        })};
+        return extended(memory, annotations);
+    }
+    template <class Memories>
+    auto extend(const several_memories<Memories>& memory, const tensor auto& annotations, const lengths& real) const
+    {
+        return extended(memory, annotations, real);
     }
 
     /// The state before the first step of a batch: one per head.
@@ -254,10 +255,19 @@ private:
     }
 
     /// Keys and values of all heads.
-    auto memory_of(const auto&... source) const { return memory_from(0, source...); }
+    auto memory_of(const auto&... source) const { return memory_from({}, source...); }
 
-    /// The same of annotations the first of which stands at this position.
-    auto memory_from(std::size_t first, const auto&... source) const
+    auto extended(const auto& memory, const auto&... source) const
+    {
+        const auto more = memory_from(detail::first_of(memory.of).real, source...);
+        return several_memories{detail::each_of(more.of, [&](auto i) {
+            return detail::appended("multi_head::extend", detail::nth(heads, i).score, detail::nth(memory.of, i),
+                                    detail::nth(more.of, i));
+        })};
+    }
+
+    /// The same of annotations the first of which stands at this position of its row.
+    auto memory_from(const lengths_view& first, const auto&... source) const
     {
         const auto project = [this, first](const auto& annotations, const auto& values, const lengths& real,
                                            const auto& mask) {

@@ -619,7 +619,7 @@ TEST_CASE("a memory that is extended word by word is that of all words at once")
     CHECK_THROWS_WITH_AS(
         (void)general.extend(general.on(words, lengths{4, 3}), part(0, 1)),
         "attention::extend: row 1 of the memory has 3 real positions of 4; a memory is extended behind "
-        "its last position, so it must be without padding",
+        "its last position, so it must be without padding, or a growing one: growing(memory)",
         shape_error);
 }
 

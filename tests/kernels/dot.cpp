@@ -6,14 +6,19 @@
 
 #include <cmath>
 #include <cstring>
+#include <limits>
+#include <type_traits>
 #include <vector>
 
 using namespace heed;
 using support::random;
 
-TEST_CASE("a long sentence: plain loops agree; alone, in a batch, and with any number of threads it is the same")
+namespace {
+
+/// Plain loops agree; alone, in a batch, and with any number of threads it is the same.
+void check_long(std::size_t A, std::size_t D)
 {
-    constexpr std::size_t B = 3, P = 4200, A = 7, D = 5;
+    constexpr std::size_t B = 3, P = 4200;
     const std::vector<std::size_t> lengths{4200, 1025, 3};
     const auto query = random({B, A}, 1);
     const auto keys = random({B, P, A}, 2), values = random({B, P, D}, 3);
@@ -50,5 +55,52 @@ TEST_CASE("a long sentence: plain loops agree; alone, in a batch, and with any n
             CHECK(std::memcmp(alone.data(), together.data() + b * P, P * sizeof(double)) == 0);
             CHECK(std::memcmp(alone.data() + P, together.data() + B * P + b * D, D * sizeof(double)) == 0);
         }
+    }
+}
+
+/// Values whose sums stay in registers, against the same columns of wider ones, which are summed in memory: every bit.
+template <class T>
+void check_narrow(std::size_t registers)
+{
+    const std::size_t D = registers * simd::lanes<T>, wide = (registers + (registers == 1 ? 2 : 1)) * simd::lanes<T>;
+    const bool ahead = registers % 2 == 0;
+    for (const std::size_t n : {0u, 1u, 3u, 4u, 39u}) {
+        auto weights = random<T>({n}, 1);
+        auto values = random<T>({n, D}, 2);
+        auto wider = random<T>({n, wide}, 3);
+        for (std::size_t j = 0; j < n; ++j) {
+            if (j % 5 == 2) {  // not to be read
+                weights(j) = 0;
+                for (std::size_t i = 0; i < D; ++i) values(j, i) = std::numeric_limits<T>::quiet_NaN();
+            }
+            for (std::size_t i = 0; i < D; ++i) wider(j, i) = values(j, i);
+        }
+        std::vector<T> is(D, T(-1)), must(wide, T(-1));
+        kernels::detail::selected_sum_row(n, D, weights.data(), values.data(), is.data(), ahead);
+        kernels::detail::selected_sum_row(n, wide, weights.data(), wider.data(), must.data());
+        CHECK(std::memcmp(is.data(), must.data(), D * sizeof(T)) == 0);
+        for (std::size_t i = 0; i < D; ++i) {
+            double c = 0;
+            for (std::size_t j = 0; j < n; ++j) {
+                if (weights(j) != 0) c += static_cast<double>(weights(j)) * static_cast<double>(values(j, i));
+            }
+            CHECK(static_cast<double>(is[i]) == doctest::Approx(c).epsilon(std::is_same_v<T, float> ? 1e-4 : 1e-12));
+        }
+    }
+}
+
+}  // namespace
+
+TEST_CASE("a long sentence: plain loops agree; alone, in a batch, and with any number of threads it is the same")
+{
+    check_long(7, 5);
+    check_long(16, 4 * simd::lanes<double>);
+}
+
+TEST_CASE("values that are some registers wide are summed in the same order as any others")
+{
+    for (const std::size_t registers : {1u, 2u, 4u, 8u}) {
+        check_narrow<float>(registers);
+        check_narrow<double>(registers);
     }
 }

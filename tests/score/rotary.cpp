@@ -96,7 +96,8 @@ TEST_CASE("only distances count")
     auto here = attend.start(attend.on(h)), there = here;
     here.step = 2;
     there.step = 9;
-    const detail::memory_by make{attend.score, 7};
+    const lengths seven{7};
+    const detail::memory_by make{attend.score, seven};
     const auto later = detail::from_source("a test", make, h);
     const auto a = attend.step(attend.on(h), q, here).weights, b = attend.step(later, q, there).weights;
     const auto c = attend.step(attend.on(h), q, there).weights;

@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include <heed/attention/query.hpp>
+#include <heed/attention/state.hpp>
 #include <heed/core/mask.hpp>
 #include <heed/core/parameters.hpp>
 #include <heed/core/transient.hpp>
@@ -40,7 +41,7 @@ template <class State>
 concept mappable_state = requires(const State& state)
 {
     state.map(any_map{});
-    requires std::is_empty_v<State> || !std::is_same_v<State, decltype(state.map(replace_by_visited{}))>;
+    requires holds_no_tensors<State> || !std::is_same_v<State, decltype(state.map(replace_by_visited{}))>;
 };
 
 /// The same of both parts of an attention_state.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -10,6 +11,7 @@
 #include <heed/attention/concepts.hpp>
 #include <heed/core/mask.hpp>
 #include <heed/core/tensor.hpp>
+#include <heed/ops/parts.hpp>
 
 /// Memories: the keys and values of a batch.
 namespace heed {
@@ -25,6 +27,22 @@ struct memory {
     std::size_t batch() const { return shape_of(values)[0]; }
     std::size_t positions() const { return shape_of(values)[1]; }
     std::size_t width() const { return shape_of(values)[2]; }
+
+    /// The memory of these rows, in this order: a row may be taken several times or not at all. Copies the keys and
+    /// values, but not those of a growing memory.
+    memory rows(std::span<const std::size_t> which) const
+    {
+        memory some{ops::rows_of(values, which), ops::rows_of(keys, which), real.rows({which.begin(), which.end()}),
+                    mask};
+        if constexpr (!std::is_same_v<Mask, no_mask>) {
+            const std::size_t P = positions();
+            some.mask = Mask(shape_of_rank<2>{which.size(), P});
+            for (std::size_t i = 0; i < which.size(); ++i) {
+                for (std::size_t t = 0; t < P; ++t) some.mask[i * P + t] = mask[which[i] * P + t];
+            }
+        }
+        return some;
+    }
 };
 
 /// A memory whose sentences are shared by several rows of queries, as the hypotheses of a beam share theirs. Nothing is

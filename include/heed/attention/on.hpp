@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
+#include <heed/attention/growing.hpp>
 #include <heed/attention/memory.hpp>
+#include <heed/attention/rows.hpp>
 #include <heed/core/family.hpp>
 #include <heed/ops/masks.hpp>
 #include <heed/ops/parts.hpp>
@@ -74,30 +78,59 @@ auto from_source(const char* where, const auto& make, const First& annotations, 
 template <class Score>
 struct memory_by {
     const Score& score;
-    std::size_t first = 0;  // the position of the first annotation
+    lengths_view first{};  // the position of the first annotation of each row; 0 if there are none
 
     template <class Values, class Mask>
     auto operator()(const tensor auto& annotations, Values values, lengths real, Mask mask) const
     {
-        auto keys = heed::score::over::prepare(score, annotations, first);
+        auto keys = heed::score::over::prepare(score, annotations, first.batch() == 0 ? 0 : first[0]);
+        if constexpr (plain_tensor<decltype(keys)> && hook::prepare<Score, decltype(annotations), std::size_t>)
+            prepare_others(annotations, keys);
         auto in_family = same_family(keys, std::move(values));
         return memory<decltype(in_family), decltype(keys), Mask>{std::move(in_family), std::move(keys), std::move(real),
                                                                  std::move(mask)};
+    }
+
+private:
+    /// The keys of the rows whose first position is not that of row 0.
+    template <class T>
+    void prepare_others(const auto& annotations, array<T, 3>& keys) const
+    {
+        for (std::size_t b = 1; b < first.batch(); ++b) {
+            if (first[b] == first[0]) continue;
+            const auto row = rows_of_view(tensor_view<const T, 3>(view_of(annotations)), {b, 1});
+            const auto of_row = heed::score::over::prepare(score, row, first[b]);
+            std::copy_n(view_of(of_row).data, view_of(of_row).size(), view_of(keys)[b].data);
+        }
     }
 };
 template <class Score>
 memory_by(const Score&) -> memory_by<Score>;
 template <class Score>
-memory_by(const Score&, std::size_t) -> memory_by<Score>;
+memory_by(const Score&, lengths_view) -> memory_by<Score>;
 
-/// Throws shape_error if a row of a memory that is to grow has padding.
-inline void require_no_padding(const char* where, const lengths& real, std::size_t positions)
+/// The memory with the positions of `more` behind its own; only a growing one may have padding.
+template <class T, class Values, class Keys>
+auto appended(const char*, const auto&, memory<growing_tensor<T>, growing_tensor<T>> to,
+              const memory<Values, Keys>& more)
+{
+    std::vector<std::size_t> real(to.batch());
+    for (std::size_t b = 0; b < real.size(); ++b) real[b] = to.real[b] + more.real[b];
+    to.values.append(view_of(more.values), more.real);
+    to.keys.append(view_of(more.keys), more.real);
+    to.real = lengths(std::move(real));
+    return to;
+}
+
+/// Throws shape_error if a row of a memory that is to grow has padding. `instead`: what could be done.
+inline void require_no_padding(const char* where, const lengths& real, std::size_t positions, const char* instead = "")
 {
     for (std::size_t b = 0; b < real.batch(); ++b) {
         if (real[b] != positions) {
             throw shape_error(std::string(where) + ": row " + std::to_string(b) + " of the memory has " +
                               std::to_string(real[b]) + " real positions of " + std::to_string(positions) +
-                              "; a memory is extended behind its last position, so it must be without padding");
+                              "; a memory is extended behind its last position, so it must be without padding" +
+                              instead);
         }
     }
 }
@@ -106,7 +139,7 @@ inline void require_no_padding(const char* where, const lengths& real, std::size
 template <class Values, class Keys>
 auto appended(const char* where, const auto& score, const memory<Values, Keys>& to, const memory<Values, Keys>& more)
 {
-    require_no_padding(where, to.real, to.positions());
+    require_no_padding(where, to.real, to.positions(), ", or a growing one: growing(memory)");
     auto values = ops::append(to.values, more.values);
     auto keys = ops::append(to.keys, heed::score::over::follow(score, more.keys, to.keys));
     const auto shape = shape_of(values);

@@ -198,6 +198,19 @@ auto operator!(const A& a)
 
 namespace detail {
 
+/// The keys that the last query of a memory of one sentence sees, if a mask says that they are all of those in reach;
+/// else none.
+template <class Mask>
+std::pair<std::size_t, std::size_t> seen_in_one_piece(const Mask& mask, const auto& memory)
+{
+    if (memory.batch() != 1 || memory.real[0] == 0) return {0, 0};
+    const auto last = static_cast<std::int32_t>(memory.real[0]) - 1;
+    const key_range reach = reach_of(mask, last, last);
+    const std::int32_t begin = std::max(0, reach.begin), end = std::min(last + 1, reach.end);
+    if (begin >= end || !whole_of(mask, last, last).contains(begin, end - 1)) return {0, 0};
+    return {static_cast<std::size_t>(begin), static_cast<std::size_t>(end)};
+}
+
 /// Not `causal` alone, which the mechanisms know.
 template <class Mask>
 concept mask_of_any_place = std::is_base_of_v<mask_of_places, Mask>;

@@ -10,6 +10,7 @@
 
 #include <heed/core/callback.hpp>
 #include <heed/core/errors.hpp>
+#include <heed/core/growing.hpp>
 #include <heed/core/parallel.hpp>
 #include <heed/core/parameters.hpp>
 #include <heed/core/transient.hpp>
@@ -50,10 +51,19 @@ struct shared_rows {
     const std::size_t* sentence;
 };
 
+/// A tensor whose rows grow, each in a place of its own.
+template <class X>
+struct growing_rows {
+    const X& of;
+};
+
+/// Must the rows of this be asked for one by one?
 template <class X>
 inline constexpr bool shares_rows = false;
 template <class X>
 inline constexpr bool shares_rows<shared_rows<X>> = true;
+template <class X>
+inline constexpr bool shares_rows<growing_rows<X>> = true;
 
 /// The element type of a tensor, or of one whose rows are shared.
 template <class X>
@@ -62,6 +72,10 @@ struct element_in_rows {
 };
 template <class X>
 struct element_in_rows<shared_rows<X>> {
+    using type = element_of<X>;
+};
+template <class X>
+struct element_in_rows<growing_rows<X>> {
     using type = element_of<X>;
 };
 template <class X>
@@ -81,6 +95,17 @@ struct transient_rows {
     {
         const row_block there{block.count == 0 ? 0 : x.sentence[block.first], block.count};
         return transient_rows{there}(x.of);
+    }
+    template <class X>
+    auto operator()(const growing_rows<X>& x) const
+    {
+        return (*this)(x.of);
+    }
+    template <class T>
+    auto operator()(const growing_tensor<T>& x) const  // of one row, or of none
+    {
+        const auto [B, P, N] = x.shape();
+        return transient<T, 3>(block.count == 0 ? nullptr : x.row(block.first), {block.count, P, N});
     }
     auto part(const auto& x) const { return x.rows(block.first, block.count); }
 };

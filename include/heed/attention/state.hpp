@@ -47,6 +47,14 @@ concept spares_rows = requires
 
 namespace detail {
 
+/// Is there nothing in this state that differs from row to row, so that `map` need not apply f? Such a state is empty,
+/// or declares `static constexpr bool holds_no_tensors = true;`.
+template <class State>
+inline constexpr bool holds_no_tensors = std::is_empty_v<State>;
+template <class State>
+    requires requires { State::holds_no_tensors; }
+inline constexpr bool holds_no_tensors<State> = State::holds_no_tensors;
+
 /// f, for tensors with positions only.
 template <class F>
 struct along_positions : F {

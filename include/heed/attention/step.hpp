@@ -7,6 +7,7 @@
 
 #include <heed/attention/answers.hpp>
 #include <heed/attention/families.hpp>
+#include <heed/attention/growing.hpp>
 #include <heed/attention/masks.hpp>
 #include <heed/attention/memory.hpp>
 #include <heed/attention/moment.hpp>
@@ -175,6 +176,11 @@ auto source_in(const Memory& memory, const auto& bring)
         return source_of_step<keys, values>{{memory.keys, sentence}, {memory.values, sentence},
                                             memory.batch(),          memory.positions(),
                                             memory.width(),          memory.real};
+    } else if constexpr (grows<Memory>) {
+        using keys = growing_rows<std::remove_cvref_t<decltype(memory.keys)>>;
+        using values = growing_rows<std::remove_cvref_t<decltype(memory.values)>>;
+        return source_of_step<keys, values>{{memory.keys},      {memory.values}, memory.batch(),
+                                            memory.positions(), memory.width(),  memory.real};
     } else {
         using keys = decltype(bring(memory.keys));
         using values = decltype(bring(memory.values));

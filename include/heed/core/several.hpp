@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <string>
 #include <tuple>
 #include <type_traits>
@@ -193,6 +194,12 @@ struct several_memories {
 
     std::size_t batch() const { return detail::first_of(of).batch(); }
     std::size_t positions() const { return detail::first_of(of).positions(); }
+
+    /// The memories of these rows, in this order.
+    several_memories rows(std::span<const std::size_t> which) const
+    {
+        return {detail::each_of(of, [&](auto i) { return detail::nth(of, i).rows(which); })};
+    }
 };
 template <class Memories>
 several_memories(Memories) -> several_memories<Memories>;

@@ -31,21 +31,33 @@ struct dot_step {
 /// sentence and the sum is always the same.
 inline constexpr std::size_t positions_of_part = 1024;
 
+/// e_j = q · k_j of the positions [begin, end) of a sentence. `ahead`: the keys are in no cache.
+template <class T>
+[[gnu::noinline]] void scores_of_keys(std::size_t begin, std::size_t end, std::size_t alignment, const T* query,
+                                      const T* keys, T* scores, bool ahead)
+{
+    for (std::size_t j = begin; j < end; ++j) {
+        if (ahead) simd::fetch_ahead(keys + j * alignment, alignment);
+        scores[j] = dot(alignment, query, keys + j * alignment);
+    }
+}
+
 /// One sentence: n positions of keys and values. weights [n], context [D].
 template <class T>
 [[gnu::noinline]] void dot_forward_row(std::size_t n, std::size_t alignment, std::size_t width, const T* query,
                                        const T* keys, const T* values, T* weights, T* context)
 {
     constexpr std::size_t part = positions_of_part;
-    for (std::size_t j = 0; j < n; ++j) weights[j] = dot(alignment, query, keys + j * alignment);
+    const bool ahead = simd::worth_fetching<T>(n * (alignment + width));
+    scores_of_keys(0, n, alignment, query, keys, weights, ahead);
     detail::softmax_row(n, static_cast<const T*>(weights), weights);
-    detail::selected_sum_row(std::min(n, part), width, static_cast<const T*>(weights), values, context);
+    detail::selected_sum_row(std::min(n, part), width, static_cast<const T*>(weights), values, context, ahead);
     if (n <= part) return;
     scratch here;
     T* const more = here.take<T>(width);
     for (std::size_t j = part; j < n; j += part) {
         detail::selected_sum_row(std::min(n - j, part), width, static_cast<const T*>(weights + j), values + j * width,
-                                 more);
+                                 more, ahead);
         add(width, context, static_cast<const T*>(more));
     }
 }
@@ -57,9 +69,9 @@ void dot_forward_shared_row(std::size_t n, std::size_t alignment, std::size_t wi
 {
     constexpr std::size_t part = positions_of_part;
     const std::size_t parts = (n + part - 1) / part;
+    const bool ahead = simd::worth_fetching<T>(n * (alignment + width));
     parallel_for(parts, 1, [&](std::size_t begin, std::size_t end, std::size_t) {
-        for (std::size_t j = begin * part; j < std::min(n, end * part); ++j)
-            weights[j] = dot(alignment, query, keys + j * alignment);
+        scores_of_keys(begin * part, std::min(n, end * part), alignment, query, keys, weights, ahead);
     });
     detail::softmax_row(n, static_cast<const T*>(weights), weights);
     scratch here;
@@ -68,7 +80,7 @@ void dot_forward_shared_row(std::size_t n, std::size_t alignment, std::size_t wi
         for (std::size_t p = begin; p < end; ++p) {
             const std::size_t j = p * part;
             detail::selected_sum_row(std::min(n - j, part), width, static_cast<const T*>(weights + j),
-                                     values + j * width, sums + p * width);
+                                     values + j * width, sums + p * width, ahead);
         }
     });
     detail::zero(context, width);

@@ -523,6 +523,26 @@ inline void transform(std::size_t n, T* y, F&& f, const X*... x)
     if (i < n) store(y + i, f(load(x + i, n - i)...), n - i);
 }
 
+/// How far ahead of what it reads a loop over memory that no cache holds asks for more, in bytes. A processor's own
+/// guess begins anew at every page and stays some lines ahead, which leaves a third of the bandwidth unused.
+inline constexpr std::size_t bytes_ahead = 8192;
+
+/// Asks for n numbers that will be read, bytes_ahead from now. They need not exist.
+template <class T>
+HEED_SIMD_INLINE void fetch_ahead(const T* now, std::size_t n)
+{
+    constexpr std::size_t line = 64;
+    const auto first = reinterpret_cast<std::uintptr_t>(now) + bytes_ahead;
+    for (std::size_t i = 0; i < n * sizeof(T); i += line) __builtin_prefetch(reinterpret_cast<const void*>(first + i));
+}
+
+/// Is a block of so many numbers so large that fetch_ahead pays?
+template <class T>
+constexpr bool worth_fetching(std::size_t numbers)
+{
+    return numbers * sizeof(T) >= std::size_t{1} << 18;
+}
+
 /// transform, shared among heed's threads if that pays (64 K elements and more).
 template <class T, class F, class... X>
 inline void parallel_transform(std::size_t n, T* y, F&& f, const X*... x)

@@ -46,14 +46,38 @@ inline void weighted_sum_row(std::size_t n, std::size_t width, const T* weights,
     }
 }
 
-/// The same over all columns, skipping positions of weight 0: their values are not read, and may be NaN.
-template <class T>
-inline void selected_sum_row(std::size_t n, std::size_t width, const T* weights, const T* values, T* context)
+/// The same over all columns, skipping positions of weight 0, of values that are `registers` registers wide: the sums
+/// stay there.
+template <std::size_t registers, class T>
+[[gnu::noinline]] void selected_sum_narrow(std::size_t n, const T* weights, const T* values, T* context, bool ahead)
 {
     using namespace simd;
+    constexpr std::size_t width = registers * lanes<T>;
+    vec<T> sums[registers] = {};
+    for (std::size_t j = 0; j < n; ++j) {
+        const T* const h = values + j * width;
+        if (ahead) fetch_ahead(h, width);
+        if (weights[j] == T(0)) continue;
+        const vec<T> a = splat(weights[j]);
+        unrolled<registers>([&](auto r) { sums[r] = fma(a, load(h + r * lanes<T>), sums[r]); });
+    }
+    unrolled<registers>([&](auto r) { store(context + r * lanes<T>, sums[r]); });
+}
+
+/// The same of any width; what they skip may be NaN. `ahead`: the values are in no cache, see simd::fetch_ahead.
+template <class T>
+inline void selected_sum_row(std::size_t n, std::size_t width, const T* weights, const T* values, T* context,
+                             bool ahead = false)
+{
+    using namespace simd;
+    if (width == lanes<T>) return selected_sum_narrow<1>(n, weights, values, context, ahead);
+    if (width == 2 * lanes<T>) return selected_sum_narrow<2>(n, weights, values, context, ahead);
+    if (width == 4 * lanes<T>) return selected_sum_narrow<4>(n, weights, values, context, ahead);
+    if (width == 8 * lanes<T>) return selected_sum_narrow<8>(n, weights, values, context, ahead);
     zero(context, width);
     std::size_t chosen[4], count = 0;
     for (std::size_t j = 0; j < n; ++j) {
+        if (ahead) fetch_ahead(values + j * width, width);
         if (weights[j] == T(0)) continue;
         chosen[count++] = j;
         if (count < 4) continue;

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include <heed/core/growing.hpp>
 #include <heed/ops/moves.hpp>
 #include <heed/ops/rows.hpp>
 
@@ -407,6 +408,11 @@ struct rows_of_op : move_operation<rows_of_op, std::span<const std::size_t>> {
     auto operator()(const tensor auto& x, std::span<const std::size_t> rows) const
     {
         return operation::operator()(x, rows);
+    }
+    template <class T>
+    auto operator()(const growing_tensor<T>& x, std::span<const std::size_t> rows) const
+    {
+        return x.rows(rows);
     }
 };
 inline constexpr rows_of_op rows_of{};

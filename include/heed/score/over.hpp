@@ -38,6 +38,8 @@ namespace heed::score::over {
 /// The state of a score that is laid over another one: the members of Own, and the base's state.
 template <class Own, class Inner>
 struct past : Own {
+    static constexpr bool holds_no_tensors = detail::holds_no_tensors<Own> && detail::holds_no_tensors<Inner>;
+
     [[no_unique_address]] Inner base;
 
     past() = default;

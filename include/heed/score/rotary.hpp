@@ -11,6 +11,8 @@ namespace heed::score {
 
 /// The number of the query that is answered. No tensors.
 struct number_of_query {
+    static constexpr bool holds_no_tensors = true;
+
     std::size_t query = 0;
 
     number_of_query map(auto&&, const auto&...) const { return *this; }

@@ -14,32 +14,8 @@
 /// The memory that the rows of a search attend to: that of the sentence each row translates.
 namespace heed::seq2seq::detail {
 
-/// The rows of a memory, for any kind of attention.
-template <class Values, class Keys, class Mask>
-auto rows_of_memory(const memory<Values, Keys, Mask>& from, std::span<const std::size_t> rows)
-{
-    memory<Values, Keys, Mask> to{ops::rows_of(from.values, rows), ops::rows_of(from.keys, rows),
-                                  from.real.rows({rows.begin(), rows.end()}), from.mask};
-    if constexpr (!std::is_same_v<Mask, no_mask>) {
-        const std::size_t T_ = from.positions();
-        Mask mask(shape_of_rank<2>{rows.size(), T_});
-        for (std::size_t i = 0; i < rows.size(); ++i) {
-            for (std::size_t t = 0; t < T_; ++t) mask[i * T_ + t] = from.mask[rows[i] * T_ + t];
-        }
-        to.mask = std::move(mask);
-    }
-    return to;
-}
-
-template <class Memories>
-auto rows_of_memory(const several_memories<Memories>& from, std::span<const std::size_t> rows)
-{
-    auto all = heed::detail::each_of(
-        from.of, [&](auto i) { return detail::rows_of_memory(heed::detail::nth(from.of, i), rows); });
-    return several_memories{std::move(all)};
-}
-
-/// A user's own memory has a member `rows`; that of `fixed_context` has a summary of each sentence.
+/// The rows of a memory, for any kind of attention. heed's memories have a member `rows`, and so has a user's own; that
+/// of `fixed_context` has a summary of each sentence.
 template <class Memory>
     requires requires(const Memory& memory) { memory.summary; }
 auto rows_of_memory(const Memory& from, std::span<const std::size_t> rows)
@@ -49,6 +25,14 @@ auto rows_of_memory(const Memory& from, std::span<const std::size_t> rows)
 template <class Memory>
     requires requires(const Memory& memory, std::span<const std::size_t> rows) { memory.rows(rows); }
 auto rows_of_memory(const Memory& from, std::span<const std::size_t> rows) { return from.rows(rows); }
+
+template <class Memories>
+auto rows_of_memory(const several_memories<Memories>& from, std::span<const std::size_t> rows)
+{
+    auto all = heed::detail::each_of(
+        from.of, [&](auto i) { return detail::rows_of_memory(heed::detail::nth(from.of, i), rows); });
+    return several_memories{std::move(all)};
+}
 
 /// The memory for the rows of a search: copies of their sentences' memories, or the originals, shared, if the attention
 /// accepts that.

@@ -32,7 +32,7 @@
 ///
 /// with layer normalisation around each sum (nn/residual.hpp). Words enter as √D E w + position. All words of all
 /// sentences are computed at once in training; in a search, step by step, each layer keeps the keys and values of the
-/// words before.
+/// words before, in a memory that grows (attention/growing.hpp).
 ///
 /// Any attention fits that answers many queries of [B,S,D] with contexts of [B,S,D] and, for a search, can be extended:
 /// multi_head, or attention itself. Deviations: a bias in the output layer.
@@ -98,7 +98,7 @@ struct transformer_decoder_layer {
         return through(
             y,
             [&](const auto& in) {
-                kept = first ? self.on(in) : self.extend(kept, in);
+                kept = first ? heed::growing(self.on(in)) : self.extend(kept, in);
                 return self.read_all(kept, in, from_query(self.start(kept), kept.positions() - 1)).contexts;
             },
             [&](const auto& in) { return weights == nullptr ? read(memory, in) : look(memory, in, *weights); }, {});
@@ -251,7 +251,7 @@ struct transformer {
     {
         const auto source = encode(batch);
         using memory = std::remove_cvref_t<decltype(decoder.front().cross.on(source, batch.real))>;
-        using kept = std::remove_cvref_t<decltype(decoder.front().self.on(source))>;
+        using kept = std::remove_cvref_t<decltype(heed::growing(decoder.front().self.on(source)))>;
         transformer_memory<memory> all;
         for (const auto& layer : decoder) all.of.push_back(layer.cross.on(source, batch.real));
         return opening{std::move(all), transformer_state<kept>{}};

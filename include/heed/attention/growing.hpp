@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <type_traits>
+#include <utility>
+
+#include <heed/attention/memory.hpp>
+#include <heed/core/growing.hpp>
+#include <heed/core/several.hpp>
+
+/// Memories that grow, for a decoder that attends to its own words:
+///
+///     auto memory = growing(attend.on(prompt));           // [B,T,D]
+///     while (…) {
+///         memory = attend.extend(memory, word);           // [B,1,D]: copies the word, not what was before
+///         auto [context, weights, next] = attend.step(memory, query, state);
+///         memory = memory.rows(chosen);                   // in a beam: the hypotheses that go on, none copied
+///     }
+///
+/// A growing memory is a value like any other: copies that grow do not see each other's words (core/growing.hpp). Its
+/// sentences may differ in length. A query has one number for all of them, though: with scores that read it, such as
+/// score::rotary, let sentences of one length grow side by side.
+namespace heed {
+
+/// The memory with room behind its last positions, so that `extend` need not copy it. Its sentences may differ in
+/// length. A memory on a tape is returned as it is: there `extend` copies, so that gradients flow.
+template <class Values, class Keys>
+auto growing(const memory<Values, Keys>& from)
+{
+    if constexpr (plain_tensor<Values> && plain_tensor<Keys> && !is_growing<Keys>) {
+        using keys = growing_tensor<element_of<Keys>>;
+        using values = growing_tensor<element_of<Values>>;
+        return memory<values, keys>{values(view_of(from.values), from.real), keys(view_of(from.keys), from.real),
+                                    from.real};
+    } else {
+        return from;
+    }
+}
+
+/// A memory of another kind, such as a user's own, grows as it can.
+template <class Memory>
+Memory growing(const Memory& from)
+{
+    return from;
+}
+
+/// The same of each of several memories, as multi_head makes them.
+template <class Memories>
+auto growing(const several_memories<Memories>& from)
+{
+    return several_memories{detail::each_of(from.of, [&](auto i) { return heed::growing(detail::nth(from.of, i)); })};
+}
+
+/// A copy of a growing memory that no longer grows: all its sentences in arrays [B,T,.], with zeros in the padding.
+template <class T>
+auto gathered(const memory<growing_tensor<T>, growing_tensor<T>>& from)
+{
+    return memory<array<T, 3>, array<T, 3>>{gathered(from.values), gathered(from.keys), from.real};
+}
+
+namespace detail {
+
+/// Does this memory grow?
+template <class Memory>
+inline constexpr bool grows = false;
+template <class T>
+inline constexpr bool grows<memory<growing_tensor<T>, growing_tensor<T>>> = true;
+
+/// The positions [begin, end) of a memory of one sentence.
+template <class T>
+auto positions_of(const memory<growing_tensor<T>, growing_tensor<T>>& from, std::size_t begin, std::size_t end)
+{
+    const auto part = [=](const growing_tensor<T>& x) {
+        const std::size_t width = x.shape()[2];
+        return tensor_view<const T, 3>{x.row(0) + begin * width, {1, end - begin, width}};
+    };
+    using view = tensor_view<const T, 3>;
+    return memory<view, view>{part(from.values), part(from.keys), lengths{end - begin}};
+}
+
+/// f(the memory in one piece), for what does not run by rows: several sentences are copied.
+template <class T>
+auto in_one_piece(const memory<growing_tensor<T>, growing_tensor<T>>& from, const auto& f)
+{
+    using view = tensor_view<const T, 3>;
+    if (from.batch() <= 1) return f(memory<view, view>{view_of(from.values), view_of(from.keys), from.real});
+    const auto all = gathered(from);
+    return f(memory<view, view>{view_of(all.values), view_of(all.keys), all.real});
+}
+
+}  // namespace detail
+
+}  // namespace heed

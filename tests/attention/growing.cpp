@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Memories that grow. A program of its own, since it replaces operator new.
+
+#include <doctest/doctest.h>
+
+#include <cstddef>
+#include <vector>
+
+#include <heed/ad/ad.hpp>
+#include <heed/heed.hpp>
+#include <support/allocations.hpp>
+#include <support/gradients.hpp>
+#include <support/tensors.hpp>
+
+using namespace heed;
+using support::allocations;
+using support::random;
+using support::same_bits;
+
+namespace {
+
+constexpr std::size_t N = 6;
+
+/// The positions [first, first + count) of these rows.
+array<double, 3> part(const array<double, 3>& x, std::size_t first, std::size_t count,
+                      std::vector<std::size_t> rows = {})
+{
+    if (rows.empty()) {
+        for (std::size_t b = 0; b < x.shape()[0]; ++b) rows.push_back(b);
+    }
+    array<double, 3> some(shape_of_rank<3>{rows.size(), count, x.shape()[2]});
+    for (std::size_t b = 0; b < rows.size(); ++b) {
+        for (std::size_t t = 0; t < count; ++t) {
+            for (std::size_t i = 0; i < x.shape()[2]; ++i) some(b, t, i) = x(rows[b], first + t, i);
+        }
+    }
+    return some;
+}
+
+auto with(const auto& score) { return attention{score, normalize::softmax{}, combine::weighted_sum{}}; }
+
+score::additive<array<double, 2>, array<double, 1>> additive()
+{
+    return {random({N, 5}, 74), random({N, 5}, 75), random({5}, 76)};
+}
+
+auto heads()
+{
+    return multi_head{std::vector(2, with(score::rotary{score::scaled_dot{}})), random({N, 4}, 77), random({N, 2}, 78),
+                      random({N, 2}, 79), random({4, N}, 80)};
+}
+
+constexpr auto no_change = [](auto e, place p) { return e + 0.1 * (p.key - p.query); };
+
+/// A memory made in chunks against the memory of all words at once; bit for bit if `bits`.
+void check_chunks(const auto& attend, bool bits)
+{
+    constexpr std::size_t T = 41;
+    const auto near = [&](const auto& a, const auto& b) {
+        return bits ? same_bits(a, b) : support::distance(a, b) < 1e-13;
+    };
+    for (const std::size_t B : {1u, 3u}) {
+        const auto words = random({B, T, N}, 71), queries = random({B, 9, N}, 72);
+        const auto whole = attend.on(words);
+        for (const std::size_t chunk : {1u, 5u, 40u}) {
+            auto memory = growing(attend.on(part(words, 0, 1)));
+            for (std::size_t t = 1; t < T; t += chunk)
+                memory = attend.extend(memory, part(words, t, std::min(chunk, T - t)));
+            CHECK(memory.batch() == B);
+            CHECK(memory.positions() == T);
+            for (const std::size_t threads : {1u, 3u}) {
+                set_threads(threads);
+                auto state = attend.start(memory), same = attend.start(whole);
+                for (std::size_t s = 0; s < 3; ++s) {
+                    const auto query = ops::step_of(queries, s);
+                    auto is = attend.step(memory, query, state), must = attend.step(whole, query, same);
+                    CHECK(near(is.context, must.context));
+                    CHECK(near(is.weights, must.weights));
+                    CHECK(support::distance(attend.compose(memory, query, state).context, must.context) < 1e-13);
+                    state = is.state;
+                    same = must.state;
+                }
+                CHECK(near(attend(memory, queries), attend(whole, queries)));
+                CHECK(near(attend(memory, queries, causal{}), attend(whole, queries, causal{})));
+                const auto window = causal{} & sliding_window{7};
+                CHECK(near(attend(memory, queries, window), attend(whole, queries, window)));
+                const auto last = part(queries, 8, 1);
+                CHECK(support::distance(attend(memory, last), attend(whole, last)) < 1e-13);
+                CHECK(support::distance(attend(memory, last, causal{}), attend(whole, last, causal{})) < 1e-13);
+                CHECK(support::distance(attend(memory, last, window), attend(whole, last, window)) < 1e-13);
+                const auto two = sliding_window{4} | [](place p) { return p.key < 2; };  // not in one piece
+                CHECK(support::distance(attend(memory, last, two), attend(whole, last, two)) < 1e-13);
+            }
+            set_threads(1);
+        }
+    }
+}
+
+}  // namespace
+
+TEST_CASE("any chunking equals all at once")
+{
+    check_chunks(with(score::dot{}), true);
+    check_chunks(with(score::scaled_dot{}), true);
+    check_chunks(with(score::rotary{score::scaled_dot{}}), true);
+    check_chunks(attention{score::dot{}, normalize::temporal{}, combine::weighted_sum{}}, true);
+    check_chunks(attention{score::dot{}, normalize::sparsemax{}, combine::weighted_sum{}}, true);
+    check_chunks(with(score::modified{score::dot{}, no_change}), true);
+    check_chunks(with(score::general{random({N, N}, 73)}), false);  // products of some rows and of all
+    check_chunks(with(additive()), false);
+    check_chunks(with(score::rotary{score::general{random({N, N}, 73)}}), false);
+    check_chunks(heads(), false);
+}
+
+TEST_CASE("an older copy never sees what another has appended")
+{
+    const auto words = random({2, 40, N}, 1), others = random({2, 40, N}, 2);
+    const auto query = random({2, N}, 3);
+    const auto check = [&](const auto& attend) {
+        const auto same = [&](const auto& memory, const array<double, 3>& must) {
+            const auto all = attend.on(must);
+            return support::distance(attend.step(memory, query, attend.start(memory)).context,
+                                     attend.step(all, query, attend.start(all)).context) < 1e-13;
+        };
+        const auto old = growing(attend.on(part(words, 0, 3)));
+        auto a = old, b = old;
+        array<double, 3> in_a = part(words, 0, 3), in_b = in_a;
+        for (std::size_t t = 3; t < 40; ++t) {
+            a = attend.extend(a, part(words, t, 1));
+            b = attend.extend(b, part(others, t, 1));
+            in_a = ops::append(in_a, part(words, t, 1));
+            in_b = ops::append(in_b, part(others, t, 1));
+            CHECK(same(old, part(words, 0, 3)));
+            CHECK(same(a, in_a));
+            CHECK(same(b, in_b));
+        }
+    };
+    check(with(score::dot{}));
+    check(with(additive()));
+    check(heads());
+}
+
+TEST_CASE("a beam selects hypotheses, which go on with words of their own")
+{
+    const auto check = [&](const auto& attend) {
+        array<double, 3> words = random({3, 2, N}, 1);
+        auto memory = growing(attend.on(words));
+        const std::vector<std::vector<std::size_t>> beams{{1, 1, 0}, {0, 1, 2}, {2, 2, 2}, {0, 2, 1}, {1}, {0, 0}};
+        for (std::size_t step = 0; step < 30; ++step) {
+            const auto& chosen = beams[step < beams.size() ? step : beams.size() - 1];
+            const auto next = random({chosen.size(), 1, N}, 10 + step), query = random({chosen.size(), 1, N}, 90);
+            memory = attend.extend(memory.rows(chosen), next);
+            words = ops::append(part(words, 0, words.shape()[1], chosen), next);
+            CHECK(support::distance(attend(memory, query), attend(attend.on(words), query)) < 1e-13);
+        }
+    };
+    check(with(score::dot{}));
+    check(with(additive()));
+    check(heads());
+    // Selecting copies no numbers.
+    const auto memory = growing(with(score::dot{}).on(random({3, 2, N}, 1)));
+    const std::vector<std::size_t> chosen{2, 2, 0};
+    const auto some = memory.rows(chosen);
+    CHECK(some.keys.row(0) == memory.keys.row(2));
+    CHECK(some.values.row(2) == memory.values.row(0));
+    // Other memories have the same call.
+    const auto plain = with(score::dot{}).on(random({3, 2, N}, 1), lengths{2, 1, 0}).rows(chosen);
+    CHECK(plain.real[0] == 0);
+    CHECK(plain.real[2] == 2);
+    CHECK(
+        same_bits(plain.keys, part(with(score::dot{}).on(random({3, 2, N}, 1), lengths{2, 1, 0}).keys, 0, 2, chosen)));
+    const array<bool, 2> mask{{true, false}, {true, true}, {false, true}};
+    const auto masked = with(score::dot{}).on(random({3, 2, N}, 1), boolean_mask(mask)).rows(chosen);
+    CHECK(masked.mask[0] == 0);
+    CHECK(masked.mask[3] == 1);
+    CHECK(masked.mask[4] == 1);
+    CHECK(masked.mask[5] == 0);
+}
+
+TEST_CASE("sentences of different lengths grow side by side, and give what each gives alone")
+{
+    const auto check = [&](const auto& attend, bool same_number) {
+        const auto words = random({3, 60, N}, 1);
+        std::vector<std::size_t> has{4, 1, 0};
+        auto memory = growing(attend.on(part(words, 0, 4), lengths(has)));
+        for (std::size_t step = 0; step < 12; ++step) {
+            std::vector<std::size_t> some{step % 3, 2, step < 6 ? 0u : 3u};
+            array<double, 3> more = random({3, 3, N}, 9);  // whatever lies behind
+            for (std::size_t b = 0; b < 3; ++b) {
+                for (std::size_t t = 0; t < some[b]; ++t) {
+                    for (std::size_t i = 0; i < N; ++i) more(b, t, i) = words(b, has[b] + t, i);
+                }
+                has[b] += some[b];
+            }
+            memory = attend.extend(memory, more, lengths(some));
+            const auto query = random({3, 1, N}, 20 + step);
+            const auto context = attend(memory, query);
+            for (std::size_t b = 0; b < 3; ++b) {
+                if (!same_number) break;
+                const auto alone = attend.on(part(words, 0, has[b], {b}));
+                CHECK(support::distance(part(context, 0, 1, {b}), attend(alone, part(query, 0, 1, {b}))) < 1e-13);
+                const auto& queries = random({3, 4, N}, 30);
+                CHECK(support::distance(part(attend(memory, queries), 0, 4, {b}),
+                                        attend(alone, part(queries, 0, 4, {b}))) < 1e-13);
+            }
+        }
+        return std::pair(memory, has);
+    };
+    check(with(score::dot{}), true);
+    check(with(score::general{random({N, N}, 73)}), true);
+    check(with(additive()), true);
+    check(multi_head{std::vector(2, with(score::scaled_dot{})), random({N, 4}, 77), random({N, 4}, 78),
+                     random({N, 4}, 79), random({4, N}, 80)},
+          true);
+    // Keys that are turned with their positions count those of their own sentence.
+    const auto attend = with(score::rotary{score::dot{}});
+    const auto [memory, has] = check(attend, false);
+    for (std::size_t b = 0; b < 3; ++b) {
+        const auto alone = attend.on(part(random({3, 60, N}, 1), 0, has[b], {b}));
+        for (std::size_t i = 0; i < has[b] * N; ++i)
+            CHECK(memory.keys.row(b)[i] == doctest::Approx(alone.keys.data()[i]).epsilon(1e-12));
+    }
+}
+
+TEST_CASE("rows may share the sentences of a growing memory")
+{
+    const auto attend = with(additive());
+    auto memory = growing(attend.on(random({2, 3, N}, 1), lengths{3, 2}));
+    memory = attend.extend(memory, random({2, 1, N}, 2));
+    const std::vector<std::size_t> rows{1, 0, 1, 1};
+    const auto query = random({4, N}, 3);
+    const auto copies = memory.rows(rows);
+    const shared_memory shared(memory, rows);
+    CHECK(same_bits(attend.step(shared, query, attend.start(shared)).context,
+                    attend.step(copies, query, attend.start(copies)).context));
+}
+
+TEST_CASE("a thousand words: the memory moves seven times, and a word costs as many allocations late as early")
+{
+    const auto check = [&](const auto& attend, const auto& address) {
+        const auto word = random({2, 1, N}, 1);
+        auto memory = growing(attend.on(word));
+        std::size_t moves = 0, early = 0, late = 0;
+        for (std::size_t t = 1; t < 1000; ++t) {
+            const auto* const before = address(memory);
+            const std::size_t allocated = allocations;
+            memory = attend.extend(memory, word);
+            if (t == 20) early = allocations - allocated;
+            if (t == 990) late = allocations - allocated;
+            moves += address(memory) != before ? 1 : 0;
+        }
+        CHECK(moves >= 1);
+        CHECK(moves <= 7);
+        CHECK(early > 0);
+        CHECK(late == early);
+    };
+    const auto keys = [](const auto& memory) { return memory.keys.row(1); };
+    check(with(score::dot{}), keys);
+    check(with(additive()), keys);
+    check(heads(), [](const auto& memory) { return memory.of[0].values.row(1); });
+}
+
+TEST_CASE("a step into kept results allocates nothing, however long the memory")
+{
+    const auto attend = with(score::dot{});
+    auto memory = growing(attend.on(random({2, 30, N}, 1), lengths{30, 7}));
+    memory = attend.extend(memory, random({2, 1, N}, 2));
+    const auto query = random({2, N}, 3);
+    auto result = attend.step(memory, query, attend.start(memory));
+    attend.step_into(result, memory, query, result.state);
+    const std::size_t before = allocations;
+    for (int s = 0; s < 10; ++s) attend.step_into(result, memory, query, result.state);
+    CHECK(allocations - before == 0);
+}
+
+TEST_CASE("on a tape a memory is extended by a copy, with gradients")
+{
+    const auto words = random({2, 2, N}, 1);
+    const auto check = [&](const auto& attend) {
+        const auto f = [&](const auto& some) {
+            auto memory = growing(attend.on(some));
+            memory = attend.extend(memory, ops::scale(some, 2));
+            memory = attend.extend(memory, ops::scale(some, 3));
+            return attend(memory, some);
+        };
+        CHECK_GRADIENT(f, words);
+        const auto all = ops::append(ops::append(words, ops::scale(words, 2)), ops::scale(words, 3));
+        CHECK(support::distance(f(words), attend(attend.on(all), words)) < 1e-13);
+    };
+    check(with(score::dot{}));
+    check(with(additive()));
+    check(with(score::rotary{score::scaled_dot{}}));
+    check(heads());
+}
+
+TEST_CASE("no sentence, no position; what cannot be appended")
+{
+    const auto attend = with(score::dot{});
+    auto none = growing(attend.on(random({0, 3, N}, 1)));
+    none = attend.extend(none, random({0, 1, N}, 1));
+    CHECK(attend(none, random({0, 1, N}, 1)).shape() == shape_of_rank<3>{0, 1, N});
+    auto empty = growing(attend.on(random({2, 0, N}, 1)));
+    CHECK(same_bits(attend(empty, random({2, 1, N}, 1)), filled<double, 3>({2, 1, N}, 0)));
+    empty = attend.extend(empty, random({2, 2, N}, 1));
+    const auto query = random({2, 1, N}, 2);
+    CHECK(same_bits(attend(empty, query), attend(growing(attend.on(random({2, 2, N}, 1))), query)));
+    CHECK(support::contains(support::message_of<shape_error>([&] {
+                                attend.extend(empty, random({3, 1, N}, 1));
+                            }),
+                            "[3,1,6] but must be [2,1,6]"));
+    CHECK(support::contains(support::message_of<shape_error>([&] {
+                                attend.step(empty, random({3, N}, 1), attend.start(empty));
+                            }),
+                            "the projected query is [3,6] but must be [2,6]"));
+}
