@@ -30,7 +30,8 @@ concept mask_of_rows = std::is_same_v<Mask, no_mask> || std::is_same_v<Mask, len
     std::is_same_v<Mask, boolean_mask<2>> || std::is_same_v<Mask, boolean_mask<3>>;
 
 template <class Score, class Normalize, class Combine, class Projected, class Memory, class Mask>
-concept at_once = row_by_row<Normalize> && mask_of_rows<Mask> && mask_of_rows<decltype(Memory::mask)> &&
+concept at_once =
+    row_by_row<Normalize> && mask_of_rows<Mask> && mask_of_rows<decltype(Memory::mask)> && !shared_by_rows<Memory> &&
     heed::score::over::matches_all<Score, Projected, std::remove_cvref_t<decltype(Memory::keys)>> &&
     requires(const Score& score, const Combine& combine, const Projected& projected, const Memory& memory)
 {

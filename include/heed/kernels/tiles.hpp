@@ -177,6 +177,16 @@ void transposed(std::size_t width, std::size_t n, rows<const T> from, T factor, 
     }
 }
 
+/// to_{s+q}[i] += from[i][q] for n queries; `to` may be null.
+template <std::size_t registers, class T>
+void add_transposed(std::size_t width, std::size_t s, std::size_t n, const T* from, rows<T> to)
+{
+    if (to.data == nullptr) return;
+    for (std::size_t q = 0; q < n; ++q) {
+        for (std::size_t i = 0; i < width; ++i) to[s + q][i] += from[i * lanes<T, registers> + q];
+    }
+}
+
 }  // namespace detail
 
 /// The queries, keys and values of one head of one sentence.
@@ -190,6 +200,8 @@ struct head {
     std::size_t batch, number;  // which sentence, and which head of it
     std::size_t first_query;
     T sink = -std::numeric_limits<T>::infinity();  // a score whose weight goes nowhere
+    const T* factors = nullptr;                    // [width], of comparisons that have some
+    rows<const T> prepared{nullptr, 0};            // keys, as a comparison prepares them
 
     /// Where query s stands among the keys: the last one at the last key.
     std::int32_t place_of(std::size_t s) const
@@ -197,6 +209,14 @@ struct head {
         return static_cast<std::int32_t>(positions) - static_cast<std::int32_t>(queries_count) +
                static_cast<std::int32_t>(s);
     }
+};
+
+/// The gradients of one head, to be added to; null where nobody wants them.
+template <class T>
+struct head_gradients {
+    rows<T> queries, keys, values;
+    T* table = nullptr;    // of the table that the pair's function looks numbers up in
+    T* factors = nullptr;  // of the comparison
 };
 
 /// Scores as they are.
