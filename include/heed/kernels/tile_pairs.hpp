@@ -139,7 +139,15 @@ void back_sums(const summands<T>& x, std::size_t used, std::size_t key, const T*
             T* const at = d_queries + i * across + lane;
             store(at, fma(v, to_query, load(at)));
         }
-        if (d_keys.data != nullptr) unrolled<few>([&](auto r) { d_keys[key + r][i] += v[0] * sum(to_keys[r]); });
+        if (d_keys.data != nullptr) {
+            T sums[few];
+            if constexpr (few == 4) {
+                simd::sums(to_keys[0], to_keys[1], to_keys[2], to_keys[3], sums);
+            } else {
+                unrolled<few>([&](auto r) { sums[r] = sum(to_keys[r]); });
+            }
+            unrolled<few>([&](auto r) { d_keys[key + r][i] += v[0] * sums[r]; });
+        }
         if constexpr (Terms::has_factors) {
             T* const at = d_factors + i * simd::lanes<T>;
             store(at, load(at) + Terms::of_factor(to_factor, all));
