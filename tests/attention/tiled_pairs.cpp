@@ -9,6 +9,46 @@
 using namespace heed;
 using support::random;
 
+namespace mine {
+
+/// The example of docs/guide.md: e = −Σ (q − k)²
+struct squares {
+    static constexpr bool has_factors = false, bends = false;
+    static constexpr int outer = 2;
+    template <std::size_t few, class V>
+    static void add(V (&sum)[few], V q, const V (&k)[few], V)
+    {
+        for (std::size_t i = 0; i < few; ++i) sum[i] -= (q - k[i]) * (q - k[i]);
+    }
+    template <class V>
+    static V value(V sum, V)
+    {
+        return sum;
+    }
+    template <std::size_t few, class V>
+    static void back(V q, const V (&k)[few], const V (&d)[few], V& to_query, V (&to_keys)[few], V&)
+    {
+        for (std::size_t i = 0; i < few; ++i) {
+            to_query -= d[i] * (q - k[i]);
+            to_keys[i] += d[i] * (q - k[i]);
+        }
+    }
+};
+struct nearness_in_kernels {
+    using in_tiles = kernels::tiles::sum_of<squares>;
+};
+struct nearness {
+    using in_kernels = nearness_in_kernels;
+    static constexpr weight_kind weights = weight_kind::per_position;
+    auto operator()(const tensor auto& q, const tensor auto& k) const
+    {
+        return ops::scale(ops::sum_last(ops::square(ops::subtract_each(k, q))), -1);
+    }
+    static auto parameters(auto&, auto&&) { return mine::nearness{}; }
+};
+
+}  // namespace mine
+
 // Scores other than plain inner products, long enough for tiles: the same as one query after the other, forward and
 // backward.
 
@@ -74,6 +114,12 @@ TEST_CASE("the same under other normalizers")
     each_score(normalize::entmax15{});
     each_score(normalize::top_k{3});
     each_score(normalize::softmax_with_sink{array<double, 1>{0.7}});
+}
+
+TEST_CASE("a comparison of one's own")
+{
+    check(mine::nearness{}, no_mask{}, real, 60, 70);
+    check(mine::nearness{}, causal{}, real, 60, 70, normalize::entmax15{});
 }
 
 TEST_CASE("widths of an additive score")
