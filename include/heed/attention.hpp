@@ -10,6 +10,7 @@
 #include <heed/attention/at_once.hpp>
 #include <heed/attention/concepts.hpp>
 #include <heed/attention/families.hpp>
+#include <heed/attention/in_blocks.hpp>
 #include <heed/attention/linear.hpp>
 #include <heed/attention/masks.hpp>
 #include <heed/attention/memory.hpp>
@@ -173,8 +174,8 @@ struct attention {
                                               detail::head_of(state.score)));
         } else if constexpr (detail::at_once<Score, Normalize, Combine, std::remove_cvref_t<decltype(projected)>,
                                              std::remove_cvref_t<decltype(memory)>, Mask>) {
-            auto contexts = detail::answers_at_once(score, normalize, combine, memory, projected,
-                                                    {state.step, detail::head_of(state.score)}, mask);
+            auto contexts = detail::answers_in_blocks(score, normalize, combine, memory, projected,
+                                                      {state.step, detail::head_of(state.score)}, mask);
             auto last = state;
             last.step += shape_of(projected)[1];
             return all_read{std::move(contexts), std::move(last)};

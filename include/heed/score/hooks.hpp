@@ -160,9 +160,9 @@ auto prepare(const Score& score, const tensor auto& annotations, std::size_t fir
     }
 }
 
-/// Which queries are answered at once: the number of the first, and of the head that asks.
+/// Which queries are answered at once: the number of the first, of the head that asks, and of the first sentence.
 struct queries_from {
-    std::size_t first = 0, head = 0;
+    std::size_t first = 0, head = 0, sentence = 0;
 };
 
 /// Can this score compare all queries with all keys at once?

@@ -78,7 +78,8 @@ struct modified {
         requires(over::matches_all<Base, Queries, Keys>)
     auto match_all(const Queries& queries, const Keys& keys, const over::queries_from& from) const
     {
-        return changed(over::match_all(base, queries, keys, from), {shape_of(queries)[1], from.first, 0, from.head});
+        return changed(over::match_all(base, queries, keys, from),
+                       {shape_of(queries)[1], from.first, from.sentence, from.head});
     }
 
     /// Scores [B·S,T] as f changes them.
