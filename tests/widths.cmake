@@ -46,7 +46,7 @@ foreach(width IN LISTS HEED_TEST_WIDTHS)
   endif()
 
   foreach(file IN ITEMS kernels/values kernels/special_values kernels/dot kernels/layers kernels/leaders kernels/simd
-                        kernels/simd_special_values ops/tiles)
+                        kernels/simd_special_values ops/tiles ops/tile_pairs)
     string(REPLACE "/" "." subject ${file})
     set(test "${HEED_TEST_PREFIX}${subject}.${width}")
     if(NOT runs)
@@ -60,7 +60,7 @@ foreach(width IN LISTS HEED_TEST_WIDTHS)
     target_include_directories(${program} PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}")
     # Lightly optimised, for quick builds: optimised code is tested above. The tiles are much code for each width.
     set(optimised -O1)
-    if(file STREQUAL "ops/tiles")
+    if(file MATCHES "^ops/tile")
       set(optimised -O0)
     endif()
     target_compile_options(${program} PRIVATE ${flags} ${optimised})

@@ -10,6 +10,7 @@
 #include <heed/attention/at_once.hpp>
 #include <heed/attention/concepts.hpp>
 #include <heed/attention/families.hpp>
+#include <heed/attention/in_blocks.hpp>
 #include <heed/attention/in_order.hpp>
 #include <heed/attention/linear.hpp>
 #include <heed/attention/masks.hpp>
@@ -456,7 +457,8 @@ private:
         }
         if constexpr (detail::tiled<Score, Normalize, summing, std::remove_cvref_t<decltype(projected)>,
                                     std::remove_cvref_t<decltype(memory)>, Mask>) {
-            if (detail::worth_tiles(shape_of(projected)[1], memory.positions()) &&
+            if (detail::worth_tiles<Score, element_of<decltype(projected)>>(shape_of(projected)[1],
+                                                                            memory.positions()) &&
                 detail::fits_tiles(normalize.by_tiles())) {
                 if constexpr (detail::weighs_in_order<Normalize>) {
                     auto all = detail::answers_in_order(score, normalize, memory, projected, state, mask);
@@ -473,8 +475,8 @@ private:
                                               detail::head_of(state.score)));
         } else if constexpr (detail::at_once<Score, Normalize, summing, std::remove_cvref_t<decltype(projected)>,
                                              std::remove_cvref_t<decltype(memory)>, Mask>) {
-            return finished(detail::answers_at_once(score, normalize, sums, memory, projected,
-                                                    {state.step, detail::head_of(state.score), memory.real}, mask));
+            return finished(detail::answers_in_blocks(score, normalize, sums, memory, projected,
+                                                      {state.step, detail::head_of(state.score), memory.real}, mask));
         } else {
             static_assert(detail::check_at_once<Score, Combine, std::remove_cvref_t<decltype(projected)>,
                                                 std::remove_cvref_t<decltype(memory)>>());

@@ -153,6 +153,13 @@ TEST_CASE_TEMPLATE("sum, max and select look at every lane", T, float, double)
         CHECK(simd::max(v) == 5);
         CHECK(simd::max(-v) == (n == 1 ? -5 : -1));
     }
+    simd::vec<T> four[4] = {};
+    for (std::size_t lane = 0; lane < n; ++lane) {
+        for (std::size_t i = 0; i < 4; ++i) four[i][lane] = static_cast<T>((i + 1) * (lane * lane + 3));
+    }
+    T sums[4];
+    simd::sums(four[0], four[1], four[2], four[3], sums);
+    for (std::size_t i = 0; i < 4; ++i) CHECK(sums[i] == simd::sum(four[i]));  // whole numbers: in any order
     simd::vec<T> x{}, nan = simd::splat(std::numeric_limits<T>::quiet_NaN());
     x[0] = 1;
     const simd::vec<T> chosen = simd::select(x > simd::splat(T(0)), simd::splat(T(2)), nan);

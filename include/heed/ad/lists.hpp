@@ -38,6 +38,21 @@ void go_back(const ops::join_op&, tape<T>& on, const T* d_y, std::span<const var
     }
 }
 
+/// y = positions of x_1, x_2, … behind each other  ->  ∂x_1 += ∂y[:,:n_1], and so on
+template <class T>
+void go_back(const ops::append_all_op&, tape<T>& on, const T* d_y, std::span<const var<T, 3>> parts)
+{
+    std::size_t row = 0;
+    for (const var<T, 3>& x : parts) row += x.shape()[1] * x.shape()[2];
+    for (const var<T, 3>& x : parts) {
+        const std::size_t n = x.shape()[1] * x.shape()[2];
+        if (T* d_x = on.wanted_adjoint(x)) {
+            for (std::size_t b = 0; b < x.shape()[0]; ++b) kernels::add(n, d_x + b * n, d_y + b * row);
+        }
+        d_y += n;
+    }
+}
+
 /// An operation on a list of variables.
 template <class Operation, class T, std::size_t R>
 auto twin(const Operation& operation, const std::vector<var<T, R>>& parts)

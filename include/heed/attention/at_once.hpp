@@ -30,7 +30,8 @@ concept mask_of_rows = std::is_same_v<Mask, no_mask> || std::is_same_v<Mask, len
     std::is_same_v<Mask, boolean_mask<2>> || std::is_same_v<Mask, boolean_mask<3>>;
 
 template <class Score, class Normalize, class Combine, class Projected, class Memory, class Mask>
-concept at_once = row_by_row<Normalize> && mask_of_rows<Mask> && mask_of_rows<decltype(Memory::mask)> &&
+concept at_once =
+    row_by_row<Normalize> && mask_of_rows<Mask> && mask_of_rows<decltype(Memory::mask)> && !shared_by_rows<Memory> &&
     heed::score::over::matches_all<Score, Projected, std::remove_cvref_t<decltype(Memory::keys)>> &&
     requires(const Score& score, const Combine& combine, const Projected& projected, const Memory& memory)
 {
@@ -59,61 +60,88 @@ consteval bool check_at_once()
     return true;
 }
 
-/// The number of positions that each query may see: its sentence's, or fewer if the mask shortens it.
-template <class Mask>
-lengths_view lengths_of_rows(const Mask& mask, std::size_t S, const lengths_view& real)
+/// Some of all queries: `count` from `first` on.
+struct part_of_queries {
+    std::size_t first, count, all;
+};
+
+/// A mask as a view; those without memory as they are.
+inline lengths_view shown(const lengths& mask) { return mask; }
+template <std::size_t N>
+boolean_mask_view<N> shown(const boolean_mask<N>& mask)
 {
-    auto* const rows = transient_family::take<std::size_t>(real.batch() * S);
-    for (std::size_t s = 0; s < S; ++s) {
+    return mask;
+}
+const auto& shown(const auto& mask) { return mask; }
+
+/// The number of positions that each of these queries may see: its sentence's, or fewer if the mask shortens it.
+template <class Mask>
+lengths_view lengths_of_rows(const Mask& mask, const part_of_queries& part, const lengths_view& real)
+{
+    auto* const rows = transient_family::take<std::size_t>(real.batch() * part.count);
+    for (std::size_t s = 0; s < part.count; ++s) {
         const scratch here;
         const auto of_step = [&]() -> lengths_view {
-            if constexpr (std::is_same_v<Mask, lengths>) {
+            if constexpr (std::is_same_v<Mask, lengths_view>) {
                 return shortened(mask, real);
             } else if constexpr (std::is_same_v<Mask, causal>) {
-                return mask_of_step(mask, s, S, real);
+                return mask_of_step(mask, part.first + s, part.all, real);
             } else {
                 return real;
             }
         }();
-        for (std::size_t b = 0; b < real.batch(); ++b) rows[b * S + s] = of_step[b];
+        for (std::size_t b = 0; b < real.batch(); ++b) rows[b * part.count + s] = of_step[b];
     }
-    return {rows, real.batch() * S};
+    return {rows, real.batch() * part.count};
 }
 
-/// A mask with a row for each query of each sentence, [B·S,T]. Those of lengths are in lengths_of_rows.
+/// A mask with a row for each of these queries of each sentence, [B·S,T]. Those of lengths are in lengths_of_rows.
 template <class Mask>
-no_mask mask_of_queries(const Mask&, std::size_t, std::size_t, std::size_t)
+no_mask mask_of_queries(const Mask&, const part_of_queries&, std::size_t, std::size_t)
 {
     return {};
 }
-inline boolean_mask_view<2> mask_of_queries(const boolean_mask<2>& mask, std::size_t S, std::size_t B, std::size_t T)
+inline boolean_mask_view<2> mask_of_queries(const boolean_mask_view<2>& mask, const part_of_queries& part,
+                                            std::size_t B, std::size_t T)
 {
     mask.require("attention of many queries", {B, T});
-    auto* const rows = transient_family::take<std::uint8_t>(B * S * T);
-    for (std::size_t row = 0; row < B * S; ++row) std::copy_n(mask.data() + row / S * T, T, rows + row * T);
-    return {rows, {B * S, T}};
+    auto* const rows = transient_family::take<std::uint8_t>(B * part.count * T);
+    for (std::size_t row = 0; row < B * part.count; ++row)
+        std::copy_n(mask.data() + row / part.count * T, T, rows + row * T);
+    return {rows, {B * part.count, T}};
 }
-inline boolean_mask_view<2> mask_of_queries(const boolean_mask<3>& mask, std::size_t S, std::size_t B, std::size_t T)
+inline boolean_mask_view<2> mask_of_queries(const boolean_mask_view<3>& mask, const part_of_queries& part,
+                                            std::size_t B, std::size_t T)
 {
-    mask.require("attention of many queries", {B, S, T});
-    return {mask.data(), {B * S, T}};
+    mask.require("attention of many queries", {B, part.count, T});
+    return {mask.data(), {B * part.count, T}};
 }
 
-/// Weights [B·S,T] of projected queries [B,S,A], the first of which is from.first. The caller opens a scratch for what
-/// it takes of the workspace.
+/// Weights [B·S,T] of these projected queries [B,S,A], the first of which is from.first; masks as views, one of rank 3
+/// with rows for these queries only. The caller opens a scratch for what it takes of the workspace.
+template <class Source, class Mask>
+auto weights_of_part(const auto& score, const auto& normalize, const auto& keys, const Source& source,
+                     const lengths_view& real, const auto& projected, const heed::score::over::queries_from& from,
+                     const Mask& mask, const part_of_queries& part)
+{
+    const std::size_t T = shape_of(keys)[1], B = real.batch();
+    const auto scores = heed::score::over::match_all(score, projected, keys, from);
+    using family = family_of<decltype(scores)>;
+    const auto masks = masks_of<family, element_of<decltype(scores)>, false>(
+        mask_of_queries(source, part, B, T), mask_of_queries(mask, part, B, T), unchanged{});
+    const moment<std::remove_cvref_t<decltype(projected)>, std::remove_const_t<decltype(masks)>> at{
+        lengths_of_rows(mask, part, real), 0, projected, masks};
+    return weigh(normalize, scores, no_state{}, at);
+}
+
+/// The same of all queries.
 template <class Memory, class Mask>
 auto weights_at_once(const auto& score, const auto& normalize, const Memory& memory, const auto& projected,
                      const heed::score::over::queries_from& from, const Mask& mask)
 {
-    const std::size_t S = shape_of(projected)[1], T = memory.positions(), B = memory.batch();
-    const auto scores = heed::score::over::match_all(score, projected, memory.keys, from);
-    const lengths_view real = lengths_of_rows(mask, S, memory.real);
-    using family = family_of<decltype(scores)>;
-    const auto masks = masks_of<family, element_of<decltype(scores)>, false>(
-        mask_of_queries(memory.mask, S, B, T), mask_of_queries(mask, S, B, T), unchanged{});
-    const moment<std::remove_cvref_t<decltype(projected)>, std::remove_const_t<decltype(masks)>> at{real, 0, projected,
-                                                                                                    masks};
-    return weigh(normalize, scores, no_state{}, at);
+    const std::size_t S = shape_of(projected)[1];
+    return weights_of_part(score, normalize, memory.keys, shown(memory.mask), memory.real, projected, from, shown(mask),
+                           {0, S, S});
 }
 
 /// Their contexts [B,S,D].

@@ -38,6 +38,7 @@
 ///   widens_keys                            false                      scores that are laid over it
 ///   never_negative                         false                      attention
 ///   in_kernels                             no kernel                  step_kernel
+///     in_kernels::in_tiles                   no tiles                   attention::read_all
 /// Score that is laid over another one; score::over::another declares laid_over, hands_past_on and the member `base`
 ///   query(projected, past)                 projected                  score::over::query
 ///   query_all(projected, first)            one query after another    attention::read_all

@@ -16,13 +16,6 @@
 /// kernels/temporal_tiles.hpp.
 namespace heed::detail {
 
-/// Does each query's weights depend on the scores of those before?
-template <class Normalize>
-concept weighs_in_order = requires(const Normalize& normalize)
-{
-    requires std::is_same_v<std::remove_cvref_t<decltype(normalize.by_tiles())>, ops::modulated_by_past>;
-};
-
 /// The first keys of each sentence, as many as a mask of lengths says. The others count in a history, too.
 struct first_keys : mask_of_places {
     lengths seen;

@@ -25,6 +25,7 @@ concept linear = functions_in<Score>()
 == 0 &&
     known_to_kernels_as<comparing_score<Score>, kernels::inner_product_score>&& hook::by_sums<Normalize>&&
         known_to_kernels_as<Combine, kernels::weighted_sum_of_row>&& std::is_same_v<decltype(Memory::mask), no_mask> &&
+    !shared_by_rows<Memory> &&
     (std::is_same_v<Mask, no_mask> || std::is_same_v<Mask, lengths> ||
      std::is_same_v<Mask, causal>)&&requires(const comparing_score<Score>& score, const Projected& projected)
 {

@@ -12,6 +12,7 @@
 #include <heed/attention/weigh.hpp>
 #include <heed/kernels/weighted_sum.hpp>
 #include <heed/ops/all_pairs.hpp>
+#include <heed/ops/temporal_tiles.hpp>
 #include <heed/ops/tiles.hpp>
 #include <heed/score/inner_product.hpp>
 #include <heed/score/modified.hpp>
@@ -82,7 +83,17 @@ consteval std::size_t functions_in()
     }
 }
 
-/// Queries [B,S,A] as they are multiplied with keys.
+/// Does the score compare as tiles can? The name of its kernel says how, `in_tiles`, and `factors(score)`, if it has
+/// some; an inner product is asked with `asking(queries)`.
+template <class Score, class Projected>
+concept compared_in_tiles = requires
+{
+    typename Score::in_kernels::in_tiles;
+}
+&&(!known_to_kernels_as<Score, kernels::inner_product_score> ||
+   requires(const Score& score, const Projected& projected) { score.asking(projected); });
+
+/// Queries [B,S,A] as they are compared with keys.
 template <class Score>
 auto asking_all(const Score& score, const auto& projected, const auto& memory, std::size_t first)
 {
@@ -92,8 +103,10 @@ auto asking_all(const Score& score, const auto& projected, const auto& memory, s
         return score.asked_all(detail::asking_all(score.base, projected, memory, first), memory, first);
     } else if constexpr (over_comparing<Score>) {
         return detail::asking_all(score.base, score.query_all(projected, first), memory, first);
-    } else {
+    } else if constexpr (known_to_kernels_as<Score, kernels::inner_product_score>) {
         return score.asking(projected);
+    } else {
+        return projected;
     }
 }
 
@@ -123,15 +136,22 @@ auto table_of(const Score& score, const auto& memory)
     }
 }
 
+/// Does each query's weights depend on the scores of those before? Such tiles compare by inner products.
+template <class Normalize>
+concept weighs_in_order = requires(const Normalize& normalize)
+{
+    requires std::is_same_v<std::remove_cvref_t<decltype(normalize.by_tiles())>, ops::modulated_by_past>;
+};
+
 template <class Score, class Normalize, class Combine, class Projected, class Memory, class Mask>
 concept tiled = functions_in<Score>()
-<= 1 &&
-    known_to_kernels_as<comparing_score<Score>, kernels::inner_product_score>&& hook::by_tiles<Normalize>&&
-        known_to_kernels_as<Combine, kernels::weighted_sum_of_row>&& std::is_same_v<decltype(Memory::mask), no_mask>&&
-            mask_of_tiles<Mask>&& requires(const comparing_score<Score>& score, const Projected& projected)
-{
-    score.asking(projected);
-};
+<= 1 && compared_in_tiles<comparing_score<Score>, Projected>&& hook::by_tiles<Normalize> &&
+    (!weighs_in_order<Normalize> ||
+     known_to_kernels_as<comparing_score<Score>,
+                         kernels::inner_product_score>)&&known_to_kernels_as<Combine,
+                                                                             kernels::weighted_sum_of_row>&& std::
+        is_same_v<decltype(Memory::mask), no_mask> &&
+    !shared_by_rows<Memory> && mask_of_tiles<Mask>;
 
 /// Can the tiles hold what this rule remembers?
 bool fits_tiles(const auto& rule)
@@ -144,8 +164,15 @@ bool fits_tiles(const auto& rule)
 }
 
 /// Does it pay? Small matrices of scores stay in the cache, and the queries of a block share what is read of the keys:
-/// with few of them most lanes would be empty.
-inline bool worth_tiles(std::size_t S, std::size_t positions) { return S >= 8 && S * positions >= 4096; }
+/// with few of them most lanes would be empty. Where a function of each dimension takes the time, lanes without a query
+/// cost as much as others: at most a fifth of them.
+template <class Score, class T>
+bool worth_tiles(std::size_t S, std::size_t positions)
+{
+    using compare = typename comparing_score<Score>::in_kernels::in_tiles;
+    constexpr std::size_t lanes = std::is_same_v<compare, kernels::tiles::inner_product> ? 1 : simd::lanes<T>;
+    return S >= 8 && S * positions >= 4096 && 5 * S >= 4 * ((S + lanes - 1) / lanes * lanes);
+}
 
 /// The rule without parameters: those are arguments of the operation.
 auto rule_alone(const auto& rule)
@@ -176,12 +203,21 @@ auto answers_by_tiles(const Score& score, const auto& normalize, const Memory& m
                       const auto& state, const Mask& mask)
 {
     const ops::heads_of how{.first_query = state.step, .first_head = head_of(state.score)};
+    using kernel = typename comparing_score<Score>::in_kernels;
+    constexpr typename kernel::in_tiles compare{};
     const auto asked = asking_all(score, projected, memory, state.step);
     const auto change = change_of(score);
     const auto rule = normalize.by_tiles();
     const auto answer = [&](const auto& sees, const auto& real) {
         constexpr bool sinks = requires { rule.sinks; };
-        if constexpr (sinks || with_table<Score>) {
+        if constexpr (sinks || with_table<Score> || compare.has_factors) {
+            const auto factors = [&] {
+                if constexpr (compare.has_factors) {
+                    return kernel::factors(comparing(score));
+                } else {
+                    return constant_like(memory.keys, shape_of_rank<1>{1}, 1);
+                }
+            }();
             const auto sink = [&] {
                 if constexpr (sinks) {
                     return rule.sinks;
@@ -189,10 +225,10 @@ auto answers_by_tiles(const Score& score, const auto& normalize, const Memory& m
                     return constant_like(memory.keys, shape_of_rank<1>{1}, -std::numeric_limits<double>::infinity());
                 }
             }();
-            return ops::attend_tiled_with_op{change, sees, rule_alone(rule)}(asked, memory.keys, memory.values, sink,
-                                                                             table_of(score, memory), real, how);
+            return ops::attend_tiled_with_op{change, sees, rule_alone(rule), compare}(
+                asked, memory.keys, memory.values, factors, sink, table_of(score, memory), real, how);
         } else {
-            return ops::attend_tiled_op{change, sees, rule}(asked, memory.keys, memory.values, real, how);
+            return ops::attend_tiled_op{change, sees, rule, compare}(asked, memory.keys, memory.values, real, how);
         }
     };
     if constexpr (std::is_same_v<Mask, no_mask>) {

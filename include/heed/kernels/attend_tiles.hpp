@@ -12,12 +12,15 @@
 #include <heed/core/tables.hpp>
 #include <heed/core/workspace.hpp>
 #include <heed/kernels/simd.hpp>
+#include <heed/kernels/tile_pairs.hpp>
 #include <heed/kernels/tile_rules.hpp>
 #include <heed/kernels/tiles.hpp>
 
 /// Contexts of a block of queries, tile by tile, and the way back.
 ///
 ///     C = W(Q Kᵀ) V            W: a rule of kernels/tile_rules.hpp, softmax for one
+///
+/// Q Kᵀ stands for any comparison of kernels/tile_pairs.hpp.
 ///
 /// softmax online as in Milakov, Gimelshein 2018. Going back, scores are computed again from the rule's numbers, which
 /// are few for each query.
@@ -34,10 +37,10 @@ namespace detail {
 
 /// Scores of a tile as pair and mask have them.
 template <std::size_t registers, class T, class Pair, class Mask>
-void scores_of(const head<T>& of, std::size_t s, std::size_t first, std::size_t count, bool partial, const Pair& pair,
-               const Mask& mask, const T* panel, T* tile)
+void scores_of(const auto& compare, const head<T>& of, std::size_t s, std::size_t first, std::size_t count,
+               bool partial, const Pair& pair, const Mask& mask, T* tile)
 {
-    products<registers, false>(count, of.width, of.keys[first], of.keys.stride, 1, panel, tile);
+    compare.scores(first, count, tile);
     modify<registers>(of, s, first, count, partial, pair, mask, tile);
 }
 
@@ -77,14 +80,14 @@ HEED_SIMD_INLINE void weights_in_turn(std::size_t count, const Rule& rule, T* ti
 
 /// The rule's numbers of each row, for a rule that selects: [numbers][lanes].
 template <std::size_t registers, class T, class Pair, class Mask, class Rule>
-void select_weights(const head<T>& of, std::size_t s, std::size_t n, const Pair& pair, const Mask& mask,
-                    const Rule& rule, const T* panel, T* tile, T* z)
+void select_weights(const auto& compare, const head<T>& of, std::size_t s, std::size_t n, const Pair& pair,
+                    const Mask& mask, const Rule& rule, T* tile, T* z)
 {
     using namespace simd;
     const auto every = [](std::size_t) { return true; };
     selection<registers, T, Rule> kept(rule);
     each_tile(of, s, n, mask, every, [&](std::size_t first, std::size_t count, bool partial) {
-        scores_of<registers>(of, s, first, count, partial, pair, mask, panel, tile);
+        scores_of<registers>(compare, of, s, first, count, partial, pair, mask, tile);
         kept.add(tile, count);
     });
     if (!kept.finish(z)) return;
@@ -97,7 +100,7 @@ void select_weights(const head<T>& of, std::size_t s, std::size_t n, const Pair&
                                                        row<T, registers>::of(z + lanes<T, registers>)};
             auto weights = row<T, registers>::all(0), slopes = weights;
             each_tile(of, s, n, mask, every, [&](std::size_t first, std::size_t count, bool partial) {
-                scores_of<registers>(of, s, first, count, partial, pair, mask, panel, tile);
+                scores_of<registers>(compare, of, s, first, count, partial, pair, mask, tile);
                 weights_of<registers>(count, rule, now, tile, [&](std::size_t, auto c, vec<T> w) {
                     weights.at[c] += w;
                     slopes.at[c] += rule.slope(w);
@@ -121,14 +124,14 @@ void select_weights(const head<T>& of, std::size_t s, std::size_t n, const Pair&
 
 /// All scores of a block of queries, where there is room for them: [keys that it reaches][lanes].
 template <std::size_t registers, class T, class Pair, class Mask>
-std::size_t keep_scores(const head<T>& of, std::size_t s, std::size_t n, const Pair& pair, const Mask& mask,
-                        const T* panel, T* all)
+std::size_t keep_scores(const auto& compare, const head<T>& of, std::size_t s, std::size_t n, const Pair& pair,
+                        const Mask& mask, T* all)
 {
     std::size_t kept = 0;
     each_tile(
         of, s, n, mask, [](std::size_t) { return true; },
         [&](std::size_t first, std::size_t count, bool partial) {
-            scores_of<registers>(of, s, first, count, partial, pair, mask, panel, all + kept * lanes<T, registers>);
+            scores_of<registers>(compare, of, s, first, count, partial, pair, mask, all + kept * lanes<T, registers>);
             kept += count;
         });
     return kept;
@@ -170,7 +173,7 @@ auto numbers_at(const T* numbers, std::size_t queries, std::size_t s, std::size_
 
 /// Contexts of `n` ≤ lanes queries from s on; `numbers` [Rule::numbers, queries] of the head. A query that sees nothing
 /// gets 0.
-template <std::size_t registers, class T, class Pair, class Mask, class Rule>
+template <std::size_t registers, class Compare = inner_product, class T, class Pair, class Mask, class Rule>
 void forward(const head<T>& of, std::size_t s, std::size_t n, const Pair& pair, const Mask& mask, const Rule& rule,
              rows<T> contexts, T* numbers)
 {
@@ -179,11 +182,10 @@ void forward(const head<T>& of, std::size_t s, std::size_t n, const Pair& pair, 
     constexpr T lowest = -std::numeric_limits<T>::infinity();
     constexpr std::size_t width = lanes<T, registers>;
     scratch here;
-    T* const panel = here.take<T>(of.width * width);
+    const typename Compare::template block<registers, T> compare(of, s, n);
     T* const tile = here.take<T>(tiles::keys * width);
     T* const sums = here.take<T>(of.value_width * width);
     T* const z = here.take<T>(2 * width);
-    detail::transposed<registers>(of.width, n, rows<const T>{of.queries[s], of.queries.stride}, of.scale, panel);
     std::fill_n(sums, of.value_width * width, T(0));
     row sum = row::all(0);
     const auto every = [](std::size_t) { return true; };
@@ -195,7 +197,7 @@ void forward(const head<T>& of, std::size_t s, std::size_t n, const Pair& pair, 
         if (of.sink > lowest) sum = row::all(1);
         bool begun = false;
         detail::each_tile(of, s, n, mask, every, [&](std::size_t first, std::size_t count, bool partial) {
-            detail::scores_of<registers>(of, s, first, count, partial, pair, mask, panel, tile);
+            detail::scores_of<registers>(compare, of, s, first, count, partial, pair, mask, tile);
             row now = top;
             for (std::size_t j = 0; j < count; ++j) {
                 const row e = row::of(tile + j * width);
@@ -231,7 +233,7 @@ void forward(const head<T>& of, std::size_t s, std::size_t n, const Pair& pair, 
     } else if constexpr (Rule::runs) {
         row rest = row::all(0);
         detail::each_tile<true>(of, s, n, mask, every, [&](std::size_t first, std::size_t count, bool partial) {
-            detail::scores_of<registers>(of, s, first, count, partial, pair, mask, panel, tile);
+            detail::scores_of<registers>(compare, of, s, first, count, partial, pair, mask, tile);
             detail::weights_in_turn<registers>(count, rule, tile, rest);
             add(first, count, tile);
         });
@@ -240,10 +242,10 @@ void forward(const head<T>& of, std::size_t s, std::size_t n, const Pair& pair, 
             Rule::selects && keeps_scores<T, registers>(of.positions) ? here.take<T>(of.positions * width) : nullptr;
         if constexpr (Rule::selects) {
             if (all != nullptr) {
-                const std::size_t kept = detail::keep_scores<registers>(of, s, n, pair, mask, panel, all);
+                const std::size_t kept = detail::keep_scores<registers>(compare, of, s, n, pair, mask, all);
                 detail::settle_rows<registers>(kept, rule, all, z);
             } else {
-                detail::select_weights<registers>(of, s, n, pair, mask, rule, panel, tile, z);
+                detail::select_weights<registers>(compare, of, s, n, pair, mask, rule, tile, z);
             }
         }
         std::array<row, Rule::numbers> now;
@@ -251,7 +253,7 @@ void forward(const head<T>& of, std::size_t s, std::size_t n, const Pair& pair, 
         T* at = all;
         detail::each_tile(of, s, n, mask, every, [&](std::size_t first, std::size_t count, bool partial) {
             T* const scores = all != nullptr ? std::exchange(at, at + count * width) : tile;
-            if (all == nullptr) detail::scores_of<registers>(of, s, first, count, partial, pair, mask, panel, scores);
+            if (all == nullptr) detail::scores_of<registers>(compare, of, s, first, count, partial, pair, mask, scores);
             if (detail::weights_of<registers>(count, rule, now, scores, [&](std::size_t, auto c, vec<T> w) {
                     if constexpr (Rule::divides) sum.at[c] += w;
                 }))
@@ -268,13 +270,6 @@ void forward(const head<T>& of, std::size_t s, std::size_t n, const Pair& pair, 
     }
     detail::transposed_back<registers, false>(of.value_width, n, sums, factors, rows<T>{contexts[s], contexts.stride});
 }
-
-/// The gradients of one head, to be added to; null where nobody wants them.
-template <class T>
-struct head_gradients {
-    rows<T> queries, keys, values;
-    T* table = nullptr;  // of the table that the pair's function looks numbers up in
-};
 
 namespace detail {
 
@@ -300,7 +295,8 @@ void modify_with_slopes(const head<T>& of, std::size_t s, std::size_t first, std
 }  // namespace detail
 
 /// Goes back through the contexts of `n` queries from s on, over the tiles `tile` with wants(tile).
-template <std::size_t registers, class T, class Pair, class Mask, class Rule, class Wants>
+template <std::size_t registers, class Compare = inner_product, class T, class Pair, class Mask, class Rule,
+          class Wants>
 void backward(const head<T>& of, std::size_t s, std::size_t n, const Pair& pair, const Mask& mask, const Rule& rule,
               rows<const T> contexts, const T* numbers, rows<const T> d_contexts, const head_gradients<T>& to,
               const Wants& wants)
@@ -311,24 +307,22 @@ void backward(const head<T>& of, std::size_t s, std::size_t n, const Pair& pair,
     constexpr bool changed = !std::is_same_v<Pair, unmodified>;
     constexpr bool learns = requires { pair.table; };
     scratch here;
-    T* const panel = here.take<T>(of.width * width);
+    typename Compare::template block<registers, T> compare(of, s, n);
+    compare.begin_back();
     T* const d_panel = here.take<T>(of.value_width * width);
     T* const weights = here.take<T>(tiles::keys * width);
     T* const d_scores = here.take<T>(tiles::keys * width);
     T* const slopes = changed ? here.take<T>(tiles::keys * width) : nullptr;
     T* const scores = Rule::runs ? here.take<T>(tiles::keys * width) : nullptr;
     T* const products_alone = learns && to.table != nullptr ? here.take<T>(tiles::keys * width) : nullptr;
-    T* const d_queries = here.take<T>(of.width * width);
     T* const means = here.take<T>(width);
-    detail::transposed<registers>(of.width, n, rows<const T>{of.queries[s], of.queries.stride}, of.scale, panel);
     detail::transposed<registers>(of.value_width, n, rows<const T>{d_contexts[s], d_contexts.stride}, T(1), d_panel);
-    std::fill_n(d_queries, of.width * width, T(0));
     std::fill_n(means, width, T(0));
     const auto z = detail::numbers_at<registers, Rule>(numbers, of.queries_count, s, n);
     [[maybe_unused]] row rest = row::all(0), later = rest;  // of a rule that runs
     // Weights, and in d_scores their gradients; whether there is a weight at all.
     const auto weigh = [&](std::size_t first, std::size_t count, bool partial) {
-        detail::products<registers, false>(count, of.width, of.keys[first], of.keys.stride, 1, panel, weights);
+        compare.scores(first, count, weights);
         if (products_alone != nullptr) std::copy_n(weights, count * width, products_alone);
         if constexpr (changed) {
             detail::modify_with_slopes<registers>(of, s, first, count, partial, pair, mask, weights, slopes);
@@ -375,6 +369,10 @@ void backward(const head<T>& of, std::size_t s, std::size_t n, const Pair& pair,
     detail::each_tile<Rule::runs>(of, s, n, mask, wants, [&](std::size_t first, std::size_t count, bool partial) {
         if (!weigh(first, count, partial)) return;
         const bool learning = learns && to.table != nullptr;
+        const auto clear_lanes = [&] {  // without queries: nothing keeps their weights from being infinite
+            for (std::size_t j = 0; n < width && j < count; ++j)
+                std::fill(d_scores + j * width + n, d_scores + (j + 1) * width, T(0));
+        };
         for (std::size_t j = count; j-- > 0;) {
             unrolled<registers>([&](auto c) {
                 const std::size_t at = j * width + c * simd::lanes<T>;
@@ -393,6 +391,7 @@ void backward(const head<T>& of, std::size_t s, std::size_t n, const Pair& pair,
                 store(d_scores + at, d);
             });
         }
+        clear_lanes();
         if constexpr (learns) {
             if (learning) {
                 detail::each_place<registers>(of, s, first, count, [&](std::size_t at, const place& p) {
@@ -404,20 +403,15 @@ void backward(const head<T>& of, std::size_t s, std::size_t n, const Pair& pair,
                 });
                 for (std::size_t i = 0; i < count * width; i += simd::lanes<T>)
                     store(d_scores + i, load(d_scores + i) * load(slopes + i));
+                clear_lanes();
             }
         }
         if (to.values.data != nullptr)
             detail::products_of_lanes<registers>(count, n, weights, rows<const T>{d_contexts[s], d_contexts.stride},
                                                  rows<T>{to.values[first], to.values.stride}, of.value_width);
-        if (to.keys.data != nullptr)
-            detail::products_of_lanes<registers>(count, n, d_scores, rows<const T>{of.queries[s], of.queries.stride},
-                                                 rows<T>{to.keys[first], to.keys.stride}, of.width);
-        if (to.queries.data != nullptr)
-            detail::products<registers, true>(of.width, count, of.keys[first], 1, of.keys.stride, d_scores, d_queries);
+        compare.back(first, count, d_scores, to);
     });
-    if (to.queries.data == nullptr) return;
-    std::fill_n(means, width, T(1));
-    detail::transposed_back<registers, true>(of.width, n, d_queries, means, rows<T>{to.queries[s], to.queries.stride});
+    compare.add_to(to);
 }
 
 }  // namespace heed::kernels::tiles

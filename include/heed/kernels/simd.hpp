@@ -425,6 +425,37 @@ HEED_SIMD_INLINE double sum(vec<double> v) { return detail::fold<double, registe
 HEED_SIMD_INLINE float max(vec<float> v) { return detail::fold<float, register_bytes>(v, detail::greater{}); }
 HEED_SIMD_INLINE double max(vec<double> v) { return detail::fold<double, register_bytes>(v, detail::greater{}); }
 
+namespace detail {
+
+/// Of two registers as blocks of m lanes, side by side: the sums of every two neighbours.
+template <std::size_t m, class V, std::size_t... i>
+HEED_SIMD_INLINE V sum_of_neighbours(V a, V b, std::index_sequence<i...>)
+{
+    return __builtin_shufflevector(a, b, (i / m * 2 * m + i % m)...) +
+           __builtin_shufflevector(a, b, (i / m * 2 * m + m + i % m)...);
+}
+
+}  // namespace detail
+
+/// The sums of the lanes of four registers, y[0] … y[3]: folded in halves like one, all of them together.
+template <class T>
+HEED_SIMD_INLINE void sums(std::type_identity_t<vec<T>> a, std::type_identity_t<vec<T>> b,
+                           std::type_identity_t<vec<T>> c, std::type_identity_t<vec<T>> d, T* y)
+{
+    using all = std::make_index_sequence<lanes<T>>;
+    vec<T> ab = detail::sum_of_neighbours<lanes<T> / 2>(a, b, all{});
+    const vec<T> cd = detail::sum_of_neighbours<lanes<T> / 2>(c, d, all{});
+    if constexpr (lanes<T> == 2) {
+        store(y, ab);
+        store(y + 2, cd);
+    } else {
+        ab = detail::sum_of_neighbours<lanes<T> / 4>(ab, cd, all{});
+        if constexpr (lanes<T> >= 8) ab = detail::sum_of_neighbours<lanes<T> / 8>(ab, ab, all{});
+        if constexpr (lanes<T> >= 16) ab = detail::sum_of_neighbours<lanes<T> / 16>(ab, ab, all{});
+        std::memcpy(y, &ab, 4 * sizeof(T));
+    }
+}
+
 /// Whether a comparison holds in any lane.
 template <class M>
 HEED_SIMD_INLINE bool any(M m)

@@ -215,6 +215,16 @@ void transposed_back(std::size_t width, std::size_t n, const T* from, const T* b
     });
 }
 
+/// to_{s+q}[i] += from[i][q] for n queries; `to` may be null.
+template <std::size_t registers, class T>
+void add_transposed(std::size_t width, std::size_t s, std::size_t n, const T* from, rows<T> to)
+{
+    if (to.data == nullptr) return;
+    T ones[tiles::lanes<T, registers>];
+    std::fill_n(ones, tiles::lanes<T, registers>, T(1));
+    transposed_back<registers, true>(width, n, from, ones, rows<T>{to[s], to.stride});
+}
+
 }  // namespace detail
 
 /// The queries, keys and values of one head of one sentence.
@@ -228,6 +238,8 @@ struct head {
     std::size_t batch, number;  // which sentence, and which head of it
     std::size_t first_query;
     T sink = -std::numeric_limits<T>::infinity();  // a score whose weight goes nowhere
+    const T* factors = nullptr;                    // [width], of comparisons that have some
+    rows<const T> prepared{nullptr, 0};            // keys, as a comparison prepares them
 
     /// Where query s stands among the keys: the last one at the last key.
     std::int32_t place_of(std::size_t s) const
@@ -235,6 +247,14 @@ struct head {
         return static_cast<std::int32_t>(positions) - static_cast<std::int32_t>(queries_count) +
                static_cast<std::int32_t>(s);
     }
+};
+
+/// The gradients of one head, to be added to; null where nobody wants them.
+template <class T>
+struct head_gradients {
+    rows<T> queries, keys, values;
+    T* table = nullptr;    // of the table that the pair's function looks numbers up in
+    T* factors = nullptr;  // of the comparison
 };
 
 /// Scores as they are.

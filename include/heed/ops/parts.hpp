@@ -244,6 +244,41 @@ struct stack_op : detail::list_operation<stack_op> {
 };
 inline constexpr stack_op stack{};
 
+/// Positions behind each other: [B,n_1,N], [B,n_2,N], … -> [B,n_1+n_2+…,N].
+///
+///     ∂x_1 += ∂y[:,:n_1], and so on              on the tape: ad/lists.hpp
+struct append_all_op : detail::list_operation<append_all_op> {
+    template <tensor X>
+        requires(rank_of<X> == 3)
+    static auto shape(const std::vector<X>& parts)
+    {
+        if (parts.empty()) throw shape_error("append_all: nothing to append; give at least one tensor");
+        auto y = shape_of(parts.front());
+        y[1] = 0;
+        for (const X& part : parts) {
+            auto must = shape_of(parts.front());
+            must[1] = shape_of(part)[1];
+            require_shape("append_all", "a part", shape_of(part), must, "all axes but the second as the first part");
+            y[1] += must[1];
+        }
+        return y;
+    }
+
+    template <tensor X, class T>
+    static void forward(const std::vector<X>& parts, out<T, 3> y)
+    {
+        T* to = y.data;
+        for (std::size_t b = 0; b < y.shape[0]; ++b) {
+            for (const X& part : parts) {
+                const auto from = view_of(part);
+                const std::size_t n = from.shape[1] * from.shape[2];
+                to = std::copy_n(from.data + b * n, n, to);
+            }
+        }
+    }
+};
+inline constexpr append_all_op append_all{};
+
 /// [a; b; …] along the last axis: [...,n_1], [...,n_2], … -> [...,n_1+n_2+…].
 ///
 ///     ∂a += ∂y[…, its columns], and so on        on the tape: ad/lists.hpp

@@ -14,6 +14,7 @@
 #include <heed/core/workspace.hpp>
 #include <heed/kernels/attend_tiles.hpp>
 #include <heed/kernels/rows.hpp>
+#include <heed/kernels/tile_pairs.hpp>
 #include <heed/kernels/tile_rules.hpp>
 #include <heed/kernels/tiles.hpp>
 #include <heed/ops/operation.hpp>
@@ -35,18 +36,19 @@ struct heads_of {
 ///
 ///     C = W(scale · Q Kᵀ) V            queries [B,S,H·d], keys [B,T,G·d], values [B,T,G·D] -> [B,S,H·D]
 ///
+/// or with another comparison of kernels/tile_pairs.hpp in place of Q Kᵀ; one with factors is for attend_tiled_with_op.
 /// Heads stand side by side in the last axis. No [S,T] is ever stored: see kernels/tiles.hpp. `real`: the keys of each
 /// sentence that exist; what stands behind them is not read. A query without a key gets a context and a gradient of 0.
 /// Gradients are the same, bit for bit, at the same number of threads.
 template <class Pair = kernels::tiles::unmodified, class Mask = kernels::tiles::unmasked,
-          class Rule = kernels::tiles::softmax>
-struct attend_tiled_op : operation<attend_tiled_op<Pair, Mask, Rule>> {
+          class Rule = kernels::tiles::softmax, class Compare = kernels::tiles::inner_product>
+struct attend_tiled_op : operation<attend_tiled_op<Pair, Mask, Rule, Compare>> {
     [[no_unique_address]] Pair pair{};
     [[no_unique_address]] Mask mask{};
     [[no_unique_address]] Rule rule{};
 
     attend_tiled_op() = default;
-    attend_tiled_op(Pair changes, Mask hides, Rule weighs = {})
+    attend_tiled_op(Pair changes, Mask hides, Rule weighs = {}, Compare = {})
         : pair(std::move(changes)), mask(std::move(hides)), rule(std::move(weighs))
     {}
 
@@ -76,7 +78,8 @@ struct attend_tiled_op : operation<attend_tiled_op<Pair, Mask, Rule>> {
     void forward(in<T, 3> queries, in<T, 3> keys, in<T, 3> values, const lengths_view& real, const heads_of& how,
                  out<T, 3> contexts, T* numbers) const
     {
-        forward_with<T>(pair, queries, keys, values, nullptr, real, how, contexts, numbers);
+        static_assert(!Compare::has_factors, "heed: attend_tiled_with takes a comparison's factors");
+        forward_with<T>(pair, queries, keys, values, nullptr, nullptr, real, how, contexts, numbers);
     }
 
     template <class T>
@@ -84,14 +87,16 @@ struct attend_tiled_op : operation<attend_tiled_op<Pair, Mask, Rule>> {
                   in<T, 3> contexts, in<T, 3> d_contexts, const T* numbers, adjoint<T, 3> d_queries,
                   adjoint<T, 3> d_keys, adjoint<T, 3> d_values) const
     {
-        backward_with(pair, queries, keys, values, real, how, contexts, d_contexts, numbers, d_queries, d_keys,
-                      d_values, [](std::size_t) -> T* { return nullptr; });
+        const auto nobody = [](std::size_t) -> T* { return nullptr; };
+        backward_with<T>(pair, queries, keys, values, nullptr, real, how, contexts, d_contexts, numbers, d_queries,
+                         d_keys, d_values, nobody, nobody);
     }
 
-    /// The same with a pair of this call, and a sink for each head, or null.
+    /// The same with a pair of this call, the comparison's factors [H·d], and a sink for each head, or null.
     template <class T>
-    void forward_with(const auto& changes, in<T, 3> queries, in<T, 3> keys, in<T, 3> values, const T* sinks,
-                      const lengths_view& real, const heads_of& how, out<T, 3> contexts, T* numbers) const
+    void forward_with(const auto& changes, in<T, 3> queries, in<T, 3> keys, in<T, 3> values, const T* factors,
+                      const T* sinks, const lengths_view& real, const heads_of& how, out<T, 3> contexts,
+                      T* numbers) const
     {
         const std::size_t S = queries.shape[1];
         // A rule that selects is fastest where all scores of a block are kept: with many keys, of a narrow one.
@@ -100,33 +105,40 @@ struct attend_tiled_op : operation<attend_tiled_op<Pair, Mask, Rule>> {
             constexpr std::size_t lanes = tiles::lanes<T, registers>;
             const std::size_t blocks = (S + lanes - 1) / lanes, all = queries.shape[0] * how.heads * blocks;
             parallel_for(all, 1, [&](std::size_t begin, std::size_t end, std::size_t) {
+                tiles::prepared_keys<Compare, T> prepared(keys.shape[1], keys.shape[2] / how.groups);
                 for (std::size_t i = begin; i < end; ++i) {
                     const std::size_t nth = i / blocks, s = i % blocks * lanes;
-                    tiles::head<T> of = head_of(queries, keys, values, real, how, nth);
+                    tiles::head<T> of = head_of(queries, keys, values, factors, real, how, nth);
+                    prepared.put_into(of, nth);
                     if (sinks != nullptr) of.sink = sinks[nth % how.heads];
-                    tiles::forward<registers>(of, s, std::min(lanes, S - s), changes, mask, rule,
-                                              part(contexts, how.heads, nth), numbers + nth * S * Rule::numbers);
+                    tiles::forward<registers, Compare>(of, s, std::min(lanes, S - s), changes, mask, rule,
+                                                       part(contexts, how.heads, nth),
+                                                       numbers + nth * S * Rule::numbers);
                 }
             });
         });
     }
 
-    /// `table_of_shard(i)`: where the i-th thread adds what comes back to the table, or null.
+    /// `table_of_shard(i)`, `factors_of_shard(i)`: where the i-th thread adds what comes back to the table and to the
+    /// factors [H·d], or null.
     template <class T>
-    void backward_with(const auto& changes, in<T, 3> queries, in<T, 3> keys, in<T, 3> values, const lengths_view& real,
-                       const heads_of& how, in<T, 3> contexts, in<T, 3> d_contexts, const T* numbers,
-                       adjoint<T, 3> d_queries, adjoint<T, 3> d_keys, adjoint<T, 3> d_values,
-                       const auto& table_of_shard) const
+    void backward_with(const auto& changes, in<T, 3> queries, in<T, 3> keys, in<T, 3> values, const T* factors,
+                       const lengths_view& real, const heads_of& how, in<T, 3> contexts, in<T, 3> d_contexts,
+                       const T* numbers, adjoint<T, 3> d_queries, adjoint<T, 3> d_keys, adjoint<T, 3> d_values,
+                       const auto& table_of_shard, const auto& factors_of_shard) const
     {
         const std::size_t S = queries.shape[1], all_heads = queries.shape[0] * how.heads;
-        const auto go_back = [&](auto registers, std::size_t nth, std::size_t b, std::size_t shard, const auto& wants) {
+        const auto go_back = [&](auto registers, const tiles::head<T>& of, std::size_t nth, std::size_t b,
+                                 std::size_t shard, const auto& wants) {
             constexpr std::size_t lanes = tiles::lanes<T, registers>;
             const std::size_t s = b * lanes;
+            T* const d_factors = factors_of_shard(shard);
             const tiles::head_gradients<T> to{part(d_queries, how.heads, nth), group_part(d_keys, how, nth),
-                                              group_part(d_values, how, nth), table_of_shard(shard)};
-            tiles::backward<registers>(head_of(queries, keys, values, real, how, nth), s, std::min(lanes, S - s),
-                                       changes, mask, rule, part(contexts, how.heads, nth),
-                                       numbers + nth * S * Rule::numbers, part(d_contexts, how.heads, nth), to, wants);
+                                              group_part(d_values, how, nth), table_of_shard(shard),
+                                              d_factors == nullptr ? nullptr : d_factors + nth % how.heads * of.width};
+            tiles::backward<registers, Compare>(of, s, std::min(lanes, S - s), changes, mask, rule,
+                                                part(contexts, how.heads, nth), numbers + nth * S * Rule::numbers,
+                                                part(d_contexts, how.heads, nth), to, wants);
         };
         tiles::with_registers<T>(S, [&](auto registers) {
             constexpr std::size_t lanes = tiles::lanes<T, registers>;
@@ -135,20 +147,26 @@ struct attend_tiled_op : operation<attend_tiled_op<Pair, Mask, Rule>> {
             const std::size_t groups = queries.shape[0] * how.groups, in_group = how.heads / how.groups;
             if (groups >= 2 * shards || shards == 1 || Rule::runs) {
                 parallel_for(groups, 1, [&](std::size_t begin, std::size_t end, std::size_t shard) {
+                    tiles::prepared_keys<Compare, T> prepared(keys.shape[1], keys.shape[2] / how.groups);
                     for (std::size_t nth = begin * in_group; nth < end * in_group; ++nth) {
+                        tiles::head<T> of = head_of(queries, keys, values, factors, real, how, nth);
+                        prepared.put_into(of, nth);
                         for (std::size_t b = 0; b < blocks; ++b)
-                            go_back(registers, nth, b, shard, [](std::size_t) { return true; });
+                            go_back(registers, of, nth, b, shard, [](std::size_t) { return true; });
                     }
                 });
                 return;
             }
             // Few of them: in each of as many rounds as threads, a thread has its own keys and its own queries.
+            tiles::prepared_keys<Compare, T> prepared(keys.shape[1], keys.shape[2] / how.groups);
             for (std::size_t nth = 0; nth < all_heads; ++nth) {
+                tiles::head<T> of = head_of(queries, keys, values, factors, real, how, nth);
+                prepared.put_into(of, nth);
                 for (std::size_t round = 0; round < shards; ++round) {
                     parallel_for(shards, 1, [&](std::size_t begin, std::size_t end, std::size_t) {
                         for (std::size_t shard = begin; shard < end; ++shard) {
                             for (std::size_t b = (shard + round) % shards; b < blocks; b += shards)
-                                go_back(registers, nth, b, shard,
+                                go_back(registers, of, nth, b, shard,
                                         [&](std::size_t tile) { return tile % shards == shard; });
                         }
                     });
@@ -176,19 +194,21 @@ private:
     }
     template <class T>
     static tiles::head<T> head_of(const in<T, 3>& queries, const in<T, 3>& keys, const in<T, 3>& values,
-                                  const lengths_view& real, const heads_of& how, std::size_t nth)
+                                  const T* factors, const lengths_view& real, const heads_of& how, std::size_t nth)
     {
-        return {part(queries, how.heads, nth),
-                group_part(keys, how, nth),
-                group_part(values, how, nth),
-                keys.shape[2] / how.groups,
-                values.shape[2] / how.groups,
-                queries.shape[1],
-                real[nth / how.heads],
-                static_cast<T>(how.scale),
-                nth / how.heads,
-                how.first_head + nth % how.heads,
-                how.first_query};
+        tiles::head<T> of{part(queries, how.heads, nth),
+                          group_part(keys, how, nth),
+                          group_part(values, how, nth),
+                          keys.shape[2] / how.groups,
+                          values.shape[2] / how.groups,
+                          queries.shape[1],
+                          real[nth / how.heads],
+                          static_cast<T>(how.scale),
+                          nth / how.heads,
+                          how.first_head + nth % how.heads,
+                          how.first_query};
+        if constexpr (Compare::has_factors) of.factors = factors + nth % how.heads * of.width;
+        return of;
     }
 };
 inline constexpr attend_tiled_op<> attend_tiled{};
@@ -206,55 +226,57 @@ auto function_with(const Function& f, const in<T, N>& table)
     }
 }
 
-/// The same with parameters of the policies: a sink for each head, sinks [H], and a table that the function of the
-/// score looks numbers up in. A rule or a function without them is given -inf, or any table.
+/// The same with parameters of the policies: the comparison's factors [H·d], such as v of additive scores, a sink for
+/// each head, sinks [H], and a table that the function of the score looks numbers up in. Policies without them are
+/// given any factors [H·d], -inf, and any table.
 ///
 ///     w_j = exp(e_j) / (exp(s_h) + Σ_k exp(e_k)),  ∂s_h −= Σ exp(s_h − z) (∂c · c), z the logarithm of the divisor
 ///     ∂table[k] += Σ ∂f/∂(what was looked up at k) ∂e
-template <class Function, class Mask, class Rule>
-struct attend_tiled_with_op : operation<attend_tiled_with_op<Function, Mask, Rule>> {
+template <class Function, class Mask, class Rule, class Compare = kernels::tiles::inner_product>
+struct attend_tiled_with_op : operation<attend_tiled_with_op<Function, Mask, Rule, Compare>> {
     Function f;
-    attend_tiled_op<kernels::tiles::unmodified, Mask, Rule> attend;
+    attend_tiled_op<kernels::tiles::unmodified, Mask, Rule, Compare> attend;
 
-    attend_tiled_with_op(Function changes, Mask hides, Rule weighs)
+    attend_tiled_with_op(Function changes, Mask hides, Rule weighs, Compare = {})
         : f(std::move(changes)), attend(kernels::tiles::unmodified{}, std::move(hides), std::move(weighs))
     {}
 
-    auto shape(const auto& queries, const auto& keys, const auto& values, const auto& sinks, const auto& table,
-               const lengths_view& real, const heads_of& how) const
+    auto shape(const auto& queries, const auto& keys, const auto& values, const auto& factors, const auto& sinks,
+               const auto& table, const lengths_view& real, const heads_of& how) const
     {
+        if (Compare::has_factors)
+            require_shape("attend_tiled", "the factors of the score", factors.shape, {queries.shape[2]},
+                          "one for each dimension of the queries");
         require_shape("attend_tiled", "the sinks", sinks.shape, {how.heads}, "one for each head");
         if (table.size() == 0) throw shape_error("score::modified: the table is empty, " + shape_text(table.shape));
         return attend.shape(queries, keys, values, real, how);
     }
-    std::size_t saved(const auto& queries, const auto& keys, const auto& values, const auto&, const auto&,
+    std::size_t saved(const auto& queries, const auto& keys, const auto& values, const auto&, const auto&, const auto&,
                       const lengths_view& real, const heads_of& how) const
     {
         return attend.saved(queries, keys, values, real, how);
     }
 
     template <class T, std::size_t N>
-    void forward(in<T, 3> queries, in<T, 3> keys, in<T, 3> values, in<T, 1> sinks, in<T, N> table,
+    void forward(in<T, 3> queries, in<T, 3> keys, in<T, 3> values, in<T, 1> factors, in<T, 1> sinks, in<T, N> table,
                  const lengths_view& real, const heads_of& how, out<T, 3> contexts, T* numbers) const
     {
-        attend.forward_with(function_with(f, table), queries, keys, values, sinks.data, real, how, contexts, numbers);
+        attend.forward_with(function_with(f, table), queries, keys, values, factors.data, sinks.data, real, how,
+                            contexts, numbers);
     }
 
     template <class T, std::size_t N>
-    void backward(in<T, 3> queries, in<T, 3> keys, in<T, 3> values, in<T, 1> sinks, in<T, N> table,
+    void backward(in<T, 3> queries, in<T, 3> keys, in<T, 3> values, in<T, 1> factors, in<T, 1> sinks, in<T, N> table,
                   const lengths_view& real, const heads_of& how, in<T, 3> contexts, in<T, 3> d_contexts,
                   const T* numbers, adjoint<T, 3> d_queries, adjoint<T, 3> d_keys, adjoint<T, 3> d_values,
-                  adjoint<T, 1> d_sinks, adjoint<T, N> d_table) const
+                  adjoint<T, 1> d_factors, adjoint<T, 1> d_sinks, adjoint<T, N> d_table) const
     {
         scratch here;
-        const std::size_t shards = threads(), size = table.size();
-        T* const parts = d_table ? here.take<T>(shards * size) : nullptr;
-        if (d_table) std::fill_n(parts, shards * size, T(0));
-        attend.backward_with(function_with(f, table), queries, keys, values, real, how, contexts, d_contexts, numbers,
-                             d_queries, d_keys, d_values,
-                             [&](std::size_t shard) { return d_table ? parts + shard * size : nullptr; });
-        for (std::size_t shard = 0; d_table && shard < shards; ++shard)
-            for (std::size_t i = 0; i < size; ++i) d_table.data[i] += parts[shard * size + i];
+        const of_shards<T> to_table(here, d_table), to_factors(here, d_factors);
+        attend.backward_with(function_with(f, table), queries, keys, values, factors.data, real, how, contexts,
+                             d_contexts, numbers, d_queries, d_keys, d_values, to_table, to_factors);
+        to_table.add_to(d_table);
+        to_factors.add_to(d_factors);
         if (!d_sinks) return;
         const std::size_t S = queries.shape[1], width = contexts.shape[2] / how.heads;
         for (std::size_t b = 0; b < queries.shape[0]; ++b) {
@@ -267,8 +289,35 @@ struct attend_tiled_with_op : operation<attend_tiled_with_op<Function, Mask, Rul
             }
         }
     }
+
+private:
+    /// What comes back to a parameter, for each thread, or null if nobody wants it.
+    template <class T>
+    class of_shards {
+    public:
+        template <std::size_t N>
+        of_shards(scratch& here, const adjoint<T, N>& wanted) : size_(wanted ? wanted.size() : 0)
+        {
+            if (!wanted) return;
+            parts_ = here.take<T>(threads() * size_);
+            std::fill_n(parts_, threads() * size_, T(0));
+        }
+        T* operator()(std::size_t shard) const { return parts_ == nullptr ? nullptr : parts_ + shard * size_; }
+        template <std::size_t N>
+        void add_to(const adjoint<T, N>& wanted) const
+        {
+            for (std::size_t shard = 0; parts_ != nullptr && shard < threads(); ++shard)
+                for (std::size_t i = 0; i < size_; ++i) wanted.data[i] += parts_[shard * size_ + i];
+        }
+
+    private:
+        std::size_t size_;
+        T* parts_ = nullptr;
+    };
 };
 template <class Function, class Mask, class Rule>
 attend_tiled_with_op(Function, Mask, Rule) -> attend_tiled_with_op<Function, Mask, Rule>;
+template <class Function, class Mask, class Rule, class Compare>
+attend_tiled_with_op(Function, Mask, Rule, Compare) -> attend_tiled_with_op<Function, Mask, Rule, Compare>;
 
 }  // namespace heed::ops

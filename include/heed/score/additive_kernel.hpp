@@ -6,16 +6,21 @@
 
 #include <heed/attention/weigh.hpp>
 #include <heed/kernels/softmax.hpp>
+#include <heed/kernels/tile_pairs.hpp>
 #include <heed/kernels/weighted_sum.hpp>
 #include <heed/ops/steps.hpp>
 
-/// The kernel of additive scores, e_j = vᵀ tanh(q + k_j), under softmax and under temporal modulation. A score of this
-/// form declares `using in_kernels = kernels::additive_score;` and has a member v.
+/// The kernels of additive scores, e_j = vᵀ tanh(q + k_j): of a step under softmax and under temporal modulation, and
+/// of many queries in tiles. A score of this form declares `using in_kernels = kernels::additive_score;` and has a
+/// member v.
 namespace heed {
 
 namespace kernels {
 
-struct additive_score {};
+struct additive_score {
+    using in_tiles = tiles::additive;
+    static const auto& factors(const auto& score) { return score.v; }
+};
 
 }  // namespace kernels
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <heed/attention/concepts.hpp>
+#include <heed/ops/all_pairs.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/products.hpp>
 #include <heed/ops/similarity.hpp>
@@ -33,6 +34,11 @@ struct cosine {
     }
 
     auto operator()(const tensor auto& query, const tensor auto& keys) const { return match(query, keys); }
+
+    auto match_all(const tensor auto& queries, const tensor auto& keys) const  // [B,S,D], [B,T,D] -> [B·S,T]
+    {
+        return ops::dot_all(asking(queries), keys);
+    }
 
     auto asking(const tensor auto& query) const { return ops::scale(ops::unit(query), scale); }
 

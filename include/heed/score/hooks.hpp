@@ -179,10 +179,12 @@ auto follow(const Score& score, const tensor auto& keys, const tensor auto& befo
     }
 }
 
-/// Which queries are answered at once: the number of the first, the head that asks, and the positions of each row.
+/// Which queries are answered at once: the number of the first, the head that asks, the positions of each row, and the
+/// number of the first sentence.
 struct queries_from {
     std::size_t first = 0, head = 0;
     lengths_view real{};
+    std::size_t sentence = 0;
 };
 
 /// Can this score compare all queries with all keys at once?

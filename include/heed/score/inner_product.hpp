@@ -5,6 +5,7 @@
 
 #include <heed/attention/weigh.hpp>
 #include <heed/kernels/softmax.hpp>
+#include <heed/kernels/tile_pairs.hpp>
 #include <heed/kernels/weighted_sum.hpp>
 #include <heed/ops/steps.hpp>
 
@@ -17,7 +18,9 @@ namespace heed {
 
 namespace kernels {
 
-struct inner_product_score {};
+struct inner_product_score {
+    using in_tiles = tiles::inner_product;
+};
 
 }  // namespace kernels
 

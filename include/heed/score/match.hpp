@@ -2,9 +2,21 @@
 #pragma once
 
 #include <heed/attention/concepts.hpp>
+#include <heed/kernels/tile_pairs.hpp>
 #include <heed/ops/similarity.hpp>
 
-namespace heed::score {
+namespace heed {
+
+namespace kernels {
+
+/// e_j = 1 / (1 + |q − k_j|), in tiles only: a step is computed line by line.
+struct closeness_score {
+    using in_tiles = tiles::closeness;
+};
+
+}  // namespace kernels
+
+namespace score {
 
 /// How close query q is to annotation h_j.
 ///
@@ -14,6 +26,7 @@ namespace heed::score {
 /// the distance has a kink, and the gradient is 0. ABCNN uses the matrix A of all pairs of two sentences and no
 /// softmax: that is `ops::match_matrix(x, y)`. No parameters.
 struct match {
+    using in_kernels = kernels::closeness_score;
     static constexpr weight_kind weights = weight_kind::per_position;
 
     auto operator()(const tensor auto& query, const tensor auto& keys) const  // [B,D], [B,T,D] -> [B,T]
@@ -24,4 +37,6 @@ struct match {
     static auto parameters(auto&, auto&&) { return score::match{}; }
 };
 
-}  // namespace heed::score
+}  // namespace score
+
+}  // namespace heed

@@ -30,8 +30,8 @@ struct stands {
 /// `f` takes a score of any kind (`auto`) and a place, and returns a score: it runs on registers of numbers
 /// (core/lanes.hpp), and on dual numbers for its derivative. A table, a tensor of any rank, is a parameter: it learns,
 /// however often f looks numbers up in it (core/tables.hpp). Queries count from 0, keys too. The base compares queries
-/// with keys as it does alone; with inner products, softmax and a weighted sum many queries are answered tile by tile,
-/// and f runs within the tile. Weights per position only.
+/// with keys as it does alone; where tiles know the base, with softmax and a weighted sum, many queries are answered
+/// tile by tile, and f runs within the tile. Weights per position only.
 template <class Base, class Function, class Table = no_table>
 struct modified {
     Base base;
@@ -78,7 +78,8 @@ struct modified {
         requires(over::matches_all<Base, Queries, Keys>)
     auto match_all(const Queries& queries, const Keys& keys, const over::queries_from& from) const
     {
-        return changed(over::match_all(base, queries, keys, from), {shape_of(queries)[1], from.first, 0, from.head});
+        return changed(over::match_all(base, queries, keys, from),
+                       {shape_of(queries)[1], from.first, from.sentence, from.head});
     }
 
     /// Scores [B·S,T] as f changes them.

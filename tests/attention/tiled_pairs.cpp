@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <doctest/doctest.h>
+
+#include <heed/ad/ad.hpp>
+#include <heed/heed.hpp>
+#include <support/many_queries.hpp>
+#include <support/tensors.hpp>
+
+using namespace heed;
+using support::random;
+
+namespace mine {
+
+/// The example of docs/guide.md: e = −Σ (q − k)²
+struct squares {
+    static constexpr bool has_factors = false, bends = false;
+    static constexpr int outer = 2;
+    template <std::size_t few, class V>
+    static void add(V (&sum)[few], V q, const V (&k)[few], V)
+    {
+        for (std::size_t i = 0; i < few; ++i) sum[i] -= (q - k[i]) * (q - k[i]);
+    }
+    template <class V>
+    static V value(V sum, V)
+    {
+        return sum;
+    }
+    template <std::size_t few, class V>
+    static void back(V q, const V (&k)[few], const V (&d)[few], V& to_query, V (&to_keys)[few], V&)
+    {
+        for (std::size_t i = 0; i < few; ++i) {
+            to_query -= d[i] * (q - k[i]);
+            to_keys[i] += d[i] * (q - k[i]);
+        }
+    }
+};
+struct nearness_in_kernels {
+    using in_tiles = kernels::tiles::sum_of<squares>;
+};
+struct nearness {
+    using in_kernels = nearness_in_kernels;
+    static constexpr weight_kind weights = weight_kind::per_position;
+    auto operator()(const tensor auto& q, const tensor auto& k) const
+    {
+        return ops::scale(ops::sum_last(ops::square(ops::subtract_each(k, q))), -1);
+    }
+    static auto parameters(auto&, auto&&) { return mine::nearness{}; }
+};
+
+}  // namespace mine
+
+// Scores other than plain inner products, long enough for tiles: the same as one query after the other, forward and
+// backward.
+
+namespace {
+
+template <class Score, class Normalize, class Mask>
+concept in_tiles = detail::tiled<Score, Normalize, combine::weighted_sum, array<double, 3>,
+                                 memory<array<double, 3>, array<double, 3>>, Mask>;
+
+template <class Score, class Mask, class Normalize = normalize::softmax>
+void check(const Score& score, const Mask& mask, const lengths& real, std::size_t S, std::size_t T,
+           const Normalize& normalize = Normalize{})
+{
+    static_assert(in_tiles<Score, Normalize, Mask>);
+    REQUIRE(detail::worth_tiles<Score, double>(S, T));
+    CHECK(support::distance_from_one_by_one(attention{score, normalize, combine::weighted_sum{}}, mask, real, S, T) <
+          1e-12);
+}
+
+score::additive<array<double, 2>, array<double, 1>> additive(std::size_t width = 6)
+{
+    return {random({4, width}, 5), random({4, width}, 6), random({width}, 7)};
+}
+
+const lengths real({70, 33, 0});
+
+const auto alibi = [](auto e, place p) { return e - 0.1 * abs(p.query - p.key) * (p.batch + 1); };
+
+/// Each comparison under one normalizer: all keys, causal, and a function of scores within a window.
+template <class Normalize>
+void each_score(const Normalize& normalize)
+{
+    const auto each = [&](const auto& score) {
+        check(score, no_mask{}, real, 60, 70, normalize);
+        check(score::modified{score, alibi}, causal{} & sliding_window{9}, real, 60, 70, normalize);
+    };
+    each(additive());
+    each(score::match{});
+    each(score::cosine{3});
+}
+
+}  // namespace
+
+TEST_CASE("additive scores, closeness and cosine under softmax: masks, lengths and functions")
+{
+    each_score(normalize::softmax{});
+    const auto even = [](place p) { return (p.query + p.key) - (p.query + p.key) / 2 * 2 == 0; };
+    const auto each = [&](const auto& score) {
+        check(score, causal{}, real, 60, 70);
+        check(score, lengths({5, 70, 2}), real, 130, 70);
+        check(score, sliding_window{9} | even, real, 60, 70);
+        check(score, no_mask{}, lengths({700, 3}), 8, 700);
+    };
+    each(additive());
+    each(score::match{});
+    each(score::concat{random({8, 5}, 5), random({5}, 7)});
+}
+
+TEST_CASE("the same under other normalizers")
+{
+    each_score(normalize::sigmoid{-1});
+    each_score(normalize::sparsemax{});
+    each_score(normalize::entmax15{});
+    each_score(normalize::top_k{3});
+    each_score(normalize::softmax_with_sink{array<double, 1>{0.7}});
+}
+
+TEST_CASE("a comparison of one's own")
+{
+    check(mine::nearness{}, no_mask{}, real, 60, 70);
+    check(mine::nearness{}, causal{}, real, 60, 70, normalize::entmax15{});
+}
+
+TEST_CASE("widths of an additive score")
+{
+    for (const std::size_t width : {1u, 3u, 17u, 64u, 256u}) check(additive(width), causal{}, real, 64, 70);
+}
+
+TEST_CASE("tables that functions look numbers up in, and rotations, over additive scores")
+{
+    const auto bias = random({1, 21}, 11);
+    const auto relative = [](auto e, place p, const auto& b) { return e + b(p.head, p.key - p.query + 10); };
+    check(score::modified{additive(), bias, relative}, no_mask{}, real, 60, 70);
+    check(score::modified{additive(), bias, relative}, causal{}, real, 60, 70, normalize::entmax15{});
+    check(score::modified{score::match{}, bias, relative}, causal{}, real, 60, 70);
+    check(score::rotary{additive()}, causal{}, real, 60, 70);
+}
+
+TEST_CASE("a query or a key without direction")
+{
+    auto h = random({1, 70, 4}, 1), q = random({1, 64, 4}, 2);
+    for (std::size_t i = 0; i < 4; ++i) h(0, 3, i) = q(0, 5, i) = 0;
+    ad::tape<double> on;
+    const auto H = on.parameter(h), Q = on.parameter(q);
+    const attention attend{score::cosine{4}, normalize::softmax{}, combine::weighted_sum{}};
+    const auto contexts = attend(attend.on(H), Q);
+    for (std::size_t i = 0; i < 4; ++i) {
+        double mean = 0;
+        for (std::size_t t = 0; t < 70; ++t) mean += h(0, t, i) / 70;
+        CHECK(copy_of(contexts.value())(0, 5, i) == doctest::Approx(mean));
+    }
+    on.backward(ops::inner(contexts, random({1, 64, 4}, 3)));
+    for (std::size_t i = 0; i < 4; ++i) CHECK(copy_of(on.gradient(Q))(0, 5, i) == 0);
+    for (const double x : copy_of(on.gradient(H))) CHECK(std::isfinite(x));
+}
+
+TEST_CASE("heads of a multi_head with additive scores of their own")
+{
+    std::vector<
+        attention<score::additive<array<double, 2>, array<double, 1>>, normalize::softmax, combine::weighted_sum>>
+        heads;
+    for (std::uint64_t i = 0; i < 2; ++i)
+        heads.push_back({{random({2, 5}, 20 + i), random({2, 5}, 30 + i), random({5}, 40 + i)},
+                         normalize::softmax{},
+                         combine::weighted_sum{}});
+    CHECK(support::distance_from_one_by_one(
+              multi_head{heads, random({4, 4}, 1), random({4, 4}, 2), random({4, 4}, 3), random({4, 4}, 4)}, causal{},
+              real, 64, 70) < 1e-12);
+}
+
+TEST_CASE("too few queries for the lanes are answered one by one")
+{
+    using score_type = decltype(additive());
+    constexpr std::size_t n = simd::lanes<float>;
+    CHECK(detail::worth_tiles<score_type, float>(4 * n + 1, 4096));
+    CHECK(detail::worth_tiles<score_type, float>(4 * n, 4096));
+    CHECK((detail::worth_tiles<score_type, float>(2 * n + 1, 4096) == (n < 8)));
+    CHECK(detail::worth_tiles<score::dot, float>(2 * n + 1, 4096));
+    CHECK(!detail::worth_tiles<score_type, float>(4 * n, 4));
+}
+
+TEST_CASE("rows that share a sentence's memory, asked many queries by any score")
+{
+    const auto each = [](const auto& score, std::size_t S) {
+        const attention attend{score, normalize::softmax{}, combine::weighted_sum{}};
+        const auto memory = attend.on(random({3, 70, 4}, 4), real);
+        for (const std::vector<std::size_t>& rows : {std::vector<std::size_t>{2, 1, 0}, {1, 0, 0, 1, 2}}) {
+            const auto queries = random({rows.size(), S, 4}, 9);
+            const std::remove_cvref_t<decltype(memory)> copies{ops::rows_of(memory.values, std::span(rows)),
+                                                               ops::rows_of(memory.keys, std::span(rows)),
+                                                               memory.real.rows(rows), no_mask{}};
+            CHECK(support::distance(attend(shared_memory(memory, rows), queries), attend(copies, queries)) < 1e-12);
+        }
+    };
+    for (const std::size_t S : {4u, 64u}) {
+        each(score::dot{}, S);
+        each(score::cosine{}, S);
+        each(score::match{}, S);
+        each(additive(), S);
+    }
+}
