@@ -10,7 +10,6 @@
 
 #include <heed/core/tables.hpp>
 #include <heed/core/workspace.hpp>
-#include <heed/kernels/attend_tiles.hpp>
 #include <heed/kernels/simd.hpp>
 #include <heed/kernels/tiles.hpp>
 
