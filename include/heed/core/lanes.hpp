@@ -8,6 +8,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include <heed/core/dual_number.hpp>
 #include <heed/kernels/simd.hpp>
 
 /// Numbers side by side: what functions of scores and places compute with (score::modified, masks of places).
@@ -16,7 +17,7 @@
 ///
 /// One expression serves a whole register; it is written like one about a single number: + − * /, comparisons (their
 /// result goes into `select`, `&`, `|`, `!`), % of whole numbers, and exp, log, tanh, sigmoid, sqrt, abs, min, max,
-/// sin, cos. Numbers mix freely: whole ones become scores where they meet them.
+/// sin, cos. Numbers mix freely: whole ones become scores where they meet them. Scores may be dual numbers.
 namespace heed {
 
 /// As many as a register has floats, whatever T is.
@@ -34,6 +35,58 @@ template <class T>
 struct lanes_in_registers {
     typedef T type __attribute__((vector_size(lane_count * sizeof(T)), aligned(sizeof(T))));
 };
+/// Values and slopes of dual numbers.
+template <class T>
+struct dual_lanes {
+    using vector = typename lanes_in_registers<T>::type;
+    vector value, slope;
+
+    HEED_SIMD_INLINE dual_number<T> operator[](std::size_t i) const { return {value[i], slope[i]}; }
+
+    HEED_SIMD_INLINE friend dual_lanes operator-(const dual_lanes& x) { return {-x.value, -x.slope}; }
+    HEED_SIMD_INLINE friend dual_lanes operator+(const dual_lanes& x, const dual_lanes& y)
+    {
+        return {x.value + y.value, x.slope + y.slope};
+    }
+    HEED_SIMD_INLINE friend dual_lanes operator-(const dual_lanes& x, const dual_lanes& y)
+    {
+        return {x.value - y.value, x.slope - y.slope};
+    }
+    HEED_SIMD_INLINE friend dual_lanes operator*(const dual_lanes& x, const dual_lanes& y)
+    {
+        return {x.value * y.value, x.slope * y.value + x.value * y.slope};
+    }
+    HEED_SIMD_INLINE friend dual_lanes operator/(const dual_lanes& x, const dual_lanes& y)
+    {
+        const vector quotient = x.value / y.value;
+        return {quotient, (x.slope - quotient * y.slope) / y.value};
+    }
+    // == and != look at both parts, as those of dual_number do.
+    HEED_SIMD_INLINE friend auto operator==(const dual_lanes& x, const dual_lanes& y)
+    {
+        return (x.value == y.value) & ((x.slope == y.slope) | (x.value - x.value != T(0)));
+    }
+    HEED_SIMD_INLINE friend auto operator!=(const dual_lanes& x, const dual_lanes& y) { return ~(x == y); }
+    HEED_SIMD_INLINE friend auto operator<(const dual_lanes& x, const dual_lanes& y) { return x.value < y.value; }
+    HEED_SIMD_INLINE friend auto operator>(const dual_lanes& x, const dual_lanes& y) { return x.value > y.value; }
+    HEED_SIMD_INLINE friend auto operator<=(const dual_lanes& x, const dual_lanes& y) { return x.value <= y.value; }
+    HEED_SIMD_INLINE friend auto operator>=(const dual_lanes& x, const dual_lanes& y) { return x.value >= y.value; }
+};
+template <class T>
+struct lanes_in_registers<dual_number<T>> {
+    using type = dual_lanes<T>;
+};
+template <class Choice, class V>
+HEED_SIMD_INLINE V chosen_of(const Choice& choice, const V& a, const V& b)
+{
+    return choice ? a : b;
+}
+template <class Choice, class T>
+HEED_SIMD_INLINE dual_lanes<T> chosen_of(const Choice& choice, const dual_lanes<T>& a, const dual_lanes<T>& b)
+{
+    return {choice ? a.value : b.value, choice ? a.slope : b.slope};
+}
+
 template <std::size_t bytes>
 using integer_of = std::conditional_t<
     bytes == 8, std::int64_t,
@@ -66,14 +119,19 @@ inline constexpr bool is_lanes = false;
 template <class T>
 inline constexpr bool is_lanes<pack<T>> = true;
 
+template <class X>
+concept lane_number = std::is_arithmetic_v<X> || dual_element<X>;
+template <class X>
+concept lane_fraction = std::floating_point<X> || dual_element<X>;
+
 /// Something that lanes compute with: lanes, or a number among them.
 template <class X>
-concept lane_operand = is_lanes<X> || std::is_arithmetic_v<X>;
+concept lane_operand = is_lanes<X> || lane_number<X>;
 template <class A, class B>
 concept lane_operands = lane_operand<A> && lane_operand<B> &&(is_lanes<A> || is_lanes<B>);
 
 /// What lanes of these meet in: whole numbers in scores; of scores, the narrower, so that a constant never makes a
-/// kernel of floats compute in doubles.
+/// kernel of floats compute in doubles; numbers without a slope in dual ones.
 template <class A, class B>
 struct meeting {
     using a = typename lane_element<A>::type;
@@ -83,8 +141,9 @@ struct meeting {
     static constexpr bool whole = std::is_integral_v<a> && std::is_integral_v<b>;
     static constexpr bool mixed = std::is_integral_v<a> != std::is_integral_v<b>;
     using narrower = std::conditional_t<(sizeof(a) < sizeof(b)), a, b>;
-    using type =
+    using plain =
         std::conditional_t<mixed, fraction, std::conditional_t<whole || !(is_lanes<A> && is_lanes<B>), lane, narrower>>;
+    using type = std::conditional_t<dual_element<a> == dual_element<b>, plain, std::conditional_t<dual_element<a>, a, b>>;
 };
 
 template <class T, class X>
@@ -100,21 +159,79 @@ HEED_SIMD_INLINE pack<T> lanes_of(const X& x)
 template <class T>
 HEED_SIMD_INLINE pack<T> each_lane(auto&& f)
 {
-    T each[lane_count];
-    for (std::size_t i = 0; i < lane_count; ++i) each[i] = static_cast<T>(f(i));
     pack<T> result;
-    std::memcpy(&result.at, each, sizeof each);
+    if constexpr (dual_element<T>) {
+        plain_number<T> value[lane_count], slope[lane_count];
+        for (std::size_t i = 0; i < lane_count; ++i) {
+            const T x = f(i);
+            value[i] = x.value;
+            slope[i] = x.slope;
+        }
+        std::memcpy(&result.at.value, value, sizeof value);
+        std::memcpy(&result.at.slope, slope, sizeof slope);
+    } else {
+        T each[lane_count];
+        for (std::size_t i = 0; i < lane_count; ++i) each[i] = static_cast<T>(f(i));
+        std::memcpy(&result.at, each, sizeof each);
+    }
     return result;
+}
+/// lane_count numbers in memory.
+template <class T>
+HEED_SIMD_INLINE pack<T> load_lanes(const T* x)
+{
+    pack<T> result;
+    if constexpr (dual_element<T>) {
+        using part = simd::vec<plain_number<T>>;
+        part value[lane_count / simd::lanes<T>], slope[lane_count / simd::lanes<T>];
+        simd::unrolled<lane_count / simd::lanes<T>>([&](auto i) {
+            const simd::vec<T> v = simd::load(x + i * simd::lanes<T>);
+            value[i] = v.value;
+            slope[i] = v.slope;
+        });
+        std::memcpy(&result.at.value, &value, sizeof value);
+        std::memcpy(&result.at.slope, &slope, sizeof slope);
+    } else {
+        std::memcpy(&result.at, x, sizeof result.at);
+    }
+    return result;
+}
+template <class T>
+HEED_SIMD_INLINE void store_lanes(T* x, const pack<T>& v)
+{
+    if constexpr (dual_element<T>) {
+        using part = simd::vec<plain_number<T>>;
+        part value[lane_count / simd::lanes<T>], slope[lane_count / simd::lanes<T>];
+        std::memcpy(&value, &v.at.value, sizeof value);
+        std::memcpy(&slope, &v.at.slope, sizeof slope);
+        simd::unrolled<lane_count / simd::lanes<T>>(
+            [&](auto i) { simd::store(x + i * simd::lanes<T>, simd::vec<T>{value[i], slope[i]}); });
+    } else {
+        std::memcpy(x, &v.at, sizeof v.at);
+    }
 }
 template <class T>
 HEED_SIMD_INLINE pack<T> each_register(const pack<T>& x, auto&& f)
 {
     constexpr std::size_t count = lane_count / simd::lanes<T>;
-    simd::vec<T> part[count];
-    std::memcpy(&part, &x.at, sizeof part);
-    simd::unrolled<count>([&](auto i) { part[i] = f(part[i]); });
     pack<T> result;
-    std::memcpy(&result.at, &part, sizeof part);
+    if constexpr (dual_element<T>) {
+        simd::vec<plain_number<T>> value[count], slope[count];
+        std::memcpy(&value, &x.at.value, sizeof value);
+        std::memcpy(&slope, &x.at.slope, sizeof slope);
+        simd::unrolled<count>([&](auto i) {
+            const simd::vec<T> y = f(simd::vec<T>{value[i], slope[i]});
+            value[i] = y.value;
+            slope[i] = y.slope;
+        });
+        std::memcpy(&result.at.value, &value, sizeof value);
+        std::memcpy(&result.at.slope, &slope, sizeof slope);
+    } else {
+        simd::vec<T> part[count];
+        std::memcpy(&part, &x.at, sizeof part);
+        simd::unrolled<count>([&](auto i) { part[i] = f(part[i]); });
+        std::memcpy(&result.at, &part, sizeof part);
+    }
     return result;
 }
 
@@ -137,10 +254,10 @@ struct lane_functions {
     HEED_SIMD_INLINE friend auto select(const lane_mask& which, const A& a, const B& b)
     {
         using T = typename detail::meeting<A, B>::type;
-        using choice = typename detail::lanes_in_registers<detail::integer_of<sizeof(T)>>::type;
+        using choice = typename detail::lanes_in_registers<detail::integer_of<sizeof(plain_number<T>)>>::type;
         const choice chosen = __builtin_convertvector(which.at, choice);
         pack<T> result;
-        result.at = chosen ? detail::lanes_of<T>(a).at : detail::lanes_of<T>(b).at;
+        result.at = detail::chosen_of(chosen, detail::lanes_of<T>(a).at, detail::lanes_of<T>(b).at);
         return result;
     }
     template <class A, class B>
@@ -155,40 +272,42 @@ struct lane_functions {
         return select(x < T(0), -x, x);
     }
 
-    template <std::floating_point T>
+    template <detail::lane_fraction T>
     HEED_SIMD_INLINE friend pack<T> exp(const pack<T>& x)
     {
         return detail::each_register(x, [](auto v) { return simd::exp(v); });
     }
-    template <std::floating_point T>
+    template <detail::lane_fraction T>
     HEED_SIMD_INLINE friend pack<T> log(const pack<T>& x)
     {
         return detail::each_register(x, [](auto v) { return simd::log(v); });
     }
-    template <std::floating_point T>
+    template <detail::lane_fraction T>
     HEED_SIMD_INLINE friend pack<T> tanh(const pack<T>& x)
     {
         return detail::each_register(x, [](auto v) { return simd::tanh(v); });
     }
-    template <std::floating_point T>
+    template <detail::lane_fraction T>
     HEED_SIMD_INLINE friend pack<T> sigmoid(const pack<T>& x)
     {
         return detail::each_register(x, [](auto v) { return simd::sigmoid(v); });
     }
-    template <std::floating_point T>
+    template <detail::lane_fraction T>
     HEED_SIMD_INLINE friend pack<T> sqrt(const pack<T>& x)
     {
         return detail::each_register(x, [](auto v) { return simd::sqrt(v); });
     }
-    template <std::floating_point T>
+    template <detail::lane_fraction T>
     friend pack<T> sin(const pack<T>& x)
     {
-        return detail::each_lane<T>([&](std::size_t i) { return std::sin(x.at[i]); });
+        using std::sin;
+        return detail::each_lane<T>([&](std::size_t i) { return sin(x[i]); });
     }
-    template <std::floating_point T>
+    template <detail::lane_fraction T>
     friend pack<T> cos(const pack<T>& x)
     {
-        return detail::each_lane<T>([&](std::size_t i) { return std::cos(x.at[i]); });
+        using std::cos;
+        return detail::each_lane<T>([&](std::size_t i) { return cos(x[i]); });
     }
 
     template <class A, class B>
@@ -252,12 +371,34 @@ struct pack : lane_functions {
 
     pack() = default;
     template <class U>
-        requires(std::is_arithmetic_v<U>)
-    HEED_SIMD_INLINE pack(U x) : at(static_cast<T>(x) - vector{}) {}
+        requires(std::is_arithmetic_v<U> || std::is_same_v<U, T>)
+    HEED_SIMD_INLINE pack(U x) : at(of(static_cast<T>(x))) {}
     template <class U>
-    HEED_SIMD_INLINE explicit pack(const pack<U>& x) : at(__builtin_convertvector(x.at, vector))
+    HEED_SIMD_INLINE explicit pack(const pack<U>& x) : at(of(x))
     {}
     HEED_SIMD_INLINE T operator[](std::size_t i) const { return at[i]; }
+
+private:
+    HEED_SIMD_INLINE static vector of(T x)
+    {
+        if constexpr (dual_element<T>) {
+            using part = typename vector::vector;
+            return {x.value - part{}, x.slope - part{}};
+        } else {
+            return x - vector{};
+        }
+    }
+    template <class U>
+    HEED_SIMD_INLINE static vector of(const pack<U>& x)
+    {
+        if constexpr (dual_element<T>) {
+            using part = typename vector::vector;
+            static_assert(!dual_element<U>, "heed: scores of two kinds of dual numbers");
+            return {__builtin_convertvector(x.at, part), part{}};
+        } else {
+            return __builtin_convertvector(x.at, vector);
+        }
+    }
 };
 
 #define HEED_LANES(sign)                                                                                               \
@@ -315,7 +456,7 @@ struct dual : lane_functions {
     dual() = default;
     dual(const pack<T>& x, const pack<T>& by) : value(x), slope(by) {}
     template <class U>
-        requires(std::is_arithmetic_v<U> || detail::is_lanes<U>)
+        requires(detail::lane_operand<U>)
     dual(const U& constant) : value(detail::lanes_of<T>(constant)), slope(T(0)) {}
 };
 

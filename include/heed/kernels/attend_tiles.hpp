@@ -185,12 +185,13 @@ void forward(const head<T>& of, std::size_t s, std::size_t n, const Pair& pair, 
                 add(first, count);
         });
     }
+    using std::log;
     T divisors[width];
     sum.put(divisors);
     for (std::size_t q = 0; q < n; ++q) {
         const T by = !(Rule::online || Rule::divides) ? T(1) : divisors[q] == 0 ? T(0) : T(1) / divisors[q];
         for (std::size_t i = 0; i < of.value_width; ++i) contexts[s + q][i] = sums[i * width + q] * by;
-        if constexpr (Rule::online || Rule::divides) z[q] = divisors[q] == 0 ? T(0) : z[q] + std::log(divisors[q]);
+        if constexpr (Rule::online || Rule::divides) z[q] = divisors[q] == 0 ? T(0) : z[q] + log(divisors[q]);
         for (std::size_t i = 0; i < Rule::numbers; ++i) numbers[i * of.queries_count + s + q] = z[i * width + q];
     }
 }

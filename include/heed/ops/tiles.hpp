@@ -246,8 +246,9 @@ struct attend_tiled_with_op : operation<attend_tiled_with_op<Function, Mask, Rul
             for (std::size_t s = 0; s < S; ++s) {
                 for (std::size_t h = 0; h < how.heads; ++h) {
                     const std::size_t at = ((b * S + s) * how.heads + h) * width;
+                    using std::exp;
                     const T pulled = kernels::dot(width, contexts.data + at, d_contexts.data + at);
-                    d_sinks.data[h] -= std::exp(sinks.data[h] - numbers[(b * how.heads + h) * S + s]) * pulled;
+                    d_sinks.data[h] -= exp(sinks.data[h] - numbers[(b * how.heads + h) * S + s]) * pulled;
                 }
             }
         }
