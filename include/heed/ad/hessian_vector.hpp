@@ -57,6 +57,8 @@ struct tensors_as_module {
 /// What is asked for as a module: that is what it is, or a tensor, or a tuple of tensors (std::tie).
 template <class X>
 struct as_module {
+    template <class Loss, class Tape, class M>
+    static constexpr bool takes = std::is_invocable_v<const Loss&, Tape&, const M&>;
     static const X& of(const X& x) { return x; }
     static decltype(auto) call(const auto& loss, auto& on, const auto& module) { return loss(on, module); }
     static auto back(auto module) { return module; }
@@ -64,6 +66,9 @@ struct as_module {
 template <tensor X>
 struct as_module<X> {
     using element = element_of<X>;
+    template <class Loss, class Tape, class M>
+    static constexpr bool takes =
+        std::is_invocable_v<const Loss&, Tape&, const std::tuple_element_t<0, decltype(M::at)>&>;
     static auto of(const X& x) { return tensors_as_module<tensor_view<const element, rank_of<X>>>{{view_of(x)}}; }
     static decltype(auto) call(const auto& loss, auto& on, const auto& module)
     {
@@ -73,6 +78,13 @@ struct as_module<X> {
 };
 template <class... X>
 struct as_module<std::tuple<X...>> {
+    template <class Loss, class Tape, class... Y>
+    static constexpr bool takes_each(const std::tuple<Y...>*)
+    {
+        return std::is_invocable_v<const Loss&, Tape&, const Y&...>;
+    }
+    template <class Loss, class Tape, class M>
+    static constexpr bool takes = takes_each<Loss, Tape>(static_cast<const decltype(M::at)*>(nullptr));
     static auto of(const std::tuple<X...>& x)
     {
         return std::apply(
@@ -192,19 +204,24 @@ auto hessian_vector(tape<dual_number<T>>& on, const Loss& loss, const Parameters
     on.clear();
     std::vector<slot<dual_number<T>>*> slots;
     const auto lifted = map_parameters(module, detail::leaf_with_direction<T>{on, ways, slots});
-    using result = std::remove_cvref_t<decltype(given::call(loss, on, lifted))>;
-    static_assert(std::is_same_v<result, var<dual_number<T>, 0>>,
-                  "heed: hessian_vector runs the loss on variables of dual numbers and needs one variable of rank 0 back: "
-                  "write the loss with auto, [](auto& tape, const auto& parameters) { … }");
-    const var<dual_number<T>, 0> found = given::call(loss, on, lifted);
-    const T value = found.data()->value;
-    on.backward(found);
-    const auto part = [&](bool slopes) {
-        std::size_t nth = 0;
-        return given::back(map_parameters(module, detail::leaf_of_gradients<T>{on, slots, nth, slopes}));
-    };
-    using like = decltype(part(true));
-    return hessian_vector_result<T, like>{value, part(false), part(true)};
+    constexpr bool callable = given::template takes<Loss, tape<dual_number<T>>, std::remove_cv_t<decltype(lifted)>>;
+    static_assert(callable,
+                  "heed: hessian_vector runs the loss on a tape of dual numbers, which this loss does not take: write it "
+                  "with auto, [](auto& tape, const auto& parameters) { ... }");
+    if constexpr (callable) {
+        const auto found = given::call(loss, on, lifted);
+        constexpr bool one_number = std::is_same_v<std::remove_cv_t<decltype(found)>, var<dual_number<T>, 0>>;
+        static_assert(one_number, "heed: hessian_vector takes the loss as a variable of rank 0 on the tape that it gives");
+        if constexpr (one_number) {
+            const T value = found.data()->value;
+            on.backward(found);
+            const auto part = [&](bool slopes) {
+                std::size_t nth = 0;
+                return given::back(map_parameters(module, detail::leaf_of_gradients<T>{on, slots, nth, slopes}));
+            };
+            return hessian_vector_result<T, decltype(part(true))>{value, part(false), part(true)};
+        }
+    }
 }
 
 /// The same on a tape of its own. T: the parameters' numbers, where they do not tell.
