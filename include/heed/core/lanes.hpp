@@ -35,6 +35,29 @@ template <class T>
 struct lanes_in_registers {
     typedef T type __attribute__((vector_size(lane_count * sizeof(T)), aligned(sizeof(T))));
 };
+template <std::size_t bytes>
+using integer_of = std::conditional_t<
+    bytes == 8, std::int64_t,
+    std::conditional_t<bytes == 4, std::int32_t, std::conditional_t<bytes == 2, std::int16_t, std::int8_t>>>;
+
+}  // namespace detail
+
+/// Which lanes: the result of a comparison.
+struct lane_mask {
+    using vector = detail::lanes_in_registers<std::int32_t>::type;
+    vector at;  // −1 or 0
+
+    lane_mask() = default;
+    HEED_SIMD_INLINE lane_mask(bool x) : at((x ? -1 : 0) - vector{}) {}
+    HEED_SIMD_INLINE explicit lane_mask(const vector& x) : at(x) {}
+};
+
+HEED_SIMD_INLINE lane_mask operator&(const lane_mask& a, const lane_mask& b) { return lane_mask(a.at & b.at); }
+HEED_SIMD_INLINE lane_mask operator|(const lane_mask& a, const lane_mask& b) { return lane_mask(a.at | b.at); }
+HEED_SIMD_INLINE lane_mask operator!(const lane_mask& a) { return lane_mask(~a.at); }
+
+namespace detail {
+
 /// Values and slopes of dual numbers.
 template <class T>
 struct dual_lanes {
@@ -62,50 +85,27 @@ struct dual_lanes {
         return {quotient, (x.slope - quotient * y.slope) / y.value};
     }
     // == and != look at both parts, as those of dual_number do.
-    HEED_SIMD_INLINE friend auto operator==(const dual_lanes& x, const dual_lanes& y)
+    HEED_SIMD_INLINE friend lane_mask operator==(const dual_lanes& x, const dual_lanes& y)
     {
-        return (x.value == y.value) & ((x.slope == y.slope) | (x.value - x.value != T(0)));
+        return lane_mask(__builtin_convertvector(
+            (x.value == y.value) & ((x.slope == y.slope) | (x.value - x.value != T(0))), lane_mask::vector));
     }
-    HEED_SIMD_INLINE friend auto operator!=(const dual_lanes& x, const dual_lanes& y) { return ~(x == y); }
-    HEED_SIMD_INLINE friend auto operator<(const dual_lanes& x, const dual_lanes& y) { return x.value < y.value; }
-    HEED_SIMD_INLINE friend auto operator>(const dual_lanes& x, const dual_lanes& y) { return x.value > y.value; }
-    HEED_SIMD_INLINE friend auto operator<=(const dual_lanes& x, const dual_lanes& y) { return x.value <= y.value; }
-    HEED_SIMD_INLINE friend auto operator>=(const dual_lanes& x, const dual_lanes& y) { return x.value >= y.value; }
+    HEED_SIMD_INLINE friend lane_mask operator!=(const dual_lanes& x, const dual_lanes& y) { return !(x == y); }
+    HEED_SIMD_INLINE friend lane_mask operator<(const dual_lanes& x, const dual_lanes& y)
+    {
+        return lane_mask(__builtin_convertvector(x.value < y.value, lane_mask::vector));
+    }
+    HEED_SIMD_INLINE friend lane_mask operator<=(const dual_lanes& x, const dual_lanes& y)
+    {
+        return lane_mask(__builtin_convertvector(x.value <= y.value, lane_mask::vector));
+    }
+    HEED_SIMD_INLINE friend lane_mask operator>(const dual_lanes& x, const dual_lanes& y) { return y < x; }
+    HEED_SIMD_INLINE friend lane_mask operator>=(const dual_lanes& x, const dual_lanes& y) { return y <= x; }
 };
 template <class T>
 struct lanes_in_registers<dual_number<T>> {
     using type = dual_lanes<T>;
 };
-template <class Choice, class V>
-HEED_SIMD_INLINE V chosen_of(const Choice& choice, const V& a, const V& b)
-{
-    return choice ? a : b;
-}
-template <class Choice, class T>
-HEED_SIMD_INLINE dual_lanes<T> chosen_of(const Choice& choice, const dual_lanes<T>& a, const dual_lanes<T>& b)
-{
-    return {choice ? a.value : b.value, choice ? a.slope : b.slope};
-}
-
-template <std::size_t bytes>
-using integer_of = std::conditional_t<
-    bytes == 8, std::int64_t,
-    std::conditional_t<bytes == 4, std::int32_t, std::conditional_t<bytes == 2, std::int16_t, std::int8_t>>>;
-
-}  // namespace detail
-
-/// Which lanes: the result of a comparison.
-struct lane_mask {
-    using vector = detail::lanes_in_registers<std::int32_t>::type;
-    vector at;  // −1 or 0
-
-    lane_mask() = default;
-    HEED_SIMD_INLINE lane_mask(bool x) : at((x ? -1 : 0) - vector{}) {}
-    HEED_SIMD_INLINE explicit lane_mask(const vector& x) : at(x) {}
-};
-
-namespace detail {
-
 template <class X>
 struct lane_element {
     using type = X;
@@ -257,7 +257,13 @@ struct lane_functions {
         using choice = typename detail::lanes_in_registers<detail::integer_of<sizeof(plain_number<T>)>>::type;
         const choice chosen = __builtin_convertvector(which.at, choice);
         pack<T> result;
-        result.at = detail::chosen_of(chosen, detail::lanes_of<T>(a).at, detail::lanes_of<T>(b).at);
+        const pack<T> x = detail::lanes_of<T>(a), y = detail::lanes_of<T>(b);
+        if constexpr (dual_element<T>) {
+            result.at.value = chosen ? x.at.value : y.at.value;
+            result.at.slope = chosen ? x.at.slope : y.at.slope;
+        } else {
+            result.at = chosen ? x.at : y.at;
+        }
         return result;
     }
     template <class A, class B>
@@ -372,33 +378,28 @@ struct pack : lane_functions {
     pack() = default;
     template <class U>
         requires(std::is_arithmetic_v<U> || std::is_same_v<U, T>)
-    HEED_SIMD_INLINE pack(U x) : at(of(static_cast<T>(x))) {}
-    template <class U>
-    HEED_SIMD_INLINE explicit pack(const pack<U>& x) : at(of(x))
-    {}
-    HEED_SIMD_INLINE T operator[](std::size_t i) const { return at[i]; }
-
-private:
-    HEED_SIMD_INLINE static vector of(T x)
+    HEED_SIMD_INLINE pack(U x)
     {
+        const T each = static_cast<T>(x);
         if constexpr (dual_element<T>) {
-            using part = typename vector::vector;
-            return {x.value - part{}, x.slope - part{}};
+            at.value = each.value - typename vector::vector{};
+            at.slope = each.slope - typename vector::vector{};
         } else {
-            return x - vector{};
+            at = each - vector{};
         }
     }
     template <class U>
-    HEED_SIMD_INLINE static vector of(const pack<U>& x)
+    HEED_SIMD_INLINE explicit pack(const pack<U>& x)
     {
         if constexpr (dual_element<T>) {
-            using part = typename vector::vector;
             static_assert(!dual_element<U>, "heed: scores of two kinds of dual numbers");
-            return {__builtin_convertvector(x.at, part), part{}};
+            at.value = __builtin_convertvector(x.at, typename vector::vector);
+            at.slope = typename vector::vector{};
         } else {
-            return __builtin_convertvector(x.at, vector);
+            at = __builtin_convertvector(x.at, vector);
         }
     }
+    HEED_SIMD_INLINE T operator[](std::size_t i) const { return at[i]; }
 };
 
 #define HEED_LANES(sign)                                                                                               \
@@ -434,7 +435,11 @@ HEED_SIMD_INLINE pack<T> operator-(const pack<T>& x)
     {                                                                                                                  \
         using T = typename detail::meeting<A, B>::type;                                                                \
         const pack<T> x = detail::lanes_of<T>(a), y = detail::lanes_of<T>(b);                                          \
-        return lane_mask(__builtin_convertvector(x.at sign y.at, lane_mask::vector));                                  \
+        if constexpr (dual_element<T>) {                                                                               \
+            return x.at sign y.at;                                                                                     \
+        } else {                                                                                                       \
+            return lane_mask(__builtin_convertvector(x.at sign y.at, lane_mask::vector));                              \
+        }                                                                                                              \
     }
 HEED_LANES(==)
 HEED_LANES(!=)
@@ -443,10 +448,6 @@ HEED_LANES(<=)
 HEED_LANES(>)
 HEED_LANES(>=)
 #undef HEED_LANES
-
-HEED_SIMD_INLINE lane_mask operator&(const lane_mask& a, const lane_mask& b) { return lane_mask(a.at & b.at); }
-HEED_SIMD_INLINE lane_mask operator|(const lane_mask& a, const lane_mask& b) { return lane_mask(a.at | b.at); }
-HEED_SIMD_INLINE lane_mask operator!(const lane_mask& a) { return lane_mask(~a.at); }
 
 /// A score and its derivative by the score that a function was given: the function runs once for both.
 template <class T>
