@@ -5,8 +5,8 @@
 //     build-bench/bench/second_order [--threads=N] [--rounds=N] [--work=NAME]
 //
 // Both take turns, round after round: the ratio is the median of the ratios within a round. The gradient is on a tape
-// that is kept, forward and backward, and so is the product, which also returns loss, gradient and product as tensors of
-// their own. Seconds are CPU time with one thread, wall time with more.
+// that is kept, forward and backward, and so is the product, which also returns loss, gradient and product as tensors
+// of their own. Seconds are CPU time with one thread, wall time with more.
 
 #include <cmath>
 #include <cstddef>
@@ -98,7 +98,10 @@ struct three_of {
     struct module {
         X q, k, v;
 
-        static auto parameters(auto& self, auto&& visit) { return of(visit("q", self.q), visit("k", self.k), visit("v", self.v)); }
+        static auto parameters(auto& self, auto&& visit)
+        {
+            return of(visit("q", self.q), visit("k", self.k), visit("v", self.v));
+        }
         template <class Y>
         static module<Y> of(Y q, Y k, Y v)
         {
@@ -132,7 +135,10 @@ void steps(const settings& with)
 {
     for (const bench::attention_size z : {bench::attention_size{256, 512, 256, 12, 50}, {512, 512, 512, 80, 50}}) {
         const auto size = [](long n) { return static_cast<std::size_t>(n); };
-        const attention attend{score::additive{bench::random_weight(z.query, z.alignment, 4), bench::random_weight(z.value, z.alignment, 5), bench::random_vector(z.alignment, 6)}, normalize::softmax{}, combine::weighted_sum{}};
+        const attention attend{score::additive{bench::random_weight(z.query, z.alignment, 4),
+                                               bench::random_weight(z.value, z.alignment, 5),
+                                               bench::random_vector(z.alignment, 6)},
+                               normalize::softmax{}, combine::weighted_sum{}};
         const auto h = numbers(size(z.batch), size(z.positions), size(z.value), 1);
         const auto q = numbers(8, size(z.batch), size(z.query), 2);
         compare(with, bench::name_of("steps", "additive", z), attend, [&](auto& tape, const auto& m) {
@@ -142,8 +148,8 @@ void steps(const settings& with)
             for (std::size_t s = 0; s < 8; ++s) {
                 auto next = m.step(memory, tape.constant(ops::step_of(ops::swap_axes(q), s)), state);
                 state = next.state;
-                total = ops::add(total, ops::inner(ops::square(next.context),
-                                                   filled<float, 2>(next.context.shape(), 0.1F)));
+                total = ops::add(total,
+                                 ops::inner(ops::square(next.context), filled<float, 2>(next.context.shape(), 0.1F)));
             }
             return total;
         });

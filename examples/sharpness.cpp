@@ -4,7 +4,8 @@
 //
 // Gradient descent with rate η on a quadratic bowl shrinks what lies along an eigenvector of the Hessian by 1 - ηλ per
 // step: it diverges where an eigenvalue λ is above 2/η. Losses of networks are no bowls. Cohen et al. 2021 saw that the
-// greatest eigenvalue, the sharpness, rises while they are trained, up to 2/η, and stays there: "the edge of stability".
+// greatest eigenvalue, the sharpness, rises while they are trained, up to 2/η, and stays there: "the edge of
+// stability".
 //
 // To see it one needs the greatest eigenvalue of a matrix of thousands by thousands. That matrix is never written down:
 // power iteration only multiplies with it, and one product costs some three gradients.
@@ -51,7 +52,8 @@ struct lookups {
     }
 };
 
-// 2. The model: RNNsearch's attention and one layer. Its loss is written with `auto`, so it takes a tape of any numbers.
+// 2. The model: RNNsearch's attention and one layer. Its loss is written with `auto`, so it takes a tape of any
+// numbers.
 
 template <class Attend, class Matrix, class Vector>
 struct reader {

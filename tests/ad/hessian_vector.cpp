@@ -22,7 +22,11 @@ using support::random;
 namespace {
 
 /// Additive attention that reads a few annotations for a few queries.
-auto additive() { return attention{score::additive{random({3, 5}, 1), random({4, 5}, 2), random({5}, 3)}, normalize::softmax{}, combine::weighted_sum{}}; }
+auto additive()
+{
+    return attention{score::additive{random({3, 5}, 1), random({4, 5}, 2), random({5}, 3)}, normalize::softmax{},
+                     combine::weighted_sum{}};
+}
 
 const auto loss = [](auto& tape, const auto& attend) {
     const auto memory = attend.on(tape.constant(random({2, 6, 4}, 4)), lengths({6, 3}));
@@ -88,8 +92,9 @@ TEST_CASE("several tensors, by std::tie or as a tuple, get a tuple back")
     const auto [value, gradient, product] = ad::hessian_vector(layer, std::tie(W, b), std::tie(v, u));
     CHECK(std::get<0>(gradient).shape() == W.shape());
     support::inputs<array<double, 2>, array<double, 1>> module{{W, b}};
-    const auto same = ad::hessian_vector([&](auto& on, const auto& m) { return layer(on, std::get<0>(m.at), std::get<1>(m.at)); },
-                                         module, support::inputs<array<double, 2>, array<double, 1>>{{v, u}});
+    const auto same =
+        ad::hessian_vector([&](auto& on, const auto& m) { return layer(on, std::get<0>(m.at), std::get<1>(m.at)); },
+                           module, support::inputs<array<double, 2>, array<double, 1>>{{v, u}});
     CHECK(same.loss == value);
     CHECK(support::same_bits(std::get<0>(same.product.at), std::get<0>(product)));
     CHECK(support::same_bits(std::get<1>(same.product.at), std::get<1>(product)));
@@ -201,6 +206,29 @@ TEST_CASE("a 0 that is about to change is not left out, and one that is hidden s
     CHECK(std::abs(hidden.product(0, 0)) > 1e-3);
     CHECK(hidden.product(0, 1) == 0);
     CHECK(hidden.product(1, 2) == 0);
+}
+
+TEST_CASE("through a checkpoint, and with a plain mask")
+{
+    auto attend = additive();
+    const auto h = random({2, 6, 4}, 4);
+    const auto q = random({2, 3}, 5);
+    CHECK_SECOND_ORDER(attend, [&](auto& tape, const auto& lifted) {
+        const auto c = ad::checkpoint(
+            [](const auto& m, const auto& x, const auto& query) {
+                const auto memory = m.on(x, lengths({6, 3}));
+                return m.step(memory, query, m.start(memory)).context;
+            },
+            lifted, tape.constant(h), tape.constant(q));
+        return ops::inner(ops::square(c), support::uneven(c.shape()));
+    });
+    constexpr double none = -std::numeric_limits<double>::infinity();
+    const additive_mask<array<double, 2>> mask{array<double, 2>{{0, none, 0.5, -1, 0, 0}, {0, 0, none, 0, 0, 0}}};
+    CHECK_SECOND_ORDER(attend, [&](auto& tape, const auto& lifted) {
+        const auto memory = lifted.on(tape.constant(h), lengths({6, 3}));
+        const auto found = lifted.step(memory, q, lifted.start(memory), mask);
+        return ops::inner(ops::square(found.weights), support::uneven(found.weights.shape()));
+    });
 }
 
 TEST_CASE("choices are constants: the product is the derivative of the gradient that an estimator gives")

@@ -29,8 +29,7 @@ struct reading {
 
     static auto parameters(auto& self, auto&& visit)
     {
-        return of(visit("attend", self.attend), visit("annotations", self.annotations),
-                  visit("queries", self.queries));
+        return of(visit("attend", self.attend), visit("annotations", self.annotations), visit("queries", self.queries));
     }
     template <class U, class V, class W>
     static reading<U, V, W> of(U u, V v, W w)
@@ -45,18 +44,21 @@ void check_steps(const Score& score, const Normalize& normalize = {}, double h =
 {
     const attention attend{score, normalize, combine::weighted_sum{}};
     auto all = reading<int, int, int>::of(attend, random({3, 7, D}, 31), random({3, 3, Q}, 32));
-    CHECK_SECOND_ORDER(all, [](auto&, const auto& m) {
-        const auto memory = m.attend.on(m.annotations, lengths({7, 3, 0}));
-        auto state = m.attend.start(memory);
-        auto total = ops::inner(ops::square(m.queries), uneven(shape_of_rank<3>{3, 3, Q}));
-        for (std::size_t s = 0; s < 3; ++s) {
-            auto next = m.attend.step(memory, ops::step_of(m.queries, s), state);
-            state = next.state;
-            total = ops::add(total, ops::inner(ops::square(next.context), uneven(next.context.shape())));
-            total = ops::add(total, ops::inner(ops::square(next.weights), uneven(next.weights.shape())));
-        }
-        return total;
-    }, h);
+    CHECK_SECOND_ORDER(
+        all,
+        [](auto&, const auto& m) {
+            const auto memory = m.attend.on(m.annotations, lengths({7, 3, 0}));
+            auto state = m.attend.start(memory);
+            auto total = ops::inner(ops::square(m.queries), uneven(shape_of_rank<3>{3, 3, Q}));
+            for (std::size_t s = 0; s < 3; ++s) {
+                auto next = m.attend.step(memory, ops::step_of(m.queries, s), state);
+                state = next.state;
+                total = ops::add(total, ops::inner(ops::square(next.context), uneven(next.context.shape())));
+                total = ops::add(total, ops::inner(ops::square(next.weights), uneven(next.weights.shape())));
+            }
+            return total;
+        },
+        h);
 }
 
 /// Many queries, tile by tile.
@@ -66,10 +68,13 @@ void check_tiles(const Score& score, const Mask& mask, const Normalize& normaliz
 {
     const attention attend{score, normalize, combine::weighted_sum{}};
     auto all = reading<int, int, int>::of(attend, random({2, 70, D}, 41, 0.7), random({2, S, Q}, 42, 0.7));
-    CHECK_SECOND_ORDER(all, [&](auto&, const auto& m) {
-        const auto c = m.attend(m.attend.on(m.annotations, lengths({70, 33})), m.queries, mask);
-        return ops::inner(ops::add(c, ops::square(c)), uneven(c.shape()));
-    }, h);
+    CHECK_SECOND_ORDER(
+        all,
+        [&](auto&, const auto& m) {
+            const auto c = m.attend(m.attend.on(m.annotations, lengths({70, 33})), m.queries, mask);
+            return ops::inner(ops::add(c, ops::square(c)), uneven(c.shape()));
+        },
+        h);
 }
 
 auto additive() { return score::additive{random({Q, A}, 1), random({D, A}, 2), random({A}, 3)}; }
@@ -85,7 +90,8 @@ TEST_CASE("scores step by step")
     check_steps(score::cosine{2.0});
     check_steps(score::concat{random({Q + D, A}, 5), random({A}, 6)});
     check_steps(score::with_location{additive(), random({3, 3}, 7), random({3, A}, 8)});
-    check_steps(score::modified{score::dot{}, [](auto e, place p) { return 3 * tanh(e / 3) - 0.1 * abs(p.query - p.key); }});
+    check_steps(
+        score::modified{score::dot{}, [](auto e, place p) { return 3 * tanh(e / 3) - 0.1 * abs(p.query - p.key); }});
 }
 
 TEST_CASE("normalizers step by step")
@@ -108,17 +114,22 @@ TEST_CASE("tiles: functions of scores, tables, masks and sinks")
     check_tiles(score::scaled_dot{}, none);
     check_tiles(score::general{random({Q, D}, 9)}, causal{});
     check_tiles(score::scaled_dot{}, none, {}, 300);  // more than one block
-    check_tiles(score::modified{score::scaled_dot{}, [](auto e, place p) {
-                    return 3 * tanh(e / 3) + sin(e) * exp(-sigmoid(e)) - 0.1 * abs(p.query - p.key) * (p.batch + 1);
-                }},
+    check_tiles(score::modified{score::scaled_dot{},
+                                [](auto e, place p) {
+                                    return 3 * tanh(e / 3) + sin(e) * exp(-sigmoid(e)) -
+                                           0.1 * abs(p.query - p.key) * (p.batch + 1);
+                                }},
                 window);
     const auto bias = random({1, 21}, 11);
-    check_tiles(score::modified{score::dot{}, bias, [](auto e, place p, const auto& b) {
-                    return e * b(p.head, p.key - p.query + 10) + tanh(b(0, p.key - p.key / 7 * 7 + 1) * e);
-                }},
+    check_tiles(score::modified{score::dot{}, bias,
+                                [](auto e, place p, const auto& b) {
+                                    return e * b(p.head, p.key - p.query + 10) +
+                                           tanh(b(0, p.key - p.key / 7 * 7 + 1) * e);
+                                }},
                 causal{});
-    check_tiles(score::modified{score::dot{}, random({70}, 12), [](auto e, place p, const auto& b) { return e + b(p.key); }},
-                none, normalize::softmax_with_sink{array<double, 1>{0.3}});
+    check_tiles(
+        score::modified{score::dot{}, random({70}, 12), [](auto e, place p, const auto& b) { return e + b(p.key); }},
+        none, normalize::softmax_with_sink{array<double, 1>{0.3}});
 }
 
 TEST_CASE("tiles: rows that become weights in other ways")

@@ -38,7 +38,7 @@ struct gate_op : ops::operation<gate_op> {
     }
     static auto sigma(auto g)
     {
-        using std::exp;
+        using std::exp;  // and exp(x), not std::exp(x): x may be a dual number, for second derivatives
         return 1 / (1 + exp(-g));
     }
 };

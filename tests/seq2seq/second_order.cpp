@@ -37,15 +37,20 @@ void check(auto model, double h = 1e-4)
         for (std::size_t i = 0; i < to.size(); ++i) to.data[i] += 0.1 * noise(i);
     });
     const auto examples = make_training_batch<double>(pointers(sources), pointers(targets));
-    CHECK_SECOND_ORDER(model, [&](auto&, const auto& lifted) { return lifted.loss(examples, 0.1); }, h);
+    CHECK_SECOND_ORDER(
+        model, [&](auto&, const auto& lifted) { return lifted.loss(examples, 0.1); }, h);
 }
 
 }  // namespace
 
-TEST_CASE("RNNsearch") { check(make_translator<double>(3, sizes{7, 8, 4, 3, 5}, attentions::additive<double>{}), 1e-6); }
+TEST_CASE("RNNsearch")
+{
+    check(make_translator<double>(3, sizes{7, 8, 4, 3, 5}, attentions::additive<double>{}), 1e-6);
+}
 TEST_CASE("temporal attention, long short-term memory")
 {
-    check(make_translator<double>(3, sizes{7, 8, 4, 3, 5}, attentions::temporal<double>{}, nullptr, nn::new_lstm{}), 1e-6);
+    check(make_translator<double>(3, sizes{7, 8, 4, 3, 5}, attentions::temporal<double>{}, nullptr, nn::new_lstm{}),
+          1e-6);
 }
 TEST_CASE("a weight per dimension")
 {

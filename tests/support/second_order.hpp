@@ -122,8 +122,7 @@ heed::ad::grad_check_result second_order(Module& module, const Loss& loss, doubl
     const auto first = gradient(), of_duals = numbers_in(found.gradient);
     std::vector<double*> parameters;
     (void)heed::map_parameters(module, detail::moving_leaf{parameters});
-    auto result =
-        detail::compare_products(parameters, numbers_in(direction), numbers_in(found.product), gradient, h);
+    auto result = detail::compare_products(parameters, numbers_in(direction), numbers_in(found.product), gradient, h);
     for (std::size_t i = 0; i < first.size(); ++i) {
         const double off = std::abs(first[i] - of_duals[i]) / (1 + std::abs(first[i]));
         if (!(off < 1e-9)) {

@@ -27,7 +27,8 @@ var<T, 0> twin(const ops::cross_entropy_op& operation, const var<T, 3>& x, const
     T* const losses = here.take<T>(rows);
     ops::linear_op::forward(x.value(), W.value(), tensor_view<T, 3>{logits, {x.shape()[0], x.shape()[1], V}});
     *out = static_cast<T>(kernels::cross_entropy_in_place(rows, V, logits, targets.words.ids.data(),
-                                                          targets.weights.data(), static_cast<T>(smoothing), losses, b.data()));
+                                                          targets.weights.data(), static_cast<T>(smoothing), losses,
+                                                          b.data()));
     on.record(loss, [&on, x, W, b, logits, rows, N, V](const T* d_loss) {
         if (*d_loss != T(1)) {
             const T factor = *d_loss;

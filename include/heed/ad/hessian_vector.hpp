@@ -17,16 +17,16 @@
 ///
 ///     H v = d/dε ∇ℓ(p + ε v) at ε = 0                      Pearlmutter 1994, eq. 5
 ///
-/// The loss and its gradient are computed once, with dual numbers p + v ε instead of numbers: what comes back on the tape is
-/// ∇ℓ + H v ε, exactly. Every operation and every kernel is a template over its numbers and computes with dual ones as it
-/// does with floats, so this goes through all of them, tiles and modified scores included; it costs two to four gradients
-/// and the memory of two recordings.
+/// The loss and its gradient are computed once, with dual numbers p + v ε instead of numbers: what comes back on the
+/// tape is ∇ℓ + H v ε, exactly. Every operation and every kernel is a template over its numbers and computes with dual
+/// ones as it does with floats, so this goes through all of them, tiles and modified scores included; it costs two to
+/// four gradients and the memory of two recordings.
 ///
-///     const auto loss = [&](auto& tape, const auto& model) { return model.loss(tape.constant(x), …); };   // auto: run on dual numbers
-///     auto [loss_now, gradient, product] = ad::hessian_vector(loss, model, direction);
+///     const auto loss = [&](auto& tape, const auto& model) { return model.loss(tape.constant(x), …); };   // auto: run
+///     on dual numbers auto [loss_now, gradient, product] = ad::hessian_vector(loss, model, direction);
 ///
-/// Where a function has a kink (relu, max, an edge of a support), its slopes are those of the side that the value is on; choices
-/// (argmax, a hard window, drawn positions) are constants, as they are for the gradient.
+/// Where a function has a kink (relu, max, an edge of a support), its slopes are those of the side that the value is
+/// on; choices (argmax, a hard window, drawn positions) are constants, as they are for the gradient.
 namespace heed::ad {
 
 /// What hessian_vector returns.
@@ -116,12 +116,12 @@ struct element_of_module<X> {
 };
 template <template <class...> class M, class... X>
     requires(!tensor<M<X...>>)
-struct element_of_module<M<X...>> : element_in<X...> {
-};
+struct element_of_module<M<X...>> : element_in<X...> {};
 template <class First, class... Rest>
 struct element_in<First, Rest...> {
     using first = typename element_of_module<std::remove_cvref_t<First>>::type;
-    using type = typename std::conditional_t<std::is_void_v<first>, element_in<Rest...>, element_of_module<First>>::type;
+    using type =
+        typename std::conditional_t<std::is_void_v<first>, element_in<Rest...>, element_of_module<First>>::type;
 };
 
 template <class T>
@@ -185,9 +185,9 @@ struct leaf_of_gradients {
 }  // namespace detail
 
 /// ℓ(p), ∇ℓ(p) and H v. `loss` and `parameters` are as for ad::grad_check: a module, and
-/// loss(tape, lifted module), which returns a variable of rank 0; or a tensor, or a tuple of tensors (std::tie(W, b)), and
-/// loss(tape, variables...). `direction` has the parameters' tensors. Plain tensors and targets that the loss brings are
-/// constants. Two of the results are like the parameters, with tensors of their own.
+/// loss(tape, lifted module), which returns a variable of rank 0; or a tensor, or a tuple of tensors (std::tie(W, b)),
+/// and loss(tape, variables...). `direction` has the parameters' tensors. Plain tensors and targets that the loss
+/// brings are constants. Two of the results are like the parameters, with tensors of their own.
 ///
 /// `on` is cleared before; it keeps its memory for the next product.
 template <class T, class Loss, class Parameters, class Direction>
@@ -205,13 +205,15 @@ auto hessian_vector(tape<dual_number<T>>& on, const Loss& loss, const Parameters
     std::vector<slot<dual_number<T>>*> slots;
     const auto lifted = map_parameters(module, detail::leaf_with_direction<T>{on, ways, slots});
     constexpr bool callable = given::template takes<Loss, tape<dual_number<T>>, std::remove_cv_t<decltype(lifted)>>;
-    static_assert(callable,
-                  "heed: hessian_vector runs the loss on a tape of dual numbers, which this loss does not take: write it "
-                  "with auto, [](auto& tape, const auto& parameters) { ... }");
+    static_assert(
+        callable,
+        "heed: hessian_vector runs the loss on a tape of dual numbers, which this loss does not take: write it "
+        "with auto, [](auto& tape, const auto& parameters) { ... }");
     if constexpr (callable) {
         const auto found = given::call(loss, on, lifted);
         constexpr bool one_number = std::is_same_v<std::remove_cv_t<decltype(found)>, var<dual_number<T>, 0>>;
-        static_assert(one_number, "heed: hessian_vector takes the loss as a variable of rank 0 on the tape that it gives");
+        static_assert(one_number,
+                      "heed: hessian_vector takes the loss as a variable of rank 0 on the tape that it gives");
         if constexpr (one_number) {
             const T value = found.data()->value;
             on.backward(found);

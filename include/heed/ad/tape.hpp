@@ -146,7 +146,7 @@ public:
 
     /// The same for plain numbers on a tape of dual ones.
     template <class U, std::size_t N>
-        requires(dual_element<T> && std::is_same_v<U, plain_number<T>>)
+        requires(dual_element<T>&& std::is_same_v<U, plain_number<T>>)
     var<T, N> constant(tensor_view<const U, N> values)
     {
         const auto made = make(values.shape, false);
@@ -154,7 +154,7 @@ public:
         return made.result;
     }
     template <class U, std::size_t N>
-        requires(dual_element<T> && std::is_same_v<U, plain_number<T>>)
+        requires(dual_element<T>&& std::is_same_v<U, plain_number<T>>)
     var<T, N> constant(const array<U, N>& values) { return constant(view_of(values)); }
 
     /// A value in the caller's memory, which must outlive the recording. No copy. Its derivative is added to `adjoint`,

@@ -143,7 +143,8 @@ struct meeting {
     using narrower = std::conditional_t<(sizeof(a) < sizeof(b)), a, b>;
     using plain =
         std::conditional_t<mixed, fraction, std::conditional_t<whole || !(is_lanes<A> && is_lanes<B>), lane, narrower>>;
-    using type = std::conditional_t<dual_element<a> == dual_element<b>, plain, std::conditional_t<dual_element<a>, a, b>>;
+    using type =
+        std::conditional_t<dual_element<a> == dual_element<b>, plain, std::conditional_t<dual_element<a>, a, b>>;
 };
 
 template <class T, class X>
@@ -204,8 +205,9 @@ HEED_SIMD_INLINE void store_lanes(T* x, const pack<T>& v)
         part value[lane_count / simd::lanes<T>], slope[lane_count / simd::lanes<T>];
         std::memcpy(&value, &v.at.value, sizeof value);
         std::memcpy(&slope, &v.at.slope, sizeof slope);
-        simd::unrolled<lane_count / simd::lanes<T>>(
-            [&](auto i) { simd::store(x + i * simd::lanes<T>, simd::vec<T>{value[i], slope[i]}); });
+        simd::unrolled<lane_count / simd::lanes<T>>([&](auto i) {
+            simd::store(x + i * simd::lanes<T>, simd::vec<T>{value[i], slope[i]});
+        });
     } else {
         std::memcpy(x, &v.at, sizeof v.at);
     }

@@ -52,7 +52,7 @@ inline T cross_entropy_row(std::size_t n, const T* x, std::size_t target, T weig
 
 template <class T, class Index>
 inline in_double<T> cross_entropy(std::size_t rows, std::size_t vocabulary, const T* logits, const Index* targets,
-                            const T* weights, T smoothing, T* losses, T* gradient, const T* bias = nullptr)
+                                  const T* weights, T smoothing, T* losses, T* gradient, const T* bias = nullptr)
 {
     parallel_for(rows, rows_a_shard(vocabulary), [=](std::size_t begin, std::size_t end, std::size_t) {
         for (std::size_t r = begin; r < end; ++r) {
@@ -85,8 +85,8 @@ inline in_double<T> cross_entropy(std::size_t rows, std::size_t vocabulary, cons
 ///
 /// logits [R,V], biases included; targets [R], each below V; weights [R], or nullptr: 1 for every row.
 template <class T, class Index>
-in_double<T> cross_entropy(std::size_t rows, std::size_t vocabulary, const T* logits, const Index* targets, const T* weights,
-                     T smoothing, T* losses)
+in_double<T> cross_entropy(std::size_t rows, std::size_t vocabulary, const T* logits, const Index* targets,
+                           const T* weights, T smoothing, T* losses)
 {
     return detail::cross_entropy(rows, vocabulary, logits, targets, weights, smoothing, losses,
                                  static_cast<T*>(nullptr));
@@ -96,7 +96,7 @@ in_double<T> cross_entropy(std::size_t rows, std::size_t vocabulary, const T* lo
 /// logits do not include it.
 template <class T, class Index>
 in_double<T> cross_entropy_in_place(std::size_t rows, std::size_t vocabulary, T* logits, const Index* targets,
-                              const T* weights, T smoothing, T* losses, const T* bias = nullptr)
+                                    const T* weights, T smoothing, T* losses, const T* bias = nullptr)
 {
     return detail::cross_entropy(rows, vocabulary, static_cast<const T*>(logits), targets, weights, smoothing, losses,
                                  logits, bias);

@@ -36,8 +36,9 @@ inline constexpr std::size_t most_registers = simd::register_bytes == 64 ? 4 : 2
 template <class T>
 inline constexpr std::size_t most_registers_of = most_registers;
 template <class T>
-inline constexpr std::size_t most_registers_of<dual_number<T>> =
-    most_registers / 2 < sizeof(T) / sizeof(float) ? sizeof(T) / sizeof(float) : most_registers / 2;
+inline constexpr std::size_t most_registers_of<dual_number<T>> = most_registers / 2 < sizeof(T) / sizeof(float)
+                                                                     ? sizeof(T) / sizeof(float)
+                                                                     : most_registers / 2;
 
 /// Queries of a block whose rows of lanes take `registers`.
 template <class T, std::size_t registers>

@@ -45,7 +45,8 @@ struct expected_words {
     /// The same with weights of another kind of numbers, as constants of a tape of those.
     template <class U>
         requires(!std::is_same_v<U, T>)
-    expected_words_view<U> as(auto& tape) const
+    expected_words_view<U> as(auto& tape)
+    const
     {
         U* const same = tape.memory().template array_of<U>(weights.size());
         std::copy(weights.begin(), weights.end(), same);

@@ -166,7 +166,8 @@ struct sample_op : row_operation<sample_op> {
             double *const target = plan.zeros<double>(memory), *const before = plan.zeros<double>(memory);
             auto* const where = memory.take<std::size_t>(width);
             const T* const p = y.data + at;
-            plan.each_element(n, [=](std::size_t i, std::size_t d) { target[d] += static_cast<double>(value_of(p[i])); });
+            plan.each_element(n,
+                              [=](std::size_t i, std::size_t d) { target[d] += static_cast<double>(value_of(p[i])); });
             for (std::size_t d = 0; d < width; ++d) target[d] *= uniform(plan.stream_of(stream, b), d);
             // The last position with no more than the target before it; never one of probability 0.
             std::fill_n(where, width, n);

@@ -60,8 +60,7 @@ private:
         using std::abs, std::sqrt;
         using limits = std::numeric_limits<T>;
         const T squared = kernels::dot(n, x, x);
-        if (squared >= limits::min() / limits::epsilon() && squared <= limits::max())
-            return {T(1), 1 / sqrt(squared)};
+        if (squared >= limits::min() / limits::epsilon() && squared <= limits::max()) return {T(1), 1 / sqrt(squared)};
         T most = 0, sum = 0;
         for (std::size_t i = 0; i < n; ++i) most = std::max<T>(most, abs(x[i]));
         if (most < limits::min()) return {T(0), T(0)};
