@@ -158,8 +158,8 @@ inline void check_gradients(const auto& attend, const auto& describe, std::size_
         check_found(grad_check(p, running::loss_for<form::compose, true>(at)));
         check_found(grad_check(p, running::loss_for<form::read, false>(at)));
         check_found(grad_check(p, running::loss_for<form::at_once, false>(at)));
-        const auto loss = [&at]<class T>(heed::ad::tape<T>&, const auto& lifted) {
-            return running::loss<form::step, true, T>(lifted, at);
+        const auto loss = [&setting = at]<class T>(heed::ad::tape<T>&, const auto& lifted) {
+            return running::loss<form::step, true, T>(lifted, setting);
         };
         check_found(second_order(p, loss, 1e-6));
     };
