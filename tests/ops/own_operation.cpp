@@ -36,7 +36,11 @@ struct gate_op : ops::operation<gate_op> {
             if (d_g) d_g.data[i] += d_y.data[i] * y.data[i] * (1 - sigma(g.data[i]));
         }
     }
-    static auto sigma(auto g) { return 1 / (1 + std::exp(-g)); }
+    static auto sigma(auto g)
+    {
+        using std::exp;  // and exp(x), not std::exp(x): x may be a dual number, for second derivatives
+        return 1 / (1 + exp(-g));
+    }
 };
 inline constexpr gate_op gate{};
 

@@ -6,6 +6,7 @@
 #include <heed/verify.hpp>
 #include <support/about.hpp>
 #include <support/mechanisms.hpp>
+#include <support/second_order.hpp>
 
 /// The tests of every mechanism: the batches of heed::verify, compared with the scalar loops.
 namespace support {
@@ -157,6 +158,10 @@ inline void check_gradients(const auto& attend, const auto& describe, std::size_
         check_found(grad_check(p, running::loss_for<form::compose, true>(at)));
         check_found(grad_check(p, running::loss_for<form::read, false>(at)));
         check_found(grad_check(p, running::loss_for<form::at_once, false>(at)));
+        const auto loss = [&setting = at]<class T>(heed::ad::tape<T>&, const auto& lifted) {
+            return running::loss<form::step, true, T>(lifted, setting);
+        };
+        check_found(second_order(p, loss, 1e-6));
     };
     check({5, 2, 0, 1}, 5, 4);
     check({1}, 1, 1);

@@ -5,6 +5,7 @@
 #include <heed/ad/checkpoint.hpp>
 #include <heed/ad/cross_entropy.hpp>
 #include <heed/ad/grad_check.hpp>
+#include <heed/ad/hessian_vector.hpp>
 #include <heed/ad/lift.hpp>
 #include <heed/ad/lists.hpp>
 #include <heed/ad/lookup.hpp>

@@ -12,7 +12,7 @@ namespace heed::ad {
 /// The gradient of the logits takes their place in memory as soon as the loss is known.
 template <class T>
 var<T, 0> twin(const ops::cross_entropy_op& operation, const var<T, 3>& x, const var<T, 2>& W, const var<T, 1>& b,
-               const ops::expected_words<T>& targets, std::type_identity_t<T> smoothing)
+               const ops::expected_words<T>& targets, double smoothing)
 {
     tape<T>& on = x.tape();
     operation.shape(x.value(), W.value(), b.value(), targets.view(), smoothing);
@@ -27,7 +27,8 @@ var<T, 0> twin(const ops::cross_entropy_op& operation, const var<T, 3>& x, const
     T* const losses = here.take<T>(rows);
     ops::linear_op::forward(x.value(), W.value(), tensor_view<T, 3>{logits, {x.shape()[0], x.shape()[1], V}});
     *out = static_cast<T>(kernels::cross_entropy_in_place(rows, V, logits, targets.words.ids.data(),
-                                                          targets.weights.data(), smoothing, losses, b.data()));
+                                                          targets.weights.data(), static_cast<T>(smoothing), losses,
+                                                          b.data()));
     on.record(loss, [&on, x, W, b, logits, rows, N, V](const T* d_loss) {
         if (*d_loss != T(1)) {
             const T factor = *d_loss;
@@ -46,6 +47,15 @@ var<T, 0> twin(const ops::cross_entropy_op& operation, const var<T, 3>& x, const
         }
     });
     return loss;
+}
+
+/// The same with weights that are plain numbers.
+template <dual_element T>
+var<T, 0> twin(const ops::cross_entropy_op& operation, const var<T, 3>& x, const var<T, 2>& W, const var<T, 1>& b,
+               const ops::expected_words<plain_number<T>>& targets, double smoothing)
+{
+    return twin(operation, x, W, b,
+                ops::expected_words<T>{targets.words, {targets.weights.begin(), targets.weights.end()}}, smoothing);
 }
 
 }  // namespace heed::ad

@@ -41,9 +41,10 @@ const var<T, N>& on_tape(tape<T>&, const var<T, N>& x)
 template <class T, plain_tensor X>
 var<T, rank_of<X>> on_tape(tape<T>& to, const X& x)
 {
-    static_assert(std::is_same_v<element_of<X>, T>,
+    using U = element_of<X>;
+    static_assert(std::is_same_v<U, T> || std::is_same_v<U, plain_number<T>>,
                   "heed: an operation takes tensors of one element type; a plain tensor among taped ones has another");
-    return to.constant(tensor_view<const T, rank_of<X>>(view_of(x)));
+    return to.constant(tensor_view<const U, rank_of<X>>(view_of(x)));
 }
 
 namespace detail {
@@ -56,7 +57,14 @@ decltype(auto) recorded(tape<T>& on, const X& x)
 }
 template <class T, class X>
     requires(!tensor<X>)
-decltype(auto) recorded(tape<T>&, const X& x) { return ops::detail::argument(x); }
+decltype(auto) recorded([[maybe_unused]] tape<T>& on, const X& x)
+{
+    if constexpr (requires { x.template as<T>(on); }) {  // numbers among the settings, of another kind than the tape's
+        return x.template as<T>(on);
+    } else {
+        return ops::detail::argument(x);
+    }
+}
 
 template <class T>
 lengths_view kept(tape<T>& on, const lengths_view& x)

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <heed/core/arena.hpp>
+#include <heed/core/dual_number.hpp>
 #include <heed/core/tensor.hpp>
 
 /// Reverse-mode differentiation, from the beginning.
@@ -142,6 +143,19 @@ public:
     {
         return constant(view_of(values));
     }
+
+    /// The same for plain numbers on a tape of dual ones.
+    template <class U, std::size_t N>
+        requires(dual_element<T>&& std::is_same_v<U, plain_number<T>>)
+    var<T, N> constant(tensor_view<const U, N> values)
+    {
+        const auto made = make(values.shape, false);
+        std::copy_n(values.data, values.size(), made.data);
+        return made.result;
+    }
+    template <class U, std::size_t N>
+        requires(dual_element<T>&& std::is_same_v<U, plain_number<T>>)
+    var<T, N> constant(const array<U, N>& values) { return constant(view_of(values)); }
 
     /// A value in the caller's memory, which must outlive the recording. No copy. Its derivative is added to `adjoint`,
     /// the caller's as well; where that is null, nothing is recorded for it.

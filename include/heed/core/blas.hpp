@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <thread>
 
+#include <heed/core/dual_number.hpp>
 #include <heed/core/parallel.hpp>
 #include <heed/core/workspace.hpp>
 
@@ -271,6 +272,69 @@ void gemm(op op_a, op op_b, std::size_t M, std::size_t N, std::size_t K, const T
         parallel_for(
             N, 1, [&](std::size_t j0, std::size_t j1, std::size_t) { part(0, M, j0, j1); }, 16);
     }
+}
+
+namespace detail {
+
+/// Values and slopes of a matrix of dual numbers, each contiguous; no slopes where all of them are 0.
+template <class T>
+struct parts_of_matrix {
+    T *value, *slope;
+
+    parts_of_matrix(scratch& here, std::size_t rows, std::size_t columns, const dual_number<T>* x, std::size_t stride)
+        : value(here.take<T>(rows * columns)), slope(here.take<T>(rows * columns))
+    {
+        std::atomic<bool> constant{true};
+        parallel_for(rows, (std::size_t{1} << 15) / (columns + 1) + 1,
+                     [&](std::size_t begin, std::size_t end, std::size_t) {
+                         T any = 0;
+                         for (std::size_t i = begin; i < end; ++i) {
+                             const dual_number<T>* const from = x + i * stride;
+                             T *const v = value + i * columns, *const s = slope + i * columns;
+                             for (std::size_t j = 0; j < columns; ++j) {
+                                 v[j] = from[j].value;
+                                 s[j] = from[j].slope;
+                             }
+                             for (std::size_t j = 0; j < columns; ++j) any = s[j] != 0 ? T(1) : any;
+                         }
+                         if (any != 0) constant = false;
+                     });
+        if (constant) slope = nullptr;
+    }
+};
+
+}  // namespace detail
+
+/// The same for dual numbers: C = A B + (A' B + A B') ε, three products, or two where one of the matrices is constant.
+template <class T>
+void gemm(op op_a, op op_b, std::size_t M, std::size_t N, std::size_t K, const dual_number<T>* A, std::size_t lda,
+          const dual_number<T>* B, std::size_t ldb, dual_number<T> beta, dual_number<T>* C, std::size_t ldc)
+{
+    if (M == 0 || N == 0) return;
+    scratch here;
+    const bool straight_a = op_a == op::plain, straight_b = op_b == op::plain;
+    const detail::parts_of_matrix<T> a(here, straight_a ? M : K, straight_a ? K : M, A, lda);
+    const detail::parts_of_matrix<T> b(here, straight_b ? K : N, straight_b ? N : K, B, ldb);
+    T *const value = here.take<T>(M * N), *const slope = here.take<T>(M * N);
+    const auto multiply = [&](const T* x, const T* y, T also, T* to) {
+        gemm(op_a, op_b, M, N, K, x, straight_a ? K : M, y, straight_b ? N : K, also, to, N);
+    };
+    multiply(a.value, b.value, T(0), value);
+    if (a.slope != nullptr) multiply(a.slope, b.value, T(0), slope);
+    if (b.slope != nullptr) multiply(a.value, b.slope, T(a.slope != nullptr ? 1 : 0), slope);
+    if (a.slope == nullptr && b.slope == nullptr) std::fill_n(slope, M * N, T(0));
+    const bool fresh = beta == dual_number<T>(0);
+    parallel_for(M, (std::size_t{1} << 15) / (N + 1) + 1, [&](std::size_t begin, std::size_t end, std::size_t) {
+        for (std::size_t i = begin; i < end; ++i) {
+            dual_number<T>* const to = C + i * ldc;
+            const T *const v = value + i * N, *const s = slope + i * N;
+            if (fresh) {
+                for (std::size_t j = 0; j < N; ++j) to[j] = {v[j], s[j]};
+            } else {
+                for (std::size_t j = 0; j < N; ++j) to[j] = beta * to[j] + dual_number<T>(v[j], s[j]);
+            }
+        }
+    });
 }
 
 /// C = op(A) op(B) + beta C for matrices whose rows are contiguous.

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include <heed/core/dual_number.hpp>
 #include <heed/kernels/simd.hpp>
 
 /// Numbers side by side: what functions of scores and places compute with (score::modified, masks of places).
@@ -16,7 +17,7 @@
 ///
 /// One expression serves a whole register; it is written like one about a single number: + − * /, comparisons (their
 /// result goes into `select`, `&`, `|`, `!`), % of whole numbers, and exp, log, tanh, sigmoid, sqrt, abs, min, max,
-/// sin, cos. Numbers mix freely: whole ones become scores where they meet them.
+/// sin, cos. Numbers mix freely: whole ones become scores where they meet them. Scores may be dual numbers.
 namespace heed {
 
 /// As many as a register has floats, whatever T is.
@@ -51,8 +52,60 @@ struct lane_mask {
     HEED_SIMD_INLINE explicit lane_mask(const vector& x) : at(x) {}
 };
 
+HEED_SIMD_INLINE lane_mask operator&(const lane_mask& a, const lane_mask& b) { return lane_mask(a.at & b.at); }
+HEED_SIMD_INLINE lane_mask operator|(const lane_mask& a, const lane_mask& b) { return lane_mask(a.at | b.at); }
+HEED_SIMD_INLINE lane_mask operator!(const lane_mask& a) { return lane_mask(~a.at); }
+
 namespace detail {
 
+/// Values and slopes of dual numbers.
+template <class T>
+struct dual_lanes {
+    using vector = typename lanes_in_registers<T>::type;
+    vector value, slope;
+
+    HEED_SIMD_INLINE dual_number<T> operator[](std::size_t i) const { return {value[i], slope[i]}; }
+
+    HEED_SIMD_INLINE friend dual_lanes operator-(const dual_lanes& x) { return {-x.value, -x.slope}; }
+    HEED_SIMD_INLINE friend dual_lanes operator+(const dual_lanes& x, const dual_lanes& y)
+    {
+        return {x.value + y.value, x.slope + y.slope};
+    }
+    HEED_SIMD_INLINE friend dual_lanes operator-(const dual_lanes& x, const dual_lanes& y)
+    {
+        return {x.value - y.value, x.slope - y.slope};
+    }
+    HEED_SIMD_INLINE friend dual_lanes operator*(const dual_lanes& x, const dual_lanes& y)
+    {
+        return {x.value * y.value, x.slope * y.value + x.value * y.slope};
+    }
+    HEED_SIMD_INLINE friend dual_lanes operator/(const dual_lanes& x, const dual_lanes& y)
+    {
+        const vector quotient = x.value / y.value;
+        return {quotient, (x.slope - quotient * y.slope) / y.value};
+    }
+    // == and != look at both parts, as those of dual_number do.
+    HEED_SIMD_INLINE friend lane_mask operator==(const dual_lanes& x, const dual_lanes& y)
+    {
+        return lane_mask(__builtin_convertvector(
+            (x.value == y.value) & ((x.slope == y.slope) | (x.value - x.value != T(0))), lane_mask::vector));
+    }
+    HEED_SIMD_INLINE friend lane_mask operator!=(const dual_lanes& x, const dual_lanes& y) { return !(x == y); }
+    HEED_SIMD_INLINE friend lane_mask operator<(const dual_lanes& x, const dual_lanes& y)
+    {
+        return lane_mask(__builtin_convertvector(x.value < y.value, lane_mask::vector));
+    }
+    HEED_SIMD_INLINE friend lane_mask operator<=(const dual_lanes& x, const dual_lanes& y)
+    {
+        return lane_mask(__builtin_convertvector(x.value <= y.value, lane_mask::vector));
+    }
+    HEED_SIMD_INLINE friend lane_mask operator>(const dual_lanes& x, const dual_lanes& y) { return y < x; }
+    HEED_SIMD_INLINE friend lane_mask operator>=(const dual_lanes& x, const dual_lanes& y) { return y <= x; }
+};
+template <class T>
+struct lanes_in_registers<dual_number<T>> {
+    using type = dual_lanes<T>;
+};
 template <class X>
 struct lane_element {
     using type = X;
@@ -66,14 +119,19 @@ inline constexpr bool is_lanes = false;
 template <class T>
 inline constexpr bool is_lanes<pack<T>> = true;
 
+template <class X>
+concept lane_number = std::is_arithmetic_v<X> || dual_element<X>;
+template <class X>
+concept lane_fraction = std::floating_point<X> || dual_element<X>;
+
 /// Something that lanes compute with: lanes, or a number among them.
 template <class X>
-concept lane_operand = is_lanes<X> || std::is_arithmetic_v<X>;
+concept lane_operand = is_lanes<X> || lane_number<X>;
 template <class A, class B>
 concept lane_operands = lane_operand<A> && lane_operand<B> &&(is_lanes<A> || is_lanes<B>);
 
 /// What lanes of these meet in: whole numbers in scores; of scores, the narrower, so that a constant never makes a
-/// kernel of floats compute in doubles.
+/// kernel of floats compute in doubles; numbers without a slope in dual ones.
 template <class A, class B>
 struct meeting {
     using a = typename lane_element<A>::type;
@@ -83,8 +141,10 @@ struct meeting {
     static constexpr bool whole = std::is_integral_v<a> && std::is_integral_v<b>;
     static constexpr bool mixed = std::is_integral_v<a> != std::is_integral_v<b>;
     using narrower = std::conditional_t<(sizeof(a) < sizeof(b)), a, b>;
-    using type =
+    using plain =
         std::conditional_t<mixed, fraction, std::conditional_t<whole || !(is_lanes<A> && is_lanes<B>), lane, narrower>>;
+    using type =
+        std::conditional_t<dual_element<a> == dual_element<b>, plain, std::conditional_t<dual_element<a>, a, b>>;
 };
 
 template <class T, class X>
@@ -100,21 +160,80 @@ HEED_SIMD_INLINE pack<T> lanes_of(const X& x)
 template <class T>
 HEED_SIMD_INLINE pack<T> each_lane(auto&& f)
 {
-    T each[lane_count];
-    for (std::size_t i = 0; i < lane_count; ++i) each[i] = static_cast<T>(f(i));
     pack<T> result;
-    std::memcpy(&result.at, each, sizeof each);
+    if constexpr (dual_element<T>) {
+        plain_number<T> value[lane_count], slope[lane_count];
+        for (std::size_t i = 0; i < lane_count; ++i) {
+            const T x = f(i);
+            value[i] = x.value;
+            slope[i] = x.slope;
+        }
+        std::memcpy(&result.at.value, value, sizeof value);
+        std::memcpy(&result.at.slope, slope, sizeof slope);
+    } else {
+        T each[lane_count];
+        for (std::size_t i = 0; i < lane_count; ++i) each[i] = static_cast<T>(f(i));
+        std::memcpy(&result.at, each, sizeof each);
+    }
     return result;
+}
+/// lane_count numbers in memory.
+template <class T>
+HEED_SIMD_INLINE pack<T> load_lanes(const T* x)
+{
+    pack<T> result;
+    if constexpr (dual_element<T>) {
+        using part = simd::vec<plain_number<T>>;
+        part value[lane_count / simd::lanes<T>], slope[lane_count / simd::lanes<T>];
+        simd::unrolled<lane_count / simd::lanes<T>>([&](auto i) {
+            const simd::vec<T> v = simd::load(x + i * simd::lanes<T>);
+            value[i] = v.value;
+            slope[i] = v.slope;
+        });
+        std::memcpy(&result.at.value, &value, sizeof value);
+        std::memcpy(&result.at.slope, &slope, sizeof slope);
+    } else {
+        std::memcpy(&result.at, x, sizeof result.at);
+    }
+    return result;
+}
+template <class T>
+HEED_SIMD_INLINE void store_lanes(T* x, const pack<T>& v)
+{
+    if constexpr (dual_element<T>) {
+        using part = simd::vec<plain_number<T>>;
+        part value[lane_count / simd::lanes<T>], slope[lane_count / simd::lanes<T>];
+        std::memcpy(&value, &v.at.value, sizeof value);
+        std::memcpy(&slope, &v.at.slope, sizeof slope);
+        simd::unrolled<lane_count / simd::lanes<T>>([&](auto i) {
+            simd::store(x + i * simd::lanes<T>, simd::vec<T>{value[i], slope[i]});
+        });
+    } else {
+        std::memcpy(x, &v.at, sizeof v.at);
+    }
 }
 template <class T>
 HEED_SIMD_INLINE pack<T> each_register(const pack<T>& x, auto&& f)
 {
     constexpr std::size_t count = lane_count / simd::lanes<T>;
-    simd::vec<T> part[count];
-    std::memcpy(&part, &x.at, sizeof part);
-    simd::unrolled<count>([&](auto i) { part[i] = f(part[i]); });
     pack<T> result;
-    std::memcpy(&result.at, &part, sizeof part);
+    if constexpr (dual_element<T>) {
+        simd::vec<plain_number<T>> value[count], slope[count];
+        std::memcpy(&value, &x.at.value, sizeof value);
+        std::memcpy(&slope, &x.at.slope, sizeof slope);
+        simd::unrolled<count>([&](auto i) {
+            const simd::vec<T> y = f(simd::vec<T>{value[i], slope[i]});
+            value[i] = y.value;
+            slope[i] = y.slope;
+        });
+        std::memcpy(&result.at.value, &value, sizeof value);
+        std::memcpy(&result.at.slope, &slope, sizeof slope);
+    } else {
+        simd::vec<T> part[count];
+        std::memcpy(&part, &x.at, sizeof part);
+        simd::unrolled<count>([&](auto i) { part[i] = f(part[i]); });
+        std::memcpy(&result.at, &part, sizeof part);
+    }
     return result;
 }
 
@@ -137,10 +256,16 @@ struct lane_functions {
     HEED_SIMD_INLINE friend auto select(const lane_mask& which, const A& a, const B& b)
     {
         using T = typename detail::meeting<A, B>::type;
-        using choice = typename detail::lanes_in_registers<detail::integer_of<sizeof(T)>>::type;
+        using choice = typename detail::lanes_in_registers<detail::integer_of<sizeof(plain_number<T>)>>::type;
         const choice chosen = __builtin_convertvector(which.at, choice);
         pack<T> result;
-        result.at = chosen ? detail::lanes_of<T>(a).at : detail::lanes_of<T>(b).at;
+        const pack<T> x = detail::lanes_of<T>(a), y = detail::lanes_of<T>(b);
+        if constexpr (dual_element<T>) {
+            result.at.value = chosen ? x.at.value : y.at.value;
+            result.at.slope = chosen ? x.at.slope : y.at.slope;
+        } else {
+            result.at = chosen ? x.at : y.at;
+        }
         return result;
     }
     template <class A, class B>
@@ -155,40 +280,42 @@ struct lane_functions {
         return select(x < T(0), -x, x);
     }
 
-    template <std::floating_point T>
+    template <detail::lane_fraction T>
     HEED_SIMD_INLINE friend pack<T> exp(const pack<T>& x)
     {
         return detail::each_register(x, [](auto v) { return simd::exp(v); });
     }
-    template <std::floating_point T>
+    template <detail::lane_fraction T>
     HEED_SIMD_INLINE friend pack<T> log(const pack<T>& x)
     {
         return detail::each_register(x, [](auto v) { return simd::log(v); });
     }
-    template <std::floating_point T>
+    template <detail::lane_fraction T>
     HEED_SIMD_INLINE friend pack<T> tanh(const pack<T>& x)
     {
         return detail::each_register(x, [](auto v) { return simd::tanh(v); });
     }
-    template <std::floating_point T>
+    template <detail::lane_fraction T>
     HEED_SIMD_INLINE friend pack<T> sigmoid(const pack<T>& x)
     {
         return detail::each_register(x, [](auto v) { return simd::sigmoid(v); });
     }
-    template <std::floating_point T>
+    template <detail::lane_fraction T>
     HEED_SIMD_INLINE friend pack<T> sqrt(const pack<T>& x)
     {
         return detail::each_register(x, [](auto v) { return simd::sqrt(v); });
     }
-    template <std::floating_point T>
+    template <detail::lane_fraction T>
     friend pack<T> sin(const pack<T>& x)
     {
-        return detail::each_lane<T>([&](std::size_t i) { return std::sin(x.at[i]); });
+        using std::sin;
+        return detail::each_lane<T>([&](std::size_t i) { return sin(x[i]); });
     }
-    template <std::floating_point T>
+    template <detail::lane_fraction T>
     friend pack<T> cos(const pack<T>& x)
     {
-        return detail::each_lane<T>([&](std::size_t i) { return std::cos(x.at[i]); });
+        using std::cos;
+        return detail::each_lane<T>([&](std::size_t i) { return cos(x[i]); });
     }
 
     template <class A, class B>
@@ -252,11 +379,28 @@ struct pack : lane_functions {
 
     pack() = default;
     template <class U>
-        requires(std::is_arithmetic_v<U>)
-    HEED_SIMD_INLINE pack(U x) : at(static_cast<T>(x) - vector{}) {}
+        requires(std::is_arithmetic_v<U> || std::is_same_v<U, T>)
+    HEED_SIMD_INLINE pack(U x)
+    {
+        const T each = static_cast<T>(x);
+        if constexpr (dual_element<T>) {
+            at.value = each.value - typename vector::vector{};
+            at.slope = each.slope - typename vector::vector{};
+        } else {
+            at = each - vector{};
+        }
+    }
     template <class U>
-    HEED_SIMD_INLINE explicit pack(const pack<U>& x) : at(__builtin_convertvector(x.at, vector))
-    {}
+    HEED_SIMD_INLINE explicit pack(const pack<U>& x)
+    {
+        if constexpr (dual_element<T>) {
+            static_assert(!dual_element<U>, "heed: scores of two kinds of dual numbers");
+            at.value = __builtin_convertvector(x.at, typename vector::vector);
+            at.slope = typename vector::vector{};
+        } else {
+            at = __builtin_convertvector(x.at, vector);
+        }
+    }
     HEED_SIMD_INLINE T operator[](std::size_t i) const { return at[i]; }
 };
 
@@ -293,7 +437,11 @@ HEED_SIMD_INLINE pack<T> operator-(const pack<T>& x)
     {                                                                                                                  \
         using T = typename detail::meeting<A, B>::type;                                                                \
         const pack<T> x = detail::lanes_of<T>(a), y = detail::lanes_of<T>(b);                                          \
-        return lane_mask(__builtin_convertvector(x.at sign y.at, lane_mask::vector));                                  \
+        if constexpr (dual_element<T>) {                                                                               \
+            return x.at sign y.at;                                                                                     \
+        } else {                                                                                                       \
+            return lane_mask(__builtin_convertvector(x.at sign y.at, lane_mask::vector));                              \
+        }                                                                                                              \
     }
 HEED_LANES(==)
 HEED_LANES(!=)
@@ -303,10 +451,6 @@ HEED_LANES(>)
 HEED_LANES(>=)
 #undef HEED_LANES
 
-HEED_SIMD_INLINE lane_mask operator&(const lane_mask& a, const lane_mask& b) { return lane_mask(a.at & b.at); }
-HEED_SIMD_INLINE lane_mask operator|(const lane_mask& a, const lane_mask& b) { return lane_mask(a.at | b.at); }
-HEED_SIMD_INLINE lane_mask operator!(const lane_mask& a) { return lane_mask(~a.at); }
-
 /// A score and its derivative by the score that a function was given: the function runs once for both.
 template <class T>
 struct dual : lane_functions {
@@ -315,7 +459,7 @@ struct dual : lane_functions {
     dual() = default;
     dual(const pack<T>& x, const pack<T>& by) : value(x), slope(by) {}
     template <class U>
-        requires(std::is_arithmetic_v<U> || detail::is_lanes<U>)
+        requires(detail::lane_operand<U>)
     dual(const U& constant) : value(detail::lanes_of<T>(constant)), slope(T(0)) {}
 };
 

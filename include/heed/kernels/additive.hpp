@@ -187,7 +187,7 @@ inline void additive_weights_row(const additive_step<T>& step, std::size_t b, T*
             // The greater one is factored out, so that no exponent is above 0.
             transform(
                 n, next,
-                [](vec<T> l, vec<T> x) {
+                [=](vec<T> l, vec<T> x) {
                     const vec<T> low = min(x, l), high = max(l, x);  // in this order, NaN in either argument shows up
                     return select(l == splat(none), x, high + log1p(exp(low - high)));
                 },
@@ -197,7 +197,7 @@ inline void additive_weights_row(const additive_step<T>& step, std::size_t b, T*
     }
     if (L == nullptr) return softmax_row(n, e, w);
     transform(
-        n, w, [](vec<T> l, vec<T> x) { return select(l == splat(none), x, x - l); }, L, e);
+        n, w, [=](vec<T> l, vec<T> x) { return select(l == splat(none), x, x - l); }, L, e);
     softmax_row(n, w, w);
 }
 

@@ -260,12 +260,13 @@ void forward(const head<T>& of, std::size_t s, std::size_t n, const Pair& pair, 
                 add(first, count, scores);
         });
     }
+    using std::log;
     T divisors[width], factors[width];
     sum.put(divisors);
     for (std::size_t q = 0; q < n; ++q) {
         constexpr bool divides = Rule::online || Rule::divides;
         factors[q] = !divides ? T(1) : divisors[q] == 0 ? T(0) : T(1) / divisors[q];
-        if (divides) z[q] = divisors[q] == 0 ? T(0) : z[q] + std::log(divisors[q]);
+        if (divides) z[q] = divisors[q] == 0 ? T(0) : z[q] + log(divisors[q]);
         for (std::size_t i = 0; i < Rule::numbers; ++i) numbers[i * of.queries_count + s + q] = z[i * width + q];
     }
     detail::transposed_back<registers, false>(of.value_width, n, sums, factors, rows<T>{contexts[s], contexts.stride});

@@ -46,12 +46,13 @@ inline T cross_entropy_row(std::size_t n, const T* x, std::size_t target, T weig
     }
     T expected = at_target;
     if (smoothing != T(0)) expected = (T(1) - smoothing) * at_target + share * logits.get();
-    return std::log(sum) - expected;
+    using std::log;  // dual numbers have their own
+    return log(sum) - expected;
 }
 
 template <class T, class Index>
-inline double cross_entropy(std::size_t rows, std::size_t vocabulary, const T* logits, const Index* targets,
-                            const T* weights, T smoothing, T* losses, T* gradient, const T* bias = nullptr)
+inline in_double<T> cross_entropy(std::size_t rows, std::size_t vocabulary, const T* logits, const Index* targets,
+                                  const T* weights, T smoothing, T* losses, T* gradient, const T* bias = nullptr)
 {
     parallel_for(rows, rows_a_shard(vocabulary), [=](std::size_t begin, std::size_t end, std::size_t) {
         for (std::size_t r = begin; r < end; ++r) {
@@ -70,9 +71,10 @@ inline double cross_entropy(std::size_t rows, std::size_t vocabulary, const T* l
                                           weight, smoothing, dx);
         }
     });
-    double total = 0;
+    in_double<T> total = 0;
     for (std::size_t r = 0; r < rows; ++r) {
-        total += static_cast<double>(losses[r]) * (weights == nullptr ? 1.0 : static_cast<double>(weights[r]));
+        total += static_cast<in_double<T>>(losses[r]) *
+                 (weights == nullptr ? in_double<T>(1) : static_cast<in_double<T>>(weights[r]));
     }
     return total;
 }
@@ -83,8 +85,8 @@ inline double cross_entropy(std::size_t rows, std::size_t vocabulary, const T* l
 ///
 /// logits [R,V], biases included; targets [R], each below V; weights [R], or nullptr: 1 for every row.
 template <class T, class Index>
-double cross_entropy(std::size_t rows, std::size_t vocabulary, const T* logits, const Index* targets, const T* weights,
-                     T smoothing, T* losses)
+in_double<T> cross_entropy(std::size_t rows, std::size_t vocabulary, const T* logits, const Index* targets,
+                           const T* weights, T smoothing, T* losses)
 {
     return detail::cross_entropy(rows, vocabulary, logits, targets, weights, smoothing, losses,
                                  static_cast<T*>(nullptr));
@@ -93,8 +95,8 @@ double cross_entropy(std::size_t rows, std::size_t vocabulary, const T* logits, 
 /// Like `cross_entropy`, but replaces the logits by the gradient of Σ_r weight_r loss_r. If a bias [V] is given, the
 /// logits do not include it.
 template <class T, class Index>
-double cross_entropy_in_place(std::size_t rows, std::size_t vocabulary, T* logits, const Index* targets,
-                              const T* weights, T smoothing, T* losses, const T* bias = nullptr)
+in_double<T> cross_entropy_in_place(std::size_t rows, std::size_t vocabulary, T* logits, const Index* targets,
+                                    const T* weights, T smoothing, T* losses, const T* bias = nullptr)
 {
     return detail::cross_entropy(rows, vocabulary, static_cast<const T*>(logits), targets, weights, smoothing, losses,
                                  logits, bias);

@@ -42,7 +42,8 @@ void layer_norm(const layer_norm_rows<T>& of, T* moments, T* y)
                 const vec<T> apart = fill_behind<T>(load_first(x + at, n) - splat(mean), n, T(0));
                 squares = fma(apart, apart, squares);
             });
-            const T scale = T(1) / std::sqrt(sum(squares) / static_cast<T>(N) + of.epsilon);
+            using std::sqrt;
+            const T scale = T(1) / sqrt(sum(squares) / static_cast<T>(N) + of.epsilon);
             moments[2 * row] = mean;
             moments[2 * row + 1] = scale;
             transform(

@@ -59,16 +59,16 @@ public:
     {
         block_ += x;
         if (++count_ == 32) {
-            total_ += static_cast<double>(simd::sum(block_));
+            total_ += static_cast<in_double<T>>(simd::sum(block_));
             block_ = simd::vec<T>{};
             count_ = 0;
         }
     }
-    HEED_SIMD_INLINE T get() const { return static_cast<T>(total_ + static_cast<double>(simd::sum(block_))); }
+    HEED_SIMD_INLINE T get() const { return static_cast<T>(total_ + static_cast<in_double<T>>(simd::sum(block_))); }
 
 private:
     simd::vec<T> block_{};
-    double total_ = 0;
+    in_double<T> total_ = 0;
     std::size_t count_ = 0;
 };
 

@@ -31,13 +31,13 @@ double sparse_threshold(std::size_t n, const T* scores, double top, T* heap)
     static_assert(power == 1 || power == 2);
     std::size_t left = 0;
     for (std::size_t j = 0; j < n; ++j) {
-        if (static_cast<double>(scores[j]) - top > -power) heap[left++] = scores[j];
+        if (static_cast<double>(value_of(scores[j])) - top > -power) heap[left++] = scores[j];
     }
     if (left == 0) return std::numeric_limits<double>::quiet_NaN();  // the greatest is NaN or infinite
     std::make_heap(heap, heap + left);
     double count = 0, sum = 0, squares = 0;  // of the z_i that have a weight; in double, since float would lose Σ α = 1
     for (; left > 0; --left) {
-        const double z = (static_cast<double>(heap[0]) - top) / power;
+        const double z = (static_cast<double>(value_of(heap[0])) - top) / power;
         const double used = power == 1 ? sum - count * z : squares - 2 * z * sum + count * z * z;
         if (used >= 1) break;
         count += 1;
@@ -59,10 +59,25 @@ void sparse_column(std::size_t n, const T* x, T* y, T* heap)
 {
     const T greatest = max_of(n, x);
     if (greatest == -std::numeric_limits<T>::infinity()) return no_weights(n, x, y);
-    const double top = static_cast<double>(greatest), tau = sparse_threshold<power>(n, x, top, heap);
+    const double top = static_cast<double>(value_of(greatest)), tau = sparse_threshold<power>(n, x, top, heap);
+    const auto above = [=](std::size_t j) { return (static_cast<double>(value_of(x[j])) - top) / power - tau; };
+    [[maybe_unused]] double pulled = 0, all = 0;  // of dual numbers: α' = (diag(s) - s sᵀ / Σ s) e', s as below
+    if constexpr (dual_element<T>) {
+        for (std::size_t j = 0; j < n; ++j) {
+            const double s = above(j) <= 0 ? 0 : power == 1 ? 1 : above(j);
+            if (s != 0) pulled += s * static_cast<double>(x[j].slope);
+            all += s;
+        }
+    }
     for (std::size_t j = 0; j < n; ++j) {
-        const double above = (static_cast<double>(x[j]) - top) / power - tau;
-        y[j] = above <= 0 ? T(0) : static_cast<T>(power == 1 ? above : above * above);
+        const double over = above(j);
+        const T weight = over <= 0 ? T(0) : static_cast<T>(power == 1 ? over : over * over);
+        if constexpr (dual_element<T>) {
+            const double slope = (static_cast<double>(x[j].slope) - pulled / all) * (power == 1 ? 1 : over);
+            y[j] = over <= 0 ? T(0) : T(weight.value, static_cast<plain_number<T>>(slope));
+        } else {
+            y[j] = weight;
+        }
     }
 }
 
@@ -124,6 +139,7 @@ void greatest_column(std::size_t n, std::size_t k, const T* x, T* y, T* heap)
 {
     const T top = max_of(n, x);
     if (top == -std::numeric_limits<T>::infinity()) return no_weights(n, x, y);
+    using std::exp;
     T least = -std::numeric_limits<T>::infinity();
     bool ordered = true;
     for (std::size_t j = 0; j < n; ++j) ordered = ordered && x[j] == x[j];  // no NaN
@@ -134,7 +150,7 @@ void greatest_column(std::size_t n, std::size_t k, const T* x, T* y, T* heap)
     }
     T sum = 0;
     for (std::size_t j = 0; j < n; ++j) {
-        y[j] = x[j] < least ? T(0) : std::exp(x[j] - top);
+        y[j] = x[j] < least ? T(0) : exp(x[j] - top);
         sum += y[j];
     }
     for (std::size_t j = 0; j < n; ++j) y[j] /= sum;

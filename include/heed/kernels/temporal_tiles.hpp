@@ -207,7 +207,8 @@ void forward_in_order(const head<T>& of, const Pair& pair, const Mask& mask, con
                 u.put(tile + q * width);
                 tops[s + q] = top;
                 if (top != before) {  // what has been summed so far, for a greater divisor
-                    const T factor = std::exp(before - base);
+                    using std::exp;
+                    const T factor = exp(before - base);
                     sums[s + q] *= factor;
                     each_register<T>(of.value_width, [&](std::size_t i, std::size_t some) {
                         T* const c = contexts[s + q] + i;
@@ -227,7 +228,8 @@ void forward_in_order(const head<T>& of, const Pair& pair, const Mask& mask, con
     for (std::size_t s = 0; s < of.queries_count; ++s) {
         const T by = sums[s] == 0 ? T(0) : T(1) / sums[s];
         for (std::size_t i = 0; i < of.value_width; ++i) contexts[s][i] *= by;
-        tops[s] = sums[s] == 0 ? T(0) : tops[s] + std::log(sums[s]);
+        using std::log;
+        tops[s] = sums[s] == 0 ? T(0) : tops[s] + log(sums[s]);
     }
 }
 

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <limits>
 #include <type_traits>
 
@@ -33,13 +32,24 @@ namespace heed::kernels::tiles {
 /// Registers of a row of lanes, at most; fewer for few queries.
 inline constexpr std::size_t most_registers = simd::register_bytes == 64 ? 4 : 2;
 
+/// The same of dual numbers, whose registers are two.
+template <class T>
+inline constexpr std::size_t most_registers_of = most_registers;
+template <class T>
+inline constexpr std::size_t most_registers_of<dual_number<T>> = most_registers / 2 < sizeof(T) / sizeof(float)
+                                                                     ? sizeof(T) / sizeof(float)
+                                                                     : most_registers / 2;
+
 /// Queries of a block whose rows of lanes take `registers`.
 template <class T, std::size_t registers>
 inline constexpr std::size_t lanes = registers* simd::lanes<T>;
 
 /// Rows of lanes that a product sums at once: their sums, a row of the panel and a factor fill the registers.
-template <std::size_t registers>
+template <class T, std::size_t registers>
 inline constexpr std::size_t rows_at_once = (simd::register_bytes == 64 ? 24 : 12) / (registers < 2 ? 2 : registers);
+template <class T, std::size_t registers>
+inline constexpr std::size_t rows_at_once<dual_number<T>, registers> =
+    rows_at_once<T, 2 * registers> < 3 ? 3 : rows_at_once<T, 2 * registers>;
 
 /// Keys of a tile.
 inline constexpr std::size_t keys = 96;
@@ -105,8 +115,8 @@ void products(std::size_t count, std::size_t depth, const T* x, std::size_t acro
         for (; count >= n; count -= n, x += n * across, y += n * lanes<T, registers>)
             product<n, registers, add>(depth, x, across, along, panel, y);
     };
-    take(std::integral_constant<std::size_t, rows_at_once<registers>>{});
-    if constexpr (rows_at_once < registers >> 6) take(std::integral_constant<std::size_t, 6>{});
+    take(std::integral_constant<std::size_t, rows_at_once<T, registers>>{});
+    if constexpr (rows_at_once < T, registers >> 6) take(std::integral_constant<std::size_t, 6>{});
     take(std::integral_constant<std::size_t, 3>{});
     take(std::integral_constant<std::size_t, 1>{});
 }
@@ -143,7 +153,7 @@ template <std::size_t registers, class T>
 void products_of_lanes(std::size_t count, std::size_t queries, const T* tile, rows<const T> x, rows<T> y,
                        std::size_t width)
 {
-    constexpr std::size_t most = most_registers;  // of columns
+    constexpr std::size_t most = most_registers_of<T>;  // of columns
     const auto strip = [&](auto columns, std::size_t first, std::size_t some) {
         std::size_t j = 0;
         const auto take = [&](auto n) {
@@ -152,15 +162,15 @@ void products_of_lanes(std::size_t count, std::size_t queries, const T* tile, ro
                                                         rows<const T>{x.data + first, x.stride},
                                                         rows<T>{y[j] + first, y.stride}, some);
         };
-        take(std::integral_constant<std::size_t, rows_at_once<columns>>{});
-        if constexpr (rows_at_once < columns >> 6) take(std::integral_constant<std::size_t, 6>{});
+        take(std::integral_constant<std::size_t, rows_at_once<T, columns>>{});
+        if constexpr (rows_at_once < T, columns >> 6) take(std::integral_constant<std::size_t, 6>{});
         take(std::integral_constant<std::size_t, 3>{});
         take(std::integral_constant<std::size_t, 1>{});
     };
     std::size_t first = 0;
     for (; first + most * simd::lanes<T> <= width; first += most * simd::lanes<T>)
         strip(std::integral_constant<std::size_t, most>{}, first, simd::lanes<T>);
-    for (; first + 2 * simd::lanes<T> <= width; first += 2 * simd::lanes<T>)
+    for (; most > 2 && first + 2 * simd::lanes<T> <= width; first += 2 * simd::lanes<T>)
         strip(std::integral_constant<std::size_t, 2>{}, first, simd::lanes<T>);
     for (; first < width; first += simd::lanes<T>)
         strip(std::integral_constant<std::size_t, 1>{}, first, std::min(simd::lanes<T>, width - first));
@@ -324,14 +334,12 @@ HEED_SIMD_INLINE void each_place(const head<T>& of, std::size_t s, std::size_t f
 template <class T>
 HEED_SIMD_INLINE heed::pack<T> lanes_at(const T* x)
 {
-    heed::pack<T> result;
-    std::memcpy(&result.at, x, sizeof result.at);
-    return result;
+    return heed::detail::load_lanes(x);
 }
 template <class T>
 HEED_SIMD_INLINE void put_lanes(T* x, const heed::pack<T>& v)
 {
-    std::memcpy(x, &v.at, sizeof v.at);
+    heed::detail::store_lanes(x, v);
 }
 
 /// Scores as the pair's function changes them; −inf where a query does not see a key.
@@ -364,10 +372,11 @@ void modify(const head<T>& of, std::size_t s, std::size_t first, std::size_t cou
 template <class T>
 void with_registers(std::size_t queries, auto&& f)
 {
-    if (sizeof(T) == sizeof(float) && queries <= lanes<T, 1>) {  // a place has lane_count queries
-        f(std::integral_constant<std::size_t, sizeof(T) / sizeof(float)>{});
+    constexpr std::size_t least = lane_count / simd::lanes<T>;  // a place has lane_count queries
+    if (least == 1 && queries <= lanes<T, 1>) {
+        f(std::integral_constant<std::size_t, least>{});
     } else {
-        f(std::integral_constant<std::size_t, most_registers>{});
+        f(std::integral_constant<std::size_t, most_registers_of<T>>{});
     }
 }
 

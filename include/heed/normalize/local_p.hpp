@@ -144,7 +144,7 @@ private:
         const double D = static_cast<double>(reach);
         const std::size_t width = reach < positions ? std::min(2 * reach + 1, positions) : positions;
         return detail::window_of_rows(real, width, [&](std::size_t b) -> stretch {
-            const double place = static_cast<double>(view_of(p).data[b]), end = static_cast<double>(real[b]);
+            const double place = static_cast<double>(value_of(view_of(p).data[b])), end = static_cast<double>(real[b]);
             const double at = place >= 0 ? place : 0;  // NaN: the weights become NaN
             const double first = std::ceil(std::max(0.0, at - D)), last = std::min(end - 1, std::floor(at + D));
             if (!(first <= last)) return {};

@@ -32,14 +32,15 @@ struct sums_of_exp {
 
     void join(const sums_of_exp& more)
     {
+        using std::exp;
         if (more.empty()) return;
         if (empty()) {
             *this = more;
         } else if (more.top <= top) {
-            const T by = std::exp(more.top - top);
+            const T by = exp(more.top - top);
             for (std::size_t i = 0; i < N; ++i) sum[i] += by * more.sum[i];
         } else {
-            const T by = std::exp(top - more.top);
+            const T by = exp(top - more.top);
             for (std::size_t i = 0; i < N; ++i) sum[i] = by * sum[i] + more.sum[i];
             top = more.top;
         }
@@ -114,9 +115,10 @@ struct chunks_op : operation<chunks_op> {
                 });
                 const auto from_behind = [=](std::size_t i) { return shares[n - 1 - i]; };
                 detail::moving_sums<T, 1>(n, w, from_behind, [=](std::size_t i, const one& y) {
+                    using std::exp;
                     const std::size_t j = place(n - 1 - i);
                     const T x = e.data[j];
-                    beta.data[j] = hidden(x) || y.empty() ? T(0) : std::exp(scaled(s, x) + y.top) * y.sum[0];
+                    beta.data[j] = hidden(x) || y.empty() ? T(0) : exp(scaled(s, x) + y.top) * y.sum[0];
                 });
             }
             kernels::detail::zero(beta.data + b * row + n * N, row - n * N);
@@ -151,10 +153,11 @@ struct chunks_op : operation<chunks_op> {
                 });
                 const auto from_behind = [=](std::size_t i) { return shares[n - 1 - i]; };
                 detail::moving_sums<T, 2>(n, w, from_behind, [=, &sum](std::size_t i, const two& y) {
+                    using std::exp;
                     const std::size_t j = place(n - 1 - i);
                     const T x = e.data[j];
                     if (hidden(x) || y.empty()) return;
-                    const T d_u = std::exp(scaled(s, x) + y.top) * (y.sum[0] * d_beta.data[j] - y.sum[1]);
+                    const T d_u = exp(scaled(s, x) + y.top) * (y.sum[0] * d_beta.data[j] - y.sum[1]);
                     if (d_e) d_e.data[j] += s * d_u;
                     sum += finite(x) * d_u;
                 });

@@ -30,8 +30,9 @@ struct difference_factor_op : operation<difference_factor_op> {
     static void forward(in<T, 1> q1, in<T, 1> k1, in<T, 1> q2, in<T, 1> k2, double first, out<T, 1> y)
     {
         const std::size_t d = q1.shape[0];
-        y.data[0] = std::exp(kernels::dot(d, q1.data, k1.data)) - std::exp(kernels::dot(d, q2.data, k2.data)) +
-                    static_cast<T>(first);
+        using std::exp;
+        y.data[0] =
+            exp(kernels::dot(d, q1.data, k1.data)) - exp(kernels::dot(d, q2.data, k2.data)) + static_cast<T>(first);
     }
 
     template <class T>
@@ -39,8 +40,9 @@ struct difference_factor_op : operation<difference_factor_op> {
                          adjoint<T, 1> d_q1, adjoint<T, 1> d_k1, adjoint<T, 1> d_q2, adjoint<T, 1> d_k2)
     {
         const std::size_t d = q1.shape[0];
-        const T one = d_y.data[0] * std::exp(kernels::dot(d, q1.data, k1.data)),
-                two = -d_y.data[0] * std::exp(kernels::dot(d, q2.data, k2.data));
+        using std::exp;
+        const T one = d_y.data[0] * exp(kernels::dot(d, q1.data, k1.data)),
+                two = -d_y.data[0] * exp(kernels::dot(d, q2.data, k2.data));
         if (d_q1) kernels::add_scaled(d, d_q1.data, one, k1.data);
         if (d_k1) kernels::add_scaled(d, d_k1.data, one, q1.data);
         if (d_q2) kernels::add_scaled(d, d_q2.data, two, k2.data);

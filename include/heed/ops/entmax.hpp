@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <limits>
 
+#include <heed/core/dual_number.hpp>
 #include <heed/core/workspace.hpp>
 #include <heed/kernels/simd.hpp>
 #include <heed/kernels/sparse.hpp>
@@ -78,7 +79,8 @@ private:
     template <class T>
     static T delta_of(in<T, 1> a)
     {
-        const T delta = 1 / (1 + std::exp(-*a.data));
+        using std::exp;
+        const T delta = 1 / (1 + exp(-*a.data));
         return delta < T(1e-6) ? T(1e-6) : delta;
     }
 
@@ -117,8 +119,13 @@ private:
         for (int round = 0; round < 100; ++round) {
             sums(n, delta, static_cast<const T*>(scores), u, y, weights, slopes);
             const T better = u + (weights - 1) / slopes;
-            if (!(better > u + 2 * std::numeric_limits<T>::epsilon() * std::max(T(1), u))) break;
-            u = better;
+            const bool settled = !(better > u + 2 * std::numeric_limits<T>::epsilon() * std::max(T(1), u));
+            if (settled && !dual_element<T>) break;
+            u = better;  // for a dual number the last step, too: it is what has the derivative
+            if (settled) {
+                sums(n, delta, static_cast<const T*>(scores), u, y, weights, slopes);
+                break;
+            }
         }
         if (weights != weights) std::fill_n(y, n, weights);  // a score was NaN
     }
@@ -127,15 +134,17 @@ private:
     template <class T>
     static T slope(T w, T delta)
     {
-        return w == 0 ? T(0) : std::exp((1 - delta) * std::log(w));
+        using std::exp, std::log;
+        return w == 0 ? T(0) : exp((1 - delta) * log(w));
     }
     /// w_j g_j from w_j. Near x = 0, where its parts cancel, by its series.
     template <class T>
     static T bend(T w, T delta)
     {
         if (w == 0) return 0;
-        const T log_base = delta * std::log(w), x = std::expm1(log_base);  // 1 + x = w^δ
-        if (std::abs(x) > T(0.02)) return w * (x / (1 + x) - log_base) / (delta * delta);
+        using std::abs, std::expm1, std::log;
+        const T log_base = delta * log(w), x = expm1(log_base);  // 1 + x = w^δ
+        if (abs(x) > T(0.02)) return w * (x / (1 + x) - log_base) / (delta * delta);
         const T y = x / delta;
         T sum = 0;
         for (int k = 9; k >= 2; --k) sum = static_cast<T>((k % 2 == 0 ? -1.0 : 1.0) * (k - 1) / k) + x * sum;

@@ -33,7 +33,7 @@ struct positive_features_op : operation<positive_features_op> {
         const std::size_t m = products.shape[R - 1], D = x.shape[R - 1];
         detail::each_row(detail::rows_of(x.shape), 8 * m, [=](std::size_t i) {
             const T* const row = x.data + i * D;
-            const T by = kernels::dot(D, row, row) / 2 + std::log(static_cast<T>(m)) / 2;
+            const T by = kernels::dot(D, row, row) / 2 + std::log(static_cast<plain_number<T>>(m)) / 2;
             simd::transform(
                 m, y.data + i * m, [by](auto p) { return simd::exp(p - by); }, products.data + i * m);
         });

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include <heed/kernels/cross_entropy.hpp>
@@ -40,6 +41,17 @@ struct expected_words {
     std::vector<T> weights;  // [S,B]
 
     expected_words_view<T> view() const { return {words.steps, words.batch, words.ids, weights}; }
+
+    /// The same with weights of another kind of numbers, as constants of a tape of those.
+    template <class U>
+        requires(!std::is_same_v<U, T>)
+    expected_words_view<U> as(auto& tape)
+    const
+    {
+        U* const same = tape.memory().template array_of<U>(weights.size());
+        std::copy(weights.begin(), weights.end(), same);
+        return {words.steps, words.batch, words.ids, {same, weights.size()}};
+    }
 };
 
 namespace detail {

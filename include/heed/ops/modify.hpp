@@ -26,14 +26,12 @@ namespace detail {
 template <class T>
 pack<T> lanes_at(std::size_t count, const T* x)
 {
-    pack<T> result(T(0));
-    for (std::size_t i = 0; i < count; ++i) result.at[i] = x[i];
-    return result;
+    return heed::detail::each_lane<T>([&](std::size_t i) { return i < count ? x[i] : T(0); });
 }
 template <class T>
 void put_lanes(std::size_t count, T* x, const pack<T>& v)
 {
-    for (std::size_t i = 0; i < count; ++i) x[i] = v.at[i];
+    for (std::size_t i = 0; i < count; ++i) x[i] = v[i];
 }
 
 /// f(offset, count, place, shard) for each register of the positions of all rows.

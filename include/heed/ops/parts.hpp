@@ -515,7 +515,7 @@ struct pick_op : operation<pick_op> {
                       "one row for each row of the positions");
         require_shape("pick", "the positions", at.shape, {at.shape[0], at.shape[1], 1}, "one number for each position");
         for (std::size_t i = 0, n = at.size(); i < n; ++i) {
-            const auto place = at.data[i];
+            const auto place = value_of(at.data[i]);
             if (place >= 0 && place < static_cast<decltype(place)>(x.shape[1])) continue;
             throw shape_error("pick: position " + std::to_string(place) + " of " + shape_text(x.shape) +
                               ", which has " + std::to_string(x.shape[1]) + " columns");
@@ -528,7 +528,7 @@ struct pick_op : operation<pick_op> {
     {
         const std::size_t positions = y.shape[1], N = x.shape[1], size = y.size();
         for (std::size_t i = 0; i < size; ++i) {
-            y.data[i] = x.data[i / positions * N + static_cast<std::size_t>(at.data[i])];
+            y.data[i] = x.data[i / positions * N + static_cast<std::size_t>(value_of(at.data[i]))];
         }
     }
 
@@ -538,7 +538,7 @@ struct pick_op : operation<pick_op> {
         if (!d_x) return;
         const std::size_t positions = y.shape[1], N = x.shape[1], size = y.size();
         for (std::size_t i = 0; i < size; ++i) {
-            d_x.data[i / positions * N + static_cast<std::size_t>(at.data[i])] += d_y.data[i];
+            d_x.data[i / positions * N + static_cast<std::size_t>(value_of(at.data[i]))] += d_y.data[i];
         }
     }
 };

@@ -207,10 +207,11 @@ struct guided_op : operation<guided_op> {
                         double floor, out<T, 0> loss)
     {
         const T least = static_cast<T>(floor);
+        using std::log;
         T sum = 0;
         each_link(weights.shape, links, source, target, [&](std::size_t at, T link) {
             const T a = weights.data[at];
-            sum -= link * (a >= least ? std::log(a) : std::log(least) + (a - least) / least);
+            sum -= link * (a >= least ? log(a) : log(least) + (a - least) / least);
         });
         *loss.data = sum;
     }

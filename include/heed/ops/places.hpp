@@ -232,10 +232,16 @@ private:
 
         bell(in<T, 2> shapes, in<T, 2> centres, std::size_t b, std::size_t k)
             : height(std::min(shapes.data[b * shapes.shape[1] + k], highest<T>)),
-              narrow(std::max(std::exp(shapes.data[b * shapes.shape[1] + centres.shape[1] + k]),
+              narrow(std::max(narrowness(shapes.data[b * shapes.shape[1] + centres.shape[1] + k]),
                               std::numeric_limits<T>::min())),  // 0 · ∞ far away would be NaN
               centre(centres.data[b * centres.shape[1] + k])
         {}
+
+        static T narrowness(const T& c)
+        {
+            using std::exp;
+            return exp(c);
+        }
 
         /// At the centre itself the height, even if the bell is infinitely narrow.
         auto at(auto off) const

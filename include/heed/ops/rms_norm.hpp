@@ -67,7 +67,8 @@ private:
     {
         T squares = 0;
         for (std::size_t i = 0; i < n; ++i) squares += x[i] * x[i];
-        return 1 / std::sqrt(squares / static_cast<T>(n) + static_cast<T>(epsilon));
+        using std::sqrt;
+        return 1 / sqrt(squares / static_cast<T>(n) + static_cast<T>(epsilon));
     }
 };
 inline constexpr rms_norm_op rms_norm{};

@@ -166,12 +166,13 @@ struct sample_op : row_operation<sample_op> {
             double *const target = plan.zeros<double>(memory), *const before = plan.zeros<double>(memory);
             auto* const where = memory.take<std::size_t>(width);
             const T* const p = y.data + at;
-            plan.each_element(n, [=](std::size_t i, std::size_t d) { target[d] += static_cast<double>(p[i]); });
+            plan.each_element(n,
+                              [=](std::size_t i, std::size_t d) { target[d] += static_cast<double>(value_of(p[i])); });
             for (std::size_t d = 0; d < width; ++d) target[d] *= uniform(plan.stream_of(stream, b), d);
             // The last position with no more than the target before it; never one of probability 0.
             std::fill_n(where, width, n);
             plan.each_element(n, [=](std::size_t i, std::size_t d) {
-                const double chance_here = static_cast<double>(p[i]);
+                const double chance_here = static_cast<double>(value_of(p[i]));
                 if (chance_here > 0 && before[d] <= target[d]) where[d] = i / width;
                 before[d] += chance_here;
             });
@@ -201,10 +202,11 @@ struct log_probability_op : operation<log_probability_op> {
         T* const p = here.take<T>(e.size());
         plan.softmax(e.data, p);
         plan.each_row([&](std::size_t, std::size_t n, std::size_t at, scratch& memory) {
+            using std::log;
             T* const log_sum = plan.zeros<T>(memory);  // log Σ exp(e - max e) = -log of the greatest probability
             const detail::greatest_of<T> most(n, width, e.data + at, memory);
             for (std::size_t d = 0; d < width; ++d) {
-                if (most.where[d] < n) log_sum[d] = -std::log(p[at + most.where[d] * width + d]);
+                if (most.where[d] < n) log_sum[d] = -log(p[at + most.where[d] * width + d]);
             }
             kernels::detail::zero(y.data + at, plan.row_size());
             plan.each_element(n, [&](std::size_t i, std::size_t d) {

@@ -57,15 +57,15 @@ private:
     template <class T>
     static inverse_length<T> inverse(std::size_t n, const T* x)
     {
+        using std::abs, std::sqrt;
         using limits = std::numeric_limits<T>;
         const T squared = kernels::dot(n, x, x);
-        if (squared >= limits::min() / limits::epsilon() && squared <= limits::max())
-            return {T(1), 1 / std::sqrt(squared)};
+        if (squared >= limits::min() / limits::epsilon() && squared <= limits::max()) return {T(1), 1 / sqrt(squared)};
         T most = 0, sum = 0;
-        for (std::size_t i = 0; i < n; ++i) most = std::max(most, std::abs(x[i]));
+        for (std::size_t i = 0; i < n; ++i) most = std::max<T>(most, abs(x[i]));
         if (most < limits::min()) return {T(0), T(0)};
         for (std::size_t i = 0; i < n; ++i) sum += x[i] / most * (x[i] / most);
-        return {1 / most, 1 / std::sqrt(sum)};
+        return {1 / most, 1 / sqrt(sum)};
     }
 };
 inline constexpr unit_op unit{};
@@ -153,7 +153,8 @@ private:
     template <class T>
     static T distance(std::size_t D, const T* x, const T* y)
     {
-        return std::sqrt(kernels::squared_distance(D, x, y));
+        using std::sqrt;
+        return sqrt(kernels::squared_distance(D, x, y));
     }
 };
 inline constexpr match_matrix_op match_matrix{};

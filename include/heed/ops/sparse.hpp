@@ -82,10 +82,11 @@ struct softmax_with_sink_op : operation<softmax_with_sink_op> {
     static void forward(in<T, R> e, in<T, 1> sink, const lengths_view& real, out<T, R> weights)
     {
         const auto column = [s = sink.data[0]](std::size_t n, const T* x, T* y, T*) {
+            using std::exp;
             const T top = std::max(s, kernels::detail::max_of(n, x));
             const T base = top == -std::numeric_limits<T>::infinity() ? T(0) : top;
-            T sum = std::exp(s - base);
-            for (std::size_t j = 0; j < n; ++j) sum += y[j] = std::exp(x[j] - base);
+            T sum = exp(s - base);
+            for (std::size_t j = 0; j < n; ++j) sum += y[j] = exp(x[j] - base);
             for (std::size_t j = 0; j < n; ++j) y[j] = sum == 0 ? T(0) : y[j] / sum;
         };
         kernels::detail::each_column_of_scores(e.shape[0], e.shape[1], detail::width_of(e.shape), real.data(), e.data,

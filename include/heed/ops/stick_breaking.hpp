@@ -22,10 +22,11 @@ struct break_stick_op : row_operation<break_stick_op> {
     static void forward(in<T, R> e, const lengths_view& real, out<T, R> weights)
     {
         detail::each_column(e.shape, real, 16, [&](std::size_t at, std::size_t step, std::size_t n, std::size_t all) {
+            using std::exp;
             T rest = 0;  // its logarithm
             for (std::size_t j = n; j-- > 0;) {
                 const T x = e.data[at + j * step];
-                weights.data[at + j * step] = std::exp(rest + log_sigmoid(x));
+                weights.data[at + j * step] = exp(rest + log_sigmoid(x));
                 rest += log_sigmoid(-x);
             }
             for (std::size_t j = n; j < all; ++j) weights.data[at + j * step] = 0;
@@ -36,10 +37,11 @@ struct break_stick_op : row_operation<break_stick_op> {
     static void backward(in<T, R> e, const lengths_view& real, in<T, R> weights, in<T, R> d_weights, adjoint<T, R> d_e)
     {
         detail::each_column(e.shape, real, 16, [&](std::size_t at, std::size_t step, std::size_t n, std::size_t) {
+            using std::exp;
             T before = 0;
             for (std::size_t j = 0; j < n; ++j) {
                 const std::size_t i = at + j * step;
-                const T part = std::exp(log_sigmoid(e.data[i])), pulled = weights.data[i] * d_weights.data[i];
+                const T part = exp(log_sigmoid(e.data[i])), pulled = weights.data[i] * d_weights.data[i];
                 d_e.data[i] += (1 - part) * pulled - part * before;
                 before += pulled;
             }
@@ -51,7 +53,8 @@ private:
     template <class T>
     static T log_sigmoid(T x)
     {
-        return x < 0 ? x - std::log1p(std::exp(x)) : -std::log1p(std::exp(-x));
+        using std::exp, std::log1p;
+        return x < 0 ? x - log1p(exp(x)) : -log1p(exp(-x));
     }
 };
 inline constexpr break_stick_op break_stick{};

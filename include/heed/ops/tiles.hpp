@@ -100,7 +100,7 @@ struct attend_tiled_op : operation<attend_tiled_op<Pair, Mask, Rule, Compare>> {
     {
         const std::size_t S = queries.shape[1];
         // A rule that selects is fastest where all scores of a block are kept: with many keys, of a narrow one.
-        const bool narrow = Rule::selects && !tiles::keeps_scores<T, tiles::most_registers>(keys.shape[1]);
+        const bool narrow = Rule::selects && !tiles::keeps_scores<T, tiles::most_registers_of<T>>(keys.shape[1]);
         tiles::with_registers<T>(narrow ? 1 : S, [&](auto registers) {
             constexpr std::size_t lanes = tiles::lanes<T, registers>;
             const std::size_t blocks = (S + lanes - 1) / lanes, all = queries.shape[0] * how.heads * blocks;
@@ -283,8 +283,9 @@ struct attend_tiled_with_op : operation<attend_tiled_with_op<Function, Mask, Rul
             for (std::size_t s = 0; s < S; ++s) {
                 for (std::size_t h = 0; h < how.heads; ++h) {
                     const std::size_t at = ((b * S + s) * how.heads + h) * width;
+                    using std::exp;
                     const T pulled = kernels::dot(width, contexts.data + at, d_contexts.data + at);
-                    d_sinks.data[h] -= std::exp(sinks.data[h] - numbers[(b * how.heads + h) * S + s]) * pulled;
+                    d_sinks.data[h] -= exp(sinks.data[h] - numbers[(b * how.heads + h) * S + s]) * pulled;
                 }
             }
         }

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <heed/ad/tape.hpp>
+#include <heed/core/dual_number.hpp>
+#include <heed/core/errors.hpp>
+#include <heed/core/parameters.hpp>
+
+/// Products with the Hessian of a loss, without the Hessian.
+///
+///     H v = d/dε ∇ℓ(p + ε v) at ε = 0                      Pearlmutter 1994, eq. 5
+///
+/// The loss and its gradient are computed once, with dual numbers p + v ε instead of numbers: what comes back on the
+/// tape is ∇ℓ + H v ε, exactly. Every operation and every kernel is a template over its numbers and computes with dual
+/// ones as it does with floats, so this goes through all of them, tiles and modified scores included; it costs two to
+/// four gradients and the memory of two recordings.
+///
+///     const auto loss = [&](auto& tape, const auto& model) { return model.loss(tape.constant(x), …); };   // auto: run
+///     on dual numbers auto [loss_now, gradient, product] = ad::hessian_vector(loss, model, direction);
+///
+/// Where a function has a kink (relu, max, an edge of a support), its slopes are those of the side that the value is
+/// on; choices (argmax, a hard window, drawn positions) are constants, as they are for the gradient.
+namespace heed::ad {
+
+/// What hessian_vector returns.
+template <class T, class Module>
+struct hessian_vector_result {
+    T loss;
+    Module gradient, product;  // ∇ℓ and H v
+};
+
+namespace detail {
+
+/// Several tensors as a module.
+template <class... X>
+struct tensors_as_module {
+    std::tuple<X...> at;
+
+    static auto parameters(auto& self, auto&& visit)
+    {
+        return std::apply([&](auto&... x) { return of(std::tuple{visit("tensor", x)...}); }, self.at);
+    }
+    template <class... Y>
+    static tensors_as_module<Y...> of(std::tuple<Y...> y)
+    {
+        return {std::move(y)};
+    }
+};
+
+/// What is asked for as a module: that is what it is, or a tensor, or a tuple of tensors (std::tie).
+template <class X>
+struct as_module {
+    template <class Loss, class Tape, class M>
+    static constexpr bool takes = std::is_invocable_v<const Loss&, Tape&, const M&>;
+    static const X& of(const X& x) { return x; }
+    static decltype(auto) call(const auto& loss, auto& on, const auto& module) { return loss(on, module); }
+    static auto back(auto module) { return module; }
+};
+template <tensor X>
+struct as_module<X> {
+    using element = element_of<X>;
+    template <class Loss, class Tape, class M>
+    static constexpr bool takes =
+        std::is_invocable_v<const Loss&, Tape&, const std::tuple_element_t<0, decltype(M::at)>&>;
+    static auto of(const X& x) { return tensors_as_module<tensor_view<const element, rank_of<X>>>{{view_of(x)}}; }
+    static decltype(auto) call(const auto& loss, auto& on, const auto& module)
+    {
+        return loss(on, std::get<0>(module.at));
+    }
+    static auto back(auto module) { return std::get<0>(std::move(module.at)); }
+};
+template <class... X>
+struct as_module<std::tuple<X...>> {
+    template <class Loss, class Tape, class... Y>
+    static constexpr bool takes_each(const std::tuple<Y...>*)
+    {
+        return std::is_invocable_v<const Loss&, Tape&, const Y&...>;
+    }
+    template <class Loss, class Tape, class M>
+    static constexpr bool takes = takes_each<Loss, Tape>(static_cast<const decltype(M::at)*>(nullptr));
+    static auto of(const std::tuple<X...>& x)
+    {
+        return std::apply(
+            [](const auto&... each) {
+                return tensors_as_module<tensor_view<const element_of<decltype(each)>, rank_of<decltype(each)>>...>{
+                    {view_of(each)...}};
+            },
+            x);
+    }
+    static decltype(auto) call(const auto& loss, auto& on, const auto& module)
+    {
+        return std::apply([&](const auto&... x) -> decltype(auto) { return loss(on, x...); }, module.at);
+    }
+    static auto back(auto module) { return std::move(module.at); }
+};
+
+/// The elements of a module's tensors, as far as its template arguments tell.
+template <class... X>
+struct element_in {
+    using type = void;
+};
+template <class M>
+struct element_of_module {
+    using type = void;
+};
+template <tensor X>
+struct element_of_module<X> {
+    using type = element_of<X>;
+};
+template <template <class...> class M, class... X>
+    requires(!tensor<M<X...>>)
+struct element_of_module<M<X...>> : element_in<X...> {};
+template <class First, class... Rest>
+struct element_in<First, Rest...> {
+    using first = typename element_of_module<std::remove_cvref_t<First>>::type;
+    using type =
+        typename std::conditional_t<std::is_void_v<first>, element_in<Rest...>, element_of_module<First>>::type;
+};
+
+template <class T>
+struct list_of_tensors {
+    std::vector<tensor_view<const T, 1>>& all;
+
+    visited operator()(const tensor auto& x) const
+    {
+        const tensor_view<const T, rank_of<decltype(x)>> v = view_of(x);
+        all.push_back({v.data, {v.size()}});
+        return {};
+    }
+};
+
+/// Parameters on a tape of dual numbers, the direction being their slopes. Its tensors are in the same order.
+template <class T>
+struct leaf_with_direction {
+    tape<dual_number<T>>& on;
+    const std::vector<tensor_view<const T, 1>>& direction;
+    std::vector<slot<dual_number<T>>*>& all;
+
+    template <tensor X>
+    auto operator()(const X& x) const
+    {
+        const tensor_view<const T, rank_of<X>> values = view_of(x);
+        const std::size_t nth = all.size();
+        if (nth >= direction.size() || direction[nth].size() != values.size()) {
+            throw shape_error("hessian_vector: tensor " + std::to_string(nth) + " of the direction has " +
+                              std::to_string(nth < direction.size() ? direction[nth].size() : 0) +
+                              " numbers, that of the parameters is " + shape_text(values.shape) +
+                              "; a direction consists of the same tensors as the parameters");
+        }
+        const T* const by = direction[nth].data;
+        auto* const numbers = on.memory().template array_of<dual_number<T>>(values.size());
+        for (std::size_t i = 0; i < values.size(); ++i) numbers[i] = {values.data[i], by[i]};
+        const auto made = on.parameter(tensor_view<const dual_number<T>, rank_of<X>>{numbers, values.shape});
+        all.push_back(&made.slot());
+        return made;
+    }
+};
+
+/// Values or slopes of the gradients, as owning tensors.
+template <class T>
+struct leaf_of_gradients {
+    tape<dual_number<T>>& on;
+    const std::vector<slot<dual_number<T>>*>& all;
+    std::size_t& nth;
+    bool slopes;
+
+    template <tensor X>
+    auto operator()(const X& x) const
+    {
+        array<T, rank_of<X>> result(shape_of(x));
+        slot<dual_number<T>>& s = *all[nth++];
+        const auto d = on.gradient(var<dual_number<T>, 1>(on, s, {s.size}));
+        for (std::size_t i = 0; i < result.size(); ++i) result.data()[i] = slopes ? d.data[i].slope : d.data[i].value;
+        return result;
+    }
+};
+
+}  // namespace detail
+
+/// ℓ(p), ∇ℓ(p) and H v. `loss` and `parameters` are as for ad::grad_check: a module, and
+/// loss(tape, lifted module), which returns a variable of rank 0; or a tensor, or a tuple of tensors (std::tie(W, b)),
+/// and loss(tape, variables...). `direction` has the parameters' tensors. Plain tensors and targets that the loss
+/// brings are constants. Two of the results are like the parameters, with tensors of their own.
+///
+/// `on` is cleared before; it keeps its memory for the next product.
+template <class T, class Loss, class Parameters, class Direction>
+auto hessian_vector(tape<dual_number<T>>& on, const Loss& loss, const Parameters& parameters,
+                    const Direction& direction)
+{
+    using given = detail::as_module<Parameters>;
+    const auto& module = given::of(parameters);
+    static_assert(parameterised<decltype(module)>,
+                  "heed: hessian_vector takes a module with parameters, a tensor, or a tuple of tensors");
+    std::vector<tensor_view<const T, 1>> ways;
+    const auto& way = detail::as_module<Direction>::of(direction);
+    (void)map_parameters(way, detail::list_of_tensors<T>{ways});
+    on.clear();
+    std::vector<slot<dual_number<T>>*> slots;
+    const auto lifted = map_parameters(module, detail::leaf_with_direction<T>{on, ways, slots});
+    constexpr bool callable = given::template takes<Loss, tape<dual_number<T>>, std::remove_cv_t<decltype(lifted)>>;
+    static_assert(
+        callable,
+        "heed: hessian_vector runs the loss on a tape of dual numbers, which this loss does not take: write it "
+        "with auto, [](auto& tape, const auto& parameters) { ... }");
+    if constexpr (callable) {
+        const auto found = given::call(loss, on, lifted);
+        constexpr bool one_number = std::is_same_v<std::remove_cv_t<decltype(found)>, var<dual_number<T>, 0>>;
+        static_assert(one_number,
+                      "heed: hessian_vector takes the loss as a variable of rank 0 on the tape that it gives");
+        if constexpr (one_number) {
+            const T value = found.data()->value;
+            on.backward(found);
+            const auto part = [&](bool slopes) {
+                std::size_t nth = 0;
+                return given::back(map_parameters(module, detail::leaf_of_gradients<T>{on, slots, nth, slopes}));
+            };
+            return hessian_vector_result<T, decltype(part(true))>{value, part(false), part(true)};
+        }
+    }
+}
+
+/// The same on a tape of its own. T: the parameters' numbers, where they do not tell.
+template <class T = void, class Loss, class Parameters, class Direction>
+auto hessian_vector(const Loss& loss, const Parameters& parameters, const Direction& direction)
+{
+    using known = typename detail::element_of_module<Parameters>::type;
+    using U = std::conditional_t<std::is_void_v<T>, known, T>;
+    static_assert(!std::is_void_v<U>, "heed: say what numbers the parameters are: ad::hessian_vector<float>(…)");
+    tape<dual_number<U>> on;
+    return ad::hessian_vector(on, loss, parameters, direction);
+}
+
+}  // namespace heed::ad

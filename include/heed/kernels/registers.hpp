@@ -1,0 +1,443 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+
+#include <heed/core/ieee.hpp>
+
+// Kernels use the intrinsics of the compiler's target, or none with HEED_SIMD_PORTABLE, which compiles the code for
+// processors other than x86.
+#if !defined(HEED_SIMD_PORTABLE) && defined(__SSE2__)
+#include <immintrin.h>
+#if defined(__AVX512F__)
+#define HEED_SIMD_AVX512
+#elif defined(__AVX__)
+#define HEED_SIMD_AVX
+#else
+#define HEED_SIMD_SSE2
+#endif
+#endif
+
+/// One register of floats or doubles, as wide as the compiler's target has them, and its functions for kernels.
+///
+/// Built on the vector extensions that g++ and clang share, so that `+ - * /` and comparisons work as usual; a
+/// comparison returns a mask for `select`. Intrinsics appear only where the extensions cannot express an instruction.
+/// The results of one element never depend on its place in the register. If the compiler may reassociate (-ffast-math
+/// -fno-finite-math-only), results agree to rounding, but a zero may lose its sign; and g++ then links start-up code
+/// that makes the processor treat subnormal numbers as 0.
+namespace heed::simd {
+
+#if defined(HEED_SIMD_AVX512)
+inline constexpr std::size_t register_bytes = 64;
+#elif defined(HEED_SIMD_AVX)
+inline constexpr std::size_t register_bytes = 32;
+#else
+inline constexpr std::size_t register_bytes = 16;
+#endif
+
+/// Whether `fma` rounds once.
+#if defined(HEED_SIMD_AVX512) || (defined(HEED_SIMD_AVX) && defined(__FMA__))
+inline constexpr bool fma_is_fused = true;
+#else
+inline constexpr bool fma_is_fused = false;
+#endif
+
+/// Elements in a register.
+template <class T>
+inline constexpr std::size_t lanes = register_bytes / sizeof(T);
+
+namespace detail {
+template <class T>
+struct register_of;
+template <>
+struct register_of<float> {
+    typedef float type __attribute__((vector_size(register_bytes)));
+    typedef std::int32_t integer __attribute__((vector_size(register_bytes)));
+};
+template <>
+struct register_of<double> {
+    typedef double type __attribute__((vector_size(register_bytes)));
+    typedef std::int64_t integer __attribute__((vector_size(register_bytes)));
+};
+}  // namespace detail
+
+template <class T>
+using vec = typename detail::register_of<T>::type;
+/// The result of comparing two vec<T>: all bits of a lane are set where the comparison holds.
+template <class T>
+using mask = typename detail::register_of<T>::integer;
+
+#define HEED_SIMD_INLINE [[gnu::always_inline]] inline
+
+template <class T>
+HEED_SIMD_INLINE vec<T> splat(T x)
+{
+    return x - vec<T>{};  // not 0 + x, which would lose the sign of -0
+}
+
+template <class T>
+HEED_SIMD_INLINE vec<T> load(const T* x)
+{
+    vec<T> v;
+    std::memcpy(&v, x, sizeof v);
+    return v;
+}
+
+template <class T>
+HEED_SIMD_INLINE void store(T* y, std::type_identity_t<vec<T>> v)
+{
+    std::memcpy(y, &v, sizeof v);
+}
+
+/// The first `count` < lanes elements; the rest is zero, and its memory is not touched.
+template <class T>
+HEED_SIMD_INLINE vec<T> load(const T* x, std::size_t count)
+{
+#if defined(HEED_SIMD_AVX512)
+    if constexpr (sizeof(T) == 4) {
+        return _mm512_maskz_loadu_ps(static_cast<__mmask16>((1u << count) - 1u), x);
+    } else {
+        return _mm512_maskz_loadu_pd(static_cast<__mmask8>((1u << count) - 1u), x);
+    }
+#else
+    T lane[lanes<T>] = {};
+    for (std::size_t i = 0; i < count; ++i) lane[i] = x[i];
+    return load(lane);
+#endif
+}
+
+template <class T>
+HEED_SIMD_INLINE void store(T* y, std::type_identity_t<vec<T>> v, std::size_t count)
+{
+#if defined(HEED_SIMD_AVX512)
+    if constexpr (sizeof(T) == 4) {
+        _mm512_mask_storeu_ps(y, static_cast<__mmask16>((1u << count) - 1u), v);
+    } else {
+        _mm512_mask_storeu_pd(y, static_cast<__mmask8>((1u << count) - 1u), v);
+    }
+#else
+    T lane[lanes<T>];
+    store(lane, v);
+    for (std::size_t i = 0; i < count; ++i) y[i] = lane[i];
+#endif
+}
+
+/// a where the mask holds, b elsewhere: selected, not computed, so that NaN in the other one does not matter.
+template <class M, class V>
+HEED_SIMD_INLINE V select(M mask, V a, V b)
+{
+    return mask ? a : b;
+}
+
+/// x, computed as written, even if the compiler may reassociate: as_written(x + c) - c is x, rounded. Costs nothing.
+template <class V>
+HEED_SIMD_INLINE V as_written(V x)
+{
+#if defined(__clang__) && defined(__x86_64__)
+    return __arithmetic_fence(x);
+#elif defined(__ASSOCIATIVE_MATH__) && defined(__x86_64__)
+    asm("" : "+v"(x));  // g++ 12 takes a register apart for __builtin_assoc_barrier
+    return x;
+#elif defined(__ASSOCIATIVE_MATH__)
+    return __builtin_assoc_barrier(x);
+#else
+    return x;
+#endif
+}
+
+HEED_SIMD_INLINE vec<float> bits_as(vec<float>, mask<float> bits) { return reinterpret_cast<vec<float>>(bits); }
+HEED_SIMD_INLINE vec<double> bits_as(vec<double>, mask<double> bits) { return reinterpret_cast<vec<double>>(bits); }
+HEED_SIMD_INLINE mask<float> bits_of(vec<float> x) { return reinterpret_cast<mask<float>>(x); }
+HEED_SIMD_INLINE mask<double> bits_of(vec<double> x) { return reinterpret_cast<mask<double>>(x); }
+
+#if defined(HEED_SIMD_AVX512)
+// The plain forms of these intrinsics start from an undefined register, which g++ 12 warns about; hence maskz with all
+// lanes.
+#define HEED_SIMD_ALL16 static_cast<__mmask16>(0xFFFF)
+#define HEED_SIMD_ALL8 static_cast<__mmask8>(0xFF)
+/// a > b ? a : b, so b if one of them is NaN.
+HEED_SIMD_INLINE vec<float> max(vec<float> a, vec<float> b) { return _mm512_maskz_max_ps(HEED_SIMD_ALL16, a, b); }
+HEED_SIMD_INLINE vec<double> max(vec<double> a, vec<double> b) { return _mm512_maskz_max_pd(HEED_SIMD_ALL8, a, b); }
+HEED_SIMD_INLINE vec<float> min(vec<float> a, vec<float> b) { return _mm512_maskz_min_ps(HEED_SIMD_ALL16, a, b); }
+HEED_SIMD_INLINE vec<double> min(vec<double> a, vec<double> b) { return _mm512_maskz_min_pd(HEED_SIMD_ALL8, a, b); }
+HEED_SIMD_INLINE vec<float> sqrt(vec<float> x) { return _mm512_maskz_sqrt_ps(HEED_SIMD_ALL16, x); }
+HEED_SIMD_INLINE vec<double> sqrt(vec<double> x) { return _mm512_maskz_sqrt_pd(HEED_SIMD_ALL8, x); }
+HEED_SIMD_INLINE vec<float> fma(vec<float> a, vec<float> b, vec<float> c) { return _mm512_fmadd_ps(a, b, c); }
+HEED_SIMD_INLINE vec<double> fma(vec<double> a, vec<double> b, vec<double> c) { return _mm512_fmadd_pd(a, b, c); }
+#elif defined(HEED_SIMD_AVX)
+HEED_SIMD_INLINE vec<float> max(vec<float> a, vec<float> b) { return _mm256_max_ps(a, b); }
+HEED_SIMD_INLINE vec<double> max(vec<double> a, vec<double> b) { return _mm256_max_pd(a, b); }
+HEED_SIMD_INLINE vec<float> min(vec<float> a, vec<float> b) { return _mm256_min_ps(a, b); }
+HEED_SIMD_INLINE vec<double> min(vec<double> a, vec<double> b) { return _mm256_min_pd(a, b); }
+HEED_SIMD_INLINE vec<float> sqrt(vec<float> x) { return _mm256_sqrt_ps(x); }
+HEED_SIMD_INLINE vec<double> sqrt(vec<double> x) { return _mm256_sqrt_pd(x); }
+#if defined(__FMA__)
+HEED_SIMD_INLINE vec<float> fma(vec<float> a, vec<float> b, vec<float> c) { return _mm256_fmadd_ps(a, b, c); }
+HEED_SIMD_INLINE vec<double> fma(vec<double> a, vec<double> b, vec<double> c) { return _mm256_fmadd_pd(a, b, c); }
+#else
+HEED_SIMD_INLINE vec<float> fma(vec<float> a, vec<float> b, vec<float> c) { return a * b + c; }
+HEED_SIMD_INLINE vec<double> fma(vec<double> a, vec<double> b, vec<double> c) { return a * b + c; }
+#endif
+#else
+HEED_SIMD_INLINE vec<float> max(vec<float> a, vec<float> b) { return select(a > b, a, b); }
+HEED_SIMD_INLINE vec<double> max(vec<double> a, vec<double> b) { return select(a > b, a, b); }
+HEED_SIMD_INLINE vec<float> min(vec<float> a, vec<float> b) { return select(a < b, a, b); }
+HEED_SIMD_INLINE vec<double> min(vec<double> a, vec<double> b) { return select(a < b, a, b); }
+HEED_SIMD_INLINE vec<float> fma(vec<float> a, vec<float> b, vec<float> c) { return a * b + c; }
+HEED_SIMD_INLINE vec<double> fma(vec<double> a, vec<double> b, vec<double> c) { return a * b + c; }
+#if defined(HEED_SIMD_SSE2)
+HEED_SIMD_INLINE vec<float> sqrt(vec<float> x) { return _mm_sqrt_ps(x); }
+HEED_SIMD_INLINE vec<double> sqrt(vec<double> x) { return _mm_sqrt_pd(x); }
+#else
+HEED_SIMD_INLINE vec<float> sqrt(vec<float> x)
+{
+    for (std::size_t i = 0; i < lanes<float>; ++i) x[i] = __builtin_sqrtf(x[i]);
+    return x;
+}
+HEED_SIMD_INLINE vec<double> sqrt(vec<double> x)
+{
+    for (std::size_t i = 0; i < lanes<double>; ++i) x[i] = __builtin_sqrt(x[i]);
+    return x;
+}
+#endif
+#endif
+
+namespace detail {
+
+/// Folds a register in halves down to one element; f takes vectors and elements alike.
+template <class T, std::size_t bytes, class V, class Fold>
+HEED_SIMD_INLINE T fold(V v, Fold&& f)
+{
+    if constexpr (bytes == 16) {
+        if constexpr (sizeof(T) == 4) {
+            return f(f(v[0], v[2]), f(v[1], v[3]));
+        } else {
+            return f(v[0], v[1]);
+        }
+    } else {
+        typedef T half __attribute__((vector_size(bytes / 2)));
+        half part[2];
+        std::memcpy(&part, &v, sizeof v);
+        return fold<T, bytes / 2, half>(f(part[0], part[1]), f);
+    }
+}
+
+template <class T>
+HEED_SIMD_INLINE vec<T> splats(double x)
+{
+    return splat<T>(static_cast<T>(x));
+}
+
+/// Σ_i c[i] x^i
+template <class T, std::size_t N>
+HEED_SIMD_INLINE vec<T> polynomial(vec<T> x, const double (&c)[N])
+{
+    vec<T> y = splats<T>(c[N - 1]);
+    for (std::size_t i = N - 1; i > 0; --i) y = fma(y, x, splats<T>(c[i - 1]));
+    return y;
+}
+
+template <class T>
+struct real;
+template <>
+struct real<float> {
+    static constexpr int mantissa = 23, bias = 127;
+    // exp is 0 below `lowest` and inf above `highest`, with a margin for an error in the last place
+    static constexpr double lowest = -105, highest = 89, tanh_one = 10;
+    static constexpr double ln2_high = 0.693359375, ln2_low = -2.12194440054690583e-4;  // n * ln2_high is exact
+    static constexpr double round = 12582912.0;  // 1.5 * 2^23: adding it leaves no room for a fraction
+};
+template <>
+struct real<double> {
+    static constexpr int mantissa = 52, bias = 1023;
+    static constexpr double lowest = -746, highest = 710, tanh_one = 20;
+    static constexpr double ln2_high = 6.93147180369123816490e-01, ln2_low = 1.90821492927058770002e-10;
+    static constexpr double round = 6755399441055744.0;
+};
+
+/// x = n ln 2 + r with |r| <= ln 2 / 2, for x within the range of exp.
+template <class T>
+struct reduced {
+    vec<T> n, r;
+    mask<T> integer;
+};
+template <class T>
+HEED_SIMD_INLINE reduced<T> reduce(vec<T> x)
+{
+    const vec<T> round = splats<T>(real<T>::round);
+    const vec<T> shifted = as_written(fma(x, splats<T>(1.44269504088896340736), round));
+    const vec<T> n = as_written(shifted - round);
+    vec<T> r = as_written(fma(n, splats<T>(-real<T>::ln2_high), x));
+    r = as_written(fma(n, splats<T>(-real<T>::ln2_low), r));
+    return {n, r, bits_of(shifted) - bits_of(round)};
+}
+
+/// 2^n for n within the exponents of T.
+template <class T>
+HEED_SIMD_INLINE vec<T> power_of_two(mask<T> n)
+{
+    return bits_as(vec<T>{}, (n + real<T>::bias) << real<T>::mantissa);
+}
+
+/// (exp(r) - 1 - r) / r^2 for |r| <= ln 2 / 2. Float: interpolated at the Chebyshev nodes, which moves exp(r) - 1 by at
+/// most 2.5e-8 of itself. Double: Taylor, whose first term left out is 4e-18.
+template <class T>
+HEED_SIMD_INLINE vec<T> exp_tail(vec<T> r)
+{
+    if constexpr (sizeof(T) == 4) {
+        return polynomial<T>(
+            r, {0.5, 0.16666576845993977, 0.04166655443768594, 0.008363202971575855, 0.0013926213466332444});
+    } else {
+        return polynomial<T>(r, {1.0 / 2, 1.0 / 6, 1.0 / 24, 1.0 / 120, 1.0 / 720, 1.0 / 5040, 1.0 / 40320,
+                                 1.0 / 362880, 1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800});
+    }
+}
+
+template <class T>
+HEED_SIMD_INLINE vec<T> exp(vec<T> x)
+{
+    // In this order NaN propagates.
+    x = min(splats<T>(real<T>::highest), max(splats<T>(real<T>::lowest), x));
+    const reduced<T> part = reduce<T>(x);
+    const vec<T> y = fma(part.r * part.r, exp_tail<T>(part.r), part.r) + T(1);
+#if defined(HEED_SIMD_AVX512)
+    if constexpr (sizeof(T) == 4) {
+        return _mm512_maskz_scalef_ps(HEED_SIMD_ALL16, y, part.n);
+    } else {
+        return _mm512_maskz_scalef_pd(HEED_SIMD_ALL8, y, part.n);
+    }
+#else
+    // Two steps, because 2^n itself may not be a normal number.
+    const mask<T> half = part.integer >> 1;
+    return as_written(y * power_of_two<T>(half)) * power_of_two<T>(part.integer - half);
+#endif
+}
+
+/// Float: tanh |x| = |x| P(x²) / Q(x²), minimax (2.1e-8) up to 9; beyond, it grows past 1, where it is cut off.
+/// Double, and float where the rounding of unfused products would be too much: with E = exp(2|x|) - 1,
+/// tanh |x| = E / (E + 2), which keeps its accuracy near 0.
+template <class T>
+HEED_SIMD_INLINE vec<T> tanh(vec<T> x)
+{
+    const mask<T> sign = bits_of(x) & bits_of(splats<T>(-0.0));
+    const vec<T> magnitude = bits_as(x, bits_of(x) ^ sign);
+    vec<T> y;
+    if constexpr (sizeof(T) == 4 && fma_is_fused) {
+        const vec<T> m = min(splats<T>(9.6), magnitude), z = m * m;
+        const vec<T> p = polynomial<T>(
+            z, {1.0, 0.133810224852133, 0.0034955844142527184, 2.0609022428140473e-05, 1.3354581208371683e-08});
+        const vec<T> q = polynomial<T>(
+            z, {1.0, 0.46714338074880485, 0.025876967991721213, 0.0003285628797374846, 7.77652483922115e-07});
+        y = min(splats<T>(1), m * p / q);
+    } else {
+        const reduced<T> part = reduce<T>(min(splats<T>(2 * real<T>::tanh_one), magnitude + magnitude));
+        const vec<T> scale = power_of_two<T>(part.integer);
+        const vec<T> e = fma(scale, fma(part.r * part.r, exp_tail<T>(part.r), part.r), as_written(scale - T(1)));
+        y = e / (e + T(2));
+    }
+    return bits_as(x, bits_of(y) | sign);
+}
+
+/// x = 2^n m with m in [√½, √2): ln x = n ln 2 + 2 artanh((m-1)/(m+1)).
+template <class T>
+HEED_SIMD_INLINE vec<T> log(vec<T> x)
+{
+    const vec<T> smallest = splat<T>(std::numeric_limits<T>::min());
+    const mask<T> subnormal = x < smallest;
+    const vec<T> lifted = x * splats<T>(sizeof(T) == 4 ? 8388608.0 : 4503599627370496.0);
+    const vec<T> normal = select(subnormal, lifted, x);
+    const mask<T> root_half = bits_of(splats<T>(0.70710678118654752440));
+    const mask<T> n = (bits_of(normal) - root_half) >> real<T>::mantissa;
+    const vec<T> m = bits_as(x, bits_of(normal) - (n << real<T>::mantissa));
+    const mask<T> exponent = n - (subnormal & (mask<T>{} + real<T>::mantissa));
+    const vec<T> k = __builtin_convertvector(exponent, vec<T>);
+    const vec<T> s = (m - T(1)) / (m + T(1));
+    const vec<T> z = s * s;
+    vec<T> tail;
+    if constexpr (sizeof(T) == 4) {
+        tail = polynomial<T>(z, {2.0 / 3, 2.0 / 5, 2.0 / 7, 2.0 / 9, 2.0 / 11});
+    } else {
+        tail = polynomial<T>(z, {2.0 / 3, 2.0 / 5, 2.0 / 7, 2.0 / 9, 2.0 / 11, 2.0 / 13, 2.0 / 15, 2.0 / 17, 2.0 / 19,
+                                 2.0 / 21, 2.0 / 23});
+    }
+    vec<T> y = as_written(fma(k, splats<T>(real<T>::ln2_low), s * z * tail));
+    y = as_written(y + (s + s));
+    y = fma(k, splats<T>(real<T>::ln2_high), y);
+    const vec<T> infinity = splat<T>(std::numeric_limits<T>::infinity());
+    y = select(x == infinity, infinity, y);
+    y = select(x == T(0), -infinity, y);
+    return select(x >= T(0), y, splat<T>(std::numeric_limits<T>::quiet_NaN()));
+}
+
+}  // namespace detail
+
+/// e^x, at most 2 ulp off; 0 for -inf and below underflow, inf above overflow, NaN for NaN.
+HEED_SIMD_INLINE vec<float> exp(vec<float> x) { return detail::exp<float>(x); }
+HEED_SIMD_INLINE vec<double> exp(vec<double> x) { return detail::exp<double>(x); }
+
+/// tanh x, at most 5 ulp off; odd, exactly ±1 once that is the nearest number, NaN for NaN.
+HEED_SIMD_INLINE vec<float> tanh(vec<float> x) { return detail::tanh<float>(x); }
+HEED_SIMD_INLINE vec<double> tanh(vec<double> x) { return detail::tanh<double>(x); }
+
+/// ln x; -inf for 0, NaN below 0 and for NaN.
+HEED_SIMD_INLINE vec<float> log(vec<float> x) { return detail::log<float>(x); }
+HEED_SIMD_INLINE vec<double> log(vec<double> x) { return detail::log<double>(x); }
+
+/// ln(1 + x) for x >= 0, inf included; also accurate near 0; NaN for NaN.
+template <class V>
+HEED_SIMD_INLINE V log1p(V x)
+{
+    const V u = as_written(x + 1), lost = x - as_written(u - 1);
+    return log(u) + select(u == x, V{}, lost) / u;  // where 1 changes nothing, x may be infinite
+}
+
+/// 1 / (1 + e^-x): within [0, 1], NaN for NaN.
+HEED_SIMD_INLINE vec<float> sigmoid(vec<float> x) { return 1.0f / (1.0f + exp(-x)); }
+HEED_SIMD_INLINE vec<double> sigmoid(vec<double> x) { return 1.0 / (1.0 + exp(-x)); }
+
+namespace detail {
+struct add {
+    template <class V>
+    HEED_SIMD_INLINE V operator()(V a, V b) const
+    {
+        return a + b;
+    }
+};
+struct greater {
+    template <class V>
+    HEED_SIMD_INLINE V operator()(V a, V b) const
+    {
+        return a > b ? a : b;
+    }
+};
+}  // namespace detail
+
+/// The sum of the lanes, and the greatest if none is NaN (which lane a NaN hides depends on the width), folded in
+/// halves.
+HEED_SIMD_INLINE float sum(vec<float> v) { return detail::fold<float, register_bytes>(v, detail::add{}); }
+HEED_SIMD_INLINE double sum(vec<double> v) { return detail::fold<double, register_bytes>(v, detail::add{}); }
+HEED_SIMD_INLINE float max(vec<float> v) { return detail::fold<float, register_bytes>(v, detail::greater{}); }
+HEED_SIMD_INLINE double max(vec<double> v) { return detail::fold<double, register_bytes>(v, detail::greater{}); }
+
+/// Whether a comparison holds in any lane.
+template <class M>
+HEED_SIMD_INLINE bool any(M m)
+{
+#if defined(HEED_SIMD_AVX512)
+    return _mm512_test_epi32_mask(__m512i(m), __m512i(m)) != 0;
+#elif defined(HEED_SIMD_AVX)
+    return _mm256_testz_si256(__m256i(m), __m256i(m)) == 0;
+#elif defined(HEED_SIMD_SSE2)
+    return _mm_movemask_epi8(__m128i(m)) != 0;
+#else
+    std::uint64_t half[2];
+    std::memcpy(half, &m, sizeof m);
+    return (half[0] | half[1]) != 0;
+#endif
+}
+
+}  // namespace heed::simd
