@@ -159,8 +159,7 @@ struct attention {
         }
         if constexpr (detail::tiled<Score, Normalize, Combine, std::remove_cvref_t<decltype(projected)>,
                                     std::remove_cvref_t<decltype(memory)>, Mask>) {
-            if (detail::worth_tiles<Score, element_of<decltype(projected)>>(shape_of(projected)[1],
-                                                                            memory.positions()) &&
+            if (detail::worth_tiles(shape_of(projected)[1], memory.positions()) &&
                 detail::fits_tiles(normalize.by_tiles())) {
                 auto last = state;
                 last.step += shape_of(projected)[1];
