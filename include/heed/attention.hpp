@@ -457,8 +457,7 @@ private:
         }
         if constexpr (detail::tiled<Score, Normalize, summing, std::remove_cvref_t<decltype(projected)>,
                                     std::remove_cvref_t<decltype(memory)>, Mask>) {
-            if (detail::worth_tiles<Score, element_of<decltype(projected)>>(shape_of(projected)[1],
-                                                                            memory.positions()) &&
+            if (detail::worth_tiles(shape_of(projected)[1], memory.positions()) &&
                 detail::fits_tiles(normalize.by_tiles())) {
                 if constexpr (detail::weighs_in_order<Normalize>) {
                     auto all = detail::answers_in_order(score, normalize, memory, projected, state, mask);

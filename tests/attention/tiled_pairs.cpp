@@ -63,7 +63,7 @@ void check(const Score& score, const Mask& mask, const lengths& real, std::size_
            const Normalize& normalize = Normalize{})
 {
     static_assert(in_tiles<Score, Normalize, Mask>);
-    REQUIRE(detail::worth_tiles<Score, double>(S, T));
+    REQUIRE(detail::worth_tiles(S, T));
     CHECK(support::distance_from_one_by_one(attention{score, normalize, combine::weighted_sum{}}, mask, real, S, T) <
           1e-12);
 }
@@ -100,7 +100,7 @@ TEST_CASE("additive scores, closeness and cosine under softmax: masks, lengths a
         check(score, causal{}, real, 60, 70);
         check(score, lengths({5, 70, 2}), real, 130, 70);
         check(score, sliding_window{9} | even, real, 60, 70);
-        check(score, no_mask{}, lengths({700, 3}), 8, 700);
+        check(score, no_mask{}, lengths({700, 3}), 9, 700);
     };
     each(additive());
     each(score::match{});
@@ -167,17 +167,6 @@ TEST_CASE("heads of a multi_head with additive scores of their own")
     CHECK(support::distance_from_one_by_one(
               multi_head{heads, random({4, 4}, 1), random({4, 4}, 2), random({4, 4}, 3), random({4, 4}, 4)}, causal{},
               real, 64, 70) < 1e-12);
-}
-
-TEST_CASE("too few queries for the lanes are answered one by one")
-{
-    using score_type = decltype(additive());
-    constexpr std::size_t n = simd::lanes<float>;
-    CHECK(detail::worth_tiles<score_type, float>(4 * n + 1, 4096));
-    CHECK(detail::worth_tiles<score_type, float>(4 * n, 4096));
-    CHECK((detail::worth_tiles<score_type, float>(2 * n + 1, 4096) == (n < 8)));
-    CHECK(detail::worth_tiles<score::dot, float>(2 * n + 1, 4096));
-    CHECK(!detail::worth_tiles<score_type, float>(4 * n, 4));
 }
 
 TEST_CASE("rows that share a sentence's memory, asked many queries by any score")

@@ -164,15 +164,8 @@ bool fits_tiles(const auto& rule)
 }
 
 /// Does it pay? Small matrices of scores stay in the cache, and the queries of a block share what is read of the keys:
-/// with few of them most lanes would be empty. Where a function of each dimension takes the time, lanes without a query
-/// cost as much as others: at most a fifth of them.
-template <class Score, class T>
-bool worth_tiles(std::size_t S, std::size_t positions)
-{
-    using compare = typename comparing_score<Score>::in_kernels::in_tiles;
-    constexpr std::size_t lanes = std::is_same_v<compare, kernels::tiles::inner_product> ? 1 : simd::lanes<T>;
-    return S >= 8 && S * positions >= 4096 && 5 * S >= 4 * ((S + lanes - 1) / lanes * lanes);
-}
+/// with few of them most lanes would be empty.
+inline bool worth_tiles(std::size_t S, std::size_t positions) { return S >= 8 && S * positions >= 4096; }
 
 /// The rule without parameters: those are arguments of the operation.
 auto rule_alone(const auto& rule)
