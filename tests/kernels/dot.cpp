@@ -97,6 +97,35 @@ TEST_CASE("a long sentence: plain loops agree; alone, in a batch, and with any n
     check_long(16, 4 * simd::lanes<double>);
 }
 
+TEST_CASE("a long sentence with NaN, with scores of -inf only, without positions: the same with any number of threads")
+{
+    constexpr std::size_t P = 3000, A = 3, D = 5;
+    const double infinity = std::numeric_limits<double>::infinity();
+    const array<double, 1> query{1, 1, 1};
+    const auto values = random({P, D}, 3);
+    for (const std::size_t n : {std::size_t{0}, P}) {
+        for (const char* what : {"nothing", "NaN", "-inf", "-inf and NaN"}) {
+            auto keys = random({P, A}, 2);
+            if (what[0] == '-') keys.fill(-infinity);
+            if (std::strstr(what, "NaN") != nullptr) keys(2000, 1) = std::nan("");
+            const auto run = [&](std::size_t count) {
+                set_threads(count);
+                std::vector<double> all(P + D, -1);
+                kernels::dot_forward(
+                    kernels::dot_step<double>{1, P, A, D, &n, query.data(), keys.data(), values.data()}, all.data(),
+                    all.data() + P);
+                set_threads(1);
+                return all;
+            };
+            const auto alone = run(1), shared = run(3);
+            for (std::size_t i = 0; i < P + D; ++i) {
+                CHECK((alone[i] == shared[i] || (std::isnan(alone[i]) && std::isnan(shared[i]))));
+            }
+            CHECK(std::isnan(alone[P]) == (n == P && std::strstr(what, "NaN") != nullptr));
+        }
+    }
+}
+
 TEST_CASE("values that are some registers wide are summed in the same order as any others")
 {
     for (const std::size_t registers : {1u, 2u, 4u, 8u}) {

@@ -70,17 +70,26 @@ void dot_forward_shared_row(std::size_t n, std::size_t alignment, std::size_t wi
     constexpr std::size_t part = positions_of_part;
     const std::size_t parts = (n + part - 1) / part;
     const bool ahead = simd::worth_fetching<T>(n * (alignment + width));
-    parallel_for(parts, 1, [&](std::size_t begin, std::size_t end, std::size_t) {
-        scores_of_keys(begin * part, std::min(n, end * part), alignment, query, keys, weights, ahead);
-    });
-    detail::softmax_row(n, static_cast<const T*>(weights), weights);
     scratch here;
+    T* const tops = here.take<T>(parts);
     T* const sums = here.take<T>(parts * width);
     parallel_for(parts, 1, [&](std::size_t begin, std::size_t end, std::size_t) {
+        scores_of_keys(begin * part, std::min(n, end * part), alignment, query, keys, weights, ahead);
+        for (std::size_t p = begin; p < end; ++p)
+            tops[p] = detail::max_of(std::min(n - p * part, part), static_cast<const T*>(weights + p * part));
+    });
+    // What one thread does alone is what has to be summed in one order: what softmax_row does, but for its beginning
+    // and its end.
+    const T top = detail::max_of(parts, static_cast<const T*>(tops));
+    const simd::vec<T> scale = simd::splat(detail::exponentials(n, static_cast<const T*>(weights), top, weights));
+    parallel_for(parts, 1, [&](std::size_t begin, std::size_t end, std::size_t) {
         for (std::size_t p = begin; p < end; ++p) {
-            const std::size_t j = p * part;
-            detail::selected_sum_row(std::min(n - j, part), width, static_cast<const T*>(weights + j),
-                                     values + j * width, sums + p * width, ahead);
+            const std::size_t j = p * part, count = std::min(n - j, part);
+            T* const w = weights + j;
+            simd::transform(
+                count, w, [scale](simd::vec<T> e) { return e * scale; }, static_cast<const T*>(w));
+            detail::selected_sum_row(count, width, static_cast<const T*>(w), values + j * width, sums + p * width,
+                                     ahead);
         }
     });
     detail::zero(context, width);

@@ -81,13 +81,15 @@ inline void no_weights(std::size_t n, const T* x, T* y)
     for (std::size_t i = 0; i < n; ++i) y[i] = weight;
 }
 
-/// One row: y_j = exp(x_j - max x) / Σ_k exp(x_k - max x). y may be x.
+/// y_j = exp(x_j - top); returns the factor that makes weights of them. y may be x.
 template <class T>
-inline void softmax_row(std::size_t n, const T* x, T* y)
+inline T exponentials(std::size_t n, const T* x, T top, T* y)
 {
     using namespace simd;
-    const T top = max_of(n, x);
-    if (top == -std::numeric_limits<T>::infinity()) return no_weights(n, x, y);
+    if (top == -std::numeric_limits<T>::infinity()) {
+        no_weights(n, x, y);
+        return T(1);
+    }
     const vec<T> shift = splat(top);
     long_sum<T> sum;
     std::size_t i = 0;
@@ -101,7 +103,17 @@ inline void softmax_row(std::size_t n, const T* x, T* y)
         store(y + i, e, n - i);
         sum.add(e);
     }
-    const vec<T> scale = splat(T(1) / sum.get());
+    return T(1) / sum.get();
+}
+
+/// One row: y_j = exp(x_j - max x) / Σ_k exp(x_k - max x). y may be x.
+template <class T>
+inline void softmax_row(std::size_t n, const T* x, T* y)
+{
+    using namespace simd;
+    const T top = max_of(n, x);
+    if (top == -std::numeric_limits<T>::infinity()) return no_weights(n, x, y);
+    const vec<T> scale = splat(exponentials(n, x, top, y));
     transform(
         n, y, [scale](vec<T> e) { return e * scale; }, y);
 }
