@@ -133,7 +133,8 @@ void tiles(const settings& with)
 
 void steps(const settings& with)
 {
-    for (const bench::attention_size z : {bench::attention_size{256, 512, 256, 12, 50}, {512, 512, 512, 80, 50}}) {
+    for (const bench::attention_size z :
+         {bench::attention_size{256, 512, 256, 1, 50}, {256, 512, 256, 12, 50}, {512, 512, 512, 80, 50}}) {
         const auto size = [](long n) { return static_cast<std::size_t>(n); };
         const attention attend{score::additive{bench::random_weight(z.query, z.alignment, 4),
                                                bench::random_weight(z.value, z.alignment, 5),
@@ -159,7 +160,7 @@ void steps(const settings& with)
 void rnnsearch(const settings& with)
 {
     const bench::training_size z;
-    for (const std::size_t batch : {std::size_t{16}, std::size_t{64}}) {
+    for (const std::size_t batch : {std::size_t{1}, std::size_t{16}, std::size_t{64}}) {
         const auto size = [](long n) { return static_cast<std::size_t>(n); };
         const auto model = seq2seq::make_translator<float>(
             1, {size(z.vocabulary), size(z.vocabulary), size(z.embedding), size(z.hidden), size(z.alignment)},

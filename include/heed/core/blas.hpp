@@ -14,6 +14,7 @@
 #include <heed/core/dual_number.hpp>
 #include <heed/core/parallel.hpp>
 #include <heed/core/workspace.hpp>
+#include <heed/kernels/simd.hpp>
 
 // xtensor-blas and <cblas.h> declare the same enumerations, so a file can include only one of them: HEED_BLAS_CBLAS
 // says that it is <cblas.h>. Compilers read on after an #error; a file that does not exist stops them.
@@ -303,6 +304,76 @@ struct parts_of_matrix {
     }
 };
 
+/// Columns [j0, j1) of C = op(A) B + beta C, read where they lie: for so few rows, or so short sums, that taking the
+/// matrices apart would cost more than the products. Element (i, k) of op(A) is A[i · down + k · along].
+template <class T>
+void multiply_in_place(std::size_t j0, std::size_t j1, std::size_t M, std::size_t K, const dual_number<T>* A,
+                       std::size_t down, std::size_t along, const dual_number<T>* B, std::size_t ldb,
+                       dual_number<T> beta, dual_number<T>* C, std::size_t ldc)
+{
+    using namespace simd;
+    using D = dual_number<T>;
+    constexpr std::size_t L = lanes<D>, most = register_bytes == 64 ? 4 : 2;
+    const auto block = [&](auto rows, auto columns, std::size_t i, std::size_t j, std::size_t count) {
+        const auto get = [&](const D* x) { return columns > 1 ? load(x) : load_first(x, count); };
+        vec<D> sum[rows][columns];
+        unrolled<rows>([&](auto r) {
+            unrolled<columns>([&](auto c) {
+                sum[r][c] = beta == D(0) ? vec<D>{} : vec<D>(beta) * get(C + (i + r) * ldc + j + c * L);
+            });
+        });
+        for (std::size_t k = 0; k < K; ++k) {
+            vec<D> b[columns];
+            unrolled<columns>([&](auto c) { b[c] = get(B + k * ldb + j + c * L); });
+            unrolled<rows>([&](auto r) {
+                const vec<D> a = splat(A[(i + r) * down + k * along]);
+                unrolled<columns>([&](auto c) { sum[r][c] = fma(a, b[c], sum[r][c]); });
+            });
+        }
+        unrolled<rows>([&](auto r) {
+            unrolled<columns>([&](auto c) {
+                D* const to = C + (i + r) * ldc + j + c * L;
+                columns > 1 ? store(to, sum[r][c]) : store_first(to, sum[r][c], count);
+            });
+        });
+    };
+    const auto strip = [&](auto columns, std::size_t j, std::size_t count) {
+        std::size_t i = 0;
+        for (; i + 2 <= M; i += 2) block(std::integral_constant<std::size_t, 2>{}, columns, i, j, count);
+        if (i < M) block(std::integral_constant<std::size_t, 1>{}, columns, i, j, count);
+    };
+    std::size_t j = j0;
+    for (; j + most * L <= j1; j += most * L) strip(std::integral_constant<std::size_t, most>{}, j, L);
+    for (; j < j1; j += L) strip(std::integral_constant<std::size_t, 1>{}, j, std::min(L, j1 - j));
+}
+
+/// The same with Bᵀ, for a contiguous row of op(A): an inner product for each of the rows [j0, j1) of B.
+template <class T>
+void multiply_by_rows(std::size_t j0, std::size_t j1, std::size_t K, const dual_number<T>* a, const dual_number<T>* B,
+                      std::size_t ldb, dual_number<T> beta, dual_number<T>* c)
+{
+    using namespace simd;
+    using D = dual_number<T>;
+    constexpr std::size_t L = lanes<D>;
+    for (std::size_t j = j0; j < j1; ++j) {
+        const D* const b = B + j * ldb;
+        vec<D> one{}, other{};
+        std::size_t k = 0;
+        for (; k + 2 * L <= K; k += 2 * L) {
+            one = fma(load(a + k), load(b + k), one);
+            other = fma(load(a + k + L), load(b + k + L), other);
+        }
+        for (; k < K; k += L) {
+            const std::size_t count = std::min(L, K - k);
+            one = fma(load_first(a + k, count), load_first(b + k, count), one);
+        }
+        const D product = sum(one + other);
+        c[j] = beta == D(0) ? product : beta * c[j] + product;
+    }
+}
+
+inline constexpr std::size_t few_rows = 32, few_rows_across = 4, short_sum = 16;
+
 }  // namespace detail
 
 /// The same for dual numbers: C = A B + (A' B + A B') ε, three products, or two where one of the matrices is constant.
@@ -312,6 +383,32 @@ void gemm(op op_a, op op_b, std::size_t M, std::size_t N, std::size_t K, const d
 {
     if (M == 0 || N == 0) return;
     scratch here;
+    if (op_b == op::plain && (M <= detail::few_rows || K <= detail::short_sum)) {
+        const std::size_t down = op_a == op::plain ? lda : 1, along = op_a == op::plain ? 1 : lda;
+        return parallel_for(
+            N, (std::size_t{1} << 15) / (M * K + 1) + 1,
+            [&](std::size_t j0, std::size_t j1, std::size_t) {
+                detail::multiply_in_place(j0, j1, M, K, A, down, along, B, ldb, beta, C, ldc);
+            },
+            64);
+    }
+    if (op_b == op::transposed && M <= detail::few_rows_across) {
+        for (std::size_t i = 0; i < M; ++i) {
+            const dual_number<T>* a = A + i * lda;
+            if (op_a == op::transposed) {
+                auto* const row = here.take<dual_number<T>>(K);
+                for (std::size_t k = 0; k < K; ++k) row[k] = A[k * lda + i];
+                a = row;
+            }
+            parallel_for(
+                N, (std::size_t{1} << 15) / (K + 1) + 1,
+                [&](std::size_t j0, std::size_t j1, std::size_t) {
+                    detail::multiply_by_rows(j0, j1, K, a, B, ldb, beta, C + i * ldc);
+                },
+                16);
+        }
+        return;
+    }
     const bool straight_a = op_a == op::plain, straight_b = op_b == op::plain;
     const detail::parts_of_matrix<T> a(here, straight_a ? M : K, straight_a ? K : M, A, lda);
     const detail::parts_of_matrix<T> b(here, straight_b ? K : N, straight_b ? N : K, B, ldb);
