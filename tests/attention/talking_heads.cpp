@@ -180,6 +180,12 @@ TEST_CASE("gradients, also of many blocks")
         return attend(attend.on(x), x, causal{});
     };
     CHECK_GRADIENT(many, P_l);
+    ad::tape<double> on;  // keeps no scores: fewer numbers than one head has
+    const auto X = on.parameter(x);
+    const auto lifted_from = with(P_l, P_w);
+    const auto lifted = ad::lift(on, lifted_from);
+    on.backward(ops::inner(lifted(lifted.on(X), X, causal{}), random({1, 600, O}, 8)));
+    CHECK(on.memory().capacity() < std::size_t{600} * 600 * sizeof(double));
     const auto step = [](const auto& y, const auto& P) {
         const auto attend = with(P, ops::transpose(P));
         const auto memory = attend.on(y);
