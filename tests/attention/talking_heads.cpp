@@ -174,6 +174,11 @@ TEST_CASE("gradients, also of many blocks")
         return attend(attend.on(x), x, causal{} & sliding_window{3});
     };
     CHECK_GRADIENT(f, random({2, 5, D}, 7), W_Q, P_l);
+    const auto padded = [](const auto& x, const auto& P) {  // each sentence is cut elsewhere
+        const auto attend = with(P, ops::transpose(P));
+        return attend(attend.on(x, lengths{6, 3, 0}), x, causal{});
+    };
+    CHECK_GRADIENT(padded, random({3, 6, D}, 7), P_l);
     const auto x = random({1, 600, D}, 7);
     const auto many = [&](const auto& P) {
         const auto attend = with(P, ops::transpose(P));
