@@ -185,10 +185,10 @@ struct talk {
         using T = element_of<decltype(in.queries)>;
         using mask_type = std::remove_cvref_t<decltype(in.mask)>;
         const std::size_t n = in.of.scores.size(), B = shape_of(in.queries)[0], S = shape_of(in.queries)[1],
-                          positions = shape_of(in.of.keys[0])[1];
+                          all_positions = shape_of(in.of.keys[0])[1], positions = reach(in, all_positions);
         const auto queries = ops::split(in.queries, n);
-        std::vector<decltype(score_of(in, queries, 0))> scores;
-        for (std::size_t h = 0; h < n; ++h) scores.push_back(score_of(in, queries, h));
+        std::vector<decltype(score_of(in, queries, 0, positions))> scores;
+        for (std::size_t h = 0; h < n; ++h) scores.push_back(score_of(in, queries, h, positions));
         const auto mixed = ops::mix_heads(ops::stack(scores), in.of.of_scores);  // [n,B·s,T]
 
         auto* const rows = transient_family::take<std::size_t>(B * S);
@@ -218,9 +218,9 @@ struct talk {
                     masks_of<family, T, false>(no_mask{}, boolean_mask_view<2>{seen, {B * S, positions}}, unchanged{}));
             }
         }();
-        std::vector<decltype(ops::weighted_sums(ops::block(weights, 0), in.of.values[0]))> contexts;
+        std::vector<decltype(ops::weighted_sums(ops::block(weights, 0), cut(in, in.of.values[0], 0)))> contexts;
         for (std::size_t h = 0; h < n; ++h)
-            contexts.push_back(ops::weighted_sums(ops::block(weights, h), in.of.values[h]));
+            contexts.push_back(ops::weighted_sums(ops::block(weights, h), cut(in, in.of.values[h], positions)));
         auto all = ops::join(contexts);
         // No rows do not tell how many queries they would have had.
         if (B == 0) all = constant_like(all, shape_of_rank<3>{0, S, shape_of(all)[2]}, 0.0);
@@ -234,9 +234,37 @@ struct talk {
     }
 
 private:
-    static auto score_of(const auto& in, const auto& queries, std::size_t h)
+    static auto score_of(const auto& in, const auto& queries, std::size_t h, std::size_t positions)
     {
-        return heed::score::over::match_all(in.of.scores[h], queries[h], in.of.keys[h], {in.first, h, in.real});
+        return heed::score::over::match_all(in.of.scores[h], queries[h], cut(in, in.of.keys[h], positions),
+                                            {in.first, h, in.real});
+    }
+
+    /// Are keys left out that no query of a block sees? A score that carries sums reads the query's own position.
+    template <class In>
+    static consteval bool cuts()
+    {
+        using score = std::remove_cvref_t<decltype(std::declval<const In&>().of.scores[0])>;
+        return std::remove_cvref_t<decltype(std::declval<const In&>().mask)>::is_causal && !with_weights &&
+               !widens_keys_of<score>();
+    }
+
+    /// How many positions the last query of a block of one sentence sees, at least one.
+    static std::size_t reach(const auto& in, std::size_t positions)
+    {
+        const auto [B, S, width] = shape_of(in.queries);
+        if (!cuts<std::remove_cvref_t<decltype(in)>>() || B != 1) return positions;
+        const std::size_t seen = in.real[0] + in.first_here + S;
+        return std::min(positions, std::max(seen, in.steps + 1) - in.steps);
+    }
+    template <tensor X>
+    static X cut(const auto& in, const X& x, std::size_t positions)
+    {
+        if constexpr (cuts<std::remove_cvref_t<decltype(in)>>()) {
+            return ops::positions_between(x, 0, positions);
+        } else {
+            return x;
+        }
     }
 };
 

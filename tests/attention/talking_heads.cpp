@@ -174,12 +174,23 @@ TEST_CASE("gradients, also of many blocks")
         return attend(attend.on(x), x, causal{} & sliding_window{3});
     };
     CHECK_GRADIENT(f, random({2, 5, D}, 7), W_Q, P_l);
+    const auto padded = [](const auto& x, const auto& P) {  // each sentence is cut elsewhere
+        const auto attend = with(P, ops::transpose(P));
+        return attend(attend.on(x, lengths{6, 3, 0}), x, causal{});
+    };
+    CHECK_GRADIENT(padded, random({3, 6, D}, 7), P_l);
     const auto x = random({1, 600, D}, 7);
     const auto many = [&](const auto& P) {
         const auto attend = with(P, ops::transpose(P));
         return attend(attend.on(x), x, causal{});
     };
     CHECK_GRADIENT(many, P_l);
+    ad::tape<double> on;  // keeps no scores: fewer numbers than one head has
+    const auto X = on.parameter(x);
+    const auto lifted_from = with(P_l, P_w);
+    const auto lifted = ad::lift(on, lifted_from);
+    on.backward(ops::inner(lifted(lifted.on(X), X, causal{}), random({1, 600, O}, 8)));
+    CHECK(on.memory().capacity() < std::size_t{600} * 600 * sizeof(double));
     const auto step = [](const auto& y, const auto& P) {
         const auto attend = with(P, ops::transpose(P));
         const auto memory = attend.on(y);

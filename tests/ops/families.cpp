@@ -99,6 +99,20 @@ TEST_CASE("masks, windows and sums are the same in the workspace and on a tape")
     check_families([](const auto& a, const auto& c) { return ops::inner(a, c); }, e, random({2, 3}, 3));
     check_families([](const auto& a) { return ops::divide_by_sum(a); }, x);
     check_families([](const auto& a, const auto& g) { return ops::multiply_rows(a, g); }, e, random({2, 1}, 3));
+    check_families([](const auto& a, const auto& g) { return ops::multiply_parts(a, g); }, x, random({2, 3, 2}, 3));
+    check_families([](const auto& a, const auto& g) { return ops::rms_norm(a, g, 1e-5); }, x, random({2}, 3));
+    check_families([](const auto& a, const auto& l) { return ops::differences(a, l, 2); }, x, random({1}, 3));
+    check_families([](const auto& a, const auto& b) { return ops::difference_factor(a, b, b, a, 0.2); },
+                   random({3}, 3), random({3}, 4));
+
+    check_families([](const auto& a) { return ops::log_sigmoid(a); }, x);
+    check_families([](const auto& a) { return ops::carried_sums(a); }, random({2, 3, 1}, 3));
+    check_families([](const auto& a, const auto& b) { return ops::carry_sums(a, b); }, x, random({2, 5, 4}, 3));
+    check_families([](const auto& a) { return ops::carried_to(a, std::span<const std::size_t>{}, real, 1, 2); }, x);
+    check_families([](const auto& a) { return ops::columns_between(a, 1, 3); }, x);
+    check_families([](const auto& a) { return ops::steps_between(a, 1, 3); }, x);
+    check_families([](const auto& a) { return ops::reshaped(a, shape_of_rank<2>{2, 12}); }, x);
+    check_families([](const auto& a, const auto& P) { return ops::mix_heads(a, P); }, x, random({2, 3}, 3));
 }
 
 TEST_CASE("comparisons, all pairs and penalties are the same in the workspace and on a tape")
