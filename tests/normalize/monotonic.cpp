@@ -202,6 +202,14 @@ TEST_CASE("monotonic: great scores, infinite ones and long rows lose nothing")
         worst = std::max(worst, std::abs(static_cast<double>(in_float(0, j)) / exact[j] - 1));
     }
     CHECK(worst < 1e-6);
+    // What passes ten of them, 1e-30, has all its digits: 1 − p is not the difference of rounded numbers.
+    array<float, 2> from_first(shape_of_rank<2>{1, 10}, 0.0F), same(shape_of_rank<2>{1, 10}, 6.9F);
+    from_first(0, 0) = 1;
+    numbers begin(10, 0.0);
+    begin[0] = 1;
+    const auto passed = ops::monotonic(same, zero, from_first, lengths{10});
+    const auto must = expected(numbers(10, 6.9F), 0, begin);
+    for (std::size_t j = 0; j < 10; ++j) { CHECK(std::abs(static_cast<double>(passed(0, j)) / must[j] - 1) < 4e-6); }
     // p = 1e-4 at each of 20000: what stops anywhere and what does not sum to 1.
     array<double, 2> rare(shape_of_rank<2>{1, 20000}, -9.21), first(shape_of_rank<2>{1, 20000}, 0.0);
     first(0, 0) = 1;
