@@ -105,6 +105,11 @@ TEST_CASE("scores are mixed before softmax, weights after it: number by number, 
     check(causal{} & sliding_window{2},
           [&](auto b, auto s, auto j) { return j + S <= real[b] + s && j + S + 2 > real[b] + s; });
     const auto hidden = attend.on(x, of_all);
+    const auto both = attend(hidden, q, causal{});
+    for (std::size_t s = 0; s < S; ++s) {
+        const auto must = by_hand(q, x, 1, s, [&](std::size_t j) { return of_all[T + j] != 0 && j + S <= T + s; });
+        for (std::size_t o = 0; o < O; ++o) CHECK(both(1, s, o) == doctest::Approx(must[o]));
+    }
     const auto one = attend.step(hidden, ops::step_of(q, 1), attend.start(hidden));
     const auto must = by_hand(q, x, 1, 1, [&](std::size_t j) { return of_all[T + j] != 0; });
     for (std::size_t o = 0; o < O; ++o) CHECK(one.context(1, o) == doctest::Approx(must[o]));
@@ -158,6 +163,9 @@ TEST_CASE("many blocks of queries, one by one, and a memory that grows")
     check(with(P_l, P_w), 600, 450);  // 600 queries are five blocks
     const attention turned{score::rotary{score::scaled_dot{}}, normalize::softmax{}, combine::weighted_sum{}};
     check(talking_heads{multi_head{std::vector(n, turned), W_Q, W_K, W_V, W_O}, P_l, P_w}, 12, 5);
+    const attention forgets{score::forgetting{score::dot{}, random({V, 1}, 10), random({1}, 11)}, normalize::softmax{},
+                            combine::weighted_sum{}};
+    check(talking_heads{multi_head{std::vector(n, forgets), W_Q, W_K, W_V, W_O}, P_l, P_w}, 12, 5);
     const attention sigmoid{
         score::modified{score::dot{}, [](auto e, place p) { return e - 0.1 * (p.head + 1) * p.key; }},
         normalize::sigmoid{}, combine::weighted_sum{}};
