@@ -419,7 +419,7 @@ private:
         using score = std::remove_cvref_t<decltype(base.heads[0].score)>;
         using normalizer = std::remove_cvref_t<decltype(base.heads[0].normalize)>;
         using memory_type = std::remove_cvref_t<decltype(memory.of[0])>;
-        using T = element_of<decltype(memory.of[0].keys)>;
+        using T = element_of<decltype(detail::taped_among(memory.of[0].keys, P_l))>;
         static_assert(row_by_row<normalizer>,
                       "heed: talking_heads: the heads' normalizer must read one row of scores alone (row_by_row)");
         static_assert(heed::score::over::matches_all<score, std::remove_cvref_t<decltype(projected)>,

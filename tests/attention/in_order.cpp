@@ -87,7 +87,7 @@ TEST_CASE("any lengths, masks, functions and tables")
 TEST_CASE("keys of many numbers")
 {
     const attention attend{score::scaled_dot{}, normalize::temporal{}, combine::weighted_sum{}};
-    for (const std::size_t width : {1, 37, 128})
+    for (const std::size_t width : {1u, 37u, 128u})
         CHECK(support::distance_from_one_by_one(attend, causal{}, lengths({150, 33}), 60, 150, width) < 1e-11);
 }
 

@@ -39,7 +39,7 @@ TEST_CASE("inner products, softmax, any lengths")
 
 TEST_CASE("keys of one number and of many")
 {
-    for (const std::size_t width : {1, 37, 256}) {
+    for (const std::size_t width : {1u, 37u, 256u}) {
         const attention attend{score::scaled_dot{}, normalize::softmax{}, combine::weighted_sum{}};
         CHECK(support::distance_from_one_by_one(attend, causal{}, lengths({70, 33}), 65, 70, width) < 1e-12);
     }

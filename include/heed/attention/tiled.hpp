@@ -143,9 +143,16 @@ concept weighs_in_order = requires(const Normalize& normalize)
     requires std::is_same_v<std::remove_cvref_t<decltype(normalize.by_tiles())>, ops::modulated_by_past>;
 };
 
+/// Do tiles know how it weighs?
+template <class Normalize>
+concept weighs_in_tiles = hook::by_tiles<Normalize> && !requires(const Normalize& normalize)
+{
+    requires std::is_same_v<std::remove_cvref_t<decltype(normalize.by_tiles())>, kernels::tiles::no_rule>;
+};
+
 template <class Score, class Normalize, class Combine, class Projected, class Memory, class Mask>
 concept tiled = functions_in<Score>()
-<= 1 && compared_in_tiles<comparing_score<Score>, Projected>&& hook::by_tiles<Normalize> &&
+<= 1 && compared_in_tiles<comparing_score<Score>, Projected>&& weighs_in_tiles<Normalize> &&
     (!weighs_in_order<Normalize> ||
      known_to_kernels_as<comparing_score<Score>,
                          kernels::inner_product_score>)&&known_to_kernels_as<Combine,

@@ -347,32 +347,42 @@ void multiply_in_place(std::size_t j0, std::size_t j1, std::size_t M, std::size_
     for (; j < j1; j += L) strip(std::integral_constant<std::size_t, 1>{}, j, std::min(L, j1 - j));
 }
 
-/// The same with Bᵀ, for a contiguous row of op(A): an inner product for each of the rows [j0, j1) of B.
+/// The same with Bᵀ, for contiguous rows of op(A): inner products with the rows [j0, j1) of B, each of which is read
+/// once, a part of all of them after the other.
 template <class T>
-void multiply_by_rows(std::size_t j0, std::size_t j1, std::size_t K, const dual_number<T>* a, const dual_number<T>* B,
-                      std::size_t ldb, dual_number<T> beta, dual_number<T>* c)
+void multiply_by_rows(std::size_t j0, std::size_t j1, std::size_t M, std::size_t K, const dual_number<T>* A,
+                      std::size_t lda, const dual_number<T>* B, std::size_t ldb, dual_number<T> beta, dual_number<T>* C,
+                      std::size_t ldc)
 {
     using namespace simd;
     using D = dual_number<T>;
-    constexpr std::size_t L = lanes<D>;
-    for (std::size_t j = j0; j < j1; ++j) {
-        const D* const b = B + j * ldb;
-        vec<D> one{}, other{};
-        std::size_t k = 0;
-        for (; k + 2 * L <= K; k += 2 * L) {
-            one = fma(load(a + k), load(b + k), one);
-            other = fma(load(a + k + L), load(b + k + L), other);
+    constexpr std::size_t L = lanes<D>, part = 256;
+    for (std::size_t first = 0; first < K; first += part) {
+        const std::size_t n = std::min(part, K - first);
+        const D factor = first == 0 ? beta : D(1);
+        for (std::size_t j = j0; j < j1; ++j) {
+            const D* const b = B + j * ldb + first;
+            const auto rows = [&](auto count, std::size_t i) {
+                vec<D> sums[count] = {};
+                for (std::size_t k = 0; k < n; k += L) {
+                    const std::size_t some = std::min(L, n - k);
+                    const vec<D> y = load_first(b + k, some);
+                    unrolled<count>(
+                        [&](auto r) { sums[r] = fma(load_first(A + (i + r) * lda + first + k, some), y, sums[r]); });
+                }
+                unrolled<count>([&](auto r) {
+                    D& c = C[(i + r) * ldc + j];
+                    c = factor == D(0) ? sum(sums[r]) : factor * c + sum(sums[r]);
+                });
+            };
+            std::size_t i = 0;
+            for (; i + 4 <= M; i += 4) rows(std::integral_constant<std::size_t, 4>{}, i);
+            for (; i < M; ++i) rows(std::integral_constant<std::size_t, 1>{}, i);
         }
-        for (; k < K; k += L) {
-            const std::size_t count = std::min(L, K - k);
-            one = fma(load_first(a + k, count), load_first(b + k, count), one);
-        }
-        const D product = sum(one + other);
-        c[j] = beta == D(0) ? product : beta * c[j] + product;
     }
 }
 
-inline constexpr std::size_t few_rows = 32, few_rows_across = 4, short_sum = 16;
+inline constexpr std::size_t few_rows = 32, few_rows_across = 16, short_sum = 16;
 
 }  // namespace detail
 
@@ -383,7 +393,7 @@ void gemm(op op_a, op op_b, std::size_t M, std::size_t N, std::size_t K, const d
 {
     if (M == 0 || N == 0) return;
     scratch here;
-    if (op_b == op::plain && (M <= detail::few_rows || K <= detail::short_sum)) {
+    if (K == 0 || (op_b == op::plain && (M <= detail::few_rows || K <= detail::short_sum))) {
         const std::size_t down = op_a == op::plain ? lda : 1, along = op_a == op::plain ? 1 : lda;
         return parallel_for(
             N, (std::size_t{1} << 15) / (M * K + 1) + 1,
@@ -393,20 +403,19 @@ void gemm(op op_a, op op_b, std::size_t M, std::size_t N, std::size_t K, const d
             64);
     }
     if (op_b == op::transposed && M <= detail::few_rows_across) {
-        for (std::size_t i = 0; i < M; ++i) {
-            const dual_number<T>* a = A + i * lda;
-            if (op_a == op::transposed) {
-                auto* const row = here.take<dual_number<T>>(K);
-                for (std::size_t k = 0; k < K; ++k) row[k] = A[k * lda + i];
-                a = row;
-            }
-            parallel_for(
-                N, (std::size_t{1} << 15) / (K + 1) + 1,
-                [&](std::size_t j0, std::size_t j1, std::size_t) {
-                    detail::multiply_by_rows(j0, j1, K, a, B, ldb, beta, C + i * ldc);
-                },
-                16);
+        const dual_number<T>* rows = A;
+        if (op_a == op::transposed) {
+            auto* const turned = here.take<dual_number<T>>(M * K);
+            for (std::size_t i = 0; i < M; ++i)
+                for (std::size_t k = 0; k < K; ++k) turned[i * K + k] = A[k * lda + i];
+            rows = turned;
         }
+        parallel_for(
+            N, (std::size_t{1} << 15) / (M * K + 1) + 1,
+            [&](std::size_t j0, std::size_t j1, std::size_t) {
+                detail::multiply_by_rows(j0, j1, M, K, rows, op_a == op::plain ? lda : K, B, ldb, beta, C, ldc);
+            },
+            16);
         return;
     }
     const bool straight_a = op_a == op::plain, straight_b = op_b == op::plain;

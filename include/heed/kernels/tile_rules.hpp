@@ -31,6 +31,9 @@ enum class centre {
     slopes    // Σ_k slope_k dw_k / Σ_k slope_k
 };
 
+/// What a normalizer says that tiles know over some others only, and not over this one.
+struct no_rule {};
+
 /// w_j = e^{e_j} / (e^sink + Σ_k e^{e_k}), sink being the head's; z: the logarithm of the divisor.
 struct softmax {
     static constexpr std::size_t numbers = 1;

@@ -73,8 +73,15 @@ struct fading_temporal {
         }
     }
 
-    /// All queries at once: see kernels/temporal_tiles.hpp.
-    ops::modulated_by_past by_tiles() const requires(std::is_same_v<Inner, softmax>) { return {strength, decay}; }
+    /// All queries at once over softmax: see kernels/temporal_tiles.hpp.
+    auto by_tiles() const
+    {
+        if constexpr (std::is_same_v<Inner, softmax>) {
+            return ops::modulated_by_past{strength, decay};
+        } else {
+            return kernels::tiles::no_rule{};
+        }
+    }
 
     static auto parameters(auto& self, auto&& visit)
     {
