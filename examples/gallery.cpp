@@ -293,19 +293,19 @@ void head_gates(gallery& to)
     auto W_Q = filled<float, 2>({D, 2 * words}, 0.0f), W_K = W_Q;  // both heads read the words
     for (std::size_t k = 0; k < words; ++k) W_Q(k, k) = W_Q(k, words + k) = W_K(k, k) = W_K(k, words + k) = 1.5f;
     const auto W_V = matrix(D, 8, {{the, 0, 1.0f}}), W_O = diagonal(D, 1);
-    auto W = filled<float, 2>({D, 2}, 0.0f);
+    auto W_g = filled<float, 2>({D, 2}, 0.0f);
     for (const std::size_t k : {the, cat, saw, dog, stop})
-        W(k, k == the || k == stop ? 1 : 0) = 2, W(k, k == the || k == stop ? 0 : 1) = -1;
+        W_g(k, k == the || k == stop ? 1 : 0) = 2, W_g(k, k == the || k == stop ? 0 : 1) = -1;
     // section: head-gates
     attention head{score::scaled_dot{}, normalize::softmax{}, combine::weighted_sum{}};
-    multi_head attend{std::vector{head, head}, W_Q, W_K, W_V, W_O, per_head::gated{W}};
+    multi_head attend{std::vector{head, head}, W_Q, W_K, W_V, W_O, per_head::gated{W_g}};
     // end
     std::vector<float> gated[2];
     const auto memory = attend.on(annotations);
     auto state = attend.start(memory);
     for (std::size_t s = 0; s < places; ++s) {
         const auto [context, weights, next] = attend.step(memory, ask(fluent, s), state);
-        const auto gates = ops::sigmoid(ops::linear(ask(fluent, s), W));
+        const auto gates = ops::sigmoid(ops::linear(ask(fluent, s), W_g));
         for (std::size_t i = 0; i < 2; ++i)
             add_row(gated[i], ops::scale(ops::step_of(weights, i), static_cast<double>(gates(0, i))), mean);
         state = next;
@@ -341,7 +341,7 @@ void differential(gallery& to)
     constexpr std::size_t K = words + 1;
     auto W_Q = filled<float, 2>({D, 2 * K}, 0.0f), W_K = W_Q;
     for (std::size_t k = 0; k < words; ++k) W_Q(k, k) = W_K(k, k) = 1.4f;
-    for (const std::size_t h : {0, 1}) W_Q(one, h * K + words) = 2.5f, W_K(stop, h * K + words) = 1.6f;
+    for (const std::size_t h : {0u, 1u}) W_Q(one, h * K + words) = 2.5f, W_K(stop, h * K + words) = 1.6f;
     const auto W_V = matrix(D, 4, {{the, 0, 1.0f}}), W_O = matrix(4, D, {});
     const auto q1 = vector(2, {}), k1 = q1, q2 = q1, k2 = q1, gain = vector(4, {{0, 1.0f}});
     // section: differential
