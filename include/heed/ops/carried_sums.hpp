@@ -29,9 +29,9 @@ struct carried_sums_op : operation<carried_sums_op> {
     {
         const std::size_t positions = x.shape[1];
         for (std::size_t b = 0; b < x.shape[0]; ++b) {
-            double sum = 0;
+            in_double<T> sum = 0;
             for (std::size_t i = b * positions; i < (b + 1) * positions; ++i) {
-                sum += static_cast<double>(x.data[i]);
+                sum += static_cast<in_double<T>>(x.data[i]);
                 y.data[2 * i] = 1;
                 y.data[2 * i + 1] = static_cast<T>(-sum);
             }
@@ -43,9 +43,9 @@ struct carried_sums_op : operation<carried_sums_op> {
     {
         const std::size_t positions = x.shape[1];
         for (std::size_t b = 0; b < x.shape[0]; ++b) {
-            double sum = 0;
+            in_double<T> sum = 0;
             for (std::size_t i = (b + 1) * positions; i-- > b * positions;) {
-                sum += static_cast<double>(d_y.data[2 * i + 1]);
+                sum += static_cast<in_double<T>>(d_y.data[2 * i + 1]);
                 d_x.data[i] -= static_cast<T>(sum);
             }
         }
