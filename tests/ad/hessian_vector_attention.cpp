@@ -142,6 +142,17 @@ TEST_CASE("tiles: rows that become weights in other ways")
     check_tiles(by_place, causal{}, normalize::entmax15{}, 60, 1e-7);
     check_tiles(score::scaled_dot{}, no_mask{}, normalize::entmax15{}, 60, 1e-7);
     check_tiles(by_place, causal{}, normalize::top_k{3}, 60, 1e-7);
+    check_tiles(by_place, causal{}, normalize::stick_breaking{});
+    check_tiles(by_place, causal{}, normalize::temporal{});
+    check_tiles(score::scaled_dot{}, no_mask{}, normalize::temporal{});
+    check_tiles(score::scaled_dot{}, no_mask{}, normalize::entmax{array<double, 1>{0.4}}, 60, 1e-7);
+}
+
+TEST_CASE("tiles: other comparisons")
+{
+    check_tiles(additive(), causal{});
+    check_tiles(score::cosine{2.0}, no_mask{});
+    check_tiles(score::forgetting{score::scaled_dot{}, random({D, 1}, 7), random({1}, 8)}, causal{});
 }
 
 TEST_CASE("linear time")
