@@ -59,7 +59,7 @@ talking_source(Scores, Normalize, Keys, Values, Mixing, Mixing)
 /// A block of queries: the input of a program by rows, see attention/rows.hpp.
 template <class Source, class Queries, class Mask>
 struct talking_input {
-    using element = element_of<Queries>;
+    using element = element_of<decltype(Source::of_scores)>;
     static constexpr bool shared = false;
 
     Source of;
@@ -182,7 +182,7 @@ template <bool with_weights>
 struct talk {
     auto operator()(const auto& in) const
     {
-        using T = element_of<decltype(in.queries)>;
+        using T = element_of<decltype(in.of.of_scores)>;
         using mask_type = std::remove_cvref_t<decltype(in.mask)>;
         const std::size_t n = in.of.scores.size(), B = shape_of(in.queries)[0], S = shape_of(in.queries)[1],
                           all_positions = shape_of(in.of.keys[0])[1], positions = reach(in, all_positions);
