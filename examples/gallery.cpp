@@ -817,11 +817,11 @@ void chunkwise(gallery& to)
 
 void gaussian_mixture(gallery& to)
 {
-    auto W_h = filled<float, 2>({D, 4}, 0.0f), W_kappa = filled<float, 2>({D, 2}, 0.0f);
+    auto M = filled<float, 2>({D, 4}, 0.0f), W_kappa = filled<float, 2>({D, 2}, 0.0f);
     W_kappa(the, 0) = -0.5f;  // "the" moves the first window by less
     const array<float, 1> b{-0.2f, -1.2f, 0.4f, -1.5f}, b_kappa{0.2f, 0.25f};
     // section: gaussian-mixture
-    attention attend{score::gaussian_mixture{W_h, b, W_kappa, b_kappa}, normalize::retention{}, combine::weighted_sum{}};
+    attention attend{score::gaussian_mixture{M, b, W_kappa, b_kappa}, normalize::retention{}, combine::weighted_sum{}};
     // end
     to.draw("gaussian-mixture", {{"two windows", look(attend)}});
 }
