@@ -484,13 +484,14 @@ private:
     }
 
     /// One query, [B,1,Q], of a growing memory. Of one sentence, only the positions that the mask lets it reach are
-    /// read, if it sees all of them: generation with a window costs the same for each word.
+    /// read, if it sees all of them and no history has a number for each position: generation with a window costs the
+    /// same for each word.
     template <class Mask>
     auto read_one(const auto& memory, const auto& queries, const auto& projected, const auto& state,
                   const Mask& mask) const
     {
         if constexpr (detail::mask_of_any_place<Mask>) {
-            if constexpr (detail::functions_in<Score>() == 0 &&
+            if constexpr (detail::functions_in<Score>() == 0 && !detail::weighs_in_order<Normalize> &&
                           detail::tiled<Score, Normalize, Combine, std::remove_cvref_t<decltype(projected)>,
                                         std::remove_cvref_t<decltype(memory)>, Mask>) {
                 if (const auto [begin, end] = detail::seen_in_one_piece(mask, memory); begin < end) {
