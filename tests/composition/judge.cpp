@@ -175,7 +175,8 @@ void check_gradient(product& p, const taped_outcome& taped)
             for (std::size_t i = 0; i < kept.size(); ++i) parts[k].data[i] = kept[i] + by * direction(i);
             return loss(p.steps());
         };
-        const double found = (moved(h) - moved(-h)) / (2 * h);
+        const auto difference = [&](double step) { return (moved(step) - moved(-step)) / (2 * step); };
+        const double found = (4 * difference(h) - difference(2 * h)) / 3;  // the errors in h² cancel
         std::copy(kept.begin(), kept.end(), parts[k].data);
         require_close(along, found, 1e-7, "the gradient by " + parts[k].name);
     }
