@@ -10,6 +10,7 @@
 #include <vector>
 
 using namespace heed;
+using support::distance;
 using support::random;
 using support::words_of;
 
@@ -25,14 +26,6 @@ auto with(latent_form form, const auto& normalize)
     return latent_heads{n, W_Q, W_QR, W_DKV, W_KR, W_UK, W_UV, W_O, normalize, ops::rotation{}, form};
 }
 auto with(latent_form form = latent_form::cheaper) { return with(form, normalize::softmax{}); }
-
-double distance(const auto& a, const auto& b)
-{
-    double worst = a.size() == b.size() ? 0 : 1e9;
-    for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i)
-        worst = std::max(worst, std::abs(a.data()[i] - b.data()[i]));
-    return worst;
-}
 
 using numbers = std::vector<double>;
 

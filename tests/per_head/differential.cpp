@@ -10,6 +10,7 @@
 #include <vector>
 
 using namespace heed;
+using support::distance;
 using support::random;
 using support::words_of;
 
@@ -26,14 +27,6 @@ auto head() { return attention{score::scaled_dot{}, normalize::softmax{}, combin
 auto with(const auto& one)
 {
     return multi_head{std::vector(2 * n, one), W_Q, W_K, W_V, W_O, per_head::differential{q1, k1, q2, k2, gain, init}};
-}
-
-double distance(const auto& a, const auto& b)
-{
-    double worst = a.size() == b.size() ? 0 : 1e9;
-    for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i)
-        worst = std::max(worst, std::abs(a.data()[i] - b.data()[i]));
-    return worst;
 }
 
 double times(const array<double, 3>& x, std::size_t t, const array<double, 2>& M, std::size_t column)

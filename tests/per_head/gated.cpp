@@ -10,6 +10,7 @@
 #include <vector>
 
 using namespace heed;
+using support::distance;
 using support::random;
 using support::words_of;
 
@@ -51,14 +52,6 @@ double of_heads(const array<double, 3>& x, std::size_t s, std::size_t c)
         of += weight * times(x, j, W.V_, c);
     }
     return of / sum;
-}
-
-double distance(const auto& a, const auto& b)
-{
-    double worst = a.size() == b.size() ? 0 : 1e9;
-    for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i)
-        worst = std::max(worst, std::abs(a.data()[i] - b.data()[i]));
-    return worst;
 }
 
 }  // namespace

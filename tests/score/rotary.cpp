@@ -10,6 +10,7 @@
 #include <vector>
 
 using namespace heed;
+using support::distance;
 using support::random;
 using support::words_of;
 
@@ -31,32 +32,14 @@ std::vector<double> turned(std::vector<double> x, std::size_t position, const op
     return y;
 }
 
-double distance(const auto& a, const auto& b)
-{
-    double worst = a.size() == b.size() ? 0 : 1e9;
-    for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i)
-        worst = std::max(worst, std::abs(a.data()[i] - b.data()[i]));
-    return worst;
-}
-
 /// All at once, one by one, and with a memory that grows: one word, and then some, at a time.
 void check(const auto& attend, std::size_t T)
 {
     const auto h = random({2, T, N}, 1), q = random({2, T, N}, 2);
     const auto memory = attend.on(h);
     const auto all = attend(memory, q, causal{});
-    for (const std::size_t chunk : {std::size_t{1}, std::size_t{5}}) {
-        auto known = attend.on(words_of(h, 0, std::min(chunk, T)));
-        auto state = attend.start(known);
-        for (std::size_t t = 0; t < T; t += chunk) {
-            const std::size_t n = std::min(chunk, T - t);
-            if (t > 0) known = attend.extend(known, words_of(h, t, n));
-            auto some = attend.read_all(known, words_of(q, t, n), state, causal{});
-            CHECK(distance(some.contexts, words_of(all, t, n)) < 1e-12);
-            state = std::move(some.state);
-        }
-        CHECK(state.step == T);
-    }
+    for (const std::size_t chunk : {std::size_t{1}, std::size_t{5}})
+        CHECK(support::distance_where_it_grows(attend, h, q, all, chunk) < 1e-12);
     auto state = attend.start(memory);
     for (std::size_t t = 0; t < T; ++t) {
         auto next = attend.step(memory, ops::step_of(q, t), state, lengths({t + 1, t + 1}));

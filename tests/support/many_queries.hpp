@@ -76,4 +76,23 @@ double distance_from_one_by_one(const Attention& attend, const Mask& mask, const
     return worst;
 }
 
+/// The greatest difference from `all`, the contexts of causal queries q [B,T,N] over h at once, where the memory grows
+/// by `chunk` words at a time and the state goes on.
+double distance_where_it_grows(const auto& attend, const heed::array<double, 3>& h, const heed::array<double, 3>& q,
+                               const heed::array<double, 3>& all, std::size_t chunk)
+{
+    const std::size_t T = h.shape()[1];
+    auto known = attend.on(words_of(h, 0, std::min(chunk, T)));
+    auto state = attend.start(known);
+    double worst = 0;
+    for (std::size_t t = 0; t < T; t += chunk) {
+        const std::size_t n = std::min(chunk, T - t);
+        if (t > 0) known = attend.extend(known, words_of(h, t, n));
+        auto some = attend.read_all(known, words_of(q, t, n), state, heed::causal{});
+        worst = std::max(worst, distance(some.contexts, words_of(all, t, n)));
+        state = std::move(some.state);
+    }
+    return state.step == T ? worst : 1e9;
+}
+
 }  // namespace support

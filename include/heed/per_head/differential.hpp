@@ -20,8 +20,8 @@ namespace heed::per_head {
 ///     λ = exp(λ_q1 · λ_k1) − exp(λ_q2 · λ_k2) + λ_init
 ///     MultiHead = Concat(…, (1 − λ_init) norm(head_h), …) W_O         Ye et al. 2024, section 2.1, eq. 1-3
 ///
-///     multi_head attend{std::vector(2 * n, head), W_Q, W_K, W_V, W_O, per_head::differential{q1, k1, q2, k2, gain,
-///     0.8}};
+///     const per_head::differential subtract{q1, k1, q2, k2, gain, 0.8};
+///     multi_head attend{std::vector(2 * n, head), W_Q, W_K, W_V, W_O, subtract};
 ///
 /// (softmax_1 − λ softmax_2) V = softmax_1 V − λ softmax_2 V, so that both are contexts of ordinary heads, in any of
 /// their kernels: W_Q and W_K have columns for 2n heads, [q1 of head 0, q2 of head 0, q1 of head 1, …], W_V for n of
