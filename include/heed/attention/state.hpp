@@ -10,6 +10,7 @@
 #include <heed/core/errors.hpp>
 #include <heed/core/family.hpp>
 #include <heed/core/tensor.hpp>
+#include <heed/core/window.hpp>
 
 /// The state of a mechanism between steps, and how it gets onto a tape.
 ///
@@ -45,6 +46,14 @@ concept spares_rows = requires
     std::remove_cvref_t<F>::spares_rows;
 };
 
+/// Does f cut windows `f.where` out of tensors with positions? Then the state is told where its positions begin.
+template <class F>
+concept cuts_out_windows = requires
+{
+    requires std::is_same_v<std::remove_cvref_t<decltype(std::declval<const std::remove_cvref_t<F>&>().where)>,
+                            window_view>;
+};
+
 namespace detail {
 
 /// Is there nothing in this state that differs from row to row, so that `map` need not apply f? Such a state is empty,
@@ -54,14 +63,6 @@ inline constexpr bool holds_no_tensors = std::is_empty_v<State>;
 template <class State>
     requires requires { State::holds_no_tensors; }
 inline constexpr bool holds_no_tensors<State> = State::holds_no_tensors;
-
-/// f, for tensors with positions only.
-template <class F>
-struct along_positions : F {
-    static constexpr bool spares_rows = true;
-};
-template <class F>
-along_positions(F) -> along_positions<F>;
 
 /// A plain copy of a tensor of any family.
 struct values_of {

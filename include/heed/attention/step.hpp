@@ -96,6 +96,15 @@ step_input<const X&...> input_of_step(lengths_view real, std::size_t step, const
     return {x..., real, step};
 }
 
+/// The part of each tensor with positions that lies in its row's window.
+struct out_of_windows {
+    static constexpr bool spares_rows = true;
+
+    window_view where;
+
+    auto operator()(const auto& x) const { return cut_to(x, where); }
+};
+
 /// The middle line of a step: cuts the window, lets wrappers add to the keys, and runs a kernel or the three lines.
 /// `How` is by_kernel, by_lines or line_by_line; `With` is weights_too or context_only.
 template <class How, class With>
@@ -109,7 +118,7 @@ struct middle_of_step {
         } else {
             window_view where = in.focus.where;
             if (in.real.batch() == 1) where.width = where.count[0];
-            const auto cut = along_positions{[&where](const auto& x) { return cut_to(x, where); }};
+            const out_of_windows cut{where};
             const auto masks = in.masks.within(where);
             const moment<given, std::remove_const_t<decltype(masks)>, in_window> there{where.count, in.step, in.given,
                                                                                        masks};

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <utility>
 
 #include <heed/attention/place.hpp>
@@ -16,9 +17,17 @@
 namespace heed::ops {
 
 /// Where rows of scores stand: the row i belongs to query first_query + i % queries of sentence
-/// first_sentence + i / queries.
+/// first_sentence + i / queries, whose scores begin with key first_keys[i / queries], or with key 0 if there are none.
 struct rows_of_places {
     std::size_t queries = 1, first_query = 0, first_sentence = 0, head = 0;
+    std::span<const std::size_t> first_keys{};
+
+    rows_of_places kept(auto& where) const
+    {
+        auto copy = *this;
+        copy.first_keys = {where.keep(first_keys.data(), first_keys.size()), first_keys.size()};
+        return copy;
+    }
 };
 
 namespace detail {
@@ -42,11 +51,13 @@ inline void each_place(const shape_of_rank<2>& shape, const rows_of_places& wher
                      place p;
                      p.head = static_cast<std::int32_t>(where.head);
                      for (std::size_t row = begin; row < end; ++row) {
-                         p.batch = static_cast<std::int32_t>(where.first_sentence + row / where.queries);
+                         const std::size_t sentence = row / where.queries;
+                         const std::size_t first = where.first_keys.empty() ? 0 : where.first_keys[sentence];
+                         p.batch = static_cast<std::int32_t>(where.first_sentence + sentence);
                          p.query = static_cast<std::int32_t>(where.first_query + row % where.queries);
                          for (std::size_t t = 0; t < shape[1]; t += lane_count) {
                              for (std::size_t i = 0; i < lane_count; ++i)
-                                 p.key.at[i] = static_cast<std::int32_t>(t + i);
+                                 p.key.at[i] = static_cast<std::int32_t>(first + t + i);
                              use(row * shape[1] + t, std::min(lane_count, shape[1] - t), p, shard);
                          }
                      }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <type_traits>
 #include <utility>
 
@@ -11,11 +12,29 @@
 
 namespace heed::score {
 
-/// Where a step stands. No tensors.
-struct stands {
-    std::size_t query = 0, first_sentence = 0, head = 0;
+/// The first of some sentences of a batch.
+struct first_sentence {
+    std::size_t number = 0;
 
-    stands map(auto&&, const auto&...) const { return *this; }
+    first_sentence rows(std::size_t begin, std::size_t) const { return {number + begin}; }
+};
+
+/// Where a step stands. No tensors, but a part of a batch knows its first sentence, and a window its first keys.
+struct stands {
+    static constexpr bool holds_no_tensors = true;
+
+    std::size_t query = 0;
+    score::first_sentence sentence{};
+    std::size_t head = 0;
+    std::span<const std::size_t> first_keys{};
+
+    stands map(auto&& f, const auto&...) const
+    {
+        auto there = *this;
+        if constexpr (requires { f.part(sentence); }) there.sentence = f.part(sentence);
+        if constexpr (cuts_out_windows<decltype(f)>) there.first_keys = {f.where.begin, f.where.count.batch()};
+        return there;
+    }
 };
 
 /// A score that a function of the score and its place changes.
@@ -55,7 +74,7 @@ struct modified {
     auto start(const auto& memory) const { return beside(score::stands{}, over::start(base, memory)); }
     auto recall(const auto& now, const auto& at, const auto&... memory) const
     {
-        return beside({at.step, at.real.first_row(), now.head}, over::recall(base, now.base, at, memory...));
+        return beside({at.step, {at.real.first_row()}, now.head}, over::recall(base, now.base, at, memory...));
     }
     template <class Past>
     auto advance(Past&& now, const tensor auto& seen, const tensor auto& context, const auto& at) const
@@ -67,7 +86,8 @@ struct modified {
     {
         static_assert(weights == weight_kind::per_position,
                       "heed: score::modified changes one score for each position: its base has weights per position");
-        return changed(over::match(base, projected, keys, now.base), {1, now.query, now.first_sentence, now.head});
+        return changed(over::match(base, projected, keys, now.base),
+                       {1, now.query, now.sentence.number, now.head, now.first_keys});
     }
     auto operator()(const auto& query, const tensor auto& keys, const auto& now) const
     {
@@ -79,7 +99,7 @@ struct modified {
     auto match_all(const Queries& queries, const Keys& keys, const over::queries_from& from) const
     {
         return changed(over::match_all(base, queries, keys, from),
-                       {shape_of(queries)[1], from.first, from.sentence, from.head});
+                       {shape_of(queries)[1], from.first, from.sentence, from.head, {}});
     }
 
     /// Scores [B·S,T] as f changes them.

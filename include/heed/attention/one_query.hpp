@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <type_traits>
+#include <utility>
+
+#include <heed/attention/answers.hpp>
+#include <heed/attention/concepts.hpp>
+#include <heed/attention/families.hpp>
+#include <heed/attention/growing.hpp>
+#include <heed/attention/masks.hpp>
+#include <heed/attention/memory.hpp>
+#include <heed/attention/query.hpp>
+#include <heed/attention/state.hpp>
+#include <heed/attention/step.hpp>
+#include <heed/core/family.hpp>
+#include <heed/core/parameters.hpp>
+#include <heed/core/workspace.hpp>
+
+/// How an attention answers one query: in which family of tensors a step runs, and how its results get out of there.
+///
+///     on a tape          if any input is on one; everything else is brought onto it
+///     in the workspace   plain tensors: no allocation but for the results
+///     line by line       a state whose tensors nobody can reach, and `compose`
+///
+/// `attend` is the attention throughout.
+namespace heed::detail {
+
+/// Requirements of a memory.
+template <class Attention, class Memory>
+constexpr void require_fits()
+{
+    using score = decltype(Attention::score);
+    static_assert(keys_train<score, std::remove_cvref_t<Memory>>(), HEED_SAYS_KEYS_DO_NOT_TRAIN);
+    static_assert(!grows<std::remove_cvref_t<Memory>> || !widens_keys_of<score>(),
+                  "heed: score::forgetting sums up along its keys, which a growing memory does not carry on: extend "
+                  "the memory that `on` made");
+}
+
+/// Is any input of a step on a tape?
+template <class Attention, class Memory, class Query, class State, class Mask>
+consteval bool on_a_tape()
+{
+    using memory_type = std::remove_cvref_t<Memory>;
+    using keys = std::remove_cvref_t<decltype(std::declval<const memory_type&>().keys)>;
+    using values = std::remove_cvref_t<decltype(std::declval<const memory_type&>().values)>;
+    return taped_policy<decltype(Attention::score)> || taped_policy<decltype(Attention::normalize)> ||
+           taped_policy<decltype(Attention::combine)> || !plain_tensor<keys> || !plain_tensor<values> ||
+           taped_query<std::remove_cvref_t<Query>>() || taped_state<std::remove_cvref_t<State>>() ||
+           taped_mask<std::remove_cvref_t<Mask>> ||
+           taped_mask<std::remove_cvref_t<decltype(std::declval<const memory_type&>().mask)>>;
+}
+
+/// Requirements of a growing memory: what it shows may be gone before a tape reads it again.
+template <class Attention, class Query, class State, class Mask>
+constexpr void require_no_tape()
+{
+    using plain = memory<array<float, 3>, array<float, 3>>;
+    static_assert(!on_a_tape<Attention, plain, Query, State, Mask>(),
+                  "heed: a growing memory answers plain tensors; on a tape extend the memory that `on` made, of "
+                  "annotations that are on the tape, too");
+}
+
+template <class Query>
+decltype(auto) query_in(const Query& query, const auto& bring)
+{
+    if constexpr (mappable_query<Query>) {
+        return map_query(query, bring);
+    } else {
+        return (query);
+    }
+}
+decltype(auto) transient_query(const auto& query) { return query_in(query, as_transient{}); }
+
+/// look(x) for every tensor that a step reads.
+void each_input(const auto& attend, const auto& look, const auto& memory, const auto& projected, const auto& given,
+                const auto& state, const auto& mask)
+{
+    (void)map_parameters(attend, look);
+    (void)look(memory.keys);
+    (void)look(memory.values);
+    (void)query_in(projected, look);
+    (void)query_in(given, look);
+    if constexpr (reachable_state<std::remove_cvref_t<decltype(state)>>) {
+        (void)state.normalize.map(look);
+        (void)state.score.map(look);
+    }
+    if constexpr (requires { mask.bias; }) (void)look(mask.bias);
+}
+
+/// A step in a family of tensors, to which `bring` brings the memory and the masks.
+template <class Family, class How, class With, class Attention, class Mask>
+auto run_step(const Attention& attend, const auto& memory, const auto& projected, const auto& given, const auto& state,
+              const Mask& mask, const auto& bring)
+{
+    using score = decltype(Attention::score);
+    // Weights per position cost nothing to keep, and a score that advances its state needs them.
+    using with = std::conditional_t<score::weights == weight_kind::per_position || heed::score::over::advances<score>(),
+                                    weights_too, With>;
+    using T = element_of<decltype(memory.keys)>;
+    // A history counts every score, also of what this query may not see: kernels do not, so lengths are a mask.
+    constexpr bool counts =
+        std::is_convertible_v<const Mask&, lengths_view> && remembers<decltype(Attention::normalize)>;
+    const auto masks = masks_of<Family, T, counts>(memory.mask, mask, bring);
+    return step<Family, How, with>(attend.score, attend.normalize, attend.combine, source_in(memory, bring), projected,
+                                   given, state, masks, visible_lengths(mask, memory.real));
+}
+
+/// A step on plain tensors, in this thread's workspace. `shown`: the attention with its parameters as transients.
+template <class With>
+auto in_workspace(const auto& shown, const auto& memory, const auto& projected, const auto& given, const auto& state,
+                  const auto& mask)
+{
+    const as_transient bring;
+    return run_step<transient_family, by_kernel, With>(shown, memory, transient_query(projected),
+                                                       transient_query(given), state_in(state, bring), mask, bring);
+}
+
+/// The part of `step` after the projection of the query; `given` is the query itself.
+template <class How, class With, class Attention, class Mask>
+auto answer(const Attention& attend, const auto& memory, const auto& projected, const auto& given, const auto& state,
+            const Mask& mask)
+{
+    using memory_type = std::remove_cvref_t<decltype(memory)>;
+    constexpr bool reachable = reachable_state<std::remove_cvref_t<decltype(state)>>;
+    constexpr bool taped = on_a_tape<Attention, memory_type, decltype(projected), decltype(state), Mask>() ||
+                           taped_query<std::remove_cvref_t<decltype(given)>>();
+    constexpr bool composed = !reachable || std::is_same_v<How, line_by_line>;
+    const scratch here;
+    if constexpr (taped) {
+        static_assert(!shared_by_rows<memory_type>,
+                      "heed: a shared_memory answers plain tensors; on a tape ask a memory with a row for each "
+                      "query");
+        if constexpr (grows<memory_type>) require_no_tape<Attention, decltype(projected), decltype(state), Mask>();
+        static_assert(
+            heed::score::over::check_past<decltype(Attention::score), std::remove_cvref_t<decltype(state.score)>>());
+        // Everything goes onto the tape, whatever part is there already: so a step on a tape is compiled once.
+        using family = typename recording<std::bool_constant<taped>>::family;
+        using T = element_of<decltype(memory.keys)>;
+        const auto lift = variables_beside<T>(family{}, [&](const auto& look) {
+            detail::each_input(attend, look, memory, projected, given, state, mask);
+        });
+        const auto now = [&] {
+            if constexpr (reachable) {
+                return state_in(state, lift);
+            } else {
+                return state;
+            }
+        }();
+        return answer_of<With>(run_step<family, How, With>(map_parameters(attend, lift), memory,
+                                                           query_in(projected, lift), query_in(given, lift), now, mask,
+                                                           lift),
+                               now.step);
+    } else if constexpr (composed && grows<memory_type>) {
+        return in_one_piece(memory, [&](const auto& all) {
+            return detail::answer<How, With>(attend, all, projected, given, state, mask);
+        });
+    } else if constexpr (composed) {
+        return answer_of<With>(
+            run_step<plain_family, line_by_line, With>(attend, memory, projected, given, state, mask, unchanged{}),
+            state.step);
+    } else {
+        return owned_answer<With>(
+            in_workspace<With>(map_parameters(attend, as_transient{}), memory, projected, given, state, mask), state);
+    }
+}
+
+/// `step` and `read`.
+template <class With, class Attention, class Mask>
+auto answer_query(const Attention& attend, const auto& memory, const auto& query, const auto& state, const Mask& mask)
+{
+    if constexpr (on_a_tape<Attention, decltype(memory), decltype(query), decltype(state), Mask>() ||
+                  !reachable_state<std::remove_cvref_t<decltype(state)>>) {
+        const auto& projected = attend.project(query);
+        return detail::answer<by_kernel, With>(attend, memory, projected, query, state, mask);
+    } else {
+        const scratch here;
+        const auto shown = map_parameters(attend, as_transient{});
+        const auto& asked = transient_query(query);
+        return owned_answer<With>(in_workspace<With>(shown, memory, shown.project(asked), asked, state, mask), state);
+    }
+}
+
+/// The same into results that the caller keeps; `shown` as above.
+template <class Result>
+void answer_into(const auto& shown, Result& result, const auto& memory, const auto& projected, const auto& given,
+                 const auto& state, const auto& mask)
+{
+    constexpr bool weights = requires { result.weights; };
+    using wanted = std::conditional_t<weights, weights_too, context_only>;
+    assign_answer(result, in_workspace<wanted>(shown, memory, projected, given, state, mask), state.step);
+}
+
+}  // namespace heed::detail

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <composition/policies.hpp>
+#include <heed/attention/place.hpp>
+
+namespace composition {
+
+void add_scores_of_places(table& to)
+{
+    using namespace heed::score;
+    const auto far = random({std::size_t{7}}, 35);
+    add_products<false>(to, "modified{dot, bias, f}", modified{dot{}, far, [](auto e, heed::place p, const auto& bias) {
+                                                                   return e + bias(p.key - p.query + 3);
+                                                               }});
+    add_products<false>(to, "rotary{dot}", rotary{dot{}});
+}
+
+}  // namespace composition
