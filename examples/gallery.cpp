@@ -726,6 +726,22 @@ void rotary(gallery& to)
     to.draw("rotary", {{"all words alike", look_at_same(without)}, {"turned by position", look_at_same(turned)}});
 }
 
+void relative(gallery& to)
+{
+    const auto same = filled<float, 3>({1, places, 16}, 1.0f);  // all words alike: only distances differ
+    const auto distances =
+        matrix(16, 5, {{0, 1, 10.0f}, {0, 0, -4.0f}});  // one before is preferred to all farther back
+    const auto look_at_same = [&](const auto& attend) {
+        const auto memory = attend.on(same);
+        return look(attend, memory, attend.start(memory), places, [&](std::size_t) { return ops::step_of(same, 0); });
+    };
+    // section: relative
+    attention without{score::scaled_dot{}, normalize::softmax{}, combine::weighted_sum{}};
+    attention near{score::relative{score::scaled_dot{}, distances}, normalize::softmax{}, combine::weighted_sum{}};
+    // end
+    to.draw("relative", {{"all words alike", look_at_same(without)}, {"compared with distances", look_at_same(near)}});
+}
+
 void forgetting(gallery& to)
 {
     const auto w = matrix(D, 1, {{saw, 0, -2.0f}});  // nearly shut at "saw"
@@ -949,6 +965,7 @@ int main(int argc, char** argv)
                                    sink,
                                    modified,
                                    rotary,
+                                   relative,
                                    forgetting,
                                    linear,
                                    temperature,

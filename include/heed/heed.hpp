@@ -67,6 +67,8 @@
 #include <heed/score/kernel.hpp>
 #include <heed/score/location.hpp>
 #include <heed/score/match.hpp>
+#include <heed/score/modified.hpp>
+#include <heed/score/relative.hpp>
 #include <heed/score/rotary.hpp>
 #include <heed/score/scaled_dot.hpp>
 #include <heed/score/with_coverage.hpp>

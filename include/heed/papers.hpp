@@ -19,6 +19,7 @@
 #include <heed/papers/raffel2017.hpp>
 #include <heed/papers/raffel2020.hpp>
 #include <heed/papers/sankaran2016.hpp>
+#include <heed/papers/shaw2018.hpp>
 #include <heed/papers/shazeer2020.hpp>
 #include <heed/papers/su2021.hpp>
 #include <heed/papers/sun2023.hpp>

@@ -11,6 +11,7 @@ void add_scores_of_places(table& to)
     add_products<false>(to, "modified{dot, bias, f}", modified{dot{}, far, [](auto e, heed::place p, const auto& bias) {
                                                                    return e + bias(p.key - p.query + 3);
                                                                }});
+    add_products<false>(to, "relative{dot}", relative{dot{}, random({D, std::size_t{5}}, 36)});
     add_products<false>(to, "rotary{dot}", rotary{dot{}});
 }
 

@@ -174,6 +174,17 @@ TEST_CASE("Su et al. 2021")
           [](std::size_t s, std::size_t j) { return std::exp(turned(s, j) / std::sqrt(double{D})); });
 }
 
+TEST_CASE("Shaw et al. 2018")
+{
+    const auto a = random({D, 5}, 11);
+    check(paper::shaw2018::relative(a), [&](std::size_t s, std::size_t j) {
+        const std::size_t r = j + 2 < s ? 0 : std::min<std::size_t>(j + 2 - s, 4);
+        double e = dot(s, j);
+        for (std::size_t i = 0; i < D; ++i) e += q(0, s, i) * a(i, r);
+        return std::exp(e / std::sqrt(double{D}));
+    });
+}
+
 TEST_CASE("Press et al. 2022")
 {
     const auto slope = [](std::size_t h) { return std::exp2(-8.0 * static_cast<double>(h + 1) / 2); };

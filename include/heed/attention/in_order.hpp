@@ -35,8 +35,8 @@ auto answers_in_order(const Score& score, const auto& normalize, const Memory& m
     const ops::heads_of how{.first_query = state.step, .first_head = head_of(state.score)};
     const auto asked = asking_all(score, projected, memory, state.step);
     const auto answer = [&](const auto& sees) {
-        return ops::attend_in_order_op{change_of(score), sees, normalize.by_tiles()}(
-            asked, memory.keys, memory.values, state.normalize.history, table_of(score, memory), memory.real, how);
+        return ops::attend_in_order_op{change_of(score, state.step), sees, normalize.by_tiles()}(
+            asked, memory.keys, memory.values, state.normalize.history, table_of(score, asked), memory.real, how);
     };
     auto made = [&] {
         if constexpr (std::is_same_v<Mask, no_mask>) {

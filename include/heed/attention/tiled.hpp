@@ -15,7 +15,6 @@
 #include <heed/ops/temporal_tiles.hpp>
 #include <heed/ops/tiles.hpp>
 #include <heed/score/inner_product.hpp>
-#include <heed/score/modified.hpp>
 
 /// Many queries at once without their scores in memory, for the mechanisms and masks that the tiled kernel knows.
 namespace heed::detail {
@@ -23,10 +22,12 @@ namespace heed::detail {
 template <class Mask>
 concept mask_of_tiles = std::is_same_v<Mask, no_mask> || std::is_same_v<Mask, lengths> || marked_mask<Mask>;
 
+/// Does this score change those of its base with a function of them and their place, as score::modified does?
 template <class Score>
-inline constexpr bool is_modified = false;
-template <class Base, class Function, class Table>
-inline constexpr bool is_modified<score::modified<Base, Function, Table>> = true;
+concept changes_by_place = requires(const Score& score)
+{
+    score.change(std::size_t{});
+};
 
 template <class Score>
 consteval std::size_t functions_in();
@@ -44,7 +45,8 @@ consteval bool adds_columns()
 
 /// Is this score laid over one that compares, all queries at once?
 template <class Score>
-concept over_comparing = is_modified<Score> ||(hook::laid_over<Score>&& has_query_all<Score>) || adds_columns<Score>();
+concept over_comparing =
+    changes_by_place<Score> ||(hook::laid_over<Score>&& has_query_all<Score>) || adds_columns<Score>();
 
 /// The score that compares, below functions of scores and positions.
 template <class Score>
@@ -63,7 +65,7 @@ using comparing_score = std::remove_cvref_t<decltype(detail::comparing(std::decl
 template <class Score>
 const auto& changing(const Score& score)
 {
-    if constexpr (over_comparing<Score> && !is_modified<Score>) {
+    if constexpr (over_comparing<Score> && !changes_by_place<Score>) {
         return detail::changing(score.base);
     } else {
         return score;
@@ -77,7 +79,7 @@ consteval std::size_t functions_in()
 {
     if constexpr (over_comparing<Score>) {
         using base = std::remove_cvref_t<decltype(std::declval<const Score&>().base)>;
-        return functions_in<base>() + (is_modified<Score> ? 1 : 0);
+        return functions_in<base>() + (changes_by_place<Score> ? 1 : 0);
     } else {
         return 0;
     }
@@ -97,7 +99,7 @@ concept compared_in_tiles = requires
 template <class Score>
 auto asking_all(const Score& score, const auto& projected, const auto& memory, std::size_t first)
 {
-    if constexpr (is_modified<Score>) {
+    if constexpr (changes_by_place<Score>) {
         return detail::asking_all(score.base, projected, memory, first);
     } else if constexpr (adds_columns<Score>()) {
         return score.asked_all(detail::asking_all(score.base, projected, memory, first), memory, first);
@@ -110,29 +112,32 @@ auto asking_all(const Score& score, const auto& projected, const auto& memory, s
     }
 }
 
-/// What changes the scores of a tile.
+/// What changes the scores of a tile, where the first query is the first-th.
 template <class Score>
-auto change_of(const Score& score)
+auto change_of(const Score& score, std::size_t first)
 {
     if constexpr (functions_in<Score>() == 0) {
         return kernels::tiles::unmodified{};
     } else {
-        return detail::changing(score).f;
+        return detail::changing(score).change(first);
     }
 }
 
 /// Does its function look numbers up in a table?
 template <class Score>
-concept with_table = tensor<decltype(changing_score<Score>::table)>;
+concept with_table = requires
+{
+    requires changing_score<Score>::looks_up;
+};
 
-/// That table; one number where there is none.
+/// That table, for queries as they are compared with keys; one number where there is none.
 template <class Score>
-auto table_of(const Score& score, const auto& memory)
+auto table_of(const Score& score, const auto& asked)
 {
     if constexpr (with_table<Score>) {
-        return changing(score).table;
+        return changing(score).looked_up(asked);
     } else {
-        return constant_like(memory.keys, shape_of_rank<1>{1}, 0);
+        return constant_like(asked, shape_of_rank<1>{1}, 0);
     }
 }
 
@@ -206,7 +211,7 @@ auto answers_by_tiles(const Score& score, const auto& normalize, const Memory& m
     using kernel = typename comparing_score<Score>::in_kernels;
     constexpr typename kernel::in_tiles compare{};
     const auto asked = asking_all(score, projected, memory, state.step);
-    const auto change = change_of(score);
+    const auto change = change_of(score, state.step);
     const auto rule = normalize.by_tiles();
     const auto answer = [&](const auto& sees, const auto& real) {
         constexpr bool sinks = requires { rule.sinks; };
@@ -226,7 +231,7 @@ auto answers_by_tiles(const Score& score, const auto& normalize, const Memory& m
                 }
             }();
             return ops::attend_tiled_with_op{change, sees, rule_alone(rule), compare}(
-                asked, memory.keys, memory.values, factors, sink, table_of(score, memory), real, how);
+                asked, memory.keys, memory.values, factors, sink, table_of(score, asked), real, how);
         } else {
             return ops::attend_tiled_op{change, sees, rule, compare}(asked, memory.keys, memory.values, real, how);
         }

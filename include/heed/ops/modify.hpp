@@ -116,7 +116,8 @@ struct modify_with_table_op : operation<modify_with_table_op<Function>> {
 
     static shape_of_rank<2> shape(const auto& x, const auto& table, const rows_of_places&)
     {
-        if (table.size() == 0) throw shape_error("score::modified: the table is empty, " + shape_text(table.shape));
+        if (table.size() == 0 && x.size() > 0)
+            throw shape_error("score::modified: the table is empty, " + shape_text(table.shape));
         return x.shape;
     }
 

@@ -248,7 +248,8 @@ struct attend_tiled_with_op : operation<attend_tiled_with_op<Function, Mask, Rul
             require_shape("attend_tiled", "the factors of the score", factors.shape, {queries.shape[2]},
                           "one for each dimension of the queries");
         require_shape("attend_tiled", "the sinks", sinks.shape, {how.heads}, "one for each head");
-        if (table.size() == 0) throw shape_error("score::modified: the table is empty, " + shape_text(table.shape));
+        if (table.size() == 0 && queries.size() > 0)
+            throw shape_error("score::modified: the table is empty, " + shape_text(table.shape));
         return attend.shape(queries, keys, values, real, how);
     }
     std::size_t saved(const auto& queries, const auto& keys, const auto& values, const auto&, const auto&, const auto&,

@@ -1,41 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include <cstddef>
-#include <span>
 #include <type_traits>
 #include <utility>
 
 #include <heed/attention/place.hpp>
 #include <heed/ops/modify.hpp>
-#include <heed/score/over.hpp>
+#include <heed/score/by_place.hpp>
 
 namespace heed::score {
-
-/// The first of some sentences of a batch.
-struct first_sentence {
-    std::size_t number = 0;
-
-    first_sentence rows(std::size_t begin, std::size_t) const { return {number + begin}; }
-};
-
-/// Where a step stands. No tensors, but a part of a batch knows its first sentence, and a window its first keys.
-struct stands {
-    static constexpr bool holds_no_tensors = true;
-
-    std::size_t query = 0;
-    score::first_sentence sentence{};
-    std::size_t head = 0;
-    std::span<const std::size_t> first_keys{};
-
-    stands map(auto&& f, const auto&...) const
-    {
-        auto there = *this;
-        if constexpr (requires { f.part(sentence); }) there.sentence = f.part(sentence);
-        if constexpr (cuts_out_windows<decltype(f)>) there.first_keys = {f.where.begin, f.where.count.batch()};
-        return there;
-    }
-};
 
 /// A score that a function of the score and its place changes.
 ///
@@ -52,7 +25,7 @@ struct stands {
 /// with keys as it does alone; where tiles know the base, with softmax and a weighted sum, many queries are answered
 /// tile by tile, and f runs within the tile. Weights per position only.
 template <class Base, class Function, class Table = no_table>
-struct modified {
+struct modified : by_place<modified<Base, Function, Table>, Base> {
     Base base;
     [[no_unique_address]] Table table;
     Function f;
@@ -62,48 +35,8 @@ struct modified {
         : base(std::move(one)), table(std::move(known)), f(std::move(function))
     {}
 
-    static constexpr weight_kind weights = Base::weights;
-    static constexpr bool reads_context = over::reads_context<Base>();
-
-    auto prepare(const tensor auto& annotations, std::size_t first = 0) const
-    {
-        return over::prepare(base, annotations, first);
-    }
-    auto project(const auto& query) const { return over::project(base, query); }
-
-    auto start(const auto& memory) const { return beside(score::stands{}, over::start(base, memory)); }
-    auto recall(const auto& now, const auto& at, const auto&... memory) const
-    {
-        return beside({at.step, {at.real.first_row()}, now.head}, over::recall(base, now.base, at, memory...));
-    }
-    template <class Past>
-    auto advance(Past&& now, const tensor auto& seen, const tensor auto& context, const auto& at) const
-    {
-        return beside(now.own(), over::advance(base, now.base, seen, context, at));
-    }
-
-    auto match(const tensor auto& projected, const tensor auto& keys, const auto& now) const
-    {
-        static_assert(weights == weight_kind::per_position,
-                      "heed: score::modified changes one score for each position: its base has weights per position");
-        return changed(over::match(base, projected, keys, now.base),
-                       {1, now.query, now.sentence.number, now.head, now.first_keys});
-    }
-    auto operator()(const auto& query, const tensor auto& keys, const auto& now) const
-    {
-        return match(project(query), keys, now);
-    }
-
-    template <tensor Queries, tensor Keys>
-        requires(over::matches_all<Base, Queries, Keys>)
-    auto match_all(const Queries& queries, const Keys& keys, const over::queries_from& from) const
-    {
-        return changed(over::match_all(base, queries, keys, from),
-                       {shape_of(queries)[1], from.first, from.sentence, from.head, {}});
-    }
-
     /// Scores [B·S,T] as f changes them.
-    auto changed(const tensor auto& scores, const ops::rows_of_places& where) const
+    auto changed(const tensor auto& scores, const auto&, const ops::rows_of_places& where) const
     {
         if constexpr (std::is_same_v<Table, no_table>) {
             return ops::modify_op{f}(scores, where);
@@ -112,11 +45,10 @@ struct modified {
         }
     }
 
-    template <class Inner>
-    static over::past<score::stands, Inner> beside(score::stands own, Inner inner)
-    {
-        return {own, std::move(inner)};
-    }
+    /// What changes scores, and the table that it looks numbers up in.
+    const Function& change(std::size_t) const { return f; }
+    static constexpr bool looks_up = !std::is_same_v<Table, no_table>;
+    const Table& looked_up(const tensor auto&) const { return table; }
 
     static auto parameters(auto& self, auto&& visit)
     {

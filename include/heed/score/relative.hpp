@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include <heed/attention/place.hpp>
+#include <heed/core/errors.hpp>
+#include <heed/ops/modify.hpp>
+#include <heed/ops/products.hpp>
+#include <heed/score/by_place.hpp>
+#include <heed/score/inner_product.hpp>
+
+namespace heed::score {
+
+/// e + t[sentence, query, distance] of all queries at once, or e + t[sentence, distance] of one.
+template <bool of_one>
+struct add_by_distance {
+    std::int32_t sentence = 0, query = 0, reach = 0;  // the first ones, and the distance of the last column
+
+    auto operator()(const auto& e, const place& p, const auto& t) const
+    {
+        if constexpr (of_one) {
+            return e + t(p.batch - sentence, p.key - p.query + reach);
+        } else {
+            return e + t(p.batch - sentence, p.query - query, p.key - p.query + reach);
+        }
+    }
+};
+
+/// An inner product that also compares the query with how far away the key is.
+///
+///     e_{s,j} = a(q_s) · (k_j + d_r),  r = clip(j − s, −R, R)         Shaw, Uszkoreit, Vaswani 2018, eq. 2, 4 and 5
+///
+///     score::relative near{score::scaled_dot{}, distances};           // [A, 2R + 1]
+///
+/// a(q) is the base's: q / √A of scaled_dot. A column of `distances` for each distance from −R to R, those farther away
+/// share the last ones. Products with all columns come first, Q Dᵀ, [B,S,2R+1], so that no vector is added to a key;
+/// the tiles look numbers up there. The paper also adds such vectors to the values (eq. 3), and finds that it does not
+/// need to; heed does not. Queries and keys count from 0. Throws shape_error if the number of columns is even.
+template <class Base, class Matrix>
+struct relative : by_place<relative<Base, Matrix>, Base> {
+    Base base;
+    Matrix distances;
+
+    static_assert(detail::placeholder<Base> || known_to_kernels_as<Base, kernels::inner_product_score>,
+                  "heed: score::relative compares the query with keys and with distances alike, by inner products: its "
+                  "base is dot, scaled_dot or general");
+
+    relative(Base one, Matrix columns) : base(std::move(one)), distances(std::move(columns)) {}
+
+    /// Scores [B·S,T] with what distances add.
+    template <tensor Queries>
+    auto changed(const tensor auto& scores, const Queries& queries, const ops::rows_of_places& where) const
+    {
+        constexpr bool of_one = rank_of<Queries> == 2;
+        return ops::modify_with_table_op{change<of_one>(where.first_query, where.first_sentence)}(
+            scores, looked_up(base.asking(queries)), where);
+    }
+
+    /// What changes scores, and the table that it looks numbers up in: `asking` is a(Q).
+    template <bool of_one = false>
+    add_by_distance<of_one> change(std::size_t first_query, std::size_t first_sentence = 0) const
+    {
+        return {static_cast<std::int32_t>(first_sentence), static_cast<std::int32_t>(first_query),
+                static_cast<std::int32_t>(reach())};
+    }
+    static constexpr bool looks_up = true;
+    auto looked_up(const tensor auto& asking) const { return ops::linear(asking, distances); }
+
+    /// R
+    std::size_t reach() const
+    {
+        const std::size_t columns = shape_of(distances)[1];
+        if (columns % 2 == 0)
+            throw shape_error("score::relative: the matrix of distances, " + shape_text(shape_of(distances)) +
+                              ", has " + std::to_string(columns) +
+                              " columns; it must have 2 R + 1, for the distances "
+                              "from -R to R");
+        return columns / 2;
+    }
+
+    static auto parameters(auto& self, auto&& visit)
+    {
+        auto base = visit("base", self.base);
+        auto distances = visit("distances", self.distances);
+        return score::relative<decltype(base), decltype(distances)>{std::move(base), std::move(distances)};
+    }
+};
+
+template <class Base, class Matrix>
+relative(Base, Matrix) -> relative<Base, Matrix>;
+
+}  // namespace heed::score

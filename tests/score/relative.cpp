@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <doctest/doctest.h>
+
+#include <heed/ad/ad.hpp>
+#include <heed/heed.hpp>
+#include <support/gradients.hpp>
+#include <support/many_queries.hpp>
+#include <support/tensors.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <vector>
+
+using namespace heed;
+using support::distance;
+using support::random;
+using support::words_of;
+
+namespace {
+
+constexpr std::size_t N = 6, R = 3;
+
+auto with(const auto& distances)
+{
+    return attention{score::relative{score::scaled_dot{}, distances}, normalize::softmax{}, combine::weighted_sum{}};
+}
+
+/// Shaw et al. 2018, eq. 2 and 4, number by number; causal, or every key.
+array<double, 3> by_hand(const array<double, 3>& h, const array<double, 3>& q, const array<double, 2>& d,
+                         const lengths& real, bool causal)
+{
+    const auto [B, S, width] = q.shape();
+    array<double, 3> contexts({B, S, width}, 0.0);
+    const auto reach = static_cast<long>(d.shape()[1] / 2);
+    for (std::size_t b = 0; b < B; ++b) {
+        for (std::size_t s = 0; s < S; ++s) {
+            const std::size_t n = causal ? std::min(real[b], h.shape()[1] - S + s + 1) : real[b];
+            std::vector<double> weights;
+            double sum = 0;
+            for (std::size_t j = 0; j < n; ++j) {
+                const long far = std::clamp(static_cast<long>(j) - static_cast<long>(s), -reach, reach);
+                double e = 0;
+                for (std::size_t i = 0; i < width; ++i)
+                    e += q(b, s, i) * (h(b, j, i) + d(i, static_cast<std::size_t>(far + reach)));
+                weights.push_back(std::exp(e / std::sqrt(static_cast<double>(width))));
+                sum += weights.back();
+            }
+            for (std::size_t j = 0; j < n; ++j)
+                for (std::size_t i = 0; i < width; ++i) contexts(b, s, i) += weights[j] / sum * h(b, j, i);
+        }
+    }
+    return contexts;
+}
+
+}  // namespace
+
+TEST_CASE("relative positions, few and many queries: the paper's sum")
+{
+    const auto d = random({N, 2 * R + 1}, 5);
+    const auto attend = with(d);
+    for (const std::size_t T : {std::size_t{5}, std::size_t{90}}) {
+        const auto h = random({3, T, N}, 1), q = random({3, T, N}, 2);
+        const lengths real({T, T / 2, 1});
+        CHECK(distance(attend(attend.on(h, real), q), by_hand(h, q, d, real, false)) < 1e-12);
+        CHECK(distance(attend(attend.on(h), q, causal{}), by_hand(h, q, d, lengths({T, T, T}), true)) < 1e-12);
+    }
+    CHECK(support::distance_from_one_by_one(with(random({4, 2 * R + 1}, 6)), causal{}, lengths({70, 33, 0}), 70, 70) <
+          1e-10);
+    const attention general{score::relative{score::general{random({N, N}, 7)}, d}, normalize::sparsemax{},
+                            combine::weighted_sum{}};
+    const auto h = random({2, 70, N}, 1), q = random({2, 70, N}, 2);
+    const auto memory = general.on(h);
+    const auto all = general(memory, q);
+    auto state = general.start(memory);
+    for (std::size_t s = 0; s < 70; ++s) {
+        const auto next = general.compose(memory, ops::step_of(q, s), state);
+        CHECK(distance(next.context, ops::step_of(all, s)) < 1e-12);
+        state = next.state;
+    }
+}
+
+TEST_CASE("relative positions go on with a memory that grows, with a state, within a window")
+{
+    const auto attend = with(random({N, 2 * R + 1}, 5));
+    const auto h = random({2, 80, N}, 1), q = random({2, 80, N}, 2);
+    const auto all = attend(attend.on(h), q, causal{});
+    for (const std::size_t chunk : {std::size_t{1}, std::size_t{30}})
+        CHECK(support::distance_where_it_grows(attend, h, q, all, chunk) < 1e-12);
+    const attention near{attend.score, normalize::local_m{2}, combine::weighted_sum{}};
+    const auto memory = near.on(h);
+    const auto of_window = near(memory, q);
+    boolean_mask<3> band(shape_of_rank<3>{2, 80, 80});
+    for (std::size_t b = 0; b < 2; ++b)
+        for (std::size_t s = 0; s < 80; ++s)
+            for (std::size_t t = 0; t < 80; ++t) band[(b * 80 + s) * 80 + t] = t + 2 >= s && t <= s + 2;
+    CHECK(distance(of_window, attend(attend.on(h), q, band)) < 1e-12);
+}
+
+TEST_CASE("what goes back through relative positions, few queries and many")
+{
+    for (const std::size_t T : {std::size_t{4}, std::size_t{66}}) {
+        const auto f = [](const auto& d, const auto& q, const auto& h) {
+            const auto attend = with(d);
+            return ops::step_of(attend(attend.on(h), q, causal{}), shape_of(q)[1] - 2);
+        };
+        CHECK_GRADIENT(f, random({2, 3}, 5), random({1, T, 2}, 2), random({1, T, 2}, 1));
+    }
+}
+
+TEST_CASE("an even number of distances is refused")
+{
+    const auto attend = with(random({N, 4}, 5));
+    const auto h = random({1, 3, N}, 1);
+    CHECK_THROWS_WITH_AS(
+        attend(attend.on(h), h),
+        "score::relative: the matrix of distances, [6,4], has 4 columns; it must have 2 R + 1, for the "
+        "distances from -R to R",
+        shape_error);
+}
