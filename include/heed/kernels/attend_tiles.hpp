@@ -185,8 +185,10 @@ void forward(const head<T>& of, std::size_t s, std::size_t n, const Pair& pair, 
     const typename Compare::template block<registers, T> compare(of, s, n);
     T* const tile = here.take<T>(tiles::keys * width);
     T* const sums = here.take<T>(of.value_width * width);
-    T* const z = here.take<T>(2 * width);
+    constexpr std::size_t most = std::max(Rule::numbers, std::size_t{2});
+    T* const z = here.take<T>(most * width);
     std::fill_n(sums, of.value_width * width, T(0));
+    std::fill_n(z, most * width, T(0));
     row sum = row::all(0);
     const auto every = [](std::size_t) { return true; };
     const auto add = [&](std::size_t first, std::size_t count, const T* weights) {
@@ -266,7 +268,10 @@ void forward(const head<T>& of, std::size_t s, std::size_t n, const Pair& pair, 
     for (std::size_t q = 0; q < n; ++q) {
         constexpr bool divides = Rule::online || Rule::divides;
         factors[q] = !divides ? T(1) : divisors[q] == 0 ? T(0) : T(1) / divisors[q];
-        if (divides) z[q] = divisors[q] == 0 ? T(0) : z[q] + log(divisors[q]);
+        if (divides) {
+            z[q] = divisors[q] == 0 ? T(0) : z[q];
+            z[(Rule::numbers - 1) * width + q] = divisors[q] == 0 ? T(0) : log(divisors[q]);
+        }
         for (std::size_t i = 0; i < Rule::numbers; ++i) numbers[i * of.queries_count + s + q] = z[i * width + q];
     }
     detail::transposed_back<registers, false>(of.value_width, n, sums, factors, rows<T>{contexts[s], contexts.stride});

@@ -34,16 +34,17 @@ enum class centre {
 /// What a normalizer says that tiles know over some others only, and not over this one.
 struct no_rule {};
 
-/// w_j = e^{e_j} / (e^sink + Σ_k e^{e_k}), sink being the head's; z: the logarithm of the divisor.
+/// w_j = e^{e_j} / (e^sink + Σ_k e^{e_k}), sink being the head's. z: top, the greatest of them, and the logarithm of the
+/// divisor of e^{e_j − top}. Their sum would not do: beside a great top, the logarithm is rounded away.
 struct softmax {
-    static constexpr std::size_t numbers = 1;
+    static constexpr std::size_t numbers = 2;
     static constexpr bool online = true, selects = false, sparse = false, divides = false, runs = false;
     static constexpr centre mean = centre::weights;
 
     template <class V>
-    HEED_SIMD_INLINE V weight(V e, const std::array<V, 1>& z) const
+    HEED_SIMD_INLINE V weight(V e, const std::array<V, 2>& z) const
     {
-        return simd::exp(e - z[0]);
+        return simd::exp(e - z[0] - z[1]);
     }
     template <class V>
     HEED_SIMD_INLINE static V slope(V weight)
@@ -182,18 +183,18 @@ struct sparse_weights {
     }
 };
 
-/// softmax over the k greatest scores (and those equal to the last of them). z: the logarithm of the divisor, and the
-/// least score with a weight.
+/// softmax over the k greatest scores (and those equal to the last of them). z: the greatest score, the least with a
+/// weight, and the logarithm of the divisor, as softmax has it.
 struct top_k {
-    static constexpr std::size_t numbers = 2;
+    static constexpr std::size_t numbers = 3;
     static constexpr bool online = false, selects = true, sparse = true, divides = true, runs = false;
     static constexpr centre mean = centre::weights;
     std::size_t k = 1;
 
     template <class V>
-    HEED_SIMD_INLINE V weight(V e, const std::array<V, 2>& z) const
+    HEED_SIMD_INLINE V weight(V e, const std::array<V, 3>& z) const
     {
-        return simd::select(e < z[1], V{}, simd::exp(e - z[0]));
+        return simd::select(e < z[1], V{}, simd::exp(e - z[0] - z[2]));
     }
     template <class V>
     HEED_SIMD_INLINE static V slope(V weight)
