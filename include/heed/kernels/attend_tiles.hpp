@@ -390,7 +390,7 @@ void backward(const head<T>& of, std::size_t s, std::size_t n, const Pair& pair,
                     d = rule.slope(load(weights + at)) * (load(d_scores + at) - mean.at[c]);
                 }
                 if constexpr (changed) {
-                    if (!learning) d *= load(slopes + at);
+                    if (!learning) d = detail::through<T>(d, load(slopes + at));
                 } else {
                     d *= splat(of.scale);
                 }
@@ -408,7 +408,7 @@ void backward(const head<T>& of, std::size_t s, std::size_t n, const Pair& pair,
                                               });
                 });
                 for (std::size_t i = 0; i < count * width; i += simd::lanes<T>)
-                    store(d_scores + i, load(d_scores + i) * load(slopes + i));
+                    store(d_scores + i, detail::through<T>(load(d_scores + i), load(slopes + i)));
                 clear_lanes();
             }
         }

@@ -316,7 +316,7 @@ void backward_in_order(const head<T>& of, const Pair& pair, const Mask& mask, co
                     vec<T> d_e = d_u + past.share_of_score(e, after, d_L.at[c]);
                     d_L.at[c] = past.share_of_past(before, after, d_L.at[c]) + past.slope_of_past(before, d_u);
                     if constexpr (block_of_keys::changed) {
-                        if (products_alone == nullptr) d_e *= load(slopes + at);
+                        if (products_alone == nullptr) d_e = detail::through<T>(d_e, load(slopes + at));
                     } else {
                         d_e *= splat(of.scale);
                     }
@@ -330,7 +330,7 @@ void backward_in_order(const head<T>& of, const Pair& pair, const Mask& mask, co
                         std::fill(d_scores + q * width + n, d_scores + (q + 1) * width, T(0));
                     block.add_to_table(s, count, products_alone, d_scores, to.table);
                     for (std::size_t i = 0; i < count * width; i += simd::lanes<T>)
-                        store(d_scores + i, load(d_scores + i) * load(slopes + i));
+                        store(d_scores + i, detail::through<T>(load(d_scores + i), load(slopes + i)));
                 }
             }
             if (to.values.data != nullptr && seen)
