@@ -147,7 +147,7 @@ void settle_rows(std::size_t count, const Rule& rule, const T* all, T* z)
     unrolled<registers>([&](auto c) {
         const T* const scores = all + c * simd::lanes<T>;
         vec<T> top = none;
-        for (std::size_t j = 0; j < count; ++j) top = simd::max(top, load(scores + j * width));
+        for (std::size_t j = 0; j < count; ++j) top = simd::max(load(scores + j * width), top);  // not NaN
         const auto empty = top == none;
         top = select(empty, vec<T>{}, top);
         const vec<T> second = rule.settle(count, scores, width, top, splat(static_cast<T>(Rule::first)));

@@ -148,7 +148,9 @@ struct sparse_weights {
         for (int round = 0; round < 60; ++round) {
             vec<T> weights{}, slopes{};
             for (std::size_t j = 0; j < count; ++j) {
-                const vec<T> over = above(load(scores + j * stride), std::array<vec<T>, 2>{top, tau});
+                // A score that is NaN counts for nothing here, as in kernels/sparse.hpp: its weight alone is NaN.
+                const vec<T> e = load(scores + j * stride), x = power == 1 ? e - top - tau : (e - top) / 2 - tau;
+                const vec<T> over = select(x > 0, x, vec<T>{});
                 weights += power == 1 ? over : over * over;
                 slopes += power == 1 ? select(over > 0, vec<T>{} + 1, vec<T>{}) : over;
             }
@@ -277,7 +279,7 @@ public:
             const T *const from = tile + c * simd::lanes<T>, *const bounds = bound_ + c * simd::lanes<T>;
             const vec<T> before = load(tops), none = splat(lowest), bound = load(bounds);
             vec<T> top = before;
-            for (std::size_t j = 0; j < count; ++j) top = simd::max(top, load(from + j * width));
+            for (std::size_t j = 0; j < count; ++j) top = simd::max(load(from + j * width), top);  // not NaN
             store(tops, top);
             store(seconds, select(before == none, load(seconds), rule_.moved(load(seconds), top - before)));
             if (slots_ == 0) {
