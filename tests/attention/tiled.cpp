@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <doctest/doctest.h>
 
+#include <cstdint>
+#include <limits>
+#include <vector>
+
 #include <heed/ad/ad.hpp>
 #include <heed/heed.hpp>
 #include <support/many_queries.hpp>
@@ -54,6 +58,13 @@ TEST_CASE("masks of places, for mechanisms with and without tiles")
     check(score::scaled_dot{}, !(causal{} & even), real, 70, 70);
     check(score::scaled_dot{}, causal{} & sliding_window{2}, lengths({5, 3, 1}), 4, 5);  // too short for tiles
     check(score::cosine{}, causal{} & sliding_window{9}, real, 60, 70);
+    // A window that nothing is outside of, up to the greatest number.
+    for (const std::int32_t size : {100, std::numeric_limits<std::int32_t>::max()}) {
+        const attention attend{score::dot{}, normalize::softmax{}, combine::weighted_sum{}};
+        const auto memory = attend.on(random({3, 70, 4}, 1), real);
+        const auto q = random({3, 60, 4}, 2);
+        CHECK(support::same_bits(attend(memory, q, causal{} & sliding_window{size}), attend(memory, q, causal{})));
+    }
 }
 
 TEST_CASE("functions of scores and places")
@@ -128,8 +139,41 @@ TEST_CASE("tables that functions look numbers up in learn, several lookups inclu
           no_mask{}, lengths({7, 3}), 6, 7);
 }
 
+TEST_CASE("NaN in a table, where only hidden scores look it up, changes nothing")
+{
+    const auto h = random({2, 70, 4}, 1), q = random({2, 65, 4}, 2), w = random({2, 65, 4}, 3);
+    const auto scaled = [](auto e, place p, const auto& b) { return e * b(p.query - p.key + 70); };
+    const auto each = [&](const auto& normalize) {
+        std::vector<double> found[2];
+        for (const bool dirty : {false, true}) {
+            array<double, 1> table = random({141}, 11);
+            for (std::size_t i = 0; dirty && i < 65; ++i) table(i) = std::numeric_limits<double>::quiet_NaN();
+            ad::tape<double> on;
+            const attention plain{score::modified{score::dot{}, table, scaled}, normalize, combine::weighted_sum{}};
+            const auto attend = ad::lift(on, plain);
+            const auto H = on.parameter(h), Q = on.parameter(q);
+            const auto behind = causal{} & [](place p) { return p.key <= p.query + 5; };
+            on.backward(ops::inner(attend(attend.on(H, lengths({70, 33})), Q, behind), w));
+            const auto add = [&](const auto& x) {
+                const auto g = on.gradient(x);
+                found[dirty].insert(found[dirty].end(), g.data, g.data + g.size());
+            };
+            add(H);
+            add(Q);
+            add(attend.score.table);
+        }
+        CHECK(found[0] == found[1]);
+    };
+    each(normalize::softmax{});
+    each(normalize::entmax15{});
+    each(normalize::stick_breaking{});
+}
+
 TEST_CASE("an empty table is refused, and an index beyond the end means the end")
 {
+    CHECK_THROWS_WITH_AS(looked_up(std::vector<int>{}), doctest::Contains("the table is empty, [0]"), shape_error);
+    CHECK_THROWS_WITH_AS(looked_up(array<double, 2>(shape_of_rank<2>{3, 0})),
+                         doctest::Contains("the table is empty, [3,0]"), shape_error);
     const auto h = random({1, 70, 4}, 1), q = random({1, 60, 4}, 2);
     const auto first = [](auto e, place p, const auto& b) { return e + b(p.key); };
     const attention none{score::modified{score::dot{}, array<double, 1>(shape_of_rank<1>{0}), first},

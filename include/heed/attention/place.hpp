@@ -110,13 +110,16 @@ struct sliding_window : mask_of_places {
 
     explicit sliding_window(std::int32_t keys) : size(keys) {}
     lane_mask operator()(const place& p) const { return (p.here - p.key < size) & (p.key - p.here < size); }
-    key_range reach(std::int32_t first, std::int32_t last) const
+    key_range reach(std::int32_t first, std::int32_t last) const { return around(first, last); }
+    key_range whole(std::int32_t first, std::int32_t last) const { return around(last, first); }
+
+private:
+    /// Keys less than `size` behind `from` and before `to`; a size may be the greatest number there is.
+    key_range around(std::int64_t from, std::int64_t to) const
     {
-        return {std::max(0, first - size + 1), last + size};
-    }
-    key_range whole(std::int32_t first, std::int32_t last) const
-    {
-        return {std::max(0, last - size + 1), first + size};
+        const std::int64_t begin = from - size + 1, end = to + size, most = std::numeric_limits<std::int32_t>::max();
+        return {static_cast<std::int32_t>(std::clamp(begin, std::int64_t{0}, most)),
+                static_cast<std::int32_t>(std::clamp(end, std::int64_t{0}, most))};
     }
 };
 

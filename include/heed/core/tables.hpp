@@ -92,21 +92,31 @@ void add_to_table(T* d_table, const pack<std::int32_t>& place, const pack<T>& by
         if (by.at[i] != T(0)) d_table[place.at[i]] += by.at[i] * slope.at[i];
 }
 
+template <std::size_t N>
+void require_numbers(const shape_of_rank<N>& shape, std::size_t size)
+{
+    if (size == 0) throw shape_error("looked_up: the table is empty, " + shape_text(shape) + "; give it a number");
+}
+
 }  // namespace detail
 
 /// Numbers that a mask or a function of scores looks up, and that do not learn: the document of each position, for one.
 ///
 ///     const auto document = looked_up(ids);         // a tensor or a std::vector, which has to live as long
 ///     attend(memory, queries, causal{} & [=](place p) { return document(p.query) == document(p.key); });
+///
+/// Throws shape_error if it is empty: there is no end that indices beyond it could mean.
 template <plain_tensor X>
 auto looked_up(const X& x)
 {
     const auto view = view_of(x);
+    detail::require_numbers(view.shape, view.size());
     return lane_table<element_of<X>, rank_of<X>>{view.data, view.shape};
 }
 template <class T>
 lane_table<T, 1> looked_up(const std::vector<T>& x)
 {
+    detail::require_numbers(shape_of_rank<1>{x.size()}, x.size());
     return {x.data(), {x.size()}};
 }
 

@@ -147,7 +147,7 @@ void settle_rows(std::size_t count, const Rule& rule, const T* all, T* z)
     unrolled<registers>([&](auto c) {
         const T* const scores = all + c * simd::lanes<T>;
         vec<T> top = none;
-        for (std::size_t j = 0; j < count; ++j) top = simd::max(top, load(scores + j * width));
+        for (std::size_t j = 0; j < count; ++j) top = simd::max(load(scores + j * width), top);  // not NaN
         const auto empty = top == none;
         top = select(empty, vec<T>{}, top);
         const vec<T> second = rule.settle(count, scores, width, top, splat(static_cast<T>(Rule::first)));
@@ -185,8 +185,10 @@ void forward(const head<T>& of, std::size_t s, std::size_t n, const Pair& pair, 
     const typename Compare::template block<registers, T> compare(of, s, n);
     T* const tile = here.take<T>(tiles::keys * width);
     T* const sums = here.take<T>(of.value_width * width);
-    T* const z = here.take<T>(2 * width);
+    constexpr std::size_t most = std::max(Rule::numbers, std::size_t{2});
+    T* const z = here.take<T>(most * width);
     std::fill_n(sums, of.value_width * width, T(0));
+    std::fill_n(z, most * width, T(0));
     row sum = row::all(0);
     const auto every = [](std::size_t) { return true; };
     const auto add = [&](std::size_t first, std::size_t count, const T* weights) {
@@ -266,7 +268,10 @@ void forward(const head<T>& of, std::size_t s, std::size_t n, const Pair& pair, 
     for (std::size_t q = 0; q < n; ++q) {
         constexpr bool divides = Rule::online || Rule::divides;
         factors[q] = !divides ? T(1) : divisors[q] == 0 ? T(0) : T(1) / divisors[q];
-        if (divides) z[q] = divisors[q] == 0 ? T(0) : z[q] + log(divisors[q]);
+        if (divides) {
+            z[q] = divisors[q] == 0 ? T(0) : z[q];
+            z[(Rule::numbers - 1) * width + q] = divisors[q] == 0 ? T(0) : log(divisors[q]);
+        }
         for (std::size_t i = 0; i < Rule::numbers; ++i) numbers[i * of.queries_count + s + q] = z[i * width + q];
     }
     detail::transposed_back<registers, false>(of.value_width, n, sums, factors, rows<T>{contexts[s], contexts.stride});
@@ -385,7 +390,7 @@ void backward(const head<T>& of, std::size_t s, std::size_t n, const Pair& pair,
                     d = rule.slope(load(weights + at)) * (load(d_scores + at) - mean.at[c]);
                 }
                 if constexpr (changed) {
-                    if (!learning) d *= load(slopes + at);
+                    if (!learning) d = detail::through<T>(d, load(slopes + at));
                 } else {
                     d *= splat(of.scale);
                 }
@@ -403,7 +408,7 @@ void backward(const head<T>& of, std::size_t s, std::size_t n, const Pair& pair,
                                               });
                 });
                 for (std::size_t i = 0; i < count * width; i += simd::lanes<T>)
-                    store(d_scores + i, load(d_scores + i) * load(slopes + i));
+                    store(d_scores + i, detail::through<T>(load(d_scores + i), load(slopes + i)));
                 clear_lanes();
             }
         }

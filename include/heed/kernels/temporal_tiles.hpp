@@ -165,7 +165,8 @@ row<T, registers> past_of(const T* history, std::size_t n)
 }  // namespace detail
 
 /// Contexts of all queries of a sentence. `history` [positions] is L before them, and becomes L after them. `numbers`
-/// [2, queries]: the logarithm of each divisor, and room for the sums. A query that sees nothing gets 0.
+/// [2, queries]: each query's greatest score, and the logarithm of its divisor beside that. A query that sees nothing
+/// gets 0.
 template <std::size_t registers, class T, class Pair, class Mask, class Past>
 void forward_in_order(const head<T>& of, const Pair& pair, const Mask& mask, const Past& past, rows<T> contexts,
                       T* history, T* numbers)
@@ -229,7 +230,8 @@ void forward_in_order(const head<T>& of, const Pair& pair, const Mask& mask, con
         const T by = sums[s] == 0 ? T(0) : T(1) / sums[s];
         for (std::size_t i = 0; i < of.value_width; ++i) contexts[s][i] *= by;
         using std::log;
-        tops[s] = sums[s] == 0 ? T(0) : tops[s] + log(sums[s]);
+        tops[s] = sums[s] == 0 ? T(0) : tops[s];
+        sums[s] = sums[s] == 0 ? T(0) : log(sums[s]);
     }
 }
 
@@ -302,19 +304,19 @@ void backward_in_order(const head<T>& of, const Pair& pair, const Mask& mask, co
                     });
                     mean = simd::sum(sum);
                 }
-                const vec<T> divisor = splat(numbers[s + q]);
+                const vec<T> top = splat(numbers[s + q]), divisor = splat(numbers[of.queries_count + s + q]);
                 unrolled<registers>([&](auto c) {
                     const std::size_t at = q * width + c * simd::lanes<T>;
                     const vec<T> e = load(weights + at), before = load(pasts + at), after = load(pasts + at + width);
                     vec<T> weight{}, d_u{};
                     if (seen) {
-                        weight = simd::exp(load(modulated + at) - divisor);
+                        weight = simd::exp(load(modulated + at) - top - divisor);
                         d_u = weight * (load(d_scores + at) - splat(mean));
                     }
                     vec<T> d_e = d_u + past.share_of_score(e, after, d_L.at[c]);
                     d_L.at[c] = past.share_of_past(before, after, d_L.at[c]) + past.slope_of_past(before, d_u);
                     if constexpr (block_of_keys::changed) {
-                        if (products_alone == nullptr) d_e *= load(slopes + at);
+                        if (products_alone == nullptr) d_e = detail::through<T>(d_e, load(slopes + at));
                     } else {
                         d_e *= splat(of.scale);
                     }
@@ -328,7 +330,7 @@ void backward_in_order(const head<T>& of, const Pair& pair, const Mask& mask, co
                         std::fill(d_scores + q * width + n, d_scores + (q + 1) * width, T(0));
                     block.add_to_table(s, count, products_alone, d_scores, to.table);
                     for (std::size_t i = 0; i < count * width; i += simd::lanes<T>)
-                        store(d_scores + i, load(d_scores + i) * load(slopes + i));
+                        store(d_scores + i, detail::through<T>(load(d_scores + i), load(slopes + i)));
                 }
             }
             if (to.values.data != nullptr && seen)

@@ -34,16 +34,17 @@ enum class centre {
 /// What a normalizer says that tiles know over some others only, and not over this one.
 struct no_rule {};
 
-/// w_j = e^{e_j} / (e^sink + Σ_k e^{e_k}), sink being the head's; z: the logarithm of the divisor.
+/// w_j = e^{e_j} / (e^sink + Σ_k e^{e_k}), sink being the head's. z: top, the greatest of them, and the logarithm of the
+/// divisor of e^{e_j − top}. Their sum would not do: beside a great top, the logarithm is rounded away.
 struct softmax {
-    static constexpr std::size_t numbers = 1;
+    static constexpr std::size_t numbers = 2;
     static constexpr bool online = true, selects = false, sparse = false, divides = false, runs = false;
     static constexpr centre mean = centre::weights;
 
     template <class V>
-    HEED_SIMD_INLINE V weight(V e, const std::array<V, 1>& z) const
+    HEED_SIMD_INLINE V weight(V e, const std::array<V, 2>& z) const
     {
-        return simd::exp(e - z[0]);
+        return simd::exp(e - z[0] - z[1]);
     }
     template <class V>
     HEED_SIMD_INLINE static V slope(V weight)
@@ -147,7 +148,9 @@ struct sparse_weights {
         for (int round = 0; round < 60; ++round) {
             vec<T> weights{}, slopes{};
             for (std::size_t j = 0; j < count; ++j) {
-                const vec<T> over = above(load(scores + j * stride), std::array<vec<T>, 2>{top, tau});
+                // A score that is NaN counts for nothing here, as in kernels/sparse.hpp: its weight alone is NaN.
+                const vec<T> e = load(scores + j * stride), x = power == 1 ? e - top - tau : (e - top) / 2 - tau;
+                const vec<T> over = select(x > 0, x, vec<T>{});
                 weights += power == 1 ? over : over * over;
                 slopes += power == 1 ? select(over > 0, vec<T>{} + 1, vec<T>{}) : over;
             }
@@ -182,18 +185,18 @@ struct sparse_weights {
     }
 };
 
-/// softmax over the k greatest scores (and those equal to the last of them). z: the logarithm of the divisor, and the
-/// least score with a weight.
+/// softmax over the k greatest scores (and those equal to the last of them). z: the greatest score, the least with a
+/// weight, and the logarithm of the divisor, as softmax has it.
 struct top_k {
-    static constexpr std::size_t numbers = 2;
+    static constexpr std::size_t numbers = 3;
     static constexpr bool online = false, selects = true, sparse = true, divides = true, runs = false;
     static constexpr centre mean = centre::weights;
     std::size_t k = 1;
 
     template <class V>
-    HEED_SIMD_INLINE V weight(V e, const std::array<V, 2>& z) const
+    HEED_SIMD_INLINE V weight(V e, const std::array<V, 3>& z) const
     {
-        return simd::select(e < z[1], V{}, simd::exp(e - z[0]));
+        return simd::select(e < z[1], V{}, simd::exp(e - z[0] - z[2]));
     }
     template <class V>
     HEED_SIMD_INLINE static V slope(V weight)
@@ -276,7 +279,7 @@ public:
             const T *const from = tile + c * simd::lanes<T>, *const bounds = bound_ + c * simd::lanes<T>;
             const vec<T> before = load(tops), none = splat(lowest), bound = load(bounds);
             vec<T> top = before;
-            for (std::size_t j = 0; j < count; ++j) top = simd::max(top, load(from + j * width));
+            for (std::size_t j = 0; j < count; ++j) top = simd::max(load(from + j * width), top);  // not NaN
             store(tops, top);
             store(seconds, select(before == none, load(seconds), rule_.moved(load(seconds), top - before)));
             if (slots_ == 0) {

@@ -342,6 +342,14 @@ HEED_SIMD_INLINE void put_lanes(T* x, const heed::pack<T>& v)
     heed::detail::store_lanes(x, v);
 }
 
+/// The derivative by what a function with this slope was given. Where nothing comes back, as to a weight of 0, the slope
+/// may be infinite or NaN; and a hidden score, whose slope is 0, has none, even if another one made its whole row NaN.
+template <class T>
+HEED_SIMD_INLINE simd::vec<T> through(simd::vec<T> d, simd::vec<T> slope)
+{
+    return simd::select((d == simd::vec<T>{}) | (slope == simd::vec<T>{}), simd::vec<T>{}, d * slope);
+}
+
 /// Scores as the pair's function changes them; −inf where a query does not see a key.
 template <std::size_t registers, class T, class Pair, class Mask>
 void modify(const head<T>& of, std::size_t s, std::size_t first, std::size_t count, bool partial, const Pair& pair,

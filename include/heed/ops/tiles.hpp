@@ -230,7 +230,7 @@ auto function_with(const Function& f, const in<T, N>& table)
 /// each head, sinks [H], and a table that the function of the score looks numbers up in. Policies without them are
 /// given any factors [H·d], -inf, and any table.
 ///
-///     w_j = exp(e_j) / (exp(s_h) + Σ_k exp(e_k)),  ∂s_h −= Σ exp(s_h − z) (∂c · c), z the logarithm of the divisor
+///     w_j = exp(e_j) / (exp(s_h) + Σ_k exp(e_k)),  ∂s_h −= Σ w_{s_h} (∂c · c), w_{s_h} the sink's own weight
 ///     ∂table[k] += Σ ∂f/∂(what was looked up at k) ∂e
 template <class Function, class Mask, class Rule, class Compare = kernels::tiles::inner_product>
 struct attend_tiled_with_op : operation<attend_tiled_with_op<Function, Mask, Rule, Compare>> {
@@ -286,7 +286,8 @@ struct attend_tiled_with_op : operation<attend_tiled_with_op<Function, Mask, Rul
                     const std::size_t at = ((b * S + s) * how.heads + h) * width;
                     using std::exp;
                     const T pulled = kernels::dot(width, contexts.data + at, d_contexts.data + at);
-                    d_sinks.data[h] -= exp(sinks.data[h] - numbers[(b * how.heads + h) * S + s]) * pulled;
+                    const T* const z = numbers + (b * how.heads + h) * S * Rule::numbers + s;  // [numbers][queries]
+                    d_sinks.data[h] -= exp(sinks.data[h] - z[0] - z[S]) * pulled;
                 }
             }
         }

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include <heed/ad/ad.hpp>
+#include <heed/heed.hpp>
+#include <support/tensors.hpp>
+
+using namespace heed;
+using support::random;
+
+// What holds for many queries tile by tile, whatever weighs them: memory, the same bits again, checkpoints.
+
+namespace {
+
+/// Gradients of a loss of S causal queries over two sentences of T annotations and half of that.
+template <class Attention>
+std::vector<double> gradients(const Attention& attend, std::size_t S, std::size_t T, bool checked = false)
+{
+    const auto h = random({2, T, 4}, 1), q = random({2, S, 4}, 2);
+    ad::tape<double> on;
+    const auto H = on.parameter(h), Q = on.parameter(q);
+    const auto lifted = ad::lift(on, attend);
+    const lengths real({T, T / 2});
+    const auto answers = [real](const auto& with, const auto& annotations, const auto& queries) {
+        return with(with.on(annotations, real), queries, causal{});
+    };
+    const auto contexts = checked ? ad::checkpoint(answers, lifted, H, Q) : answers(lifted, H, Q);
+    on.backward(ops::inner(contexts, random({2, S, 4}, 3)));
+    std::vector<double> all;
+    const auto add = [&](const auto& x) {
+        const auto g = on.gradient(x);
+        all.insert(all.end(), g.data, g.data + g.size());
+    };
+    add(H);
+    add(Q);
+    for_each_parameter(lifted, [&](const std::string&, const auto& x) { add(x); });
+    return all;
+}
+
+void each_normalizer(const auto& use)
+{
+    const auto relative = [](auto e, place p, const auto& b) { return e + b(p.key - p.query + 10); };
+    const score::modified score{score::scaled_dot{}, random({21}, 4), relative};
+    const auto with = [&](const auto& normalize) { use(attention{score, normalize, combine::weighted_sum{}}); };
+    with(normalize::softmax_with_sink{array<double, 1>{0.3}});
+    with(normalize::entmax15{});
+    with(normalize::top_k{5});
+    with(normalize::stick_breaking{});
+    with(normalize::fading_temporal{0.7, 0.2});
+}
+
+}  // namespace
+
+TEST_CASE("long attention keeps a megabyte, however long")
+{
+    each_normalizer([](const auto& attend) {
+        for (const std::size_t T : {5000u, 20000u}) {
+            release_workspace();
+            gradients(attend, 16, T);
+            CHECK(workspace_size() <= std::size_t{1} << 20);
+        }
+    });
+    release_workspace();
+}
+
+TEST_CASE("gradients are the same bits each time, at any number of threads; and through a checkpoint")
+{
+    each_normalizer([](const auto& attend) {
+        const auto one = gradients(attend, 150, 200);
+        for (const std::size_t count : {1u, 2u, 3u}) {
+            set_threads(count);
+            const auto is = gradients(attend, 150, 200);
+            for (int again = 0; again < 3; ++again) CHECK(gradients(attend, 150, 200) == is);
+            CHECK(gradients(attend, 150, 200, true) == is);
+            double worst = 0;
+            for (std::size_t i = 0; i < is.size(); ++i) worst = std::max(worst, std::abs(is[i] - one[i]));
+            CHECK(worst < 1e-11);
+        }
+        set_threads(1);
+    });
+}
