@@ -6,6 +6,11 @@
 #include <support/many_queries.hpp>
 #include <support/tensors.hpp>
 
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <vector>
+
 using namespace heed;
 using support::random;
 
@@ -105,6 +110,62 @@ TEST_CASE("a stick that is broken at very many keys")
     const attention attend{score::dot{}, normalize::stick_breaking{}, combine::weighted_sum{}};
     CHECK(support::distance_from_one_by_one(attend, no_mask{}, lengths({5000, 3}), 9, 5000) < 1e-10);
     CHECK(support::distance_from_one_by_one(attend, causal{}, lengths({5000}), 9, 5000) < 1e-10);
+}
+
+TEST_CASE("a stick loses nothing to rounding: floats, thousands of small parts, great scores and hidden keys")
+{
+    constexpr std::size_t S = 9, T = 6000;
+    constexpr double none = -std::numeric_limits<double>::infinity();
+    // By the key: parts of 2⁻²⁶, each too small to change a float that is 1, among parts of 10⁻⁴; some keys are
+    // hidden, some take everything.
+    const auto scores = [=](int kind, std::size_t key) {
+        if (kind == 2 && key % 3 == 0) return none;
+        if (kind == 2 && (key == 50 || key == 2000)) return key == 50 ? 1e30 : 1e4;
+        return kind == 0 ? -18.0 : key % 2 == 0 ? -18.0 : -9.0;
+    };
+    for (const int kind : {0, 1, 2}) {
+        array<float, 1> table(shape_of_rank<1>{T});
+        for (std::size_t j = 0; j < T; ++j) table[j] = static_cast<float>(scores(kind, j));
+        const attention attend{score::modified{score::dot{}, table,
+                                               [](auto e, place p, const auto& b) { return 0.01 * e + b(p.key); }},
+                               normalize::stick_breaking{}, combine::weighted_sum{}};
+        array<float, 3> h(shape_of_rank<3>{1, T, 3}), q(shape_of_rank<3>{1, S, 3}), w(shape_of_rank<3>{1, S, 3});
+        for (std::size_t i = 0; i < h.size(); ++i) h.data()[i] = static_cast<float>(std::sin(1.0 + double(i)));
+        for (std::size_t i = 0; i < q.size(); ++i) q.data()[i] = static_cast<float>(std::cos(2.0 * double(i)));
+        for (std::size_t i = 0; i < w.size(); ++i) w.data()[i] = static_cast<float>(std::sin(3.0 * double(i)));
+        for (std::size_t j = 0; j < T; ++j) h(0, j, 0) += 1;  // so that their sum does not vanish
+        ad::tape<float> on;
+        const auto H = on.parameter(h), Q = on.parameter(q);
+        const auto contexts = attend(attend.on(H), Q);
+        on.backward(ops::inner(contexts, w));
+        const auto d_q = on.gradient(Q);
+        for (std::size_t s = 0; s < S; ++s) {
+            std::vector<double> e(T), weights(T), pulled(T);
+            double rest = 1, d[3] = {}, c[3] = {}, before = 0;
+            for (std::size_t j = T; j-- > 0;) {
+                double dot = 0;
+                for (std::size_t i = 0; i < 3; ++i) dot += double(q(0, s, i)) * double(h(0, j, i));
+                e[j] = 0.01 * dot + scores(kind, j);
+                weights[j] = rest / (1 + std::exp(-e[j]));
+                rest /= 1 + std::exp(e[j]);
+            }
+            for (std::size_t j = 0; j < T; ++j) {
+                double dw = 0;
+                for (std::size_t i = 0; i < 3; ++i) {
+                    c[i] += weights[j] * double(h(0, j, i));
+                    dw += double(w(0, s, i)) * double(h(0, j, i));
+                }
+                const double part = 1 / (1 + std::exp(-e[j]));
+                const double de = (1 - part) * weights[j] * dw - part * before;
+                before += weights[j] * dw;
+                for (std::size_t i = 0; i < 3; ++i) d[i] += 0.01 * de * double(h(0, j, i));
+            }
+            for (std::size_t i = 0; i < 3; ++i) {
+                CHECK(std::abs(double(contexts.value().data[s * 3 + i]) - c[i]) < 2e-6 * (1 + std::abs(c[i])));
+                CHECK(std::abs(double(d_q.data[s * 3 + i]) - d[i]) < 2e-6 * (1 + std::abs(d[i])));
+            }
+        }
+    }
 }
 
 TEST_CASE("tables that functions look numbers up in learn, several lookups included")
