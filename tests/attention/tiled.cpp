@@ -90,6 +90,8 @@ TEST_CASE("normalizers that tiles know")
     each(normalize::top_k{500});
     each(normalize::stick_breaking{});
     each(normalize::softmax_with_sink{array<double, 1>{0.7}});
+    for (const double a : {-40.0, -4.0, -1.5, -1.0, -0.3, 0.0, 0.5, 1.5, 40.0})
+        each(normalize::entmax{array<double, 1>{a}});
 }
 
 TEST_CASE("normalizers that select, among more keys than there is room for")
@@ -103,6 +105,11 @@ TEST_CASE("normalizers that select, among more keys than there is room for")
         check(score::scaled_dot{scale}, no_mask{}, real, 9, 25000, normalize::top_k{150});
     }
     check(score::scaled_dot{}, sliding_window{5000}, lengths({25000}), 9, 25000, normalize::entmax15{});
+    for (const double a : {-5.0, 0.5}) {
+        const normalize::entmax shaped{array<double, 1>{a}};
+        check(score::scaled_dot{0.02}, no_mask{}, lengths({25000, 24990}), 9, 25000, shaped);
+        check(score::scaled_dot{3.0}, sliding_window{5000}, lengths({25000}), 9, 25000, shaped);
+    }
 }
 
 TEST_CASE("a stick that is broken at very many keys")
@@ -184,6 +191,8 @@ TEST_CASE("tables that functions look numbers up in learn, several lookups inclu
     check(score::modified{score::dot{}, bias, relative}, no_mask{}, real, 60, 70, normalize::entmax15{});
     check(score::modified{score::dot{}, bias, relative}, no_mask{}, real, 60, 70, normalize::sigmoid{});
     check(score::modified{score::dot{}, bias, relative}, no_mask{}, real, 60, 70, normalize::top_k{4});
+    check(score::modified{score::dot{}, bias, relative}, causal{}, real, 60, 70,
+          normalize::entmax{array<double, 1>{0.3}});
     check(score::modified{score::dot{}, bias, relative}, causal{}, real, 60, 70, normalize::stick_breaking{});
     check(score::modified{score::additive{random({4, 5}, 5), random({4, 5}, 6), random({5}, 7)}, bias, twice},
           no_mask{}, lengths({7, 3}), 6, 7);

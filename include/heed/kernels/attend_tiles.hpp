@@ -121,7 +121,7 @@ void select_weights(const auto& compare, const head<T>& of, std::size_t s, std::
             bool moved = false;
             for (std::size_t q = 0; q < n; ++q) {
                 if (!kept.full(q)) continue;
-                moved = moved || better[q] - tau[q] > -enough * tau[q];
+                moved = moved || better[q] - tau[q] > enough * rule.scale(tau[q]);
                 tau[q] = better[q];
             }
             if (!moved) break;
@@ -380,6 +380,8 @@ void backward(const head<T>& of, std::size_t s, std::size_t n, const Pair& pair,
         });
     }
     const row mean = row::of(means);
+    constexpr bool shaped = requires(vec<T> w) { rule.bend(w); };
+    [[maybe_unused]] row bent = row::all(0);  // what comes back to the rule's number
     detail::each_tile<Rule::runs>(of, s, n, mask, wants, [&](std::size_t first, std::size_t count, bool partial) {
         if (!weigh(first, count, partial)) return;
         const bool learning = learns && to.table != nullptr;
@@ -396,6 +398,10 @@ void backward(const head<T>& of, std::size_t s, std::size_t n, const Pair& pair,
                                            later.at[c]);
                 } else {
                     d = rule.slope(load(weights + at)) * (load(d_scores + at) - mean.at[c]);
+                    if constexpr (shaped) {
+                        if (to.of_head != nullptr)
+                            bent.at[c] += rule.bend(load(weights + at)) * (load(d_scores + at) - mean.at[c]);
+                    }
                 }
                 if constexpr (changed) {
                     if (!learning) d *= load(slopes + at);
@@ -426,6 +432,11 @@ void backward(const head<T>& of, std::size_t s, std::size_t n, const Pair& pair,
         compare.back(first, count, d_scores, to);
     });
     compare.add_to(to);
+    if constexpr (shaped) {
+        T some[width];
+        bent.put(some);
+        for (std::size_t q = 0; to.of_head != nullptr && q < n; ++q) *to.of_head += rule.of_number(some[q]);
+    }
 }
 
 }  // namespace heed::kernels::tiles

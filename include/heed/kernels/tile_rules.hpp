@@ -55,7 +55,8 @@ struct softmax {
 /// The same, with the sinks of the heads: ops::attend_tiled_with_op takes them.
 template <class Sinks>
 struct softmax_with_sinks : softmax {
-    const Sinks& sinks;
+    using alone = softmax;
+    const Sinks& of_heads;
 };
 
 /// w_j = σ(e_j + bias)
@@ -183,6 +184,12 @@ struct sparse_weights {
     static constexpr std::size_t kept() { return 0; }
     /// τ of one score alone.
     static constexpr double first = -1;
+    /// What errors of τ are small against.
+    template <class T>
+    static T scale(T tau)
+    {
+        return -tau;
+    }
 
     /// A step of Newton's method for τ: from Σ_j w_j and Σ_j slope_j of the weights that this τ gives, too large ones.
     template <class V>
