@@ -101,14 +101,18 @@ public:
         u = max(u, of_mean(count, scores, stride, top));
         scratch here;
         u = by_squares(count, scores, stride, top, u);
-        T* const list = here.take<T>(count * simd::lanes<T>);
-        count = above_bound(count, scores, stride, bound(top, u), list);
+        if (const vec<T> least = bound(top, u); 4 * most_above(count, scores, stride, least) <= 3 * count) {
+            T* const list = here.take<T>(count * simd::lanes<T>);
+            count = above_bound(count, scores, stride, least, list);
+            scores = list;
+            stride = simd::lanes<T>;
+        }
         const T enough = tolerance();
         bool last = false;
         for (int round = 0; round < 100; ++round) {
             vec<T> weights{}, slopes{};
             for (std::size_t j = 0; j < count; ++j) {
-                const vec<T> over = (load(list + j * simd::lanes<T>) - top - u) * splat(delta_);
+                const vec<T> over = (load(scores + j * stride) - top - u) * splat(delta_);
                 const auto none = over <= -1;
                 const vec<T> x = select(none, vec<T>{}, over), w = select(none, vec<T>{}, power(x));
                 weights += w;
@@ -208,6 +212,16 @@ private:
             if (!any(step > 0.02F)) break;
         }
         return u;
+    }
+
+    /// How many scores are above the bound, in the lane with the most.
+    static std::size_t most_above(std::size_t count, const T* scores, std::size_t stride, simd::vec<T> bound)
+    {
+        using namespace simd;
+        vec<T> above{};
+        for (std::size_t j = 0; j < count; ++j)
+            above += select(load(scores + j * stride) <= bound, vec<T>{}, vec<T>{} + 1);
+        return static_cast<std::size_t>(value_of(simd::max(above)));
     }
 
     /// The scores above the bound of each lane, [slot][lane] with -inf behind them. Returns how many slots there are.
