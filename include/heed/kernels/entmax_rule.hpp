@@ -45,7 +45,10 @@ class entmax_of_head;
 
 /// Has the rule a number of each head? `of_head(number)` is then the rule of that head.
 template <class Rule>
-concept learned_rule = requires(const Rule& rule) { rule.of_head(1.0); };
+concept learned_rule = requires(const Rule& rule)
+{
+    rule.of_head(1.0);
+};
 
 /// z: top, the greatest score, and u, both 0 for a row without scores.
 struct entmax {
@@ -158,7 +161,8 @@ private:
     {
         using std::pow;
         const double delta = static_cast<double>(value_of(delta_));
-        return static_cast<T>(pow(static_cast<double>(std::numeric_limits<T>::epsilon()), std::max(0.5, delta)) / 4);
+        const double epsilon = static_cast<double>(value_of(std::numeric_limits<T>::epsilon()));
+        return static_cast<T>(pow(epsilon, std::max(0.5, delta)) / 4);
     }
 
     /// u if all scores were their mean: with the same sum, no norm is less.
@@ -240,7 +244,8 @@ private:
         }
         const std::size_t slots = *std::max_element(kept, kept + simd::lanes<T>);
         for (std::size_t i = 0; i < simd::lanes<T>; ++i)
-            for (std::size_t j = kept[i]; j < slots; ++j) list[j * simd::lanes<T> + i] = -std::numeric_limits<T>::infinity();
+            for (std::size_t j = kept[i]; j < slots; ++j)
+                list[j * simd::lanes<T> + i] = -std::numeric_limits<T>::infinity();
         return slots;
     }
 

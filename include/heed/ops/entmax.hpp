@@ -40,7 +40,9 @@ struct entmax_op : operation<entmax_op> {
     template <class T, std::size_t R>
     static void forward(in<T, R> e, in<T, 1> a, const lengths_view& real, out<T, R> weights)
     {
-        const auto column = [delta = kernels::tiles::entmax_delta(*a.data)](std::size_t n, const T* x, T* y, T*) { weigh(n, delta, x, y); };
+        const auto column = [delta = kernels::tiles::entmax_delta(*a.data)](std::size_t n, const T* x, T* y, T*) {
+            weigh(n, delta, x, y);
+        };
         kernels::detail::each_column_of_scores(e.shape[0], e.shape[1], detail::width_of(e.shape), real.data(), e.data,
                                                weights.data, column);
     }

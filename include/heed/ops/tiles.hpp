@@ -114,17 +114,16 @@ struct attend_tiled_op : operation<attend_tiled_op<Pair, Mask, Rule, Compare>> {
                     tiles::head<T> of = head_of(queries, keys, values, factors, real, how, nth);
                     prepared.put_into(of, nth);
                     if (of_heads != nullptr) of.sink = of_heads[nth % how.heads];
-                    tiles::forward<registers, Compare>(of, s, std::min(lanes, S - s), changes, mask,
-                                                       rule_of_head(of_heads, nth % how.heads),
-                                                       part(contexts, how.heads, nth),
-                                                       numbers + nth * S * Rule::numbers);
+                    tiles::forward<registers, Compare>(
+                        of, s, std::min(lanes, S - s), changes, mask, rule_of_head(of_heads, nth % how.heads),
+                        part(contexts, how.heads, nth), numbers + nth * S * Rule::numbers);
                 }
             });
         });
     }
 
-    /// `table_of_shard(i)`, `factors_of_shard(i)`, `of_heads_of_shard(i)`: where the i-th thread adds what comes back to
-    /// the table, to the factors [H·d] and to the rule's numbers [H], or null.
+    /// `table_of_shard(i)`, `factors_of_shard(i)`, `of_heads_of_shard(i)`: where the i-th thread adds what comes back
+    /// to the table, to the factors [H·d] and to the rule's numbers [H], or null.
     template <class T>
     void backward_with(const auto& changes, in<T, 3> queries, in<T, 3> keys, in<T, 3> values, const T* factors,
                        const T* of_heads, const lengths_view& real, const heads_of& how, in<T, 3> contexts,
@@ -139,14 +138,16 @@ struct attend_tiled_op : operation<attend_tiled_op<Pair, Mask, Rule, Compare>> {
             const std::size_t s = b * lanes;
             T *const d_factors = factors_of_shard(shard), *const d_of_heads = of_heads_of_shard(shard);
             const std::size_t head = nth % how.heads;
-            const tiles::head_gradients<T> to{part(d_queries, how.heads, nth), group_part(d_keys, how, nth),
-                                              group_part(d_values, how, nth), table_of_shard(shard),
+            const tiles::head_gradients<T> to{part(d_queries, how.heads, nth),
+                                              group_part(d_keys, how, nth),
+                                              group_part(d_values, how, nth),
+                                              table_of_shard(shard),
                                               d_factors == nullptr ? nullptr : d_factors + head * of.width,
                                               d_of_heads == nullptr ? nullptr : d_of_heads + head};
             tiles::backward<registers, Compare>(of, s, std::min(lanes, S - s), changes, mask,
-                                                rule_of_head(of_heads, head),
-                                                part(contexts, how.heads, nth), numbers + nth * S * Rule::numbers,
-                                                part(d_contexts, how.heads, nth), to, wants);
+                                                rule_of_head(of_heads, head), part(contexts, how.heads, nth),
+                                                numbers + nth * S * Rule::numbers, part(d_contexts, how.heads, nth), to,
+                                                wants);
         };
         tiles::with_registers<T>(S, [&](auto registers) {
             constexpr std::size_t lanes = tiles::lanes<T, registers>;
@@ -280,8 +281,8 @@ struct attend_tiled_with_op : operation<attend_tiled_with_op<Function, Mask, Rul
     void forward(in<T, 3> queries, in<T, 3> keys, in<T, 3> values, in<T, 1> factors, in<T, 1> of_heads, in<T, N> table,
                  const lengths_view& real, const heads_of& how, out<T, 3> contexts, T* numbers) const
     {
-        attend.forward_with(function_with(f, table), queries, keys, values, factors.data, of_heads.data, real,
-                            how, contexts, numbers);
+        attend.forward_with(function_with(f, table), queries, keys, values, factors.data, of_heads.data, real, how,
+                            contexts, numbers);
     }
 
     template <class T, std::size_t N>
