@@ -239,8 +239,9 @@ void normalizers(const settings& with)
         line(with, name,
              {of("softmax", normalize::softmax{}), of("sink", normalize::softmax_with_sink{array<float, 1>{0.0F}}),
               of("sigmoid", normalize::sigmoid{-7}), of("sparsemax", normalize::sparsemax{}),
-              of("entmax15", normalize::entmax15{}), of("top 32", normalize::top_k{32}),
-              of("temporal", normalize::temporal{}), of("stick-breaking", normalize::stick_breaking{})});
+              of("entmax15", normalize::entmax15{}), of("entmax", normalize::entmax{array<float, 1>{0.3F}}),
+              of("top 32", normalize::top_k{32}), of("temporal", normalize::temporal{}),
+              of("stick-breaking", normalize::stick_breaking{})});
     }
 }
 

@@ -146,6 +146,7 @@ TEST_CASE("tiles: rows that become weights in other ways")
     check_tiles(by_place, causal{}, normalize::temporal{});
     check_tiles(score::scaled_dot{}, no_mask{}, normalize::temporal{});
     check_tiles(score::scaled_dot{}, no_mask{}, normalize::entmax{array<double, 1>{0.4}}, 60, 1e-7);
+    check_tiles(by_place, causal{}, normalize::entmax{array<double, 1>{-0.5}}, 60, 1e-6);
 }
 
 TEST_CASE("tiles: other comparisons")

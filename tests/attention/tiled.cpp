@@ -7,8 +7,14 @@
 
 #include <heed/ad/ad.hpp>
 #include <heed/heed.hpp>
+#include <support/gradients.hpp>
 #include <support/many_queries.hpp>
 #include <support/tensors.hpp>
+
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <vector>
 
 using namespace heed;
 using support::random;
@@ -28,6 +34,11 @@ void check(const Score& score, const Mask& mask, const lengths& real, std::size_
 /// The first head sees the first keys, the other one the others.
 struct halves_by_head : mask_of_places {
     lane_mask operator()(const place& p) const { return p.head == 0 ? p.key < 30 : p.key >= 30; }
+};
+
+/// The first three queries see nothing.
+struct later_queries : mask_of_places {
+    lane_mask operator()(const place& p) const { return p.query > 2; }
 };
 
 }  // namespace
@@ -96,6 +107,8 @@ TEST_CASE("normalizers that tiles know")
     each(normalize::top_k{500});
     each(normalize::stick_breaking{});
     each(normalize::softmax_with_sink{array<double, 1>{0.7}});
+    for (const double a : {-40.0, -4.0, -1.5, -1.0, -0.3, 0.0, 0.5, 1.5, 40.0})
+        each(normalize::entmax{array<double, 1>{a}});
 }
 
 TEST_CASE("normalizers that select, among more keys than there is room for")
@@ -109,6 +122,77 @@ TEST_CASE("normalizers that select, among more keys than there is room for")
         check(score::scaled_dot{scale}, no_mask{}, real, 9, 25000, normalize::top_k{150});
     }
     check(score::scaled_dot{}, sliding_window{5000}, lengths({25000}), 9, 25000, normalize::entmax15{});
+    for (const double a : {-5.0, 0.5}) {
+        const normalize::entmax shaped{array<double, 1>{a}};
+        check(score::scaled_dot{0.02}, no_mask{}, lengths({25000, 24990}), 9, 25000, shaped);
+        check(score::scaled_dot{3.0}, sliding_window{5000}, lengths({25000}), 9, 25000, shaped);
+    }
+}
+
+TEST_CASE("entmax in tiles: gradients, of what shapes it too, for one head and for each of several")
+{
+    const auto f = [](const auto& h, const auto& q, const auto& a) {
+        const attention attend{score::dot{}, normalize::entmax{a}, combine::weighted_sum{}};
+        return attend(attend.on(h, lengths({70, 9})), q, causal{});
+    };
+    // With α < 1.5, so that the derivative changes smoothly where a position enters the support.
+    for (const double a : {-8.0, -2.0, -0.4})
+        CHECK_GRADIENT(f, random({2, 70, 2}, 1), random({2, 60, 2}, 2), array<double, 1>{a});
+
+    const auto head = [](double a) {
+        return attention{score::scaled_dot{}, normalize::entmax{array<double, 1>{a}}, combine::weighted_sum{}};
+    };
+    const multi_head attend{std::vector{head(-1), head(1)}, random({4, 4}, 1), random({4, 4}, 2), random({4, 4}, 3),
+                            random({4, 4}, 4)};
+    for (const std::size_t many : {1u, 2u}) {
+        set_threads(many);
+        CHECK(support::distance_from_one_by_one(attend, causal{}, lengths({400, 33}), 300, 400) < 1e-10);
+    }
+    set_threads(1);
+}
+
+TEST_CASE("entmax in tiles: floats, what padding holds, queries that see nothing")
+{
+    constexpr std::size_t S = 20, T = 700, D = 5;
+    const auto h = random({3, T, D}, 1), q = random({3, S, D}, 2, 3.0), w = random({3, S, D}, 3);
+    const lengths real({600, 0, 3});
+    const later_queries nothing_first;
+    array<float, 3> h32(h.shape()), q32(q.shape()), w32(w.shape());
+    for (std::size_t i = 0; i < h.size(); ++i) h32.data()[i] = static_cast<float>(h.data()[i]);
+    for (std::size_t i = 0; i < q.size(); ++i) q32.data()[i] = static_cast<float>(q.data()[i]);
+    for (std::size_t i = 0; i < w.size(); ++i) w32.data()[i] = static_cast<float>(w.data()[i]);
+    for (std::size_t b = 0; b < 3; ++b)
+        for (std::size_t t = real[b]; t < T; ++t)
+            for (std::size_t i = 0; i < D; ++i) h32(b, t, i) = std::numeric_limits<float>::quiet_NaN();
+    for (const double a : {-40.0, -3.0, -1.0, 0.0, 0.6, 3.0}) {
+        const auto gradients = [&](auto& on, auto& H, auto& Q, auto& A, const auto& of_contexts) {
+            const attention attend{score::scaled_dot{}, normalize::entmax{A}, combine::weighted_sum{}};
+            const auto contexts = attend(attend.on(H, real), Q, nothing_first);
+            on.backward(ops::inner(contexts, of_contexts));
+            std::vector<double> all;
+            const auto add = [&](const auto& x) {
+                for (std::size_t i = 0; i < x.size(); ++i) all.push_back(static_cast<double>(x.data[i]));
+            };
+            add(contexts.value()), add(on.gradient(H)), add(on.gradient(Q)), add(on.gradient(A));
+            return all;
+        };
+        ad::tape<float> on32;
+        const array<float, 1> a32{static_cast<float>(a)};
+        const auto H32 = on32.parameter(h32), Q32 = on32.parameter(q32);
+        const auto A32 = on32.parameter(a32);
+        const auto is = gradients(on32, H32, Q32, A32, w32);
+        ad::tape<double> on;
+        const array<double, 1> a64{a};
+        const auto H = on.parameter(h), Q = on.parameter(q);
+        const auto A = on.parameter(a64);
+        const auto must = gradients(on, H, Q, A, w);
+        CHECK(std::abs(must.back()) > 1e-10);
+        for (std::size_t i = 0; i < is.size(); ++i) {
+            CAPTURE(a);
+            REQUIRE(std::abs(is[i] - must[i]) < 1e-5 * (1 + std::abs(must[i])));
+        }
+        for (std::size_t i = 0; i < 3 * D; ++i) CHECK(is[i] == 0);  // queries that see nothing
+    }
 }
 
 TEST_CASE("a stick that is broken at very many keys")
@@ -116,6 +200,62 @@ TEST_CASE("a stick that is broken at very many keys")
     const attention attend{score::dot{}, normalize::stick_breaking{}, combine::weighted_sum{}};
     CHECK(support::distance_from_one_by_one(attend, no_mask{}, lengths({5000, 3}), 9, 5000) < 1e-10);
     CHECK(support::distance_from_one_by_one(attend, causal{}, lengths({5000}), 9, 5000) < 1e-10);
+}
+
+TEST_CASE("a stick loses nothing to rounding: floats, thousands of small parts, great scores and hidden keys")
+{
+    constexpr std::size_t S = 9, T = 6000;
+    constexpr double none = -std::numeric_limits<double>::infinity();
+    // By the key: parts of 2⁻²⁶, each too small to change a float that is 1, among parts of 10⁻⁴; some keys are
+    // hidden, some take everything.
+    const auto scores = [=](int kind, std::size_t key) {
+        if (kind == 2 && key % 3 == 0) return none;
+        if (kind == 2 && (key == 50 || key == 2000)) return key == 50 ? 1e30 : 1e4;
+        return kind == 0 ? -18.0 : key % 2 == 0 ? -18.0 : -9.0;
+    };
+    for (const int kind : {0, 1, 2}) {
+        array<float, 1> table(shape_of_rank<1>{T});
+        for (std::size_t j = 0; j < T; ++j) table[j] = static_cast<float>(scores(kind, j));
+        const attention attend{
+            score::modified{score::dot{}, table, [](auto e, place p, const auto& b) { return 0.01 * e + b(p.key); }},
+            normalize::stick_breaking{}, combine::weighted_sum{}};
+        array<float, 3> h(shape_of_rank<3>{1, T, 3}), q(shape_of_rank<3>{1, S, 3}), w(shape_of_rank<3>{1, S, 3});
+        for (std::size_t i = 0; i < h.size(); ++i) h.data()[i] = static_cast<float>(std::sin(1.0 + double(i)));
+        for (std::size_t i = 0; i < q.size(); ++i) q.data()[i] = static_cast<float>(std::cos(2.0 * double(i)));
+        for (std::size_t i = 0; i < w.size(); ++i) w.data()[i] = static_cast<float>(std::sin(3.0 * double(i)));
+        for (std::size_t j = 0; j < T; ++j) h(0, j, 0) += 1;  // so that their sum does not vanish
+        ad::tape<float> on;
+        const auto H = on.parameter(h), Q = on.parameter(q);
+        const auto contexts = attend(attend.on(H), Q);
+        on.backward(ops::inner(contexts, w));
+        const auto d_q = on.gradient(Q);
+        for (std::size_t s = 0; s < S; ++s) {
+            std::vector<double> e(T), weights(T), pulled(T);
+            double rest = 1, d[3] = {}, c[3] = {}, before = 0;
+            for (std::size_t j = T; j-- > 0;) {
+                double dot = 0;
+                for (std::size_t i = 0; i < 3; ++i) dot += double(q(0, s, i)) * double(h(0, j, i));
+                e[j] = 0.01 * dot + scores(kind, j);
+                weights[j] = rest / (1 + std::exp(-e[j]));
+                rest /= 1 + std::exp(e[j]);
+            }
+            for (std::size_t j = 0; j < T; ++j) {
+                double dw = 0;
+                for (std::size_t i = 0; i < 3; ++i) {
+                    c[i] += weights[j] * double(h(0, j, i));
+                    dw += double(w(0, s, i)) * double(h(0, j, i));
+                }
+                const double part = 1 / (1 + std::exp(-e[j]));
+                const double de = (1 - part) * weights[j] * dw - part * before;
+                before += weights[j] * dw;
+                for (std::size_t i = 0; i < 3; ++i) d[i] += 0.01 * de * double(h(0, j, i));
+            }
+            for (std::size_t i = 0; i < 3; ++i) {
+                CHECK(std::abs(double(contexts.value().data[s * 3 + i]) - c[i]) < 2e-6 * (1 + std::abs(c[i])));
+                CHECK(std::abs(double(d_q.data[s * 3 + i]) - d[i]) < 2e-6 * (1 + std::abs(d[i])));
+            }
+        }
+    }
 }
 
 TEST_CASE("tables that functions look numbers up in learn, several lookups included")
@@ -134,6 +274,8 @@ TEST_CASE("tables that functions look numbers up in learn, several lookups inclu
     check(score::modified{score::dot{}, bias, relative}, no_mask{}, real, 60, 70, normalize::entmax15{});
     check(score::modified{score::dot{}, bias, relative}, no_mask{}, real, 60, 70, normalize::sigmoid{});
     check(score::modified{score::dot{}, bias, relative}, no_mask{}, real, 60, 70, normalize::top_k{4});
+    check(score::modified{score::dot{}, bias, relative}, causal{}, real, 60, 70,
+          normalize::entmax{array<double, 1>{0.3}});
     check(score::modified{score::dot{}, bias, relative}, causal{}, real, 60, 70, normalize::stick_breaking{});
     check(score::modified{score::additive{random({4, 5}, 5), random({4, 5}, 6), random({5}, 7)}, bias, twice},
           no_mask{}, lengths({7, 3}), 6, 7);

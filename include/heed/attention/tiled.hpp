@@ -180,10 +180,11 @@ bool fits_tiles(const auto& rule)
 inline bool worth_tiles(std::size_t S, std::size_t positions) { return S >= 8 && S * positions >= 4096; }
 
 /// The rule without parameters: those are arguments of the operation.
-auto rule_alone(const auto& rule)
+template <class Rule>
+auto rule_alone(const Rule& rule)
 {
-    if constexpr (requires { rule.sinks; }) {
-        return kernels::tiles::softmax{};
+    if constexpr (requires { rule.of_heads; }) {
+        return typename Rule::alone{};
     } else {
         return rule;
     }
@@ -214,8 +215,8 @@ auto answers_by_tiles(const Score& score, const auto& normalize, const Memory& m
     const auto change = change_of(score, state.step);
     const auto rule = normalize.by_tiles();
     const auto answer = [&](const auto& sees, const auto& real) {
-        constexpr bool sinks = requires { rule.sinks; };
-        if constexpr (sinks || with_table<Score> || compare.has_factors) {
+        constexpr bool learned = requires { rule.of_heads; };
+        if constexpr (learned || with_table<Score> || compare.has_factors) {
             const auto factors = [&] {
                 if constexpr (compare.has_factors) {
                     return kernel::factors(comparing(score));
@@ -223,15 +224,15 @@ auto answers_by_tiles(const Score& score, const auto& normalize, const Memory& m
                     return constant_like(memory.keys, shape_of_rank<1>{1}, 1);
                 }
             }();
-            const auto sink = [&] {
-                if constexpr (sinks) {
-                    return rule.sinks;
+            const auto of_heads = [&] {
+                if constexpr (learned) {
+                    return rule.of_heads;
                 } else {
                     return constant_like(memory.keys, shape_of_rank<1>{1}, -std::numeric_limits<double>::infinity());
                 }
             }();
             return ops::attend_tiled_with_op{change, sees, rule_alone(rule), compare}(
-                asked, memory.keys, memory.values, factors, sink, table_of(score, asked), real, how);
+                asked, memory.keys, memory.values, factors, of_heads, table_of(score, asked), real, how);
         } else {
             return ops::attend_tiled_op{change, sees, rule, compare}(asked, memory.keys, memory.values, real, how);
         }

@@ -65,15 +65,22 @@ HEED_SIMD_INLINE bool weights_of(std::size_t count, const Rule& rule,
     return !Rule::sparse || any(some);
 }
 
-/// Scores become weights, for a rule that runs.
+/// What a rule that runs changes on its way, for a row of lanes.
 template <std::size_t registers, class Rule, class T>
-HEED_SIMD_INLINE void weights_in_turn(std::size_t count, const Rule& rule, T* tile, row<T, registers>& rest)
+using running = std::array<typename Rule::template stick<simd::vec<T>>, registers>;
+
+/// Scores become weights, for a rule that runs; and `parts` what it takes of the rest, unless they are null.
+template <std::size_t registers, class Rule, class T>
+HEED_SIMD_INLINE void weights_in_turn(std::size_t count, const Rule& rule, T* tile, T* parts,
+                                      running<registers, Rule, T>& rest)
 {
     using namespace simd;
     for (std::size_t j = count; j-- > 0;) {
         unrolled<registers>([&](auto c) {
-            T* const at = tile + j * lanes<T, registers> + c * simd::lanes<T>;
-            store(at, rule.next_weight(load(at), rest.at[c]));
+            const std::size_t at = j * lanes<T, registers> + c * simd::lanes<T>;
+            vec<T> part;
+            store(tile + at, rule.next_weight(load(tile + at), rest[c], part));
+            if (parts != nullptr) store(parts + at, part);
         });
     }
 }
@@ -114,7 +121,7 @@ void select_weights(const auto& compare, const head<T>& of, std::size_t s, std::
             bool moved = false;
             for (std::size_t q = 0; q < n; ++q) {
                 if (!kept.full(q)) continue;
-                moved = moved || better[q] - tau[q] > -enough * tau[q];
+                moved = moved || better[q] - tau[q] > enough * rule.scale(tau[q]);
                 tau[q] = better[q];
             }
             if (!moved) break;
@@ -233,10 +240,10 @@ void forward(const head<T>& of, std::size_t s, std::size_t n, const Pair& pair, 
         });
         unrolled<registers>([&](auto c) { store(z + c * simd::lanes<T>, top.at[c]); });
     } else if constexpr (Rule::runs) {
-        row rest = row::all(0);
+        detail::running<registers, Rule, T> rest;
         detail::each_tile<true>(of, s, n, mask, every, [&](std::size_t first, std::size_t count, bool partial) {
             detail::scores_of<registers>(compare, of, s, first, count, partial, pair, mask, tile);
-            detail::weights_in_turn<registers>(count, rule, tile, rest);
+            detail::weights_in_turn<registers>(count, rule, tile, static_cast<T*>(nullptr), rest);
             add(first, count, tile);
         });
     } else {
@@ -319,13 +326,20 @@ void backward(const head<T>& of, std::size_t s, std::size_t n, const Pair& pair,
     T* const weights = here.take<T>(tiles::keys * width);
     T* const d_scores = here.take<T>(tiles::keys * width);
     T* const slopes = changed ? here.take<T>(tiles::keys * width) : nullptr;
-    T* const scores = Rule::runs ? here.take<T>(tiles::keys * width) : nullptr;
+    T* const parts = Rule::runs ? here.take<T>(tiles::keys * width) : nullptr;
     T* const products_alone = learns && to.table != nullptr ? here.take<T>(tiles::keys * width) : nullptr;
     T* const means = here.take<T>(width);
     detail::transposed<registers>(of.value_width, n, rows<const T>{d_contexts[s], d_contexts.stride}, T(1), d_panel);
     std::fill_n(means, width, T(0));
     const auto z = detail::numbers_at<registers, Rule>(numbers, of.queries_count, s, n);
-    [[maybe_unused]] row rest = row::all(0), later = rest;  // of a rule that runs
+    [[maybe_unused]] row later = row::all(0);
+    [[maybe_unused]] auto rest = [] {
+        if constexpr (Rule::runs) {
+            return detail::running<registers, Rule, T>{};
+        } else {
+            return no_rule{};
+        }
+    }();
     // Weights, and in d_scores their gradients; whether there is a weight at all.
     const auto weigh = [&](std::size_t first, std::size_t count, bool partial) {
         compare.scores(first, count, weights);
@@ -336,8 +350,7 @@ void backward(const head<T>& of, std::size_t s, std::size_t n, const Pair& pair,
             detail::modify<registers>(of, s, first, count, partial, pair, mask, weights);
         }
         if constexpr (Rule::runs) {
-            std::copy_n(weights, count * width, scores);
-            detail::weights_in_turn<registers>(count, rule, weights, rest);
+            detail::weights_in_turn<registers>(count, rule, weights, parts, rest);
         } else {
             if (!detail::weights_of<registers>(count, rule, z, weights, [](std::size_t, auto, vec<T>) {})) return false;
         }
@@ -372,6 +385,8 @@ void backward(const head<T>& of, std::size_t s, std::size_t n, const Pair& pair,
         });
     }
     const row mean = row::of(means);
+    constexpr bool shaped = requires(vec<T> w) { rule.bend(w); };
+    [[maybe_unused]] row bent = row::all(0);  // what comes back to the rule's number
     detail::each_tile<Rule::runs>(of, s, n, mask, wants, [&](std::size_t first, std::size_t count, bool partial) {
         if (!weigh(first, count, partial)) return;
         const bool learning = learns && to.table != nullptr;
@@ -384,10 +399,14 @@ void backward(const head<T>& of, std::size_t s, std::size_t n, const Pair& pair,
                 const std::size_t at = j * width + c * simd::lanes<T>;
                 vec<T> d;
                 if constexpr (Rule::runs) {
-                    d = rule.next_gradient(load(scores + at), load(weights + at) * load(d_scores + at), mean.at[c],
+                    d = rule.next_gradient(load(parts + at), load(weights + at) * load(d_scores + at), mean.at[c],
                                            later.at[c]);
                 } else {
                     d = rule.slope(load(weights + at)) * (load(d_scores + at) - mean.at[c]);
+                    if constexpr (shaped) {
+                        if (to.of_head != nullptr)
+                            bent.at[c] += rule.bend(load(weights + at)) * (load(d_scores + at) - mean.at[c]);
+                    }
                 }
                 if constexpr (changed) {
                     if (!learning) d = detail::through<T>(d, load(slopes + at));
@@ -418,6 +437,11 @@ void backward(const head<T>& of, std::size_t s, std::size_t n, const Pair& pair,
         compare.back(first, count, d_scores, to);
     });
     compare.add_to(to);
+    if constexpr (shaped) {
+        T some[width];
+        bent.put(some);
+        for (std::size_t q = 0; to.of_head != nullptr && q < n; ++q) *to.of_head += rule.of_number(some[q]);
+    }
 }
 
 }  // namespace heed::kernels::tiles

@@ -169,6 +169,12 @@ HEED_SIMD_INLINE dual_vec<T> select(M mask, dual_vec<T> a, dual_vec<T> b)
     return {mask ? a.value : b.value, mask ? a.slope : b.slope};
 }
 
+template <class T>
+HEED_SIMD_INLINE dual_vec<T> as_written(const dual_vec<T>& x)
+{
+    return {as_written(x.value), as_written(x.slope)};
+}
+
 /// a > b ? a : b, so b if one of them is NaN.
 template <class T>
 HEED_SIMD_INLINE dual_vec<T> max(const dual_vec<T>& a, const dual_vec<T>& b)

@@ -20,8 +20,8 @@
 /// z is known beforehand (sigmoid), found by looking at all scores first (those that select), or found on the way
 /// (softmax, which is online). m is Σ_k w_k dw_k, or the mean of dw weighted by the slopes, or 0: see `centre`.
 ///
-/// A rule that `runs` takes the keys from the last to the first, with one number for each row that it changes on the
-/// way (stick-breaking).
+/// A rule that `runs` takes the keys from the last to the first, with numbers for each row that it changes on the way
+/// (stick-breaking).
 namespace heed::kernels::tiles {
 
 /// What is subtracted from the gradient of a weight.
@@ -56,7 +56,8 @@ struct softmax {
 /// The same, with the sinks of the heads: ops::attend_tiled_with_op takes them.
 template <class Sinks>
 struct softmax_with_sinks : softmax {
-    const Sinks& sinks;
+    using alone = softmax;
+    const Sinks& of_heads;
 };
 
 /// w_j = σ(e_j + bias)
@@ -80,7 +81,7 @@ struct sigmoid {
     }
 };
 
-/// w_j = σ(e_j) Π_{k>j} (1 − σ(e_k)). What runs from the last key to the first is the logarithm of the product, `rest`.
+/// w_j = σ(e_j) Π_{k>j} (1 − σ(e_k)). What runs from the last key to the first is the product, `stick`.
 ///
 ///     de_j = (1 − σ(e_j)) w_j dw_j − σ(e_j) Σ_{i<j} w_i dw_i
 ///
@@ -90,19 +91,29 @@ struct stick_breaking {
     static constexpr bool online = false, selects = false, sparse = false, divides = false, runs = true;
     static constexpr centre mean = centre::weights;
 
+    /// What is left, and what rounding took from it: thousands of parts may each be too small to change `left`.
     template <class V>
-    HEED_SIMD_INLINE static V next_weight(V e, V& rest)
+    struct stick {
+        V left = V{} + 1, lost{};
+    };
+
+    /// `part` becomes σ(e).
+    template <class V>
+    HEED_SIMD_INLINE static V next_weight(V e, stick<V>& rest, V& part)
     {
-        const V u = simd::log1p(simd::exp(simd::min(e, -e)));
-        const V weight = simd::exp(rest + (simd::min(e, V{}) - u));
-        rest += simd::min(-e, V{}) - u;
+        const V power = simd::exp(simd::min(e, -e)), greater = 1 / (power + 1), smaller = power * greater;
+        const auto most = e > 0;  // is taken: 1 − σ(e) is exact to rounding, 1 less the part is not
+        part = simd::select(most, greater, smaller);
+        const V weight = part * rest.left, taken = weight - rest.lost;
+        const V left = simd::as_written(rest.left - taken), lost = simd::as_written(rest.left - left) - taken;
+        rest.left = simd::select(most, rest.left * smaller, left);
+        rest.lost = simd::select(most, rest.lost * smaller, lost);
         return weight;
     }
     /// `later`: Σ w_i dw_i of what follows, to which this one is added; `all`: of everything.
     template <class V>
-    HEED_SIMD_INLINE static V next_gradient(V e, V pulled, V all, V& later)
+    HEED_SIMD_INLINE static V next_gradient(V part, V pulled, V all, V& later)
     {
-        const V part = simd::sigmoid(e);
         later += pulled;
         return pulled - part * (pulled + all - later);
     }
@@ -176,6 +187,12 @@ struct sparse_weights {
     static constexpr std::size_t kept() { return 0; }
     /// τ of one score alone.
     static constexpr double first = -1;
+    /// What errors of τ are small against.
+    template <class T>
+    static T scale(T tau)
+    {
+        return -tau;
+    }
 
     /// A step of Newton's method for τ: from Σ_j w_j and Σ_j slope_j of the weights that this τ gives, too large ones.
     template <class V>

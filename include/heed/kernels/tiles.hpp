@@ -265,6 +265,7 @@ struct head_gradients {
     rows<T> queries, keys, values;
     T* table = nullptr;    // of the table that the pair's function looks numbers up in
     T* factors = nullptr;  // of the comparison
+    T* of_head = nullptr;  // of the rule's number of this head
 };
 
 /// Scores as they are.

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <heed/attention/concepts.hpp>
+#include <heed/kernels/entmax_rule.hpp>
 #include <heed/ops/entmax.hpp>
 
 namespace heed::normalize {
@@ -28,6 +29,8 @@ struct entmax {
     {
         return ops::entmax(at.visible(scores), a, at.real);
     }
+
+    auto by_tiles() const { return kernels::tiles::entmax_with_shapes<Vector>{{}, a}; }
 
     static auto parameters(auto& self, auto&& visit)
     {

@@ -8,6 +8,7 @@
 
 #include <heed/core/dual_number.hpp>
 #include <heed/core/workspace.hpp>
+#include <heed/kernels/entmax_rule.hpp>
 #include <heed/kernels/simd.hpp>
 #include <heed/kernels/sparse.hpp>
 #include <heed/ops/operation.hpp>
@@ -39,7 +40,9 @@ struct entmax_op : operation<entmax_op> {
     template <class T, std::size_t R>
     static void forward(in<T, R> e, in<T, 1> a, const lengths_view& real, out<T, R> weights)
     {
-        const auto column = [delta = delta_of(a)](std::size_t n, const T* x, T* y, T*) { weigh(n, delta, x, y); };
+        const auto column = [delta = kernels::tiles::entmax_delta(*a.data)](std::size_t n, const T* x, T* y, T*) {
+            weigh(n, delta, x, y);
+        };
         kernels::detail::each_column_of_scores(e.shape[0], e.shape[1], detail::width_of(e.shape), real.data(), e.data,
                                                weights.data, column);
     }
@@ -49,7 +52,7 @@ struct entmax_op : operation<entmax_op> {
                          adjoint<T, R> d_e, adjoint<T, 1> d_a)
     {
         if (e.size() == 0) return;
-        const T delta = delta_of(a);
+        const T delta = kernels::tiles::entmax_delta(*a.data);
         const std::size_t positions = e.shape[1], width = detail::width_of(e.shape);
         scratch here;
         T* const of_rows = here.take<T>(e.shape[0]);
@@ -75,15 +78,6 @@ struct entmax_op : operation<entmax_op> {
     }
 
 private:
-    /// σ(a); not 0, where a is so small that it would be.
-    template <class T>
-    static T delta_of(in<T, 1> a)
-    {
-        using std::exp;
-        const T delta = 1 / (1 + exp(-*a.data));
-        return delta < T(1e-6) ? T(1e-6) : delta;
-    }
-
     /// Σ_j w_j and Σ_j s_j, and w itself.
     template <class T>
     static void sums(std::size_t n, T delta, const T* x, T u, T* y, T& weights, T& slopes)

@@ -13,6 +13,7 @@
 #include <heed/core/tables.hpp>
 #include <heed/core/workspace.hpp>
 #include <heed/kernels/attend_tiles.hpp>
+#include <heed/kernels/entmax_rule.hpp>
 #include <heed/kernels/rows.hpp>
 #include <heed/kernels/tile_pairs.hpp>
 #include <heed/kernels/tile_rules.hpp>
@@ -79,6 +80,7 @@ struct attend_tiled_op : operation<attend_tiled_op<Pair, Mask, Rule, Compare>> {
                  out<T, 3> contexts, T* numbers) const
     {
         static_assert(!Compare::has_factors, "heed: attend_tiled_with takes a comparison's factors");
+        static_assert(!kernels::tiles::learned_rule<Rule>, "heed: attend_tiled_with takes a rule's numbers");
         forward_with<T>(pair, queries, keys, values, nullptr, nullptr, real, how, contexts, numbers);
     }
 
@@ -88,14 +90,15 @@ struct attend_tiled_op : operation<attend_tiled_op<Pair, Mask, Rule, Compare>> {
                   adjoint<T, 3> d_keys, adjoint<T, 3> d_values) const
     {
         const auto nobody = [](std::size_t) -> T* { return nullptr; };
-        backward_with<T>(pair, queries, keys, values, nullptr, real, how, contexts, d_contexts, numbers, d_queries,
-                         d_keys, d_values, nobody, nobody);
+        backward_with<T>(pair, queries, keys, values, nullptr, nullptr, real, how, contexts, d_contexts, numbers,
+                         d_queries, d_keys, d_values, nobody, nobody, nobody);
     }
 
-    /// The same with a pair of this call, the comparison's factors [H·d], and a sink for each head, or null.
+    /// The same with a pair of this call, the comparison's factors [H·d], and the rule's number of each head (softmax:
+    /// its sink), or null.
     template <class T>
     void forward_with(const auto& changes, in<T, 3> queries, in<T, 3> keys, in<T, 3> values, const T* factors,
-                      const T* sinks, const lengths_view& real, const heads_of& how, out<T, 3> contexts,
+                      const T* of_heads, const lengths_view& real, const heads_of& how, out<T, 3> contexts,
                       T* numbers) const
     {
         const std::size_t S = queries.shape[1];
@@ -110,35 +113,41 @@ struct attend_tiled_op : operation<attend_tiled_op<Pair, Mask, Rule, Compare>> {
                     const std::size_t nth = i / blocks, s = i % blocks * lanes;
                     tiles::head<T> of = head_of(queries, keys, values, factors, real, how, nth);
                     prepared.put_into(of, nth);
-                    if (sinks != nullptr) of.sink = sinks[nth % how.heads];
-                    tiles::forward<registers, Compare>(of, s, std::min(lanes, S - s), changes, mask, rule,
-                                                       part(contexts, how.heads, nth),
-                                                       numbers + nth * S * Rule::numbers);
+                    if (of_heads != nullptr) of.sink = of_heads[nth % how.heads];
+                    tiles::forward<registers, Compare>(
+                        of, s, std::min(lanes, S - s), changes, mask, rule_of_head(of_heads, nth % how.heads),
+                        part(contexts, how.heads, nth), numbers + nth * S * Rule::numbers);
                 }
             });
         });
     }
 
-    /// `table_of_shard(i)`, `factors_of_shard(i)`: where the i-th thread adds what comes back to the table and to the
-    /// factors [H·d], or null.
+    /// `table_of_shard(i)`, `factors_of_shard(i)`, `of_heads_of_shard(i)`: where the i-th thread adds what comes back
+    /// to the table, to the factors [H·d] and to the rule's numbers [H], or null.
     template <class T>
     void backward_with(const auto& changes, in<T, 3> queries, in<T, 3> keys, in<T, 3> values, const T* factors,
-                       const lengths_view& real, const heads_of& how, in<T, 3> contexts, in<T, 3> d_contexts,
-                       const T* numbers, adjoint<T, 3> d_queries, adjoint<T, 3> d_keys, adjoint<T, 3> d_values,
-                       const auto& table_of_shard, const auto& factors_of_shard) const
+                       const T* of_heads, const lengths_view& real, const heads_of& how, in<T, 3> contexts,
+                       in<T, 3> d_contexts, const T* numbers, adjoint<T, 3> d_queries, adjoint<T, 3> d_keys,
+                       adjoint<T, 3> d_values, const auto& table_of_shard, const auto& factors_of_shard,
+                       const auto& of_heads_of_shard) const
     {
         const std::size_t S = queries.shape[1], all_heads = queries.shape[0] * how.heads;
         const auto go_back = [&](auto registers, const tiles::head<T>& of, std::size_t nth, std::size_t b,
                                  std::size_t shard, const auto& wants) {
             constexpr std::size_t lanes = tiles::lanes<T, registers>;
             const std::size_t s = b * lanes;
-            T* const d_factors = factors_of_shard(shard);
-            const tiles::head_gradients<T> to{part(d_queries, how.heads, nth), group_part(d_keys, how, nth),
-                                              group_part(d_values, how, nth), table_of_shard(shard),
-                                              d_factors == nullptr ? nullptr : d_factors + nth % how.heads * of.width};
-            tiles::backward<registers, Compare>(of, s, std::min(lanes, S - s), changes, mask, rule,
-                                                part(contexts, how.heads, nth), numbers + nth * S * Rule::numbers,
-                                                part(d_contexts, how.heads, nth), to, wants);
+            T *const d_factors = factors_of_shard(shard), *const d_of_heads = of_heads_of_shard(shard);
+            const std::size_t head = nth % how.heads;
+            const tiles::head_gradients<T> to{part(d_queries, how.heads, nth),
+                                              group_part(d_keys, how, nth),
+                                              group_part(d_values, how, nth),
+                                              table_of_shard(shard),
+                                              d_factors == nullptr ? nullptr : d_factors + head * of.width,
+                                              d_of_heads == nullptr ? nullptr : d_of_heads + head};
+            tiles::backward<registers, Compare>(of, s, std::min(lanes, S - s), changes, mask,
+                                                rule_of_head(of_heads, head), part(contexts, how.heads, nth),
+                                                numbers + nth * S * Rule::numbers, part(d_contexts, how.heads, nth), to,
+                                                wants);
         };
         tiles::with_registers<T>(S, [&](auto registers) {
             constexpr std::size_t lanes = tiles::lanes<T, registers>;
@@ -176,6 +185,16 @@ struct attend_tiled_op : operation<attend_tiled_op<Pair, Mask, Rule, Compare>> {
     }
 
 private:
+    /// The rule with the number of this head, if it has one.
+    template <class T>
+    decltype(auto) rule_of_head(const T* of_heads, std::size_t head) const
+    {
+        if constexpr (kernels::tiles::learned_rule<Rule>) {
+            return rule.of_head(of_heads[head]);
+        } else {
+            return static_cast<const Rule&>(rule);
+        }
+    }
     /// The rows of one head of one sentence, the nth: sentence · heads + head, in [B,S,heads·width].
     template <class View>
     static auto part(const View& x, std::size_t heads, std::size_t nth)
@@ -226,9 +245,10 @@ auto function_with(const Function& f, const in<T, N>& table)
     }
 }
 
-/// The same with parameters of the policies: the comparison's factors [H·d], such as v of additive scores, a sink for
-/// each head, sinks [H], and a table that the function of the score looks numbers up in. Policies without them are
-/// given any factors [H·d], -inf, and any table.
+/// The same with parameters of the policies: the comparison's factors [H·d], such as v of additive scores, a number for
+/// each head, of_heads [H], and a table that the function of the score looks numbers up in. Policies without them are
+/// given any factors [H·d], -inf, and any table. softmax's number is the head's sink s_h, entmax's its a
+/// (kernels/entmax_rule.hpp).
 ///
 ///     w_j = exp(e_j) / (exp(s_h) + Σ_k exp(e_k)),  ∂s_h −= Σ w_{s_h} (∂c · c), w_{s_h} the sink's own weight
 ///     ∂table[k] += Σ ∂f/∂(what was looked up at k) ∂e
@@ -241,13 +261,13 @@ struct attend_tiled_with_op : operation<attend_tiled_with_op<Function, Mask, Rul
         : f(std::move(changes)), attend(kernels::tiles::unmodified{}, std::move(hides), std::move(weighs))
     {}
 
-    auto shape(const auto& queries, const auto& keys, const auto& values, const auto& factors, const auto& sinks,
+    auto shape(const auto& queries, const auto& keys, const auto& values, const auto& factors, const auto& of_heads,
                const auto& table, const lengths_view& real, const heads_of& how) const
     {
         if (Compare::has_factors)
             require_shape("attend_tiled", "the factors of the score", factors.shape, {queries.shape[2]},
                           "one for each dimension of the queries");
-        require_shape("attend_tiled", "the sinks", sinks.shape, {how.heads}, "one for each head");
+        require_shape("attend_tiled", "the numbers of the heads", of_heads.shape, {how.heads}, "one for each head");
         if (table.size() == 0 && queries.size() > 0)
             throw shape_error("score::modified: the table is empty, " + shape_text(table.shape));
         return attend.shape(queries, keys, values, real, how);
@@ -259,28 +279,39 @@ struct attend_tiled_with_op : operation<attend_tiled_with_op<Function, Mask, Rul
     }
 
     template <class T, std::size_t N>
-    void forward(in<T, 3> queries, in<T, 3> keys, in<T, 3> values, in<T, 1> factors, in<T, 1> sinks, in<T, N> table,
+    void forward(in<T, 3> queries, in<T, 3> keys, in<T, 3> values, in<T, 1> factors, in<T, 1> of_heads, in<T, N> table,
                  const lengths_view& real, const heads_of& how, out<T, 3> contexts, T* numbers) const
     {
-        attend.forward_with(function_with(f, table), queries, keys, values, factors.data, sinks.data, real, how,
+        attend.forward_with(function_with(f, table), queries, keys, values, factors.data, of_heads.data, real, how,
                             contexts, numbers);
     }
 
     template <class T, std::size_t N>
-    void backward(in<T, 3> queries, in<T, 3> keys, in<T, 3> values, in<T, 1> factors, in<T, 1> sinks, in<T, N> table,
+    void backward(in<T, 3> queries, in<T, 3> keys, in<T, 3> values, in<T, 1> factors, in<T, 1> of_heads, in<T, N> table,
                   const lengths_view& real, const heads_of& how, in<T, 3> contexts, in<T, 3> d_contexts,
                   const T* numbers, adjoint<T, 3> d_queries, adjoint<T, 3> d_keys, adjoint<T, 3> d_values,
-                  adjoint<T, 1> d_factors, adjoint<T, 1> d_sinks, adjoint<T, N> d_table) const
+                  adjoint<T, 1> d_factors, adjoint<T, 1> d_of_heads, adjoint<T, N> d_table) const
     {
         scratch here;
-        const of_shards<T> to_table(here, d_table), to_factors(here, d_factors);
-        attend.backward_with(function_with(f, table), queries, keys, values, factors.data, real, how, contexts,
-                             d_contexts, numbers, d_queries, d_keys, d_values, to_table, to_factors);
+        constexpr bool learned = kernels::tiles::learned_rule<Rule>;
+        const of_shards<T> to_table(here, d_table), to_factors(here, d_factors),
+            to_heads(here, learned ? d_of_heads : adjoint<T, 1>{});
+        attend.backward_with(function_with(f, table), queries, keys, values, factors.data, of_heads.data, real, how,
+                             contexts, d_contexts, numbers, d_queries, d_keys, d_values, to_table, to_factors,
+                             to_heads);
         to_table.add_to(d_table);
         to_factors.add_to(d_factors);
-        if (!d_sinks) return;
-        const std::size_t S = queries.shape[1], width = contexts.shape[2] / how.heads;
-        for (std::size_t b = 0; b < queries.shape[0]; ++b) {
+        to_heads.add_to(d_of_heads);
+        if (!learned && d_of_heads) to_sinks(of_heads, how, contexts, d_contexts, numbers, d_of_heads);
+    }
+
+private:
+    template <class T>
+    static void to_sinks(in<T, 1> sinks, const heads_of& how, in<T, 3> contexts, in<T, 3> d_contexts, const T* numbers,
+                         adjoint<T, 1> d_sinks)
+    {
+        const std::size_t S = contexts.shape[1], width = contexts.shape[2] / how.heads;
+        for (std::size_t b = 0; b < contexts.shape[0]; ++b) {
             for (std::size_t s = 0; s < S; ++s) {
                 for (std::size_t h = 0; h < how.heads; ++h) {
                     const std::size_t at = ((b * S + s) * how.heads + h) * width;
@@ -293,7 +324,6 @@ struct attend_tiled_with_op : operation<attend_tiled_with_op<Function, Mask, Rul
         }
     }
 
-private:
     /// What comes back to a parameter, for each thread, or null if nobody wants it.
     template <class T>
     class of_shards {
