@@ -37,11 +37,11 @@ namespace detail {
 
 /// Scores of a tile as pair and mask have them.
 template <std::size_t registers, class T, class Pair, class Mask>
-void scores_of(const auto& compare, const head<T>& of, std::size_t s, std::size_t first, std::size_t count,
-               bool partial, const Pair& pair, const Mask& mask, T* tile)
+void scores_of(const auto& compare, const head<T>& of, std::size_t s, std::size_t first, const tile_reach& seen,
+               const Pair& pair, const Mask& mask, T* tile)
 {
-    compare.scores(first, count, tile);
-    modify<registers>(of, s, first, count, partial, pair, mask, tile);
+    compare.scores(first, seen, tile);
+    modify<registers>(of, s, first, seen, pair, mask, tile);
 }
 
 /// Scores become weights; f(j, c, weight) sees each register. Returns whether one of them is not 0.
@@ -93,9 +93,9 @@ void select_weights(const auto& compare, const head<T>& of, std::size_t s, std::
     using namespace simd;
     const auto every = [](std::size_t) { return true; };
     selection<registers, T, Rule> kept(rule);
-    each_tile(of, s, n, mask, every, [&](std::size_t first, std::size_t count, bool partial) {
-        scores_of<registers>(compare, of, s, first, count, partial, pair, mask, tile);
-        kept.add(tile, count);
+    each_tile<registers>(of, s, n, mask, every, [&](std::size_t first, const tile_reach& seen) {
+        scores_of<registers>(compare, of, s, first, seen, pair, mask, tile);
+        kept.add(tile, seen.count);
     });
     if (!kept.finish(z)) return;
     if constexpr (requires {
@@ -106,9 +106,9 @@ void select_weights(const auto& compare, const head<T>& of, std::size_t s, std::
             const std::array<row<T, registers>, 2> now{row<T, registers>::of(z),
                                                        row<T, registers>::of(z + lanes<T, registers>)};
             auto weights = row<T, registers>::all(0), slopes = weights;
-            each_tile(of, s, n, mask, every, [&](std::size_t first, std::size_t count, bool partial) {
-                scores_of<registers>(compare, of, s, first, count, partial, pair, mask, tile);
-                weights_of<registers>(count, rule, now, tile, [&](std::size_t, auto c, vec<T> w) {
+            each_tile<registers>(of, s, n, mask, every, [&](std::size_t first, const tile_reach& seen) {
+                scores_of<registers>(compare, of, s, first, seen, pair, mask, tile);
+                weights_of<registers>(seen.count, rule, now, tile, [&](std::size_t, auto c, vec<T> w) {
                     weights.at[c] += w;
                     slopes.at[c] += rule.slope(w);
                 });
@@ -135,11 +135,11 @@ std::size_t keep_scores(const auto& compare, const head<T>& of, std::size_t s, s
                         const Mask& mask, T* all)
 {
     std::size_t kept = 0;
-    each_tile(
+    each_tile<registers>(
         of, s, n, mask, [](std::size_t) { return true; },
-        [&](std::size_t first, std::size_t count, bool partial) {
-            scores_of<registers>(compare, of, s, first, count, partial, pair, mask, all + kept * lanes<T, registers>);
-            kept += count;
+        [&](std::size_t first, const tile_reach& seen) {
+            scores_of<registers>(compare, of, s, first, seen, pair, mask, all + kept * lanes<T, registers>);
+            kept += seen.count;
         });
     return kept;
 }
@@ -198,17 +198,20 @@ void forward(const head<T>& of, std::size_t s, std::size_t n, const Pair& pair, 
     std::fill_n(z, most * width, T(0));
     row sum = row::all(0);
     const auto every = [](std::size_t) { return true; };
-    const auto add = [&](std::size_t first, std::size_t count, const T* weights) {
-        detail::products<registers, true>(of.value_width, count, of.values[first], 1, of.values.stride, weights, sums);
+    const auto add = [&](std::size_t first, const tile_reach& seen, const T* weights) {
+        detail::each_part<registers, T>(seen, [&](auto some, std::size_t lane, const range& rows) {
+            detail::products<some, true>(of.value_width, rows.size(), of.values[first + rows.begin], 1,
+                                         of.values.stride, weights + rows.begin * width + lane, sums + lane, width);
+        });
     };
     if constexpr (Rule::online) {
         row top = row::all(of.sink);
         if (of.sink > lowest) sum = row::all(1);
         bool begun = false;
-        detail::each_tile(of, s, n, mask, every, [&](std::size_t first, std::size_t count, bool partial) {
-            detail::scores_of<registers>(compare, of, s, first, count, partial, pair, mask, tile);
+        detail::each_tile<registers>(of, s, n, mask, every, [&](std::size_t first, const tile_reach& seen) {
+            detail::scores_of<registers>(compare, of, s, first, seen, pair, mask, tile);
             row now = top;
-            for (std::size_t j = 0; j < count; ++j) {
+            for (std::size_t j = 0; j < seen.count; ++j) {
                 const row e = row::of(tile + j * width);
                 unrolled<registers>([&](auto c) { now.at[c] = simd::max(now.at[c], e.at[c]); });
             }
@@ -220,7 +223,7 @@ void forward(const head<T>& of, std::size_t s, std::size_t n, const Pair& pair, 
                 top.at[c] = now.at[c];
                 now.at[c] = base;
             });
-            for (std::size_t j = 0; j < count; ++j) {
+            for (std::size_t j = 0; j < seen.count; ++j) {
                 T* const at = tile + j * width;
                 unrolled<registers>([&](auto c) {
                     const vec<T> p = simd::exp(load(at + c * simd::lanes<T>) - now.at[c]);
@@ -236,15 +239,15 @@ void forward(const head<T>& of, std::size_t s, std::size_t n, const Pair& pair, 
                 }
             }
             begun = true;
-            add(first, count, tile);
+            add(first, seen, tile);
         });
         unrolled<registers>([&](auto c) { store(z + c * simd::lanes<T>, top.at[c]); });
     } else if constexpr (Rule::runs) {
         detail::running<registers, Rule, T> rest;
-        detail::each_tile<true>(of, s, n, mask, every, [&](std::size_t first, std::size_t count, bool partial) {
-            detail::scores_of<registers>(compare, of, s, first, count, partial, pair, mask, tile);
-            detail::weights_in_turn<registers>(count, rule, tile, static_cast<T*>(nullptr), rest);
-            add(first, count, tile);
+        detail::each_tile<registers, true>(of, s, n, mask, every, [&](std::size_t first, const tile_reach& seen) {
+            detail::scores_of<registers>(compare, of, s, first, seen, pair, mask, tile);
+            detail::weights_in_turn<registers>(seen.count, rule, tile, static_cast<T*>(nullptr), rest);
+            add(first, seen, tile);
         });
     } else {
         T* const all =
@@ -260,13 +263,13 @@ void forward(const head<T>& of, std::size_t s, std::size_t n, const Pair& pair, 
         std::array<row, Rule::numbers> now;
         for (std::size_t i = 0; i < Rule::numbers; ++i) now[i] = row::of(z + i * width);
         T* at = all;
-        detail::each_tile(of, s, n, mask, every, [&](std::size_t first, std::size_t count, bool partial) {
-            T* const scores = all != nullptr ? std::exchange(at, at + count * width) : tile;
-            if (all == nullptr) detail::scores_of<registers>(compare, of, s, first, count, partial, pair, mask, scores);
-            if (detail::weights_of<registers>(count, rule, now, scores, [&](std::size_t, auto c, vec<T> w) {
+        detail::each_tile<registers>(of, s, n, mask, every, [&](std::size_t first, const tile_reach& seen) {
+            T* const scores = all != nullptr ? std::exchange(at, at + seen.count * width) : tile;
+            if (all == nullptr) detail::scores_of<registers>(compare, of, s, first, seen, pair, mask, scores);
+            if (detail::weights_of<registers>(seen.count, rule, now, scores, [&](std::size_t, auto c, vec<T> w) {
                     if constexpr (Rule::divides) sum.at[c] += w;
                 }))
-                add(first, count, scores);
+                add(first, seen, scores);
         });
     }
     using std::log;
@@ -289,20 +292,23 @@ namespace detail {
 /// Scores as pair and mask have them, and by how much they change with the products, times `scale`; 0 where a query
 /// does not see a key.
 template <std::size_t registers, class T, class Pair, class Mask>
-void modify_with_slopes(const head<T>& of, std::size_t s, std::size_t first, std::size_t count, bool partial,
-                        const Pair& pair, const Mask& mask, T* tile, T* slopes)
+void modify_with_slopes(const head<T>& of, std::size_t s, std::size_t first, const tile_reach& seen, const Pair& pair,
+                        const Mask& mask, T* tile, T* slopes)
 {
-    each_place<registers>(of, s, first, count, [&](std::size_t at, const place& p) {
+    constexpr T lowest = -std::numeric_limits<T>::infinity();
+    each_seen<registers, true>(of, s, first, seen, [&](std::size_t at, const place& p, auto partial) {
         const dual<T> e = pair(dual<T>{lanes_at(tile + at), 1}, heed::detail::for_score(p));
         heed::pack<T> value = e.value, slope = e.slope * of.scale;
-        if (partial) {
-            const lane_mask seen(mask(p));
-            value = select(seen, value, -std::numeric_limits<T>::infinity());
-            slope = select(seen, slope, T(0));
+        if constexpr (partial) {
+            const lane_mask sees(mask(p));
+            value = select(sees, value, lowest);
+            slope = select(sees, slope, T(0));
         }
         put_lanes(tile + at, value);
         put_lanes(slopes + at, slope);
     });
+    fill_unseen<registers>(seen, lowest, tile);
+    fill_unseen<registers>(seen, T(0), slopes);
 }
 
 }  // namespace detail
@@ -341,21 +347,25 @@ void backward(const head<T>& of, std::size_t s, std::size_t n, const Pair& pair,
         }
     }();
     // Weights, and in d_scores their gradients; whether there is a weight at all.
-    const auto weigh = [&](std::size_t first, std::size_t count, bool partial) {
-        compare.scores(first, count, weights);
+    const auto weigh = [&](std::size_t first, const tile_reach& seen) {
+        const std::size_t count = seen.count;
+        compare.scores(first, seen, weights);
         if (products_alone != nullptr) std::copy_n(weights, count * width, products_alone);
         if constexpr (changed) {
-            detail::modify_with_slopes<registers>(of, s, first, count, partial, pair, mask, weights, slopes);
+            detail::modify_with_slopes<registers>(of, s, first, seen, pair, mask, weights, slopes);
         } else {
-            detail::modify<registers>(of, s, first, count, partial, pair, mask, weights);
+            detail::modify<registers>(of, s, first, seen, pair, mask, weights);
         }
         if constexpr (Rule::runs) {
             detail::weights_in_turn<registers>(count, rule, weights, parts, rest);
         } else {
             if (!detail::weights_of<registers>(count, rule, z, weights, [](std::size_t, auto, vec<T>) {})) return false;
         }
-        detail::products<registers, false>(count, of.value_width, of.values[first], of.values.stride, 1, d_panel,
-                                           d_scores);
+        detail::each_part<registers, T>(seen, [&](auto some, std::size_t lane, const range& rows) {
+            detail::products<some, false>(rows.size(), of.value_width, of.values[first + rows.begin], of.values.stride,
+                                          1, d_panel + lane, d_scores + rows.begin * width + lane, width);
+        });
+        detail::fill_unseen<registers>(seen, T(0), d_scores);
         return true;
     };
     if constexpr (Rule::mean == centre::weights) {  // Σ_j w_j dw_j = dc · c
@@ -369,9 +379,9 @@ void backward(const head<T>& of, std::size_t s, std::size_t n, const Pair& pair,
     } else if constexpr (Rule::mean == centre::slopes) {
         row pulled = row::all(0), all = row::all(0);
         const auto every = [](std::size_t) { return true; };
-        detail::each_tile(of, s, n, mask, every, [&](std::size_t first, std::size_t count, bool partial) {
-            if (!weigh(first, count, partial)) return;
-            for (std::size_t j = 0; j < count; ++j) {
+        detail::each_tile<registers>(of, s, n, mask, every, [&](std::size_t first, const tile_reach& seen) {
+            if (!weigh(first, seen)) return;
+            for (std::size_t j = 0; j < seen.count; ++j) {
                 unrolled<registers>([&](auto c) {
                     const std::size_t at = j * width + c * simd::lanes<T>;
                     const vec<T> slope = rule.slope(load(weights + at));
@@ -387,8 +397,9 @@ void backward(const head<T>& of, std::size_t s, std::size_t n, const Pair& pair,
     const row mean = row::of(means);
     constexpr bool shaped = requires(vec<T> w) { rule.bend(w); };
     [[maybe_unused]] row bent = row::all(0);  // what comes back to the rule's number
-    detail::each_tile<Rule::runs>(of, s, n, mask, wants, [&](std::size_t first, std::size_t count, bool partial) {
-        if (!weigh(first, count, partial)) return;
+    detail::each_tile<registers, Rule::runs>(of, s, n, mask, wants, [&](std::size_t first, const tile_reach& seen) {
+        if (!weigh(first, seen)) return;
+        const std::size_t count = seen.count;
         const bool learning = learns && to.table != nullptr;
         const auto clear_lanes = [&] {  // without queries: nothing keeps their weights from being infinite
             for (std::size_t j = 0; n < width && j < count; ++j)
@@ -419,13 +430,15 @@ void backward(const head<T>& of, std::size_t s, std::size_t n, const Pair& pair,
         clear_lanes();
         if constexpr (learns) {
             if (learning) {
-                detail::each_place<registers>(of, s, first, count, [&](std::size_t at, const place& p) {
-                    heed::detail::each_lookup(pair.f, detail::lanes_at(products_alone + at), heed::detail::for_score(p),
-                                              pair.table, [&](const auto& places, const heed::pack<T>& slope) {
-                                                  heed::detail::add_to_table(to.table, places,
-                                                                             detail::lanes_at(d_scores + at), slope);
-                                              });
-                });
+                for (std::size_t g = 0; g < seen.groups; ++g) {
+                    detail::each_place<registers>(of, s, g, first, seen.reach[g], [&](std::size_t at, const place& p) {
+                        heed::detail::each_lookup(
+                            pair.f, detail::lanes_at(products_alone + at), heed::detail::for_score(p), pair.table,
+                            [&](const auto& places, const heed::pack<T>& slope) {
+                                heed::detail::add_to_table(to.table, places, detail::lanes_at(d_scores + at), slope);
+                            });
+                    });
+                }
                 for (std::size_t i = 0; i < count * width; i += simd::lanes<T>)
                     store(d_scores + i, detail::through<T>(load(d_scores + i), load(slopes + i)));
                 clear_lanes();
@@ -433,8 +446,8 @@ void backward(const head<T>& of, std::size_t s, std::size_t n, const Pair& pair,
         }
         if (to.values.data != nullptr)
             detail::products_of_lanes<registers>(count, n, weights, rows<const T>{d_contexts[s], d_contexts.stride},
-                                                 rows<T>{to.values[first], to.values.stride}, of.value_width);
-        compare.back(first, count, d_scores, to);
+                                                 rows<T>{to.values[first], to.values.stride}, of.value_width, &seen);
+        compare.back(first, seen, d_scores, to);
     });
     compare.add_to(to);
     if constexpr (shaped) {

@@ -25,8 +25,8 @@
 /// A comparison is a struct with a `block`, which compares a block of queries with any keys:
 ///
 ///     block(of, s, n)                              n queries of the head from s on
-///     scores(first, count, tile)                   of `count` keys from `first` on, [keys][lanes]
-///     begin_back(), back(first, count, d, to)      from d, ∂e / scale; `d` may be changed
+///     scores(first, seen, tile)                    of `seen.count` keys from `first` on, [keys][lanes]: what is seen
+///     begin_back(), back(first, seen, d, to)       from d, ∂e / scale; `d` may be changed
 ///     add_to(to)                                   what was summed up over all keys, into the queries' gradients
 namespace heed::kernels::tiles {
 
@@ -43,9 +43,12 @@ struct inner_product {
             detail::transposed<registers>(of.width, n, queries(), of.scale, panel_);
         }
 
-        void scores(std::size_t first, std::size_t count, T* tile) const
+        void scores(std::size_t first, const tile_reach& seen, T* tile) const
         {
-            detail::products<registers, false>(count, of_.width, of_.keys[first], of_.keys.stride, 1, panel_, tile);
+            detail::each_part<registers, T>(seen, [&](auto some, std::size_t lane, const range& rows) {
+                detail::products<some, false>(rows.size(), of_.width, of_.keys[first + rows.begin], of_.keys.stride, 1,
+                                              panel_ + lane, tile + rows.begin * width + lane, width);
+            });
         }
 
         void begin_back()
@@ -53,13 +56,16 @@ struct inner_product {
             d_queries_ = here_.template take<T>(of_.width * lanes<T, registers>);
             std::fill_n(d_queries_, of_.width * lanes<T, registers>, T(0));
         }
-        void back(std::size_t first, std::size_t count, const T* d, const head_gradients<T>& to)
+        void back(std::size_t first, const tile_reach& seen, const T* d, const head_gradients<T>& to)
         {
             if (to.keys.data != nullptr)
-                detail::products_of_lanes<registers>(count, n_, d, queries(), rows<T>{to.keys[first], to.keys.stride},
-                                                     of_.width);
-            if (to.queries.data != nullptr)
-                detail::products<registers, true>(of_.width, count, of_.keys[first], 1, of_.keys.stride, d, d_queries_);
+                detail::products_of_lanes<registers>(seen.count, n_, d, queries(),
+                                                     rows<T>{to.keys[first], to.keys.stride}, of_.width, &seen);
+            if (to.queries.data == nullptr) return;
+            detail::each_part<registers, T>(seen, [&](auto some, std::size_t lane, const range& rows) {
+                detail::products<some, true>(of_.width, rows.size(), of_.keys[first + rows.begin], 1, of_.keys.stride,
+                                             d + rows.begin * width + lane, d_queries_ + lane, width);
+            });
         }
         void add_to(const head_gradients<T>& to) const
         {
@@ -67,6 +73,8 @@ struct inner_product {
         }
 
     private:
+        static constexpr std::size_t width = lanes<T, registers>;
+
         rows<const T> queries() const { return {of_.queries[s_], of_.queries.stride}; }
 
         scratch here_;
@@ -115,24 +123,24 @@ HEED_SIMD_INLINE void sums(const summands<T>& x, std::size_t lane, std::size_t k
     simd::unrolled<few>([&](auto r) { f(r, sum[r]); });
 }
 
-/// Goes back from d [few][across] to d_queries [width][across], to d_keys and to d_factors [width][a register]; d_keys
-/// may be null.
+/// Goes back from the lanes `in` of d [few][across] to d_queries [width][across], to d_keys and to d_factors
+/// [width][a register]; d_keys may be null.
 template <class Terms, std::size_t few, std::size_t across, class T>
-void back_sums(const summands<T>& x, std::size_t used, std::size_t key, const T* d, T* d_queries, rows<T> d_keys,
+void back_sums(const summands<T>& x, const range& in, std::size_t key, const T* d, T* d_queries, rows<T> d_keys,
                T* d_factors)
 {
     using namespace simd;
     const T* const k = x.keys[key];
     vec<T> all{};
     if constexpr (Terms::has_factors) {
-        for (std::size_t lane = 0; lane < used; lane += simd::lanes<T>)
+        for (std::size_t lane = in.begin; lane < in.end; lane += simd::lanes<T>)
             unrolled<few>([&](auto r) { all += load(d + r * across + lane); });
     }
     for (std::size_t i = 0; i < x.width; ++i) {
         const vec<T> v = x.template factor<Terms>(i) * T(Terms::outer);
         vec<T> at_key[few], to_keys[few] = {}, to_factor{};
         unrolled<few>([&](auto r) { at_key[r] = splat(k[r * x.keys.stride + i]); });
-        for (std::size_t lane = 0; lane < used; lane += simd::lanes<T>) {
+        for (std::size_t lane = in.begin; lane < in.end; lane += simd::lanes<T>) {
             vec<T> d_sum[few], to_query{};
             unrolled<few>([&](auto r) { d_sum[r] = load(d + r * across + lane); });
             Terms::back(load(x.panel + i * across + lane), at_key, d_sum, to_query, to_keys, to_factor);
@@ -189,15 +197,16 @@ struct sum_of {
             for (std::size_t i = 0; has_factors && i < of.width; ++i) factors_ += of.factors[i];
         }
 
-        void scores(std::size_t first, std::size_t count, T* tile) const
+        void scores(std::size_t first, const tile_reach& seen, T* tile) const
         {
-            for (std::size_t j = 0; used_ < width && j < count; ++j)
+            for (std::size_t j = 0; used_ < width && j < seen.count; ++j)
                 std::fill(tile + j * width + used_, tile + (j + 1) * width, T(0));
             const simd::vec<T> scale = simd::splat(of_.scale), factors = simd::splat(factors_);
-            detail::each_few(count, [&](auto few, std::size_t j) {
+            detail::each_few(seen.count, [&](auto few, std::size_t j) {
+                const range in = seen.lanes_of({j, j + few}, used_);
                 with_terms<few>(first + j, [&](const auto& x, auto terms) {
                     using chosen = decltype(terms);
-                    for (std::size_t lane = 0; lane < used_; lane += simd::lanes<T>) {
+                    for (std::size_t lane = in.begin; lane < in.end; lane += simd::lanes<T>) {
                         detail::sums<chosen, few, width>(x, lane, first + j, [&](auto r, simd::vec<T> sum) {
                             simd::store(tile + (j + r) * width + lane, scale * chosen::value(sum, factors));
                         });
@@ -213,11 +222,13 @@ struct sum_of {
             d_factors_ = here_.template take<T>(of_.width * simd::lanes<T>);
             std::fill_n(d_factors_, of_.width * simd::lanes<T>, T(0));
         }
-        void back(std::size_t first, std::size_t count, T* d, const head_gradients<T>& to)
+        void back(std::size_t first, const tile_reach& seen, T* d, const head_gradients<T>& to)
         {
-            detail::each_few(count, [&](auto few, std::size_t j) {
+            detail::each_few(seen.count, [&](auto few, std::size_t j) {
+                const range in = seen.lanes_of({j, j + few}, used_);
+                if (in.empty()) return;
                 if constexpr (Terms::bends) {
-                    for (std::size_t lane = 0; lane < used_; lane += simd::lanes<T>) {
+                    for (std::size_t lane = in.begin; lane < in.end; lane += simd::lanes<T>) {
                         detail::sums<Terms, few, width>(plain_, lane, first + j, [&](auto r, simd::vec<T> sum) {
                             T* const at = d + (j + r) * width + lane;
                             simd::store(at, simd::load(at) * Terms::slope(sum));
@@ -225,8 +236,8 @@ struct sum_of {
                     }
                 }
                 with_terms<few>(first + j, [&](const auto& x, auto terms) {
-                    detail::back_sums<decltype(terms), few, width>(x, used_, first + j, d + j * width, d_queries_,
-                                                                   to.keys, d_factors_);
+                    detail::back_sums<decltype(terms), few, width>(x, in, first + j, d + j * width, d_queries_, to.keys,
+                                                                   d_factors_);
                 });
             });
         }

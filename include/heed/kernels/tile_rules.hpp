@@ -34,8 +34,8 @@ enum class centre {
 /// What a normalizer says that tiles know over some others only, and not over this one.
 struct no_rule {};
 
-/// w_j = e^{e_j} / (e^sink + Σ_k e^{e_k}), sink being the head's. z: top, the greatest of them, and the logarithm of the
-/// divisor of e^{e_j − top}. Their sum would not do: beside a great top, the logarithm is rounded away.
+/// w_j = e^{e_j} / (e^sink + Σ_k e^{e_k}), sink being the head's. z: top, the greatest of them, and the logarithm of
+/// the divisor of e^{e_j − top}. Their sum would not do: beside a great top, the logarithm is rounded away.
 struct softmax {
     static constexpr std::size_t numbers = 2;
     static constexpr bool online = true, selects = false, sparse = false, divides = false, runs = false;

@@ -86,37 +86,70 @@ struct row {
     }
 };
 
+/// Rows or lanes [begin, end) of a tile.
+struct range {
+    std::size_t begin = 0, end = 0;
+
+    bool empty() const { return begin >= end; }
+    std::size_t size() const { return end - begin; }
+    bool operator==(const range&) const = default;
+};
+
+/// What the queries of a block see of a tile of `count` keys. A group is the lane_count queries of a place.
+struct tile_reach {
+    std::size_t count, groups;
+    range reach[most_registers];  // rows that a group may see, the others it does not,
+    range whole[most_registers];  // and of these the ones that it surely sees
+    range common;                 // rows that all groups may see
+    bool all;                     // does every query see all of them?
+
+    /// Of `queries` lanes, those whose groups may see some of the rows.
+    range lanes_of(const range& rows, std::size_t queries) const
+    {
+        if (common.begin <= rows.begin && rows.end <= common.end) return {0, queries};
+        range seen{queries, 0};
+        for (std::size_t g = 0; g < groups; ++g) {
+            if (reach[g].end <= rows.begin || rows.end <= reach[g].begin) continue;
+            seen = {std::min(seen.begin, g * lane_count), std::min(queries, (g + 1) * lane_count)};
+        }
+        return seen;
+    }
+};
+
 namespace detail {
 
-/// y_r (+)= Σ_k x[r·across + k·along] panel_k, for `count` rows r of lanes.
+/// y_r (+)= Σ_k x[r·across + k·along] panel_k, for `count` rows r of lanes. Rows of the panel and of y are `stride`
+/// apart.
 template <std::size_t count, std::size_t registers, bool add, class T>
 HEED_SIMD_INLINE void product(std::size_t depth, const T* x, std::size_t across, std::size_t along, const T* panel,
-                              T* y)
+                              T* y, std::size_t stride)
 {
     using row = tiles::row<T, registers>;
     row sum[count];
-    simd::unrolled<count>([&](auto r) { sum[r] = add ? row::of(y + r * lanes<T, registers>) : row::all(0); });
-    for (std::size_t k = 0; k < depth; ++k, panel += lanes<T, registers>, x += along) {
+    simd::unrolled<count>([&](auto r) { sum[r] = add ? row::of(y + r * stride) : row::all(0); });
+    for (std::size_t k = 0; k < depth; ++k, panel += stride, x += along) {
         const row p = row::of(panel);
         simd::unrolled<count>([&](auto r) {
             const simd::vec<T> factor = simd::splat(x[r * across]);
             simd::unrolled<registers>([&](auto c) { sum[r].at[c] = simd::fma(factor, p.at[c], sum[r].at[c]); });
         });
     }
-    simd::unrolled<count>([&](auto r) { sum[r].put(y + r * lanes<T, registers>); });
+    simd::unrolled<count>([&](auto r) { sum[r].put(y + r * stride); });
 }
 
 /// The same for any number of rows.
 template <std::size_t registers, bool add, class T>
 void products(std::size_t count, std::size_t depth, const T* x, std::size_t across, std::size_t along, const T* panel,
-              T* y)
+              T* y, std::size_t stride = lanes<T, registers>)
 {
+    // Few registers: the keys that a register of queries sees alone come in eights.
+    constexpr std::size_t most = registers < most_registers_of<T> ? 8 : rows_at_once<T, registers>;
     const auto take = [&](auto n) {
-        for (; count >= n; count -= n, x += n * across, y += n * lanes<T, registers>)
-            product<n, registers, add>(depth, x, across, along, panel, y);
+        for (; count >= n; count -= n, x += n * across, y += n * stride)
+            product<n, registers, add>(depth, x, across, along, panel, y, stride);
     };
-    take(std::integral_constant<std::size_t, rows_at_once<T, registers>>{});
-    if constexpr (rows_at_once < T, registers >> 6) take(std::integral_constant<std::size_t, 6>{});
+    take(std::integral_constant<std::size_t, most>{});
+    if constexpr (most > 6) take(std::integral_constant<std::size_t, 6>{});
     take(std::integral_constant<std::size_t, 3>{});
     take(std::integral_constant<std::size_t, 1>{});
 }
@@ -149,18 +182,22 @@ HEED_SIMD_INLINE void product_of_lanes(std::size_t queries, const T* tile, rows<
     });
 }
 
+/// The same for all rows and columns; with a reach, only over lanes that see a row.
 template <std::size_t registers, class T>
 void products_of_lanes(std::size_t count, std::size_t queries, const T* tile, rows<const T> x, rows<T> y,
-                       std::size_t width)
+                       std::size_t width, const tile_reach* reach = nullptr)
 {
     constexpr std::size_t most = most_registers_of<T>;  // of columns
     const auto strip = [&](auto columns, std::size_t first, std::size_t some) {
         std::size_t j = 0;
         const auto take = [&](auto n) {
-            for (; j + n <= count; j += n)
-                product_of_lanes<n, columns, registers>(queries, tile + j * lanes<T, registers>,
-                                                        rows<const T>{x.data + first, x.stride},
+            for (; j + n <= count; j += n) {
+                const auto seen = reach == nullptr ? range{0, queries} : reach->lanes_of({j, j + n}, queries);
+                if (seen.empty()) continue;
+                product_of_lanes<n, columns, registers>(seen.size(), tile + j * lanes<T, registers> + seen.begin,
+                                                        rows<const T>{x[seen.begin] + first, x.stride},
                                                         rows<T>{y[j] + first, y.stride}, some);
+            }
         };
         take(std::integral_constant<std::size_t, rows_at_once<T, columns>>{});
         if constexpr (rows_at_once < T, columns >> 6) take(std::integral_constant<std::size_t, 6>{});
@@ -176,14 +213,35 @@ void products_of_lanes(std::size_t count, std::size_t queries, const T* tile, ro
         strip(std::integral_constant<std::size_t, 1>{}, first, std::min(simd::lanes<T>, width - first));
 }
 
+/// f(registers, lane, rows) for the parts of a tile that are seen: so many registers from a lane on. Rows that all
+/// groups see are one part; what they see before and behind it is one for each. A lane's rows come in order.
+template <std::size_t registers, class T>
+HEED_SIMD_INLINE void each_part(const tile_reach& seen, const auto& f)
+{
+    constexpr std::size_t groups = lanes<T, registers> / lane_count;
+    const auto alone = [&](bool behind) {
+        if constexpr (groups > 1) {
+            for (std::size_t g = 0; g < groups; ++g) {
+                const range& reach = seen.reach[g];
+                const range rows = behind ? range{std::max(reach.begin, seen.common.end), reach.end}
+                                          : range{reach.begin, seen.common.begin};
+                if (!rows.empty()) f(std::integral_constant<std::size_t, registers / groups>{}, g * lane_count, rows);
+            }
+        }
+    };
+    alone(false);
+    if (!seen.common.empty()) f(std::integral_constant<std::size_t, registers>{}, std::size_t{0}, seen.common);
+    alone(true);
+}
+
 /// f(i, q) for squares of registers that cover the first `width` and `n`, as far as they fit; edge(i, q) for each
 /// number behind them.
 template <class T>
 HEED_SIMD_INLINE void each_square(std::size_t width, std::size_t n, const auto& f, const auto& edge)
 {
     const std::size_t whole = width / simd::lanes<T> * simd::lanes<T>, most = n / simd::lanes<T> * simd::lanes<T>;
-    for (std::size_t i = 0; i < whole; i += simd::lanes<T>)
-        for (std::size_t q = 0; q < most; q += simd::lanes<T>) f(i, q);
+    for (std::size_t q = 0; q < most; q += simd::lanes<T>)
+        for (std::size_t i = 0; i < whole; i += simd::lanes<T>) f(i, q);
     for (std::size_t i = 0; i < width; ++i)
         for (std::size_t q = i < whole ? most : 0; q < n; ++q) edge(i, q);
 }
@@ -288,47 +346,124 @@ struct unmasked {
 
 namespace detail {
 
-/// The tiles of keys that queries s … s + n − 1 may see: f(tile, first, count, partial) for each that `wants(tile)`,
-/// from the first or from the last.
-template <bool from_the_last = false, class T, class Mask>
+/// What each group of a block of queries sees of all keys, as a mask has it.
+template <std::size_t registers, class T>
+class block_reach {
+public:
+    template <class Mask>
+    block_reach(const head<T>& of, std::size_t s, std::size_t n, const Mask& mask)
+    {
+        for (std::size_t g = 0; g < groups; ++g) {
+            reach_[g] = whole_[g] = {0, 0};
+            const std::size_t first = g * lane_count, last = std::min(n, first + lane_count);
+            if (first >= last) continue;
+            const std::int32_t q0 = of.place_of(s + first), q1 = of.place_of(s + last - 1);
+            reach_[g] = keys_of(heed::detail::reach_of(mask, q0, q1), of.positions);
+            whole_[g] = keys_of(heed::detail::whole_of(mask, q0, q1), of.positions);
+            if (reach_[g].empty()) continue;
+            all_ = all_.empty() ? reach_[g]
+                                : range{std::min(all_.begin, reach_[g].begin), std::max(all_.end, reach_[g].end)};
+        }
+    }
+    /// Keys that one of the queries may see.
+    const range& all() const { return all_; }
+
+    tile_reach of(const range& keys) const
+    {
+        tile_reach seen{keys.size(), groups, {}, {}, {0, keys.size()}, true};
+        const auto rows = [&](const range& x) {
+            return range{std::clamp(x.begin, keys.begin, keys.end) - keys.begin,
+                         std::clamp(x.end, keys.begin, keys.end) - keys.begin};
+        };
+        for (std::size_t g = 0; g < groups; ++g) {
+            const range reach = rows(reach_[g]), whole = rows(whole_[g]);
+            seen.reach[g] = reach;
+            seen.whole[g] = {std::max(reach.begin, whole.begin), std::min(reach.end, whole.end)};
+            if (seen.whole[g].empty()) seen.whole[g] = {reach.end, reach.end};
+            seen.common = {std::max(seen.common.begin, reach.begin), std::min(seen.common.end, reach.end)};
+            seen.all = seen.all && seen.whole[g].size() == keys.size();
+        }
+        if (seen.common.empty()) seen.common = {0, 0};
+        return seen;
+    }
+
+private:
+    static constexpr std::size_t groups = lanes<T, registers> / lane_count;
+    static_assert(groups * lane_count == lanes<T, registers> && groups <= most_registers);
+
+    static range keys_of(const key_range& keys, std::size_t positions)
+    {
+        return {static_cast<std::size_t>(std::max(0, keys.begin)),
+                std::min(positions, static_cast<std::size_t>(std::max(0, keys.end)))};
+    }
+
+    range reach_[groups], whole_[groups], all_;
+};
+
+/// The tiles of keys that queries s … s + n − 1 may see: f(first, reach) for each that `wants(tile)`, from the first or
+/// from the last.
+template <std::size_t registers, bool from_the_last = false, class T, class Mask>
 void each_tile(const head<T>& of, std::size_t s, std::size_t n, const Mask& mask, const auto& wants, const auto& f)
 {
-    const std::int32_t q0 = of.place_of(s), q1 = of.place_of(s + n - 1);
-    const key_range reach = heed::detail::reach_of(mask, q0, q1), whole = heed::detail::whole_of(mask, q0, q1);
-    const auto begin = static_cast<std::size_t>(std::max(0, reach.begin));
-    const auto end = std::min(of.positions, static_cast<std::size_t>(std::max(0, reach.end)));
+    const block_reach<registers, T> reach(of, s, n, mask);
+    const std::size_t begin = reach.all().begin, end = reach.all().end;
     const std::size_t first_tile = begin / tiles::keys, last_tile = (end + tiles::keys - 1) / tiles::keys;
     for (std::size_t i = first_tile; i < last_tile; ++i) {
         const std::size_t tile = from_the_last ? first_tile + last_tile - 1 - i : i;
         if (!wants(tile)) continue;
-        const std::size_t first = std::max(begin, tile * tiles::keys), last = std::min(end, (tile + 1) * tiles::keys);
-        if (first >= last) continue;
-        f(first, last - first, !whole.contains(static_cast<std::int32_t>(first), static_cast<std::int32_t>(last - 1)));
+        const range keys{std::max(begin, tile * tiles::keys), std::min(end, (tile + 1) * tiles::keys)};
+        if (!keys.empty()) f(keys.begin, reach.of(keys));
     }
 }
 
-/// f(at, place) for each register of lanes of a tile: `at` is its offset there.
+/// f(at, place) for rows of a group of lanes in a tile: `at` is their offset there.
 template <std::size_t registers, class T>
-HEED_SIMD_INLINE void each_place(const head<T>& of, std::size_t s, std::size_t first, std::size_t count, const auto& f)
+HEED_SIMD_INLINE void each_place(const head<T>& of, std::size_t s, std::size_t group, std::size_t first,
+                                 const range& rows, const auto& f)
 {
-    constexpr std::size_t groups = lanes<T, registers> / lane_count;
-    static_assert(groups * lane_count == lanes<T, registers>);
-    place p[groups];
-    for (std::size_t g = 0; g < groups; ++g) {
-        p[g].batch = static_cast<std::int32_t>(of.batch);
-        p[g].head = static_cast<std::int32_t>(of.number);
-        for (std::size_t i = 0; i < lane_count; ++i) {
-            p[g].query.at[i] = static_cast<std::int32_t>(of.first_query + s + g * lane_count + i);
-            p[g].here.at[i] = of.place_of(s + g * lane_count + i);
-        }
+    place p;
+    p.batch = static_cast<std::int32_t>(of.batch);
+    p.head = static_cast<std::int32_t>(of.number);
+    for (std::size_t i = 0; i < lane_count; ++i) {
+        p.query.at[i] = static_cast<std::int32_t>(of.first_query + s + group * lane_count + i);
+        p.here.at[i] = of.place_of(s + group * lane_count + i);
     }
-    for (std::size_t j = 0; j < count; ++j) {
-        const heed::pack<std::int32_t> key(static_cast<std::int32_t>(first + j));
-        simd::unrolled<groups>([&](auto g) {
-            place here = p[g];
-            here.key = key;
-            f(j * lanes<T, registers> + g * lane_count, here);
-        });
+    for (std::size_t j = rows.begin; j < rows.end; ++j) {
+        place here = p;
+        here.key = heed::pack<std::int32_t>(static_cast<std::int32_t>(first + j));
+        f(j * lanes<T, registers> + group * lane_count, here);
+    }
+}
+
+/// x in the rows that a group does not see.
+template <std::size_t registers, class T>
+void fill_unseen(const tile_reach& seen, std::size_t group, T x, T* tile)
+{
+    const range unseen[] = {{0, seen.reach[group].begin}, {seen.reach[group].end, seen.count}};
+    for (const range& rows : unseen)
+        for (std::size_t j = rows.begin; j < rows.end; ++j)
+            std::fill_n(tile + j * lanes<T, registers> + group * lane_count, lane_count, x);
+}
+template <std::size_t registers, class T>
+void fill_unseen(const tile_reach& seen, T x, T* tile)
+{
+    for (std::size_t g = 0; g < seen.groups; ++g) fill_unseen<registers>(seen, g, x, tile);
+}
+
+/// f(at, place, partial) for each place that is seen, or may be seen if `partial`: a constant.
+template <std::size_t registers, bool changed, class T>
+HEED_SIMD_INLINE void each_seen(const head<T>& of, std::size_t s, std::size_t first, const tile_reach& seen,
+                                const auto& f)
+{
+    for (std::size_t g = 0; g < seen.groups; ++g) {
+        const range &reach = seen.reach[g], &whole = seen.whole[g];
+        const range partial[] = {{reach.begin, whole.begin}, {whole.end, reach.end}};
+        for (const range& rows : partial)
+            each_place<registers>(of, s, g, first, rows,
+                                  [&](std::size_t at, const place& p) { f(at, p, std::true_type{}); });
+        if constexpr (changed)
+            each_place<registers>(of, s, g, first, whole,
+                                  [&](std::size_t at, const place& p) { f(at, p, std::false_type{}); });
     }
 }
 
@@ -343,8 +478,9 @@ HEED_SIMD_INLINE void put_lanes(T* x, const heed::pack<T>& v)
     heed::detail::store_lanes(x, v);
 }
 
-/// The derivative by what a function with this slope was given. Where nothing comes back, as to a weight of 0, the slope
-/// may be infinite or NaN; and a hidden score, whose slope is 0, has none, even if another one made its whole row NaN.
+/// The derivative by what a function with this slope was given. Where nothing comes back, as to a weight of 0, the
+/// slope may be infinite or NaN; and a hidden score, whose slope is 0, has none, even if another one made its whole row
+/// NaN.
 template <class T>
 HEED_SIMD_INLINE simd::vec<T> through(simd::vec<T> d, simd::vec<T> slope)
 {
@@ -353,26 +489,19 @@ HEED_SIMD_INLINE simd::vec<T> through(simd::vec<T> d, simd::vec<T> slope)
 
 /// Scores as the pair's function changes them; −inf where a query does not see a key.
 template <std::size_t registers, class T, class Pair, class Mask>
-void modify(const head<T>& of, std::size_t s, std::size_t first, std::size_t count, bool partial, const Pair& pair,
+void modify(const head<T>& of, std::size_t s, std::size_t first, const tile_reach& seen, const Pair& pair,
             const Mask& mask, T* tile)
 {
-    const auto changed = [&](const heed::pack<T>& e, const place& p) {
-        if constexpr (std::is_same_v<Pair, unmodified>) {
-            return e;
-        } else {
-            return heed::pack<T>(pair(e, heed::detail::for_score(p)));
-        }
-    };
-    if (partial) {
-        each_place<registers>(of, s, first, count, [&](std::size_t at, const place& p) {
-            const auto e = changed(lanes_at(tile + at), p);
-            put_lanes(tile + at, select(lane_mask(mask(p)), e, -std::numeric_limits<T>::infinity()));
-        });
-    } else if constexpr (!std::is_same_v<Pair, unmodified>) {
-        each_place<registers>(of, s, first, count, [&](std::size_t at, const place& p) {
-            put_lanes(tile + at, changed(lanes_at(tile + at), p));
-        });
-    }
+    constexpr bool changed = !std::is_same_v<Pair, unmodified>;
+    constexpr T lowest = -std::numeric_limits<T>::infinity();
+    if (!changed && seen.all) return;
+    each_seen<registers, changed>(of, s, first, seen, [&](std::size_t at, const place& p, auto partial) {
+        heed::pack<T> e = lanes_at(tile + at);
+        if constexpr (changed) e = heed::pack<T>(pair(e, heed::detail::for_score(p)));
+        if constexpr (partial) e = select(lane_mask(mask(p)), e, lowest);
+        put_lanes(tile + at, e);
+    });
+    fill_unseen<registers>(seen, lowest, tile);
 }
 
 }  // namespace detail
