@@ -15,7 +15,13 @@ namespace heed::score {
 struct stands {
     std::size_t query = 0, first_sentence = 0, head = 0;
 
-    stands map(auto&&, const auto&...) const { return *this; }
+    /// A part of a batch, computed by itself, begins at another sentence.
+    stands map(auto&& f, const auto&...) const
+    {
+        stands part = *this;
+        if constexpr (requires { f.block.first; }) part.first_sentence += f.block.first;
+        return part;
+    }
 };
 
 /// A score that a function of the score and its place changes.
