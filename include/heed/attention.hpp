@@ -17,6 +17,7 @@
 #include <heed/attention/memory.hpp>
 #include <heed/attention/on.hpp>
 #include <heed/attention/query.hpp>
+#include <heed/attention/query_numbers.hpp>
 #include <heed/attention/state.hpp>
 #include <heed/attention/step.hpp>
 #include <heed/attention/tiled.hpp>
@@ -138,6 +139,7 @@ struct attention {
             "memory with a row for each query");
         if constexpr (detail::grows<std::remove_cvref_t<decltype(memory)>>) {
             require_no_tape<decltype(query), decltype(state), Mask>();
+            detail::require_one_number<Score>(memory);
             return detail::in_one_piece(memory, [&](const auto& all) { return compose(all, query, state, mask); });
         } else {
             const auto& projected = project(query);
@@ -168,6 +170,7 @@ struct attention {
             require_no_tape<decltype(projected), decltype(state), Mask>();
             // One query runs by rows, wherever they lie. Many need them in one piece, and are worth a copy.
             if (shape_of(projected)[1] == 1) return read_one(memory, queries, projected, state, mask);
+            if (detail::numbers_differ<Score>(memory)) return read_each(memory, queries, projected, state, mask);
             return detail::in_one_piece(memory, [&](const auto& all) { return read_all(all, queries, state, mask); });
         } else {
             return read_all_of(memory, queries, projected, state, mask);
@@ -192,6 +195,7 @@ struct attention {
         const std::size_t B = memory.batch(), S = shape_of(projected)[1];
         if constexpr (detail::grows<std::remove_cvref_t<decltype(memory)>>) {
             require_no_tape<decltype(projected), decltype(state), Mask>();
+            detail::require_one_number<Score>(memory);
             return detail::in_one_piece(memory, [&](const auto& all) { return weights_of(all, queries, state, mask); });
         } else if constexpr (detail::mask_of_any_place<Mask>) {
             return weights_of(
@@ -355,6 +359,7 @@ private:
                                            now.step);
         } else if constexpr ((!reachable || std::is_same_v<How, detail::line_by_line>)&&detail::grows<
                                  std::remove_cvref_t<decltype(memory)>>) {
+            detail::require_one_number<Score>(memory);
             return detail::in_one_piece(
                 memory, [&](const auto& all) { return answer<How, With>(all, projected, given, state, mask); });
         } else if constexpr (!reachable || std::is_same_v<How, detail::line_by_line>) {
@@ -409,10 +414,6 @@ private:
     static constexpr void require_fits()
     {
         static_assert(detail::keys_train<Score, std::remove_cvref_t<Memory>>(), HEED_SAYS_KEYS_DO_NOT_TRAIN);
-        static_assert(
-            !detail::grows<std::remove_cvref_t<Memory>> || !detail::widens_keys_of<Score>(),
-            "heed: score::forgetting sums up along its keys, which a growing memory does not carry on: extend "
-            "the memory that `on` made");
     }
 
     /// Requirements of a growing memory: what it shows may be gone before a tape reads it again.
@@ -491,16 +492,27 @@ private:
                   const Mask& mask) const
     {
         if constexpr (detail::mask_of_any_place<Mask>) {
-            if constexpr (detail::functions_in<Score>() == 0 && !detail::weighs_in_order<Normalize> &&
+            if constexpr (detail::functions_in<Score>() == 0 && !detail::widens_keys_of<Score>() &&
+                          !detail::weighs_in_order<Normalize> &&
                           detail::tiled<Score, Normalize, Combine, std::remove_cvref_t<decltype(projected)>,
                                         std::remove_cvref_t<decltype(memory)>, Mask>) {
                 if (const auto [begin, end] = detail::seen_in_one_piece(mask, memory); begin < end) {
                     return one_by_one(detail::positions_of(memory, begin, end), queries, projected, state, no_mask{});
                 }
             }
-            return one_by_one(
-                memory, queries, projected, state,
-                detail::drawn_out(mask, memory.real, state.step, 1, memory.positions(), detail::head_of(state.score)));
+        }
+        return read_each(memory, queries, projected, state, mask);
+    }
+
+    /// Queries of a memory whose rows are asked for one by one.
+    template <class Mask>
+    auto read_each(const auto& memory, const auto& queries, const auto& projected, const auto& state,
+                   const Mask& mask) const
+    {
+        if constexpr (detail::mask_of_any_place<Mask>) {
+            return one_by_one(memory, queries, projected, state,
+                              detail::drawn_out(mask, memory.real, state.step, shape_of(projected)[1],
+                                                memory.positions(), detail::head_of(state.score)));
         } else {
             return one_by_one(memory, queries, projected, state, mask);
         }

@@ -46,6 +46,14 @@ struct chunkwise {
         }
     }
 
+    /// Both from one α.
+    auto weigh_and_advance(const tensor auto& scores, const auto& past, const auto& at) const
+    {
+        auto scanned = weigh_with_next(inner, scores, past, at);
+        auto weights = ops::chunks(scanned.weights, at.visible(scores), s, width, at.real);
+        return weights_and_next{std::move(weights), std::move(scanned.next)};
+    }
+
     static auto parameters(auto& self, auto&& visit)
     {
         auto s = visit("s", self.s);
