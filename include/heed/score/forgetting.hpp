@@ -47,7 +47,12 @@ sums_of_query(Sums) -> sums_of_query<Sums>;
 ///
 /// D_{i,j} = F_i − F_j with F_j = Σ_{l≤j} log f_l: keys are prepared with (1, −F_j) before the base's, so that an inner
 /// product of queries (F_i, 1, q) is e + D, within tiles, too; other bases get D added. `attention::extend` carries the
-/// sum on. x_l are the annotations; in a multi_head those of the head, x W_K, each head with its own w and b.
+/// sum on. x_l are the annotations.
+///
+/// Deviation: in a multi_head the annotations are those of the head, x W_K, so that each head's gate, with its own w
+/// and b, reads the head's keys; in the paper and the authors' program it reads all of x. Their w starts as other
+/// matrices do, and b at 0. What their "Pro" block has besides (norms, an output gate, shifted keys) is not part of
+/// this.
 ///
 /// For self-attention: the i-th query stands at the i-th position of the memory, or at the last one if there are fewer.
 /// F_i shifts all scores of a query alike: softmax does not see it, but sigmoid, sinks and temporal normalizers do.

@@ -51,7 +51,7 @@ numbers_of_queries(Numbers) -> numbers_of_queries<Numbers>;
 /// Keys are turned once per batch, after the base has prepared them; `attention::extend` goes on with the next
 /// position. Queries and keys count from 0, whatever the padding, and have an even width; in a growing memory each
 /// sentence has a number of its own (attention/query_numbers.hpp). No parameters beside the base's; heads of a
-/// multi_head may share keys. No deviation: θ_m = base^(−2m/N) as in §3.2.2 and in the authors' program.
+/// multi_head may share keys. No deviation.
 template <class Base>
 struct rotary : over::another<rotary<Base>, Base> {
     using over::another<rotary<Base>, Base>::base;
