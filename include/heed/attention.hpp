@@ -14,6 +14,7 @@
 #include <heed/attention/memory.hpp>
 #include <heed/attention/on.hpp>
 #include <heed/attention/one_query.hpp>
+#include <heed/attention/query_numbers.hpp>
 #include <heed/attention/state.hpp>
 #include <heed/core/family.hpp>
 #include <heed/core/workspace.hpp>
@@ -136,6 +137,7 @@ struct attention {
             "memory with a row for each query");
         if constexpr (detail::grows<std::remove_cvref_t<decltype(memory)>>) {
             detail::require_no_tape<attention, decltype(query), decltype(state), Mask>();
+            detail::require_one_number<Score>(memory);
             return detail::in_one_piece(memory, [&](const auto& all) { return compose(all, query, state, mask); });
         } else {
             const auto& projected = project(query);
@@ -166,6 +168,8 @@ struct attention {
             detail::require_no_tape<attention, decltype(projected), decltype(state), Mask>();
             // One query runs by rows, wherever they lie. Many need them in one piece, and are worth a copy.
             if (shape_of(projected)[1] == 1) return detail::read_one(*this, memory, queries, projected, state, mask);
+            if (detail::numbers_differ<Score>(memory))
+                return detail::read_each(*this, memory, queries, projected, state, mask);
             return detail::in_one_piece(memory, [&](const auto& all) { return read_all(all, queries, state, mask); });
         } else {
             return detail::read_many(*this, memory, queries, projected, state, mask);
@@ -189,6 +193,7 @@ struct attention {
         const auto& projected = project(queries);
         if constexpr (detail::grows<std::remove_cvref_t<decltype(memory)>>) {
             detail::require_no_tape<attention, decltype(projected), decltype(state), Mask>();
+            detail::require_one_number<Score>(memory);
             return detail::in_one_piece(memory, [&](const auto& all) { return weights_of(all, queries, state, mask); });
         } else {
             return detail::weights_of_many(*this, memory, queries, projected, state, mask);

@@ -15,6 +15,7 @@
 #include <heed/normalize/softmax.hpp>
 #include <heed/ops/parts.hpp>
 #include <heed/ops/products.hpp>
+#include <heed/ops/rms_norm.hpp>
 #include <heed/ops/rotate.hpp>
 #include <heed/score/scaled_dot.hpp>
 
@@ -35,6 +36,26 @@ struct latent_memory {
 /// The result is the same, but for rounding.
 enum class latent_form { cheaper, expanded, absorbed };
 
+/// c_j as it is made.
+struct no_latent_norm {
+    static auto parameters(auto&, auto&&) { return no_latent_norm{}; }
+};
+
+/// c_j divided by the root mean square of its numbers, and multiplied by a gain for each.
+template <class Vector>
+struct latent_norm {
+    Vector gain;  // [C]
+    double epsilon = 1e-6;
+
+    static auto parameters(auto& self, auto&& visit)
+    {
+        auto gain = visit("gain", self.gain);
+        return heed::latent_norm<decltype(gain)>{std::move(gain), self.epsilon};
+    }
+};
+template <class Vector>
+latent_norm(Vector, double = 1e-6) -> latent_norm<Vector>;
+
 /// Heads whose keys and values are made of one small vector for each position, which is all that a memory keeps
 /// (multi-head latent attention, MLA).
 ///
@@ -52,9 +73,11 @@ enum class latent_form { cheaper, expanded, absorbed };
 ///     latent_heads attend{8, W_Q, W_QR, W_DKV, W_KR, W_UK, W_UV, W_O};
 ///
 /// R_p turns by position (score::rotary); `extend` goes on with the next one. The normalizer reads one row of scores
-/// alone (`row_by_row`). Deviations: queries are not compressed; where they are, ask with the compressed ones, and W_Q
-/// is the paper's W_UQ. There is no norm of c_j: make W_DKV's product outside of it if there shall be one.
-template <class Matrix, class Normalize = normalize::softmax>
+/// alone (`row_by_row`). Deviation: queries are not compressed; where they are, ask with the compressed and normalised
+/// ones, and W_Q is the paper's W_UQ. The equations have no norm of c_j; the models, and the authors' program, do
+/// (§3.1.2): give `latent_norm{gain}` as the last member. A model whose context was stretched after training (YaRN)
+/// also has a greater scale than 1/√(K + R): put its factor into W_Q and W_QR.
+template <class Matrix, class Normalize = normalize::softmax, class Norm = no_latent_norm>
 struct latent_heads {
     std::size_t heads = 1;  // n
     Matrix W_Q;             // [Q,n·K]
@@ -67,6 +90,7 @@ struct latent_heads {
     Normalize normalize{};
     ops::rotation how{};
     latent_form form = latent_form::cheaper;
+    [[no_unique_address]] Norm norm{};  // of c_j, without the part that is turned
 
     /// The query-independent part, once per batch: annotations [B,T,D], and lengths or a mask as for attention::on.
     auto on(const tensor auto& annotations) const { return memory_of(0, annotations); }
@@ -192,9 +216,10 @@ struct latent_heads {
         auto W_UV = visit("W_UV", self.W_UV);
         auto W_O = visit("W_O", self.W_O);
         auto normalize = visit("normalize", self.normalize);
-        return heed::latent_heads<decltype(W_Q), decltype(normalize)>{
+        auto norm = visit("norm", self.norm);
+        return heed::latent_heads<decltype(W_Q), decltype(normalize), decltype(norm)>{
             self.heads,      std::move(W_Q), std::move(W_QR),      std::move(W_DKV), std::move(W_KR), std::move(W_UK),
-            std::move(W_UV), std::move(W_O), std::move(normalize), self.how,         self.form};
+            std::move(W_UV), std::move(W_O), std::move(normalize), self.how,         self.form,       std::move(norm)};
     }
 
 private:
@@ -250,10 +275,19 @@ private:
     {
         check_matrices();
         const auto make = [&](const auto& x, const auto&, const lengths& real, const auto& mask) {
-            auto latent = ops::concat(ops::linear(x, W_DKV), ops::rotate(ops::linear(x, W_KR), first, how));
+            auto latent = ops::concat(normalised(ops::linear(x, W_DKV)), ops::rotate(ops::linear(x, W_KR), first, how));
             return latent_memory<decltype(latent), std::remove_cvref_t<decltype(mask)>>{std::move(latent), real, mask};
         };
         return detail::from_source("latent_heads::on", make, annotations, limit...);
+    }
+
+    auto normalised(const tensor auto& latent) const
+    {
+        if constexpr (std::is_empty_v<Norm>) {
+            return latent;
+        } else {
+            return ops::rms_norm(latent, norm.gain, norm.epsilon);
+        }
     }
 
     /// The memory as an attention reads it whose keys and values are what is kept; nothing is copied.
@@ -329,5 +363,8 @@ latent_heads(std::size_t, Matrix, Matrix, Matrix, Matrix, Matrix, Matrix, Matrix
 template <class Matrix, class Normalize>
 latent_heads(std::size_t, Matrix, Matrix, Matrix, Matrix, Matrix, Matrix, Matrix, Normalize, ops::rotation,
              latent_form = latent_form::cheaper) -> latent_heads<Matrix, Normalize>;
+template <class Matrix, class Normalize, class Norm>
+latent_heads(std::size_t, Matrix, Matrix, Matrix, Matrix, Matrix, Matrix, Matrix, Normalize, ops::rotation, latent_form,
+             Norm) -> latent_heads<Matrix, Normalize, Norm>;
 
 }  // namespace heed

@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <vector>
 
@@ -110,6 +111,12 @@ TEST_CASE("any chunking equals all at once")
     check_chunks(with(score::general{random({N, N}, 73)}), false);  // products of some rows and of all
     check_chunks(with(additive()), false);
     check_chunks(with(score::rotary{score::general{random({N, N}, 73)}}), false);
+    check_chunks(with(score::location{random({N, 50}, 81)}), true);
+    check_chunks(with(score::forgetting{score::scaled_dot{}, random({N, 1}, 82), random({1}, 83)}), false);
+    check_chunks(with(score::forgetting{score::rotary{score::dot{}}, random({N, 1}, 82), random({1}, 83)}), false);
+    check_chunks(attention{score::forgetting{score::dot{}, random({N, 1}, 82), random({1}, 83)}, normalize::sigmoid{},
+                           combine::weighted_sum{}},
+                 false);
     check_chunks(heads(), false);
 }
 
@@ -180,7 +187,7 @@ TEST_CASE("a beam selects hypotheses, which go on with words of their own")
 
 TEST_CASE("sentences of different lengths grow side by side, and give what each gives alone")
 {
-    const auto check = [&](const auto& attend, bool same_number) {
+    const auto check = [&](const auto& attend) {
         const auto words = random({3, 60, N}, 1);
         std::vector<std::size_t> has{4, 1, 0};
         auto memory = growing(attend.on(part(words, 0, 4), lengths(has)));
@@ -197,7 +204,6 @@ TEST_CASE("sentences of different lengths grow side by side, and give what each 
             const auto query = random({3, 1, N}, 20 + step);
             const auto context = attend(memory, query);
             for (std::size_t b = 0; b < 3; ++b) {
-                if (!same_number) break;
                 const auto alone = attend.on(part(words, 0, has[b], {b}));
                 CHECK(support::distance(part(context, 0, 1, {b}), attend(alone, part(query, 0, 1, {b}))) < 1e-13);
                 const auto& queries = random({3, 4, N}, 30);
@@ -205,22 +211,167 @@ TEST_CASE("sentences of different lengths grow side by side, and give what each 
                                         attend(alone, part(queries, 0, 4, {b}))) < 1e-13);
             }
         }
-        return std::pair(memory, has);
     };
-    check(with(score::dot{}), true);
-    check(with(score::general{random({N, N}, 73)}), true);
-    check(with(additive()), true);
+    check(with(score::dot{}));
+    check(with(score::general{random({N, N}, 73)}));
+    check(with(additive()));
     check(multi_head{std::vector(2, with(score::scaled_dot{})), random({N, 4}, 77), random({N, 4}, 78),
-                     random({N, 4}, 79), random({4, N}, 80)},
-          true);
-    // Keys that are turned with their positions count those of their own sentence.
-    const auto attend = with(score::rotary{score::dot{}});
-    const auto [memory, has] = check(attend, false);
-    for (std::size_t b = 0; b < 3; ++b) {
-        const auto alone = attend.on(part(random({3, 60, N}, 1), 0, has[b], {b}));
-        for (std::size_t i = 0; i < has[b] * N; ++i)
-            CHECK(memory.keys.row(b)[i] == doctest::Approx(alone.keys.data()[i]).epsilon(1e-12));
-    }
+                     random({N, 4}, 79), random({4, N}, 80)});
+}
+
+TEST_CASE("sentences of different lengths: each is asked with a number of its own")
+{
+    const std::vector<std::size_t> first{5, 1, 3};
+    const auto check = [&](const auto& attend) {
+        const auto words = random({3, 30, N}, 1), queries = random({3, 30, N}, 2);
+        // What sentence b gives alone: query i stands at word i.
+        const auto alone = [&](std::size_t b, std::size_t i) {
+            const auto memory = attend.on(part(words, 0, i + 1, {b}));
+            return attend.step(memory, ops::step_of(part(queries, i, 1, {b}), 0), from_query(attend.start(memory), i))
+                .context;
+        };
+        auto memory = growing(attend.on(part(words, 0, 5), lengths(first)));
+        auto has = first;
+        std::vector<std::size_t> row{0, 1, 2};
+        for (std::size_t step = 0; step < 9; ++step) {
+            if (step == 3) row = {2, 0, 0}, has = {has[2], has[0], has[0]}, memory = memory.rows(row);
+            if (step == 6)
+                row = {row[0], row[0], row[2]}, has = {has[0], has[0], has[2]},
+                memory = memory.rows(std::vector<std::size_t>{0, 0, 2});
+            std::vector<std::size_t> some{step % 3, step == 4 ? 0u : 2u, 1};
+            auto more = random({3, 2, N}, 9);  // whatever lies behind
+            for (std::size_t b = 0; b < 3; ++b) {
+                for (std::size_t t = 0; t < some[b]; ++t)
+                    for (std::size_t i = 0; i < N; ++i) more(b, t, i) = words(row[b], has[b] + t, i);
+                has[b] += some[b];
+            }
+            memory = attend.extend(memory, more, lengths(some));
+            array<double, 3> at_word(shape_of_rank<3>{3, 1, N}), last_two(shape_of_rank<3>{3, 2, N});
+            for (std::size_t b = 0; b < 3; ++b)
+                for (std::size_t i = 0; i < N; ++i) {
+                    at_word(b, 0, i) = queries(row[b], has[b] - 1, i);
+                    for (std::size_t s = 0; s < 2; ++s) last_two(b, s, i) = queries(row[b], has[b] - 2 + s, i);
+                }
+            const auto state = from_query(attend.start(memory), memory.positions() - 1);
+            const auto before = from_query(attend.start(memory), memory.positions() - 2);
+            const auto one = attend.step(memory, ops::step_of(at_word, 0), state).context;
+            const auto read = attend.read_all(memory, at_word, state, sliding_window{100}).contexts;
+            for (const std::size_t b : {0u, 1u, 2u}) {
+                const auto must = alone(row[b], has[b] - 1);
+                CHECK(support::distance(ops::step_of(part(read, 0, 1, {b}), 0), must) < 1e-12);
+                for (std::size_t i = 0; i < N; ++i) CHECK(one(b, i) == doctest::Approx(must(0, i)).epsilon(1e-11));
+            }
+            if (*std::min_element(has.begin(), has.end()) < 2) continue;
+            const auto both = attend.read_all(memory, last_two, before, causal{}).contexts;
+            for (const std::size_t b : {0u, 1u, 2u})
+                for (const std::size_t s : {0u, 1u})
+                    CHECK(support::distance(ops::step_of(part(both, s, 1, {b}), 0), alone(row[b], has[b] - 2 + s)) <
+                          1e-12);
+        }
+        return memory;
+    };
+    const auto turned = with(score::rotary{score::scaled_dot{}});
+    const auto memory = check(turned);
+    check(with(score::rotary{score::general{random({N, N}, 73)}}));
+    check(with(score::forgetting{score::scaled_dot{}, random({N, 1}, 21), random({1}, 22)}));
+    check(with(score::forgetting{score::rotary{score::dot{}}, random({N, 1}, 21), random({1}, 22)}));
+    check(with(score::forgetting{additive(), random({N, 1}, 21), random({1}, 22)}));
+    check(with(score::modified{score::forgetting{score::dot{}, random({N, 1}, 21), random({1}, 22)},
+                               [](auto e, place) { return 2 * tanh(e / 2); }}));
+    check(attention{score::forgetting{score::dot{}, random({N, 1}, 21), random({1}, 22)}, normalize::sigmoid{},
+                    combine::weighted_sum{}});
+    check(attention{score::forgetting{score::dot{}, random({N, 1}, 21), random({1}, 22)}, normalize::retention{0.9},
+                    combine::weighted_sum{}});
+    check(heads());
+    // Rows that share sentences have the numbers of these.
+    const shared_memory shared(memory, {2, 0, 1, 0});
+    const auto now = from_query(turned.start(shared), memory.positions() - 1);
+    const auto asked = random({4, N}, 3);
+    const auto copies = memory.rows(std::vector<std::size_t>{2, 0, 1, 0});
+    CHECK(same_bits(turned.step(shared, asked, now).context,
+                    turned.step(copies, asked, from_query(turned.start(copies), memory.positions() - 1)).context));
+    // What would have a number below 0, and what takes one number for all.
+    const auto query = random({3, N}, 5);
+    CHECK_THROWS_WITH_AS(turned.step(memory, query, turned.start(memory)), doctest::Contains("memory.positions() - 1"),
+                         shape_error);
+    CHECK_THROWS_WITH_AS(turned.compose(memory, query, from_query(turned.start(memory), 99)),
+                         doctest::Contains("differ in length"), error);
+    CHECK_THROWS_WITH_AS(
+        turned.weights_of(memory, random({3, 2, N}, 1), from_query(turned.start(memory), 99), causal{}),
+        doctest::Contains("differ in length"), error);
+}
+
+TEST_CASE("a state of numbers for each position grows with the memory")
+{
+    // One by one over a memory that grows by some words before each query, against the whole memory, of which the query
+    // sees as much.
+    const auto check = [&](const auto& attend) {
+        for (const std::size_t chunk : {1u, 3u}) {
+            const auto words = random({2, 16, N}, 1), queries = random({2, 5, N}, 2);
+            const auto whole = attend.on(words);
+            auto plain = attend.on(part(words, 0, 1));
+            auto memory = growing(plain);
+            auto state = attend.start(memory), beside = attend.start(plain), kept = attend.start(plain);
+            auto must = attend.start(whole);
+            auto result = attend.step(plain, ops::step_of(queries, 0), beside);
+            for (std::size_t s = 0; s < 5; ++s) {
+                const auto query = ops::step_of(queries, s);
+                const std::size_t seen = 1 + s * chunk;
+                auto is = attend.step(memory, query, state);
+                auto also = attend.step(plain, query, beside);
+                auto whole_is = attend.step(whole, query, must, lengths({seen, seen}));
+                CHECK(support::distance(is.context, whole_is.context) < 1e-13);
+                CHECK(support::distance(also.context, whole_is.context) < 1e-13);
+                CHECK(support::distance(attend.compose(memory, query, state).context, whole_is.context) < 1e-13);
+                attend.step_into(result, memory, query, kept);
+                CHECK(support::distance(result.context, whole_is.context) < 1e-13);
+                kept = result.state;
+                state = is.state;
+                beside = also.state;
+                must = whole_is.state;
+                memory = attend.extend(memory, part(words, seen, chunk));
+                plain = attend.extend(plain, part(words, seen, chunk));
+            }
+            // A beam goes on with shorter sentences: what is left out had no weight.
+            auto mixed = growing(attend.on(part(words, 0, 4), lengths{2, 4}));
+            auto wide = attend.step(mixed, ops::step_of(queries, 0), from_query(attend.start(mixed), 3));
+            const std::vector<std::size_t> chosen{0, 0};
+            const auto rows = [&](const auto& x) { return ops::rows_of(x, chosen); };
+            const auto less = attend.step(mixed.rows(chosen), ops::step_of(queries, 1), wide.state.map(rows));
+            CHECK(less.weights.shape()[1] == 2);
+            const auto as_before = attend.step(mixed, ops::step_of(queries, 1), wide.state);
+            CHECK(less.weights(0, 0) == doctest::Approx(as_before.weights(0, 0)).epsilon(1e-12));
+            CHECK(less.weights(0, 1) == doctest::Approx(as_before.weights(0, 1)).epsilon(1e-12));
+        }
+    };
+    const auto by = [](const auto& normalize) { return attention{score::dot{}, normalize, combine::weighted_sum{}}; };
+    const array<double, 1> r{-0.5}, s{0.7};
+    check(by(normalize::monotonic{r}));
+    check(by(normalize::monotonic_hard{r}));
+    check(by(normalize::chunkwise{2, s, normalize::monotonic{r}}));
+    check(by(normalize::noisy{0.5, 1, normalize::monotonic{r}}));
+    check(attention{additive(), normalize::monotonic{r}, combine::weighted_sum{}});
+    check(attention{score::forgetting{score::dot{}, random({N, 1}, 21), random({1}, 22)}, normalize::monotonic{r},
+                    combine::weighted_sum{}});
+    // With gradients: the memory grows on the tape.
+    const auto f = [&](const auto& words, const auto& bias) {
+        const attention attend{score::dot{}, normalize::monotonic{bias}, combine::weighted_sum{}};
+        auto memory = attend.on(words);
+        const auto query = random({2, N}, 3);
+        const auto one = attend.step(memory, query, attend.start(memory));
+        memory = attend.extend(memory, ops::scale(words, 2));
+        const auto two = attend.step(memory, query, one.state);
+        return ops::add(one.context, two.context);
+    };
+    CHECK_GRADIENT(f, random({2, 3, N}, 1), r);
+    // The state of another memory is no state of this one.
+    const auto attend = by(normalize::monotonic{array<double, 1>{-9}});
+    const auto longer = attend.on(random({2, 5, N}, 1)), shorter = attend.on(random({2, 3, N}, 1));
+    const auto query = random({2, N}, 3);
+    const auto after = attend.step(longer, query, attend.start(longer)).state;
+    CHECK_THROWS_AS(attend.step(shorter, query, attend.start(longer)), shape_error);
+    CHECK_THROWS_WITH_AS(attend.step(growing(shorter), query, attend.step(longer, query, after).state),
+                         doctest::Contains("remembers position 3 of row 0, but the memory has 3"), shape_error);
 }
 
 TEST_CASE("rows may share the sentences of a growing memory")

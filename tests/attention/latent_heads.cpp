@@ -210,6 +210,69 @@ TEST_CASE("gradients by input and by every matrix, in both forms and by steps")
     for (std::size_t i = 0; i < is.size(); ++i) CHECK(is[i] == doctest::Approx(must[i]));
 }
 
+TEST_CASE("the norm of c_j, as the published models have it")
+{
+    // Against heads without a norm whose c_j are normalised by hand: x = [c; what is turned], matrices that cut it.
+    const auto gain = random({C}, 31);
+    const auto x = random({2, 7, D}, 8), q = random({2, 7, D}, 9);
+    array<double, 3> made(shape_of_rank<3>{2, 7, C + R}, 0.0);
+    for (std::size_t b = 0; b < 2; ++b)
+        for (std::size_t t = 0; t < 7; ++t) {
+            numbers c = times(word(x, b, t), W_DKV);
+            const numbers k = times(word(x, b, t), W_KR);
+            double squares = 0;
+            for (const double v : c) squares += v * v;
+            for (std::size_t i = 0; i < C; ++i) made(b, t, i) = gain(i) * c[i] / std::sqrt(squares / double{C} + 1e-6);
+            for (std::size_t i = 0; i < R; ++i) made(b, t, C + i) = k[i];
+        }
+    array<double, 2> cut_c(shape_of_rank<2>{C + R, C}, 0.0), cut_k(shape_of_rank<2>{C + R, R}, 0.0);
+    for (std::size_t i = 0; i < C; ++i) cut_c(i, i) = 1;
+    for (std::size_t i = 0; i < R; ++i) cut_k(C + i, i) = 1;
+    const latent_heads without{n, W_Q, W_QR, cut_c, cut_k, W_UK, W_UV, W_O};
+    for (const auto form : {latent_form::absorbed, latent_form::expanded}) {
+        const latent_heads attend{
+            n, W_Q, W_QR, W_DKV, W_KR, W_UK, W_UV, W_O, normalize::softmax{}, ops::rotation{}, form, latent_norm{gain}};
+        CHECK(distance(attend(attend.on(x), q, causal{}), without(without.on(made), q, causal{})) < 1e-12);
+        const auto grown = attend.extend(attend.on(words_of(x, 0, 4)), words_of(x, 4, 3));
+        CHECK(distance(grown.latent, attend.on(x).latent) < 1e-13);
+    }
+    const auto f = [&](const auto& words, const auto& by) {
+        const latent_heads attend{n,
+                                  same_family(by, W_Q),
+                                  same_family(by, W_QR),
+                                  same_family(by, W_DKV),
+                                  same_family(by, W_KR),
+                                  same_family(by, W_UK),
+                                  same_family(by, W_UV),
+                                  same_family(by, W_O),
+                                  normalize::softmax{},
+                                  ops::rotation{},
+                                  latent_form::cheaper,
+                                  latent_norm{by}};
+        return attend(attend.on(words), words, causal{});
+    };
+    CHECK_GRADIENT(f, random({1, 3, D}, 4), gain);
+    // Its gain is one more parameter.
+    const latent_heads attend{n,
+                              W_Q,
+                              W_QR,
+                              W_DKV,
+                              W_KR,
+                              W_UK,
+                              W_UV,
+                              W_O,
+                              normalize::softmax{},
+                              ops::rotation{},
+                              latent_form::cheaper,
+                              latent_norm{gain}};
+    std::size_t count = 0;
+    (void)map_parameters(attend, [&](const auto& v) {
+        ++count;
+        return v;
+    });
+    CHECK(count == 8);
+}
+
 TEST_CASE("what does not fit is told with names and numbers")
 {
     auto attend = with();

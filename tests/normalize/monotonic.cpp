@@ -339,6 +339,48 @@ TEST_CASE("chunkwise weights are the printed sums, for any width and any weights
                      [](const numbers& e, const numbers& alpha) { return in_chunks(alpha, e, s(0), 3); });
 }
 
+namespace {
+
+/// A scan that counts how often it is asked for its weights.
+struct counted_scan {
+    normalize::monotonic<array<double, 1>> scan;
+    int* count;
+
+    auto start(auto&& blank) const { return scan.start(blank); }
+    auto operator()(const auto& scores, const auto& before, const auto& at) const
+    {
+        ++*count;
+        return scan(scores, before, at);
+    }
+    auto advance(const tensor auto& scores, const tensor auto& weights, const auto& before, const auto& at) const
+    {
+        return scan.advance(scores, weights, before, at);
+    }
+    static auto parameters(auto& self, auto&&) { return counted_scan{self.scan, self.count}; }
+};
+
+}  // namespace
+
+TEST_CASE("chunkwise: a step scans once, and its weights and state are those of the two calls")
+{
+    int count = 0;
+    const normalize::chunkwise policy{3, s, counted_scan{{r}, &count}};
+    const attention attend{score::dot{}, policy, combine::weighted_sum{}};
+    const auto h = random({1, 6, 4}, 1);
+    const auto q = random({1, 4}, 2);
+    const auto memory = attend.on(h);
+    (void)attend.step(memory, q, attend.start(memory));
+    CHECK(count == 1);
+    const auto e = random({2, 6}, 3), before = random({2, 6}, 4);
+    const lengths real{6, 4};
+    const plain_moment at{real};
+    const normalize::last_alignment past{before};
+    const auto both = weigh_with_next(policy, e, past, at);
+    const auto weights = weigh(policy, e, past, at);
+    CHECK(support::same_bits(both.weights, weights));
+    CHECK(support::same_bits(both.next.alignment, next_of(policy, e, weights, past, at).alignment));
+}
+
 TEST_CASE("chunkwise: a chunk of 1 is what is inside, a scale of 0 its mean, and the sum stays")
 {
     const auto e = random({3, 9}, 1, 2.0), alpha = random({3, 9}, 2);

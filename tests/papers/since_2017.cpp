@@ -209,6 +209,15 @@ TEST_CASE("Raffel et al. 2020")
                                                  {100, 30}, {127, 31}, {5000, 31}};
     for (const auto& [distance, bucket] : known)
         CHECK(paper::raffel2020::buckets{}(pack<std::int32_t>(distance))[0] == bucket);
+    // Both ways: 16 for earlier keys, 16 for later ones; 8 + 8 log(n / 8) / log 16 from 8 on.
+    const std::vector<std::pair<int, int>> encoder{{0, 0},    {1, 1},    {7, 7},    {8, 8},    {11, 8},   {12, 9},
+                                                   {16, 10},  {32, 12},  {64, 14},  {90, 14},  {91, 15},  {128, 15},
+                                                   {-1, 17},  {-7, 23},  {-8, 24},  {-15, 25}, {-16, 26}, {-32, 28},
+                                                   {-64, 30}, {999, 15}, {-999, 31}};
+    for (const auto& [distance, bucket] : encoder) {
+        const auto is = paper::raffel2020::buckets{32, 128, true}(pack<std::int32_t>(distance))[0];
+        CHECK_MESSAGE(is == bucket, std::to_string(distance), ": ", is);
+    }
     const auto table = random({1, 4}, 4);
     const paper::raffel2020::buckets few{4, 8};
     check(paper::raffel2020::relative_bias(table, few), [&](std::size_t s, std::size_t j) {

@@ -303,6 +303,18 @@ TEST_CASE("location: the query alone says where, whatever is there")
         "score::location: 8 positions but W is [3,7], a column for each of at most 7; make W as wide as the longest "
         "sentence, or cut the annotations");
 
+    const auto some = [&](std::size_t T) { return attend.on(random({2, T, 5}, 3)); };
+    const auto whole = some(7),
+               grown = attend.extend(attend.extend(some(2), random({2, 4, 5}, 5)), random({2, 1, 5}, 6));
+    CHECK(support::same_bits(attend.step(grown, q, attend.start(grown)).weights,
+                             attend.step(whole, q, attend.start(whole)).weights));
+    says(
+        [&] {
+            (void)attend.extend(grown, random({2, 1, 5}, 7));
+        },
+        "score::location: 8 positions but W is [3,7], a column for each of at most 7; make W as wide as the longest "
+        "sentence, or cut the annotations");
+
     // Part of the keys gives the same part of the scores: inside a window, a position keeps its own.
     const auto keys = attend.score.prepare(random({2, 7, 5}, 3));
     window where;

@@ -36,6 +36,7 @@
 ///   reads_word, reads_context              false, has `advance`       decoders and search
 ///   adds_word, reads_length                false                      score::with_word, verify
 ///   widens_keys                            false                      scores that are laid over it
+///   counts_queries                         false                      growing memories
 ///   never_negative                         false                      attention
 ///   in_kernels                             no kernel                  step_kernel
 ///     in_kernels::in_tiles                   no tiles                   attention::read_all
@@ -46,11 +47,14 @@
 ///   begin(memory),                         required with a state      score::over::another
 ///     after(past, weights, context, at)      of its own
 ///   arrive(past, at)                       past                       score::over::another
+///     or (past, at, memory)
 /// Normalizer
 ///   operator()(scores, state, at),         required                   weigh
 ///     parameters(self, visit)
 ///   start(blank) -> state                  no_state                   start_of
 ///   advance(scores, weights, state, at)    required with `start`      next_of
+///   weigh_and_advance(scores, state, at)   both, one by one           weigh_with_next
+///     -> weights_and_next
 ///   thin(weights, at) -> weights           weights                    thinned
 ///   focus(at, positions) -> found          no window                  detail::step
 ///   inside(found) -> normalizer            required with `focus`      detail::middle_of_step
@@ -80,6 +84,7 @@
 /// State, and a query of several parts
 ///   map(f, others...)                      line by line, whole batch  steps by rows, beams, windows
 ///   step(s)                                required for many queries  attention::read_all
+///   new_position                           the memory may not grow    detail::step
 ///
 /// A member whose name is almost that of a hook is refused, and so is a hook that cannot be called as above; a policy
 /// may also list its hooks, see heed::hooks. The concepts are short; the sentences that explain what is missing are in
@@ -108,6 +113,7 @@ HEED_CALLABLE(match);
 HEED_CALLABLE(start);
 HEED_CALLABLE(recall);
 HEED_CALLABLE(advance);
+HEED_CALLABLE(weigh_and_advance);
 HEED_CALLABLE(match_all);
 HEED_CALLABLE(query);
 HEED_CALLABLE(query_all);
@@ -214,6 +220,7 @@ HEED_CONSTANT(ignores_offset, false)       // does it return the same weights fo
 HEED_CONSTANT(reads_word, false)           // does it read the embedding of the previous target word?
 HEED_CONSTANT(adds_word, false)            // does it add the target word to the query itself?
 HEED_CONSTANT(widens_keys, false)          // are its keys wider than those that its base compares?
+HEED_CONSTANT(counts_queries, false)       // does it read the number of the query?
 #undef HEED_CONSTANT
 
 /// Are its scores never negative? A score that is laid over another one answers for itself.
@@ -348,6 +355,7 @@ consteval bool check_score_policy()
         HEED_CHECK_SPELLING(follow);
         HEED_CHECK_SPELLING(asked_all);
         HEED_CHECK_SPELLING(widens_keys);
+        HEED_CHECK_SPELLING(counts_queries);
         if constexpr (hook::laid_over<P>) {
             HEED_CHECK_SPELLING(query);
             HEED_CHECK_SPELLING(query_all);
@@ -394,6 +402,7 @@ consteval bool check_normalize_policy()
             "auto& state, const auto& at) const` (or without the state), from scores to weights of the same shape");
         HEED_CHECK_SPELLING(start);
         HEED_CHECK_SPELLING(advance);
+        HEED_CHECK_SPELLING(weigh_and_advance);
         HEED_CHECK_SPELLING(thin);
         HEED_CHECK_SPELLING(focus);
         HEED_CHECK_SPELLING(inside);

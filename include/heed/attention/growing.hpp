@@ -18,8 +18,8 @@
 ///     }
 ///
 /// A growing memory is a value like any other: copies that grow do not see each other's words (core/growing.hpp). Its
-/// sentences may differ in length. A query has one number for all of them, though: with scores that read it, such as
-/// score::rotary, let sentences of one length grow side by side.
+/// sentences may differ in length. Scores that read the number of the query, such as score::rotary, then have one for
+/// each sentence (attention/query_numbers.hpp).
 namespace heed {
 
 /// The memory with room behind its last positions, so that `extend` need not copy it. Its sentences may differ in

@@ -45,6 +45,7 @@ namespace detail {
 #define HEED_SLIPS_OF_start(X) HEED_SLIPS_5(X, s, t, a, r, t) X(starts)
 #define HEED_SLIPS_OF_recall(X) HEED_SLIPS_5(X, r, e, c, a, ll) X(recal) X(recalls)
 #define HEED_SLIPS_OF_advance(X) HEED_SLIPS_7(X, a, d, v, a, n, c, e) X(advence) X(advanse) X(advances)
+#define HEED_SLIPS_OF_weigh_and_advance(X) X(weigh_advance) X(weighs_and_advances) X(weight_and_advance)
 #define HEED_SLIPS_OF_query(X) HEED_SLIPS_5(X, q, u, e, r, y) X(queries)
 #define HEED_SLIPS_OF_query_all(X) X(queries_all) X(query_al) X(queryall) X(quer_all) X(querry_all)
 #define HEED_SLIPS_OF_follow(X) HEED_SLIPS_5(X, f, o, ll, o, w) X(follows)
@@ -81,6 +82,7 @@ namespace detail {
 #define HEED_SLIPS_OF_commutes_with_matrices(X)                                                                        \
     X(commute_with_matrices) X(commutes_with_matrix) X(comutes_with_matrices) X(commutes_with_matrixes)
 #define HEED_SLIPS_OF_widens_keys(X) X(widen_keys) X(widens_key) X(widenskeys) X(wides_keys) X(widenes_keys)
+#define HEED_SLIPS_OF_counts_queries(X) X(count_queries) X(counts_query) X(countsqueries) X(counts_querys)
 #define HEED_SLIPS_OF_cuts(X) X(cut) X(cutts) X(ctus) X(custs)
 // Hooks that are types.
 #define HEED_SLIPS_OF_wraps(X) HEED_SLIPS_5(X, w, r, a, p, s)
@@ -93,7 +95,7 @@ namespace detail {
     X(map) X(by_tiles) X(by_sums) X(prepares_alike) X(never_negative) X(asks_never_negative)                           \
     X(reads_word) X(reads_context) X(reads_length) X(row_by_row) X(differentiable) X(random) X(ages)                   \
     X(ignores_offset) X(cuts) X(commutes_with_matrices) X(wraps) X(in_kernels) X(follow) X(asked_all) X(widens_keys)  \
-    X(finish_all)
+    X(finish_all) X(weigh_and_advance) X(counts_queries)
 // clang-format on
 
 #define HEED_DECLARE(name) void name() const;

@@ -79,26 +79,36 @@ auto one_by_one(const auto& attend, const auto& memory, const auto& queries, con
     }
 }
 
+/// Queries of a memory whose rows are asked for one by one.
+template <class Mask>
+auto read_each(const auto& attend, const auto& memory, const auto& queries, const auto& projected, const auto& state,
+               const Mask& mask)
+{
+    if constexpr (mask_of_any_place<Mask>) {
+        return one_by_one(
+            attend, memory, queries, projected, state,
+            drawn_out(mask, memory.real, state.step, shape_of(projected)[1], memory.positions(), head_of(state.score)));
+    } else {
+        return one_by_one(attend, memory, queries, projected, state, mask);
+    }
+}
+
 /// One query, [B,1,Q], of a growing memory. Of one sentence, only the positions that the mask lets it reach are read,
-/// if it sees all of them and no history has a number for each position: generation with a window costs the same for
-/// each word.
+/// if it sees all of them and neither history nor keys have a number that counts positions: generation with a window
+/// costs the same for each word.
 template <class Score, class Normalize, class Combine, class Mask>
 auto read_one(const attention<Score, Normalize, Combine>& attend, const auto& memory, const auto& queries,
               const auto& projected, const auto& state, const Mask& mask)
 {
     if constexpr (mask_of_any_place<Mask>) {
-        if constexpr (functions_in<Score>() == 0 && !weighs_in_order<Normalize> &&
+        if constexpr (functions_in<Score>() == 0 && !widens_keys_of<Score>() && !weighs_in_order<Normalize> &&
                       tiled<Score, Normalize, Combine, std::remove_cvref_t<decltype(projected)>,
                             std::remove_cvref_t<decltype(memory)>, Mask>) {
-            if (const auto [begin, end] = seen_in_one_piece(mask, memory); begin < end) {
+            if (const auto [begin, end] = seen_in_one_piece(mask, memory); begin < end)
                 return one_by_one(attend, positions_of(memory, begin, end), queries, projected, state, no_mask{});
-            }
         }
-        return one_by_one(attend, memory, queries, projected, state,
-                          drawn_out(mask, memory.real, state.step, 1, memory.positions(), head_of(state.score)));
-    } else {
-        return one_by_one(attend, memory, queries, projected, state, mask);
     }
+    return read_each(attend, memory, queries, projected, state, mask);
 }
 
 /// The contexts of many queries and the state after them, by what answers them fastest.

@@ -109,15 +109,32 @@ memory_by(const Score&) -> memory_by<Score>;
 template <class Score>
 memory_by(const Score&, lengths_view) -> memory_by<Score>;
 
+/// The last position of each row, [B,1,N]; zeros where there is none.
+template <class T>
+array<T, 3> last_positions(const growing_tensor<T>& x)
+{
+    const auto [B, P, N] = x.shape();
+    auto last = filled<T, 3>({B, 1, N}, T(0));
+    for (std::size_t b = 0; b < B; ++b) {
+        if (const std::size_t n = x.length(b); n > 0) std::copy_n(x.row(b) + (n - 1) * N, N, last.data() + b * N);
+    }
+    return last;
+}
+
 /// The memory with the positions of `more` behind its own; only a growing one may have padding.
-template <class T, class Values, class Keys>
-auto appended(const char*, const auto&, memory<growing_tensor<T>, growing_tensor<T>> to,
+template <class Score, class T, class Values, class Keys>
+auto appended(const char*, const Score& score, memory<growing_tensor<T>, growing_tensor<T>> to,
               const memory<Values, Keys>& more)
 {
     std::vector<std::size_t> real(to.batch());
     for (std::size_t b = 0; b < real.size(); ++b) real[b] = to.real[b] + more.real[b];
     to.values.append(view_of(more.values), more.real);
-    to.keys.append(view_of(more.keys), more.real);
+    if constexpr (heed::score::over::follows<Score, array<T, 3>>()) {
+        const auto keys = heed::score::over::follow(score, more.keys, detail::last_positions(to.keys));
+        to.keys.append(view_of(keys), more.real);
+    } else {
+        to.keys.append(view_of(more.keys), more.real);
+    }
     to.real = lengths(std::move(real));
     return to;
 }

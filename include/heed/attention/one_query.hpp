@@ -11,6 +11,7 @@
 #include <heed/attention/masks.hpp>
 #include <heed/attention/memory.hpp>
 #include <heed/attention/query.hpp>
+#include <heed/attention/query_numbers.hpp>
 #include <heed/attention/state.hpp>
 #include <heed/attention/step.hpp>
 #include <heed/core/family.hpp>
@@ -30,11 +31,7 @@ namespace heed::detail {
 template <class Attention, class Memory>
 constexpr void require_fits()
 {
-    using score = decltype(Attention::score);
-    static_assert(keys_train<score, std::remove_cvref_t<Memory>>(), HEED_SAYS_KEYS_DO_NOT_TRAIN);
-    static_assert(!grows<std::remove_cvref_t<Memory>> || !widens_keys_of<score>(),
-                  "heed: score::forgetting sums up along its keys, which a growing memory does not carry on: extend "
-                  "the memory that `on` made");
+    static_assert(keys_train<decltype(Attention::score), std::remove_cvref_t<Memory>>(), HEED_SAYS_KEYS_DO_NOT_TRAIN);
 }
 
 /// Is any input of a step on a tape?
@@ -152,6 +149,7 @@ auto answer(const Attention& attend, const auto& memory, const auto& projected, 
                                                            lift),
                                now.step);
     } else if constexpr (composed && grows<memory_type>) {
+        require_one_number<decltype(Attention::score)>(memory);
         return in_one_piece(memory, [&](const auto& all) {
             return detail::answer<How, With>(attend, all, projected, given, state, mask);
         });

@@ -12,6 +12,7 @@
 #include <heed/attention/memory.hpp>
 #include <heed/attention/moment.hpp>
 #include <heed/attention/query.hpp>
+#include <heed/attention/query_numbers.hpp>
 #include <heed/attention/rows.hpp>
 #include <heed/attention/state.hpp>
 #include <heed/attention/weigh.hpp>
@@ -285,9 +286,11 @@ auto step(const auto& score, const auto& normalize, const auto& combine, const a
     const moment<given_type, std::remove_cvref_t<decltype(masks)>> at{real, state.step, given, masks};
     auto past = over::recall(score, state.score, at, memory);
     const auto query = over::query(score, projected, past);
+    const auto history =
+        detail::at_positions<keys_grow<std::remove_cvref_t<decltype(memory.keys)>>>(state.normalize, memory.positions);
     const auto focus = [&] {
         if constexpr (cuts_windows<std::remove_cvref_t<decltype(normalize)>>) {
-            (void)state.normalize.map([&](const auto& x) {
+            (void)history.map([&](const auto& x) {
                 auto must = shape_of(x);
                 must[0] = memory.batch;
                 must[1] = memory.positions;
@@ -299,10 +302,10 @@ auto step(const auto& score, const auto& normalize, const auto& combine, const a
             return no_focus{};
         }
     }();
-    auto seen = run_middle<Family, How, With>(input_of_step(real, state.step, score, normalize, summing(combine), query,
-                                                            memory.keys, memory.values, past, state.normalize, given,
-                                                            masks, focus),
-                                              memory.batch, 8 * memory.positions * memory.width);
+    auto seen =
+        run_middle<Family, How, With>(input_of_step(real, state.step, score, normalize, summing(combine), query,
+                                                    memory.keys, memory.values, past, history, given, masks, focus),
+                                      memory.batch, 8 * memory.positions * memory.width);
     auto context = [&] {
         if constexpr (!hook::finishes<std::remove_cvref_t<decltype(combine)>>) {
             return std::move(seen.context);

@@ -168,10 +168,9 @@ auto three_lines(const Score& score, const Normalize& normalize, const Combine& 
     static_assert(rank_of<decltype(scores)> == (Score::weights == weight_kind::per_position ? 2 : 3),
                   "heed: the score's result has the wrong rank: a score per position gives [B,T], a score per "
                   "dimension gives [B,T,D], a score per group [B,T,G]");
-    auto weights = weigh(normalize, scores, in.history, at);
-    auto next = next_of(normalize, scores, weights, in.history, at);
-    auto context = combined(combine, thinned(normalize, weights, at), in.values, at);
-    return outcome{std::move(context), std::move(weights), std::move(next)};
+    auto seen = weigh_with_next(normalize, scores, in.history, at);
+    auto context = combined(combine, thinned(normalize, seen.weights, at), in.values, at);
+    return outcome{std::move(context), std::move(seen.weights), std::move(seen.next)};
 }
 
 }  // namespace detail

@@ -23,7 +23,9 @@ namespace heed::normalize {
 ///
 /// Deviation: the paper's chunk energies u are a second score with parameters of its own. Here there is one score, and
 /// u = s e with a learned number s [1], while the scan has e + r: s sets how sharply a chunk is looked at (0: its
-/// mean). A shift of u would cancel (docs/decisions.md). Throws heed::error if w is 0.
+/// mean). A shift of u would cancel (docs/decisions.md). A normalizer gets the scores of one score, [B,T], without the
+/// keys: a second one would need keys of its own in the memory, and a place beside `score`. Throws heed::error if w is
+/// 0.
 template <class Vector, class Inner>
 struct chunkwise {
     std::size_t width = 2;  // w
@@ -44,6 +46,14 @@ struct chunkwise {
         } else {
             return next_of(inner, scores, weights, past, at);
         }
+    }
+
+    /// Both from one α.
+    auto weigh_and_advance(const tensor auto& scores, const auto& past, const auto& at) const
+    {
+        auto scanned = weigh_with_next(inner, scores, past, at);
+        auto weights = ops::chunks(scanned.weights, at.visible(scores), s, width, at.real);
+        return weights_and_next{std::move(weights), std::move(scanned.next)};
     }
 
     static auto parameters(auto& self, auto&& visit)

@@ -18,7 +18,8 @@ namespace heed::normalize {
 ///
 /// a is one number for each attention, and so one for each head of a multi_head: some heads become sparse, others do
 /// not. τ is found by Newton's method. Works per dimension, with one α for all. A row without a score above -inf gets
-/// weights 0. `entmax15` is α = 1.5 alone, and faster. Deviation: α is at least 1 + 10⁻⁶.
+/// weights 0. `entmax15` is α = 1.5 alone, and faster. Deviation: α is at least 1 + 10⁻⁶ (1.01 in the authors'
+/// program, where bisection finds τ and a is drawn from N(0, 1) at first).
 template <class Vector>
 struct entmax {
     static constexpr bool row_by_row = true;      // see attention/at_once.hpp

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <utility>
 
 #include <heed/attention/concepts.hpp>
 #include <heed/attention/state.hpp>
@@ -60,6 +61,32 @@ auto next_of(const Normalize& normalize, const tensor auto& scores, const tensor
                                      "auto advance(const heed::tensor auto& scores, const heed::tensor auto& "
                                      "weights, const auto& state, const auto& at) const"));
         return next_of(normalize.inner, scores, weights, state, at);
+    }
+}
+
+/// The weights of a query and the normalizer's state after it.
+template <class Weights, class Next>
+struct weights_and_next {
+    Weights weights;
+    Next next;
+};
+template <class Weights, class Next>
+weights_and_next(Weights, Next) -> weights_and_next<Weights, Next>;
+
+/// Both at once, for a normalizer whose weights and state come from one computation: it declares `weigh_and_advance`
+/// beside `operator()` and `advance`, which return the same one by one.
+template <class Normalize>
+auto weigh_with_next(const Normalize& normalize, const tensor auto& scores, const auto& state, const auto& at)
+{
+    if constexpr (hook::weigh_and_advance<Normalize, decltype(scores), decltype(state), decltype(at)>) {
+        return normalize.weigh_and_advance(scores, state, at);
+    } else {
+        static_assert(detail::may_lack<Normalize>("weigh_and_advance"),
+                      HEED_SAYS_HOOK("weigh_and_advance", "auto weigh_and_advance(const heed::tensor auto& scores, "
+                                                          "const auto& state, const auto& at) const"));
+        auto weights = weigh(normalize, scores, state, at);
+        auto next = next_of(normalize, scores, weights, state, at);
+        return weights_and_next{std::move(weights), std::move(next)};
     }
 }
 

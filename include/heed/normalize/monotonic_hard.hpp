@@ -16,7 +16,8 @@ namespace heed::normalize {
 ///
 /// If no position stops the scan, all weights are 0. The paper does not say where the next scan begins then; here the
 /// sentence has been read to its end, and all later weights are 0: so it is in training, where what runs past the end
-/// is lost to `monotonic`, of which this is the limit for p of 0 and 1 (docs/decisions.md). The scores get no gradient.
+/// is lost to `monotonic`, of which this is the limit for p of 0 and 1 (docs/decisions.md), and in TensorFlow's
+/// implementation, which stops only where p > 1/2. The scores get no gradient.
 /// Scores are computed for the whole row; the scan itself does not look at them beyond t_i. Works per dimension, too.
 template <class Vector>
 struct monotonic_hard {

@@ -19,7 +19,9 @@ namespace heed::papers::qiu2025 {
 ///
 ///     Y' = Y ⊙ σ(X W),  O = Y' W_O            section 2.2, position G1; Y the joined heads
 ///
-/// W [Q,nV] is elementwise, the paper's best; [Q,n] headwise. No bias, as in the paper.
+/// W [Q,nV] is elementwise, the paper's best; [Q,n] headwise. No bias, as in the paper. The authors' program has W as
+/// further columns of W_Q. Its models also normalise each head's queries and keys and turn them with their positions,
+/// which is a matter of the score.
 template <class Matrix>
 auto gated(std::size_t heads, Matrix W_Q, Matrix W_K, Matrix W_V, Matrix W_O, Matrix W)
 {

@@ -19,6 +19,9 @@ namespace heed::papers::ye2024 {
 ///
 /// W_Q and W_K [D,2nd] = [Q1 of head 1, Q2 of head 1, …], W_V [D,nV], W_O [nV,O]; in the paper V = 2d. `of_heads` holds
 /// the vectors of λ, the gain of the norm, and λ_init: per_head::differential::init_of_layer(l).
+///
+/// Deviation: no positions. In the paper's models queries and keys are turned with theirs, which is a multi_head of
+/// su2021::rotary() heads with the same `of_heads`.
 template <class Matrix, class Vector>
 auto differential(std::size_t n, Matrix W_Q, Matrix W_K, Matrix W_V, Matrix W_O,
                   per_head::differential<Vector> of_heads)

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <span>
 #include <type_traits>
 #include <utility>
 
+#include <heed/attention/query_numbers.hpp>
 #include <heed/attention/rows.hpp>
+#include <heed/core/transient.hpp>
 #include <heed/ops/all_pairs.hpp>
 #include <heed/ops/carried_sums.hpp>
 #include <heed/ops/elementwise.hpp>
@@ -44,7 +47,12 @@ sums_of_query(Sums) -> sums_of_query<Sums>;
 ///
 /// D_{i,j} = F_i − F_j with F_j = Σ_{l≤j} log f_l: keys are prepared with (1, −F_j) before the base's, so that an inner
 /// product of queries (F_i, 1, q) is e + D, within tiles, too; other bases get D added. `attention::extend` carries the
-/// sum on. x_l are the annotations; in a multi_head those of the head, x W_K, each head with its own w and b.
+/// sum on. x_l are the annotations.
+///
+/// Deviation: in a multi_head the annotations are those of the head, x W_K, so that each head's gate, with its own w
+/// and b, reads the head's keys; in the paper and the authors' program it reads all of x. Their w starts as other
+/// matrices do, and b at 0. What their "Pro" block has besides (norms, an output gate, shifted keys) is not part of
+/// this.
 ///
 /// For self-attention: the i-th query stands at the i-th position of the memory, or at the last one if there are fewer.
 /// F_i shifts all scores of a query alike: softmax does not see it, but sigmoid, sinks and temporal normalizers do.
@@ -60,7 +68,7 @@ struct forgetting {
     static constexpr weight_kind weights = Base::weights;
     static constexpr bool reads_context = over::reads_context<Base>();
     static constexpr bool reads_length = true;  // a query behind the last position stands there
-    static constexpr bool widens_keys = true;
+    static constexpr bool widens_keys = true, counts_queries = true;
 
     auto prepare(const tensor auto& annotations, std::size_t first = 0) const  // -> [B,T,2+A]
     {
@@ -81,8 +89,14 @@ struct forgetting {
     }
     auto recall(const auto& now, const auto& at, const auto& memory) const
     {
-        return beside(score::sums_of_query{ops::step_of(sums_at_queries(memory.keys, memory.real, at.step, 1), 0)},
-                      over::recall(base, now.base, at, memory));
+        using keys = std::remove_cvref_t<decltype(memory.keys)>;
+        if constexpr (detail::keys_grow<keys>) {
+            return beside(score::sums_of_query{sums_in_rows(memory, at.step)},
+                          over::recall(base, now.base, at, memory));
+        } else {
+            return beside(score::sums_of_query{ops::step_of(sums_at_queries(memory.keys, memory.real, at.step, 1), 0)},
+                          over::recall(base, now.base, at, memory));
+        }
     }
     template <class Past>
     auto advance(Past&& now, const tensor auto& seen, const tensor auto& context, const auto& at) const
@@ -138,6 +152,23 @@ private:
     static over::past<Own, Inner> beside(Own own, Inner inner)
     {
         return {std::move(own), std::move(inner)};
+    }
+
+    /// The sums [B,2] at one query of a growing memory, whose rows lie apart.
+    static auto sums_in_rows(const auto& memory, std::size_t step)
+    {
+        using keys = std::remove_cvref_t<decltype(memory.keys)>;
+        using T = detail::element_of_rows<keys>;
+        const std::size_t B = memory.batch, N = shape_of(memory.keys.of)[2];
+        ops::carry_sums_op::require_columns(shape_of(memory.keys.of));
+        T* const sums = transient_family::take<T>(2 * B);
+        for (std::size_t b = 0; b < B; ++b) {
+            const std::size_t n = memory.real[b], at = detail::number_in_sentence(step, n, memory.positions);
+            const T* const row = memory.keys.of.row(detail::row_asked(memory.keys, b));
+            sums[2 * b] = n == 0 ? T(0) : -row[std::min(at, n - 1) * N + 1];
+            sums[2 * b + 1] = 1;
+        }
+        return transient<T, 2>(sums, {B, 2});
     }
 
     template <class Keys>

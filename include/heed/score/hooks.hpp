@@ -179,6 +179,19 @@ auto follow(const Score& score, const tensor auto& keys, const tensor auto& befo
     }
 }
 
+/// Does this score, or one that it is laid over, carry something on from key to key?
+template <class Score, class Keys>
+consteval bool follows()
+{
+    if constexpr (hook::follow<Score, const Keys&, const Keys&>) {
+        return true;
+    } else if constexpr (requires(const Score& score) { score.base; }) {
+        return over::follows<std::remove_cvref_t<decltype(std::declval<const Score&>().base)>, Keys>();
+    } else {
+        return false;
+    }
+}
+
 /// Which queries are answered at once: the number of the first, the head that asks, the positions of each row, and the
 /// number of the first sentence.
 struct queries_from {

@@ -71,8 +71,10 @@ struct elu_plus_one {
 ///     score::positive_random{nn::gaussian<float>(random, D, m, 1)}
 ///
 /// Ω [D,m], independent of each other and normal; columns that are orthogonal, as the paper has them, make the
-/// estimate better. Deviations: no stabilising constant is subtracted in the exponent, so ‖x‖² / √D should stay below
-/// some 100 in float; Ω is a parameter like any other, and stays as drawn if no optimiser is given it.
+/// estimate better. Deviations: no stabilising constant is subtracted in the exponent (the authors' program has the
+/// greatest of a query's, and of all keys'), so ‖x‖² / √D should stay below some 100 in float, and 1e-6, which that
+/// program adds to the exponential, is not added; Ω is a parameter like any other, and stays as drawn if no optimiser
+/// is given it.
 template <class Matrix>
 struct positive_random {
     Matrix Omega;

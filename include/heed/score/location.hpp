@@ -16,7 +16,8 @@ namespace heed::score {
 ///     e = W h,  a = softmax(e)                Luong et al. 2015, eq. 8 ("location")
 ///
 /// W has one column for each position up to the longest sentence, S_max; a sentence of T positions uses the first T.
-/// The keys are position numbers, so that each position keeps its own score inside a window.
+/// The keys are position numbers, so that each position keeps its own score inside a window; `attention::extend` goes
+/// on with the next position.
 ///
 /// Deviation: the paper ignores the words beyond S_max; here a longer sentence is an error (docs/decisions.md). To
 /// ignore these words, cut the annotations.
@@ -26,18 +27,18 @@ struct location {
 
     static constexpr weight_kind weights = weight_kind::per_position;
 
-    auto prepare(const tensor auto& annotations) const  // [B,T,D] -> [B,T,1]
+    auto prepare(const tensor auto& annotations, std::size_t first = 0) const  // [B,T,D] -> [B,T,1]
     {
         using T = element_of<Matrix>;
         const std::size_t batch = shape_of(annotations)[0], positions = shape_of(annotations)[1];
-        if (positions > shape_of(W)[1]) {
-            throw shape_error("score::location: " + std::to_string(positions) + " positions but W is " +
+        if (first + positions > shape_of(W)[1]) {
+            throw shape_error("score::location: " + std::to_string(first + positions) + " positions but W is " +
                               shape_text(shape_of(W)) + ", a column for each of at most " +
                               std::to_string(shape_of(W)[1]) +
                               "; make W as wide as the longest sentence, or cut the annotations");
         }
         array<T, 3> numbers(shape_of_rank<3>{batch, positions, 1});
-        for (std::size_t i = 0; i < batch * positions; ++i) numbers.data()[i] = static_cast<T>(i % positions);
+        for (std::size_t i = 0; i < batch * positions; ++i) numbers.data()[i] = static_cast<T>(first + i % positions);
         return same_family(W, same_family(annotations, std::move(numbers)));
     }
 

@@ -85,7 +85,8 @@ struct base_remembers {};
 ///     keys(keys, past)                       the keys [B,T,A] with what this score adds to them
 ///     query(projected, past)                 the projected query [B,A] with what this score adds to it
 ///     begin(memory)                          its own state before the first query, a struct with `map`
-///     arrive(past, at)                       its state once the query and its word have arrived
+///     arrive(past, at)                       its state once the query and its word have arrived; or
+///     arrive(past, at, memory)                 for one that reads the memory's lengths
 ///     after(past, weights, context, at)      its state after a step
 ///
 /// A score without a state of its own is an over::another<Self, Base, over::base_remembers>, without the last three.
@@ -129,7 +130,9 @@ struct another {
             return over::recall(base, now, at, memory...);
         } else {
             auto inner = over::recall(base, now.base, at, memory...);
-            if constexpr (hook::arrive<Self, decltype(now), decltype(at)>) {
+            if constexpr (hook::arrive<Self, decltype(now), decltype(at), decltype(memory)...>) {
+                return joined(self().arrive(now, at, memory...), std::move(inner));
+            } else if constexpr (hook::arrive<Self, decltype(now), decltype(at)>) {
                 return joined(self().arrive(now, at), std::move(inner));
             } else {
                 static_assert(detail::may_lack<Self>("arrive"),

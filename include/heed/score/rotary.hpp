@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <type_traits>
 #include <utility>
 
+#include <heed/attention/query_numbers.hpp>
+#include <heed/core/transient.hpp>
 #include <heed/ops/rotate.hpp>
 #include <heed/score/over.hpp>
 
@@ -18,6 +22,23 @@ struct number_of_query {
     number_of_query map(auto&&, const auto&...) const { return *this; }
 };
 
+/// The same for each sentence of a growing memory.
+template <class Numbers>
+struct numbers_of_queries {
+    Numbers numbers;  // [B,1]
+
+    auto map(auto&& f, const auto&... others) const
+    {
+        if constexpr (spares_rows<decltype(f)>) {
+            return *this;
+        } else {
+            return score::numbers_of_queries{f(numbers, others.numbers...)};
+        }
+    }
+};
+template <class Numbers>
+numbers_of_queries(Numbers) -> numbers_of_queries<Numbers>;
+
 /// A score of queries and keys that are turned with their positions, so that inner products see only the distance
 /// (rotary positions, RoPE).
 ///
@@ -28,14 +49,15 @@ struct number_of_query {
 ///     score::rotary as_in_llama{score::scaled_dot{}, {10000, ops::turned_pairs::halves}};
 ///
 /// Keys are turned once per batch, after the base has prepared them; `attention::extend` goes on with the next
-/// position. Queries and keys count from 0, whatever the padding, and have an even width. No parameters beside the
-/// base's; heads of a multi_head may share keys.
+/// position. Queries and keys count from 0, whatever the padding, and have an even width; in a growing memory each
+/// sentence has a number of its own (attention/query_numbers.hpp). No parameters beside the base's; heads of a
+/// multi_head may share keys. No deviation.
 template <class Base>
 struct rotary : over::another<rotary<Base>, Base> {
     using over::another<rotary<Base>, Base>::base;
     ops::rotation how{};
 
-    static constexpr bool prepares_alike = true;
+    static constexpr bool prepares_alike = true, counts_queries = true;
 
     auto prepare(const tensor auto& annotations, std::size_t first = 0) const
     {
@@ -44,11 +66,45 @@ struct rotary : over::another<rotary<Base>, Base> {
 
     auto begin(const auto&) const { return number_of_query{}; }
     auto arrive(const auto&, const auto& at) const { return number_of_query{at.step}; }
-    auto after(const auto& past, const tensor auto&, const tensor auto&, const auto&) const { return past.own(); }
+    auto arrive(const auto&, const auto& at, const auto& memory) const
+    {
+        using keys = std::remove_cvref_t<decltype(memory.keys)>;
+        if constexpr (detail::keys_grow<keys>) {
+            using T = detail::element_of_rows<keys>;
+            const std::size_t B = memory.batch;
+            T* const numbers = transient_family::take<T>(B);
+            for (std::size_t b = 0; b < B; ++b) {
+                numbers[b] = static_cast<T>(detail::number_in_sentence(at.step, memory.real[b], memory.positions));
+            }
+            return score::numbers_of_queries{transient<T, 2>(numbers, {B, 1})};
+        } else {
+            return number_of_query{at.step};
+        }
+    }
+    auto after(const auto&, const tensor auto&, const tensor auto&, const auto& at) const
+    {
+        return number_of_query{at.step};
+    }
 
     auto query(const tensor auto& projected, const auto& past) const  // [B,A]
     {
-        return ops::rotate(projected, past.query, how);
+        if constexpr (requires { past.numbers; }) {
+            using T = element_of<decltype(projected)>;
+            const auto x = view_of(projected);
+            const auto numbers = view_of(past.numbers);
+            require_shape("score::rotary", "the projected query", x.shape, {numbers.shape[0], x.shape[1]},
+                          "a row for each sentence of the memory");
+            T* const turned = transient_family::take<T>(x.size());
+            for (std::size_t b = 0, N = x.shape[1]; b < x.shape[0]; ++b) {
+                const scratch here;
+                const auto row = ops::rotate(transient<T, 2>(x.data + b * N, {1, N}),
+                                             static_cast<std::size_t>(numbers.data[b]), how);
+                std::copy_n(row.data(), N, turned + b * N);
+            }
+            return transient<T, 2>(turned, x.shape);
+        } else {
+            return ops::rotate(projected, past.query, how);
+        }
     }
     auto query_all(const tensor auto& projected,
                    std::size_t first) const  // [B,S,A], the first of which is the first-th
