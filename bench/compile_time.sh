@@ -1,19 +1,24 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# The compile time of heed for its users. Four files:
+# The compile time of heed for its users. Six files:
 #
 #   xtensor   includes xtensor's container, and nothing else
 #   heed      includes heed/attention.hpp and one mechanism                   (the bar: at most 1.5 s more)
 #   step      the same, and one step of that mechanism compiled               (the cost of a first program)
 #   another   the same, and one step of a second mechanism, of other policies (the cost of one more policy)
+#   function  includes heed and trains attention of many queries in tiles, forward and backward, whose scores a function
+#             changes
+#   functions the same, and once more with another function                   (the bar: at most 1.0 s more with g++ -O2)
 #
+# FILES names those that are compiled, all of them if it is not set.
 # Prints compiler, options, file and the median processor time of the interleaved rounds in seconds, separated by tabs.
 # ROUNDS (5) and COMPILERS ("g++ clang++") may be set.
 set -euo pipefail
 export LC_ALL=C
 
 rounds=${ROUNDS:-5}
+files=${FILES:-"xtensor heed step another function functions"}
 compilers=${COMPILERS:-"g++ clang++"}
 include=$(cd "$(dirname "${BASH_SOURCE[0]}")/../include" && pwd)
 folder=$(mktemp -d)
@@ -48,12 +53,43 @@ matrix step(const matrix& W, const xt::xtensor<float, 3>& annotations, const mat
 }
 END
 
+cat >"$folder/function.cpp" <<'END'
+#include <heed/ad/ad.hpp>
+#include <heed/attention.hpp>
+#include <heed/combine/weighted_sum.hpp>
+#include <heed/normalize/softmax.hpp>
+#include <heed/score/modified.hpp>
+#include <heed/score/scaled_dot.hpp>
+using tensor = xt::xtensor<float, 3>;
+template <class Function>
+float train(const Function& f, const tensor& annotations, const tensor& queries, const tensor& by)
+{
+    const heed::attention attend{heed::score::modified{heed::score::scaled_dot{}, f}, heed::normalize::softmax{},
+                                 heed::combine::weighted_sum{}};
+    heed::ad::tape<float> tape;
+    const auto q = tape.parameter(queries), h = tape.parameter(annotations);
+    const auto lifted = heed::ad::lift(tape, attend);
+    tape.backward(heed::ops::inner(lifted(lifted.on(h), q), by));
+    return *tape.gradient(q).data;
+}
+float near(const tensor& annotations, const tensor& queries, const tensor& by)
+{
+    return train([](auto e, heed::place p) { return e - 0.1 * abs(p.query - p.key); }, annotations, queries, by);
+}
+END
+cat "$folder/function.cpp" - >"$folder/functions.cpp" <<'END'
+float capped(const tensor& annotations, const tensor& queries, const tensor& by)
+{
+    return train([](auto e, heed::place) { return 20 * tanh(e / 20); }, annotations, queries, by);
+}
+END
+
 TIMEFORMAT='%U %S'
 for _ in $(seq "$rounds"); do
     for compiler in $compilers; do
         command -v "$compiler" >/dev/null || continue
         for options in -fsyntax-only -O2; do
-            for file in xtensor heed step another; do
+            for file in $files; do
                 if ! seconds=$({ time "$compiler" -std=c++20 "$options" -c -I "$include" "$folder/$file.cpp" \
                     -o "$folder/$file.o" 2>"$folder/errors"; } 2>&1); then
                     echo "compile_time.sh: $compiler $options does not compile $file.cpp:" >&2

@@ -5,6 +5,8 @@
 //
 //     build-bench/bench/long [--threads=N] [--rounds=N] [--work=NAME] [--peer=build-bench/bench/peer_libtorch_long]
 //
+// There may be several peers, and a way that one knows may follow its name, as in --peer=…/peer_onednn_long:whole.
+//
 // The columns of a line take turns, round after round: ratios are the medians of the ratios within a round. Seconds are
 // CPU time with one thread, wall time with more. A product of a query with a key costs 2 d operations, and so does a
 // value with its weight: forward 4 d for each pair that is seen, backward twice and a half as much.
@@ -24,6 +26,7 @@
 #include <heed/heed.hpp>
 
 #include "harness.hpp"
+#include "long_peer.hpp"
 #include "peer.hpp"
 #include "search.hpp"
 
@@ -111,6 +114,21 @@ column tiles(int threads, const std::string& name, const size& z, bool backward,
             })};
 }
 
+/// What a peer answers with its seconds: the sum of the absolute contexts, or of the gradients of queries, keys and
+/// values.
+template <class Operation>
+double digest(const size& z, bool backward, const Operation& attend)
+{
+    const auto sum = [](const auto& x) { return bench::sum_of_absolutes(x.data, x.size()); };
+    ad::tape<float> tape;
+    const auto q = numbers(z, 1), k = numbers(z, 2), v = numbers(z, 3), d = numbers(z, 4);
+    const auto queries = tape.parameter(q), keys = tape.parameter(k), values = tape.parameter(v);
+    const auto contexts = attend(queries, keys, values, lengths::full(z.batch, z.length), z.how());
+    if (!backward) return sum(contexts.value());
+    tape.backward(ops::inner(contexts, d));
+    return sum(tape.gradient(queries)) + sum(tape.gradient(keys)) + sum(tape.gradient(values));
+}
+
 /// A mechanism of one head, forward, or forward and backward.
 template <class Attention, class Mask>
 column mechanism(int threads, const std::string& name, const size& z, bool backward, const Attention& attend,
@@ -134,10 +152,30 @@ column mechanism(int threads, const std::string& name, const size& z, bool backw
             })};
 }
 
+/// Another library's program.
+struct named_peer {
+    std::string name;
+    std::unique_ptr<bench::peer> program;
+    bool goes_back;
+
+    /// `program` or `program:way`.
+    named_peer(const std::string& said, int threads)
+    {
+        const std::size_t colon = std::min(said.find(':'), said.size());
+        const std::string path = said.substr(0, colon), way = said.substr(std::min(colon + 1, said.size()));
+        name = path.substr(path.rfind('/') + 1);
+        if (name.starts_with("peer_")) name.erase(0, 5);
+        if (name.ends_with("_long")) name.resize(name.size() - 5);
+        if (!way.empty()) name += ":" + way;
+        program = std::make_unique<bench::peer>(path, threads, way.c_str());
+        goes_back = program->run("full 1 1 1 64 64").seconds > 0;
+    }
+};
+
 struct settings {
     int threads = 1, rounds = 7;
     std::string only;
-    std::unique_ptr<bench::peer> peer;
+    std::vector<named_peer> peers;
 
     bool wants(const std::string& name) const { return only.empty() || name.find(only) != std::string::npos; }
 };
@@ -183,13 +221,22 @@ void peak_and_peer(const settings& with)
                 if (!with.wants(name)) continue;
                 std::vector<column> columns{tiles(with.threads, "full", z, backward, all),
                                             tiles(with.threads, "causal", z, backward, past)};
-                if (with.peer != nullptr) {
-                    for (const char* mask : {"full", "causal"}) {
-                        const std::string request = std::string(mask) + " " + (backward ? "1" : "0") + " " +
-                                                    std::to_string(z.batch) + " " + std::to_string(z.heads) + " " +
-                                                    std::to_string(length) + " " + std::to_string(width);
-                        columns.push_back({std::string("libtorch ") + mask,
-                                           [&with, request] { return with.peer->run(request).seconds; }});
+                for (const std::string mask : {"full", "causal"}) {
+                    if (with.peers.empty()) break;
+                    const std::string request = mask + " " + (backward ? "1" : "0") + " " + std::to_string(z.batch) +
+                                                " " + std::to_string(z.heads) + " " + std::to_string(length) + " " +
+                                                std::to_string(width);
+                    const double ours = mask == "full" ? digest(z, backward, all) : digest(z, backward, past);
+                    for (const named_peer& peer : with.peers) {
+                        if (backward && !peer.goes_back) continue;
+                        columns.push_back({peer.name + " " + mask, [&peer, request, ours] {
+                                               const bench::answer answer = peer.program->run(request);
+                                               if (answer.digest != 0 && !(std::abs(answer.digest / ours - 1) < 1e-3))
+                                                   std::fprintf(stderr, "long: %s, %s: %g, but heed has %g\n",
+                                                                peer.name.c_str(), request.c_str(), answer.digest,
+                                                                ours);
+                                               return answer.seconds;
+                                           }});
                     }
                 }
                 line(with, name, columns, z.operations(backward));
@@ -370,7 +417,7 @@ int main(int argc, char** argv)
         } else if (argument.starts_with("--work=")) {
             with.only = argument.substr(7);
         } else if (argument.starts_with("--peer=")) {
-            with.peer = std::make_unique<bench::peer>(argument.substr(7), with.threads);
+            with.peers.emplace_back(argument.substr(7), with.threads);
         } else {
             std::fprintf(stderr, "long: unknown argument %s\n", argv[i]);
             return 2;

@@ -1,31 +1,34 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
 // The peer of bench/long: libtorch's attention of many queries, heads by batched products (it has no fused kernel for a
-// CPU in this version), forward, or forward and backward. A request is a line "full|causal backward batch heads length
-// width".
+// CPU in this version), forward, or forward and backward.
 
 #include <torch/torch.h>
 
-#include <cmath>
-#include <cstdlib>
-#include <iostream>
 #include <limits>
-#include <sstream>
-#include <string>
+#include <utility>
+#include <vector>
 
-#include "harness.hpp"
+#include "long_peer.hpp"
 #include "search.hpp"
 
 namespace {
 
+using namespace bench::long_attention;
 using at::Tensor;
 
-double run(bool causal, bool backward, long B, long H, long L, long d, int threads)
+std::pair<double, double> run(const request& of, int threads)
 {
-    const auto drawn = [&] { return at::randn({B * H, L, d}).requires_grad_(backward); };
-    const Tensor q = drawn(), k = drawn(), v = drawn(), to = at::randn({B * H, L, d});
+    const auto L = static_cast<long>(of.length);
+    const auto filled = [&](unsigned seed) {
+        std::vector<float> x = head_by_head(of, seed);
+        return at::from_blob(x.data(), {static_cast<long>(of.all_heads()), L, static_cast<long>(of.width)}).clone();
+    };
+    const auto input = [&](unsigned seed) { return filled(seed).requires_grad_(of.backward); };
+    const Tensor q = input(of_queries), k = input(of_keys), v = input(of_values), to = filled(of_gradient);
+    const bool causal = of.causal();
     const Tensor later = causal ? at::full({L, L}, -std::numeric_limits<float>::infinity()).triu(1) : Tensor{};
-    const double by = 1 / std::sqrt(static_cast<double>(d));
+    const double by = of.scale();
     const double begin = bench::search::now(threads);
     const auto attend = [&] {
         // One product that scales and adds the mask; weights where the scores were, if nobody needs them later.
@@ -33,29 +36,24 @@ double run(bool causal, bool backward, long B, long H, long L, long d, int threa
                                : at::baddbmm(at::zeros({1}), q, k.transpose(1, 2), 0, by);
         return at::bmm(at::softmax(scores, 2), v);
     };
-    if (backward) {
+    const auto sum = [](const Tensor& x) { return x.abs().sum(at::kDouble).item<double>(); };
+    if (of.backward) {
         attend().backward(to);
-    } else {
-        const torch::NoGradGuard guard;
-        attend();
+        const double seconds = bench::search::now(threads) - begin;
+        return {seconds, sum(q.grad()) + sum(k.grad()) + sum(v.grad())};
     }
-    return bench::search::now(threads) - begin;
+    const torch::NoGradGuard guard;
+    const Tensor contexts = attend();
+    const double seconds = bench::search::now(threads) - begin;
+    return {seconds, sum(contexts)};
 }
 
 }  // namespace
 
 int main()
 {
-    const char* said = std::getenv("OMP_NUM_THREADS");
-    const int threads = said == nullptr ? 1 : std::atoi(said);
+    const int threads = threads_of_peer();
     at::set_num_threads(threads);
-    for (std::string request; std::getline(std::cin, request);) {
-        std::istringstream from(request);
-        std::string mask;
-        bool backward = false;
-        long B = 0, H = 0, L = 0, d = 0;
-        from >> mask >> backward >> B >> H >> L >> d;
-        std::cout << run(mask == "causal", backward, B, H, L, d, threads) << " 0" << std::endl;
-    }
+    answer([&](const request& of) { return run(of, threads); });
     return 0;
 }

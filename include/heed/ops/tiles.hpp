@@ -133,7 +133,7 @@ struct attend_tiled_op : operation<attend_tiled_op<Pair, Mask, Rule, Compare>> {
     {
         const std::size_t S = queries.shape[1], all_heads = queries.shape[0] * how.heads;
         const auto go_back = [&](auto registers, const tiles::head<T>& of, std::size_t nth, std::size_t b,
-                                 std::size_t shard, const auto& wants) {
+                                 std::size_t shard, const every_so_many& wants) {
             constexpr std::size_t lanes = tiles::lanes<T, registers>;
             const std::size_t s = b * lanes;
             T *const d_factors = factors_of_shard(shard), *const d_of_heads = of_heads_of_shard(shard);
@@ -160,8 +160,7 @@ struct attend_tiled_op : operation<attend_tiled_op<Pair, Mask, Rule, Compare>> {
                     for (std::size_t nth = begin * in_group; nth < end * in_group; ++nth) {
                         tiles::head<T> of = head_of(queries, keys, values, factors, real, how, nth);
                         prepared.put_into(of, nth);
-                        for (std::size_t b = 0; b < blocks; ++b)
-                            go_back(registers, of, nth, b, shard, [](std::size_t) { return true; });
+                        for (std::size_t b = 0; b < blocks; ++b) go_back(registers, of, nth, b, shard, {1, 0});
                     }
                 });
                 return;
@@ -175,8 +174,7 @@ struct attend_tiled_op : operation<attend_tiled_op<Pair, Mask, Rule, Compare>> {
                     parallel_for(shards, 1, [&](std::size_t begin, std::size_t end, std::size_t) {
                         for (std::size_t shard = begin; shard < end; ++shard) {
                             for (std::size_t b = (shard + round) % shards; b < blocks; b += shards)
-                                go_back(registers, of, nth, b, shard,
-                                        [&](std::size_t tile) { return tile % shards == shard; });
+                                go_back(registers, of, nth, b, shard, {shards, shard});
                         }
                     });
                 }
@@ -195,6 +193,15 @@ private:
             return static_cast<const Rule&>(rule);
         }
     }
+
+    /// The tiles that one of so many threads takes. One type for all ways to share them: the way back is compiled for
+    /// it and for every function of a score.
+    struct every_so_many {
+        std::size_t shards, shard;
+
+        bool operator()(std::size_t tile) const { return tile % shards == shard; }
+    };
+
     /// The rows of one head of one sentence, the nth: sentence · heads + head, in [B,S,heads·width].
     template <class View>
     static auto part(const View& x, std::size_t heads, std::size_t nth)
