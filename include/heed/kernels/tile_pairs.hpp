@@ -86,13 +86,15 @@ struct inner_product {
 
 namespace detail {
 
-/// What a sum over dimensions reads: queries in lanes, keys, and a factor for each dimension.
+/// What a sum over dimensions reads: queries in lanes, keys from the first-th on, and a factor for each dimension.
 template <class T>
 struct summands {
     const T* panel;
     rows<const T> keys;
     const T* factors;
-    std::size_t width;
+    std::size_t width, first;
+
+    const T* key(std::size_t number) const { return keys[number - first]; }
 
     template <class Terms>
     simd::vec<T> factor(std::size_t i) const
@@ -113,7 +115,7 @@ void each_few(std::size_t count, const auto& f)
 template <class Terms, std::size_t few, std::size_t across, class T>
 HEED_SIMD_INLINE void sums(const summands<T>& x, std::size_t lane, std::size_t key, const auto& f)
 {
-    const T* const k = x.keys[key];
+    const T* const k = x.key(key);
     simd::vec<T> sum[few] = {};
     for (std::size_t i = 0; i < x.width; ++i) {
         simd::vec<T> at_key[few];
@@ -130,7 +132,7 @@ void back_sums(const summands<T>& x, const range& in, std::size_t key, const T* 
                T* d_factors)
 {
     using namespace simd;
-    const T* const k = x.keys[key];
+    const T* const k = x.key(key);
     vec<T> all{};
     if constexpr (Terms::has_factors) {
         for (std::size_t lane = in.begin; lane < in.end; lane += simd::lanes<T>)
@@ -166,18 +168,11 @@ void back_sums(const summands<T>& x, const range& in, std::size_t key, const T* 
 }  // namespace detail
 
 /// e_j = scale · f(Σ_i g(q_i, k_ji)): `Terms` has g, f and their derivatives. `Quick` are other terms for the same sum,
-/// of numbers that are prepared once for each query and key; where one of these is beyond `limit`, they do not serve.
+/// of numbers that are prepared once for each query, and each key of a tile; where one of these is beyond `limit`, they
+/// do not serve.
 template <class Terms, class Quick = void>
 struct sum_of {
     static constexpr bool has_factors = Terms::has_factors, prepares = !std::is_void_v<Quick>;
-
-    /// All keys of a head: [positions][width + 1], the last number being 1 if Quick serves, else 0.
-    template <class T>
-    static void prepare(const head<T>& of, T* to)
-    {
-        for (std::size_t j = 0; j < of.positions; ++j, to += of.width + 1)
-            to[of.width] = prepared(of.width, of.keys[j], to) ? T(1) : T(0);
-    }
 
     template <std::size_t registers, class T>
     class block {
@@ -188,11 +183,11 @@ struct sum_of {
             used_ = (n + one - 1) / one * one;
             T* const panel = here_.template take<T>(of.width * width);
             detail::transposed<registers>(of.width, n, rows<const T>{of.queries[s], of.queries.stride}, T(1), panel);
-            plain_ = {panel, of.keys, of.factors, of.width};
+            plain_ = {panel, of.keys, of.factors, of.width, 0};
             if constexpr (prepares) {
-                T* const quick = here_.template take<T>(of.width * width);
-                serves_ = prepared(of.width * width, panel, quick);
-                quick_ = {quick, of.prepared, of.factors, of.width};
+                quick_ = here_.template take<T>(of.width * width);
+                serves_ = prepared(of.width * width, panel, quick_);
+                if (serves_) keys_ = here_.template take<T>(tiles::keys * (of.width + 1));
             }
             for (std::size_t i = 0; has_factors && i < of.width; ++i) factors_ += of.factors[i];
         }
@@ -202,9 +197,10 @@ struct sum_of {
             for (std::size_t j = 0; used_ < width && j < seen.count; ++j)
                 std::fill(tile + j * width + used_, tile + (j + 1) * width, T(0));
             const simd::vec<T> scale = simd::splat(of_.scale), factors = simd::splat(factors_);
+            if (serves_) prepare(first, seen.count);
             detail::each_few(seen.count, [&](auto few, std::size_t j) {
                 const range in = seen.lanes_of({j, j + few}, used_);
-                with_terms<few>(first + j, [&](const auto& x, auto terms) {
+                with_terms<few>(first, j, [&](const auto& x, auto terms) {
                     using chosen = decltype(terms);
                     for (std::size_t lane = in.begin; lane < in.end; lane += simd::lanes<T>) {
                         detail::sums<chosen, few, width>(x, lane, first + j, [&](auto r, simd::vec<T> sum) {
@@ -222,6 +218,7 @@ struct sum_of {
             d_factors_ = here_.template take<T>(of_.width * simd::lanes<T>);
             std::fill_n(d_factors_, of_.width * simd::lanes<T>, T(0));
         }
+        /// Of the tile whose scores were the last ones.
         void back(std::size_t first, const tile_reach& seen, T* d, const head_gradients<T>& to)
         {
             detail::each_few(seen.count, [&](auto few, std::size_t j) {
@@ -235,7 +232,7 @@ struct sum_of {
                         });
                     }
                 }
-                with_terms<few>(first + j, [&](const auto& x, auto terms) {
+                with_terms<few>(first, j, [&](const auto& x, auto terms) {
                     detail::back_sums<decltype(terms), few, width>(x, in, first + j, d + j * width, d_queries_, to.keys,
                                                                    d_factors_);
                 });
@@ -251,14 +248,25 @@ struct sum_of {
     private:
         static constexpr std::size_t width = lanes<T, registers>;
 
-        /// f(summands, terms) with the quick terms if they serve for these keys.
-        template <std::size_t few>
-        void with_terms(std::size_t key, const auto& f) const
+        /// The keys of a tile as Quick reads them: [count][width + 1], the last number being 1 if Quick serves, else 0.
+        void prepare(std::size_t first, std::size_t count) const
         {
             if constexpr (prepares) {
+                T* to = keys_;
+                for (std::size_t j = 0; j < count; ++j, to += of_.width + 1)
+                    to[of_.width] = prepared(of_.width, of_.keys[first + j], to) ? T(1) : T(0);
+            }
+        }
+
+        /// f(summands, terms) for a few keys of a tile, with the quick terms if they serve.
+        template <std::size_t few>
+        void with_terms(std::size_t first, std::size_t j, const auto& f) const
+        {
+            if constexpr (prepares) {
+                const rows<const T> quick{keys_, of_.width + 1};
                 bool all = serves_;
-                for (std::size_t r = 0; r < few; ++r) all = all && of_.prepared[key + r][of_.width] != T(0);
-                if (all) return f(quick_, Quick{});
+                for (std::size_t r = 0; all && r < few; ++r) all = quick[j + r][of_.width] != T(0);
+                if (all) return f(detail::summands<T>{quick_, quick, of_.factors, of_.width, first}, Quick{});
             }
             f(plain_, Terms{});
         }
@@ -268,7 +276,8 @@ struct sum_of {
         std::size_t s_, n_, used_;  // used: the lanes of registers with queries
         bool serves_ = false;       // may the quick terms be taken for these queries?
         T factors_ = 0;             // their sum
-        detail::summands<T> plain_, quick_{};
+        detail::summands<T> plain_;
+        T *quick_ = nullptr, *keys_ = nullptr;  // queries in lanes, and keys of a tile, as the quick terms read them
         T *d_queries_ = nullptr, *d_factors_ = nullptr;
     };
 
@@ -433,30 +442,5 @@ struct closeness_terms {
 
 using additive = sum_of<detail::additive_terms, detail::additive_of_exponentials>;
 using closeness = sum_of<detail::closeness_terms>;
-
-/// A head's keys as a comparison prepares them, for all blocks of its queries.
-template <class Compare, class T>
-class prepared_keys {
-public:
-    prepared_keys(std::size_t positions, std::size_t width)
-    {
-        if constexpr (Compare::prepares) keys_ = here_.template take<T>(positions * (width + 1));
-    }
-
-    /// Prepares those of the nth head, unless they are the last ones.
-    void put_into(head<T>& of, std::size_t nth)
-    {
-        if constexpr (Compare::prepares) {
-            if (nth != last_) Compare::prepare(of, keys_);
-            of.prepared = {keys_, of.width + 1};
-            last_ = nth;
-        }
-    }
-
-private:
-    scratch here_;
-    T* keys_ = nullptr;
-    std::size_t last_ = std::numeric_limits<std::size_t>::max();
-};
 
 }  // namespace heed::kernels::tiles

@@ -307,7 +307,6 @@ struct head {
     std::size_t first_query;
     T sink = -std::numeric_limits<T>::infinity();  // a score whose weight goes nowhere
     const T* factors = nullptr;                    // [width], of comparisons that have some
-    rows<const T> prepared{nullptr, 0};            // keys, as a comparison prepares them
 
     /// Where query s stands among the keys: the last one at the last key.
     std::int32_t place_of(std::size_t s) const

@@ -108,11 +108,9 @@ struct attend_tiled_op : operation<attend_tiled_op<Pair, Mask, Rule, Compare>> {
             constexpr std::size_t lanes = tiles::lanes<T, registers>;
             const std::size_t blocks = (S + lanes - 1) / lanes, all = queries.shape[0] * how.heads * blocks;
             parallel_for(all, 1, [&](std::size_t begin, std::size_t end, std::size_t) {
-                tiles::prepared_keys<Compare, T> prepared(keys.shape[1], keys.shape[2] / how.groups);
                 for (std::size_t i = begin; i < end; ++i) {
                     const std::size_t nth = i / blocks, s = i % blocks * lanes;
                     tiles::head<T> of = head_of(queries, keys, values, factors, real, how, nth);
-                    prepared.put_into(of, nth);
                     if (of_heads != nullptr) of.sink = of_heads[nth % how.heads];
                     tiles::forward<registers, Compare>(
                         of, s, std::min(lanes, S - s), changes, mask, rule_of_head(of_heads, nth % how.heads),
@@ -156,20 +154,16 @@ struct attend_tiled_op : operation<attend_tiled_op<Pair, Mask, Rule, Compare>> {
             const std::size_t groups = queries.shape[0] * how.groups, in_group = how.heads / how.groups;
             if (groups >= 2 * shards || shards == 1 || Rule::runs) {
                 parallel_for(groups, 1, [&](std::size_t begin, std::size_t end, std::size_t shard) {
-                    tiles::prepared_keys<Compare, T> prepared(keys.shape[1], keys.shape[2] / how.groups);
                     for (std::size_t nth = begin * in_group; nth < end * in_group; ++nth) {
-                        tiles::head<T> of = head_of(queries, keys, values, factors, real, how, nth);
-                        prepared.put_into(of, nth);
+                        const tiles::head<T> of = head_of(queries, keys, values, factors, real, how, nth);
                         for (std::size_t b = 0; b < blocks; ++b) go_back(registers, of, nth, b, shard, {1, 0});
                     }
                 });
                 return;
             }
             // Few of them: in each of as many rounds as threads, a thread has its own keys and its own queries.
-            tiles::prepared_keys<Compare, T> prepared(keys.shape[1], keys.shape[2] / how.groups);
             for (std::size_t nth = 0; nth < all_heads; ++nth) {
-                tiles::head<T> of = head_of(queries, keys, values, factors, real, how, nth);
-                prepared.put_into(of, nth);
+                const tiles::head<T> of = head_of(queries, keys, values, factors, real, how, nth);
                 for (std::size_t round = 0; round < shards; ++round) {
                     parallel_for(shards, 1, [&](std::size_t begin, std::size_t end, std::size_t) {
                         for (std::size_t shard = begin; shard < end; ++shard) {
