@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -72,7 +73,10 @@ double distance_from_one_by_one(const Attention& attend, const Mask& mask, const
     };
     const auto is = gradients(true), must = gradients(false);
     double worst = 0;
-    for (std::size_t i = 0; i < is.size(); ++i) worst = std::max(worst, std::abs(is[i] - must[i]));
+    for (std::size_t i = 0; i < is.size(); ++i) {
+        const double off = is[i] == must[i] ? 0 : std::abs(is[i] - must[i]);
+        worst = off >= 0 ? std::max(worst, off) : std::numeric_limits<double>::infinity();  // NaN is not the same
+    }
     return worst;
 }
 
