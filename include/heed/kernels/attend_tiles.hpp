@@ -395,12 +395,11 @@ void backward(const head<T>& of, std::size_t s, std::size_t n, const Pair& pair,
         clear_lanes();
         if constexpr (learns) {
             if (learning) {
-                detail::each_place<registers>(of, s, first, count, [&](std::size_t at, const place& p) {
-                    heed::detail::each_lookup(pair.f, detail::lanes_at(products_alone + at), heed::detail::for_score(p),
-                                              pair.table, [&](const auto& places, const heed::pack<T>& slope) {
-                                                  heed::detail::add_to_table(to.table, places,
-                                                                             detail::lanes_at(d_scores + at), slope);
-                                              });
+                heed::detail::add_to_table(pair.f, pair.table, to.table, [&](const auto& add) {
+                    detail::each_place<registers>(of, s, first, count, [&](std::size_t at, const place& p) {
+                        add(detail::lanes_at(products_alone + at), heed::detail::for_score(p),
+                            detail::lanes_at(d_scores + at));
+                    });
                 });
                 for (std::size_t i = 0; i < count * width; i += simd::lanes<T>)
                     store(d_scores + i, load(d_scores + i) * load(slopes + i));

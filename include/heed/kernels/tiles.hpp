@@ -321,13 +321,12 @@ HEED_SIMD_INLINE void each_place(const head<T>& of, std::size_t s, std::size_t f
             p[g].here.at[i] = of.place_of(s + g * lane_count + i);
         }
     }
-    for (std::size_t j = 0; j < count; ++j) {
-        const heed::pack<std::int32_t> key(static_cast<std::int32_t>(first + j));
-        simd::unrolled<groups>([&](auto g) {
-            place here = p[g];
-            here.key = key;
+    for (std::size_t g = 0; g < groups; ++g) {
+        place here = p[g];
+        for (std::size_t j = 0; j < count; ++j) {
+            here.key = heed::pack<std::int32_t>(static_cast<std::int32_t>(first + j));
             f(j * lanes<T, registers> + g * lane_count, here);
-        });
+        }
     }
 }
 
