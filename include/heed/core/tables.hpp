@@ -64,7 +64,9 @@ private:
             if constexpr (std::is_arithmetic_v<Index>) {
                 return far * n + std::min(std::max(static_cast<std::int32_t>(index), 0), n - 1);
             } else {
-                return far * n + min(max(pack<std::int32_t>(index), 0), n - 1);
+                pack<std::int32_t> inside;
+                inside.at = simd::within(n, pack<std::int32_t>(index).at);
+                return far * n + inside;
             }
         }();
         if constexpr (sizeof...(Rest) == 0) {
@@ -128,28 +130,21 @@ public:
     {
         if (same(place, place_)) {
             sum_ = sum_ + x;
-        } else if (same(place, one_lane_on(place_, place))) {
+            return;
+        }
+        if (same(place, one_lane_on(place_, place))) {
             table_[place_.at[lane_count - 1]] += sum_[lane_count - 1];
             sum_ = one_lane_on(sum_, pack<T>(T(0))) + x;
-            place_ = place;
         } else {
-            finish();
+            put(table_, place_, sum_);
             sum_ = x;
-            place_ = place;
         }
+        place_ = place;
     }
     /// Adds what is still in the register.
-    void finish()
+    HEED_SIMD_INLINE void finish()
     {
-        if (same(place_, pack<std::int32_t>(place_.at[0]))) {
-            T each[lane_count];
-            store_lanes(each, sum_);
-            simd::vec<T> sum = simd::load(each);
-            for (std::size_t i = simd::lanes<T>; i < lane_count; i += simd::lanes<T>) sum += simd::load(each + i);
-            table_[place_.at[0]] += simd::sum(sum);
-        } else {
-            for (std::size_t i = 0; i < lane_count; ++i) table_[place_.at[i]] += sum_[i];
-        }
+        put(table_, place_, sum_);
         sum_ = pack<T>(T(0));
     }
 
@@ -160,6 +155,20 @@ private:
         const auto bits = a.at ^ b.at;
         std::memcpy(&different, &bits, sizeof bits);
         return !simd::any(different);
+    }
+
+    // Not a member: the register would have to lie in memory for it.
+    [[gnu::noinline]] static void put(T* table, const pack<std::int32_t> place, const pack<T> x)
+    {
+        T each[lane_count];
+        store_lanes(each, x);
+        if (same(place, pack<std::int32_t>(place.at[0]))) {
+            simd::vec<T> sum = simd::load(each);
+            for (std::size_t i = simd::lanes<T>; i < lane_count; i += simd::lanes<T>) sum += simd::load(each + i);
+            table[place.at[0]] += simd::sum(sum);
+        } else {
+            for (std::size_t i = 0; i < lane_count; ++i) table[place.at[i]] += each[i];
+        }
     }
 
     T* table_;

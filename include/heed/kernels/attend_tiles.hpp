@@ -278,8 +278,9 @@ namespace detail {
 /// does not see a key.
 template <std::size_t registers, class T, class Pair, class Mask>
 void modify_with_slopes(const head<T>& of, std::size_t s, std::size_t first, std::size_t count, bool partial,
-                        const Pair& pair, const Mask& mask, T* tile, T* slopes)
+                        const Pair& changes, const Mask& mask, T* tile, T* slopes)
 {
+    const kept_near<Pair> pair = changes;
     each_place<registers>(of, s, first, count, [&](std::size_t at, const place& p) {
         const dual<T> e = pair(dual<T>{lanes_at(tile + at), 1}, heed::detail::for_score(p));
         heed::pack<T> value = e.value, slope = e.slope * of.scale;

@@ -23,7 +23,7 @@ namespace detail {
 /// The first lanes, `count` of them; all if there are more.
 HEED_SIMD_INLINE __mmask16 first_lanes(std::int32_t count)
 {
-    return static_cast<__mmask16>(count >= 16 ? 0xFFFFu : count <= 0 ? 0u : (1u << count) - 1u);
+    return static_cast<__mmask16>((1u << std::min(std::max(count, 0), 16)) - 1u);
 }
 #elif defined(HEED_SIMD_AVX) && defined(__AVX2__)
 HEED_SIMD_INLINE __m256i first_lanes(std::int32_t count)
@@ -33,6 +33,21 @@ HEED_SIMD_INLINE __m256i first_lanes(std::int32_t count)
 #endif
 
 }  // namespace detail
+
+/// The nearest of 0 ... n - 1.
+HEED_SIMD_INLINE mask<float> within(std::int32_t n, mask<float> at)
+{
+#if defined(HEED_SIMD_AVX512)
+    return mask<float>(_mm512_maskz_min_epi32(
+        HEED_SIMD_ALL16, _mm512_maskz_max_epi32(HEED_SIMD_ALL16, __m512i(at), __m512i{}), _mm512_set1_epi32(n - 1)));
+#elif defined(HEED_SIMD_AVX) && defined(__AVX2__)
+    return mask<float>(_mm256_min_epi32(_mm256_max_epi32(__m256i(at), __m256i{}), _mm256_set1_epi32(n - 1)));
+#else
+    const mask<float> most = mask<float>{} + (n - 1);
+    at = select(at > 0, at, mask<float>{});
+    return select(at < most, at, most);
+#endif
+}
 
 /// The bits of table[at_i]; `table` has `size` > 0 numbers of 32 bits, and none of the indices is beyond them.
 HEED_SIMD_INLINE mask<float> look_up(const void* table, std::int32_t size, mask<float> at)

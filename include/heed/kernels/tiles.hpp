@@ -279,6 +279,11 @@ struct modified_by_table {
     HEED_SIMD_INLINE auto operator()(const auto& e, const place& p) const { return f(e, p, table); }
 };
 
+/// A function as a loop over a tile keeps it. What a table is goes into registers: the compiler takes the scores that are
+/// written for something that may lie there.
+template <class Pair>
+using kept_near = std::conditional_t<requires(const Pair& pair) { pair.table; }, const Pair, const Pair&>;
+
 /// Every query sees every key.
 struct unmasked {
     bool operator()(const place&) const { return true; }
@@ -312,20 +317,17 @@ HEED_SIMD_INLINE void each_place(const head<T>& of, std::size_t s, std::size_t f
 {
     constexpr std::size_t groups = lanes<T, registers> / lane_count;
     static_assert(groups * lane_count == lanes<T, registers>);
-    place p[groups];
     for (std::size_t g = 0; g < groups; ++g) {
-        p[g].batch = static_cast<std::int32_t>(of.batch);
-        p[g].head = static_cast<std::int32_t>(of.number);
-        for (std::size_t i = 0; i < lane_count; ++i) {
-            p[g].query.at[i] = static_cast<std::int32_t>(of.first_query + s + g * lane_count + i);
-            p[g].here.at[i] = of.place_of(s + g * lane_count + i);
-        }
-    }
-    for (std::size_t g = 0; g < groups; ++g) {
-        place here = p[g];
+        const auto query = heed::detail::counted_from(of.first_query + s + g * lane_count),
+                   here = heed::detail::counted_from(of.place_of(s + g * lane_count));
         for (std::size_t j = 0; j < count; ++j) {
-            here.key = heed::pack<std::int32_t>(static_cast<std::int32_t>(first + j));
-            f(j * lanes<T, registers> + g * lane_count, here);
+            place p;
+            p.batch = static_cast<std::int32_t>(of.batch);
+            p.head = static_cast<std::int32_t>(of.number);
+            p.query.at = query.at;
+            p.key.at = heed::pack<std::int32_t>(static_cast<std::int32_t>(first + j)).at;
+            p.here.at = here.at;
+            f(j * lanes<T, registers> + g * lane_count, p);
         }
     }
 }
@@ -343,9 +345,10 @@ HEED_SIMD_INLINE void put_lanes(T* x, const heed::pack<T>& v)
 
 /// Scores as the pair's function changes them; −inf where a query does not see a key.
 template <std::size_t registers, class T, class Pair, class Mask>
-void modify(const head<T>& of, std::size_t s, std::size_t first, std::size_t count, bool partial, const Pair& pair,
+void modify(const head<T>& of, std::size_t s, std::size_t first, std::size_t count, bool partial, const Pair& changes,
             const Mask& mask, T* tile)
 {
+    const kept_near<Pair> pair = changes;
     const auto changed = [&](const heed::pack<T>& e, const place& p) {
         if constexpr (std::is_same_v<Pair, unmodified>) {
             return e;
