@@ -92,7 +92,7 @@ struct table_in_question {
     {
         const auto here = table.place_of(index...);
         const bool it = made++ == asked;
-        if (it) place = pack<std::int32_t>(here);
+        if (it) place.at = pack<std::int32_t>(here).at;
         return {table.at(here), pack<T>(it ? 1 : 0)};
     }
 };
@@ -129,23 +129,25 @@ public:
     HEED_SIMD_INLINE void add(const pack<std::int32_t>& place, const pack<T>& x)
     {
         if (same(place, place_)) {
-            sum_ = sum_ + x;
+            sum_.at = (sum_ + x).at;
             return;
         }
         if (same(place, one_lane_on(place_, place))) {
-            table_[place_.at[lane_count - 1]] += sum_[lane_count - 1];
-            sum_ = one_lane_on(sum_, pack<T>(T(0))) + x;
+            const auto at = place_.at;
+            const auto sum = sum_.at;
+            table_[at[lane_count - 1]] += sum[lane_count - 1];
+            sum_.at = (one_lane_on(sum_, pack<T>(T(0))) + x).at;
         } else {
             put(table_, place_, sum_);
-            sum_ = x;
+            sum_.at = x.at;
         }
-        place_ = place;
+        place_.at = place.at;
     }
     /// Adds what is still in the register.
     HEED_SIMD_INLINE void finish()
     {
         put(table_, place_, sum_);
-        sum_ = pack<T>(T(0));
+        sum_.at = pack<T>(T(0)).at;
     }
 
 private:
@@ -157,7 +159,7 @@ private:
         return !simd::any(different);
     }
 
-    // Not a member: the register would have to lie in memory for it.
+    // Not of *this, which would then lie in memory.
     [[gnu::noinline]] static void put(T* table, const pack<std::int32_t> place, const pack<T> x)
     {
         T each[lane_count];
@@ -180,12 +182,12 @@ private:
 /// table). `each` calls a function with e, where, and what comes back, for each register of scores; lanes to which
 /// nothing comes back may have any slope.
 template <class T, std::size_t N>
-void add_to_table(const auto& f, const lane_table<T, N>& table, T* d_table, const auto& each)
+HEED_SIMD_INLINE void add_to_table(const auto& f, const lane_table<T, N>& table, T* d_table, const auto& each)
 {
     std::size_t made = 0;
     for (std::size_t k = 0; k == 0 || k < made; ++k) {
         table_sums<T> sums(d_table);
-        each([&](const pack<T>& e, const auto& where, const pack<T>& by) {
+        each([&](const pack<T>& e, const auto& where, const pack<T>& by) __attribute__((always_inline)) {
             const table_in_question<T, N> asks{table, k, 0, pack<std::int32_t>(0)};
             const dual<T> y(f(dual<T>(e, pack<T>(0)), where, asks));
             made = std::max(made, asks.made);

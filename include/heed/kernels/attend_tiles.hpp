@@ -396,12 +396,14 @@ void backward(const head<T>& of, std::size_t s, std::size_t n, const Pair& pair,
         clear_lanes();
         if constexpr (learns) {
             if (learning) {
-                heed::detail::add_to_table(pair.f, pair.table, to.table, [&](const auto& add) {
-                    detail::each_place<registers>(of, s, first, count, [&](std::size_t at, const place& p) {
-                        add(detail::lanes_at(products_alone + at), heed::detail::for_score(p),
-                            detail::lanes_at(d_scores + at));
+                heed::detail::add_to_table(
+                    pair.f, pair.table, to.table, [&](const auto& add) __attribute__((always_inline)) {
+                        detail::each_place<registers>(
+                            of, s, first, count, [&](std::size_t at, const place& p) __attribute__((always_inline)) {
+                                add(detail::lanes_at(products_alone + at), heed::detail::for_score(p),
+                                    detail::lanes_at(d_scores + at));
+                            });
                     });
-                });
                 for (std::size_t i = 0; i < count * width; i += simd::lanes<T>)
                     store(d_scores + i, load(d_scores + i) * load(slopes + i));
                 clear_lanes();

@@ -279,10 +279,14 @@ struct modified_by_table {
     HEED_SIMD_INLINE auto operator()(const auto& e, const place& p) const { return f(e, p, table); }
 };
 
-/// A function as a loop over a tile keeps it. What a table is goes into registers: the compiler takes the scores that are
-/// written for something that may lie there.
+/// A function as a loop over a tile keeps it. What a table is goes into registers: the compiler takes the scores that
+/// are written for something that may lie there.
 template <class Pair>
-using kept_near = std::conditional_t<requires(const Pair& pair) { pair.table; }, const Pair, const Pair&>;
+using kept_near = std::conditional_t < requires(const Pair& pair)
+{
+    pair.table;
+}
+, const Pair, const Pair& > ;
 
 /// Every query sees every key.
 struct unmasked {
