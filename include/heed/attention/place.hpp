@@ -35,18 +35,22 @@ struct place {
                               // for functions of scores, which also run step by step, the query's number
 
     place() : query(0), key(0), here(0) {}
-    // Member by member: a copy of the whole block would go through memory, and stall there.
-    HEED_SIMD_INLINE place(const place& from)
-        : batch(from.batch), head(from.head), query(from.query), key(from.key), here(from.here)
-    {}
+    // Register by register: a copy of the whole block would go through memory, and stall there.
+    HEED_SIMD_INLINE place(const place& from) : batch(from.batch), head(from.head) { take_lanes(from); }
     HEED_SIMD_INLINE place& operator=(const place& from)
     {
         batch = from.batch;
         head = from.head;
-        query = from.query;
-        key = from.key;
-        here = from.here;
+        take_lanes(from);
         return *this;
+    }
+
+private:
+    HEED_SIMD_INLINE void take_lanes(const place& from)
+    {
+        query.at = from.query.at;
+        key.at = from.key.at;
+        here.at = from.here.at;
     }
 };
 
@@ -63,7 +67,7 @@ namespace detail {
 /// A place as functions of scores see it.
 HEED_SIMD_INLINE place for_score(place p)
 {
-    p.here = p.query;
+    p.here.at = p.query.at;
     return p;
 }
 

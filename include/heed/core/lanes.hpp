@@ -404,6 +404,19 @@ struct pack : lane_functions {
     HEED_SIMD_INLINE T operator[](std::size_t i) const { return at[i]; }
 };
 
+namespace detail {
+
+/// first, first + 1, ...
+HEED_SIMD_INLINE pack<std::int32_t> counted_from(auto first)
+{
+    pack<std::int32_t> count;
+    for (std::size_t i = 0; i < lane_count; ++i) count.at[i] = static_cast<std::int32_t>(i);
+    count.at += static_cast<std::int32_t>(first);
+    return count;
+}
+
+}  // namespace detail
+
 #define HEED_LANES(sign)                                                                                               \
     template <class A, class B>                                                                                        \
         requires(detail::lane_operands<A, B>)                                                                          \

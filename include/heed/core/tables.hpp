@@ -4,10 +4,14 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <heed/core/lanes.hpp>
 #include <heed/core/tensor.hpp>
+#include <heed/kernels/lookup.hpp>
 
 /// Tables that functions of scores look numbers up in, and how their gradients are found.
 ///
@@ -23,19 +27,26 @@ struct lane_table {
     const T* data;
     shape_of_rank<N> shape;
 
-    /// Where the elements of these indices are.
+    /// Where the elements of these indices are: lanes of places, or a number if all indices are numbers.
     template <class... Index>
-    HEED_SIMD_INLINE pack<std::int32_t> place_of(const Index&... index) const
+    HEED_SIMD_INLINE auto place_of(const Index&... index) const
     {
         static_assert(sizeof...(Index) == N, "heed: a table takes as many indices as it has axes");
-        pack<std::int32_t> at(0);
-        std::size_t axis = 0;
-        (add(at, shape[axis++], pack<std::int32_t>(index)), ...);
-        return at;
+        return place_behind(0, 0, index...);
     }
+    HEED_SIMD_INLINE pack<T> at(std::int32_t place) const { return pack<T>(data[place]); }
     HEED_SIMD_INLINE pack<T> at(const pack<std::int32_t>& place) const
     {
-        return detail::each_lane<T>([&](std::size_t i) { return data[place.at[i]]; });
+        if constexpr (std::is_arithmetic_v<T> && sizeof(T) == sizeof(float)) {
+            std::size_t size = 1;
+            for (const std::size_t n : shape) size *= n;
+            const auto found = simd::look_up(data, static_cast<std::int32_t>(size), place.at);
+            pack<T> result;
+            std::memcpy(&result.at, &found, sizeof found);
+            return result;
+        } else {
+            return detail::each_lane<T>([&](std::size_t i) { return data[place.at[i]]; });
+        }
     }
     template <class... Index>
     HEED_SIMD_INLINE pack<T> operator()(const Index&... index) const
@@ -44,10 +55,25 @@ struct lane_table {
     }
 
 private:
-    HEED_SIMD_INLINE static void add(pack<std::int32_t>& at, std::size_t extent, const pack<std::int32_t>& index)
+    /// Row-major: so far ordinary numbers, and lanes from the first index on that is lanes.
+    template <class So, class Index, class... Rest>
+    HEED_SIMD_INLINE auto place_behind(const So& far, std::size_t axis, const Index& index, const Rest&... rest) const
     {
-        const auto n = static_cast<std::int32_t>(extent);
-        at = at * n + min(max(index, 0), n - 1);
+        const auto n = static_cast<std::int32_t>(shape[axis]);
+        const auto next = [&] {
+            if constexpr (std::is_arithmetic_v<Index>) {
+                return far * n + std::min(std::max(static_cast<std::int32_t>(index), 0), n - 1);
+            } else {
+                pack<std::int32_t> inside;
+                inside.at = simd::within(n, pack<std::int32_t>(index).at);
+                return far * n + inside;
+            }
+        }();
+        if constexpr (sizeof...(Rest) == 0) {
+            return next;
+        } else {
+            return place_behind(next, axis + 1, rest...);
+        }
     }
 };
 
@@ -62,34 +88,113 @@ struct table_in_question {
     mutable pack<std::int32_t> place;
 
     template <class... Index>
-    dual<T> operator()(const Index&... index) const
+    HEED_SIMD_INLINE dual<T> operator()(const Index&... index) const
     {
-        const pack<std::int32_t> here = table.place_of(index...);
+        const auto here = table.place_of(index...);
         const bool it = made++ == asked;
-        if (it) place = here;
+        if (it) place.at = pack<std::int32_t>(here).at;
         return {table.at(here), pack<T>(it ? 1 : 0)};
     }
 };
 
-/// use(places in the table, ∂f/∂(what is there)) for each lookup of f(e, where, table).
-template <class T, std::size_t N>
-void each_lookup(const auto& f, const pack<T>& e, const auto& where, const lane_table<T, N>& table, const auto& use)
+/// The lanes of `low`, one lane on; its last one is lost, and the first one is that of `first`.
+template <class V, std::size_t... i>
+HEED_SIMD_INLINE V one_lane_on(const V& low, const V& first, std::index_sequence<i...>)
 {
-    for (std::size_t k = 0;; ++k) {
-        const table_in_question<T, N> asks{table, k, 0, {}};
-        const dual<T> y(f(dual<T>(e, pack<T>(0)), where, asks));
-        if (k >= asks.made) return;
-        use(asks.place, y.slope);
-        if (k + 1 == asks.made) return;
+    return __builtin_shufflevector(low, first, (i == 0 ? static_cast<int>(sizeof...(i)) : static_cast<int>(i) - 1)...);
+}
+template <class T>
+HEED_SIMD_INLINE pack<T> one_lane_on(const pack<T>& x, const pack<T>& first)
+{
+    using all = std::make_index_sequence<lane_count>;
+    pack<T> result;
+    if constexpr (dual_element<T>) {
+        result.at.value = one_lane_on(x.at.value, first.at.value, all{});
+        result.at.slope = one_lane_on(x.at.slope, first.at.slope, all{});
+    } else {
+        result.at = one_lane_on(x.at, first.at, all{});
     }
+    return result;
 }
 
-/// table += what comes back to each lane, times its slope. Lanes to which nothing comes back may have any slope.
+/// Adds to places of a table, register after register.
+///
+/// A function of the distance looks up with the next key what it has looked up with this one, a lane on; one of the
+/// query, the same again. Then sums stay in a register, and one lane or none goes to the table.
 template <class T>
-void add_to_table(T* d_table, const pack<std::int32_t>& place, const pack<T>& by, const pack<T>& slope)
+class table_sums {
+public:
+    explicit table_sums(T* table) : table_(table), place_(0), sum_(T(0)) {}
+
+    HEED_SIMD_INLINE void add(const pack<std::int32_t>& place, const pack<T>& x)
+    {
+        if (same(place, place_)) {
+            sum_.at = (sum_ + x).at;
+            return;
+        }
+        if (same(place, one_lane_on(place_, place))) {
+            const auto at = place_.at;
+            const auto sum = sum_.at;
+            table_[at[lane_count - 1]] += sum[lane_count - 1];
+            sum_.at = (one_lane_on(sum_, pack<T>(T(0))) + x).at;
+        } else {
+            put(table_, place_, sum_);
+            sum_.at = x.at;
+        }
+        place_.at = place.at;
+    }
+    /// Adds what is still in the register.
+    HEED_SIMD_INLINE void finish()
+    {
+        put(table_, place_, sum_);
+        sum_.at = pack<T>(T(0)).at;
+    }
+
+private:
+    HEED_SIMD_INLINE static bool same(const pack<std::int32_t>& a, const pack<std::int32_t>& b)
+    {
+        simd::mask<float> different;
+        const auto bits = a.at ^ b.at;
+        std::memcpy(&different, &bits, sizeof bits);
+        return !simd::any(different);
+    }
+
+    // Not of *this, which would then lie in memory.
+    [[gnu::noinline]] static void put(T* table, const pack<std::int32_t> place, const pack<T> x)
+    {
+        T each[lane_count];
+        store_lanes(each, x);
+        if (same(place, pack<std::int32_t>(place.at[0]))) {
+            simd::vec<T> sum = simd::load(each);
+            for (std::size_t i = simd::lanes<T>; i < lane_count; i += simd::lanes<T>) sum += simd::load(each + i);
+            table[place.at[0]] += simd::sum(sum);
+        } else {
+            for (std::size_t i = 0; i < lane_count; ++i) table[place.at[i]] += each[i];
+        }
+    }
+
+    T* table_;
+    pack<std::int32_t> place_;
+    pack<T> sum_;
+};
+
+/// table += what comes back to a function of scores, times ∂f/∂(what it looked up), for each lookup of f(e, where,
+/// table). `each` calls a function with e, where, and what comes back, for each register of scores; lanes to which
+/// nothing comes back may have any slope.
+template <class T, std::size_t N>
+HEED_SIMD_INLINE void add_to_table(const auto& f, const lane_table<T, N>& table, T* d_table, const auto& each)
 {
-    for (std::size_t i = 0; i < lane_count; ++i)
-        if (by.at[i] != T(0)) d_table[place.at[i]] += by.at[i] * slope.at[i];
+    std::size_t made = 0;
+    for (std::size_t k = 0; k == 0 || k < made; ++k) {
+        table_sums<T> sums(d_table);
+        each([&](const pack<T>& e, const auto& where, const pack<T>& by) __attribute__((always_inline)) {
+            const table_in_question<T, N> asks{table, k, 0, pack<std::int32_t>(0)};
+            const dual<T> y(f(dual<T>(e, pack<T>(0)), where, asks));
+            made = std::max(made, asks.made);
+            if (k < asks.made) sums.add(asks.place, select(by == T(0), T(0), by * y.slope));
+        });
+        sums.finish();
+    }
 }
 
 template <std::size_t N>

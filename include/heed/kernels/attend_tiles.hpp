@@ -292,10 +292,11 @@ namespace detail {
 /// Scores as pair and mask have them, and by how much they change with the products, times `scale`; 0 where a query
 /// does not see a key.
 template <std::size_t registers, class T, class Pair, class Mask>
-void modify_with_slopes(const head<T>& of, std::size_t s, std::size_t first, const tile_reach& seen, const Pair& pair,
-                        const Mask& mask, T* tile, T* slopes)
+void modify_with_slopes(const head<T>& of, std::size_t s, std::size_t first, const tile_reach& seen,
+                        const Pair& changes, const Mask& mask, T* tile, T* slopes)
 {
     constexpr T lowest = -std::numeric_limits<T>::infinity();
+    const kept_near<Pair> pair = changes;
     each_seen<registers, true>(of, s, first, seen, [&](std::size_t at, const place& p, auto partial) {
         const dual<T> e = pair(dual<T>{lanes_at(tile + at), 1}, heed::detail::for_score(p));
         heed::pack<T> value = e.value, slope = e.slope * of.scale;
@@ -430,15 +431,17 @@ void backward(const head<T>& of, std::size_t s, std::size_t n, const Pair& pair,
         clear_lanes();
         if constexpr (learns) {
             if (learning) {
-                for (std::size_t g = 0; g < seen.groups; ++g) {
-                    detail::each_place<registers>(of, s, g, first, seen.reach[g], [&](std::size_t at, const place& p) {
-                        heed::detail::each_lookup(
-                            pair.f, detail::lanes_at(products_alone + at), heed::detail::for_score(p), pair.table,
-                            [&](const auto& places, const heed::pack<T>& slope) {
-                                heed::detail::add_to_table(to.table, places, detail::lanes_at(d_scores + at), slope);
-                            });
+                heed::detail::add_to_table(
+                    pair.f, pair.table, to.table, [&](const auto& add) __attribute__((always_inline)) {
+                        for (std::size_t g = 0; g < seen.groups; ++g) {
+                            detail::each_place<registers>(
+                                of, s, g, first,
+                                seen.reach[g], [&](std::size_t at, const place& p) __attribute__((always_inline)) {
+                                    add(detail::lanes_at(products_alone + at), heed::detail::for_score(p),
+                                        detail::lanes_at(d_scores + at));
+                                });
+                        }
                     });
-                }
                 for (std::size_t i = 0; i < count * width; i += simd::lanes<T>)
                     store(d_scores + i, detail::through<T>(load(d_scores + i), load(slopes + i)));
                 clear_lanes();

@@ -133,12 +133,13 @@ public:
     /// What comes back to the numbers that the pair's function looked up.
     void add_to_table(std::size_t s, std::size_t count, const T* products, const T* d_scores, T* table) const
     {
-        each_place_of_keys<registers>(of_, s, count, first_, [&](std::size_t at, const place& p) {
-            heed::detail::each_lookup(pair_.f, lanes_at(products + at), heed::detail::for_score(p), pair_.table,
-                                      [&](const auto& places, const heed::pack<T>& slope) {
-                                          heed::detail::add_to_table(table, places, lanes_at(d_scores + at), slope);
-                                      });
-        });
+        heed::detail::add_to_table(
+            pair_.f, pair_.table, table, [&](const auto& add) __attribute__((always_inline)) {
+                each_place_of_keys<registers>(
+                    of_, s, count, first_, [&](std::size_t at, const place& p) __attribute__((always_inline)) {
+                        add(lanes_at(products + at), heed::detail::for_score(p), lanes_at(d_scores + at));
+                    });
+            });
     }
 
     static constexpr bool changed = !std::is_same_v<Pair, unmodified>;

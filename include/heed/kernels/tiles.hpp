@@ -337,6 +337,15 @@ struct modified_by_table {
     HEED_SIMD_INLINE auto operator()(const auto& e, const place& p) const { return f(e, p, table); }
 };
 
+/// A function as a loop over a tile keeps it. What a table is goes into registers: the compiler takes the scores that
+/// are written for something that may lie there.
+template <class Pair>
+using kept_near = std::conditional_t < requires(const Pair& pair)
+{
+    pair.table;
+}
+, const Pair, const Pair& > ;
+
 /// Every query sees every key.
 struct unmasked {
     bool operator()(const place&) const { return true; }
@@ -420,17 +429,16 @@ template <std::size_t registers, class T>
 HEED_SIMD_INLINE void each_place(const head<T>& of, std::size_t s, std::size_t group, std::size_t first,
                                  const range& rows, const auto& f)
 {
-    place p;
-    p.batch = static_cast<std::int32_t>(of.batch);
-    p.head = static_cast<std::int32_t>(of.number);
-    for (std::size_t i = 0; i < lane_count; ++i) {
-        p.query.at[i] = static_cast<std::int32_t>(of.first_query + s + group * lane_count + i);
-        p.here.at[i] = of.place_of(s + group * lane_count + i);
-    }
+    const auto query = heed::detail::counted_from(of.first_query + s + group * lane_count),
+               here = heed::detail::counted_from(of.place_of(s + group * lane_count));
     for (std::size_t j = rows.begin; j < rows.end; ++j) {
-        place here = p;
-        here.key = heed::pack<std::int32_t>(static_cast<std::int32_t>(first + j));
-        f(j * lanes<T, registers> + group * lane_count, here);
+        place p;
+        p.batch = static_cast<std::int32_t>(of.batch);
+        p.head = static_cast<std::int32_t>(of.number);
+        p.query.at = query.at;
+        p.key.at = heed::pack<std::int32_t>(static_cast<std::int32_t>(first + j)).at;
+        p.here.at = here.at;
+        f(j * lanes<T, registers> + group * lane_count, p);
     }
 }
 
@@ -488,12 +496,13 @@ HEED_SIMD_INLINE simd::vec<T> through(simd::vec<T> d, simd::vec<T> slope)
 
 /// Scores as the pair's function changes them; −inf where a query does not see a key.
 template <std::size_t registers, class T, class Pair, class Mask>
-void modify(const head<T>& of, std::size_t s, std::size_t first, const tile_reach& seen, const Pair& pair,
+void modify(const head<T>& of, std::size_t s, std::size_t first, const tile_reach& seen, const Pair& changes,
             const Mask& mask, T* tile)
 {
     constexpr bool changed = !std::is_same_v<Pair, unmodified>;
     constexpr T lowest = -std::numeric_limits<T>::infinity();
     if (!changed && seen.all) return;
+    const kept_near<Pair> pair = changes;
     each_seen<registers, changed>(of, s, first, seen, [&](std::size_t at, const place& p, auto partial) {
         heed::pack<T> e = lanes_at(tile + at);
         if constexpr (changed) e = heed::pack<T>(pair(e, heed::detail::for_score(p)));
