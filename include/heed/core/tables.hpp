@@ -99,7 +99,7 @@ struct table_in_question {
 
 /// The lanes of `low`, one lane on; its last one is lost, and the first one is that of `first`.
 template <class V, std::size_t... i>
-HEED_SIMD_INLINE V one_lane_on(const V& low, const V& first, std::index_sequence<i...>)
+HEED_SIMD_INLINE V one_lane_on(V low, V first, std::index_sequence<i...>)
 {
     return __builtin_shufflevector(low, first, (i == 0 ? static_cast<int>(sizeof...(i)) : static_cast<int>(i) - 1)...);
 }

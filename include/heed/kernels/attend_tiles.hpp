@@ -432,13 +432,13 @@ void backward(const head<T>& of, std::size_t s, std::size_t n, const Pair& pair,
         if constexpr (learns) {
             if (learning) {
                 heed::detail::add_to_table(
-                    pair.f, pair.table, to.table, [&](const auto& add) __attribute__((always_inline)) {
+                    pair.f, pair.table, to.table, [&](const auto& come_back) __attribute__((always_inline)) {
                         for (std::size_t g = 0; g < seen.groups; ++g) {
                             detail::each_place<registers>(
                                 of, s, g, first,
                                 seen.reach[g], [&](std::size_t at, const place& p) __attribute__((always_inline)) {
-                                    add(detail::lanes_at(products_alone + at), heed::detail::for_score(p),
-                                        detail::lanes_at(d_scores + at));
+                                    come_back(detail::lanes_at(products_alone + at), heed::detail::for_score(p),
+                                              detail::lanes_at(d_scores + at));
                                 });
                         }
                     });

@@ -134,10 +134,10 @@ public:
     void add_to_table(std::size_t s, std::size_t count, const T* products, const T* d_scores, T* table) const
     {
         heed::detail::add_to_table(
-            pair_.f, pair_.table, table, [&](const auto& add) __attribute__((always_inline)) {
+            pair_.f, pair_.table, table, [&](const auto& come_back) __attribute__((always_inline)) {
                 each_place_of_keys<registers>(
                     of_, s, count, first_, [&](std::size_t at, const place& p) __attribute__((always_inline)) {
-                        add(lanes_at(products + at), heed::detail::for_score(p), lanes_at(d_scores + at));
+                        come_back(lanes_at(products + at), heed::detail::for_score(p), lanes_at(d_scores + at));
                     });
             });
     }
