@@ -279,14 +279,10 @@ struct modified_by_table {
     HEED_SIMD_INLINE auto operator()(const auto& e, const place& p) const { return f(e, p, table); }
 };
 
-/// A function as a loop over a tile keeps it. What a table is goes into registers: the compiler takes the scores that
-/// are written for something that may lie there.
+/// A function as a loop over a tile keeps it: a copy where that is easy, so that what tables are stays in registers.
+/// (The compiler takes the scores that are written for something that may lie where the caller's function lies.)
 template <class Pair>
-using kept_near = std::conditional_t < requires(const Pair& pair)
-{
-    pair.table;
-}
-, const Pair, const Pair& > ;
+using kept_near = std::conditional_t<std::is_trivially_copyable_v<Pair>, const Pair, const Pair&>;
 
 /// Every query sees every key.
 struct unmasked {

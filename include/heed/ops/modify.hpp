@@ -133,8 +133,8 @@ struct modify_with_table_op : operation<modify_with_table_op<Function>> {
             if (d_x) detail::modify_backward(of_table, p, count, x.data + at, d_y.data + at, d_x.data + at);
             if (!d_table) return;
             const pack<T> by = detail::lanes_at(count, d_y.data + at);
-            heed::detail::add_to_table(f, known, parts + shard * size, [&](const auto& add) {
-                add(detail::lanes_at(count, x.data + at), heed::detail::for_score(p), by);
+            heed::detail::add_to_table(f, known, parts + shard * size, [&](const auto& lookups_of) {
+                lookups_of(detail::lanes_at(count, x.data + at), heed::detail::for_score(p), by);
             });
         });
         for (std::size_t shard = 0; d_table && shard < shards; ++shard)
