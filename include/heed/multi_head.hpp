@@ -12,8 +12,8 @@
 #include <heed/core/several.hpp>
 #include <heed/ops/parts.hpp>
 #include <heed/ops/products.hpp>
-#include <heed/score/over.hpp>
 #include <heed/per_head/unchanged.hpp>
+#include <heed/score/over.hpp>
 
 namespace heed {
 

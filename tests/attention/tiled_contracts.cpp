@@ -14,7 +14,8 @@
 using namespace heed;
 using support::random;
 
-// What holds for many queries tile by tile, whatever compares and weighs them: memory, the same bits again, checkpoints.
+// What holds for many queries tile by tile, whatever compares and weighs them: memory, the same bits again,
+// checkpoints.
 
 namespace {
 

@@ -147,7 +147,8 @@ std::pair<std::vector<double>, std::vector<double>> answers(const auto& f, std::
     const auto lifted = ad::lift(on, attend);
     const auto contexts = lifted(lifted.on(on.parameter(h)), on.parameter(q), causal{});
     on.backward(ops::inner(contexts, d));
-    const auto c = contexts.value(), g = on.gradient(lifted.score.table);
+    const auto c = contexts.value();
+    const auto g = on.gradient(lifted.score.table);
     return {{c.data, c.data + c.size()}, {g.data, g.data + g.size()}};
 }
 
