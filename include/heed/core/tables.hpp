@@ -154,7 +154,7 @@ private:
     HEED_SIMD_INLINE static bool same(const pack<std::int32_t>& a, const pack<std::int32_t>& b)
     {
         simd::mask<float> different;
-        const auto bits = a.at ^ b.at;
+        const auto bits = a.at != b.at;
         std::memcpy(&different, &bits, sizeof bits);
         return !simd::any(different);
     }

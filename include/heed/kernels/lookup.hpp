@@ -50,7 +50,7 @@ HEED_SIMD_INLINE mask<float> within(std::int32_t n, mask<float> at)
 }
 
 /// The bits of table[at_i]; `table` has `size` > 0 numbers of 32 bits, and none of the indices is beyond them.
-HEED_SIMD_INLINE mask<float> look_up(const void* table, std::int32_t size, mask<float> at)
+HEED_SIMD_INLINE mask<float> look_up(const void* table, [[maybe_unused]] std::int32_t size, mask<float> at)
 {
     [[maybe_unused]] constexpr auto length = static_cast<std::int32_t>(lanes<float>);
     const auto* const numbers = static_cast<const char*>(table);
