@@ -192,6 +192,8 @@ HEED_SIMD_INLINE pack<T> load_lanes(const T* x)
         });
         std::memcpy(&result.at.value, &value, sizeof value);
         std::memcpy(&result.at.slope, &slope, sizeof slope);
+    } else if constexpr (sizeof result.at == sizeof(simd::vec<T>)) {
+        result.at = simd::load(x);  // a copy of the block would go through memory, in halves, and stall there
     } else {
         std::memcpy(&result.at, x, sizeof result.at);
     }
@@ -208,6 +210,8 @@ HEED_SIMD_INLINE void store_lanes(T* x, const pack<T>& v)
         simd::unrolled<lane_count / simd::lanes<T>>([&](auto i) {
             simd::store(x + i * simd::lanes<T>, simd::vec<T>{value[i], slope[i]});
         });
+    } else if constexpr (sizeof v.at == sizeof(simd::vec<T>)) {
+        simd::store(x, v.at);
     } else {
         std::memcpy(x, &v.at, sizeof v.at);
     }
