@@ -20,8 +20,8 @@ namespace heed::papers::sun2023 {
 ///
 ///     Retention(X) = (Q Kᵀ ⊙ D) V,  D_nm = γ^(n−m) for n ≥ m        eq. 5; Q and K turned with their positions, eq. 4
 ///
-/// Keys are divided by √d, as in section 2.1 ("retention score normalization") and in the authors' program. Deviations:
-/// the two other factors of that section, √(Σ_m D_nm) and max(|Σ_m R_nm|, 1), only scale a row, which the norm behind
+/// Keys are divided by √d, as the paper's "retention score normalization" and the authors' program have it.
+/// Deviations: the two other factors there, √(Σ_m D_nm) and max(|Σ_m R_nm|, 1), only scale a row, which the norm behind
 /// the heads cancels; and R_p turns pairs by Su et al.'s 10000^(−2m/d), where the authors' program has
 /// 10000^(−m/(d/2−1)).
 inline auto retention(double gamma)
