@@ -97,24 +97,24 @@ struct table_in_question {
     }
 };
 
-/// The lanes of `low`, one lane on; its last one is lost, and the first one is that of `first`.
-template <class V, std::size_t... i>
-HEED_SIMD_INLINE V one_lane_on(V low, V first, std::index_sequence<i...>)
+/// The lanes of x, one lane on; its last one is lost, and the first one is that of `first`.
+template <class T, std::size_t... i>
+HEED_SIMD_INLINE pack<T> one_lane_on(const pack<T>& x, const pack<T>& first, std::index_sequence<i...>)
 {
-    return __builtin_shufflevector(low, first, (i == 0 ? static_cast<int>(sizeof...(i)) : static_cast<int>(i) - 1)...);
+    constexpr auto from = [](std::size_t lane) { return static_cast<int>(lane == 0 ? lane_count : lane - 1); };
+    pack<T> result;
+    if constexpr (dual_element<T>) {
+        result.at.value = __builtin_shufflevector(x.at.value, first.at.value, from(i)...);
+        result.at.slope = __builtin_shufflevector(x.at.slope, first.at.slope, from(i)...);
+    } else {
+        result.at = __builtin_shufflevector(x.at, first.at, from(i)...);
+    }
+    return result;
 }
 template <class T>
 HEED_SIMD_INLINE pack<T> one_lane_on(const pack<T>& x, const pack<T>& first)
 {
-    using all = std::make_index_sequence<lane_count>;
-    pack<T> result;
-    if constexpr (dual_element<T>) {
-        result.at.value = one_lane_on(x.at.value, first.at.value, all{});
-        result.at.slope = one_lane_on(x.at.slope, first.at.slope, all{});
-    } else {
-        result.at = one_lane_on(x.at, first.at, all{});
-    }
-    return result;
+    return detail::one_lane_on(x, first, std::make_index_sequence<lane_count>{});
 }
 
 /// Adds to places of a table, register after register.
