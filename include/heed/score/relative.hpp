@@ -14,6 +14,7 @@
 #include <heed/score/by_place.hpp>
 #include <heed/score/inner_product.hpp>
 
+/// Keys that know how far away they are: Shaw, Uszkoreit, Vaswani 2018, eq. 2, 4 and 5.
 namespace heed::score {
 
 /// e + t[sentence, query, distance] of all queries at once, or e + t[sentence, distance] of one.
