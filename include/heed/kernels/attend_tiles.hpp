@@ -11,6 +11,8 @@
 
 #include <heed/core/tables.hpp>
 #include <heed/core/workspace.hpp>
+#include <heed/kernels/changes.hpp>
+#include <heed/kernels/rows_ahead.hpp>
 #include <heed/kernels/simd.hpp>
 #include <heed/kernels/tile_pairs.hpp>
 #include <heed/kernels/tile_rules.hpp>
@@ -35,13 +37,13 @@ bool keeps_scores(std::size_t positions)
 
 namespace detail {
 
-/// Scores of a tile as pair and mask have them.
-template <std::size_t registers, class T, class Pair, class Mask>
+/// Scores of a tile as function and mask have them.
+template <std::size_t registers, class T>
 void scores_of(const auto& compare, const head<T>& of, std::size_t s, std::size_t first, const tile_reach& seen,
-               const Pair& pair, const Mask& mask, T* tile)
+               const changes<T>& what, T* tile)
 {
     compare.scores(first, seen, tile);
-    modify<registers>(of, s, first, seen, pair, mask, tile);
+    if (what.changed || !seen.all) what.scores(of, s, first, seen, lanes<T, registers>, tile);
 }
 
 /// Scores become weights; f(j, c, weight) sees each register. Returns whether one of them is not 0.
@@ -86,15 +88,15 @@ HEED_SIMD_INLINE void weights_in_turn(std::size_t count, const Rule& rule, T* ti
 }
 
 /// The rule's numbers of each row, for a rule that selects: [numbers][lanes].
-template <std::size_t registers, class T, class Pair, class Mask, class Rule>
-void select_weights(const auto& compare, const head<T>& of, std::size_t s, std::size_t n, const Pair& pair,
-                    const Mask& mask, const Rule& rule, T* tile, T* z)
+template <std::size_t registers, class T, class Rule>
+void select_weights(const auto& compare, const head<T>& of, std::size_t s, std::size_t n, const changes<T>& what,
+                    const Rule& rule, T* tile, T* z)
 {
     using namespace simd;
     const auto every = [](std::size_t) { return true; };
     selection<registers, T, Rule> kept(rule);
-    each_tile<registers>(of, s, n, mask, every, [&](std::size_t first, const tile_reach& seen) {
-        scores_of<registers>(compare, of, s, first, seen, pair, mask, tile);
+    each_tile<registers>(of, s, n, what, every, [&](std::size_t first, const tile_reach& seen) {
+        scores_of<registers>(compare, of, s, first, seen, what, tile);
         kept.add(tile, seen.count);
     });
     if (!kept.finish(z)) return;
@@ -106,8 +108,8 @@ void select_weights(const auto& compare, const head<T>& of, std::size_t s, std::
             const std::array<row<T, registers>, 2> now{row<T, registers>::of(z),
                                                        row<T, registers>::of(z + lanes<T, registers>)};
             auto weights = row<T, registers>::all(0), slopes = weights;
-            each_tile<registers>(of, s, n, mask, every, [&](std::size_t first, const tile_reach& seen) {
-                scores_of<registers>(compare, of, s, first, seen, pair, mask, tile);
+            each_tile<registers>(of, s, n, what, every, [&](std::size_t first, const tile_reach& seen) {
+                scores_of<registers>(compare, of, s, first, seen, what, tile);
                 weights_of<registers>(seen.count, rule, now, tile, [&](std::size_t, auto c, vec<T> w) {
                     weights.at[c] += w;
                     slopes.at[c] += rule.slope(w);
@@ -130,15 +132,15 @@ void select_weights(const auto& compare, const head<T>& of, std::size_t s, std::
 }
 
 /// All scores of a block of queries, where there is room for them: [keys that it reaches][lanes].
-template <std::size_t registers, class T, class Pair, class Mask>
-std::size_t keep_scores(const auto& compare, const head<T>& of, std::size_t s, std::size_t n, const Pair& pair,
-                        const Mask& mask, T* all)
+template <std::size_t registers, class T>
+std::size_t keep_scores(const auto& compare, const head<T>& of, std::size_t s, std::size_t n, const changes<T>& what,
+                        T* all)
 {
     std::size_t kept = 0;
     each_tile<registers>(
-        of, s, n, mask, [](std::size_t) { return true; },
+        of, s, n, what, [](std::size_t) { return true; },
         [&](std::size_t first, const tile_reach& seen) {
-            scores_of<registers>(compare, of, s, first, seen, pair, mask, all + kept * lanes<T, registers>);
+            scores_of<registers>(compare, of, s, first, seen, what, all + kept * lanes<T, registers>);
             kept += seen.count;
         });
     return kept;
@@ -180,8 +182,8 @@ auto numbers_at(const T* numbers, std::size_t queries, std::size_t s, std::size_
 
 /// Contexts of `n` ≤ lanes queries from s on; `numbers` [Rule::numbers, queries] of the head. A query that sees nothing
 /// gets 0.
-template <std::size_t registers, class Compare = inner_product, class T, class Pair, class Mask, class Rule>
-void forward(const head<T>& of, std::size_t s, std::size_t n, const Pair& pair, const Mask& mask, const Rule& rule,
+template <std::size_t registers, class Compare = inner_product, class T, class Rule>
+void forward(const head<T>& of, std::size_t s, std::size_t n, const changes<T>& what, const Rule& rule,
              rows<T> contexts, T* numbers)
 {
     using namespace simd;
@@ -208,8 +210,11 @@ void forward(const head<T>& of, std::size_t s, std::size_t n, const Pair& pair, 
         row top = row::all(of.sink);
         if (of.sink > lowest) sum = row::all(1);
         bool begun = false;
-        detail::each_tile<registers>(of, s, n, mask, every, [&](std::size_t first, const tile_reach& seen) {
-            detail::scores_of<registers>(compare, of, s, first, seen, pair, mask, tile);
+        const coming<registers, T> next(of, s, n, what);
+        auto next_queries = next.queries();
+        rows_ahead<T> results(contexts, {s, s + n}, of.value_width);
+        detail::each_tile<registers>(of, s, n, what, every, [&](std::size_t first, const tile_reach& seen) {
+            detail::scores_of<registers>(compare, of, s, first, seen, what, tile);
             row now = top;
             for (std::size_t j = 0; j < seen.count; ++j) {
                 const row e = row::of(tile + j * width);
@@ -223,7 +228,12 @@ void forward(const head<T>& of, std::size_t s, std::size_t n, const Pair& pair, 
                 top.at[c] = now.at[c];
                 now.at[c] = base;
             });
+            auto next_keys = next.keys(first + seen.count), next_values = next.values(first + seen.count);
             for (std::size_t j = 0; j < seen.count; ++j) {
+                next_queries.ask(2);
+                results.ask(2);
+                next_keys.ask(8);
+                next_values.ask(8);
                 T* const at = tile + j * width;
                 unrolled<registers>([&](auto c) {
                     const vec<T> p = simd::exp(load(at + c * simd::lanes<T>) - now.at[c]);
@@ -244,8 +254,8 @@ void forward(const head<T>& of, std::size_t s, std::size_t n, const Pair& pair, 
         unrolled<registers>([&](auto c) { store(z + c * simd::lanes<T>, top.at[c]); });
     } else if constexpr (Rule::runs) {
         detail::running<registers, Rule, T> rest;
-        detail::each_tile<registers, true>(of, s, n, mask, every, [&](std::size_t first, const tile_reach& seen) {
-            detail::scores_of<registers>(compare, of, s, first, seen, pair, mask, tile);
+        detail::each_tile<registers, true>(of, s, n, what, every, [&](std::size_t first, const tile_reach& seen) {
+            detail::scores_of<registers>(compare, of, s, first, seen, what, tile);
             detail::weights_in_turn<registers>(seen.count, rule, tile, static_cast<T*>(nullptr), rest);
             add(first, seen, tile);
         });
@@ -254,18 +264,18 @@ void forward(const head<T>& of, std::size_t s, std::size_t n, const Pair& pair, 
             Rule::selects && keeps_scores<T, registers>(of.positions) ? here.take<T>(of.positions * width) : nullptr;
         if constexpr (Rule::selects) {
             if (all != nullptr) {
-                const std::size_t kept = detail::keep_scores<registers>(compare, of, s, n, pair, mask, all);
+                const std::size_t kept = detail::keep_scores<registers>(compare, of, s, n, what, all);
                 detail::settle_rows<registers>(kept, rule, all, z);
             } else {
-                detail::select_weights<registers>(compare, of, s, n, pair, mask, rule, tile, z);
+                detail::select_weights<registers>(compare, of, s, n, what, rule, tile, z);
             }
         }
         std::array<row, Rule::numbers> now;
         for (std::size_t i = 0; i < Rule::numbers; ++i) now[i] = row::of(z + i * width);
         T* at = all;
-        detail::each_tile<registers>(of, s, n, mask, every, [&](std::size_t first, const tile_reach& seen) {
+        detail::each_tile<registers>(of, s, n, what, every, [&](std::size_t first, const tile_reach& seen) {
             T* const scores = all != nullptr ? std::exchange(at, at + seen.count * width) : tile;
-            if (all == nullptr) detail::scores_of<registers>(compare, of, s, first, seen, pair, mask, scores);
+            if (all == nullptr) detail::scores_of<registers>(compare, of, s, first, seen, what, scores);
             if (detail::weights_of<registers>(seen.count, rule, now, scores, [&](std::size_t, auto c, vec<T> w) {
                     if constexpr (Rule::divides) sum.at[c] += w;
                 }))
@@ -287,45 +297,16 @@ void forward(const head<T>& of, std::size_t s, std::size_t n, const Pair& pair, 
     detail::transposed_back<registers, false>(of.value_width, n, sums, factors, rows<T>{contexts[s], contexts.stride});
 }
 
-namespace detail {
-
-/// Scores as pair and mask have them, and by how much they change with the products, times `scale`; 0 where a query
-/// does not see a key.
-template <std::size_t registers, class T, class Pair, class Mask>
-void modify_with_slopes(const head<T>& of, std::size_t s, std::size_t first, const tile_reach& seen,
-                        const Pair& changes, const Mask& mask, T* tile, T* slopes)
-{
-    constexpr T lowest = -std::numeric_limits<T>::infinity();
-    const kept_near<Pair> pair = changes;
-    each_seen<registers, true>(of, s, first, seen, [&](std::size_t at, const place& p, auto partial) {
-        const dual<T> e = pair(dual<T>{lanes_at(tile + at), 1}, heed::detail::for_score(p));
-        heed::pack<T> value = e.value, slope = e.slope * of.scale;
-        if constexpr (partial) {
-            const lane_mask sees(mask(p));
-            value = select(sees, value, lowest);
-            slope = select(sees, slope, T(0));
-        }
-        put_lanes(tile + at, value);
-        put_lanes(slopes + at, slope);
-    });
-    fill_unseen<registers>(seen, lowest, tile);
-    fill_unseen<registers>(seen, T(0), slopes);
-}
-
-}  // namespace detail
-
 /// Goes back through the contexts of `n` queries from s on, over the tiles `tile` with wants(tile).
-template <std::size_t registers, class Compare = inner_product, class T, class Pair, class Mask, class Rule,
-          class Wants>
-void backward(const head<T>& of, std::size_t s, std::size_t n, const Pair& pair, const Mask& mask, const Rule& rule,
+template <std::size_t registers, class Compare = inner_product, class T, class Rule, class Wants>
+void backward(const head<T>& of, std::size_t s, std::size_t n, const changes<T>& what, const Rule& rule,
               rows<const T> contexts, const T* numbers, rows<const T> d_contexts, const head_gradients<T>& to,
               const Wants& wants)
 {
     using namespace simd;
     using row = tiles::row<T, registers>;
     constexpr std::size_t width = lanes<T, registers>;
-    constexpr bool changed = !std::is_same_v<Pair, unmodified>;
-    constexpr bool learns = requires { pair.table; };
+    const bool changed = what.changed, learning = what.learns && to.table != nullptr;
     scratch here;
     typename Compare::template block<registers, T> compare(of, s, n);
     compare.begin_back();
@@ -334,7 +315,7 @@ void backward(const head<T>& of, std::size_t s, std::size_t n, const Pair& pair,
     T* const d_scores = here.take<T>(tiles::keys * width);
     T* const slopes = changed ? here.take<T>(tiles::keys * width) : nullptr;
     T* const parts = Rule::runs ? here.take<T>(tiles::keys * width) : nullptr;
-    T* const products_alone = learns && to.table != nullptr ? here.take<T>(tiles::keys * width) : nullptr;
+    T* const products_alone = learning ? here.take<T>(tiles::keys * width) : nullptr;
     T* const means = here.take<T>(width);
     detail::transposed<registers>(of.value_width, n, rows<const T>{d_contexts[s], d_contexts.stride}, T(1), d_panel);
     std::fill_n(means, width, T(0));
@@ -352,10 +333,10 @@ void backward(const head<T>& of, std::size_t s, std::size_t n, const Pair& pair,
         const std::size_t count = seen.count;
         compare.scores(first, seen, weights);
         if (products_alone != nullptr) std::copy_n(weights, count * width, products_alone);
-        if constexpr (changed) {
-            detail::modify_with_slopes<registers>(of, s, first, seen, pair, mask, weights, slopes);
-        } else {
-            detail::modify<registers>(of, s, first, seen, pair, mask, weights);
+        if (changed) {
+            what.scores_and_slopes(of, s, first, seen, width, weights, slopes);
+        } else if (!seen.all) {
+            what.scores(of, s, first, seen, width, weights);
         }
         if constexpr (Rule::runs) {
             detail::weights_in_turn<registers>(count, rule, weights, parts, rest);
@@ -366,7 +347,7 @@ void backward(const head<T>& of, std::size_t s, std::size_t n, const Pair& pair,
             detail::products<some, false>(rows.size(), of.value_width, of.values[first + rows.begin], of.values.stride,
                                           1, d_panel + lane, d_scores + rows.begin * width + lane, width);
         });
-        detail::fill_unseen<registers>(seen, T(0), d_scores);
+        detail::fill_unseen(seen, T(0), width, d_scores);
         return true;
     };
     if constexpr (Rule::mean == centre::weights) {  // Σ_j w_j dw_j = dc · c
@@ -380,7 +361,7 @@ void backward(const head<T>& of, std::size_t s, std::size_t n, const Pair& pair,
     } else if constexpr (Rule::mean == centre::slopes) {
         row pulled = row::all(0), all = row::all(0);
         const auto every = [](std::size_t) { return true; };
-        detail::each_tile<registers>(of, s, n, mask, every, [&](std::size_t first, const tile_reach& seen) {
+        detail::each_tile<registers>(of, s, n, what, every, [&](std::size_t first, const tile_reach& seen) {
             if (!weigh(first, seen)) return;
             for (std::size_t j = 0; j < seen.count; ++j) {
                 unrolled<registers>([&](auto c) {
@@ -398,15 +379,31 @@ void backward(const head<T>& of, std::size_t s, std::size_t n, const Pair& pair,
     const row mean = row::of(means);
     constexpr bool shaped = requires(vec<T> w) { rule.bend(w); };
     [[maybe_unused]] row bent = row::all(0);  // what comes back to the rule's number
-    detail::each_tile<registers, Rule::runs>(of, s, n, mask, wants, [&](std::size_t first, const tile_reach& seen) {
+    const coming<registers, T> next(of, s, n, what);
+    auto next_queries = next.queries();
+    auto next_contexts = next.of_queries(contexts, of.value_width),
+         next_d = next.of_queries(d_contexts, of.value_width);
+    rows_ahead<T> results(to.queries, {s, s + n}, of.width);
+    detail::each_tile<registers, Rule::runs>(of, s, n, what, wants, [&](std::size_t first, const tile_reach& seen) {
         if (!weigh(first, seen)) return;
         const std::size_t count = seen.count;
-        const bool learning = learns && to.table != nullptr;
         const auto clear_lanes = [&] {  // without queries: nothing keeps their weights from being infinite
             for (std::size_t j = 0; n < width && j < count; ++j)
                 std::fill(d_scores + j * width + n, d_scores + (j + 1) * width, T(0));
         };
+        const std::size_t behind = first + count;
+        auto next_keys = next.keys(behind), next_values = next.values(behind);
+        auto next_d_keys = next.of_keys(to.keys, behind, of.width),
+             next_d_values = next.of_keys(to.values, behind, of.value_width);
         for (std::size_t j = count; j-- > 0;) {
+            next_queries.ask(1);
+            next_contexts.ask(1);
+            next_d.ask(1);
+            results.ask(1);
+            next_keys.ask(8);
+            next_values.ask(8);
+            next_d_keys.ask(8);
+            next_d_values.ask(8);
             unrolled<registers>([&](auto c) {
                 const std::size_t at = j * width + c * simd::lanes<T>;
                 vec<T> d;
@@ -420,32 +417,15 @@ void backward(const head<T>& of, std::size_t s, std::size_t n, const Pair& pair,
                             bent.at[c] += rule.bend(load(weights + at)) * (load(d_scores + at) - mean.at[c]);
                     }
                 }
-                if constexpr (changed) {
-                    if (!learning) d = detail::through<T>(d, load(slopes + at));
-                } else {
-                    d *= splat(of.scale);
-                }
-                store(d_scores + at, d);
+                store(d_scores + at, changed ? d : d * splat(of.scale));
             });
         }
         clear_lanes();
-        if constexpr (learns) {
-            if (learning) {
-                heed::detail::add_to_table(
-                    pair.f, pair.table, to.table, [&](const auto& come_back) __attribute__((always_inline)) {
-                        for (std::size_t g = 0; g < seen.groups; ++g) {
-                            detail::each_place<registers>(
-                                of, s, g, first,
-                                seen.reach[g], [&](std::size_t at, const place& p) __attribute__((always_inline)) {
-                                    come_back(detail::lanes_at(products_alone + at), heed::detail::for_score(p),
-                                              detail::lanes_at(d_scores + at));
-                                });
-                        }
-                    });
-                for (std::size_t i = 0; i < count * width; i += simd::lanes<T>)
-                    store(d_scores + i, detail::through<T>(load(d_scores + i), load(slopes + i)));
-                clear_lanes();
-            }
+        if (learning) what.back_to_table(of, s, first, seen, width, products_alone, d_scores, to.table);
+        if (changed) {
+            for (std::size_t i = 0; i < count * width; i += simd::lanes<T>)
+                store(d_scores + i, detail::through<T>(load(d_scores + i), load(slopes + i)));
+            clear_lanes();
         }
         if (to.values.data != nullptr)
             detail::products_of_lanes<registers>(count, n, weights, rows<const T>{d_contexts[s], d_contexts.stride},

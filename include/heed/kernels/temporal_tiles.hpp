@@ -11,6 +11,7 @@
 #include <heed/core/tables.hpp>
 #include <heed/core/workspace.hpp>
 #include <heed/kernels/simd.hpp>
+#include <heed/kernels/changes.hpp>
 #include <heed/kernels/tiles.hpp>
 
 /// Contexts of many queries in their order, where each key remembers the scores that it had, tile by tile:

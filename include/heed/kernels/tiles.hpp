@@ -142,15 +142,15 @@ template <std::size_t registers, bool add, class T>
 void products(std::size_t count, std::size_t depth, const T* x, std::size_t across, std::size_t along, const T* panel,
               T* y, std::size_t stride = lanes<T, registers>)
 {
-    // Few registers: the keys that a register of queries sees alone come in eights.
+    // Few registers: keys that some of the queries see, and others do not, come in eights.
     constexpr std::size_t most = registers < most_registers_of<T> ? 8 : rows_at_once<T, registers>;
     const auto take = [&](auto n) {
         for (; count >= n; count -= n, x += n * across, y += n * stride)
             product<n, registers, add>(depth, x, across, along, panel, y, stride);
     };
     take(std::integral_constant<std::size_t, most>{});
-    if constexpr (most > 6) take(std::integral_constant<std::size_t, 6>{});
-    take(std::integral_constant<std::size_t, 3>{});
+    if constexpr (most > 4) take(std::integral_constant<std::size_t, 4>{});
+    if constexpr (most > 2) take(std::integral_constant<std::size_t, 2>{});
     take(std::integral_constant<std::size_t, 1>{});
 }
 
@@ -213,25 +213,29 @@ void products_of_lanes(std::size_t count, std::size_t queries, const T* tile, ro
         strip(std::integral_constant<std::size_t, 1>{}, first, std::min(simd::lanes<T>, width - first));
 }
 
-/// f(registers, lane, rows) for the parts of a tile that are seen: so many registers from a lane on. Rows that all
-/// groups see are one part; what they see before and behind it is one for each. A lane's rows come in order.
+/// f(registers, lane, rows) for the parts of a tile that are seen: so many registers from a lane on, which reach from
+/// the first group that sees one of the rows to the last one. A lane's rows come in order.
 template <std::size_t registers, class T>
 HEED_SIMD_INLINE void each_part(const tile_reach& seen, const auto& f)
 {
     constexpr std::size_t groups = lanes<T, registers> / lane_count;
-    const auto alone = [&](bool behind) {
-        if constexpr (groups > 1) {
-            for (std::size_t g = 0; g < groups; ++g) {
-                const range& reach = seen.reach[g];
-                const range rows = behind ? range{std::max(reach.begin, seen.common.end), reach.end}
-                                          : range{reach.begin, seen.common.begin};
-                if (!rows.empty()) f(std::integral_constant<std::size_t, registers / groups>{}, g * lane_count, rows);
-            }
+    for (std::size_t row = 0, next = 0; row < seen.count; row = next) {
+        std::size_t first = groups, last = 0;
+        next = seen.count;
+        for (std::size_t g = 0; g < groups; ++g) {
+            const range& reach = seen.reach[g];
+            if (row < reach.begin) next = std::min(next, reach.begin);
+            if (row < reach.begin || reach.end <= row) continue;
+            next = std::min(next, reach.end);
+            first = std::min(first, g);
+            last = g;
         }
-    };
-    alone(false);
-    if (!seen.common.empty()) f(std::integral_constant<std::size_t, registers>{}, std::size_t{0}, seen.common);
-    alone(true);
+        simd::unrolled<groups>([&](auto n) {
+            constexpr std::size_t some = (n + 1) * registers / groups;
+            if (first < groups && last - first == n)
+                f(std::integral_constant<std::size_t, some>{}, first * lane_count, range{row, next});
+        });
+    }
 }
 
 /// f(i, q) for squares of registers that cover the first `width` and `n`, as far as they fit; edge(i, q) for each
@@ -306,6 +310,7 @@ struct head {
     std::size_t batch, number;  // which sentence, and which head of it
     std::size_t first_query;
     T sink = -std::numeric_limits<T>::infinity();  // a score whose weight goes nowhere
+    const head* next = nullptr;                    // the head whose turn it is afterwards, if that is known
     const T* factors = nullptr;                    // [width], of comparisons that have some
 
     /// Where query s stands among the keys: the last one at the last key.
@@ -324,191 +329,6 @@ struct head_gradients {
     T* factors = nullptr;  // of the comparison
     T* of_head = nullptr;  // of the rule's number of this head
 };
-
-/// Scores as they are.
-struct unmodified {};
-
-/// Scores as a function of them, of their place and of a table has them.
-template <class Function, class Table>
-struct modified_by_table {
-    const Function& f;
-    Table table;
-
-    HEED_SIMD_INLINE auto operator()(const auto& e, const place& p) const { return f(e, p, table); }
-};
-
-/// A function as a loop over a tile keeps it: a copy where that is easy, so that what tables are stays in registers.
-/// (The compiler takes the scores that are written for something that may lie where the caller's function lies.)
-template <class Pair>
-using kept_near = std::conditional_t<std::is_trivially_copyable_v<Pair>, const Pair, const Pair&>;
-
-/// Every query sees every key.
-struct unmasked {
-    bool operator()(const place&) const { return true; }
-    key_range whole(std::int32_t, std::int32_t) const { return heed::detail::all_keys; }
-};
-
-namespace detail {
-
-/// What each group of a block of queries sees of all keys, as a mask has it.
-template <std::size_t registers, class T>
-class block_reach {
-public:
-    template <class Mask>
-    block_reach(const head<T>& of, std::size_t s, std::size_t n, const Mask& mask)
-    {
-        for (std::size_t g = 0; g < groups; ++g) {
-            reach_[g] = whole_[g] = {0, 0};
-            const std::size_t first = g * lane_count, last = std::min(n, first + lane_count);
-            if (first >= last) continue;
-            const std::int32_t q0 = of.place_of(s + first), q1 = of.place_of(s + last - 1);
-            reach_[g] = keys_of(heed::detail::reach_of(mask, q0, q1), of.positions);
-            whole_[g] = keys_of(heed::detail::whole_of(mask, q0, q1), of.positions);
-            if (reach_[g].empty()) continue;
-            all_ = all_.empty() ? reach_[g]
-                                : range{std::min(all_.begin, reach_[g].begin), std::max(all_.end, reach_[g].end)};
-        }
-    }
-    /// Keys that one of the queries may see.
-    const range& all() const { return all_; }
-
-    tile_reach of(const range& keys) const
-    {
-        tile_reach seen{keys.size(), groups, {}, {}, {0, keys.size()}, true};
-        const auto rows = [&](const range& x) {
-            return range{std::clamp(x.begin, keys.begin, keys.end) - keys.begin,
-                         std::clamp(x.end, keys.begin, keys.end) - keys.begin};
-        };
-        for (std::size_t g = 0; g < groups; ++g) {
-            const range reach = rows(reach_[g]), whole = rows(whole_[g]);
-            seen.reach[g] = reach;
-            seen.whole[g] = {std::max(reach.begin, whole.begin), std::min(reach.end, whole.end)};
-            if (seen.whole[g].empty()) seen.whole[g] = {reach.end, reach.end};
-            seen.common = {std::max(seen.common.begin, reach.begin), std::min(seen.common.end, reach.end)};
-            seen.all = seen.all && seen.whole[g].size() == keys.size();
-        }
-        if (seen.common.empty()) seen.common = {0, 0};
-        return seen;
-    }
-
-private:
-    static constexpr std::size_t groups = lanes<T, registers> / lane_count;
-    static_assert(groups * lane_count == lanes<T, registers> && groups <= most_registers);
-
-    static range keys_of(const key_range& keys, std::size_t positions)
-    {
-        return {static_cast<std::size_t>(std::max(0, keys.begin)),
-                std::min(positions, static_cast<std::size_t>(std::max(0, keys.end)))};
-    }
-
-    range reach_[groups], whole_[groups], all_;
-};
-
-/// The tiles of keys that queries s … s + n − 1 may see: f(first, reach) for each that `wants(tile)`, from the first or
-/// from the last.
-template <std::size_t registers, bool from_the_last = false, class T, class Mask>
-void each_tile(const head<T>& of, std::size_t s, std::size_t n, const Mask& mask, const auto& wants, const auto& f)
-{
-    const block_reach<registers, T> reach(of, s, n, mask);
-    const std::size_t begin = reach.all().begin, end = reach.all().end;
-    const std::size_t first_tile = begin / tiles::keys, last_tile = (end + tiles::keys - 1) / tiles::keys;
-    for (std::size_t i = first_tile; i < last_tile; ++i) {
-        const std::size_t tile = from_the_last ? first_tile + last_tile - 1 - i : i;
-        if (!wants(tile)) continue;
-        const range keys{std::max(begin, tile * tiles::keys), std::min(end, (tile + 1) * tiles::keys)};
-        if (!keys.empty()) f(keys.begin, reach.of(keys));
-    }
-}
-
-/// f(at, place) for rows of a group of lanes in a tile: `at` is their offset there.
-template <std::size_t registers, class T>
-HEED_SIMD_INLINE void each_place(const head<T>& of, std::size_t s, std::size_t group, std::size_t first,
-                                 const range& rows, const auto& f)
-{
-    const auto query = heed::detail::counted_from(of.first_query + s + group * lane_count),
-               here = heed::detail::counted_from(of.place_of(s + group * lane_count));
-    for (std::size_t j = rows.begin; j < rows.end; ++j) {
-        place p;
-        p.batch = static_cast<std::int32_t>(of.batch);
-        p.head = static_cast<std::int32_t>(of.number);
-        p.query.at = query.at;
-        p.key.at = heed::pack<std::int32_t>(static_cast<std::int32_t>(first + j)).at;
-        p.here.at = here.at;
-        f(j * lanes<T, registers> + group * lane_count, p);
-    }
-}
-
-/// x in the rows that a group does not see.
-template <std::size_t registers, class T>
-void fill_unseen(const tile_reach& seen, std::size_t group, T x, T* tile)
-{
-    const range unseen[] = {{0, seen.reach[group].begin}, {seen.reach[group].end, seen.count}};
-    for (const range& rows : unseen)
-        for (std::size_t j = rows.begin; j < rows.end; ++j)
-            std::fill_n(tile + j * lanes<T, registers> + group * lane_count, lane_count, x);
-}
-template <std::size_t registers, class T>
-void fill_unseen(const tile_reach& seen, T x, T* tile)
-{
-    for (std::size_t g = 0; g < seen.groups; ++g) fill_unseen<registers>(seen, g, x, tile);
-}
-
-/// f(at, place, partial) for each place that is seen, or may be seen if `partial`: a constant.
-template <std::size_t registers, bool changed, class T>
-HEED_SIMD_INLINE void each_seen(const head<T>& of, std::size_t s, std::size_t first, const tile_reach& seen,
-                                const auto& f)
-{
-    for (std::size_t g = 0; g < seen.groups; ++g) {
-        const range &reach = seen.reach[g], &whole = seen.whole[g];
-        const range partial[] = {{reach.begin, whole.begin}, {whole.end, reach.end}};
-        for (const range& rows : partial)
-            each_place<registers>(of, s, g, first, rows,
-                                  [&](std::size_t at, const place& p) { f(at, p, std::true_type{}); });
-        if constexpr (changed)
-            each_place<registers>(of, s, g, first, whole,
-                                  [&](std::size_t at, const place& p) { f(at, p, std::false_type{}); });
-    }
-}
-
-template <class T>
-HEED_SIMD_INLINE heed::pack<T> lanes_at(const T* x)
-{
-    return heed::detail::load_lanes(x);
-}
-template <class T>
-HEED_SIMD_INLINE void put_lanes(T* x, const heed::pack<T>& v)
-{
-    heed::detail::store_lanes(x, v);
-}
-
-/// The derivative by what a function with this slope was given. Where nothing comes back, as to a weight of 0, the
-/// slope may be infinite or NaN; and a hidden score, whose slope is 0, has none, even if another one made its whole row
-/// NaN.
-template <class T>
-HEED_SIMD_INLINE simd::vec<T> through(simd::vec<T> d, simd::vec<T> slope)
-{
-    return simd::select((d == simd::vec<T>{}) | (slope == simd::vec<T>{}), simd::vec<T>{}, d * slope);
-}
-
-/// Scores as the pair's function changes them; −inf where a query does not see a key.
-template <std::size_t registers, class T, class Pair, class Mask>
-void modify(const head<T>& of, std::size_t s, std::size_t first, const tile_reach& seen, const Pair& changes,
-            const Mask& mask, T* tile)
-{
-    constexpr bool changed = !std::is_same_v<Pair, unmodified>;
-    constexpr T lowest = -std::numeric_limits<T>::infinity();
-    if (!changed && seen.all) return;
-    const kept_near<Pair> pair = changes;
-    each_seen<registers, changed>(of, s, first, seen, [&](std::size_t at, const place& p, auto partial) {
-        heed::pack<T> e = lanes_at(tile + at);
-        if constexpr (changed) e = heed::pack<T>(pair(e, heed::detail::for_score(p)));
-        if constexpr (partial) e = select(lane_mask(mask(p)), e, lowest);
-        put_lanes(tile + at, e);
-    });
-    fill_unseen<registers>(seen, lowest, tile);
-}
-
-}  // namespace detail
 
 /// f(registers) for rows of lanes that this many queries fill: one of two widths, since each is compiled.
 template <class T>

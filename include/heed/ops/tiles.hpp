@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <heed/core/callback.hpp>
 #include <heed/core/errors.hpp>
 #include <heed/core/parallel.hpp>
 #include <heed/core/tables.hpp>
@@ -33,73 +34,25 @@ struct heads_of {
     std::size_t first_head = 0;   // and of the first head
 };
 
-/// Contexts of many queries, for each head alone:
-///
-///     C = W(scale · Q Kᵀ) V            queries [B,S,H·d], keys [B,T,G·d], values [B,T,G·D] -> [B,S,H·D]
-///
-/// or with another comparison of kernels/tile_pairs.hpp in place of Q Kᵀ; one with factors is for attend_tiled_with_op.
-/// Heads stand side by side in the last axis. No [S,T] is ever stored: see kernels/tiles.hpp. `real`: the keys of each
-/// sentence that exist; what stands behind them is not read. A query without a key gets a context and a gradient of 0.
-/// Gradients are the same, bit for bit, at the same number of threads.
-template <class Pair = kernels::tiles::unmodified, class Mask = kernels::tiles::unmasked,
-          class Rule = kernels::tiles::softmax, class Compare = kernels::tiles::inner_product>
-struct attend_tiled_op : operation<attend_tiled_op<Pair, Mask, Rule, Compare>> {
-    [[no_unique_address]] Pair pair{};
-    [[no_unique_address]] Mask mask{};
-    [[no_unique_address]] Rule rule{};
+namespace detail {
 
-    attend_tiled_op() = default;
-    attend_tiled_op(Pair changes, Mask hides, Rule weighs = {}, Compare = {})
-        : pair(std::move(changes)), mask(std::move(hides)), rule(std::move(weighs))
-    {}
+/// Where a thread adds what comes back to a parameter, or null if nobody wants it.
+template <class T>
+using shard_place = heed::detail::callback<T*, std::size_t>;
+template <class T>
+struct no_place {
+    T* operator()(std::size_t) const { return nullptr; }
+};
 
-    static shape_of_rank<3> shape(const auto& queries, const auto& keys, const auto& values, const lengths_view& real,
-                                  const heads_of& how)
-    {
-        const auto q = queries.shape, k = keys.shape, v = values.shape;
-        if (how.heads == 0 || how.groups == 0 || how.heads % how.groups != 0 || q[2] % how.heads != 0 ||
-            k[2] % how.groups != 0 || v[2] % how.groups != 0 || q[2] / how.heads != k[2] / how.groups) {
-            throw shape_error("attend_tiled: queries " + shape_text(q) + " of " + std::to_string(how.heads) +
-                              " heads, keys " + shape_text(k) + " and values " + shape_text(v) + " of " +
-                              std::to_string(how.groups) +
-                              "; heads must be a multiple of groups, and a head's queries as wide as its keys");
-        }
-        require_shape("attend_tiled", "the keys", k, {q[0], k[1], k[2]}, "one row for each row of queries");
-        require_shape("attend_tiled", "the values", v, {q[0], k[1], v[2]}, "one for each key");
-        real.require("attend_tiled", q[0], k[1]);
-        return {q[0], q[1], how.heads * (v[2] / how.groups)};
-    }
+/// The kernels, for all heads of all sentences: the same for every function and every mask.
+template <class Rule, class Compare>
+struct attend_heads {
+    const Rule& rule;
 
-    static std::size_t saved(const auto& queries, const auto&, const auto&, const lengths_view&, const heads_of& how)
-    {
-        return queries.shape[0] * how.heads * queries.shape[1] * Rule::numbers;
-    }
-
+    /// `factors`: the comparison's [H·d]; `of_heads`: the rule's number of each head (softmax: its sink), or null.
     template <class T>
-    void forward(in<T, 3> queries, in<T, 3> keys, in<T, 3> values, const lengths_view& real, const heads_of& how,
-                 out<T, 3> contexts, T* numbers) const
-    {
-        static_assert(!Compare::has_factors, "heed: attend_tiled_with takes a comparison's factors");
-        static_assert(!kernels::tiles::learned_rule<Rule>, "heed: attend_tiled_with takes a rule's numbers");
-        forward_with<T>(pair, queries, keys, values, nullptr, nullptr, real, how, contexts, numbers);
-    }
-
-    template <class T>
-    void backward(in<T, 3> queries, in<T, 3> keys, in<T, 3> values, const lengths_view& real, const heads_of& how,
-                  in<T, 3> contexts, in<T, 3> d_contexts, const T* numbers, adjoint<T, 3> d_queries,
-                  adjoint<T, 3> d_keys, adjoint<T, 3> d_values) const
-    {
-        const auto nobody = [](std::size_t) -> T* { return nullptr; };
-        backward_with<T>(pair, queries, keys, values, nullptr, nullptr, real, how, contexts, d_contexts, numbers,
-                         d_queries, d_keys, d_values, nobody, nobody, nobody);
-    }
-
-    /// The same with a pair of this call, the comparison's factors [H·d], and the rule's number of each head (softmax:
-    /// its sink), or null.
-    template <class T>
-    void forward_with(const auto& changes, in<T, 3> queries, in<T, 3> keys, in<T, 3> values, const T* factors,
-                      const T* of_heads, const lengths_view& real, const heads_of& how, out<T, 3> contexts,
-                      T* numbers) const
+    void forward(const tiles::changes<T>& changes, in<T, 3> queries, in<T, 3> keys, in<T, 3> values, const T* factors,
+                 const T* of_heads, const lengths_view& real, const heads_of& how, out<T, 3> contexts, T* numbers) const
     {
         const std::size_t S = queries.shape[1];
         // A rule that selects is fastest where all scores of a block are kept: with many keys, of a narrow one.
@@ -111,9 +64,12 @@ struct attend_tiled_op : operation<attend_tiled_op<Pair, Mask, Rule, Compare>> {
                 for (std::size_t i = begin; i < end; ++i) {
                     const std::size_t nth = i / blocks, s = i % blocks * lanes;
                     tiles::head<T> of = head_of(queries, keys, values, factors, real, how, nth);
+                    const tiles::head<T> next =
+                        head_of(queries, keys, values, factors, real, how, std::min(i + 1, end - 1) / blocks);
+                    if (i + 1 < end) of.next = &next;
                     if (of_heads != nullptr) of.sink = of_heads[nth % how.heads];
                     tiles::forward<registers, Compare>(
-                        of, s, std::min(lanes, S - s), changes, mask, rule_of_head(of_heads, nth % how.heads),
+                        of, s, std::min(lanes, S - s), changes, rule_of_head(of_heads, nth % how.heads),
                         part(contexts, how.heads, nth), numbers + nth * S * Rule::numbers);
                 }
             });
@@ -123,11 +79,11 @@ struct attend_tiled_op : operation<attend_tiled_op<Pair, Mask, Rule, Compare>> {
     /// `table_of_shard(i)`, `factors_of_shard(i)`, `of_heads_of_shard(i)`: where the i-th thread adds what comes back
     /// to the table, to the factors [H·d] and to the rule's numbers [H], or null.
     template <class T>
-    void backward_with(const auto& changes, in<T, 3> queries, in<T, 3> keys, in<T, 3> values, const T* factors,
-                       const T* of_heads, const lengths_view& real, const heads_of& how, in<T, 3> contexts,
-                       in<T, 3> d_contexts, const T* numbers, adjoint<T, 3> d_queries, adjoint<T, 3> d_keys,
-                       adjoint<T, 3> d_values, const auto& table_of_shard, const auto& factors_of_shard,
-                       const auto& of_heads_of_shard) const
+    void backward(const tiles::changes<T>& changes, in<T, 3> queries, in<T, 3> keys, in<T, 3> values, const T* factors,
+                  const T* of_heads, const lengths_view& real, const heads_of& how, in<T, 3> contexts,
+                  in<T, 3> d_contexts, const T* numbers, adjoint<T, 3> d_queries, adjoint<T, 3> d_keys,
+                  adjoint<T, 3> d_values, const shard_place<T>& table_of_shard, const shard_place<T>& factors_of_shard,
+                  const shard_place<T>& of_heads_of_shard) const
     {
         const std::size_t S = queries.shape[1], all_heads = queries.shape[0] * how.heads;
         const auto go_back = [&](auto registers, const tiles::head<T>& of, std::size_t nth, std::size_t b,
@@ -142,10 +98,9 @@ struct attend_tiled_op : operation<attend_tiled_op<Pair, Mask, Rule, Compare>> {
                                               table_of_shard(shard),
                                               d_factors == nullptr ? nullptr : d_factors + head * of.width,
                                               d_of_heads == nullptr ? nullptr : d_of_heads + head};
-            tiles::backward<registers, Compare>(of, s, std::min(lanes, S - s), changes, mask,
-                                                rule_of_head(of_heads, head), part(contexts, how.heads, nth),
-                                                numbers + nth * S * Rule::numbers, part(d_contexts, how.heads, nth), to,
-                                                wants);
+            tiles::backward<registers, Compare>(of, s, std::min(lanes, S - s), changes, rule_of_head(of_heads, head),
+                                                part(contexts, how.heads, nth), numbers + nth * S * Rule::numbers,
+                                                part(d_contexts, how.heads, nth), to, wants);
         };
         tiles::with_registers<T>(S, [&](auto registers) {
             constexpr std::size_t lanes = tiles::lanes<T, registers>;
@@ -231,6 +186,74 @@ private:
         return of;
     }
 };
+
+}  // namespace detail
+
+/// Contexts of many queries, for each head alone:
+///
+///     C = W(scale · Q Kᵀ) V            queries [B,S,H·d], keys [B,T,G·d], values [B,T,G·D] -> [B,S,H·D]
+///
+/// or with another comparison of kernels/tile_pairs.hpp in place of Q Kᵀ; one with factors is for attend_tiled_with_op.
+/// Heads stand side by side in the last axis. No [S,T] is ever stored: see kernels/tiles.hpp. `real`: the keys of each
+/// sentence that exist; what stands behind them is not read. A query without a key gets a context and a gradient of 0.
+/// Gradients are the same, bit for bit, at the same number of threads.
+template <class Pair = kernels::tiles::unmodified, class Mask = kernels::tiles::unmasked,
+          class Rule = kernels::tiles::softmax, class Compare = kernels::tiles::inner_product>
+struct attend_tiled_op : operation<attend_tiled_op<Pair, Mask, Rule, Compare>> {
+    [[no_unique_address]] Pair pair{};
+    [[no_unique_address]] Mask mask{};
+    [[no_unique_address]] Rule rule{};
+
+    attend_tiled_op() = default;
+    attend_tiled_op(Pair changes, Mask hides, Rule weighs = {}, Compare = {})
+        : pair(std::move(changes)), mask(std::move(hides)), rule(std::move(weighs))
+    {}
+
+    static shape_of_rank<3> shape(const auto& queries, const auto& keys, const auto& values, const lengths_view& real,
+                                  const heads_of& how)
+    {
+        const auto q = queries.shape, k = keys.shape, v = values.shape;
+        if (how.heads == 0 || how.groups == 0 || how.heads % how.groups != 0 || q[2] % how.heads != 0 ||
+            k[2] % how.groups != 0 || v[2] % how.groups != 0 || q[2] / how.heads != k[2] / how.groups) {
+            throw shape_error("attend_tiled: queries " + shape_text(q) + " of " + std::to_string(how.heads) +
+                              " heads, keys " + shape_text(k) + " and values " + shape_text(v) + " of " +
+                              std::to_string(how.groups) +
+                              "; heads must be a multiple of groups, and a head's queries as wide as its keys");
+        }
+        require_shape("attend_tiled", "the keys", k, {q[0], k[1], k[2]}, "one row for each row of queries");
+        require_shape("attend_tiled", "the values", v, {q[0], k[1], v[2]}, "one for each key");
+        real.require("attend_tiled", q[0], k[1]);
+        return {q[0], q[1], how.heads * (v[2] / how.groups)};
+    }
+
+    static std::size_t saved(const auto& queries, const auto&, const auto&, const lengths_view&, const heads_of& how)
+    {
+        return queries.shape[0] * how.heads * queries.shape[1] * Rule::numbers;
+    }
+
+    template <class T>
+    void forward(in<T, 3> queries, in<T, 3> keys, in<T, 3> values, const lengths_view& real, const heads_of& how,
+                 out<T, 3> contexts, T* numbers) const
+    {
+        static_assert(!Compare::has_factors, "heed: attend_tiled_with takes a comparison's factors");
+        static_assert(!kernels::tiles::learned_rule<Rule>, "heed: attend_tiled_with takes a rule's numbers");
+        const tiles::changes_by<T, Pair, Mask> changes(pair, mask);
+        detail::attend_heads<Rule, Compare>{rule}.template forward<T>(changes, queries, keys, values, nullptr, nullptr,
+                                                                      real, how, contexts, numbers);
+    }
+
+    template <class T>
+    void backward(in<T, 3> queries, in<T, 3> keys, in<T, 3> values, const lengths_view& real, const heads_of& how,
+                  in<T, 3> contexts, in<T, 3> d_contexts, const T* numbers, adjoint<T, 3> d_queries,
+                  adjoint<T, 3> d_keys, adjoint<T, 3> d_values) const
+    {
+        const detail::no_place<T> nobody;
+        const tiles::changes_by<T, Pair, Mask> changes(pair, mask);
+        detail::attend_heads<Rule, Compare>{rule}.template backward<T>(
+            changes, queries, keys, values, nullptr, nullptr, real, how, contexts, d_contexts, numbers, d_queries,
+            d_keys, d_values, nobody, nobody, nobody);
+    }
+};
 inline constexpr attend_tiled_op<> attend_tiled{};
 
 /// A function of the score with its table; one without a table does not see it.
@@ -283,8 +306,10 @@ struct attend_tiled_with_op : operation<attend_tiled_with_op<Function, Mask, Rul
     void forward(in<T, 3> queries, in<T, 3> keys, in<T, 3> values, in<T, 1> factors, in<T, 1> of_heads, in<T, N> table,
                  const lengths_view& real, const heads_of& how, out<T, 3> contexts, T* numbers) const
     {
-        attend.forward_with(function_with(f, table), queries, keys, values, factors.data, of_heads.data, real, how,
-                            contexts, numbers);
+        const auto pair = function_with(f, table);
+        const tiles::changes_by<T, std::remove_const_t<decltype(pair)>, Mask> changes(pair, attend.mask);
+        detail::attend_heads<Rule, Compare>{attend.rule}.template forward<T>(
+            changes, queries, keys, values, factors.data, of_heads.data, real, how, contexts, numbers);
     }
 
     template <class T, std::size_t N>
@@ -297,9 +322,11 @@ struct attend_tiled_with_op : operation<attend_tiled_with_op<Function, Mask, Rul
         constexpr bool learned = kernels::tiles::learned_rule<Rule>;
         const of_shards<T> to_table(here, d_table), to_factors(here, d_factors),
             to_heads(here, learned ? d_of_heads : adjoint<T, 1>{});
-        attend.backward_with(function_with(f, table), queries, keys, values, factors.data, of_heads.data, real, how,
-                             contexts, d_contexts, numbers, d_queries, d_keys, d_values, to_table, to_factors,
-                             to_heads);
+        const auto pair = function_with(f, table);
+        const tiles::changes_by<T, std::remove_const_t<decltype(pair)>, Mask> changes(pair, attend.mask);
+        detail::attend_heads<Rule, Compare>{attend.rule}.template backward<T>(
+            changes, queries, keys, values, factors.data, of_heads.data, real, how, contexts, d_contexts, numbers,
+            d_queries, d_keys, d_values, to_table, to_factors, to_heads);
         to_table.add_to(d_table);
         to_factors.add_to(d_factors);
         to_heads.add_to(d_of_heads);

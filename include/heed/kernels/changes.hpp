@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#include <heed/attention/place.hpp>
+#include <heed/core/lanes.hpp>
+#include <heed/core/tables.hpp>
+#include <heed/kernels/simd.hpp>
+#include <heed/kernels/tiles.hpp>
+
+/// What happens to the scores of a tile before they become weights: a function changes them, and a mask hides some.
+///
+/// Functions and masks are of as many types as users write. A kernel that knew them would be compiled for each of them
+/// and take a second or more; so it knows one type, `changes`, and calls it once a tile. What is compiled for each
+/// function and mask is the loop over a tile, here.
+namespace heed::kernels::tiles {
+
+/// Scores as they are.
+struct unmodified {};
+
+/// Scores as a function of them, of their place and of a table has them.
+template <class Function, class Table>
+struct modified_by_table {
+    const Function& f;
+    Table table;
+
+    HEED_SIMD_INLINE auto operator()(const auto& e, const place& p) const { return f(e, p, table); }
+};
+
+/// A function as a loop over a tile keeps it: a copy where that is easy, so that what tables are stays in registers.
+/// (The compiler takes the scores that are written for something that may lie where the caller's function lies.)
+template <class Pair>
+using kept_near = std::conditional_t<std::is_trivially_copyable_v<Pair>, const Pair, const Pair&>;
+
+/// Every query sees every key.
+struct unmasked {
+    bool operator()(const place&) const { return true; }
+    key_range whole(std::int32_t, std::int32_t) const { return heed::detail::all_keys; }
+};
+
+/// The function and the mask of a call, whatever their types. Lanes of a tile are [keys][width]; query s is the first.
+template <class T>
+class changes {
+public:
+    bool changed = false;  // is there a function?
+    bool learns = false;   // has it a table that learns?
+
+    /// Keys that queries which stand at the keys first … last may see, and keys that all of them see.
+    virtual key_range reach(std::int32_t first, std::int32_t last) const = 0;
+    virtual key_range whole(std::int32_t first, std::int32_t last) const = 0;
+
+    /// Scores as the function changes them; −inf where a query does not see a key.
+    virtual void scores(const head<T>& of, std::size_t s, std::size_t first, const tile_reach& seen, std::size_t width,
+                        T* tile) const = 0;
+    /// The same, and by how much they change with the products, times `scale`; 0 where a query does not see a key.
+    virtual void scores_and_slopes(const head<T>& of, std::size_t s, std::size_t first, const tile_reach& seen,
+                                   std::size_t width, T* tile, T* slopes) const = 0;
+    /// Adds what comes back to the table.
+    virtual void back_to_table(const head<T>& of, std::size_t s, std::size_t first, const tile_reach& seen,
+                               std::size_t width, const T* products, const T* d_scores, T* table) const = 0;
+
+protected:
+    ~changes() = default;
+};
+
+namespace detail {
+
+/// What each group of a block of queries sees of all keys, as a mask has it.
+template <std::size_t registers, class T>
+class block_reach {
+public:
+    block_reach(const head<T>& of, std::size_t s, std::size_t n, const changes<T>& what)
+    {
+        for (std::size_t g = 0; g < groups; ++g) {
+            reach_[g] = whole_[g] = {0, 0};
+            const std::size_t first = g * lane_count, last = std::min(n, first + lane_count);
+            if (first >= last) continue;
+            const std::int32_t q0 = of.place_of(s + first), q1 = of.place_of(s + last - 1);
+            reach_[g] = keys_of(what.reach(q0, q1), of.positions);
+            whole_[g] = keys_of(what.whole(q0, q1), of.positions);
+            if (reach_[g].empty()) continue;
+            all_ = all_.empty() ? reach_[g]
+                                : range{std::min(all_.begin, reach_[g].begin), std::max(all_.end, reach_[g].end)};
+        }
+    }
+    /// Keys that one of the queries may see.
+    const range& all() const { return all_; }
+
+    tile_reach of(const range& keys) const
+    {
+        tile_reach seen{keys.size(), groups, {}, {}, {0, keys.size()}, true};
+        const auto rows = [&](const range& x) {
+            return range{std::clamp(x.begin, keys.begin, keys.end) - keys.begin,
+                         std::clamp(x.end, keys.begin, keys.end) - keys.begin};
+        };
+        for (std::size_t g = 0; g < groups; ++g) {
+            const range reach = rows(reach_[g]), whole = rows(whole_[g]);
+            seen.reach[g] = reach;
+            seen.whole[g] = {std::max(reach.begin, whole.begin), std::min(reach.end, whole.end)};
+            if (seen.whole[g].empty()) seen.whole[g] = {reach.end, reach.end};
+            seen.common = {std::max(seen.common.begin, reach.begin), std::min(seen.common.end, reach.end)};
+            seen.all = seen.all && seen.whole[g].size() == keys.size();
+        }
+        if (seen.common.empty()) seen.common = {0, 0};
+        return seen;
+    }
+
+private:
+    static constexpr std::size_t groups = lanes<T, registers> / lane_count;
+    static_assert(groups * lane_count == lanes<T, registers> && groups <= most_registers);
+
+    static range keys_of(const key_range& keys, std::size_t positions)
+    {
+        return {static_cast<std::size_t>(std::max(0, keys.begin)),
+                std::min(positions, static_cast<std::size_t>(std::max(0, keys.end)))};
+    }
+
+    range reach_[groups], whole_[groups], all_;
+};
+
+/// The tiles of keys that queries s … s + n − 1 may see: f(first, reach) for each that `wants(tile)`, from the first or
+/// from the last.
+template <std::size_t registers, bool from_the_last = false, class T>
+void each_tile(const head<T>& of, std::size_t s, std::size_t n, const changes<T>& what, const auto& wants,
+               const auto& f)
+{
+    const block_reach<registers, T> reach(of, s, n, what);
+    const std::size_t begin = reach.all().begin, end = reach.all().end;
+    const std::size_t first_tile = begin / tiles::keys, last_tile = (end + tiles::keys - 1) / tiles::keys;
+    for (std::size_t i = first_tile; i < last_tile; ++i) {
+        const std::size_t tile = from_the_last ? first_tile + last_tile - 1 - i : i;
+        if (!wants(tile)) continue;
+        const range keys{std::max(begin, tile * tiles::keys), std::min(end, (tile + 1) * tiles::keys)};
+        if (!keys.empty()) f(keys.begin, reach.of(keys));
+    }
+}
+
+/// f(at, place) for rows of a group of lanes in a tile: `at` is their offset there.
+template <class T>
+HEED_SIMD_INLINE void each_place(const head<T>& of, std::size_t s, std::size_t group, std::size_t first,
+                                 const range& rows, std::size_t width, const auto& f)
+{
+    const auto query = heed::detail::counted_from(of.first_query + s + group * lane_count),
+               here = heed::detail::counted_from(of.place_of(s + group * lane_count));
+    for (std::size_t j = rows.begin; j < rows.end; ++j) {
+        place p;
+        p.batch = static_cast<std::int32_t>(of.batch);
+        p.head = static_cast<std::int32_t>(of.number);
+        p.query.at = query.at;
+        p.key.at = heed::pack<std::int32_t>(static_cast<std::int32_t>(first + j)).at;
+        p.here.at = here.at;
+        f(j * width + group * lane_count, p);
+    }
+}
+
+/// x in the rows that a group does not see.
+template <class T>
+void fill_unseen(const tile_reach& seen, std::size_t group, T x, std::size_t width, T* tile)
+{
+    const range unseen[] = {{0, seen.reach[group].begin}, {seen.reach[group].end, seen.count}};
+    for (const range& rows : unseen)
+        for (std::size_t j = rows.begin; j < rows.end; ++j)
+            std::fill_n(tile + j * width + group * lane_count, lane_count, x);
+}
+template <class T>
+void fill_unseen(const tile_reach& seen, T x, std::size_t width, T* tile)
+{
+    for (std::size_t g = 0; g < seen.groups; ++g) detail::fill_unseen(seen, g, x, width, tile);
+}
+
+/// f(at, place, partial) for each place that is seen, or may be seen if `partial`: a constant.
+template <bool changed, class T>
+HEED_SIMD_INLINE void each_seen(const head<T>& of, std::size_t s, std::size_t first, const tile_reach& seen,
+                                std::size_t width, const auto& f)
+{
+    for (std::size_t g = 0; g < seen.groups; ++g) {
+        const range &reach = seen.reach[g], &whole = seen.whole[g];
+        const range partial[] = {{reach.begin, whole.begin}, {whole.end, reach.end}};
+        for (const range& rows : partial)
+            detail::each_place(of, s, g, first, rows, width,
+                               [&](std::size_t at, const place& p) { f(at, p, std::true_type{}); });
+        if constexpr (changed)
+            detail::each_place(of, s, g, first, whole, width,
+                               [&](std::size_t at, const place& p) { f(at, p, std::false_type{}); });
+    }
+}
+
+template <class T>
+HEED_SIMD_INLINE heed::pack<T> lanes_at(const T* x)
+{
+    return heed::detail::load_lanes(x);
+}
+template <class T>
+HEED_SIMD_INLINE void put_lanes(T* x, const heed::pack<T>& v)
+{
+    heed::detail::store_lanes(x, v);
+}
+
+/// The derivative by what a function with this slope was given. Where nothing comes back, as to a weight of 0, the
+/// slope may be infinite or NaN; and a hidden score, whose slope is 0, has none, even if another one made its whole row
+/// NaN.
+template <class T>
+HEED_SIMD_INLINE simd::vec<T> through(simd::vec<T> d, simd::vec<T> slope)
+{
+    return simd::select((d == simd::vec<T>{}) | (slope == simd::vec<T>{}), simd::vec<T>{}, d * slope);
+}
+
+}  // namespace detail
+
+/// `changes` of these types. It refers to both.
+template <class T, class Pair, class Mask>
+class changes_by final : public changes<T> {
+public:
+    changes_by(const Pair& pair, const Mask& mask) : pair_(pair), mask_(mask)
+    {
+        this->changed = function;
+        this->learns = requires { pair.table; };
+    }
+
+    key_range reach(std::int32_t first, std::int32_t last) const override
+    {
+        return heed::detail::reach_of(mask_, first, last);
+    }
+    key_range whole(std::int32_t first, std::int32_t last) const override
+    {
+        return heed::detail::whole_of(mask_, first, last);
+    }
+
+    void scores(const head<T>& of, std::size_t s, std::size_t first, const tile_reach& seen, std::size_t width,
+                T* tile) const override
+    {
+        if (!function && seen.all) return;
+        const kept_near<Pair> pair = pair_;
+        detail::each_seen<function>(of, s, first, seen, width, [&](std::size_t at, const place& p, auto partial) {
+            heed::pack<T> e = detail::lanes_at(tile + at);
+            if constexpr (function) e = heed::pack<T>(pair(e, heed::detail::for_score(p)));
+            if constexpr (partial) e = select(lane_mask(mask_(p)), e, lowest);
+            detail::put_lanes(tile + at, e);
+        });
+        detail::fill_unseen(seen, lowest, width, tile);
+    }
+
+    void scores_and_slopes(const head<T>& of, std::size_t s, std::size_t first, const tile_reach& seen,
+                           std::size_t width, T* tile, T* slopes) const override
+    {
+        if constexpr (function) {
+            const kept_near<Pair> pair = pair_;
+            detail::each_seen<true>(of, s, first, seen, width, [&](std::size_t at, const place& p, auto partial) {
+                const dual<T> e = pair(dual<T>{detail::lanes_at(tile + at), 1}, heed::detail::for_score(p));
+                heed::pack<T> value = e.value, slope = e.slope * of.scale;
+                if constexpr (partial) {
+                    const lane_mask sees(mask_(p));
+                    value = select(sees, value, lowest);
+                    slope = select(sees, slope, T(0));
+                }
+                detail::put_lanes(tile + at, value);
+                detail::put_lanes(slopes + at, slope);
+            });
+            detail::fill_unseen(seen, lowest, width, tile);
+            detail::fill_unseen(seen, T(0), width, slopes);
+        }
+    }
+
+    void back_to_table(const head<T>& of, std::size_t s, std::size_t first, const tile_reach& seen, std::size_t width,
+                       const T* products, const T* d_scores, T* table) const override
+    {
+        if constexpr (requires(const Pair& pair) { pair.table; }) {
+            heed::detail::add_to_table(
+                pair_.f, pair_.table, table, [&](const auto& come_back) __attribute__((always_inline)) {
+                    for (std::size_t g = 0; g < seen.groups; ++g) {
+                        detail::each_place(
+                            of, s, g, first, seen.reach[g],
+                            width, [&](std::size_t at, const place& p) __attribute__((always_inline)) {
+                                come_back(detail::lanes_at(products + at), heed::detail::for_score(p),
+                                          detail::lanes_at(d_scores + at));
+                            });
+                    }
+                });
+        }
+    }
+
+private:
+    static constexpr bool function = !std::is_same_v<Pair, unmodified>;
+    static constexpr T lowest = -std::numeric_limits<T>::infinity();
+
+    const Pair& pair_;
+    const Mask& mask_;
+};
+
+}  // namespace heed::kernels::tiles
