@@ -78,7 +78,16 @@ endif()
 
 # ---- BLAS: a BLAS::BLAS of the project wins, then BLA_VENDOR if set, then OpenBLAS, then any other. ------------
 
-if(NOT TARGET BLAS::BLAS)
+if(NOT HEED_BLAS MATCHES "^(xtensor-blas|cblas|none)$")
+  heed_missing("HEED_BLAS is '${HEED_BLAS}' but must be xtensor-blas (the default), cblas or none.")
+endif()
+
+if(HEED_BLAS STREQUAL "none" AND NOT TARGET heed::blas)  # heed's own products
+  heed_add_dependency(heed::blas)
+  target_compile_definitions(heed::blas INTERFACE HEED_BLAS_NONE)
+endif()
+
+if(NOT HEED_BLAS STREQUAL "none" AND NOT TARGET BLAS::BLAS)
   if(NOT DEFINED BLA_SIZEOF_INTEGER)
     set(BLA_SIZEOF_INTEGER 4)  # heed passes int: a BLAS with 64-bit integers would read past its arguments
     set(heed_chose_integer ON)
@@ -106,10 +115,6 @@ if(NOT TARGET BLAS::BLAS)
 endif()
 
 # ---- xtensor-blas, whose typed layer calls the BLAS; or, with HEED_BLAS=cblas, <cblas.h>. --------------------------------
-
-if(NOT HEED_BLAS MATCHES "^(xtensor-blas|cblas)$")
-  heed_missing("HEED_BLAS is '${HEED_BLAS}' but must be xtensor-blas (the default) or cblas.")
-endif()
 
 if(HEED_BLAS STREQUAL "xtensor-blas" AND NOT TARGET xtensor-blas)
   # It looks for a BLAS and a LAPACK itself: they should be those that heed has found.

@@ -16,9 +16,13 @@
 #include <heed/core/workspace.hpp>
 #include <heed/kernels/simd.hpp>
 
+// HEED_BLAS_NONE says that there is no BLAS: heed's own products serve.
+//
 // xtensor-blas and <cblas.h> declare the same enumerations, so a file can include only one of them: HEED_BLAS_CBLAS
 // says that it is <cblas.h>. Compilers read on after an #error; a file that does not exist stops them.
-#if defined(HEED_BLAS_CBLAS)
+#if defined(HEED_BLAS_NONE)
+#include <heed/kernels/own_gemm.hpp>
+#elif defined(HEED_BLAS_CBLAS)
 #if defined(CXXBLAS_DRIVERS_CBLAS_H)
 #error "heed: HEED_BLAS_CBLAS takes <cblas.h>, which clashes with xtensor-blas, included before it: take one"
 #include <heed/needs/one/CBLAS>
@@ -63,7 +67,27 @@ enum class op { plain, transposed };
 
 namespace detail {
 
-#if defined(HEED_BLAS_CBLAS)
+#if defined(HEED_BLAS_NONE)
+template <class T>
+void gemm(op op_a, op op_b, int m, int n, int k, const T* a, int lda, const T* b, int ldb, T beta, T* c, int ldc)
+{
+    const auto matrix = [](op which, const T* x, int stride) {
+        const kernels::own::strided<T> plain{x, static_cast<std::size_t>(stride), 1};
+        return which == op::plain ? plain : plain.transposed();
+    };
+    kernels::own::gemm(static_cast<std::size_t>(m), static_cast<std::size_t>(n), static_cast<std::size_t>(k),
+                       matrix(op_a, a, lda), matrix(op_b, b, ldb), beta, c, static_cast<std::size_t>(ldc));
+}
+template <class T>
+void gemv(op op_a, int m, int n, const T* a, int lda, const T* x, int incx, T beta, T* y)
+{
+    const kernels::own::strided<T> plain{a, static_cast<std::size_t>(lda), 1};
+    const std::size_t rows = static_cast<std::size_t>(m), columns = static_cast<std::size_t>(n),
+                      step = static_cast<std::size_t>(incx);
+    if (op_a == op::plain) return kernels::own::gemv(rows, columns, plain, x, step, beta, y);
+    kernels::own::gemv(columns, rows, plain.transposed(), x, step, beta, y);
+}
+#elif defined(HEED_BLAS_CBLAS)
 inline CBLAS_TRANSPOSE transpose(op which) { return which == op::plain ? CblasNoTrans : CblasTrans; }
 
 inline void gemm(op op_a, op op_b, int m, int n, int k, const float* a, int lda, const float* b, int ldb, float beta,

@@ -12,7 +12,10 @@
 #include <heed/core/tensor.hpp>
 
 // Compilers continue after an #error; including a file that does not exist stops them.
-#if defined(HEED_BLAS_CBLAS)
+#if defined(HEED_BLAS_NONE)
+#error "heed/nn/orthogonal.hpp calls xt::linalg and so a BLAS and a LAPACK: compile without HEED_BLAS_NONE"
+#include <heed/needs/xtensor-blas>
+#elif defined(HEED_BLAS_CBLAS)
 #error "heed/nn/orthogonal.hpp calls xt::linalg, which clashes with <cblas.h>: compile without HEED_BLAS_CBLAS"
 #include <heed/needs/xtensor-blas>
 #endif
