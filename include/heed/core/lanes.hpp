@@ -310,16 +310,14 @@ struct lane_functions {
         return detail::each_register(x, [](auto v) { return simd::sqrt(v); });
     }
     template <detail::lane_fraction T>
-    friend pack<T> sin(const pack<T>& x)
+    HEED_SIMD_INLINE friend pack<T> sin(const pack<T>& x)
     {
-        using std::sin;
-        return detail::each_lane<T>([&](std::size_t i) { return sin(x[i]); });
+        return detail::each_register(x, [](auto v) { return simd::sin(v); });
     }
     template <detail::lane_fraction T>
-    friend pack<T> cos(const pack<T>& x)
+    HEED_SIMD_INLINE friend pack<T> cos(const pack<T>& x)
     {
-        using std::cos;
-        return detail::each_lane<T>([&](std::size_t i) { return cos(x[i]); });
+        return detail::each_register(x, [](auto v) { return simd::cos(v); });
     }
 
     template <class A, class B>
@@ -365,12 +363,12 @@ struct lane_functions {
         return select(x.value < T(0), -x, x);
     }
     template <class T>
-    friend dual<T> sin(const dual<T>& x)
+    HEED_SIMD_INLINE friend dual<T> sin(const dual<T>& x)
     {
         return {sin(x.value), cos(x.value) * x.slope};
     }
     template <class T>
-    friend dual<T> cos(const dual<T>& x)
+    HEED_SIMD_INLINE friend dual<T> cos(const dual<T>& x)
     {
         return {cos(x.value), -sin(x.value) * x.slope};
     }
