@@ -292,8 +292,8 @@ namespace detail {
 /// Scores as pair and mask have them, and by how much they change with the products, times `scale`; 0 where a query
 /// does not see a key.
 template <std::size_t registers, class T, class Pair, class Mask>
-void modify_with_slopes(const head<T>& of, std::size_t s, std::size_t first, const tile_reach& seen,
-                        const Pair& changes, const Mask& mask, T* tile, T* slopes)
+[[gnu::flatten]] void modify_with_slopes(const head<T>& of, std::size_t s, std::size_t first, const tile_reach& seen,
+                                         const Pair& changes, const Mask& mask, T* tile, T* slopes)
 {
     constexpr T lowest = -std::numeric_limits<T>::infinity();
     const kept_near<Pair> pair = changes;

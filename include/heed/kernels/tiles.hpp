@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include <heed/attention/place.hpp>
+#include <heed/core/tables.hpp>
 #include <heed/core/workspace.hpp>
 #include <heed/kernels/simd.hpp>
 
@@ -335,12 +336,26 @@ struct modified_by_table {
     Table table;
 
     HEED_SIMD_INLINE auto operator()(const auto& e, const place& p) const { return f(e, p, table); }
+    /// The same with another view of the table.
+    template <class Other>
+    operator modified_by_table<Function, Other>() const
+    {
+        return {f, Other(table)};
+    }
 };
 
 /// A function as a loop over a tile keeps it: a copy where that is easy, so that what tables are stays in registers.
 /// (The compiler takes the scores that are written for something that may lie where the caller's function lies.)
 template <class Pair>
-using kept_near = std::conditional_t<std::is_trivially_copyable_v<Pair>, const Pair, const Pair&>;
+struct nearby {
+    using type = std::conditional_t<std::is_trivially_copyable_v<Pair>, const Pair, const Pair&>;
+};
+template <class Function, class T, std::size_t N>
+struct nearby<modified_by_table<Function, lane_table<T, N>>> {
+    using type = const modified_by_table<Function, heed::detail::table_of_tile<T, N>>;
+};
+template <class Pair>
+using kept_near = typename nearby<Pair>::type;
 
 /// Every query sees every key.
 struct unmasked {
@@ -490,10 +505,11 @@ HEED_SIMD_INLINE simd::vec<T> through(simd::vec<T> d, simd::vec<T> slope)
     return simd::select((d == simd::vec<T>{}) | (slope == simd::vec<T>{}), simd::vec<T>{}, d * slope);
 }
 
-/// Scores as the pair's function changes them; −inf where a query does not see a key.
+/// Scores as the pair's function changes them; −inf where a query does not see a key. Flat: a function that is called
+/// takes a place from memory, and computes anew what does not change from key to key.
 template <std::size_t registers, class T, class Pair, class Mask>
-void modify(const head<T>& of, std::size_t s, std::size_t first, const tile_reach& seen, const Pair& changes,
-            const Mask& mask, T* tile)
+[[gnu::flatten]] void modify(const head<T>& of, std::size_t s, std::size_t first, const tile_reach& seen,
+                             const Pair& changes, const Mask& mask, T* tile)
 {
     constexpr bool changed = !std::is_same_v<Pair, unmodified>;
     constexpr T lowest = -std::numeric_limits<T>::infinity();
