@@ -236,6 +236,7 @@ TEST_CASE("functions with a table in floats are those in doubles, and the same e
     check([](auto e, place p, const auto& b) { return e * b(abs(p.query / 2 - p.key / 2)); }, 20);
     check([](auto e, place p, const auto& b) { return e + b(p.key) * b(p.query) + b(p.head); }, 140);
     check([](auto e, place p, const auto& b) { return tanh(e * b(p.query % 7)) + b((p.query + p.key) % 7 + 7); }, 14);
+    check([](auto e, place p, const auto& b) { return e + b(p.query + p.key) + b(p.key % 7); }, 290);
     check([](auto e, place p, const auto& b) { return e + b(37 * p.query + p.key); }, 3000);
     check([](auto e, place p, const auto& b) { return e + b(151 * p.query + p.key); }, 130 * 151);
     check([](auto e, place p, const auto& b) { return e + b(40 * p.query + min(max(p.key - p.query + 16, 0), 32)); },

@@ -130,7 +130,7 @@ private:
         simd::unrolled<lane_count>([&](auto i) {
             const T* const from = data + place.at[std::size_t{i}];
             rows[i] = simd::load(from);
-            __builtin_prefetch(from + length);
+            __builtin_prefetch(from + 2 * length);
         });
         simd::transpose<T>(rows);
         simd::unrolled<lane_count>([&](auto i) { simd::store(to.square_ + i * lane_count, rows[i]); });
@@ -161,31 +161,35 @@ struct table_in_question {
     }
 };
 
-/// The lanes of x, one lane on; its last one is lost, and the first one is that of `first`.
-template <class T, std::size_t... i>
-HEED_SIMD_INLINE pack<T> one_lane_on(const pack<T>& x, const pack<T>& first, std::index_sequence<i...>)
+/// The lanes of x, one lane on or back; what is lost at one end comes in at the other one from `in`.
+template <int step, class T, std::size_t... i>
+HEED_SIMD_INLINE pack<T> lanes_moved(const pack<T>& x, const pack<T>& in, std::index_sequence<i...>)
 {
-    constexpr auto from = [](std::size_t lane) { return static_cast<int>(lane == 0 ? lane_count : lane - 1); };
+    constexpr auto from = [](std::size_t lane) {
+        const int at = static_cast<int>(lane) - step, n = static_cast<int>(lane_count);
+        return at < 0 ? n : at >= n ? 2 * n - 1 : at;
+    };
     pack<T> result;
     if constexpr (dual_element<T>) {
-        result.at.value = __builtin_shufflevector(x.at.value, first.at.value, from(i)...);
-        result.at.slope = __builtin_shufflevector(x.at.slope, first.at.slope, from(i)...);
+        result.at.value = __builtin_shufflevector(x.at.value, in.at.value, from(i)...);
+        result.at.slope = __builtin_shufflevector(x.at.slope, in.at.slope, from(i)...);
     } else {
-        result.at = __builtin_shufflevector(x.at, first.at, from(i)...);
+        result.at = __builtin_shufflevector(x.at, in.at, from(i)...);
     }
     return result;
 }
-template <class T>
-HEED_SIMD_INLINE pack<T> one_lane_on(const pack<T>& x, const pack<T>& first)
+template <int step, class T>
+HEED_SIMD_INLINE pack<T> lanes_moved(const pack<T>& x, const pack<T>& in)
 {
-    return detail::one_lane_on(x, first, std::make_index_sequence<lane_count>{});
+    return detail::lanes_moved<step>(x, in, std::make_index_sequence<lane_count>{});
 }
 
 /// Adds to places of a table, register after register.
 ///
-/// A function of the distance looks up with the next key what it has looked up with this one, a lane on; one of the
-/// query, the same again. Then sums stay in a register, and one lane or none goes to the table. Where each lane goes on
-/// to the next place, sums are kept as rows of a square, which is turned when it is full.
+/// A function of the distance looks up with the next key what it has looked up with this one, a lane on (or back, one
+/// of the sum of both); one of the query, the same again. Then sums stay in a register, and one lane or none goes to
+/// the table. Where each lane goes on to the next place, sums are kept as rows of a square, which is turned when it is
+/// full.
 template <class T>
 class table_sums {
 public:
@@ -198,17 +202,15 @@ public:
             sum_.at = (sum_ + x).at;
             return;
         }
-        if (same(place, one_lane_on(place_, place))) {
-            put_square();
-            const auto at = place_.at;
-            const auto sum = sum_.at;
-            table_[at[lane_count - 1]] += sum[lane_count - 1];
-            sum_.at = (one_lane_on(sum_, pack<T>(T(0))) + x).at;
+        if (same(place, lanes_moved<1>(place_, place))) {
+            move<1>(x);
         } else if (keeps_squares && same(place, place_ + 1)) {
             if (rows_ == 0) first_.at = place_.at;
             store_lanes(square_ + rows_ * lane_count, sum_);
             if (++rows_ == lane_count) put_square();
             sum_.at = x.at;
+        } else if (same(place, lanes_moved<-1>(place_, place))) {
+            move<-1>(x);
         } else {
             put_square();
             put(table_, place_, sum_);
@@ -227,6 +229,17 @@ public:
 private:
     static constexpr bool keeps_squares = std::is_same_v<T, float>;
 
+    /// A lane goes to the table, the others move.
+    template <int step>
+    HEED_SIMD_INLINE void move(const pack<T>& x)
+    {
+        constexpr std::size_t last = step == 1 ? lane_count - 1 : 0;
+        put_square();
+        const auto at = place_.at;
+        const auto sum = sum_.at;
+        table_[at[last]] += sum[last];
+        sum_.at = (lanes_moved<step>(sum_, pack<T>(T(0))) + x).at;
+    }
     HEED_SIMD_INLINE void put_square()
     {
         if constexpr (keeps_squares) {
@@ -255,9 +268,14 @@ private:
         for (std::size_t r = 0; r < lane_count; ++r)
             part[r] = r < rows ? simd::load(square + r * lane_count) : simd::vec<T>{};
         simd::transpose<T>(part);
-        for (std::size_t i = 0; i < lane_count; ++i) {
-            T* const to = table + place.at[i];
-            simd::store_first(to, simd::load_first(to, rows) + part[i], rows);
+        const auto add = [rows](T* to, const simd::vec<T>& sums) {
+            simd::store_first(to, simd::load_first(to, rows) + sums, rows);
+        };
+        if (same(place, pack<std::int32_t>(place.at[0]))) {  // a number for each key
+            for (std::size_t i = 1; i < lane_count; ++i) part[0] += part[i];
+            add(table + place.at[0], part[0]);
+        } else {
+            for (std::size_t i = 0; i < lane_count; ++i) add(table + place.at[i], part[i]);
         }
     }
 
