@@ -10,6 +10,7 @@
 
 #include <heed/attention.hpp>
 #include <heed/combine/weighted_sum.hpp>
+#include <heed/core/tables.hpp>
 #include <heed/normalize/softmax.hpp>
 #include <heed/score/dot.hpp>
 #include <heed/score/modified.hpp>
@@ -51,7 +52,8 @@ public:
 
     auto operator()(const auto& e, const place& p, const auto& b) const
     {
-        return e + b(p.head, looked_up(*bucket_of_)(p.query - p.key + longest_));
+        const lane_table<std::int32_t, 1> bucket_of{bucket_of_->data(), {bucket_of_->size()}};
+        return e + b(p.head, bucket_of(p.query - p.key + longest_));
     }
 
 private:
