@@ -31,6 +31,10 @@ std::vector<lanes_of_places> registers_of_indices(std::int32_t first)
             each([&](int i) { return first - i; }),
             each([&](int) { return first; }),
             each([&](int i) { return first + i / 3; }),
+            each([&](int i) { return first + 3 * i; }),
+            each([&](int i) { return first - 4 * i; }),
+            each([&](int i) { return first + (i + 1 == n ? 4 * n - 1 : i); }),
+            each([&](int i) { return first + (i + 1 == n ? 4 * n : 2 * i); }),
             each([&](int i) { return first + std::abs(i - n / 2); }),
             each([&](int i) { return first + i * 7 % n; }),
             each([&](int i) {
