@@ -25,6 +25,7 @@
 #include <heed/ad/ad.hpp>
 #include <heed/heed.hpp>
 
+#include "columns.hpp"
 #include "harness.hpp"
 #include "long_peer.hpp"
 #include "peer.hpp"
@@ -33,20 +34,12 @@
 namespace {
 
 using namespace heed;
-
-struct size {
-    std::size_t batch, heads, length, width;
-
-    double pairs() const { return static_cast<double>(batch * heads * length * length); }
-    double operations(bool backward) const { return (backward ? 14.0 : 4.0) * static_cast<double>(width) * pairs(); }
-    ops::heads_of how() const { return {heads, heads, 1 / std::sqrt(static_cast<double>(width))}; }
-};
-
-/// One column of a line: what it is called, and what is timed.
-struct column {
-    std::string name;
-    std::function<double()> seconds;
-};
+using bench::column;
+using bench::made;
+using bench::mechanism;
+using bench::numbers;
+using bench::size;
+using bench::timed;
 
 /// Sums of products in registers and nothing else; returns something of all of them.
 [[gnu::noinline]] float multiply_and_add(std::size_t steps, float by, float plus)
@@ -71,24 +64,6 @@ double peak(int threads)
             benchmark::DoNotOptimize(multiply_and_add(steps, 0.9999F, 0.0001F));
     });
     return 2.0 * static_cast<double>(steps * simd::lanes<float>) * threads / (bench::search::now(threads) - begin);
-}
-
-array<float, 3> numbers(const size& z, unsigned seed)
-{
-    array<float, 3> x(shape_of_rank<3>{z.batch, z.length, z.heads * z.width});
-    bench::fill(x.data(), x.size(), seed, 1.0F);
-    return x;
-}
-
-/// The seconds of one call.
-template <class Run>
-std::function<double()> timed(int threads, Run run)
-{
-    return [threads, run] {
-        const double begin = bench::search::now(threads);
-        run();
-        return bench::search::now(threads) - begin;
-    };
 }
 
 /// Heads side by side, forward, or forward and backward on a tape that is kept.
@@ -129,29 +104,6 @@ double digest(const size& z, bool backward, const Operation& attend)
     return sum(tape.gradient(queries)) + sum(tape.gradient(keys)) + sum(tape.gradient(values));
 }
 
-/// A mechanism of one head, forward, or forward and backward.
-template <class Attention, class Mask>
-column mechanism(int threads, const std::string& name, const size& z, bool backward, const Attention& attend,
-                 const Mask& mask)
-{
-    struct kept {
-        array<float, 3> q, h, d;
-        ad::tape<float> tape;
-    };
-    const std::shared_ptr<kept> s(new kept{numbers(z, 1), numbers(z, 2), numbers(z, 4), {}});
-    return {name, timed(threads, [=] {
-                if (!backward) {
-                    benchmark::DoNotOptimize(attend(attend.on(s->h), s->q, mask));
-                } else {
-                    s->tape.clear();
-                    const auto q = s->tape.parameter(s->q), h = s->tape.parameter(s->h);
-                    const auto lifted = ad::lift(s->tape, attend);
-                    s->tape.backward(ops::inner(lifted(lifted.on(h), q, mask), s->d));
-                    benchmark::DoNotOptimize(s->tape.gradient(q));
-                }
-            })};
-}
-
 /// Another library's program.
 struct named_peer {
     std::string name;
@@ -180,29 +132,23 @@ struct settings {
     bool wants(const std::string& name) const { return only.empty() || name.find(only) != std::string::npos; }
 };
 
-/// One line: milliseconds of each column, and how much more the others take than the first. With `operations` also the
-/// first one's share of the peak.
+/// One line, with the first column's share of the peak where its operations are known.
 void line(const settings& with, const std::string& name, const std::vector<column>& columns, double operations = 0)
 {
-    std::vector<std::vector<double>> seconds(columns.size()), ratios(columns.size());
-    std::vector<double> share;
-    for (int round = -1; round < with.rounds; ++round) {
-        const double most = operations > 0 ? peak(with.threads) : 0;
-        double first = 0;
-        for (std::size_t i = 0; i < columns.size(); ++i) {
-            const double took = columns[i].seconds();
-            if (i == 0) first = took;
-            if (round < 0) continue;  // pages and caches
-            seconds[i].push_back(1e3 * took);
-            ratios[i].push_back(took / first);
-        }
-        if (round >= 0 && most > 0) share.push_back(100 * operations / first / most);
-    }
+    std::vector<double> peaks;
+    const bench::timings took = bench::in_turn(columns, with.rounds, [&] {
+        if (operations > 0) peaks.push_back(peak(with.threads));
+    });
     std::printf("%-34s", name.c_str());
-    if (!share.empty()) std::printf(" %3.0f %% of the peak", bench::median(share));
+    if (operations > 0) {
+        std::vector<double> share;
+        for (std::size_t i = 0; i < took.seconds[0].size(); ++i)  // the first round is not among them
+            share.push_back(100 * operations / took.seconds[0][i] / peaks[i + 1]);
+        std::printf(" %3.0f %% of the peak", bench::median(share));
+    }
     for (std::size_t i = 0; i < columns.size(); ++i) {
-        std::printf("  %s %.1f ms", columns[i].name.c_str(), bench::median(seconds[i]));
-        if (i > 0) std::printf(" (%.2f)", bench::median(ratios[i]));
+        std::printf("  %s %.1f ms", columns[i].name.c_str(), 1e3 * bench::median(took.seconds[i]));
+        if (i > 0) std::printf(" (%.2f)", bench::median(took.ratios[i]));
     }
     std::printf("\n");
     std::fflush(stdout);
@@ -243,12 +189,6 @@ void peak_and_peer(const settings& with)
             }
         }
     }
-}
-
-template <class Score = score::scaled_dot, class Normalize = normalize::softmax>
-auto made(const Score& score = {}, const Normalize& normalize = {})
-{
-    return attention{score, normalize, combine::weighted_sum{}};
 }
 
 void functions(const settings& with)

@@ -122,7 +122,7 @@ int run(bool draw)
     };
     const problem x{drawn(), drawn(), drawn()};
     const catalogue::known known;
-    catalogue::tables tables;
+    catalogue::tables<double> tables;
     tables.q_rope = drawn();
     tables.k_rope = drawn();
 

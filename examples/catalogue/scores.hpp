@@ -32,15 +32,16 @@ struct named_function {
 };
 
 /// What the functions look up.
+template <class T>
 struct tables {
-    array<double, 1> offset{0.3, -0.2};                                         // of each sentence
-    array<double, 3> q_rope{shape_of_rank<3>{2, 96, 4}, 0.0}, k_rope = q_rope;  // parts of queries and keys that turn
+    array<T, 1> offset{T(0.3), T(-0.2)};                                    // of each sentence
+    array<T, 3> q_rope{shape_of_rank<3>{2, 96, 4}, T(0)}, k_rope = q_rope;  // parts of queries and keys that turn
 };
 
-inline std::vector<named_function> functions(const tables& at)
+/// add(name, f) for each function.
+template <class T>
+void each_function(const tables<T>& at, const auto& add)
 {
-    std::vector<named_function> all;
-    const auto add = [&](const char* name, const auto& f) { all.push_back({name, f}); };
     constexpr double none = -std::numeric_limits<double>::infinity();
     const auto offset = looked_up(at.offset);
     const auto q_rope = looked_up(at.q_rope), k_rope = looked_up(at.k_rope);
@@ -74,6 +75,12 @@ inline std::vector<named_function> functions(const tables& at)
         return turned;
     });
     add("checkerboard", [](auto e, place p) { return select((p.query + p.key) % 2 == 0, e * 0.5, e * 2); });
+}
+
+inline std::vector<named_function> functions(const tables<double>& at)
+{
+    std::vector<named_function> all;
+    each_function(at, [&](const char* name, const auto& f) { all.push_back({name, f}); });
     return all;
 }
 

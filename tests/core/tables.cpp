@@ -31,6 +31,10 @@ std::vector<lanes_of_places> registers_of_indices(std::int32_t first)
             each([&](int i) { return first - i; }),
             each([&](int) { return first; }),
             each([&](int i) { return first + i / 3; }),
+            each([&](int i) { return first + 3 * i; }),
+            each([&](int i) { return first - 4 * i; }),
+            each([&](int i) { return first + (i + 1 == n ? 4 * n - 1 : i); }),
+            each([&](int i) { return first + (i + 1 == n ? 4 * n : 2 * i); }),
             each([&](int i) { return first + std::abs(i - n / 2); }),
             each([&](int i) { return first + i * 7 % n; }),
             each([&](int i) {
@@ -85,6 +89,37 @@ void check_lookups()
     }
 }
 
+/// As the scores of a tile look up: register after register.
+template <class T>
+void check_lookups_of_a_tile()
+{
+    unsigned seed = 1;
+    const auto some = [&](unsigned n) {
+        seed = seed * 1664525U + 1013904223U;
+        return static_cast<std::int32_t>((seed >> 16) % n);
+    };
+    for (const std::size_t size : {1u, 15u, 32u, 33u, 130u, 1000u}) {
+        std::vector<T> numbers;
+        for (std::size_t i = 0; i < size; ++i) numbers.push_back(static_cast<T>(1 + static_cast<int>(i)));
+        const detail::table_of_tile<T, 1> table{lane_table<T, 1>{numbers.data(), {size}}};
+        for (int run = 0; run < 400; ++run) {
+            const auto kinds = registers_of_indices(some(static_cast<unsigned>(size)));
+            auto at = kinds[static_cast<std::size_t>(some(static_cast<unsigned>(kinds.size())))];
+            const std::int32_t step = some(6) - 1, lane = some(4 * lane_count);  // one lane may go somewhere else
+            for (std::int32_t k = 0; k < 1 + some(60); ++k) {
+                const auto found = table(at);
+                std::size_t wrong = 0;
+                for (std::size_t i = 0; i < lane_count; ++i)
+                    wrong += found[i] == numbers[inside(at.at[i], size)] ? 0u : 1u;
+                CHECK(wrong == 0);
+                at = at + (step < 2 ? step : 1);
+                if (step == 3 && some(9) == 0 && lane < static_cast<std::int32_t>(lane_count))
+                    at.at[lane] = some(static_cast<unsigned>(size));
+            }
+        }
+    }
+}
+
 /// Whole numbers, whose sums are exact in any order.
 template <class T>
 void check_sums()
@@ -96,13 +131,15 @@ void check_sums()
         seed = seed * 1664525U + 1013904223U;
         return static_cast<std::int32_t>((seed >> 16) % n);
     };
-    detail::table_sums<T> sums(table.data());
+    std::vector<T> square(lane_count * lane_count);
+    detail::table_sums<T> sums(table.data(), square.data());
     for (int run = 0; run < 400; ++run) {
         const std::int32_t first = some(size);
         const auto kinds = registers_of_indices(first);
         auto at = kinds[static_cast<std::size_t>(some(static_cast<unsigned>(kinds.size())))];
-        const std::int32_t how = some(4);  // how the next registers go on: the same, a lane on or back, somewhere
-        for (int step = 0; step < 1 + some(20); ++step) {
+        const std::int32_t how = some(5);  // how the next registers go on: the same, a lane on or back, somewhere,
+                                           // and each to the next place
+        for (int step = 0; step < 1 + some(40); ++step) {
             pack<T> x(T(0));
             T each[lane_count];
             for (std::size_t i = 0; i < lane_count; ++i) {
@@ -117,6 +154,7 @@ void check_sums()
                 if (how == 1) at.at[i] = i == 0 ? some(size) : before.at[i - 1];
                 if (how == 2) at.at[i] = i + 1 == lane_count ? some(size) : before.at[i + 1];
                 if (how == 3) at.at[i] = some(size);
+                if (how == 4) at.at[i] = before.at[i] + (step % 7 == 3 ? 0 : 1);
             }
         }
     }
@@ -169,6 +207,14 @@ TEST_CASE("a register of lookups is as many lookups, at the edges and beyond the
     SUBCASE("dual numbers") { check_lookups<dual_number<float>>(); }
 }
 
+TEST_CASE("lookups key after key are as many lookups, wherever they go on")
+{
+    SUBCASE("floats") { check_lookups_of_a_tile<float>(); }
+    SUBCASE("whole numbers") { check_lookups_of_a_tile<std::int32_t>(); }
+    SUBCASE("doubles") { check_lookups_of_a_tile<double>(); }
+    SUBCASE("dual numbers") { check_lookups_of_a_tile<dual_number<float>>(); }
+}
+
 TEST_CASE("gradients of a table are sums of what comes back to each of its places, in whatever order")
 {
     SUBCASE("floats") { check_sums<float>(); }
@@ -194,5 +240,9 @@ TEST_CASE("functions with a table in floats are those in doubles, and the same e
     check([](auto e, place p, const auto& b) { return e * b(abs(p.query / 2 - p.key / 2)); }, 20);
     check([](auto e, place p, const auto& b) { return e + b(p.key) * b(p.query) + b(p.head); }, 140);
     check([](auto e, place p, const auto& b) { return tanh(e * b(p.query % 7)) + b((p.query + p.key) % 7 + 7); }, 14);
+    check([](auto e, place p, const auto& b) { return e + b(p.query + p.key) + b(p.key % 7); }, 290);
     check([](auto e, place p, const auto& b) { return e + b(37 * p.query + p.key); }, 3000);
+    check([](auto e, place p, const auto& b) { return e + b(151 * p.query + p.key); }, 130 * 151);
+    check([](auto e, place p, const auto& b) { return e + b(40 * p.query + min(max(p.key - p.query + 16, 0), 32)); },
+          130 * 40);
 }

@@ -74,6 +74,10 @@ void check_all()
     check_function<T>(
         "tanh", [](auto a, auto) { return simd::tanh(a); }, [](D a, D) { return tanh(a); });
     check_function<T>(
+        "sin", [](auto a, auto) { return simd::sin(a); }, [](D a, D) { return sin(a); });
+    check_function<T>(
+        "cos", [](auto a, auto) { return simd::cos(a); }, [](D a, D) { return cos(a); });
+    check_function<T>(
         "sqrt", [](auto a, auto) { return simd::sqrt(a); }, [](D a, D) { return sqrt(a); });
     check_function<T>(
         "sigmoid", [](auto a, auto) { return simd::sigmoid(a); }, [](D a, D) { return 1 / (1 + exp(-a)); });

@@ -62,6 +62,10 @@ TEST_CASE_TEMPLATE("functions of one number", T, float, double)
     check_everywhere<T>(
         "sigmoid", 4, [](auto x) { return simd::sigmoid(x); }, [](T x) { return 1 / (1 + std::exp(-x)); });
     check_everywhere<T>(
+        "sin", 2.5, [](auto x) { return simd::sin(x); }, [](T x) { return std::sin(x); });
+    check_everywhere<T>(
+        "cos", 2.5, [](auto x) { return simd::cos(x); }, [](T x) { return std::cos(x); });
+    check_everywhere<T>(
         "sqrt", 0, [](auto x) { return simd::sqrt(x); }, [](T x) { return std::sqrt(x); });
     check_everywhere<T>(
         "load and store", 0, [](auto x) { return x; }, [](T x) { return x; });

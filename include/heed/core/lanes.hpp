@@ -310,16 +310,14 @@ struct lane_functions {
         return detail::each_register(x, [](auto v) { return simd::sqrt(v); });
     }
     template <detail::lane_fraction T>
-    friend pack<T> sin(const pack<T>& x)
+    HEED_SIMD_INLINE friend pack<T> sin(const pack<T>& x)
     {
-        using std::sin;
-        return detail::each_lane<T>([&](std::size_t i) { return sin(x[i]); });
+        return detail::each_register(x, [](auto v) { return simd::sin(v); });
     }
     template <detail::lane_fraction T>
-    friend pack<T> cos(const pack<T>& x)
+    HEED_SIMD_INLINE friend pack<T> cos(const pack<T>& x)
     {
-        using std::cos;
-        return detail::each_lane<T>([&](std::size_t i) { return cos(x[i]); });
+        return detail::each_register(x, [](auto v) { return simd::cos(v); });
     }
 
     template <class A, class B>
@@ -365,12 +363,12 @@ struct lane_functions {
         return select(x.value < T(0), -x, x);
     }
     template <class T>
-    friend dual<T> sin(const dual<T>& x)
+    HEED_SIMD_INLINE friend dual<T> sin(const dual<T>& x)
     {
         return {sin(x.value), cos(x.value) * x.slope};
     }
     template <class T>
-    friend dual<T> cos(const dual<T>& x)
+    HEED_SIMD_INLINE friend dual<T> cos(const dual<T>& x)
     {
         return {cos(x.value), -sin(x.value) * x.slope};
     }
@@ -480,19 +478,27 @@ struct dual : lane_functions {
     dual(const U& constant) : value(detail::lanes_of<T>(constant)), slope(T(0)) {}
 };
 
-#define HEED_DUALS(sign, slope_of)                                                                                     \
+// The slopes of constants are left out, which saves work, and NaN where a factor is infinite.
+#define HEED_DUALS(sign, slope_of, slope_with_right, slope_with_left)                                                  \
     template <class A, class B>                                                                                        \
         requires(detail::dual_operands<A, B>)                                                                          \
     HEED_SIMD_INLINE auto operator sign(const A& a, const B& b)                                                        \
     {                                                                                                                  \
         using D = detail::dual_of<A, B>;                                                                               \
         const D x(a), y(b);                                                                                            \
-        return D(x.value sign y.value, slope_of);                                                                      \
+        const auto value = x.value sign y.value;                                                                       \
+        if constexpr (!detail::is_dual<B>) {                                                                           \
+            return D(value, slope_with_right);                                                                         \
+        } else if constexpr (!detail::is_dual<A>) {                                                                    \
+            return D(value, slope_with_left);                                                                          \
+        } else {                                                                                                       \
+            return D(value, slope_of);                                                                                 \
+        }                                                                                                              \
     }
-HEED_DUALS(+, x.slope + y.slope)
-HEED_DUALS(-, x.slope - y.slope)
-HEED_DUALS(*, x.slope* y.value + x.value * y.slope)
-HEED_DUALS(/, (x.slope - x.value / y.value * y.slope) / y.value)
+HEED_DUALS(+, x.slope + y.slope, x.slope, y.slope)
+HEED_DUALS(-, x.slope - y.slope, x.slope, -y.slope)
+HEED_DUALS(*, x.slope* y.value + x.value * y.slope, x.slope* y.value, x.value* y.slope)
+HEED_DUALS(/, (x.slope - value * y.slope) / y.value, x.slope / y.value, -value* y.slope / y.value)
 #undef HEED_DUALS
 
 #define HEED_DUALS(sign)                                                                                               \

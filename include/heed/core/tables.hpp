@@ -79,6 +79,70 @@ private:
 
 namespace detail {
 
+HEED_SIMD_INLINE bool same(const pack<std::int32_t>& a, const pack<std::int32_t>& b)
+{
+    simd::mask<float> different;
+    const auto bits = a.at != b.at;
+    std::memcpy(&different, &bits, sizeof bits);
+    return !simd::any(different);
+}
+
+/// A table while the scores of a tile are computed, key after key.
+///
+/// Queries may look up far from each other, as in a table with a row for each of them. Mostly each then goes on to the
+/// next number with the next key, or looks the same one up again. Then a square is read at once, as many numbers from
+/// each place as there are lanes, and turned: a row of it is a register.
+template <class T, std::size_t N>
+struct table_of_tile : lane_table<T, N> {
+    explicit table_of_tile(const lane_table<T, N>& table) : lane_table<T, N>(table), first_(-2 * length) {}
+
+    template <class... Index>
+    HEED_SIMD_INLINE pack<T> operator()(const Index&... index) const
+    {
+        const auto place = this->place_of(index...);
+        if constexpr (reads_squares && is_lanes<std::remove_cvref_t<decltype(place)>>) {
+            std::int32_t size = 1;
+            for (const std::size_t n : this->shape) size *= static_cast<std::int32_t>(n);
+            if (known_ == 0 && simd::near_by(size, place.at)) return this->at(place);
+            const std::int32_t ahead = place.at[0] - first_.at[0];
+            if (0 <= ahead && ahead <= length && same(place, first_ + ahead)) {
+                if (ahead < known_) return load_lanes(square_ + ahead * length);
+                read(this->data, size, place, *this);
+                if (known_ > 0) return load_lanes(square_);
+            }
+            first_.at = place.at;
+            known_ = 0;
+        }
+        return this->at(place);
+    }
+
+private:
+    static constexpr bool reads_squares = std::is_same_v<T, float>;
+    static constexpr auto length = static_cast<std::int32_t>(lane_count);
+
+    [[gnu::noinline]] static void read(const T* data, std::int32_t size, const pack<std::int32_t> place,
+                                       const table_of_tile& to)
+    {
+        to.known_ = 0;
+        for (std::size_t i = 0; i < lane_count; ++i)
+            if (place.at[i] > size - length) return;
+        simd::vec<T> rows[lane_count];
+        simd::unrolled<lane_count>([&](auto i) {
+            const T* const from = data + place.at[std::size_t{i}];
+            rows[i] = simd::load(from);
+            __builtin_prefetch(from + 2 * length);
+        });
+        simd::transpose<T>(rows);
+        simd::unrolled<lane_count>([&](auto i) { simd::store(to.square_ + i * lane_count, rows[i]); });
+        to.first_.at = place.at;
+        to.known_ = length;
+    }
+
+    mutable pack<std::int32_t> first_;  // places of the square's first row
+    mutable std::int32_t known_ = 0;    // rows: all, or none
+    mutable T square_[reads_squares ? lane_count * lane_count : 1];
+};
+
 /// The same while the derivative by what one of the lookups found is computed.
 template <class T, std::size_t N>
 struct table_in_question {
@@ -97,34 +161,40 @@ struct table_in_question {
     }
 };
 
-/// The lanes of x, one lane on; its last one is lost, and the first one is that of `first`.
-template <class T, std::size_t... i>
-HEED_SIMD_INLINE pack<T> one_lane_on(const pack<T>& x, const pack<T>& first, std::index_sequence<i...>)
+/// The lanes of x, one lane on or back; what is lost at one end comes in at the other one from `in`.
+template <int step, class T, std::size_t... i>
+HEED_SIMD_INLINE pack<T> lanes_moved(const pack<T>& x, const pack<T>& in, std::index_sequence<i...>)
 {
-    constexpr auto from = [](std::size_t lane) { return static_cast<int>(lane == 0 ? lane_count : lane - 1); };
+    constexpr auto from = [](std::size_t lane) {
+        const int at = static_cast<int>(lane) - step, n = static_cast<int>(lane_count);
+        return at < 0 ? n : at >= n ? 2 * n - 1 : at;
+    };
     pack<T> result;
     if constexpr (dual_element<T>) {
-        result.at.value = __builtin_shufflevector(x.at.value, first.at.value, from(i)...);
-        result.at.slope = __builtin_shufflevector(x.at.slope, first.at.slope, from(i)...);
+        result.at.value = __builtin_shufflevector(x.at.value, in.at.value, from(i)...);
+        result.at.slope = __builtin_shufflevector(x.at.slope, in.at.slope, from(i)...);
     } else {
-        result.at = __builtin_shufflevector(x.at, first.at, from(i)...);
+        result.at = __builtin_shufflevector(x.at, in.at, from(i)...);
     }
     return result;
 }
-template <class T>
-HEED_SIMD_INLINE pack<T> one_lane_on(const pack<T>& x, const pack<T>& first)
+template <int step, class T>
+HEED_SIMD_INLINE pack<T> lanes_moved(const pack<T>& x, const pack<T>& in)
 {
-    return detail::one_lane_on(x, first, std::make_index_sequence<lane_count>{});
+    return detail::lanes_moved<step>(x, in, std::make_index_sequence<lane_count>{});
 }
 
 /// Adds to places of a table, register after register.
 ///
-/// A function of the distance looks up with the next key what it has looked up with this one, a lane on; one of the
-/// query, the same again. Then sums stay in a register, and one lane or none goes to the table.
+/// A function of the distance looks up with the next key what it has looked up with this one, a lane on (or back, one
+/// of the sum of both); one of the query, the same again. Then sums stay in a register, and one lane or none goes to
+/// the table. Where each lane goes on to the next place, sums are kept as rows of a square, which is turned when it is
+/// full.
 template <class T>
 class table_sums {
 public:
-    explicit table_sums(T* table) : table_(table), place_(0), sum_(T(0)) {}
+    /// `square`: lane_count² numbers, for floats.
+    table_sums(T* table, T* square) : table_(table), square_(square), place_(0), first_(0), sum_(T(0)) {}
 
     HEED_SIMD_INLINE void add(const pack<std::int32_t>& place, const pack<T>& x)
     {
@@ -132,33 +202,51 @@ public:
             sum_.at = (sum_ + x).at;
             return;
         }
-        if (same(place, one_lane_on(place_, place))) {
-            const auto at = place_.at;
-            const auto sum = sum_.at;
-            table_[at[lane_count - 1]] += sum[lane_count - 1];
-            sum_.at = (one_lane_on(sum_, pack<T>(T(0))) + x).at;
+        if (same(place, lanes_moved<1>(place_, place))) {
+            move<1>(x);
+        } else if (keeps_squares && same(place, place_ + 1)) {
+            if (rows_ == 0) first_.at = place_.at;
+            store_lanes(square_ + rows_ * lane_count, sum_);
+            if (++rows_ == lane_count) put_square();
+            sum_.at = x.at;
+        } else if (same(place, lanes_moved<-1>(place_, place))) {
+            move<-1>(x);
         } else {
+            put_square();
             put(table_, place_, sum_);
             sum_.at = x.at;
         }
         place_.at = place.at;
     }
-    /// Adds what is still in the register.
+    /// Adds what is still in registers.
     HEED_SIMD_INLINE void finish()
     {
+        put_square();
         put(table_, place_, sum_);
         sum_.at = pack<T>(T(0)).at;
     }
 
 private:
-    HEED_SIMD_INLINE static bool same(const pack<std::int32_t>& a, const pack<std::int32_t>& b)
-    {
-        simd::mask<float> different;
-        const auto bits = a.at != b.at;
-        std::memcpy(&different, &bits, sizeof bits);
-        return !simd::any(different);
-    }
+    static constexpr bool keeps_squares = std::is_same_v<T, float>;
 
+    /// A lane goes to the table, the others move.
+    template <int step>
+    HEED_SIMD_INLINE void move(const pack<T>& x)
+    {
+        constexpr std::size_t last = step == 1 ? lane_count - 1 : 0;
+        put_square();
+        const auto at = place_.at;
+        const auto sum = sum_.at;
+        table_[at[last]] += sum[last];
+        sum_.at = (lanes_moved<step>(sum_, pack<T>(T(0))) + x).at;
+    }
+    HEED_SIMD_INLINE void put_square()
+    {
+        if constexpr (keeps_squares) {
+            if (rows_ > 0) put_turned(table_, first_, square_, rows_);
+            rows_ = 0;
+        }
+    }
     // Not of *this, which would then lie in memory.
     [[gnu::noinline]] static void put(T* table, const pack<std::int32_t> place, const pack<T> x)
     {
@@ -172,9 +260,28 @@ private:
             for (std::size_t i = 0; i < lane_count; ++i) table[place.at[i]] += each[i];
         }
     }
+    /// table[place_i + r] += square[r][i] for so many rows; lanes may meet in a place.
+    [[gnu::noinline]] static void put_turned(T* table, const pack<std::int32_t> place, const T* square,
+                                             std::size_t rows)
+    {
+        simd::vec<T> part[lane_count];
+        for (std::size_t r = 0; r < lane_count; ++r)
+            part[r] = r < rows ? simd::load(square + r * lane_count) : simd::vec<T>{};
+        simd::transpose<T>(part);
+        const auto add = [rows](T* to, const simd::vec<T>& sums) {
+            simd::store_first(to, simd::load_first(to, rows) + sums, rows);
+        };
+        if (same(place, pack<std::int32_t>(place.at[0]))) {  // a number for each key
+            for (std::size_t i = 1; i < lane_count; ++i) part[0] += part[i];
+            add(table + place.at[0], part[0]);
+        } else {
+            for (std::size_t i = 0; i < lane_count; ++i) add(table + place.at[i], part[i]);
+        }
+    }
 
-    T* table_;
-    pack<std::int32_t> place_;
+    T *table_, *square_;
+    std::size_t rows_ = 0;  // of the square
+    pack<std::int32_t> place_, first_;
     pack<T> sum_;
 };
 
@@ -182,11 +289,12 @@ private:
 /// table). `each` calls a function with e, where, and what comes back, for each register of scores; lanes to which
 /// nothing comes back may have any slope.
 template <class T, std::size_t N>
-HEED_SIMD_INLINE void add_to_table(const auto& f, const lane_table<T, N>& table, T* d_table, const auto& each)
+[[gnu::flatten]] void add_to_table(const auto& f, const lane_table<T, N>& table, T* d_table, const auto& each)
 {
+    T square[std::is_same_v<T, float> ? lane_count * lane_count : 1];
     std::size_t made = 0;
     for (std::size_t k = 0; k == 0 || k < made; ++k) {
-        table_sums<T> sums(d_table);
+        table_sums<T> sums(d_table, square);
         each([&](const pack<T>& e, const auto& where, const pack<T>& by) __attribute__((always_inline)) {
             const table_in_question<T, N> asks{table, k, 0, pack<std::int32_t>(0)};
             const dual<T> y(f(dual<T>(e, pack<T>(0)), where, asks));

@@ -30,12 +30,26 @@ struct modified_by_table {
     Table table;
 
     HEED_SIMD_INLINE auto operator()(const auto& e, const place& p) const { return f(e, p, table); }
+    /// The same with another view of the table.
+    template <class Other>
+    operator modified_by_table<Function, Other>() const
+    {
+        return {f, Other(table)};
+    }
 };
 
 /// A function as a loop over a tile keeps it: a copy where that is easy, so that what tables are stays in registers.
 /// (The compiler takes the scores that are written for something that may lie where the caller's function lies.)
 template <class Pair>
-using kept_near = std::conditional_t<std::is_trivially_copyable_v<Pair>, const Pair, const Pair&>;
+struct nearby {
+    using type = std::conditional_t<std::is_trivially_copyable_v<Pair>, const Pair, const Pair&>;
+};
+template <class Function, class T, std::size_t N>
+struct nearby<modified_by_table<Function, lane_table<T, N>>> {
+    using type = const modified_by_table<Function, heed::detail::table_of_tile<T, N>>;
+};
+template <class Pair>
+using kept_near = typename nearby<Pair>::type;
 
 /// Every query sees every key.
 struct unmasked {
@@ -212,7 +226,8 @@ HEED_SIMD_INLINE simd::vec<T> through(simd::vec<T> d, simd::vec<T> slope)
 
 }  // namespace detail
 
-/// `changes` of these types. It refers to both.
+/// `changes` of these types. It refers to both. Its loops are flat: a function that is called takes a place from
+/// memory, and computes anew what does not change from key to key.
 template <class T, class Pair, class Mask>
 class changes_by final : public changes<T> {
 public:
@@ -231,8 +246,8 @@ public:
         return heed::detail::whole_of(mask_, first, last);
     }
 
-    void scores(const head<T>& of, std::size_t s, std::size_t first, const tile_reach& seen, std::size_t width,
-                T* tile) const override
+    [[gnu::flatten]] void scores(const head<T>& of, std::size_t s, std::size_t first, const tile_reach& seen,
+                                 std::size_t width, T* tile) const override
     {
         if (!function && seen.all) return;
         const kept_near<Pair> pair = pair_;
@@ -245,8 +260,8 @@ public:
         detail::fill_unseen(seen, lowest, width, tile);
     }
 
-    void scores_and_slopes(const head<T>& of, std::size_t s, std::size_t first, const tile_reach& seen,
-                           std::size_t width, T* tile, T* slopes) const override
+    [[gnu::flatten]] void scores_and_slopes(const head<T>& of, std::size_t s, std::size_t first, const tile_reach& seen,
+                                            std::size_t width, T* tile, T* slopes) const override
     {
         if constexpr (function) {
             const kept_near<Pair> pair = pair_;

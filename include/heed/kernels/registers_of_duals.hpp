@@ -9,6 +9,7 @@
 
 #include <heed/core/dual_number.hpp>
 #include <heed/kernels/registers.hpp>
+#include <heed/kernels/sines.hpp>
 
 /// Registers of dual numbers: one register of values and one of slopes, with the functions that registers of floats and
 /// doubles have, so that a kernel is the same text for both.
@@ -225,6 +226,17 @@ HEED_SIMD_INLINE dual_vec<T> sigmoid(const dual_vec<T>& x)
 {
     const vec<T> y = sigmoid(x.value), of_y = y * (T(1) - y);
     return {y, select(of_y == T(0), vec<T>{}, of_y * x.slope)};
+}
+
+template <class T>
+HEED_SIMD_INLINE dual_vec<T> sin(const dual_vec<T>& x)
+{
+    return {sin(x.value), cos(x.value) * x.slope};
+}
+template <class T>
+HEED_SIMD_INLINE dual_vec<T> cos(const dual_vec<T>& x)
+{
+    return {cos(x.value), -sin(x.value) * x.slope};
 }
 
 template <class T>

@@ -8,6 +8,7 @@
 #include <heed/core/parallel.hpp>
 #include <heed/kernels/registers.hpp>
 #include <heed/kernels/registers_of_duals.hpp>
+#include <heed/kernels/sines.hpp>
 
 /// Loops over memory by registers: of floats and doubles (kernels/registers.hpp), and of dual numbers
 /// (kernels/registers_of_duals.hpp).

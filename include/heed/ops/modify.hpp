@@ -56,8 +56,7 @@ inline void each_place(const shape_of_rank<2>& shape, const rows_of_places& wher
                          p.batch = static_cast<std::int32_t>(where.first_sentence + sentence);
                          p.query = static_cast<std::int32_t>(where.first_query + row % where.queries);
                          for (std::size_t t = 0; t < shape[1]; t += lane_count) {
-                             for (std::size_t i = 0; i < lane_count; ++i)
-                                 p.key.at[i] = static_cast<std::int32_t>(first + t + i);
+                             p.key.at = heed::detail::counted_from(first + t).at;
                              use(row * shape[1] + t, std::min(lane_count, shape[1] - t), p, shard);
                          }
                      }

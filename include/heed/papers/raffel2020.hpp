@@ -4,10 +4,13 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <utility>
+#include <vector>
 
 #include <heed/attention.hpp>
 #include <heed/combine/weighted_sum.hpp>
+#include <heed/core/tables.hpp>
 #include <heed/normalize/softmax.hpp>
 #include <heed/score/dot.hpp>
 #include <heed/score/modified.hpp>
@@ -36,14 +39,26 @@ struct buckets {
     }
 };
 
-/// e + b[head, bucket(s − j)]; b [heads, buckets] learns.
-struct bias_of_distance {
-    raffel2020::buckets buckets{};
+/// e + b[head, bucket(s − j)]; b [heads, buckets] learns. Buckets are looked up as well, a logarithm for each score
+/// would take as long as all else.
+class bias_of_distance {
+public:
+    explicit bias_of_distance(const raffel2020::buckets& which = {}) : longest_(which.longest)
+    {
+        std::vector<std::int32_t> all;
+        for (std::int32_t i = -longest_; i <= longest_; ++i) all.push_back(which(pack<std::int32_t>(i))[0]);
+        bucket_of_ = std::make_shared<const std::vector<std::int32_t>>(std::move(all));
+    }
 
     auto operator()(const auto& e, const place& p, const auto& b) const
     {
-        return e + b(p.head, buckets(p.query - p.key));
+        const lane_table<std::int32_t, 1> bucket_of{bucket_of_->data(), {bucket_of_->size()}};
+        return e + b(p.head, bucket_of(p.query - p.key + longest_));
     }
+
+private:
+    std::int32_t longest_;
+    std::shared_ptr<const std::vector<std::int32_t>> bucket_of_;  // distances from −longest on; copies share it
 };
 
 /// Attention with a learned bias for each head and distance.
