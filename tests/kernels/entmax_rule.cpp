@@ -94,7 +94,7 @@ TEST_CASE("powers of floats: beside double, near 1 too, and of NaN")
 {
     constexpr std::size_t L = simd::lanes<float>;
     for (const double p : {0.3, 0.7, 1.1, 2.0, 3.3, 20.0, 1e4, 1e6}) {
-        for (int i = 0; i < 4000; ++i) {
+        for (std::size_t i = 0; i < 4000; ++i) {
             // x near 0 where p is great, and down to -1 in steps
             const double most = i < 2000 ? std::min(1.0, 20 / p) : 1.0;
             const float x = static_cast<float>(-most * (static_cast<double>(i % 2000) + 0.5) / 2000);
