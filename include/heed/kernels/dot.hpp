@@ -142,14 +142,13 @@ template <std::size_t registers, class T>
     return sum.get();
 }
 
-/// One part of a sentence, by its own greatest score: e_j = q · k_j, w_j = exp(e_j − max e), c = Σ_j w_j h_j. A part
+/// One part of a sentence, by its own greatest score: w_j = exp(e_j − max e) in place of e_j, c = Σ_j w_j h_j. A part
 /// without a score above -inf gets weights 0, or NaN where the score is NaN.
 template <class T>
-inline softmax_of_part<T> dot_forward_part(std::size_t n, std::size_t alignment, std::size_t width, const T* query,
-                                           const T* keys, const T* values, T* weights, T* context, bool ahead)
+inline softmax_of_part<T> weigh_part(std::size_t n, std::size_t width, const T* values, T* weights, T* context,
+                                     bool ahead)
 {
     constexpr std::size_t L = simd::lanes<T>;
-    scores_of_keys(0, n, alignment, query, keys, weights, ahead);
     const T top = max_of(n, static_cast<const T*>(weights));
     const T shift = top == -std::numeric_limits<T>::infinity() ? T(0) : top;
     const auto narrow = [&]<std::size_t registers>(std::integral_constant<std::size_t, registers>) {
@@ -168,8 +167,8 @@ inline softmax_of_part<T> dot_forward_part(std::size_t n, std::size_t alignment,
 
 /// One sentence: n positions of keys and values. weights [n], context [D]. With `shared`, by several threads.
 ///
-/// Each part is weighed by its own greatest score, so that keys and values are read once, one behind the other, and
-/// threads meet only for the factors of the parts:
+/// Each part is weighed by its own greatest score, so that a thread reads its keys and then its values, each from
+/// beginning to end, before it meets the others for the factors of the parts:
 ///
 ///     α_j = f_p w_j,  c = Σ_p f_p c_p,  f_p = exp(top_p − top) / Σ_r exp(top_r − top) Σ_{k in r} w_k
 template <class T>
@@ -186,14 +185,15 @@ template <class T>
     T* const factors = here.take<T>(parts);
     T* const contexts = here.take<T>(parts * width);
     const auto each_part = [&](const auto& f) {
-        const auto some = [&](std::size_t begin, std::size_t end, std::size_t) {
-            for (std::size_t p = begin; p < end; ++p) f(p, p * part, std::min(n - p * part, part));
-        };
-        shared ? parallel_for(parts, 1, some) : some(0, parts, 0);
+        shared ? parallel_for(parts, 1, [&](std::size_t begin, std::size_t end, std::size_t) { f(begin, end); })
+               : f(0, parts);
     };
-    each_part([&](std::size_t p, std::size_t j, std::size_t count) {
-        found[p] = detail::dot_forward_part(count, alignment, width, query, keys + j * alignment, values + j * width,
-                                            weights + j, contexts + p * width, ahead);
+    const auto size_of = [&](std::size_t p) { return std::min(n - p * part, part); };
+    each_part([&](std::size_t begin, std::size_t end) {
+        detail::scores_of_keys(begin * part, std::min(n, end * part), alignment, query, keys, weights, ahead);
+        for (std::size_t p = begin; p < end; ++p)
+            found[p] = detail::weigh_part(size_of(p), width, values + p * part * width, weights + p * part,
+                                          contexts + p * width, ahead);
     });
     T top = lowest;
     for (std::size_t p = 0; p < parts; ++p) top = found[p].top > top ? found[p].top : top;
@@ -210,10 +210,12 @@ template <class T>
             factors[p] = static_cast<T>(static_cast<in_double<T>>(factors[p]) / sum);
             add_scaled(width, context, factors[p], static_cast<const T*>(contexts + p * width));
         }
-        each_part([&](std::size_t p, std::size_t j, std::size_t count) {
-            simd::transform(
-                count, weights + j, [scale = simd::splat(factors[p])](simd::vec<T> w) { return w * scale; },
-                static_cast<const T*>(weights + j));
+        each_part([&](std::size_t begin, std::size_t end) {
+            for (std::size_t p = begin; p < end; ++p)
+                simd::transform(
+                    size_of(p), weights + p * part,
+                    [scale = simd::splat(factors[p])](simd::vec<T> w) { return w * scale; },
+                    static_cast<const T*>(weights + p * part));
         });
     }
     // The sums of the parts may have overflown, or have seen what has no weight beside the other parts.
