@@ -226,9 +226,11 @@ void normalizers(const settings& with)
         line(with, name,
              {of("softmax", normalize::softmax{}), of("sink", normalize::softmax_with_sink{array<float, 1>{0.0F}}),
               of("sigmoid", normalize::sigmoid{-7}), of("sparsemax", normalize::sparsemax{}),
-              of("entmax15", normalize::entmax15{}), of("entmax", normalize::entmax{array<float, 1>{0.3F}}),
-              of("top 32", normalize::top_k{32}), of("temporal", normalize::temporal{}),
-              of("stick-breaking", normalize::stick_breaking{})});
+              of("entmax15", normalize::entmax15{}), of("entmax 1.57", normalize::entmax{array<float, 1>{0.3F}}),
+              of("entmax 1.4", normalize::entmax{array<float, 1>{-0.4F}}),
+              of("entmax 1.3", normalize::entmax{array<float, 1>{-0.85F}}),
+              of("entmax 1.2", normalize::entmax{array<float, 1>{-1.39F}}), of("top 32", normalize::top_k{32}),
+              of("temporal", normalize::temporal{}), of("stick-breaking", normalize::stick_breaking{})});
     }
 }
 

@@ -126,6 +126,59 @@ TEST_CASE("a long sentence with NaN, with scores of -inf only, without positions
     }
 }
 
+TEST_CASE("a part of a long sentence whose weights are 0 beside another one: its values are not read")
+{
+    constexpr std::size_t P = 3000, A = 2;
+    for (const std::size_t D : {std::size_t{5}, 2 * simd::lanes<double>}) {
+        const std::size_t n = P;
+        const array<double, 1> query{1, 0};
+        array<double, 2> keys(shape_of_rank<2>{P, A}, 0.0);
+        auto values = random({P, D}, 3);
+        for (std::size_t j = 0; j < P; ++j) keys(j, 0) = j < 1024 ? 0.0 : 800.0;
+        values(7, 1) = std::nan("");                                 // of a weight that is 0
+        values(2000, 2) = 0.9 * std::numeric_limits<double>::max();  // of a sum that is too great before it is divided
+        values(2001, 2) = 0.9 * std::numeric_limits<double>::max();
+        values(2002, 2) = 0.9 * std::numeric_limits<double>::max();
+        for (const std::size_t count : {1u, 2u}) {
+            set_threads(count);
+            std::vector<double> weights(P, -1), context(D, -1);
+            kernels::dot_forward(kernels::dot_step<double>{1, P, A, D, &n, query.data(), keys.data(), values.data()},
+                                 weights.data(), context.data());
+            set_threads(1);
+            CHECK(weights[7] == 0);
+            CHECK(weights[2000] == doctest::Approx(1.0 / (P - 1024)).epsilon(1e-12));
+            CHECK(context[2] ==
+                  doctest::Approx(2.7 * (std::numeric_limits<double>::max() / (P - 1024))).epsilon(1e-12));
+            double c = 0;
+            for (std::size_t j = 1024; j < P; ++j) c += values(j, 1) / (P - 1024);
+            CHECK(context[1] == doctest::Approx(c).epsilon(1e-12));
+        }
+    }
+}
+
+/// Keys that are some registers wide, four of which are multiplied together, against one key at a time: every bit.
+template <class T>
+void check_scores(std::size_t registers)
+{
+    const std::size_t A = registers * simd::lanes<T>, n = 39;
+    const auto query = random<T>({A}, 1);
+    const auto keys = random<T>({n, A}, 2);
+    for (const bool ahead : {false, true}) {
+        std::vector<T> is(n, T(-1));
+        kernels::detail::scores_of_keys(std::size_t{1}, n, A, query.data(), keys.data(), is.data(), ahead);
+        CHECK(is[0] == T(-1));
+        for (std::size_t j = 1; j < n; ++j) CHECK(is[j] == kernels::dot(A, query.data(), keys.data() + j * A));
+    }
+}
+
+TEST_CASE("keys that are some registers wide have the same scores as one at a time")
+{
+    for (const std::size_t registers : {1u, 2u, 3u, 4u, 8u}) {
+        check_scores<float>(registers);
+        check_scores<double>(registers);
+    }
+}
+
 TEST_CASE("values that are some registers wide are summed in the same order as any others")
 {
     for (const std::size_t registers : {1u, 2u, 4u, 8u}) {

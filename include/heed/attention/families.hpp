@@ -10,6 +10,7 @@
 #include <heed/attention/query.hpp>
 #include <heed/attention/state.hpp>
 #include <heed/core/mask.hpp>
+#include <heed/core/parallel.hpp>
 #include <heed/core/parameters.hpp>
 #include <heed/core/transient.hpp>
 #include <heed/ops/parts.hpp>
@@ -131,7 +132,11 @@ void assign(array<T, N>& to, const plain_tensor auto& from)
 {
     fit(to, shape_of(from));
     const auto view = view_of(from);
-    if (to.data() != view.data) std::copy_n(view.data, view.size(), to.data());
+    if (to.data() == view.data) return;
+    // Of what threads have written, each copies what its own cache still holds.
+    parallel_for(view.size(), std::size_t{1} << 13, [&](std::size_t begin, std::size_t end, std::size_t) {
+        std::copy(view.data + begin, view.data + end, to.data() + begin);
+    });
 }
 
 /// The same for every tensor of a state. `map` shows members as constants; the state itself is not one.

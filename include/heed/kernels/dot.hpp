@@ -3,7 +3,11 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <limits>
+#include <type_traits>
+#include <utility>
 
+#include <heed/core/dual_number.hpp>
 #include <heed/core/parallel.hpp>
 #include <heed/core/workspace.hpp>
 #include <heed/kernels/rows.hpp>
@@ -27,14 +31,16 @@ struct dot_step {
     const T* values;                                 // [B,T,D]
 };
 
-/// Positions whose values are summed before their sum is added to the context, so that threads may share a long
+/// Positions that are weighed and summed before their sum is added to the context, so that threads may share a long
 /// sentence and the sum is always the same.
 inline constexpr std::size_t positions_of_part = 1024;
 
-/// e_j = q · k_j of the positions [begin, end) of a sentence. `ahead`: the keys are in no cache.
+namespace detail {
+
+/// e_j = q · k_j of the positions [begin, end). `ahead`: the keys are in no cache.
 template <class T>
-[[gnu::noinline]] void scores_of_keys(std::size_t begin, std::size_t end, std::size_t alignment, const T* query,
-                                      const T* keys, T* scores, bool ahead)
+inline void scores_of_wide_keys(std::size_t begin, std::size_t end, std::size_t alignment, const T* query,
+                                const T* keys, T* scores, bool ahead)
 {
     for (std::size_t j = begin; j < end; ++j) {
         if (ahead) simd::fetch_ahead(keys + j * alignment, alignment);
@@ -42,58 +48,185 @@ template <class T>
     }
 }
 
-/// One sentence: n positions of keys and values. weights [n], context [D].
-template <class T>
-[[gnu::noinline]] void dot_forward_row(std::size_t n, std::size_t alignment, std::size_t width, const T* query,
-                                       const T* keys, const T* values, T* weights, T* context)
+/// The same of keys that are `registers` registers wide: the query stays there, and the products of four keys are
+/// summed together. The order of each sum is the same. With more keys side by side, memory would be read more slowly.
+template <std::size_t registers, class T>
+[[gnu::noinline]] void scores_of_narrow_keys(std::size_t begin, std::size_t end, const T* query, const T* keys,
+                                             T* scores, bool ahead)
 {
-    constexpr std::size_t part = positions_of_part;
-    const bool ahead = simd::worth_fetching<T>(n * (alignment + width));
-    scores_of_keys(0, n, alignment, query, keys, weights, ahead);
-    detail::softmax_row(n, static_cast<const T*>(weights), weights);
-    detail::selected_sum_row(std::min(n, part), width, static_cast<const T*>(weights), values, context, ahead);
-    if (n <= part) return;
-    scratch here;
-    T* const more = here.take<T>(width);
-    for (std::size_t j = part; j < n; j += part) {
-        detail::selected_sum_row(std::min(n - j, part), width, static_cast<const T*>(weights + j), values + j * width,
-                                 more, ahead);
-        add(width, context, static_cast<const T*>(more));
+    using namespace simd;
+    constexpr std::size_t L = lanes<T>, width = registers * L, rows = 4, chains = registers < 4 ? 1 : 4;
+    vec<T> q[registers];
+    unrolled<registers>([&](auto r) { q[r] = load(query + r * L); });
+    std::size_t j = begin;
+    for (; j + rows <= end; j += rows) {
+        vec<T> products[rows];
+        unrolled<rows>([&](auto i) {
+            const T* const k = keys + (j + i) * width;
+            if (ahead) fetch_ahead(k, width);
+            vec<T> s[4] = {};
+            unrolled<registers>([&](auto r) { s[r % chains] = fma(q[r], load(k + r * L), s[r % chains]); });
+            products[i] = (s[0] + s[1]) + (s[2] + s[3]);
+        });
+        sums<T>(products[0], products[1], products[2], products[3], scores + j);
     }
+    scores_of_wide_keys(j, end, width, query, keys, scores, ahead);
 }
 
-/// The same by several threads.
 template <class T>
-void dot_forward_shared_row(std::size_t n, std::size_t alignment, std::size_t width, const T* query, const T* keys,
-                            const T* values, T* weights, T* context)
+inline void scores_of_keys(std::size_t begin, std::size_t end, std::size_t alignment, const T* query, const T* keys,
+                           T* scores, bool ahead)
 {
+    if constexpr (!dual_element<T>) {
+        constexpr std::size_t L = simd::lanes<T>;
+        if (alignment == L) return scores_of_narrow_keys<1>(begin, end, query, keys, scores, ahead);
+        if (alignment == 2 * L) return scores_of_narrow_keys<2>(begin, end, query, keys, scores, ahead);
+        if (alignment == 4 * L) return scores_of_narrow_keys<4>(begin, end, query, keys, scores, ahead);
+        if (alignment == 8 * L) return scores_of_narrow_keys<8>(begin, end, query, keys, scores, ahead);
+    }
+    scores_of_wide_keys(begin, end, alignment, query, keys, scores, ahead);
+}
+
+/// What a part of a sentence comes to alone: its greatest score, and the sum of its exponentials.
+template <class T>
+struct softmax_of_part {
+    T top, sum;
+};
+
+/// w_j = exp(e_j − top), a register from `begin` on, in place of e_j; 0 behind the n-th.
+template <class T>
+HEED_SIMD_INLINE simd::vec<T> next_exponentials(std::size_t begin, std::size_t n, simd::vec<T> top, T* weights)
+{
+    using namespace simd;
+    const std::size_t count = std::min(n - begin, lanes<T>);
+    vec<T> e = exp(load_first(static_cast<const T*>(weights + begin), count) - top);
+    if (count < lanes<T>) e = fill_behind<T>(e, count, T(0));
+    store_first(weights + begin, e, count);
+    return e;
+}
+
+/// w_j = exp(e_j − top), in place of e_j. Returns Σ_j w_j.
+template <class T>
+inline T exponentials_of_part(std::size_t n, T* weights, T top)
+{
+    long_sum<T> sum;
+    for (std::size_t j = 0; j < n; j += simd::lanes<T>) sum.add(next_exponentials(j, n, simd::splat(top), weights));
+    return sum.get();
+}
+
+/// The same, and c = Σ_j w_j h_j of values that are `registers` registers wide, while which the exponentials of the
+/// next positions are found: alone, they would wait for each other, and memory for them.
+template <std::size_t registers, class T>
+[[gnu::noinline]] T exponential_sum_narrow(std::size_t n, T* weights, T top, const T* values, T* context, bool ahead)
+{
+    using namespace simd;
+    constexpr std::size_t L = lanes<T>, width = registers * L;
+    const vec<T> shift = splat(top);
+    vec<T> sums[registers] = {}, e{};
+    long_sum<T> sum;
+    if (n > 0) e = next_exponentials(0, n, shift, weights);
+    for (std::size_t begin = 0; begin < n; begin += L) {
+        const std::size_t end = std::min(n, begin + L);
+        const bool all = !any(e == vec<T>{});  // in the last register there may be fewer
+        sum.add(e);
+        if (end < n) e = next_exponentials(end, n, shift, weights);
+        for (std::size_t j = begin; j < end; ++j) {
+            const T* const h = values + j * width;
+            if (ahead) fetch_ahead(h, width);
+            if (!all && weights[j] == T(0)) continue;
+            const vec<T> a = splat(weights[j]);
+            unrolled<registers>([&](auto r) { sums[r] = fma(a, load(h + r * L), sums[r]); });
+        }
+    }
+    unrolled<registers>([&](auto r) { store(context + r * L, sums[r]); });
+    return sum.get();
+}
+
+/// One part of a sentence, by its own greatest score: w_j = exp(e_j − max e) in place of e_j, c = Σ_j w_j h_j. A part
+/// without a score above -inf gets weights 0, or NaN where the score is NaN.
+template <class T>
+inline softmax_of_part<T> weigh_part(std::size_t n, std::size_t width, const T* values, T* weights, T* context,
+                                     bool ahead)
+{
+    constexpr std::size_t L = simd::lanes<T>;
+    const T top = max_of(n, static_cast<const T*>(weights));
+    const T shift = top == -std::numeric_limits<T>::infinity() ? T(0) : top;
+    const auto narrow = [&]<std::size_t registers>(std::integral_constant<std::size_t, registers>) {
+        return softmax_of_part<T>{top, exponential_sum_narrow<registers>(n, weights, shift, values, context, ahead)};
+    };
+    if (width == L) return narrow(std::integral_constant<std::size_t, 1>{});
+    if (width == 2 * L) return narrow(std::integral_constant<std::size_t, 2>{});
+    if (width == 4 * L) return narrow(std::integral_constant<std::size_t, 4>{});
+    if (width == 8 * L) return narrow(std::integral_constant<std::size_t, 8>{});
+    const T sum = exponentials_of_part(n, weights, shift);
+    selected_sum_row(n, width, static_cast<const T*>(weights), values, context, ahead);
+    return {top, sum};
+}
+
+}  // namespace detail
+
+/// One sentence: n positions of keys and values. weights [n], context [D]. With `shared`, by several threads.
+///
+/// Each part is weighed by its own greatest score, so that a thread reads its keys and then its values, each from
+/// beginning to end, before it meets the others for the factors of the parts:
+///
+///     α_j = f_p w_j,  c = Σ_p f_p c_p,  f_p = exp(top_p − top) / Σ_r exp(top_r − top) Σ_{k in r} w_k
+template <class T>
+[[gnu::noinline]] void dot_forward_row(std::size_t n, std::size_t alignment, std::size_t width, const T* query,
+                                       const T* keys, const T* values, T* weights, T* context, bool shared = false)
+{
+    using std::exp, std::isfinite;
     constexpr std::size_t part = positions_of_part;
+    constexpr T lowest = -std::numeric_limits<T>::infinity();
     const std::size_t parts = (n + part - 1) / part;
     const bool ahead = simd::worth_fetching<T>(n * (alignment + width));
     scratch here;
-    T* const tops = here.take<T>(parts);
-    T* const sums = here.take<T>(parts * width);
-    parallel_for(parts, 1, [&](std::size_t begin, std::size_t end, std::size_t) {
-        scores_of_keys(begin * part, std::min(n, end * part), alignment, query, keys, weights, ahead);
+    auto* const found = here.take<detail::softmax_of_part<T>>(parts);
+    T* const factors = here.take<T>(parts);
+    T* const contexts = here.take<T>(parts * width);
+    const auto each_part = [&](const auto& f) {
+        shared ? parallel_for(parts, 1, [&](std::size_t begin, std::size_t end, std::size_t) { f(begin, end); })
+               : f(0, parts);
+    };
+    const auto size_of = [&](std::size_t p) { return std::min(n - p * part, part); };
+    each_part([&](std::size_t begin, std::size_t end) {
+        detail::scores_of_keys(begin * part, std::min(n, end * part), alignment, query, keys, weights, ahead);
         for (std::size_t p = begin; p < end; ++p)
-            tops[p] = detail::max_of(std::min(n - p * part, part), static_cast<const T*>(weights + p * part));
+            found[p] = detail::weigh_part(size_of(p), width, values + p * part * width, weights + p * part,
+                                          contexts + p * width, ahead);
     });
-    // What one thread does alone is what has to be summed in one order: what softmax_row does, but for its beginning
-    // and its end.
-    const T top = detail::max_of(parts, static_cast<const T*>(tops));
-    const simd::vec<T> scale = simd::splat(detail::exponentials(n, static_cast<const T*>(weights), top, weights));
-    parallel_for(parts, 1, [&](std::size_t begin, std::size_t end, std::size_t) {
-        for (std::size_t p = begin; p < end; ++p) {
-            const std::size_t j = p * part, count = std::min(n - j, part);
-            T* const w = weights + j;
-            simd::transform(
-                count, w, [scale](simd::vec<T> e) { return e * scale; }, static_cast<const T*>(w));
-            detail::selected_sum_row(count, width, static_cast<const T*>(w), values + j * width, sums + p * width,
-                                     ahead);
-        }
-    });
+    T top = lowest;
+    for (std::size_t p = 0; p < parts; ++p) top = found[p].top > top ? found[p].top : top;
     detail::zero(context, width);
-    for (std::size_t p = 0; p < parts; ++p) add(width, context, static_cast<const T*>(sums + p * width));
+    if (top == lowest) {
+        detail::no_weights(n, static_cast<const T*>(weights), weights);
+    } else {
+        in_double<T> sum = 0;
+        for (std::size_t p = 0; p < parts; ++p) {
+            factors[p] = exp(found[p].top - top);
+            sum += static_cast<in_double<T>>(factors[p]) * static_cast<in_double<T>>(found[p].sum);
+        }
+        for (std::size_t p = 0; p < parts; ++p) {
+            factors[p] = static_cast<T>(static_cast<in_double<T>>(factors[p]) / sum);
+            add_scaled(width, context, factors[p], static_cast<const T*>(contexts + p * width));
+        }
+        each_part([&](std::size_t begin, std::size_t end) {
+            for (std::size_t p = begin; p < end; ++p)
+                simd::transform(
+                    size_of(p), weights + p * part,
+                    [scale = simd::splat(factors[p])](simd::vec<T> w) { return w * scale; },
+                    static_cast<const T*>(weights + p * part));
+        });
+    }
+    // The sums of the parts may have overflown, or have seen what has no weight beside the other parts.
+    if (top != lowest && std::all_of(context, context + width, [](const T& c) { return isfinite(c); })) return;
+    detail::zero(context, width);
+    for (std::size_t p = 0; p < parts; ++p) {
+        const std::size_t j = p * part;
+        detail::selected_sum_row(std::min(n - j, part), width, static_cast<const T*>(weights + j), values + j * width,
+                                 contexts, ahead);
+        add(width, context, static_cast<const T*>(contexts));
+    }
 }
 
 /// Writes weights α [B,T], 0 beyond the length, and context c [B,D].
@@ -101,24 +234,18 @@ template <class T>
 void dot_forward(const dot_step<T>& step, T* weights, T* context)
 {
     const std::size_t P = step.positions, A = step.alignment, D = step.width;
-    if (step.batch < threads() && P > 2 * positions_of_part) {
-        for (std::size_t b = 0; b < step.batch; ++b) {
-            const std::size_t n = detail::length_of(step.lengths, b, P);
-            detail::zero(weights + b * P + n, P - n);
-            dot_forward_shared_row(n, A, D, step.query + b * A, step.keys + b * P * A, step.values + b * P * D,
-                                   weights + b * P, context + b * D);
-        }
-        return;
-    }
-    parallel_for(step.batch, detail::rows_a_shard(P * (A + D)), [&](std::size_t begin, std::size_t end, std::size_t) {
+    const bool shared = step.batch < threads() && P > 2 * positions_of_part;
+    const auto rows = [&](std::size_t begin, std::size_t end, std::size_t) {
         for (std::size_t b = begin; b < end; ++b) {
             const std::size_t n = detail::length_of(step.lengths, b, P);
             T* const w = weights + b * P;
             detail::zero(w + n, P - n);
             dot_forward_row(n, A, D, step.query + b * A, step.keys + b * P * A, step.values + b * P * D, w,
-                            context + b * D);
+                            context + b * D, shared);
         }
-    });
+    };
+    if (shared) return rows(0, step.batch, 0);
+    parallel_for(step.batch, detail::rows_a_shard(P * (A + D)), rows);
 }
 
 namespace detail {

@@ -44,8 +44,13 @@ inline T max_of(std::size_t n, const T* x)
 {
     using namespace simd;
     constexpr T lowest = -std::numeric_limits<T>::infinity();
-    vec<T> top = splat(lowest);
+    constexpr std::size_t chains = 4;
+    vec<T> tops[chains];
+    for (vec<T>& top : tops) top = splat(lowest);
     std::size_t i = 0;
+    for (; i + chains * lanes<T> <= n; i += chains * lanes<T>)
+        unrolled<chains>([&](auto c) { tops[c] = max(load(x + i + c * lanes<T>), tops[c]); });
+    vec<T> top = max(max(tops[0], tops[1]), max(tops[2], tops[3]));
     for (; i + lanes<T> <= n; i += lanes<T>) top = max(load(x + i), top);
     if (i < n) top = max(fill_behind<T>(load(x + i, n - i), n - i, lowest), top);
     return max(top);

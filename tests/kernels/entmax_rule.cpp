@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <doctest/doctest.h>
+
+#include <heed/kernels/entmax_rule.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <type_traits>
+#include <vector>
+
+using namespace heed;
+
+namespace {
+
+/// Scores of a register of rows, [count][lanes], whose greatest is 0: of one kind in each lane, `kind` in the first.
+template <class T>
+std::vector<T> rows_of_scores(std::size_t count, std::size_t kind)
+{
+    std::vector<T> e(count * simd::lanes<T>);
+    for (std::size_t i = 0; i < simd::lanes<T>; ++i) {
+        for (std::size_t j = 0; j < count; ++j) {
+            const double x = std::sin(2.0 * static_cast<double>(j + i)), share = static_cast<double>(j);
+            double score = 0;
+            switch ((kind + i) % 7) {
+            case 0:
+                score = 3 * x - 3;
+                break;
+            case 1:
+                score = -share / 100;
+                break;  // nearly equal
+            case 2:
+                score = j < count / 2 ? 0 : -1e4;
+                break;  // half of them equal, the others far away
+            case 3:
+                score = j == 0 ? 0 : -30 - x;
+                break;  // one alone
+            case 4:
+                score = j == 0 ? 0 : -0.5 - 0.1 * x;
+                break;  // one above the others
+            case 5:
+                score = -0.5 * std::pow(static_cast<double>(j % 50), 2);
+                break;
+            default:
+                score = j % 3 == 0 ? -std::numeric_limits<double>::infinity() : 8 * x - 8;
+                break;
+            }
+            e[j * simd::lanes<T> + i] = static_cast<T>(score);
+        }
+        T top = -std::numeric_limits<T>::infinity();
+        for (std::size_t j = 0; j < count; ++j) top = std::max(top, e[j * simd::lanes<T> + i]);
+        for (std::size_t j = 0; j < count; ++j) e[j * simd::lanes<T> + i] -= top;
+    }
+    return e;
+}
+
+/// The weights of every row sum to 1.
+template <class T>
+void check_sums(double bound)
+{
+    constexpr std::size_t count = 300;
+    for (const double delta : {1e-6, 0.001, 0.02, 0.1, 0.124, 0.126, 0.2, 0.26, 0.3, 0.34, 0.4, 0.5, 0.57, 0.8, 0.99}) {
+        const kernels::tiles::entmax_of_head<T> rule(static_cast<T>(delta));
+        for (std::size_t kind = 0; kind < 7; ++kind) {
+            const auto e = rows_of_scores<T>(count, kind);
+            const simd::vec<T> top{};
+            const simd::vec<T> u = rule.settle(count, e.data(), simd::lanes<T>, top, simd::vec<T>{});
+            for (std::size_t i = 0; i < simd::lanes<T>; ++i) {
+                double sum = 0;
+                for (std::size_t j = 0; j < count; ++j) {
+                    const double b =
+                        1 + delta * (static_cast<double>(e[j * simd::lanes<T> + i]) - static_cast<double>(u[i]));
+                    if (b > 0) sum += std::pow(b, 1 / delta);
+                }
+                CAPTURE(delta);
+                CAPTURE((kind + i) % 7);
+                CHECK(std::abs(sum - 1) < bound);
+            }
+        }
+    }
+}
+
+}  // namespace
+
+TEST_CASE("u is such that the weights sum to 1")
+{
+    check_sums<double>(1e-9);
+    check_sums<float>(4e-6);
+}
+
+TEST_CASE("powers of floats: beside double, near 1 too, and of NaN")
+{
+    constexpr std::size_t L = simd::lanes<float>;
+    for (const double p : {0.3, 0.7, 1.1, 2.0, 3.3, 20.0, 1e4, 1e6}) {
+        for (std::size_t i = 0; i < 4000; ++i) {
+            // x near 0 where p is great, and down to -1 in steps
+            const double most = i < 2000 ? std::min(1.0, 20 / p) : 1.0;
+            const float x = static_cast<float>(-most * (static_cast<double>(i % 2000) + 0.5) / 2000);
+            const auto is = static_cast<double>(
+                kernels::tiles::power_of(simd::splat(x + 1), simd::splat(x), static_cast<float>(p))[i % L]);
+            const double logarithm = static_cast<double>(static_cast<float>(p)) * std::log1p(static_cast<double>(x));
+            if (logarithm < -80) {
+                CHECK(is >= 0);
+                CHECK(is < 1e-34);
+            } else {
+                CAPTURE(p);
+                CAPTURE(x);
+                CHECK(std::abs(is / std::exp(logarithm) - 1) < 2e-7 * (1 - logarithm) + 4e-8 * (x < -0.2F ? p : 0));
+            }
+        }
+    }
+    const simd::vec<float> nan = simd::splat(std::numeric_limits<float>::quiet_NaN());
+    CHECK(std::isnan(kernels::tiles::power_of(nan, nan, 3.0F)[0]));
+}
+
+TEST_CASE("slopes of small weights")
+{
+    const kernels::tiles::entmax_of_head<float> rule(0.3F);
+    for (const float w : {1.0F, 0.5F, 0.7F, 1e-3F, 1e-12F, 1e-30F}) {
+        const double must = std::pow(static_cast<double>(w), 0.7);
+        CHECK(std::abs(static_cast<double>(rule.slope(simd::splat(w))[0]) / must - 1) < 1e-5);
+    }
+    CHECK(rule.slope(simd::vec<float>{})[0] == 0);
+}
