@@ -53,7 +53,8 @@ inline lengths_view mask_of_step(const lengths& mask, std::size_t, std::size_t, 
 inline lengths_view mask_of_step(const causal&, std::size_t s, std::size_t S, const lengths_view& real)
 {
     auto* const seen = transient_family::take<std::size_t>(real.batch());
-    for (std::size_t b = 0; b < real.batch(); ++b) seen[b] = real[b] + s + 1 > S ? real[b] + s + 1 - S : 0;
+    const std::size_t behind = S > s ? S - s - 1 : 0;  // queries; where there is none at all, one of zeros stands in
+    for (std::size_t b = 0; b < real.batch(); ++b) seen[b] = real[b] > behind ? real[b] - behind : 0;
     return {seen, real.batch()};
 }
 
