@@ -228,7 +228,7 @@ TEST_CASE("a state of another batch is refused, however queries are answered")
         const auto query = random({3, D}, 2);
         const auto queries = random({3, 8, D}, 3);
         auto result = attend.step(memory, query, right);
-        for (const std::size_t B : {1, 2, 4}) {
+        for (const std::size_t B : {std::size_t{1}, std::size_t{2}, std::size_t{4}}) {
             const auto other = attend.on(random({B, T, D}, 4));
             const auto first = attend.start(other);
             for (const auto& state : {first, attend.step(other, random({B, D}, 5), first).state}) {
@@ -255,7 +255,7 @@ TEST_CASE("a state of another batch is refused, however queries are answered")
     const auto plain = [] { return score::scaled_dot{}; };
     const score::additive add{random({D, 3}, 1), random({D, 3}, 2), random({3}, 3)};
     const combine::weighted_sum sum{};
-    for (const std::size_t T : {6, 600}) {  // 600: tile by tile
+    for (const std::size_t T : {std::size_t{6}, std::size_t{600}}) {  // 600: tile by tile
         each("temporal", attention{plain(), normalize::temporal{}, sum}, T);
         each("a kernel, temporal", attention{add, normalize::temporal{}, sum}, T);
         each("monotonic", attention{plain(), normalize::monotonic{random({1}, 6)}, sum}, T);
