@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <heed/attention/answers.hpp>
+#include <heed/attention/check_policy.hpp>
 #include <heed/attention/concepts.hpp>
 #include <heed/attention/families.hpp>
 #include <heed/attention/growing.hpp>

@@ -482,7 +482,7 @@ private:
         const std::size_t B = memory.batch(), positions = memory.positions();
         const auto seen = seen_by(mask, {B, steps, positions}, first, count);
         const auto of_source = seen_by(any.mask, {B, steps, positions}, first, count);
-        const lengths_view real = detail::visible_lengths(detail::if_lengths(mask), any.real);
+        const lengths_view real = detail::visible_lengths(detail::if_lengths(mask), any.real, positions);
         using family = family_of<decltype(source.of_scores)>;
         const detail::talking_input in{
             source, queries, real, detail::block_sees_both{seen, of_source}, first + state.step, first, steps};

@@ -153,6 +153,31 @@ TEST_CASE("a tape that is kept does not allocate again, and several threads agre
     for (std::size_t i = 0; i < must.size(); ++i) CHECK(third[i] == doctest::Approx(must[i]).epsilon(1e-12));
 }
 
+TEST_CASE("a table: words that occur, occur twice or do not occur; and one that is read as a whole, too")
+{
+    word_ids words(3, 1);
+    words.ids = {3, 1, 3};
+    const auto E = random({5, 2}, 1), v = random({5, 2}, 2);
+    const double occurs[5] = {0, 1, 0, 2, 0};
+    for (const double whole : {0.0, 0.5}) {  // ℓ = Σ over words and dimensions of E³ + whole Σ E²
+        CAPTURE(whole);
+        const auto cubes = [&](auto&, const auto& table) {
+            const auto x = ops::lookup(table, words);
+            const auto cubic = ops::inner(x, ops::square(x));
+            if (whole == 0) return cubic;
+            return ops::add(cubic, ops::scale(ops::inner(table, table), whole));
+        };
+        const auto found = ad::hessian_vector(cubes, E, v);
+        for (std::size_t i = 0; i < 5; ++i) {
+            for (std::size_t d = 0; d < 2; ++d) {
+                const double x = E(i, d);
+                CHECK(found.gradient(i, d) == doctest::Approx(3 * occurs[i] * x * x + 2 * whole * x).epsilon(1e-14));
+                CHECK(found.product(i, d) == doctest::Approx((6 * occurs[i] * x + 2 * whole) * v(i, d)).epsilon(1e-14));
+            }
+        }
+    }
+}
+
 TEST_CASE("a direction of other shapes is refused")
 {
     const auto square = [](auto&, const auto& x) { return ops::inner(x, x); };

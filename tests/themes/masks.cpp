@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <string>
 #include <vector>
 
 #include <heed/heed.hpp>
@@ -255,4 +256,57 @@ TEST_CASE("masks that do not fit are refused")
                          "attention: the boolean mask is [3,1] but must be [3,6] (one truth value for each position, "
                          "true = attend)",
                          shape_error);
+}
+
+TEST_CASE("lengths that count more positions than the memory has are refused, however queries are answered")
+{
+    // 6 positions: one query after another, or all at once. 512: tile by tile, and by sums.
+    const auto each = [](const auto& attend, std::size_t positions) {
+        const auto annotations = random({2, positions, D}, 5);
+        const auto queries = random({2, 8, D}, 6);
+        const auto query = random({2, D}, 7);
+        const lengths too_many{2, positions + 1}, all{2, positions};
+        const std::string says = "attention: the mask shows row 1 the first " + std::to_string(positions + 1) +
+                                 " positions, but the memory has only " + std::to_string(positions);
+        CAPTURE(positions);
+        CHECK_THROWS_WITH_AS(attend.on(annotations, too_many),
+                             doctest::Contains(("the length of row 1 is " + std::to_string(positions + 1)).c_str()),
+                             shape_error);
+        const auto refuses = [&](const auto& memory, auto&& ask) {
+            CHECK_THROWS_WITH_AS(ask(memory, too_many), doctest::Contains(says.c_str()), shape_error);
+            CHECK_NOTHROW(ask(memory, all));
+        };
+        // Also where the row itself is shorter: the mask counts positions of the memory.
+        for (const lengths& real : {lengths{positions, positions}, lengths{positions, 3}}) {
+            const auto memory = attend.on(annotations, real);
+            const auto state = attend.start(memory);
+            refuses(memory, [&](const auto& m, const lengths& mask) { return attend.step(m, query, state, mask); });
+            refuses(memory, [&](const auto& m, const lengths& mask) { return attend.read(m, query, state, mask); });
+            refuses(memory, [&](const auto& m, const lengths& mask) { return attend(m, queries, mask); });
+            if constexpr (requires { attend.score; }) {
+                refuses(memory,
+                        [&](const auto& m, const lengths& mask) { return attend.compose(m, query, state, mask); });
+                refuses(memory,
+                        [&](const auto& m, const lengths& mask) { return attend.weights_of(m, queries, mask); });
+                refuses(growing(memory),
+                        [&](const auto& m, const lengths& mask) { return attend.step(m, query, state, mask); });
+                refuses(growing(memory), [&](const auto& m, const lengths& mask) { return attend(m, queries, mask); });
+                refuses(shared_memory(memory, {0, 1}),
+                        [&](const auto& m, const lengths& mask) { return attend.step(m, query, state, mask); });
+            }
+        }
+    };
+    const auto head = attention{score::scaled_dot{}, normalize::softmax{}, combine::weighted_sum{}};
+    for (const std::size_t positions : {T, std::size_t{512}}) {
+        each(head, positions);
+        each(attention{score::scaled_dot{}, normalize::temporal{}, combine::weighted_sum{}}, positions);
+        each(attention{score::scaled_dot{}, normalize::retention{0.9}, combine::weighted_sum{}}, positions);
+        each(attention{score::additive{random({D, A}, 1), random({D, A}, 2), random({A}, 3)}, normalize::softmax{},
+                       combine::weighted_sum{}},
+             positions);
+        const multi_head two{std::vector(2, head), random({D, 4}, 1), random({D, 4}, 2), random({D, 4}, 3),
+                             random({4, D}, 4)};
+        each(two, positions);
+        each(talking_heads{two, random({2, 2}, 8), random({2, 2}, 9)}, positions);
+    }
 }

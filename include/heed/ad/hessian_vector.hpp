@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <tuple>
@@ -8,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include <heed/ad/lookup.hpp>
 #include <heed/ad/tape.hpp>
 #include <heed/core/dual_number.hpp>
 #include <heed/core/errors.hpp>
@@ -20,7 +22,7 @@
 /// The loss and its gradient are computed once, with dual numbers p + v ε instead of numbers: what comes back on the
 /// tape is ∇ℓ + H v ε, exactly. Every operation and every kernel is a template over its numbers and computes with dual
 /// ones as it does with floats, so this goes through all of them, tiles and modified scores included; it costs 2.4 to
-/// 4.1 gradients (docs/results/speed.md) and the memory of two recordings.
+/// 3.6 gradients (docs/results/speed.md) and the memory of two recordings.
 ///
 ///     const auto loss = [&](auto&, const auto& model) { return model.loss(batch); };  // auto: it runs on dual numbers
 ///     auto [value, gradient, product] = ad::hessian_vector(loss, model, direction);
@@ -176,9 +178,28 @@ struct leaf_of_gradients {
     {
         array<T, rank_of<X>> result(shape_of(x));
         slot<dual_number<T>>& s = *all[nth++];
-        const auto d = on.gradient(var<dual_number<T>, 1>(on, s, {s.size}));
-        for (std::size_t i = 0; i < result.size(); ++i) result.data()[i] = slopes ? d.data[i].slope : d.data[i].value;
+        const var<dual_number<T>, 1> numbers(on, s, {s.size});
+        // Of a table that was only looked up there are rows; its whole gradient would be made to be read twice.
+        if (const sparse_gradient<dual_number<T>> looked_up = gradient_rows(numbers); looked_up.rows != nullptr) {
+            std::fill_n(result.data(), result.size(), T(0));
+            const std::size_t width = looked_up.width;
+            for (std::size_t i = 0; i < looked_up.ids.size(); ++i) {
+                copy(looked_up.rows + i * width, width, result.data() + looked_up.ids[i] * width);
+            }
+        } else {
+            copy(on.gradient(numbers).data, result.size(), result.data());
+        }
         return result;
+    }
+
+private:
+    void copy(const dual_number<T>* from, std::size_t count, T* to) const
+    {
+        if (slopes) {
+            for (std::size_t i = 0; i < count; ++i) to[i] = from[i].slope;
+        } else {
+            for (std::size_t i = 0; i < count; ++i) to[i] = from[i].value;
+        }
     }
 };
 

@@ -76,14 +76,15 @@ const auto& shown(const auto& mask) { return mask; }
 
 /// The number of positions that each of these queries may see: its sentence's, or fewer if the mask shortens it.
 template <class Mask>
-lengths_view lengths_of_rows(const Mask& mask, const part_of_queries& part, const lengths_view& real)
+lengths_view lengths_of_rows(const Mask& mask, const part_of_queries& part, const lengths_view& real,
+                             [[maybe_unused]] std::size_t positions)
 {
     auto* const rows = transient_family::take<std::size_t>(real.batch() * part.count);
     for (std::size_t s = 0; s < part.count; ++s) {
         const scratch here;
         const auto of_step = [&]() -> lengths_view {
             if constexpr (std::is_same_v<Mask, lengths_view>) {
-                return shortened(mask, real);
+                return shortened(mask, real, positions);
             } else if constexpr (std::is_same_v<Mask, causal>) {
                 return mask_of_step(mask, part.first + s, part.all, real);
             } else {
@@ -130,7 +131,7 @@ auto weights_of_part(const auto& score, const auto& normalize, const auto& keys,
     const auto masks = masks_of<family, element_of<decltype(scores)>, false>(
         mask_of_queries(source, part, B, T), mask_of_queries(mask, part, B, T), unchanged{});
     const moment<std::remove_cvref_t<decltype(projected)>, std::remove_const_t<decltype(masks)>> at{
-        lengths_of_rows(mask, part, real), 0, projected, masks};
+        lengths_of_rows(mask, part, real, T), 0, projected, masks};
     return weigh(normalize, scores, no_state{}, at);
 }
 

@@ -43,7 +43,7 @@ auto answers_in_order(const Score& score, const auto& normalize, const Memory& m
             return answer(kernels::tiles::unmasked{});
         } else if constexpr (std::is_same_v<Mask, lengths>) {
             const scratch here;
-            (void)shortened(mask, memory.real);  // refuses one of another batch
+            (void)shortened(mask, memory.real, memory.positions());  // refuses one that does not fit
             return answer(first_keys(mask));
         } else {
             return answer(as_places(mask));

@@ -49,7 +49,7 @@ auto answers_by_sums(const auto& score, const auto& normalize, const auto& memor
                                      std::is_same_v<Mask, causal>, normalize.by_sums());
     };
     if constexpr (std::is_same_v<Mask, lengths>) {
-        return answer(shortened(mask, memory.real));
+        return answer(shortened(mask, memory.real, memory.positions()));
     } else {
         return answer(memory.real);
     }

@@ -121,6 +121,7 @@ auto read_many(const attention<Score, Normalize, Combine>& attend, const auto& m
     using asked = std::remove_cvref_t<decltype(projected)>;
     using source = std::remove_cvref_t<decltype(memory)>;
     const std::size_t S = shape_of(projected)[1];
+    require_state_of(memory.batch(), state);  // also where the scores make it anew from the keys
     const auto finished = [&](auto contexts) {
         auto last = state;
         last.step += S;
@@ -160,6 +161,7 @@ auto weights_of_many(const attention<Score, Normalize, Combine>& attend, const a
 {
     using summing = std::remove_cvref_t<decltype(heed::summing_all(attend.combine))>;
     const std::size_t B = memory.batch(), S = shape_of(projected)[1];
+    require_state_of(B, state);
     if constexpr (mask_of_any_place<Mask>) {
         return attend.weights_of(memory, queries, state,
                                  drawn_out(mask, memory.real, state.step, S, memory.positions(), head_of(state.score)));

@@ -53,7 +53,8 @@ inline lengths_view mask_of_step(const lengths& mask, std::size_t, std::size_t, 
 inline lengths_view mask_of_step(const causal&, std::size_t s, std::size_t S, const lengths_view& real)
 {
     auto* const seen = transient_family::take<std::size_t>(real.batch());
-    for (std::size_t b = 0; b < real.batch(); ++b) seen[b] = real[b] + s + 1 > S ? real[b] + s + 1 - S : 0;
+    const std::size_t behind = S > s ? S - s - 1 : 0;  // queries; where there is none at all, one of zeros stands in
+    for (std::size_t b = 0; b < real.batch(); ++b) seen[b] = real[b] > behind ? real[b] - behind : 0;
     return {seen, real.batch()};
 }
 
@@ -152,15 +153,22 @@ struct step_masks {
     }
 };
 
-/// The rows' lengths, shortened by a mask of lengths.
-inline lengths_view shortened(const lengths_view& mask, const lengths_view& real)
+/// The rows' lengths, shortened by a mask of lengths: so many of the memory's positions.
+inline lengths_view shortened(const lengths_view& mask, const lengths_view& real, std::size_t positions)
 {
     if (mask.batch() != real.batch()) {
         throw shape_error("attention: the mask has " + std::to_string(mask.batch()) + " lengths but the batch has " +
                           std::to_string(real.batch()) + " rows; give one length per row");
     }
     auto* const both = transient_family::take<std::size_t>(real.batch());
-    for (std::size_t b = 0; b < real.batch(); ++b) both[b] = std::min(mask[b], real[b]);
+    for (std::size_t b = 0; b < real.batch(); ++b) {
+        if (mask[b] > positions) {
+            throw shape_error("attention: the mask shows row " + std::to_string(b) + " the first " +
+                              std::to_string(mask[b]) + " positions, but the memory has only " +
+                              std::to_string(positions) + "; a length counts positions of the memory");
+        }
+        both[b] = std::min(mask[b], real[b]);
+    }
     return {both, real.batch(), real.first_row()};
 }
 
@@ -190,12 +198,13 @@ auto masks_of(const Source& source, const Mask& mask, const auto& bring)
     }
 }
 
-/// How many positions of each row the query may see: all real ones, or fewer if the mask is one of lengths.
+/// How many of the memory's positions the query may see in each row: all real ones, or fewer if the mask is one of
+/// lengths.
 template <class Mask>
-lengths_view visible_lengths(const Mask& mask, const lengths_view& real)
+lengths_view visible_lengths(const Mask& mask, const lengths_view& real, [[maybe_unused]] std::size_t positions)
 {
     if constexpr (std::is_convertible_v<const Mask&, lengths_view>) {
-        return shortened(mask, real);
+        return shortened(mask, real, positions);
     } else {
         return real;
     }

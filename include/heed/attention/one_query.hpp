@@ -100,7 +100,7 @@ auto run_step(const Attention& attend, const auto& memory, const auto& projected
         std::is_convertible_v<const Mask&, lengths_view> && remembers<decltype(Attention::normalize)>;
     const auto masks = masks_of<Family, T, counts>(memory.mask, mask, bring);
     return step<Family, How, with>(attend.score, attend.normalize, attend.combine, source_in(memory, bring), projected,
-                                   given, state, masks, visible_lengths(mask, memory.real));
+                                   given, state, masks, visible_lengths(mask, memory.real, memory.positions()));
 }
 
 /// A step on plain tensors, in this thread's workspace. `shown`: the attention with its parameters as transients.

@@ -237,6 +237,16 @@ struct require_row_each {
     }
 };
 
+/// Throws shape_error unless every tensor of a state has a row for each sentence. (A state without tensors is a
+/// counter, which fits any batch.)
+void require_state_of(std::size_t batch, const auto& state)
+{
+    if constexpr (mappable_state<std::remove_cvref_t<decltype(state.normalize)>>)
+        (void)state.normalize.map(require_row_each{"the normalizer's state", batch});
+    if constexpr (mappable_state<std::remove_cvref_t<decltype(state.score)>>)
+        (void)state.score.map(require_row_each{"the score's state", batch});
+}
+
 /// Runs the middle line: for the whole batch if it is line_by_line, or if one kernel does all of it; otherwise by rows,
 /// because it makes temporaries as large as the keys.
 template <class Family, class How, class With, class In>
@@ -283,6 +293,7 @@ auto step(const auto& score, const auto& normalize, const auto& combine, const a
     namespace over = heed::score::over;
     using given_type = std::remove_cvref_t<decltype(given)>;
     masks.require(memory.batch, memory.positions);
+    require_state_of(memory.batch, state);
     const moment<given_type, std::remove_cvref_t<decltype(masks)>> at{real, state.step, given, masks};
     auto past = over::recall(score, state.score, at, memory);
     const auto query = over::query(score, projected, past);

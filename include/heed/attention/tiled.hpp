@@ -240,7 +240,7 @@ auto answers_by_tiles(const Score& score, const auto& normalize, const Memory& m
     if constexpr (std::is_same_v<Mask, no_mask>) {
         return answer(kernels::tiles::unmasked{}, memory.real);
     } else if constexpr (std::is_same_v<Mask, lengths>) {
-        return answer(kernels::tiles::unmasked{}, shortened(mask, memory.real));
+        return answer(kernels::tiles::unmasked{}, shortened(mask, memory.real, memory.positions()));
     } else {
         return answer(as_places(mask), memory.real);
     }

@@ -380,12 +380,15 @@ void multiply_by_rows(std::size_t j0, std::size_t j1, std::size_t M, std::size_t
 {
     using namespace simd;
     using D = dual_number<T>;
-    constexpr std::size_t L = lanes<D>, part = 256;
+    constexpr std::size_t L = lanes<D>, part = 256, ahead = bytes_ahead / (part * sizeof(D));
     for (std::size_t first = 0; first < K; first += part) {
         const std::size_t n = std::min(part, K - first);
         const D factor = first == 0 ? beta : D(1);
         for (std::size_t j = j0; j < j1; ++j) {
             const D* const b = B + j * ldb + first;
+            if (j + ahead < j1) {  // a processor's own guess ends with a row's part, or begins anew at every page
+                for (std::size_t k = 0; k < n; k += 64 / sizeof(D)) __builtin_prefetch(b + ahead * ldb + k);
+            }
             const auto rows = [&](auto count, std::size_t i) {
                 vec<D> sums[count] = {};
                 for (std::size_t k = 0; k < n; k += L) {

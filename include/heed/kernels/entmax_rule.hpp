@@ -95,7 +95,7 @@ public:
     HEED_SIMD_INLINE V weight(V e, const std::array<V, 2>& z) const
     {
         const V over = (e - z[0] - z[1]) * simd::splat(delta_);
-        const auto none = over <= -1;
+        const auto none = (over <= -1) | hidden(e);
         return simd::select(none, V{}, power(simd::select(none, V{}, over)));
     }
     template <class V>

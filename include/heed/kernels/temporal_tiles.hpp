@@ -10,8 +10,9 @@
 
 #include <heed/core/tables.hpp>
 #include <heed/core/workspace.hpp>
-#include <heed/kernels/simd.hpp>
 #include <heed/kernels/changes.hpp>
+#include <heed/kernels/simd.hpp>
+#include <heed/kernels/tile_rules.hpp>
 #include <heed/kernels/tiles.hpp>
 
 /// Contexts of many queries in their order, where each key remembers the scores that it had, tile by tile:
@@ -312,8 +313,10 @@ void backward_in_order(const head<T>& of, const Pair& pair, const Mask& mask, co
                     const vec<T> e = load(weights + at), before = load(pasts + at), after = load(pasts + at + width);
                     vec<T> weight{}, d_u{};
                     if (seen) {
-                        weight = simd::exp(load(modulated + at) - top - divisor);
-                        d_u = weight * (load(d_scores + at) - splat(mean));
+                        const vec<T> u = load(modulated + at);
+                        const auto none = hidden(u);  // whatever another score made of the row
+                        weight = select(none, vec<T>{}, simd::exp(u - top - divisor));
+                        d_u = select(none, vec<T>{}, weight * (load(d_scores + at) - splat(mean)));
                     }
                     vec<T> d_e = d_u + past.share_of_score(e, after, d_L.at[c]);
                     d_L.at[c] = past.share_of_past(before, after, d_L.at[c]) + past.slope_of_past(before, d_u);

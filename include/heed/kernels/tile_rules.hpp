@@ -20,6 +20,8 @@
 /// z is known beforehand (sigmoid), found by looking at all scores first (those that select), or found on the way
 /// (softmax, which is online). m is Σ_k w_k dw_k, or the mean of dw weighted by the slopes, or 0: see `centre`.
 ///
+/// A hidden score, -inf, has weight 0 whatever z is: in a row with a score that is NaN or +inf, z may be NaN.
+///
 /// A rule that `runs` takes the keys from the last to the first, with numbers for each row that it changes on the way
 /// (stick-breaking).
 namespace heed::kernels::tiles {
@@ -30,6 +32,13 @@ enum class centre {
     weights,  // Σ_k w_k dw_k
     slopes    // Σ_k slope_k dw_k / Σ_k slope_k
 };
+
+/// Is this score hidden?
+template <class V>
+HEED_SIMD_INLINE auto hidden(V e)
+{
+    return e == -std::numeric_limits<std::remove_cvref_t<decltype(e[0])>>::infinity();
+}
 
 /// What a normalizer says that tiles know over some others only, and not over this one.
 struct no_rule {};
@@ -44,7 +53,7 @@ struct softmax {
     template <class V>
     HEED_SIMD_INLINE V weight(V e, const std::array<V, 2>& z) const
     {
-        return simd::exp(e - z[0] - z[1]);
+        return simd::select(hidden(e), V{}, simd::exp(e - z[0] - z[1]));
     }
     template <class V>
     HEED_SIMD_INLINE static V slope(V weight)
@@ -72,7 +81,7 @@ struct sigmoid {
     {
         using T = std::remove_cvref_t<decltype(e[0])>;
         const V w = simd::sigmoid(e + (V{} + static_cast<T>(bias)));
-        return simd::select(e == -std::numeric_limits<T>::infinity(), V{}, w);
+        return simd::select(hidden(e), V{}, w);
     }
     template <class V>
     HEED_SIMD_INLINE static V slope(V weight)
@@ -137,7 +146,7 @@ struct sparse_weights {
     HEED_SIMD_INLINE static V above(V e, const std::array<V, 2>& z)
     {
         const V over = power == 1 ? e - z[0] - z[1] : (e - z[0]) / 2 - z[1];
-        return simd::select(over <= 0, V{}, over);
+        return simd::select((over <= 0) | hidden(e), V{}, over);
     }
     template <class V>
     HEED_SIMD_INLINE static V slope(V weight)
@@ -149,7 +158,8 @@ struct sparse_weights {
         }
     }
 
-    /// τ of the scores in each lane of a column, by Newton's method from one that is too small.
+    /// τ of the scores in each lane of a column, by Newton's method from one that is too small. Beside a score of +inf
+    /// there is none, as in kernels/sparse.hpp.
     template <class T>
     simd::vec<T> settle(std::size_t count, const T* scores, std::size_t stride, simd::vec<T> top,
                         simd::vec<T> tau) const
@@ -169,7 +179,8 @@ struct sparse_weights {
             tau = select(slopes == 0, tau, next);
             if (!any(simd::max(step, -step) > enough * simd::max(tau, -tau))) break;
         }
-        return tau;
+        const T infinite = std::numeric_limits<T>::infinity();
+        return select(top == infinite, splat(std::numeric_limits<T>::quiet_NaN()), tau);
     }
     /// What is not above this has no weight.
     template <class V>
@@ -213,7 +224,7 @@ struct top_k {
     template <class V>
     HEED_SIMD_INLINE V weight(V e, const std::array<V, 3>& z) const
     {
-        return simd::select(e < z[1], V{}, simd::exp(e - z[0] - z[2]));
+        return simd::select((e < z[1]) | hidden(e), V{}, simd::exp(e - z[0] - z[2]));
     }
     template <class V>
     HEED_SIMD_INLINE static V slope(V weight)

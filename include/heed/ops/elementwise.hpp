@@ -123,9 +123,11 @@ struct logaddexp {
     static auto slope_a(auto a, auto, auto y, auto dy, auto... d) { return share((a - ... - d), y, dy); }
     static auto slope_b(auto, auto b, auto y, auto dy, auto...) { return share(b, y, dy); }
 
+    /// Of an infinite or NaN sum, too, where nothing comes back: what is hidden or padding may be either.
     static auto share(auto part, auto y, auto dy)
     {
-        return simd::select(part == none, decltype(dy){}, dy * simd::exp(part - y));
+        const auto nothing = (part == none) | (dy == decltype(dy){});
+        return simd::select(nothing, decltype(dy){}, dy * simd::exp(part - y));
     }
 };
 

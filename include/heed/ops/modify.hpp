@@ -69,8 +69,10 @@ void modify_backward(const auto& f, const place& p, std::size_t count, const T* 
 {
     const dual<T> y(f(dual<T>(lanes_at(count, x), pack<T>(1)), heed::detail::for_score(p)));
     const pack<T> by = lanes_at(count, d_y);
-    // Where nothing comes back, as at a hidden position, the slope may be infinite or NaN.
-    put_lanes(count, d_x, lanes_at<T>(count, d_x) + select(by == T(0), T(0), by * y.slope));
+    // Where nothing comes back, as at a hidden position, the slope may be infinite or NaN; and where it is 0, nothing
+    // goes on, even if another score made the gradients of the whole row NaN. Tiles do the same.
+    const auto nothing = (by == T(0)) | (y.slope == T(0));
+    put_lanes(count, d_x, lanes_at<T>(count, d_x) + select(nothing, T(0), by * y.slope));
 }
 
 }  // namespace detail
