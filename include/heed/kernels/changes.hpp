@@ -182,7 +182,7 @@ void fill_unseen(const tile_reach& seen, std::size_t group, T x, std::size_t wid
             std::fill_n(tile + j * width + group * lane_count, lane_count, x);
 }
 template <class T>
-void fill_unseen(const tile_reach& seen, T x, std::size_t width, T* tile)
+[[gnu::noinline]] void fill_unseen(const tile_reach& seen, T x, std::size_t width, T* tile)
 {
     for (std::size_t g = 0; g < seen.groups; ++g) detail::fill_unseen(seen, g, x, width, tile);
 }
