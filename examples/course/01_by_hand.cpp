@@ -56,16 +56,16 @@ three scores()
 
 // ## Weights: how much attention does each word get?
 //
-// Scores can be any numbers, negative ones too. We want shares: none below 0, all together 1, the best score the
-// greatest. The function exp makes every number positive, and keeps their order. Then divide by the sum. This is called
-// the **softmax**.
+// Scores can be any numbers, negative ones too. We want shares: none below 0, together 1, the greatest for the best
+// score. The function exp makes numbers positive and keeps their order. Then divide by the sum. This is the
+// **softmax**.
 //
 //     α_j = exp(e_j) / Σ_k exp(e_k)
 
 three softmax(three e)
 {
     const double small_part = std::exp(e.small), cats_part = std::exp(e.cats), dream_part = std::exp(e.dream);
-    const double sum = small_part + cats_part + dream_part;        // 2.718 + 7.389 + 1 = 11.107
+    const double sum = small_part + cats_part + dream_part;
     return {small_part / sum, cats_part / sum, dream_part / sum};  // 0.245   0.665   0.090
 }
 
@@ -186,6 +186,5 @@ int main()
 // - **a.** The softmax above breaks: exp(1000) is more than a double can hold, and infinity / infinity is not a number.
 //   Write one that takes scores of any size. (What happens to the weights if you subtract 5 from every score?)
 // - **b.** A dictionary is searched by one thing and read for another. Let each word have a **key** that is compared
-// with
-//   the query, and a **value** that is summed. Divide the scores by √d, where d is the number of numbers in a key, as
-//   every Transformer does: α = softmax(q · k_j / √d), c = Σ α_j v_j.
+//   with the query, and a **value** that is summed. Divide the scores by √d, where d is the number of numbers in a key,
+//   as every Transformer does: α = softmax(q · k_j / √d), c = Σ α_j v_j.

@@ -8,7 +8,7 @@
 //
 // The sentence and the query are those of step 1: small (0.5, 0), cats (1, 0), dream (0, 1); the first number says how
 // much a word is a thing, the second how much it is an action. The query (2, 0) asks for a thing. `seen` asks it,
-// prints the weights, and keeps them for a picture.
+// prints the weights, compares them with those that this text promises, and keeps them for a picture.
 
 #include <cmath>
 #include <cstdio>
@@ -78,8 +78,7 @@ void another_normalizer()
 // ## Another score: what is a good match?
 //
 // - **cosine** compares directions only, not lengths. "small" and "cats" point the same way, so they get the same
-// score.
-//   We let it be 2 where directions agree: 2, 2 and 0 make shares of 0.468, 0.468 and 0.063.
+//   score. We let it be 2 where directions agree: 2, 2 and 0 make shares of 0.468, 0.468 and 0.063.
 // - **general** has a matrix W between query and annotation, e = qᵀ W h. It learns what to look for, given a question.
 //   With the matrix below, whoever asks for a thing is shown an action: 0.107, 0.107, 0.787. A decoder that writes a
 //   noun may want to know its verb.
@@ -118,6 +117,7 @@ void another_combiner()
     const auto c = plain.step(memory, query, plain.start(memory)), h = joined.step(memory, query, joined.start(memory));
     std::puts("attentional");
     course::says("  context, thing ", c.context(0, 0), 0.788);
+    course::says("  context, action", c.context(0, 1), 0.090);
     course::says("  joined, thing  ", h.context(0, 0), 0.884);
     course::says("  joined, action ", h.context(0, 1), 0.045);
     course::holds("  the same weights", c.weights == h.weights);
@@ -127,6 +127,22 @@ void another_combiner()
 //
 // Three scores and four normalizers are twelve mechanisms. Nobody wrote twelve: each pair is made when it is named, at
 // compile time, as if it had been written by hand. Most of what papers propose is one new policy among old ones.
+//
+//                          ╭ small
+//                          │ ╭ cats
+//                          │ │ ╭ dream
+//             dot softmax  ░░▓▓░░
+//                dot warm  ▒▒▓▓░░
+//           dot sparsemax    ██
+//             dot sigmoid  ▓▓██▓▓
+//          cosine softmax  ▒▒▒▒░░
+//             cosine warm  ▒▒▒▒░░
+//        cosine sparsemax  ▓▓▓▓
+//          cosine sigmoid  ████▓▓
+//         general softmax  ░░░░██
+//            general warm  ░░░░▓▓
+//       general sparsemax      ██
+//         general sigmoid  ▓▓▓▓██
 
 void all_with_all()
 {
@@ -175,5 +191,4 @@ int main()
 //
 // - **a.** Build the mechanism that gives "small" and "cats" exactly one half each, and "dream" exactly nothing.
 // - **b.** Find a matrix W for `score::general` so that with the softmax, "Katzen" (2, 0) looks at "dream" and
-// "träumen"
-//   (0, 2) looks at "cats", both with a weight of at least 0.9. `swap` is a good start: what keeps it from 0.9?
+//   "träumen" (0, 2) looks at "cats", both with a weight of at least 0.9. `swap` is a start: what keeps it from 0.9?

@@ -12,6 +12,7 @@
 #include <cmath>
 #include <cstdio>
 #include <string>
+#include <vector>
 
 #include <heed/attention.hpp>
 #include <heed/combine/weighted_sum.hpp>
@@ -21,6 +22,7 @@
 #include <heed/ops/sums.hpp>
 #include <heed/score/dot.hpp>
 #include <heed/verify.hpp>
+#include <heed/view/shades.hpp>
 
 #include "course.hpp"
 
@@ -35,12 +37,10 @@
 //
 // - `weights`: the kind of its weights. One for each position, here.
 // - `operator()`: from queries `[B,Q]` and keys `[B,T,D]` to scores `[B,T]`, for a whole batch at once. It is written
-// with
-//   heed's operations, `ops::…`, never with loops. This is what makes it work on numbers and, in training, on variables
-//   that know their derivative.
-// - `parameters`: what can be learned, each with a name. `visit` is called with each, and what it returns makes a
-// policy
-//   of the same kind: with variables instead of numbers, for instance.
+//   in heed's operations, `ops::…`, never in loops. This is what makes it work on numbers and, in training, on
+//   variables that know their gradient (step 5).
+// - `parameters`: what can be learned, each with a name. `visit` is called with each; what it returns makes a policy
+//   of the same kind, with variables in place of numbers, for instance.
 
 namespace mine {
 
@@ -64,7 +64,18 @@ nearness(Vector) -> nearness<Vector>;  // clang before 17 cannot deduce this its
 }  // namespace mine
 
 // It takes the place of any other score. Asked for (0.5, 0), it now gives "small" the most, 0.484, and "cats" 0.377.
-// With factors of 10 it is surer: 0.924 and 0.076.
+// With factors of 10 it is surer: 0.924 and 0.076. In the picture each word asks with its own annotation, first by the
+// dot product, then by nearness with 10: there, "small" finds "cats"; here, each word finds itself.
+//
+//               ╭ small
+//               │ ╭ cats
+//               │ │ ╭ dream
+//          dot  ▒▒▒▒▒▒
+//               ▒▒▓▓░░
+//               ░░░░▓▓
+//     nearness  ██░░
+//               ░░██
+//                   ██
 
 using heed::array, heed::attention, heed::combine::weighted_sum, heed::normalize::softmax;
 
@@ -88,6 +99,16 @@ void near_or_great()
     course::says("nearness: cats ", near(0, 1), 0.377);
     course::says("nearness, w = 10: small", sure(0, 0), 0.924);
     course::says("nearness, w = 10: cats ", sure(0, 1), 0.076);
+
+    std::vector<float> shown;
+    const auto each_asks = [&](const auto& attend) {
+        const auto all = attend.weights_of(attend.on(annotations), annotations);  // [1,3,3]: the words are the queries
+        shown.insert(shown.end(), all.begin(), all.end());
+    };
+    each_asks(attention{heed::score::dot{}, softmax{}, weighted_sum{}});
+    each_asks(attention{mine::nearness{array<double, 1>{10, 10}}, softmax{}, weighted_sum{}});
+    const std::vector<std::string> source{"small", "cats", "dream"}, rows{"dot", "", "", "nearness", "", ""};
+    std::printf("\n%s\n", heed::view::shades({shown, source, rows}).c_str());
 }
 
 // ## Is it right?
@@ -165,7 +186,7 @@ int main()
 //
 // Write into `exercises/03.hpp`; `exercise_03` grades it with values and with verify.
 //
-// - **a.** The dot product and the distance are nearer to each other than they look. Write the score e_j = q · h_j - ½
-//   |h_j|². Under the softmax its weights are those of -½ |q - h_j|². (Where did |q|² go?)
+// - **a.** The dot product and the distance are nearer to each other than they look. Write the score
+//   e_j = q · h_j - ½ |h_j|². Under the softmax its weights are those of -½ |q - h_j|². (Where did |q|² go?)
 // - **b.** Write a normalizer: the softmax of scores that cannot leave (-c, c), α = softmax(c tanh(e / c)). A hidden
 //   position has a score of minus infinity, and must have weight 0. Mind what tanh makes of minus infinity.

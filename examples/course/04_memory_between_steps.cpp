@@ -75,9 +75,9 @@ std::string translate(const std::string& name, const auto& attend, const std::ve
 
 // The softmax looks at "veni" three times: the scores of "vidi" and "vici" have grown, but "veni" is still the best.
 //
-//     step 1   0.867  0.117  0.016
-//     step 2   0.721  0.265  0.013
-//     step 3   0.705  0.259  0.035
+//     step 1   0.867  0.117  0.016   ██░░     I came
+//     step 2   0.721  0.265  0.013   ▓▓▒▒     I came
+//     step 3   0.705  0.259  0.035   ▓▓▒▒     I came
 //
 // It *cannot* do better. Its weights are made of this step's scores alone; that "veni" has been translated already is
 // nowhere in them. This holds for every score, also for the **additive** one of Bahdanau et al. 2015, the first
@@ -107,9 +107,9 @@ void no_memory()
 //
 // In step 2 the past is the first query: u = (4, 3, 0) - (4, 2, 0) = (0, 1, 0). "vidi" has risen, and wins:
 //
-//     step 1   0.867  0.117  0.016
-//     step 2   0.212  0.576  0.212
-//     step 3   0.193  0.282  0.525
+//     step 1   0.867  0.117  0.016   ██░░     I came
+//     step 2   0.212  0.576  0.212   ░░▓▓░░   I saw
+//     step 3   0.193  0.282  0.525   ░░▒▒▓▓   I conquered
 //
 // The sum over the past is the **state**: one number for each word, kept as its logarithm. It is not hidden in the
 // mechanism. `start` returns it, `step` takes it and returns the next. So you can look at it, copy it, and go on in two
@@ -137,9 +137,9 @@ void temporal()
 // it. We set it by hand: the fourth number of each annotation becomes -4 C_j, and the query multiplies it by 1. So each
 // word's score falls by four times the attention that it has had.
 //
-//     step 1   0.867  0.117  0.016
-//     step 2   0.112  0.826  0.062
-//     step 3   0.307  0.130  0.563
+//     step 1   0.867  0.117  0.016   ██░░     I came
+//     step 2   0.112  0.826  0.062   ░░██░░   I saw
+//     step 3   0.307  0.130  0.563   ▒▒░░▓▓   I conquered
 //
 // The paper expects Φ_j = N σ(U_f h_j) target words for word j, its *fertility*, and counts α_j / Φ_j. With U_f = 0 and
 // N = 2, each word is good for one.
@@ -158,9 +158,9 @@ void coverage()
 // Luong et al. 2015 let step t look at the words around place t only; here at one on each side. It does not know where
 // it has looked. It counts steps.
 //
-//     step 1   0.881  0.119  0
-//     step 2   0.721  0.265  0.013
-//     step 3   0      0.881  0.119
+//     step 1   0.881  0.119  0       ██░░     I came
+//     step 2   0.721  0.265  0.013   ▓▓▒▒     I came
+//     step 3   0      0.881  0.119     ██░░   I saw
 //
 // "I came, I came, I saw": the window leaves "veni" behind in the end, but inside of it the softmax repeats itself as
 // before. It is cheap, and good where both languages say things in the same order. And a window takes any normalizer:
@@ -191,8 +191,6 @@ int main()
 // Write into `exercises/04.hpp`; `exercise_04` grades it.
 //
 // - **a.** Compute temporal attention by hand: from the scores of all steps so far to the weights of the last one.
-// Scores
-//   of 1000 must not break it. (log(eᵃ + eᵇ) = m + log(eᵃ⁻ᵐ + eᵇ⁻ᵐ) for every m: which m is safe?)
-// - **b.** Write a normalizer that remembers its last weights and does not like to look there again: α_t = softmax(e_t
-// - λ
-//   α_{t-1}). Everything is there but the three lines that matter.
+//   Scores of 1000 must not break it. (log(eᵃ + eᵇ) = m + log(eᵃ⁻ᵐ + eᵇ⁻ᵐ) for every m: which m is safe?)
+// - **b.** Write a normalizer that remembers its last weights and does not like to look there again:
+//   α_t = softmax(e_t - λ α_{t-1}). Everything is there but the three lines that matter.
