@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// test:
+// test: --out .
 
 // # 1. Attention by hand
 //
@@ -29,9 +29,9 @@
 #include <heed/combine/weighted_sum.hpp>
 #include <heed/normalize/softmax.hpp>
 #include <heed/score/dot.hpp>
-#include <heed/view/shades.hpp>
 
 #include "course.hpp"
+#include "picture.hpp"
 
 constexpr double small[2] = {0.5, 0}, cats[2] = {1, 0}, dream[2] = {0, 1};
 constexpr double query[2] = {2, 0};
@@ -142,7 +142,8 @@ void in_heed()
 // ## A picture
 //
 // Three German words, three queries: "neither thing nor action" (-2, -2), "a thing" (2, 0), "an action" (0, 2). One row
-// for each, one column for each English word; the darker, the more attention.
+// for each, one column for each English word; the darker, the more attention. (With `--out DIR` every step writes its
+// pictures as SVG files, too.)
 //
 //                ╭ small
 //                │ ╭ cats
@@ -165,15 +166,16 @@ void picture()
     const auto weights = attend.weights_of(attend.on(annotations), queries);  // [B,S,T]
     const std::vector<float> shown(weights.data(), weights.data() + 9);       // three steps of them
     const std::vector<std::string> source{"small", "cats", "dream"}, target{"kleine", "Katzen", "träumen"};
-    std::printf("\n%s\n", view::shades({shown, source, target}).c_str());
+    course::picture("by-hand", shown, source, target);
     course::says("kleine looks at small ", weights(0, 0, 0), 0.576);
     course::says("Katzen looks at cats  ", weights(0, 1, 1), 0.665);
     course::says("träumen looks at dream", weights(0, 2, 2), 0.787);
     course::says("a longer question: cats", weights(0, 3, 1), 0.867);
 }
 
-int main()
+int main(int count, char** arguments)
 {
+    course::pictures_to(count, arguments);
     by_hand();
     in_heed();
     picture();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// test:
+// test: --out .
 
 // # 2. Three policies
 //
@@ -26,9 +26,9 @@
 #include <heed/score/cosine.hpp>
 #include <heed/score/dot.hpp>
 #include <heed/score/general.hpp>
-#include <heed/view/shades.hpp>
 
 #include "course.hpp"
+#include "picture.hpp"
 
 using namespace heed;
 
@@ -160,7 +160,7 @@ void all_with_all()
     with("cosine", score::cosine{2},
          {{0.468, 0.468, 0.063}, {0.422, 0.422, 0.155}, {0.5, 0.5, 0}, {0.881, 0.881, 0.5}});
     with("general", score::general{swap}, {{0.107, 0.107, 0.787}, {0.212, 0.212, 0.576}, {0, 0, 1}, {0.5, 0.5, 0.881}});
-    std::printf("\n%s\n", view::shades({shown, words, names}).c_str());
+    course::picture("three-policies", shown, words, names);
     course::holds("twelve mechanisms", names.size() == 12);
 }
 
@@ -177,8 +177,9 @@ static_assert(fault_of<score::dot, normalize::softmax, combine::weighted_sum>() 
 static_assert(fault_of<score::dot, normalize::softmax, combine::elementwise_sum>() ==
               composition_fault::different_weights);
 
-int main()
+int main(int count, char** arguments)
 {
+    course::pictures_to(count, arguments);
     another_normalizer();
     another_score();
     another_combiner();

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// test:
+// test: --out .
 
 // # 3. A score of your own, and verify
 //
-// The dot product has a preference: great annotations. "small" is half a thing, (0.5, 0), "cats" is a whole one, (1,
-// 0). No query of the form (x, 0) with x > 0 ever scores "small" above "cats", not even (0.5, 0), which is "small"
+// The dot product has a preference: great annotations. "small" is half a thing, (0.5, 0), and "cats" a whole one,
+// (1, 0). No query of the form (x, 0) with x > 0 ever scores "small" above "cats", not even (0.5, 0), which is "small"
 // itself. With that query the dot product gives "small" 0.326 and "cats" 0.419.
 //
 // We want a score that asks "how near?" instead of "how great?". There is none by that name in heed. We write one.
@@ -22,9 +22,9 @@
 #include <heed/ops/sums.hpp>
 #include <heed/score/dot.hpp>
 #include <heed/verify.hpp>
-#include <heed/view/shades.hpp>
 
 #include "course.hpp"
+#include "picture.hpp"
 
 // ## The policy
 //
@@ -108,7 +108,7 @@ void near_or_great()
     each_asks(attention{heed::score::dot{}, softmax{}, weighted_sum{}});
     each_asks(attention{mine::nearness{array<double, 1>{10, 10}}, softmax{}, weighted_sum{}});
     const std::vector<std::string> source{"small", "cats", "dream"}, rows{"dot", "", "", "nearness", "", ""};
-    std::printf("\n%s\n", heed::view::shades({shown, source, rows}).c_str());
+    course::picture("near-or-great", shown, source, rows);
 }
 
 // ## Is it right?
@@ -171,8 +171,9 @@ void found()
     course::holds("found", broken.find("a sentence has the same results alone and in a batch") != std::string::npos);
 }
 
-int main()
+int main(int count, char** arguments)
 {
+    course::pictures_to(count, arguments);
     near_or_great();
     verified();
     found();
@@ -180,7 +181,7 @@ int main()
 
 // A normalizer or combiner of your own is as short. What it may have besides, such as state between two steps, is
 // listed at the head of `include/heed/attention/concepts.hpp`, with a signature for each; a misspelled member is
-// refused with a sentence. Whatever you write, verify it: it takes seconds.
+// refused with a sentence. Whatever you write, verify it: it takes a second.
 //
 // ## Exercises
 //

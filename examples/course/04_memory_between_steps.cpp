@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// test:
+// test: --out .
 
 // # 4. Memory between steps
 //
 // A translator reads "veni vidi vici" and should write "I came, I saw, I conquered". It writes: "I came, I came, I
-// came". Early translators did such things all the time, and long texts of today's models still do. This step shows
-// why, and three remedies.
+// came". Neural translators are known for this. This step shows why, and three remedies.
 //
 // To see the memory and nothing else, we give the words the simplest annotations that there are. Word j has a 1 in
 // place j, so that the dot product picks number j of the query: *the first three numbers of the query are the scores*.
@@ -25,9 +24,9 @@
 #include <heed/score/additive.hpp>
 #include <heed/score/dot.hpp>
 #include <heed/score/with_fertility.hpp>
-#include <heed/view/shades.hpp>
 
 #include "course.hpp"
+#include "picture.hpp"
 
 using namespace heed;
 using combine::weighted_sum, normalize::softmax;
@@ -69,7 +68,7 @@ std::string translate(const std::string& name, const auto& attend, const std::ve
         said.push_back(phrases[best]);
         shown.insert(shown.end(), w.begin(), w.end());
     }
-    std::printf("\n%s\n", view::shades({shown, source, said}).c_str());
+    course::picture(name, shown, source, said);
     return said[0] + ", " + said[1] + ", " + said[2];
 }
 
@@ -80,8 +79,8 @@ std::string translate(const std::string& name, const auto& attend, const std::ve
 //     step 3   0.705  0.259  0.035   ▓▓▒▒     I came
 //
 // It *cannot* do better. Its weights are made of this step's scores alone; that "veni" has been translated already is
-// nowhere in them. This holds for every score, also for the **additive** one of Bahdanau et al. 2015, the first
-// attention of all: e_j = vᵀ tanh(W s + U h_j). Ask it the same twice, and it answers the same twice.
+// nowhere in them. This holds for every score of query and annotations alone, also for the **additive** one of Bahdanau
+// et al. 2015, the first attention of all: e_j = vᵀ tanh(W s + U h_j). Ask it the same twice, and it answers the same.
 
 void no_memory()
 {
@@ -103,7 +102,7 @@ void no_memory()
 //
 // Sankaran et al. 2016 divide by the past: a word that had great scores before needs a greater one now.
 //
-//     u_{t,j} = e_{t,j} - log Σ_{k<t} exp(e_{k,j}),  α_t = softmax(u_t)
+//     u_{t,j} = e_{t,j} - log Σ_{k<t} exp(e_{k,j}),  α_t = softmax(u_t);  in the first step, u = e
 //
 // In step 2 the past is the first query: u = (4, 3, 0) - (4, 2, 0) = (0, 1, 0). "vidi" has risen, and wins:
 //
@@ -113,7 +112,8 @@ void no_memory()
 //
 // The sum over the past is the **state**: one number for each word, kept as its logarithm. It is not hidden in the
 // mechanism. `start` returns it, `step` takes it and returns the next. So you can look at it, copy it, and go on in two
-// ways from one place; step 10 searches for the best translation like this.
+// ways from one place; step 10 searches for the best translation like this. Below, one way goes on with the second
+// query, as above. The other asks the first query again: nothing in it is new, and every word gets a third, 0.333.
 
 void temporal()
 {
@@ -174,12 +174,13 @@ void local()
 
     const attention both{score::dot{}, normalize::local_m{1, normalize::temporal{}}, weighted_sum{}};
     const std::string better =
-        translate("local and temporal", both, {0.881, 0.119, 0, 0.212, 0.576, 0.212, 0, 0.350, 0.650});
+        translate("local-temporal", both, {0.881, 0.119, 0, 0.212, 0.576, 0.212, 0, 0.350, 0.650});
     course::holds(better, better == "I came, I saw, I conquered");
 }
 
-int main()
+int main(int count, char** arguments)
 {
+    course::pictures_to(count, arguments);
     no_memory();
     temporal();
     coverage();

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// test:
+// test: --out .
 
 // # 5. Going back
 //
 // Attention learns because we can ask, for every number in it: if this number grew a little, would the result be better
-// or worse, and how much? The answer is the **gradient**. Computing it is called *going back*, and takes fewer than a
-// hundred lines. Here they are; then heed's way to the same numbers, and three ways to check both.
+// or worse, and how much? The answer is the **gradient**. Computing it is called *going back*, and takes forty
+// lines of code. Here they are; then heed's way to the same numbers, and three ways to check both.
 
 #include <cmath>
 #include <string>
@@ -101,7 +101,7 @@ tape recorded(double q)
 // ## What it says
 //
 // That is the whole tape. `course::draw` draws what is on it: each entry with its number, its value and, in brackets,
-// its gradient; below it, what it was made of. (`--out DIR` writes `DIR/graph.svg`, too.) The loss is on top:
+// its gradient; below it, what it was made of. (`--out DIR` writes it as `graph.svg`.) The loss is on top:
 //
 //     #15 · = 0.289 [1.000]
 //     ├─ #14 - = -0.538 [-1.076]
@@ -117,11 +117,10 @@ tape recorded(double q)
 // compare with, -0.212, and as a value to add up, -0.786. The tape has added the two: -0.998. Now take a hundred steps
 // down, q := q - ∂ℓ/∂q, and the loss is 0.001 instead of 0.289. This is training.
 
-void on_our_tape(const std::string& directory)
+void on_our_tape()
 {
     const tape on = recorded(0.5);
     course::draw(on.entries);
-    if (!directory.empty()) course::write_svg(on.entries, directory + "/graph.svg");
     course::says("\nloss", on.entries.back().value, 0.289);
     course::says("gradient of d", on.entries[14].gradient, -1.076);
     course::says("∂ℓ/∂q ", on.entries[0].gradient, -0.846);
@@ -185,7 +184,8 @@ void three_checks()
 
 int main(int count, char** arguments)
 {
-    on_our_tape(count == 3 && std::string(arguments[1]) == "--out" ? arguments[2] : "");
+    course::pictures_to(count, arguments);
+    on_our_tape();
     on_heeds_tape();
     three_checks();
 }

@@ -4,11 +4,12 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdio>
-#include <fstream>
 #include <string>
 #include <vector>
 
 #include <fmt/format.h>
+
+#include "picture.hpp"
 
 /// Draws what is on a tape of numbers: a list of entries, each with a name, a value, a gradient, and `from`, pairs of
 /// the index of an entry that it read and a slope. An entry stands behind all that it read.
@@ -29,16 +30,9 @@ void draw(const std::vector<Entry>& entries, std::size_t at, std::vector<bool>& 
         draw(entries, e.from[i].first, seen, before + (last ? "   " : "│  "));
     }
 }
-template <class Entry>
-void draw(const std::vector<Entry>& entries)
-{
-    std::vector<bool> seen(entries.size());
-    draw(entries, entries.size() - 1, seen, "");
-}
-
 /// As a picture for a browser, from left to right: each entry in the first column behind all that it read.
 template <class Entry>
-void write_svg(const std::vector<Entry>& entries, const std::string& file)
+std::string graph_svg(const std::vector<Entry>& entries)
 {
     std::vector<std::size_t> column, x, y, rows(entries.size());
     std::string lines, boxes;
@@ -58,14 +52,20 @@ void write_svg(const std::vector<Entry>& entries, const std::string& file)
     }
     const std::size_t width = *std::max_element(x.begin(), x.end()) + 90,
                       height = *std::max_element(y.begin(), y.end()) + 50;
-    std::ofstream to(file);
-    to << fmt::format("<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {0} {1}' width='{0}' height='{1}'>\n"
-                      "<style>rect{{fill:#fff;stroke:#888}}path{{stroke:#888}}text{{font:12px sans-serif;"
-                      "text-anchor:middle}}.gradient{{fill:#c2255c}}.page{{stroke:none}}</style>\n"
-                      "<rect class='page' width='{0}' height='{1}'/>\n",
-                      width, height)
-       << lines << boxes << "</svg>\n";
-    if (!to) std::fprintf(stderr, "%s cannot be written\n", file.c_str());
+    return fmt::format("<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {0} {1}' width='{0}' height='{1}'>\n"
+                       "<style>rect{{fill:#fff;stroke:#888}}path{{stroke:#888}}text{{font:12px sans-serif;"
+                       "text-anchor:middle}}.gradient{{fill:#c2255c}}.page{{stroke:none}}</style>\n"
+                       "<rect class='page' width='{0}' height='{1}'/>\n{2}{3}</svg>\n",
+                       width, height, lines, boxes);
+}
+
+/// Both: the tree in the terminal and, with --out, graph.svg.
+template <class Entry>
+void draw(const std::vector<Entry>& entries)
+{
+    std::vector<bool> seen(entries.size());
+    draw(entries, entries.size() - 1, seen, "");
+    write_picture("graph", graph_svg(entries));
 }
 
 }  // namespace course
