@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// test: --out .
+
+// # 2. Three policies
+//
+// Attention is a score, a normalizer and a combiner. Each of the three can be another one, and the other two need not
+// know. In this step we change one at a time, and look at what changes.
+//
+// The sentence and the query are those of step 1: small (0.5, 0), cats (1, 0), dream (0, 1); the first number says how
+// much a word is a thing, the second how much it is an action. The query (2, 0) asks for a thing. `seen` asks it,
+// prints the weights, compares them with those that this text promises, and keeps them for a picture.
+
+#include <cmath>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include <heed/attention.hpp>
+#include <heed/combine/attentional.hpp>
+#include <heed/combine/elementwise_sum.hpp>
+#include <heed/combine/weighted_sum.hpp>
+#include <heed/normalize/sigmoid.hpp>
+#include <heed/normalize/softmax.hpp>
+#include <heed/normalize/sparsemax.hpp>
+#include <heed/normalize/temperature.hpp>
+#include <heed/score/cosine.hpp>
+#include <heed/score/dot.hpp>
+#include <heed/score/general.hpp>
+
+#include "course.hpp"
+#include "picture.hpp"
+
+using namespace heed;
+
+const array<double, 3> annotations{{{0.5, 0}, {1, 0}, {0, 1}}};  // [1,3,2]
+const array<double, 2> query{{2, 0}};                            // [1,2]
+
+const std::vector<std::string> words{"small", "cats", "dream"};
+std::vector<std::string> names;  // of mechanisms, and three weights of each, for the picture
+std::vector<float> shown;
+
+void seen(const std::string& name, const auto& attend, const std::vector<double>& promised)
+{
+    const auto memory = attend.on(annotations);
+    const auto w = attend.step(memory, query, attend.start(memory)).weights;  // [1,3]
+    std::printf("%-20s %.3f %.3f %.3f\n", name.c_str(), w(0, 0), w(0, 1), w(0, 2));
+    for (std::size_t j = 0; j < 3; ++j) {
+        if (std::abs(w(0, j) - promised[j]) > 0.0005) course::says(name + ", " + words[j], w(0, j), promised[j]);
+    }
+    names.push_back(name);
+    shown.insert(shown.end(), w.begin(), w.end());
+}
+
+// ## Another normalizer: how are shares made of scores?
+//
+// The dot product scores the three words 1, 2 and 0. Four ways to make weights of these:
+//
+// - **softmax** gives every word a share, the worst one too: 0.245, 0.665, 0.090.
+// - **temperature** divides the scores before the softmax. Above 1 it evens the shares out: at 2 they are 0.307, 0.506,
+//   0.186. Below 1 it sharpens them: at ½, "cats" gets 0.867, as with the longer query of step 1, and for the same
+//   reason.
+// - **sparsemax** gives shares that are exactly 0 to words that are too far behind: here 0, 1, 0.
+// - **sigmoid** lets every word answer for itself, "yes" or "no": 0.731, 0.881, 0.500. These are no shares of a whole:
+//   their sum is 2.112, and a longer sentence has a longer context.
+
+void another_normalizer()
+{
+    const score::dot dot;
+    const combine::weighted_sum sum;
+    seen("dot, softmax", attention{dot, normalize::softmax{}, sum}, {0.245, 0.665, 0.090});
+    seen("dot, temperature 2", attention{dot, normalize::temperature{2.0}, sum}, {0.307, 0.506, 0.186});
+    seen("dot, temperature 0.5", attention{dot, normalize::temperature{0.5}, sum}, {0.117, 0.867, 0.016});
+    seen("dot, sparsemax", attention{dot, normalize::sparsemax{}, sum}, {0, 1, 0});
+    seen("dot, sigmoid", attention{dot, normalize::sigmoid{}, sum}, {0.731, 0.881, 0.500});
+    course::says("  the sum of the last three", shown[12] + shown[13] + shown[14], 2.112);
+}
+
+// ## Another score: what is a good match?
+//
+// - **cosine** compares directions only, not lengths. "small" and "cats" point the same way, so they get the same
+//   score. We let it be 2 where directions agree: 2, 2 and 0 make shares of 0.468, 0.468 and 0.063.
+// - **general** has a matrix W between query and annotation, e = qᵀ W h. It learns what to look for, given a question.
+//   With the matrix below, whoever asks for a thing is shown an action: 0.107, 0.107, 0.787. A decoder that writes a
+//   noun may want to know its verb.
+//
+// Both are one word in the line that builds the mechanism. No line of the softmax changes: it does not see queries and
+// annotations, only scores.
+
+const array<double, 2> swap{{0, 1}, {1, 0}};  // W: thing to action, action to thing
+
+void another_score()
+{
+    const normalize::softmax softmax;
+    const combine::weighted_sum sum;
+    seen("cosine, softmax", attention{score::cosine{2}, softmax, sum}, {0.468, 0.468, 0.063});
+    seen("general, softmax", attention{score::general{swap}, softmax, sum}, {0.107, 0.107, 0.787});
+}
+
+// ## Another combiner: what is made of the weights?
+//
+// **weighted_sum** returns the context c. **attentional** (Luong et al. 2015) joins it with the query, in one layer of
+// a network:
+//
+//     h̃ = tanh(W_c [c; q])
+//
+// What was found and what was asked are in one vector then, and the network that comes next need not keep both. With
+// the W_c below, which takes half of each, the context (0.788, 0.090) and the query (2, 0) become tanh(1.394, 0.045) =
+// (0.884, 0.045). The weights stay as they were.
+
+const array<double, 2> halves{{0.5, 0}, {0, 0.5}, {0.5, 0}, {0, 0.5}};  // W_c [4,2]
+
+void another_combiner()
+{
+    const attention plain{score::dot{}, normalize::softmax{}, combine::weighted_sum{}};
+    const attention joined{score::dot{}, normalize::softmax{}, combine::attentional{halves}};
+    const auto memory = plain.on(annotations);
+    const auto c = plain.step(memory, query, plain.start(memory)), h = joined.step(memory, query, joined.start(memory));
+    std::puts("attentional");
+    course::says("  context, thing ", c.context(0, 0), 0.788);
+    course::says("  context, action", c.context(0, 1), 0.090);
+    course::says("  joined, thing  ", h.context(0, 0), 0.884);
+    course::says("  joined, action ", h.context(0, 1), 0.045);
+    course::holds("  the same weights", c.weights == h.weights);
+}
+
+// ## All with all
+//
+// Three scores and four normalizers are twelve mechanisms. Nobody wrote twelve: each pair is made when it is named, at
+// compile time, as if it had been written by hand. Most of what papers propose is one new policy among old ones.
+//
+//                          ╭ small
+//                          │ ╭ cats
+//                          │ │ ╭ dream
+//             dot softmax  ░░▓▓░░
+//                dot warm  ▒▒▓▓░░
+//           dot sparsemax    ██
+//             dot sigmoid  ▓▓██▓▓
+//          cosine softmax  ▒▒▒▒░░
+//             cosine warm  ▒▒▒▒░░
+//        cosine sparsemax  ▓▓▓▓
+//          cosine sigmoid  ████▓▓
+//         general softmax  ░░░░██
+//            general warm  ░░░░▓▓
+//       general sparsemax      ██
+//         general sigmoid  ▓▓▓▓██
+
+void all_with_all()
+{
+    using normalize::softmax, normalize::temperature, normalize::sparsemax, normalize::sigmoid;
+    names.clear(), shown.clear();
+    std::puts("\nAll with all          small cats dream");
+    const auto with = [](const std::string& name, const auto& score, const std::vector<std::vector<double>>& promised) {
+        const combine::weighted_sum sum;
+        seen(name + " softmax", attention{score, softmax{}, sum}, promised[0]);
+        seen(name + " warm", attention{score, temperature{2.0}, sum}, promised[1]);
+        seen(name + " sparsemax", attention{score, sparsemax{}, sum}, promised[2]);
+        seen(name + " sigmoid", attention{score, sigmoid{}, sum}, promised[3]);
+    };
+    with("dot", score::dot{}, {{0.245, 0.665, 0.090}, {0.307, 0.506, 0.186}, {0, 1, 0}, {0.731, 0.881, 0.5}});
+    with("cosine", score::cosine{2},
+         {{0.468, 0.468, 0.063}, {0.422, 0.422, 0.155}, {0.5, 0.5, 0}, {0.881, 0.881, 0.5}});
+    with("general", score::general{swap}, {{0.107, 0.107, 0.787}, {0.212, 0.212, 0.576}, {0, 0, 1}, {0.5, 0.5, 0.881}});
+    course::picture("three-policies", shown, words, names);
+    course::holds("twelve mechanisms", names.size() == 12);
+}
+
+// ## What does not fit
+//
+// A score may also give each word a weight *per dimension*, a list of weights as long as its annotation; these are
+// summed by **elementwise_sum**. Pair that combiner with the dot product, which has one weight for each word, and your
+// program does not compile. The compiler quotes heed:
+//
+//     heed: this score and this combiner do not fit: a score per position goes with combine::weighted_sum, a score per
+//     dimension with combine::elementwise_sum, …
+
+static_assert(fault_of<score::dot, normalize::softmax, combine::weighted_sum>() == composition_fault::none);
+static_assert(fault_of<score::dot, normalize::softmax, combine::elementwise_sum>() ==
+              composition_fault::different_weights);
+
+int main(int count, char** arguments)
+{
+    course::pictures_to(count, arguments);
+    another_normalizer();
+    another_score();
+    another_combiner();
+    all_with_all();
+}
+
+// ## Exercises
+//
+// Write into `exercises/02.hpp`; `exercise_02` grades it. Annotations and query are those above.
+//
+// - **a.** Build the mechanism that gives "small" and "cats" exactly one half each, and "dream" exactly nothing.
+// - **b.** Find a matrix W for `score::general` so that with the softmax, "Katzen" (2, 0) looks at "dream" and
+//   "träumen" (0, 2) looks at "cats", both with a weight of at least 0.9. `swap` is a start: what keeps it from 0.9?

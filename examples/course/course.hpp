@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <functional>
+#include <initializer_list>
+#include <stdexcept>
+#include <string>
+
+/// How the course keeps its word: what a step promises is printed, and looked at.
+namespace course {
+
+/// Prints `what` with the value, and ends the program if the value is not the promised one to so many digits behind the
+/// point.
+inline void says(const std::string& what, double value, double promised, int digits = 3)
+{
+    std::printf("%s: %.*f\n", what.c_str(), digits, value);
+    if (std::abs(value - promised) <= 0.5000001 * std::pow(10.0, -digits)) return;
+    std::fprintf(stderr, "but the text says %.*f\n", digits, promised);
+    std::exit(1);
+}
+
+/// Prints what is true, and ends the program if it is not.
+inline void holds(const std::string& what, bool truth)
+{
+    std::printf("%s: %s\n", what.c_str(), truth ? "yes" : "no");
+    if (!truth) std::exit(1);
+}
+
+/// An exercise that nobody has solved yet.
+struct not_yet : std::logic_error {
+    not_yet() : std::logic_error("nothing is written here yet") {}
+};
+
+/// Grades the exercises of a step: each is a name, what is asked, and a check that returns an empty text if all is
+/// well, and else what is wrong. `return course::graded({…});` ends main.
+struct exercise {
+    std::string name, asked;
+    std::function<std::string()> check;
+};
+inline int graded(const std::initializer_list<exercise>& exercises)
+{
+    int open = 0;
+    for (const exercise& e : exercises) {
+        std::string wrong;
+        try {
+            wrong = e.check();
+        } catch (const std::exception& error) {
+            wrong = error.what();
+        }
+        std::printf("%s) %s: %s%s\n", e.name.c_str(), e.asked.c_str(),
+                    wrong.empty() ? "done" : "not yet: ", wrong.c_str());
+        if (!wrong.empty()) ++open;
+    }
+    return open == 0 ? 0 : 1;
+}
+
+/// Empty if value and expected agree to so many digits, else what differs.
+inline std::string same(const std::string& what, double value, double expected, double within = 1e-6)
+{
+    if (std::abs(value - expected) <= within * (1 + std::abs(expected))) return {};
+    char text[200];
+    std::snprintf(text, sizeof text, "%s is %g, and should be %g", what.c_str(), value, expected);
+    return text;
+}
+
+}  // namespace course
