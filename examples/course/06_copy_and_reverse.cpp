@@ -36,7 +36,7 @@ using namespace heed;
 // `letters(s, b)` is letter s of word b; with it go its places from the front and from the back. `expected` has the
 // letters that the model should write, each with a weight: 1 for a letter, 0 for padding, which must not count.
 
-constexpr std::size_t alphabet = 26, longest = 10;
+constexpr std::size_t alphabet = 26, longest = 10, D = 32;
 
 struct batch {
     word_ids letters{}, from_front{}, from_back{};
@@ -156,7 +156,7 @@ void learn(bool backwards, const course::drawing& draw)
 {
     std::printf("\n%s\n", backwards ? "Words and the same words backwards" : "Words and their copies");
     random_source random{6};
-    constexpr std::size_t D = 32;
+    course::says("log 26", std::log(26.0), 3.258);
     const auto table = [&](std::size_t rows) { return nn::gaussian<float>(random, rows, D, 0.3); };
     auto W = nn::glorot<float>(random, D, alphabet);
     writer model{table(alphabet), table(longest), table(longest), table(longest), W, nn::zeros<float>(alphabet)};
@@ -187,7 +187,7 @@ int main(int argc, char** argv)
     learn(true, draw);
 }
 
-// A loss of 0.1 is a probability of e^−0.1 = 0.905 for the right letter. What was learned is a rule, not a list: it has
+// A loss of 0.1 is a probability of about 0.9 for the right letter. What was learned is a rule, not a list: it has
 // read 9,600 words, and there are 26^10 of ten letters alone. It is no rule for an eleventh letter, which has no row in
 // the tables. Step 9 has positions that are computed.
 //

@@ -4,7 +4,7 @@
 // # 8. Luong against Bahdanau against none
 //
 // Is attention worth it, and which one? One translator, three policies, the same data and the same training. The
-// translator is that of step 7. This line takes its file as it stands; only its `main` gets another name.
+// translator is that of step 7: its file is included as it stands, only its `main` gets another name.
 
 #define main step_7
 #include "07_translator.cpp"
@@ -106,8 +106,7 @@ int main()
 // paper), and it is why every translator since has attention. Between the two scores there is little to choose here;
 // `general` has no hidden layer, and so less work for each pair of words.
 //
-// Change H, the number of training steps, or the lists, and run it again. More of each helps the translator without
-// attention most: it can learn these lists, only later.
+// Does a larger H help the translator without attention? Do more steps? Change them in step 7 and here, and see.
 //
 // ## Exercises
 //
