@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// test:
+
+// # 6. Learning to copy and to reverse
+//
+// Until now all weights were given. Here they are learned. A model sees words, such as `lemon`, and the same words read
+// backwards, `nomel`. Nobody tells it where to look. In the end it looks at the last letter first, then at the one
+// before it, and so on: its weights are a diagonal from the upper right to the lower left. Shown words and their
+// copies, the same model learns the other diagonal.
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include <heed/ad/ad.hpp>
+#include <heed/attention.hpp>
+#include <heed/combine/weighted_sum.hpp>
+#include <heed/nn/init.hpp>
+#include <heed/normalize/softmax.hpp>
+#include <heed/ops/losses.hpp>
+#include <heed/score/scaled_dot.hpp>
+#include <heed/train/adam.hpp>
+
+#include "course.hpp"
+#include "drawing.hpp"
+
+using namespace heed;
+
+// ## Data: words as numbers
+//
+// A letter is a number from 0 to 25. The model answers many words at once, a **batch**. Words differ in length, but a
+// tensor is a rectangle: short words are filled up (padded), and `real` tells how long each one is.
+//
+// `letters(s, b)` is letter s of word b; with it go its places from the front and from the back. `expected` has the
+// letters that the model should write, each with a weight: 1 for a letter, 0 for padding, which must not count.
+
+constexpr std::size_t alphabet = 26, longest = 10, D = 32;
+
+struct batch {
+    word_ids letters{}, from_front{}, from_back{};
+    ops::expected_words<float> expected{};
+    lengths real{};
+    double count = 0;  // of letters to write
+};
+
+batch make_batch(const std::vector<std::string>& words, bool backwards)
+{
+    const std::size_t B = words.size();
+    batch made;
+    made.letters = made.from_front = made.from_back = made.expected.words = word_ids(longest, B);
+    made.expected.weights.resize(longest * B);
+    std::vector<std::size_t> real;
+    for (std::size_t b = 0; b < B; ++b) {
+        const auto n = static_cast<std::uint32_t>(words[b].size());
+        for (std::uint32_t s = 0; s < n; ++s) {
+            made.letters(s, b) = static_cast<std::uint32_t>(words[b][s] - 'a');
+            made.from_front(s, b) = s;
+            made.from_back(s, b) = n - 1 - s;
+            made.expected.words(s, b) = static_cast<std::uint32_t>(words[b][backwards ? n - 1 - s : s] - 'a');
+            made.expected.weights[s * B + b] = 1;
+        }
+        real.push_back(n);
+        made.count += n;
+    }
+    made.real = lengths(real);
+    return made;
+}
+
+// Words need no meaning here: two to ten letters, drawn at random, the same ones in every run.
+
+std::vector<std::string> draw_words(random_source& random, std::size_t count)
+{
+    std::vector<std::string> words(count);
+    for (std::uint64_t stream = random.next_stream(), i = 0; std::string & word : words) {
+        word.resize(2 + below(longest - 1, stream, i++));
+        for (char& letter : word) letter = static_cast<char>('a' + below(alphabet, stream, i++));
+    }
+    return words;
+}
+
+// ## The model
+//
+// A table has a vector of D numbers for each letter, its **embedding**; two more tables have one for each place. The
+// sum of the three describes a letter in its word: an annotation. Each step of the writing has a vector of its own, the
+// query. All tables begin at random, and learn.
+//
+//     h_j = letter(x_j) + front(j) + back(n−1−j)        annotations
+//     q_s = step(s)                                     queries
+//     c_s = Σ_j α_sj h_j, α_s = softmax(q_s · h / √D)   attention, as in step 1
+//     p_s = softmax(c_s W + b)                          how likely each letter of the alphabet is
+//
+// `parameters` names the members that learn: through it heed puts a model on a tape, and changes its numbers.
+
+template <class Matrix, class Vector>
+struct writer {
+    Matrix letter, front, back, step;  // [26,D], and [10,D] three times
+    Matrix W;                          // [D,26]
+    Vector b;                          // [26]
+    attention<score::scaled_dot, normalize::softmax, combine::weighted_sum> attend{};
+
+    auto memory(const batch& words) const
+    {
+        const auto places = ops::add(ops::lookup(front, words.from_front), ops::lookup(back, words.from_back));
+        const auto h = ops::add(ops::lookup(letter, words.letters), places);  // [S,B,D]
+        return attend.on(ops::swap_axes(h), words.real);                      // of [B,S,D]
+    }
+    auto queries(const batch& words) const { return ops::swap_axes(ops::lookup(step, words.from_front)); }
+
+    auto scores(const batch& words) const  // of each letter, [S,B,26]
+    {
+        return ops::linear(ops::swap_axes(attend(memory(words), queries(words))), W, b);
+    }
+
+    static auto parameters(auto& self, auto&& visit)
+    {
+        return ::writer{visit("letter", self.letter), visit("front", self.front), visit("back", self.back),
+                        visit("step", self.step),     visit("W", self.W),         visit("b", self.b)};
+    }
+};
+template <class Matrix, class Vector>
+writer(Matrix, Matrix, Matrix, Matrix, Matrix, Vector) -> writer<Matrix, Vector>;
+
+// ## What was learned
+//
+// The model writes the letters that it holds most likely. The picture has a row for each of them: its weights.
+
+void show(const auto& model, const std::string& word, bool backwards, const course::drawing& draw, const char* name)
+{
+    const batch one = make_batch({word}, backwards);
+    const auto scores = model.scores(one);                                                // [S,1,26]
+    const auto weights = model.attend.weights_of(model.memory(one), model.queries(one));  // [1,S,S]
+    std::vector<float> shown;
+    std::vector<std::string> source, target;
+    for (std::size_t s = 0; s < word.size(); ++s) {
+        const float* const a = &scores(s, 0, 0);
+        target.emplace_back(1, static_cast<char>('a' + (std::max_element(a, a + alphabet) - a)));
+        source.emplace_back(1, word[s]);
+        for (std::size_t j = 0; j < word.size(); ++j) shown.push_back(weights(0, s, j));
+    }
+    draw(name, {shown, source, target, {}, {}});
+}
+
+// ## The loss and the loop
+//
+// The **loss** is one number that tells how wrong the model is. Cross-entropy is the usual one: minus the logarithm of
+// the probability that the model gave to the right letter, in the mean over all letters. It is 0 for a model that is
+// sure and right. One that knows nothing gives 1/26 to each letter; its loss is log 26 = 3.258.
+//
+// A training repeats five lines: forget the last tape, put the model on it, compute the loss, go back (step 5), and
+// move each number a little against its gradient. **Adam** is a rule for this move. It divides each gradient by its
+// usual size, so that one rate fits all numbers.
+
+void learn(bool backwards, const course::drawing& draw)
+{
+    std::printf("\n%s\n", backwards ? "Words and the same words backwards" : "Words and their copies");
+    random_source random{6};
+    course::says("log 26", std::log(26.0), 3.258);
+    const auto table = [&](std::size_t rows) { return nn::gaussian<float>(random, rows, D, 0.3); };
+    auto W = nn::glorot<float>(random, D, alphabet);
+    writer model{table(alphabet), table(longest), table(longest), table(longest), W, nn::zeros<float>(alphabet)};
+    show(model, "lemon", backwards, draw, backwards ? "06_reverse_before" : "06_copy_before");
+
+    ad::tape<float> tape;
+    train::adam<float> adam({.rate = 0.01});
+    for (int step = 1; step <= 300; ++step) {
+        const batch words = make_batch(draw_words(random, 32), backwards);
+        tape.clear();
+        const auto taped = ad::lift(tape, model);
+        const auto loss = ops::scale(ops::cross_entropy(taped.scores(words), words.expected), 1 / words.count);
+        tape.backward(loss);
+        adam.step(model, taped, tape, 1.0);  // a gradient longer than 1 is shortened to 1
+        if (step % 100 == 1) std::printf("step %3d  loss %.3f\n", step, double(*loss.data()));
+        if (step == 1) course::holds("which is near log 26", std::abs(double(*loss.data()) - std::log(26.0)) < 0.3);
+    }
+    const batch unseen = make_batch(draw_words(random, 200), backwards);
+    const double loss = double(*ops::cross_entropy(model.scores(unseen), unseen.expected).data()) / unseen.count;
+    course::holds("on words that it has never seen, the loss is below 0.1", loss < 0.1);
+    show(model, "lemon", backwards, draw, backwards ? "06_reverse" : "06_copy");
+}
+
+int main(int argc, char** argv)
+{
+    const course::drawing draw(argc, argv);  // --out DIR: as SVG, too
+    learn(false, draw);
+    learn(true, draw);
+}
+
+// A loss of 0.1 is a probability of about 0.9 for the right letter. What was learned is a rule, not a list: it has
+// read 9,600 words, and there are 26^10 of ten letters alone. It is no rule for an eleventh letter, which has no row in
+// the tables. Step 9 has positions that are computed.
+//
+// ## Exercises
+//
+// Write in `exercises/06.hpp`; `exercise_06` grades it.
+//
+// - **a)** The loss by hand: minus the logarithm of a letter's probability, from the scores of all letters. Scores of
+//   1000, whose exponential is infinite, must work as well.
+// - **b)** The update by hand: one step of plain gradient descent, whose gradient is shortened if it is too long.
