@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A name's declaration as a reader wants it: without inline, attributes and bodies, a type with its public members."""
+
+import re
+
+from names import Name
+
+
+def simplified(text: str) -> str:
+    text = re.sub(r"\b(inline|HEED_SIMD_INLINE) ", "", text)
+    text = re.sub(r"\[\[nodiscard[^\]]*\]\] ?", "", text)
+    text = re.sub(r"^friend ", "", text)
+    return re.sub(r"\n +", lambda m: m.group(0), text).rstrip(" =")
+
+
+def of(name: Name) -> str:
+    if name.kind == "concept":
+        return name.text.rstrip(";") + ";"
+    if name.kind == "enum":
+        return enum(name)
+    if name.kind in ("struct", "class") and name.members:
+        return type_with_members(name)
+    return ended(name)
+
+
+def ended(name: Name, indent: str = "") -> str:
+    text = indent + simplified(name.text).replace("\n", "\n" + indent) + ";"
+    if name.beside and len(name.beside) == 1 and name.kind != "enumvalue":
+        text += f"  // {name.beside[0].lstrip('<').strip()}"
+    return text
+
+
+def enum(name: Name) -> str:
+    values = [f"    {v.name}," + (f"  // {v.beside[0].lstrip('<').strip()}" if v.beside else
+                                  f"  // {first_line(v.doc)}" if v.doc else "") for v in name.members]
+    if not any("//" in v for v in values):
+        return f"{simplified(name.text)} {{ {', '.join(v.name for v in name.members)} }};"
+    return "\n".join([simplified(name.text) + " {", *values, "};"])
+
+
+def first_line(doc: str) -> str:
+    return re.split(r"(?<=[.!?])\s", doc.replace("\n", " "))[0]
+
+
+def type_with_members(name: Name) -> str:
+    lines, last = [simplified(name.text) + " {"], None
+    for member in name.members:
+        if member.is_guide:
+            continue
+        if last is not None and gap(last, member):
+            lines.append("")
+        if member.kind in ("struct", "class"):
+            lines.append(simplified(member.text).replace("\n", "\n    ").join(["    ", ";"]))
+        elif member.kind == "enum":
+            lines.append("    " + enum(member).replace("\n", "\n    "))
+        else:
+            declaration = ended(member, "    ")
+            if last is not None and last.line == member.line:  # double a, b;
+                continue
+            lines.append(declaration)
+        last = member
+    return "\n".join(lines + ["};"])
+
+
+def gap(a: Name, b: Name) -> bool:
+    return (a.kind == "function") != (b.kind == "function")
+
+
+def call_of(name: Name, type_: Name) -> list[str]:
+    """How an operation is called: linear(x, W) and linear(x, W, b), from its forward functions."""
+    calls: list[str] = []
+    for function in ("forward", "shape", "operator()", "each_move", "piece"):
+        for member in type_.members:
+            if member.name != function:
+                continue
+            match = re.search(re.escape(function) + r"\((.*)\)", member.text, re.S)
+            if not match:
+                continue
+            arguments = []
+            for part in split(match.group(1)):
+                if re.search(r"\b(out|span_out)<", part) or part.startswith(("auto move", "auto f")):
+                    break
+                arguments.append(re.split(r"[\s&*]+", part.split("=")[0].strip())[-1].replace("...", ""))
+            arguments = [re.sub(r"^\W+|\W+$", "", a) for a in arguments]
+            if any(a in ("double", "size_t", "auto", "T", "") for a in arguments):
+                continue
+            call = f"{name.name}({', '.join(arguments)})"
+            if call not in calls:
+                calls.append(call)
+        if calls:
+            return calls
+    return [name.name]
+
+
+def split(arguments: str) -> list[str]:
+    parts, depth, part = [], 0, ""
+    for c in arguments:
+        depth += (c in "<([{") - (c in ">)]}")
+        if c == "," and depth == 0:
+            parts.append(part.strip())
+            part = ""
+        else:
+            part += c
+    return parts + ([part.strip()] if part.strip() else [])
