@@ -70,9 +70,8 @@ def write_subject(site: SiteMap, subject, names: list[Name], include) -> None:
         by_header.setdefault(name.header, []).append(name)
     seen: set[str] = set()
     for header in sorted(by_header):
-        source = site.link(page, site.source(f"include/{header}"), "source")
         text += [f"({anchor(header)})=", f"## {title_of(header)}", "",
-                 f'<div class="header-line"><code>#include &lt;{header}&gt;</code> {source}</div>', ""]
+                 f'<div class="header-line"><code>#include &lt;{header}&gt;</code></div>', ""]
         opening = headers.opening(include / header)
         if opening and header != "heed/attention/concepts.hpp":
             text += [markdown.of_docstring(opening, link)]
@@ -96,6 +95,8 @@ def entry(site: SiteMap, page: str, group: list[Name], seen: set[str]) -> list[s
         seen.add(anchor(name.short))
         lines += [f"({anchor(name.short)})="]
     lines += [f"### `{name.short}`", ""]
+    to_source = site.url(page, site.source(f"include/{name.header}")) + f"#L{group[0].first}"
+    lines += [f'<div class="to-source"><a class="reference internal" href="{to_source}">source</a></div>', ""]
     type_ = next((n for n in group if n.is_type), None)
     if name.kind == "variable" and type_:
         lines += ["```cpp", *[f"ops::{call}" if name.scope == "heed::ops" else call for call in synopsis.call_of(name, type_)],

@@ -1,15 +1,24 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Pages that show a file or a folder of the repository, for those that some page links."""
+"""Pages that show a file or a folder of the repository, for those that some page links.
+
+They are written beside Sphinx's pages, not by it: there are hundreds, they need neither search nor navigation, and so
+take no time.
+"""
 
 import html
 import posixpath
-from pathlib import Path
 
-import pages
+import highlight
 from site_map import SiteMap
 
-LANGUAGES = {".hpp": "cpp", ".cpp": "cpp", ".sh": "bash", ".bash": "bash", ".cmake": "cmake", ".txt": "cmake", ".py": "python",
-             ".json": "json", ".js": "javascript", ".css": "css", ".ini": "ini", ".awk": "awk"}
+PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{path} - heed</title><link rel="stylesheet" href="{static}/source.css"></head>
+<body><script>document.body.dataset.theme = localStorage.getItem("theme") || "auto";</script>
+<header><a href="{home}">heed</a> {way}{note}</header>
+{body}
+</body></html>
+"""
 
 
 def write_all(site: SiteMap) -> int:
@@ -18,46 +27,33 @@ def write_all(site: SiteMap) -> int:
         path = site.sources[done]
         done += 1
         if (site.root / path).is_dir():
-            folder(site, path)
+            body = folder(site, path)
         else:
-            file(site, path)
+            text = (site.root / path).read_text(encoding="utf-8", errors="replace")
+            body = f'<pre class="source">{highlight.to_html(text, highlight.language_of(path))}</pre>'
+        put(site, path, body)
     return done
 
 
-def head(path: str) -> str:
-    return f"---\norphan: true\nnosearch: true\n---\n\n# {posixpath.basename(path)}\n\n"
-
-
-def file(site: SiteMap, path: str) -> None:
-    text = (site.root / path).read_text(encoding="utf-8", errors="replace")
-    language = LANGUAGES.get(Path(path).suffix, "text")
-    marks = "`" * max(3, 1 + max((len(run) for run in _runs(text)), default=0))
+def put(site: SiteMap, path: str, body: str) -> None:
     page = f"source/{path}"
-    note = f"`{path}`"
-    inside = path.removeprefix("include/")
-    if inside in site.headers:
-        note += " · " + site.link(page, site.headers[inside], "in the reference")
-    lines = "{code-block} " + language + "\n:lineno-start: 1\n"
-    pages.put(site, page, f"{head(path)}{note}\n\n{marks}{lines}\n{text.rstrip()}\n{marks}\n")
+    up = posixpath.relpath(".", posixpath.dirname(page))
+    note = ""
+    if path.removeprefix("include/") in site.headers:
+        note = f' · <a href="{site.url(page, site.headers[path.removeprefix("include/")])}">in the reference</a>'
+    elif path in site.steps:
+        note = f' · <a href="{site.url(page, site.steps[path])}">in the course</a>'
+    to = site.extra / f"{page}.html"
+    to.parent.mkdir(parents=True, exist_ok=True)
+    to.write_text(PAGE.format(path=html.escape(path), static=f"{up}/_static", home=f"{up}/index.html", way=html.escape(path),
+                              note=note, body=body), encoding="utf-8")
 
 
-def _runs(text: str):
-    run = ""
-    for c in text + " ":
-        if c == "`":
-            run += c
-        elif run:
-            yield run
-            run = ""
-
-
-def folder(site: SiteMap, path: str) -> None:
+def folder(site: SiteMap, path: str) -> str:
     page = f"source/{path}"
-    lines = []
+    rows = []
     for entry in sorted((site.root / path).iterdir(), key=lambda p: (p.is_file(), p.name)):
         inside = f"{path}/{entry.name}"
-        if inside in site.pages:
-            lines.append("- " + site.link(page, inside.removesuffix(".md"), html.escape(entry.name)))
-        else:
-            lines.append("- " + site.link(page, site.place_of(inside), html.escape(entry.name + "/" * entry.is_dir())))
-    pages.put(site, page, head(path) + f"`{path}/`\n\n" + "\n".join(lines) + "\n")
+        to = inside.removesuffix(".md") if inside in site.pages else site.source(inside)
+        rows.append(f'<li><a href="{site.url(page, to)}">{html.escape(entry.name)}{"/" * entry.is_dir()}</a></li>')
+    return "<ul>" + "".join(rows) + "</ul>"
