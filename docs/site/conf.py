@@ -42,6 +42,6 @@ html_theme_options = {
     "dark_css_variables": {"color-brand-primary": "#74c0fc", "color-brand-content": "#74c0fc"},
 }
 pygments_style = "friendly"
-pygments_dark_style = "native"
+pygments_dark_style = "github-dark"
 
 copybutton_selector = "div:not(.highlight-text):not(.output) > div.highlight > pre"

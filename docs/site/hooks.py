@@ -17,7 +17,8 @@ def write(site: SiteMap) -> None:
     before, tables, after = cut(doc)
     text = ["# Hooks of policies", "", markdown.of_docstring(before, link)]
     for title, rows in tables:
-        text += [f"## {title}", "", "```{list-table}", ":class: hooks", ":header-rows: 1", ":widths: 44 28 28", "", "* - member",
+        short, more = re.match(r"([^;,]*)(?:[;,] (?=`|score::)(.*))?", title).groups()
+        text += [f"## {short if more else title}", "", *([more[0].upper() + more[1:] + ".", ""] if more else []), "```{list-table}", ":class: hooks", ":header-rows: 1", ":widths: 44 28 28", "", "* - member",
                  "  - default", "  - asked by"]
         for row in rows:
             for i, column in enumerate(row):
@@ -51,7 +52,7 @@ def cut(doc: str):
         cells = [line[:at[0]].strip(), line[at[0]:at[1]].strip(), line[at[1]:].strip()]
         if not line.startswith(" "):
             title = re.sub(r" {3,}.*", "", line)
-            tables.append((title.replace("`", ""), []))
+            tables.append((title, []))
         else:
             continues = line.startswith("    ") and tables[-1][1]
             if not line[at[0] - 2:at[0]].isspace() and len(line) > at[0]:

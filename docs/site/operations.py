@@ -3,7 +3,6 @@
 
 import re
 
-import headers
 import markdown
 import pages
 import synopsis
@@ -55,8 +54,8 @@ def parts_of(doc: str) -> tuple[str, str, str]:
         if not line.strip() and paragraph:
             paragraphs.append(" ".join(paragraph))
             paragraph = []
-    derivative = [line for line in blocks + far if "∂" in line or "grad" in line]
-    equations = [line for line in blocks if "∂" not in line]
+    derivative = [line for line in blocks + far if "∂" in line or line.startswith(("with ", "where "))]
+    equations = [line for line in blocks if "∂" not in line and "=" in line and not line.startswith("with ")]
     first = paragraphs[0] if paragraphs else ""
     equation, shapes = split_shapes(first)
     if not shapes:
@@ -64,7 +63,7 @@ def parts_of(doc: str) -> tuple[str, str, str]:
             for sentence in re.split(r"(?<=\.) ", each):
                 if "[" in sentence and ("->" in sentence or re.search(r"\b\w+ \[", sentence)) and sentence not in first:
                     shapes = shapes or sentence.rstrip(".")
-    if equations and "=" not in equation:
+    if equations:
         equation = "\n".join(equations)
     return equation, shapes, "\n".join(derivative)
 
@@ -86,28 +85,34 @@ def cell(text: str) -> str:
 
 def write(site: SiteMap, public: list[Name]) -> None:
     page = "reference/operations"
-    text = ["# Operations", "",
+    text = ["---", "hide-toc: true", "---", "", "# Operations", "",
             "The words that policies, layers and losses are written in: `ops::linear(x, W)`. Each runs on owning tensors, in a "
-            "thread's workspace and on the tape, where its derivative is added to what each argument has already: ∂x is the "
-            "derivative of the loss by x, and `∂x += …` what this operation adds to it.", "",
-            "[A guide to heed](../docs/guide.md#an-operation-of-your-own) says how to write one.", ""]
+            "thread's workspace and on the tape. ∂x is the derivative of the loss by x, and `∂x += …` what the operation adds to "
+            "it on the way back. B is the batch, T source positions, S steps or queries; the other letters are sizes.", "",
+            "[A guide to heed](../docs/guide.md#an-operation-of-your-own) says how to write one.", "",
+            "```{list-table}", ":class: operations", ":header-rows: 1", ":widths: 20 30 22 28", "",
+            "* - call", "  - equation", "  - shapes", "  - derivative"]
     by_header: dict[str, list] = {}
     for each in all_of(public):
         by_header.setdefault(each[0].header, []).append(each)
-    include = site.root / "include"
-    for header, operations in sorted(by_header.items()):
-        about = markdown.first_sentence(headers.opening(include / header)) if header not in GENERAL else GENERAL[header]
-        text += [f"## {header.removeprefix('heed/ops/').removesuffix('.hpp').replace('_', ' ').capitalize()}", "", about, "",
-                 "```{list-table}", ":class: operations", ":header-rows: 1", ":widths: 22 30 22 26", "",
-                 "* - call", "  - equation", "  - shapes", "  - derivative"]
+    for header, operations in sorted(by_header.items(), key=lambda pair: order(pair[0])):
+        title = header.removeprefix("heed/ops/").removesuffix(".hpp").replace("_", " ").capitalize()
+        text += [f"* - **{site.link(page, site.headers[header], title)}**", "  -", "  -", "  -"]
         for name, type_, doc in operations:
             equation, shapes, derivative = parts_of(doc)
             calls = "<br>".join(site.link(page, site.names[name.short], f"`{call}`") for call in synopsis.call_of(name, type_))
-            differentiable = not any(m.name == "differentiable" and "false" in m.text for m in type_.members)
-            text += [f"* - {calls}", f"  - {cell(equation)}", f"  - {cell(shapes)}",
-                     f"  - {cell(derivative) if differentiable else 'none: a choice'}"]
-        text += ["```", ""]
+            if any(m.name == "differentiable" and "false" in m.text for m in type_.members):
+                derivative = derivative or "none: a choice"
+            text += [f"* - {calls}", f"  - {cell(equation)}", f"  - {cell(shapes)}", f"  - {cell(derivative)}"]
+    text += ["```", ""]
     pages.put(site, page, "\n".join(text))
 
 
-GENERAL = {"heed/ops/operation.hpp": "What all operations share."}
+FIRST = ("elementwise", "products", "all_pairs", "sums", "softmax", "sparse", "masks", "parts", "embedding", "units", "recurrent",
+         "layer_norm", "rms_norm", "losses")
+
+
+def order(header: str) -> tuple[int, str]:
+    """What most models are made of comes first."""
+    stem = header.removeprefix("heed/ops/").removesuffix(".hpp")
+    return (FIRST.index(stem) if stem in FIRST else len(FIRST), stem)

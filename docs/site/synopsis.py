@@ -67,29 +67,43 @@ def gap(a: Name, b: Name) -> bool:
 
 
 def call_of(name: Name, type_: Name) -> list[str]:
-    """How an operation is called: linear(x, W) and linear(x, W, b), from its forward functions."""
+    """How an operation is called: linear(x, W) and linear(x, W, b), from its forward functions. An argument that one
+    function leaves without a name has it from another one."""
+    lists = {function: [arguments_of(m) for m in type_.members if m.name == function]
+             for function in ("forward", "shape", "backward", "operator()", "each_move", "piece", "fill")}
     calls: list[str] = []
     for function in ("forward", "shape", "operator()", "each_move", "piece"):
-        for member in type_.members:
-            if member.name != function:
-                continue
-            match = re.search(re.escape(function) + r"\((.*)\)", member.text, re.S)
-            if not match:
-                continue
-            arguments = []
-            for part in split(match.group(1)):
-                if re.search(r"\b(out|span_out)<", part) or part.startswith(("auto move", "auto f")):
-                    break
-                arguments.append(re.split(r"[\s&*]+", part.split("=")[0].strip())[-1].replace("...", ""))
-            arguments = [re.sub(r"^\W+|\W+$", "", a) for a in arguments]
-            if any(a in ("double", "size_t", "auto", "T", "") for a in arguments):
-                continue
-            call = f"{name.name}({', '.join(arguments)})"
-            if call not in calls:
+        for arguments in lists[function]:
+            filled = [argument or named(i, len(arguments), lists) for i, argument in enumerate(arguments)]
+            call = f"{name.name}({', '.join(filled)})"
+            if filled and call not in calls and "..." not in call:
                 calls.append(call)
         if calls:
             return calls
     return [name.name]
+
+
+def arguments_of(function: Name) -> list[str]:
+    """Names of the arguments that the caller gives, '' for one without a name."""
+    match = re.search(re.escape(function.name) + r"\((.*)\)", function.text, re.S)
+    names = []
+    for part in split(match.group(1)) if match else []:
+        if re.search(r"\b(out|adjoint)<", part) or re.match(r"auto&?&? (move|f)$", part):
+            break
+        part = part.split("=")[0].strip()
+        last = re.search(r"[\s&*>]([A-Za-z_]\w*)$", part)
+        known = last.group(1) if last and last.group(1) not in ("double", "auto", "bool", "size_t") else ""
+        names.append(known)
+    return names
+
+
+def named(i: int, count: int, lists: dict[str, list[list[str]]]) -> str:
+    """The name of the i-th of `count` arguments in a function that has one."""
+    for function in ("shape", "forward", "each_move", "piece", "fill", "backward"):
+        for arguments in lists[function]:
+            if len(arguments) >= count and arguments[i] and (len(arguments) == count or function == "backward"):
+                return arguments[i]
+    return "…"
 
 
 def split(arguments: str) -> list[str]:

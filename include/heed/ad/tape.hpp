@@ -106,6 +106,11 @@ private:
     shape_of_rank<N> shape_{};
 };
 
+/// What is computed from variables, in the order in which it is computed: values, and how gradients go back.
+///
+/// `parameter` and `constant` make variables, operations on them record entries, `backward(loss)` goes through the
+/// entries from the last to the first. `clear` forgets the entries and keeps the memory. A tape serves one thread at a
+/// time, stays where it is, and must outlive its variables.
 template <class T>
 class tape {
 public:
@@ -411,11 +416,13 @@ private:
 using heed::shape_of;
 using heed::view_of;
 
+/// The shape of a variable's value.
 template <class T, std::size_t N>
 shape_of_rank<N> shape_of(const var<T, N>& x)
 {
     return x.shape();
 }
+/// A view of a variable's value, valid until the tape is cleared.
 template <class T, std::size_t N>
 tensor_view<const T, N> view_of(const var<T, N>& x)
 {

@@ -15,6 +15,8 @@
 /// operation that made it.
 namespace heed {
 
+/// A tensor in the thread's workspace: a handle of pointer and shape, invalid after the innermost `scratch` scope
+/// around the operation that made it.
 template <class T, std::size_t N>
 class transient {
 public:

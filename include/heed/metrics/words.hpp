@@ -75,6 +75,7 @@ struct word_overlap {
     double covered() const { return word_statistics::share(shared, other_distinct); }  ///< share of the other's words
 };
 
+/// How many of a text's distinct words another text has, and the other way round; upper and lower case differ.
 inline word_overlap compare_words(std::span<const text::sentence> text, std::span<const text::sentence> other)
 {
     std::unordered_set<std::string_view> words, others;

@@ -68,6 +68,7 @@ struct new_post_norm {
         return {};
     }
 };
+/// Makes pre_norm with a layer normalisation, and one more behind the last layer.
 struct new_pre_norm {
     template <class T>
     static auto make(std::size_t width)

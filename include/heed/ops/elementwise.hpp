@@ -16,6 +16,7 @@ namespace heed::ops {
 
 namespace functions {
 
+/// The score of what is hidden.
 inline constexpr float none = -std::numeric_limits<float>::infinity();
 
 // One argument: value(x), and slope(x, y, dy) = ∂y/∂x · dy.
@@ -23,6 +24,7 @@ struct tanh {
     static auto value(auto x) { return simd::tanh(x); }
     static auto slope(auto, auto y, auto dy) { return dy * (1 - y * y); }
 };
+/// σ(x) = 1 / (1 + exp(−x))
 struct sigmoid {
     static auto value(auto x) { return simd::sigmoid(x); }
     static auto slope(auto, auto y, auto dy) { return dy * y * (1 - y); }
@@ -36,14 +38,17 @@ struct log_sigmoid {
     }
     static auto slope(auto x, auto, auto dy) { return dy * simd::sigmoid(-x); }
 };
+/// eˣ
 struct exp {
     static auto value(auto x) { return simd::exp(x); }
     static auto slope(auto, auto y, auto dy) { return dy * y; }
 };
+/// The natural logarithm.
 struct log {
     static auto value(auto x) { return simd::log(x); }
     static auto slope(auto x, auto, auto dy) { return dy / x; }
 };
+/// max(x, 0); its slope at 0 is 0.
 struct relu {
     static auto value(auto x) { return simd::select(x > 0, x, decltype(x){}); }
     static auto slope(auto x, auto, auto dy) { return simd::select(x > 0, dy, decltype(x){}); }
@@ -76,6 +81,7 @@ struct elu_plus_one {
     static auto value(auto x) { return simd::select(x > 0, x + 1, simd::exp(x)); }
     static auto slope(auto x, auto y, auto dy) { return simd::select(x > 0, dy, dy * y); }
 };
+/// x²
 struct square {
     static auto value(auto x) { return x * x; }
     static auto slope(auto x, auto, auto dy) { return dy * (x + x); }
@@ -93,11 +99,13 @@ struct tanh_of_sum {
     static auto slope_a(auto, auto, auto y, auto dy) { return dy * (1 - y * y); }
     static auto slope_b(auto, auto, auto y, auto dy) { return dy * (1 - y * y); }
 };
+/// a − b
 struct subtract {
     static auto value(auto a, auto b) { return a - b; }
     static auto slope_a(auto, auto, auto, auto dy) { return dy; }
     static auto slope_b(auto, auto, auto, auto dy) { return -dy; }
 };
+/// a b
 struct multiply {
     static auto value(auto a, auto b) { return a * b; }
     static auto slope_a(auto, auto b, auto, auto dy) { return dy * b; }
@@ -258,28 +266,60 @@ private:
     static constexpr std::size_t grain = std::size_t{1} << 16;
 };
 
+/// y = tanh(x): [...] -> [...]                          ∂x += (1 − y²) ∂y
 inline constexpr unary<functions::tanh> tanh{};
+/// y = σ(x) = 1 / (1 + exp(−x)): [...] -> [...]         ∂x += y (1 − y) ∂y
 inline constexpr unary<functions::sigmoid> sigmoid{};
+/// y = log σ(x), exact for large |x|: [...] -> [...]    ∂x += σ(−x) ∂y
 inline constexpr unary<functions::log_sigmoid> log_sigmoid{};
+/// y = exp(x): [...] -> [...]                           ∂x += y ∂y
 inline constexpr unary<functions::exp> exp{};
+/// y = log(x), the natural one: [...] -> [...]          ∂x += ∂y / x
 inline constexpr unary<functions::log> log{};
+/// y = max(x, 0): [...] -> [...]                        ∂x += ∂y where x > 0
 inline constexpr unary<functions::relu> relu{};
+/// y = x σ(2u), u = √(2/π) (x + 0.044715 x³): [...] -> [...], the approximation of x Φ(x) in Hendrycks and Gimpel 2016.
+///
+///     ∂x += (s + x s (1 − s) 2u') ∂y,  s = σ(2u)
 inline constexpr unary<functions::gelu> gelu{};
+/// y = x + 1 above 0, exp(x) below: [...] -> [...]      ∂x += ∂y above 0, y ∂y below
 inline constexpr unary<functions::elu_plus_one> elu_plus_one{};
+/// y = x²: [...] -> [...]                               ∂x += 2 x ∂y
 inline constexpr unary<functions::square> square{};
 
+/// y = a + b: [...] and [...] -> [...]                  ∂a += ∂y,  ∂b += ∂y
 inline constexpr binary<functions::add> add{"add"};
+/// y = a − b: [...] and [...] -> [...]                  ∂a += ∂y,  ∂b −= ∂y
 inline constexpr binary<functions::subtract> subtract{"subtract"};
+/// y = a ⊙ b: [...] and [...] -> [...]                  ∂a += b ∂y,  ∂b += a ∂y
 inline constexpr binary<functions::multiply> multiply{"multiply"};
+/// y = log(eᵃ + eᵇ), exact where one side is -inf: [...] and [...] -> [...]
+///
+///     ∂a += exp(a − y) ∂y,  ∂b += exp(b − y) ∂y, nothing for a side of -inf
 inline constexpr binary<functions::logaddexp> logaddexp{"logaddexp"};
+/// y = e − L, and e where L = -inf: [...] and [...] -> [...]
+///
+///     ∂e += ∂y,  ∂L −= ∂y where L is not -inf
 inline constexpr binary<functions::discount> discount{"discount"};
 
 /// y = p·a + q·b with numbers p and q           ∂a += p ∂y,  ∂b += q ∂y
 inline constexpr binary<functions::scaled_sum, double, double> scaled_sum{"scaled_sum"};
 
+/// y[b,t,:] = a[b,t,:] + b[b,:]: a [B,T,A], b [B,A] -> [B,T,A].
+///
+///     ∂a += ∂y,  ∂b[b,:] += Σ_t ∂y[b,t,:]
 inline constexpr binary_each<functions::add> add_each{"add_each"};
+/// y[b,t,:] = tanh(a[b,t,:] + b[b,:]): a [B,T,A], b [B,A] -> [B,T,A].
+///
+///     ∂a += (1 − y²) ∂y,  ∂b[b,:] += Σ_t (1 − y²) ∂y[b,t,:]
 inline constexpr binary_each<functions::tanh_of_sum> tanh_of_sum_each{"tanh_of_sum_each"};
+/// y[b,t,:] = a[b,t,:] − b[b,:]: a [B,T,A], b [B,A] -> [B,T,A].
+///
+///     ∂a += ∂y,  ∂b[b,:] −= Σ_t ∂y[b,t,:]
 inline constexpr binary_each<functions::subtract> subtract_each{"subtract_each"};
+/// y[b,t,:] = a[b,t,:] ⊙ b[b,:]: a [B,T,A], b [B,A] -> [B,T,A].
+///
+///     ∂a[b,t,:] += b[b,:] ∂y[b,t,:],  ∂b[b,:] += Σ_t a[b,t,:] ∂y[b,t,:]
 inline constexpr binary_each<functions::multiply> multiply_each{"multiply_each"};
 
 /// y = factor · x                             ∂x += factor · ∂y

@@ -38,7 +38,19 @@ struct sparse_weights_op : row_operation<sparse_weights_op<power>> {
                                                 weights.data, d_weights.data, d_e.data);
     }
 };
+/// α_j = max(e_j − τ, 0) with τ such that Σ_j α_j = 1 over the positions of each row: e [B,T], or [B,T,D] with one τ
+/// per dimension. Martins and Astudillo 2016.
+///
+///     ∂e_j += ∂α_j − mean of ∂α over the positions of weight above 0, and 0 elsewhere
+///
+/// Beyond a row's length weights and gradients are 0.
 inline constexpr sparse_weights_op<1> sparsemax{};
+/// α_j = max(e_j / 2 − τ, 0)² with τ such that Σ_j α_j = 1 over the positions of each row: e [B,T], or [B,T,D] with one
+/// τ per dimension. Peters et al. 2019, α = 1.5.
+///
+///     ∂e_j += s_j (∂α_j − Σ_k s_k ∂α_k / Σ_k s_k),  s = √α
+///
+/// Beyond a row's length weights and gradients are 0.
 inline constexpr sparse_weights_op<2> entmax15{};
 
 /// softmax over the k greatest scores of each row (and those equal to the last of them), and 0 elsewhere: e [B,T], or

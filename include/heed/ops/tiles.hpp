@@ -231,6 +231,7 @@ private:
         return of;
     }
 };
+/// Attention of many queries without functions of the score and without tables, in tiles: see attend_tiled_op.
 inline constexpr attend_tiled_op<> attend_tiled{};
 
 /// A function of the score with its table; one without a table does not see it.

@@ -77,6 +77,7 @@ auto project(const Score& score, const Query& query)
 
 /// Does a score that is laid over another one have a state of its own?
 struct own_memory {};
+/// Tag: only the base has a state.
 struct base_remembers {};
 
 /// Base class of scores that are laid over another one: `struct with_x : over::another<with_x<Base, …>, Base>` remains

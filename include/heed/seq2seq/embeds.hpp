@@ -107,6 +107,7 @@ struct new_plain {
         return source<T>(random, vocabulary, embedding);
     }
 };
+/// Makes contextual_source and contextual_target.
 struct new_contextual {
     std::size_t context = 0;  // K; 0: as many as an embedding has
 

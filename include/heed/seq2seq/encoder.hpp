@@ -182,6 +182,7 @@ struct new_bidirectional {
     }
     static std::size_t width(std::size_t hidden) { return 2 * hidden; }
 };
+/// Makes encoders that read in one direction.
 struct new_forward {
     direction reads = direction::forward;
 
@@ -203,6 +204,7 @@ auto make_forward_encoder(random_source& random, std::size_t vocabulary, std::si
 {
     return new_forward{}.make<T>(random, vocabulary, embedding, hidden, recurrent, cells, embeds::new_plain{});
 }
+/// A new encoder that reads in both directions; the arguments are those of make_forward_encoder.
 template <class T, class Cells = nn::new_gru>
 auto make_bidirectional_encoder(random_source& random, std::size_t vocabulary, std::size_t embedding,
                                 std::size_t hidden, nn::initializer<T> recurrent = nullptr, const Cells& cells = {})

@@ -154,6 +154,7 @@ struct new_maxout {
                       nn::glorot<T>(random, n.readout, n.vocabulary),  nn::zeros<T>(n.vocabulary)};
     }
 };
+/// Makes linear output layers.
 struct new_linear {
     template <class T>
     auto make(random_source& random, const sizes& n) const
@@ -161,6 +162,7 @@ struct new_linear {
         return linear{nn::glorot<T>(random, n.hidden, n.vocabulary), nn::zeros<T>(n.vocabulary)};
     }
 };
+/// Makes output layers with a hidden one of `readout` numbers.
 struct new_two_layers {
     template <class T>
     auto make(random_source& random, const sizes& n) const
@@ -170,6 +172,7 @@ struct new_two_layers {
                           nn::glorot<T>(random, n.readout, n.vocabulary), nn::zeros<T>(n.vocabulary)};
     }
 };
+/// Makes attentional output layers: tanh(W_c [c; h]) of `readout` numbers before the words.
 struct new_attentional {
     template <class T>
     auto make(random_source& random, const sizes& n) const
@@ -178,6 +181,7 @@ struct new_attentional {
                            nn::glorot<T>(random, n.readout, n.vocabulary), nn::zeros<T>(n.vocabulary)};
     }
 };
+/// Makes what `of` makes, with input feeding around it.
 template <class Outputs = new_attentional>
 struct new_fed {
     Outputs of{};

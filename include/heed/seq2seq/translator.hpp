@@ -100,6 +100,7 @@ auto make_translator(std::uint64_t seed, const sizes& n, const MakeAttention& ma
 /// New attentions for a translator: the decoder's state [H] attends to annotations [D].
 namespace attentions {
 
+/// Makes the attention of Bahdanau et al. 2015.
 template <class T>
 struct additive {
     auto operator()(random_source& random, const sizes& n) const
@@ -109,6 +110,7 @@ struct additive {
     static auto score(random_source& random, const sizes& n) { return additive{}(random, n).score; }
 };
 
+/// Makes AttY of Choi et al. 2018: the score also reads the previous target word.
 template <class T>
 struct additive_with_word {
     auto operator()(random_source& random, const sizes& n) const
@@ -117,6 +119,7 @@ struct additive_with_word {
     }
 };
 
+/// Makes AttY2D of Choi et al. 2018: as AttY, with a weight for each dimension.
 template <class T>
 struct per_dimension {
     auto operator()(random_source& random, const sizes& n) const
@@ -125,6 +128,7 @@ struct per_dimension {
     }
 };
 
+/// Makes the temporal attention of Sankaran et al. 2016.
 template <class T>
 struct temporal {
     auto operator()(random_source& random, const sizes& n) const
@@ -133,6 +137,7 @@ struct temporal {
     }
 };
 
+/// No attention: the sentence as the encoder leaves it, at every step.
 template <class T>
 struct none {
     auto operator()(random_source&, const sizes&) const { return fixed_context{}; }

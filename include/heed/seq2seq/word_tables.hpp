@@ -80,6 +80,7 @@ struct new_separate_tables {
         return separate_tables{std::move(x), std::move(y), nn::glorot<T>(random, width, target)};
     }
 };
+/// Makes tied_tables: the output layer is the table of target words.
 struct new_tied_tables {
     template <class T>
     static auto make(random_source& random, std::size_t source, std::size_t target, std::size_t width)
