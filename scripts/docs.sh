@@ -36,21 +36,22 @@ while (($#)); do
     esac
     shift
 done
-mkdir -p "$work" "$out"
-out=$(cd "$out" && pwd)
-
 if [[ $only_names == yes ]]; then
     heed_setup doxygen python3
     work=$(mktemp -d)  # a test may run beside a build
     trap 'rm -r "$work"' EXIT
 else
     heed_setup "${heed_packages_docs[@]}"
+    mkdir -p "$work" "$out"
+    out=$(cd "$out" && pwd)
 fi
 
 site=$heed_root/docs/site
 export PYTHONDONTWRITEBYTECODE=1
-(cd "$heed_root" && { cat docs/site/Doxyfile && printf 'OUTPUT_DIRECTORY = "%s"\n' "$work"; } | doxygen - >/dev/null 2>&1)
-python3 "$site/check_names.py" --root "$heed_root" --xml "$work/xml" || true
+rm -rf "$work/xml"
+(cd "$heed_root" && { cat docs/site/Doxyfile && printf 'OUTPUT_DIRECTORY = "%s"\n' "$work"; } | doxygen -) >"$work/doxygen.log" 2>&1 ||
+    heed_fail "$(tail -n 20 "$work/doxygen.log")" "" "doxygen could not read the headers"
+python3 "$site/check_names.py" --root "$heed_root" --xml "$work/xml"
 [[ $only_names == no ]] || exit 0
 
 programs=()
@@ -74,7 +75,7 @@ done
 start=$SECONDS
 rm -rf "$work/extra"
 mkdir -p "$work/extra"
-python3 "$site/build.py" --root "$heed_root" --xml "$work/xml" --to "$work" "${programs[@]}"
+python3 "$site/build.py" --root "$heed_root" --xml "$work/xml" --to "$work" --site "$out" "${programs[@]}"
 HEED_SITE_EXTRA=$work/extra "$python" -m sphinx -q -W --keep-going -j auto -b html -c "$site" -d "$work/doctrees" \
     "$work/source" "$out"
 python3 "$site/links.py" "$out"

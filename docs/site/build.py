@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""build.py --root ROOT --xml DIR --to DIR [--programs DIR]: writes Sphinx's source directory, --to/source.
+"""build.py --root ROOT --xml DIR --to DIR [--site DIR] [--programs DIR]: writes Sphinx's source directory, --to/source.
 
---xml: what Doxygen wrote; --programs: the built steps of the course, which are run for their output.
+--xml: what Doxygen wrote; --programs: the built steps of the course, which are run for their output; --site: an earlier
+site, from which pages are removed that are no more.
 Called by scripts/docs.sh.
 """
 
@@ -26,6 +27,7 @@ def main() -> None:
     for option in ("--root", "--xml", "--to"):
         parser.add_argument(option, type=Path, required=True)
     parser.add_argument("--programs", type=Path)
+    parser.add_argument("--site", type=Path)
     given = parser.parse_args()
     root = given.root.resolve()
     site = SiteMap(root, given.to / "source")
@@ -46,6 +48,8 @@ def main() -> None:
     pages.put(site, "index", start_page(site))
     count = sources.write_all(site)
     remove_what_is_old(site)
+    if given.site and (given.site / ".buildinfo").exists():  # Sphinx made it
+        remove_old_pages(site, given.site)
     print(f"{len(site.pages)} pages, {len(steps)} steps, {len(site.names)} names, {count} sources")
 
 
@@ -55,7 +59,8 @@ def children(site: SiteMap, path: str) -> str:
         return ""
     folder = path.removesuffix("README.md")
     linked = re.findall(r"\]\(([a-z0-9-]+)\.md\)", (site.root / path).read_text(encoding="utf-8"))
-    files = [p.removeprefix(folder).removesuffix(".md") for p in sorted(site.pages) if p.startswith(folder) and p != path]
+    elsewhere = ("docs/results/speed.md",)  # the start page leads there
+    files = [p.removeprefix(folder).removesuffix(".md") for p in sorted(site.pages) if p.startswith(folder) and p != path and p not in elsewhere]
     return pages.toctree(sorted(files, key=lambda f: linked.index(f) if f in linked else len(linked)), depth=1)
 
 
@@ -120,6 +125,15 @@ def remove_what_is_old(site: SiteMap) -> None:
     for file in site.out.rglob("*"):
         if file.is_file() and file.relative_to(site.out).as_posix() not in site.write_again:
             file.unlink()
+
+
+def remove_old_pages(site: SiteMap, built: Path) -> None:
+    for page in built.rglob("*.html"):
+        path = page.relative_to(built)
+        known = (site.out / path.with_suffix(".md")).exists() or (site.extra / path).exists() or path.name in ("search.html",
+                                                                                                             "genindex.html")
+        if not known:
+            page.unlink()
 
 
 if __name__ == "__main__":

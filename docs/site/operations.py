@@ -49,6 +49,8 @@ def parts_of(doc: str) -> tuple[str, str, str]:
         elif beside and not line.startswith(" "):
             paragraph.append(beside.group(1))
             far.append(beside.group(2))
+            paragraphs.append(" ".join(paragraph))
+            paragraph = []
         elif line.strip():
             paragraph.append(line.strip())
         if not line.strip() and paragraph:

@@ -75,12 +75,20 @@ def call_of(name: Name, type_: Name) -> list[str]:
     for function in ("forward", "shape", "operator()", "each_move", "piece"):
         for arguments in lists[function]:
             filled = [argument or named(i, len(arguments), lists) for i, argument in enumerate(arguments)]
+            filled += numbers_of(name)
             call = f"{name.name}({', '.join(filled)})"
             if filled and call not in calls and "..." not in call:
                 calls.append(call)
         if calls:
             return calls
     return [name.name]
+
+
+def numbers_of(name: Name) -> list[str]:
+    """p and q of binary<functions::scaled_sum, double, double>: 'with numbers p and q' in its docstring."""
+    match = re.match(r"inline constexpr binary<[^>]*?((?:, double)+)>", name.text)
+    said = re.search(r"\bnumbers? (\w+)(?: and (\w+))?", name.doc)
+    return [said.group(i + 1) if said else "number" for i in range(match.group(1).count("double"))] if match else []
 
 
 def arguments_of(function: Name) -> list[str]:
@@ -90,6 +98,8 @@ def arguments_of(function: Name) -> list[str]:
     for part in split(match.group(1)) if match else []:
         if re.search(r"\b(out|adjoint)<", part) or re.match(r"auto&?&? (move|f)$", part):
             break
+        if "..." in part:
+            continue  # the numbers of a binary function: call_of knows how many
         part = part.split("=")[0].strip()
         last = re.search(r"[\s&*>]([A-Za-z_]\w*)$", part)
         known = last.group(1) if last and last.group(1) not in ("double", "auto", "bool", "size_t") else ""

@@ -278,7 +278,7 @@ inline constexpr unary<functions::exp> exp{};
 inline constexpr unary<functions::log> log{};
 /// y = max(x, 0): [...] -> [...]                        ∂x += ∂y where x > 0
 inline constexpr unary<functions::relu> relu{};
-/// y = x σ(2u), u = √(2/π) (x + 0.044715 x³): [...] -> [...], the approximation of x Φ(x) in Hendrycks and Gimpel 2016.
+/// y = x σ(2u), u = √(2/π) (x + 0.044715 x³): [...] -> [...]. Hendrycks and Gimpel 2016's approximation of x Φ(x).
 ///
 ///     ∂x += (s + x s (1 − s) 2u') ∂y,  s = σ(2u)
 inline constexpr unary<functions::gelu> gelu{};
