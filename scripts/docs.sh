@@ -76,7 +76,7 @@ start=$SECONDS
 rm -rf "$work/extra"
 mkdir -p "$work/extra"
 python3 "$site/build.py" --root "$heed_root" --xml "$work/xml" --to "$work" --site "$out" "${programs[@]}"
-HEED_SITE_EXTRA=$work/extra "$python" -m sphinx -q -W --keep-going -j auto -b html -c "$site" -d "$work/doctrees" \
+HEED_SITE_EXTRA=$work/extra "$python" -m sphinx -q -W --keep-going -a -j auto -b html -c "$site" -d "$work/doctrees" \
     "$work/source" "$out"
 python3 "$site/links.py" "$out"
 heed_say "Built in $((SECONDS - start)) s: $out/index.html"

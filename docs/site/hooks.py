@@ -6,16 +6,17 @@ import re
 import headers
 import markdown
 import pages
+from reference import writers
 from site_map import SiteMap
 
 
 def write(site: SiteMap) -> None:
     page = "reference/hooks"
     include = site.root / "include"
-    link = lambda span: site.code(page, span)
+    link, plain = writers(site, page)
     doc = headers.opening(include / "heed/attention/concepts.hpp")
     before, tables, after = cut(doc)
-    text = ["# Hooks of policies", "", markdown.of_docstring(before, link)]
+    text = ["# Hooks of policies", "", markdown.of_docstring(before, link, plain)]
     for title, rows in tables:
         short, more = re.match(r"([^;,]*)(?:[;,] (?=`|score::)(.*))?", title).groups()
         text += [f"## {short if more else title}", "", *([more[0].upper() + more[1:] + ".", ""] if more else []), "```{list-table}", ":class: hooks", ":header-rows: 1", ":widths: 44 28 28", "", "* - member",
@@ -25,9 +26,9 @@ def write(site: SiteMap) -> None:
                 shown = "<br>".join(code(line, i == 0) for line in column if line)
                 text.append(("* - " if i == 0 else "  - ") + shown)
         text += ["```", ""]
-    text += [markdown.of_docstring(after, link)]
+    text += [markdown.of_docstring(after, link, plain)]
     for title, header in (("Operations", "heed/ops/operation.hpp"), ("Parameters", "heed/core/parameters.hpp")):
-        text += [f"## {title}", "", markdown.of_docstring(headers.opening(include / header), link)]
+        text += [f"## {title}", "", markdown.of_docstring(headers.opening(include / header), link, plain)]
     text += [f"What is missing in a policy of yours, the compiler says in one sentence: "
              f"{site.link(page, site.names['check_score_policy'], '`check_score_policy`')} and its siblings.", ""]
     pages.put(site, page, "\n".join(text))

@@ -87,9 +87,9 @@ def escaped(text: str) -> str:
     return re.sub(r"([<>$_\[\]|])", r"\\\1", text)
 
 
-def of_docstring(doc: str, link=lambda code: code) -> str:
+def of_docstring(doc: str, link=lambda code: code, plain=escaped) -> str:
     """A docstring as Markdown. Equations stay as they are laid out: lines that are indented, or that put something far to
-    the right. `link` makes a reference of `code`."""
+    the right. `link` makes a reference of `code`, `plain` Markdown of what stands between."""
     result: list[str] = []
     block: list[str] = []
     paragraph: list[str] = []
@@ -98,7 +98,7 @@ def of_docstring(doc: str, link=lambda code: code) -> str:
 
     def flush_paragraph():
         if paragraph:
-            result.append(on_spans("\n".join(paragraph), link, escaped))
+            result.append(on_spans("\n".join(paragraph), link, plain))
             result.append("")
             paragraph.clear()
 

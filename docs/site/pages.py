@@ -42,6 +42,8 @@ def converted(site: SiteMap, path: str, text: str, page: str | None = None) -> s
 def linked(site: SiteMap, path: str, page: str, prose: str) -> str:
     def target(to: str) -> str | None:
         """None: leave it to Sphinx, or an external link; else the page."""
+        if to.startswith(REFERENCE):
+            return to.removeprefix(REFERENCE)
         file, _, anchor = to.partition("#")
         if re.match(r"[a-z]+:", to) or not file:
             return None
@@ -58,6 +60,8 @@ def linked(site: SiteMap, path: str, page: str, prose: str) -> str:
 
     def outside_code(text: str) -> str:
         return re.sub(r"<img [^>]*src=\"([^\"]+)\"[^>]*>", lambda m: image(site, path, page, m), text)
+
+    prose = re.sub(r"^\| \*\*([a-z ]+)\*\* \|.*$", lambda row: named_in_row(site, page, row), prose, flags=re.M)
 
     # A link's text may contain code, so links come first; what they are is hidden from the rest.
     kept: list[str] = []
@@ -81,6 +85,23 @@ def linked(site: SiteMap, path: str, page: str, prose: str) -> str:
     while "\0" in prose:
         prose = re.sub("\0(\\d+)\0", lambda m: kept[int(m.group(1))], prose)
     return prose
+
+
+ROWS = {"scores": "score", "over any score": "score", "normalizers": "normalize", "combiners": "combine"}
+
+
+def named_in_row(site: SiteMap, page: str, row) -> str:
+    """README's table of policies: `dot` in the row of scores is score::dot."""
+    scope = ROWS.get(row.group(1))
+
+    def link(span: str) -> str:
+        place = site.names.get(f"{scope}::{span.strip('`')}")
+        return f"[{span}]({REFERENCE}{place})" if place else span
+
+    return markdown.on_spans(row.group(0), link, lambda rest: rest) if scope else row.group(0)
+
+
+REFERENCE = "reference:"  # begins a link that is known already
 
 
 def image(site: SiteMap, path: str, page: str, match) -> str:

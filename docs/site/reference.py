@@ -13,6 +13,11 @@ from names import Name
 from site_map import SiteMap
 
 
+def writers(site: SiteMap, page: str):
+    """What makes links of `code` and of plain text on this page."""
+    return lambda span: site.code(page, span), lambda text: site.prose(page, text)
+
+
 def anchor(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", f"heed::{name}".lower()).strip("-")
 
@@ -61,7 +66,7 @@ def write(site: SiteMap, public: list[Name], include) -> None:
 
 def write_subject(site: SiteMap, subject, names: list[Name], include) -> None:
     page = f"reference/{subject.page}"
-    link = lambda span: site.code(page, span)
+    link, plain = writers(site, page)
     text = [f"# {subject.title}", "", subject.about[0].upper() + subject.about[1:] + ".", ""]
     if subject.page == "ops":
         text += ["In one table: " + site.link(page, "reference/operations", "all operations") + ".", ""]
@@ -74,7 +79,7 @@ def write_subject(site: SiteMap, subject, names: list[Name], include) -> None:
                  f'<div class="header-line"><code>#include &lt;{header}&gt;</code></div>', ""]
         opening = headers.opening(include / header)
         if opening and header != "heed/attention/concepts.hpp":
-            text += [markdown.of_docstring(opening, link)]
+            text += [markdown.of_docstring(opening, link, plain)]
         if header == "heed/attention/concepts.hpp":
             text += ["The members that these concepts ask for, and the hooks: " +
                      site.link(page, "reference/hooks", "hooks of policies") + ".", ""]
@@ -88,7 +93,7 @@ def title_of(header: str) -> str:
 
 
 def entry(site: SiteMap, page: str, group: list[Name], seen: set[str]) -> list[str]:
-    link = lambda span: site.code(page, span)
+    link, plain = writers(site, page)
     name = main_name(group)
     lines = []
     if anchor(name.short) not in seen and site.names.get(name.short) == f"{page}#{anchor(name.short)}":
@@ -106,7 +111,7 @@ def entry(site: SiteMap, page: str, group: list[Name], seen: set[str]) -> list[s
     for each in group:
         if each.doc and each.doc not in docs:
             docs.append(each.doc)
-    described = [markdown.of_docstring(doc, link) for doc in docs]
+    described = [markdown.of_docstring(doc, link, plain) for doc in docs]
     if name.kind == "variable" and type_:
         lines += described
     elif name.kind in ("struct", "class"):  # what it is, before what is in it
@@ -114,19 +119,21 @@ def entry(site: SiteMap, page: str, group: list[Name], seen: set[str]) -> list[s
     else:
         lines += code + described
     if not (name.kind == "variable" and type_):
-        lines += members(group, link)
+        lines += members(group, link, plain)
     return lines
 
 
-def members(group: list[Name], link) -> list[str]:
+def members(group: list[Name], link, plain) -> list[str]:
     """What the comments above members say, as a list of definitions."""
     lines = []
     for owner in group:
         for member in owner.members:
             if not member.doc or member.kind == "enumvalue" and member.doc == synopsis.first_line(member.doc):
                 continue
-            shown = f"{member.name}()" if member.kind == "function" and not member.name.startswith("operator") else member.name
-            body = markdown.of_docstring(member.doc, link).strip().split("\n")
+            shown = member.name
+            if member.kind == "function":
+                shown += f"({', '.join(a for a in synopsis.arguments_of(member) if a)})"
+            body = markdown.of_docstring(member.doc, link, plain).strip().split("\n")
             lines += [f"`{shown}`", ": " + body[0], *["  " + l if l else "" for l in body[1:]], ""]
     return lines
 

@@ -10,6 +10,7 @@ import posixpath
 import re
 from pathlib import Path
 
+import markdown
 from names import Name
 
 
@@ -67,11 +68,38 @@ class SiteMap:
         name = match.group(1)
         if name in self.names and ("::" in name or "_" in name or code.startswith("heed::")):
             return self.names[name]
+        if f"papers::{name}" in self.names and "::" in name:
+            return self.names[f"papers::{name}"]  # bahdanau2015::additive
         if "::" not in name and "_" in name and len(self.last.get(name, [])) == 1:
-            return self.names[self.last[name][0]]
+            only = self.last[name][0]
+            if only.rpartition("::")[0] in ("", "score", "normalize", "combine"):
+                return self.names[only]  # elsewhere such a word may mean something else
         return None
+
+    def header_of(self, text: str) -> str | None:
+        """The place of a header: heed/score/additive.hpp, score/additive.hpp, score/additive."""
+        path = text.removesuffix(".hpp") + ".hpp"
+        for known in (path, f"heed/{path}"):
+            if known in self.headers and "/" in text:
+                return self.headers[known]
+        return None
+
+    def prose(self, page: str, text: str) -> str:
+        """Plain text of a docstring as Markdown; headers and pages that it names become links."""
+        parts = re.split(r"((?<![\w/])(?:[a-z0-9_]+/)+[a-z0-9_]+\.hpp|docs/[a-z0-9/_-]+\.md)", text)
+        result = []
+        for part in parts:
+            shown = markdown.escaped(part)
+            place = self.header_of(part) if part.endswith(".hpp") else None
+            if part in self.pages:
+                place = part.removesuffix(".md")
+            elif place is None and part.endswith(".hpp") and (self.root / "include/heed" / part).exists():
+                place = self.source(f"include/heed/{part}")
+            result.append(self.link(page, place, shown) if place else shown)
+        return "".join(result)
 
     def code(self, page: str, span: str) -> str:
         """`code` as a link to the reference, if it names something there."""
-        place = self.name_of(span.strip("`").strip())
+        code = span.strip("`").strip()
+        place = self.name_of(code) or self.header_of(code)
         return self.link(page, place, span) if place and span.count("`") == 2 else span
