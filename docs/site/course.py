@@ -58,6 +58,9 @@ def run(program: Path, given: list[str], work: Path) -> tuple[str, list[Path]]:
     out.mkdir(parents=True, exist_ok=True)
     for old in out.glob("*"):
         old.unlink()
+    if "--out" in given:
+        at = given.index("--out")
+        given = given[:at] + given[at + 2:]
     command = [str(program), *given, "--out", str(out)]
     done = subprocess.run(command, cwd=work, capture_output=True, text=True, timeout=600, check=False)
     if done.returncode:
