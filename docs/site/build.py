@@ -30,7 +30,7 @@ def main() -> None:
     parser.add_argument("--site", type=Path)
     given = parser.parse_args()
     root = given.root.resolve()
-    site = SiteMap(root, given.to / "source")
+    site = SiteMap(root, given.to.resolve() / "source")
     public = rules.public(names.read(given.xml, root / "include"))
 
     site.pages = set(pages.names_of_pages(root))

@@ -53,7 +53,7 @@ def arguments(text: str) -> list[str]:
 
 
 def run(program: Path, given: list[str], work: Path) -> tuple[str, list[Path]]:
-    """What the program prints, and the pictures that it writes."""
+    """What the program prints, and the pictures that it writes, in their order."""
     out = work / "out"
     out.mkdir(parents=True, exist_ok=True)
     for old in out.glob("*"):
@@ -65,7 +65,8 @@ def run(program: Path, given: list[str], work: Path) -> tuple[str, list[Path]]:
     done = subprocess.run(command, cwd=work, capture_output=True, text=True, timeout=600, check=False)
     if done.returncode:
         raise SystemExit(f"{program.name} {' '.join(given)} ended with status {done.returncode}:\n{done.stdout}{done.stderr}")
-    return ESCAPES.sub("", done.stdout).rstrip(), sorted(p for p in out.iterdir() if p.suffix in (".svg", ".png"))
+    return ESCAPES.sub("", done.stdout).rstrip(), sorted(
+        (p for p in out.iterdir() if p.suffix in (".svg", ".png")), key=lambda p: (p.stat().st_mtime_ns, p.name))
 
 
 def write(site: SiteMap, programs: Path | None) -> list[str]:
@@ -118,7 +119,7 @@ def write_step(site: SiteMap, path: str, number: str, text: str, output: str, pi
     left = [name for name in drawn if name not in shown]
     if left:
         prints += ["## What it draws", ""]
-        prints += [f'<img src="{number}/{name}" alt="{Path(name).stem.replace("_", " ")}">\n' for name in left]
+        prints += [figure(number, name) for name in left]
     at = next((i for i, part in enumerate(parts) if re.search(r"^## Exercises", part, flags=re.M)), len(parts))
     if at < len(parts) and prints:
         before, exercises = re.split(r"(?=^## Exercises)", parts[at], maxsplit=1, flags=re.M)
@@ -127,6 +128,12 @@ def write_step(site: SiteMap, path: str, number: str, text: str, output: str, pi
         parts.append("\n".join(prints))
     parts.append(files(site, page, path, number))
     pages.put(site, page, "\n\n".join(parts) + "\n")
+
+
+def figure(number: str, name: str) -> str:
+    """A picture with what it is called: 06_copy_before.svg is "copy before"."""
+    what = re.sub(r"^\d\d ", "", Path(name).stem.replace("_", " ").replace("-", " "))
+    return f'<figure><img src="{number}/{name}" alt="{what}"><figcaption>{what}</figcaption></figure>\n'
 
 
 def prose_with_links(site: SiteMap, path: str, page: str, prose: str) -> str:
