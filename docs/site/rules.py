@@ -7,15 +7,16 @@ type, except
 - what is in a namespace `detail` or in the folder `kernels`: how things are computed, not what users call;
 - macros, and names that a macro declares (the concepts of heed::hook, which the page of the hooks explains).
 
-A public name must have a comment above it (or behind it, as the shapes of members have). This is a fault for names at
-namespace scope. Members are counted (check_names.py --members lists them), and shown with their declaration: most are
-explained by their type's sentence. Exempt are
+A public name must have a comment above it, or behind it, as the shapes of members have. It is a fault if a name at
+namespace scope or a member function has none. Data members and nested types without one are counted, and listed by
+check_names.py --members: their declaration and their type's sentence explain most of them. Exempt are
 
 - a deduction guide, which only repeats its type;
 - an operator, a constructor, a destructor, an assignment: the type's sentence covers them;
 - an overload or a specialisation of a name that is documented once, anywhere in the same namespace or type;
 - an object of a documented type on the next lines: `struct linear_op { … }; inline constexpr linear_op linear{};`;
-- a member that the hooks' page explains for all policies, operations and modules (HOOKS below);
+- a member that the hooks' page explains for all policies, operations and modules (HOOKS below), and a function that
+  overrides one of the base class;
 - a member of a type whose own sentence names it, and data that stand in one block, without an empty line, with a
   neighbour that has a comment.
 """
@@ -24,8 +25,9 @@ import re
 
 from names import Name
 
-# The table at the head of attention/concepts.hpp, the members of operations (ops/operation.hpp), of modules
-# (core/parameters.hpp), of cells and norms, and the members of which every iterator, container or tensor has the like.
+# The table at the head of attention/concepts.hpp; the members of operations and their families (ops/operation.hpp,
+# ops/moves.hpp, ops/rows.hpp, ops/penalties.hpp), of modules (core/parameters.hpp), of makers (new_…), of masks of
+# places (attention/place.hpp); and those of which every container or tensor has the like.
 HOOKS = set("""
 weights prepare follow prepares_alike project match start recall advance groups match_all asked_all project_words
 check_past reads_word reads_context adds_word reads_length widens_keys counts_queries never_negative in_kernels in_tiles
@@ -33,6 +35,7 @@ query query_all keys begin after arrive weigh_and_advance thin focus inside cuts
 asks_never_negative differentiable random ages ignores_offset wraps combine_all commutes_with_matrices finishes finish
 finish_all map step parameters laid_over hands_past_on base inner hooks
 shape forward backward saved saves scratch reads_result tapes value slope slope_a slope_b
+results each_move piece fill needs back make make_last reach whole
 begin end size empty data rows columns operator()
 """.split())
 
@@ -55,6 +58,10 @@ def is_special(name: Name, owner: Name | None) -> bool:
     return owner is not None and name.name == owner.name
 
 
+def is_fault(name: Name, at_namespace_scope: set[str]) -> bool:
+    return name.full in at_namespace_scope or name.kind == "function"
+
+
 def undocumented(names: list[Name], owner: Name | None = None) -> list[Name]:
     """Those of these public names, and of their members, that need a comment and have none."""
     documented = {name.full for name in names if name.doc}
@@ -62,7 +69,7 @@ def undocumented(names: list[Name], owner: Name | None = None) -> list[Name]:
     found = []
     for i, name in enumerate(names):
         if not (name.doc or name.beside or name.full in documented or is_special(name, owner)):
-            exempt = owner is not None and (name.name in HOOKS or name.beside)
+            exempt = owner is not None and (name.name in HOOKS or re.search(r"\boverride\b", name.text))
             exempt = exempt or is_object_of_documented(name, types) or in_documented_block(names, i, owner)
             exempt = exempt or owner is not None and re.search(rf"`?\b{re.escape(name.name)}\b", owner.doc)
             if not exempt:

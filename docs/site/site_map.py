@@ -85,12 +85,14 @@ class SiteMap:
         return None
 
     def prose(self, page: str, text: str) -> str:
-        """Plain text of a docstring as Markdown; headers and pages that it names become links."""
-        parts = re.split(r"((?<![\w/])(?:[a-z0-9_]+/)+[a-z0-9_]+\.hpp|docs/[a-z0-9/_-]+\.md)", text)
+        """Plain text of a docstring as Markdown; names, headers and pages become links."""
+        parts = re.split(r"((?<![\w/])(?:[a-z0-9_]+/)+[a-z0-9_]+\.hpp|docs/[a-z0-9/_-]+\.md|(?<![\w:])(?:[a-z0-9_]+::)+[a-z0-9_]+)", text)
         result = []
         for part in parts:
             shown = markdown.escaped(part)
             place = self.header_of(part) if part.endswith(".hpp") else None
+            if re.fullmatch(r"(?:\w+::)+\w+", part):
+                place = self.name_of(part)
             if part in self.pages:
                 place = part.removesuffix(".md")
             elif place is None and part.endswith(".hpp") and (self.root / "include/heed" / part).exists():

@@ -59,6 +59,7 @@ struct key_range {
     std::int32_t begin = 0, end = std::numeric_limits<std::int32_t>::max();
 
     bool empty() const { return begin >= end; }
+    /// Are all of first … last within it?
     bool contains(std::int32_t first, std::int32_t last) const { return begin <= first && last < end; }
 };
 

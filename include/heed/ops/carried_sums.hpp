@@ -65,6 +65,7 @@ struct carry_sums_op : operation<carry_sums_op> {
         require_columns(k);
         return k;
     }
+    /// Throws shape_error unless keys have the two columns of sums.
     static void require_columns(const shape_of_rank<3>& keys)
     {
         if (keys[2] < 2) {

@@ -131,6 +131,7 @@ struct logaddexp {
     static auto slope_a(auto a, auto, auto y, auto dy, auto... d) { return share((a - ... - d), y, dy); }
     static auto slope_b(auto, auto b, auto y, auto dy, auto...) { return share(b, y, dy); }
 
+    /// The part of dy that goes to one side: dy exp(part − y).
     static auto share(auto part, auto y, auto dy)
     {
         return simd::select(part == none, decltype(dy){}, dy * simd::exp(part - y));

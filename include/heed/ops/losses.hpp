@@ -40,6 +40,7 @@ struct expected_words {
     word_ids words;          // [S,B]
     std::vector<T> weights;  // [S,B]
 
+    /// The view that operations get.
     expected_words_view<T> view() const { return {words.steps, words.batch, words.ids, weights}; }
 
     /// The same with weights of another kind of numbers, as constants of a tape of those.

@@ -45,7 +45,7 @@ struct past : Own {
     past() = default;
     past(Own mine, Inner inner) : Own(std::move(mine)), base(std::move(inner)) {}
 
-    const Own& own() const { return *this; }
+    const Own& own() const { return *this; }  // without the base's state
 
     /// The same with f applied to every tensor (and to the matching ones of `others`).
     auto map(auto&& f, const auto&... others) const

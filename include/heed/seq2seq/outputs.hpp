@@ -31,6 +31,7 @@ struct maxout {
     Matrix W_o;  // [L,V]
     Vector b;    // [V]
 
+    /// t [B,L] of the state s [B,H], the word y [B,E] and the context c [B,D].
     auto read(const tensor auto& s, const tensor auto& y, const tensor auto& c) const
     {
         return ops::maxout(ops::linear_onto(ops::linear_onto(ops::linear(y, V_o, b_o), s, U_o), c, C_o));
@@ -51,6 +52,7 @@ struct linear {
     Matrix W_o;  // [H,V]
     Vector b;    // [V]
 
+    /// The state itself.
     template <tensor State>
     State read(const State& s, const tensor auto&, const tensor auto&) const
     {
@@ -75,6 +77,7 @@ struct two_layers {
     Matrix W_o;  // [L,V]
     Vector b;    // [V]
 
+    /// t [B,L] of the state s [B,H], the word y [B,E] and the context c [B,D].
     auto read(const tensor auto& s, const tensor auto& y, const tensor auto& c) const
     {
         return ops::tanh(ops::linear_onto(ops::linear_onto(ops::linear(y, V_o, b_o), s, U_o), c, C_o));
@@ -99,6 +102,7 @@ struct attentional {
     Matrix W_o;  // [L,V]
     Vector b;    // [V]
 
+    /// The attentional vector [B,L] of the state s [B,H] and the context c [B,D].
     auto read(const tensor auto& s, const tensor auto&, const tensor auto& c) const
     {
         return ops::tanh(ops::linear(ops::concat(c, s), W_c));
@@ -123,6 +127,7 @@ struct fed {
     Output of;
     Matrix F;  // [L,G] from the readout to the cell
 
+    /// What the output layer inside reads; the state has been fed already.
     auto read(const tensor auto& s, const tensor auto& y, const tensor auto& c) const { return of.read(s, y, c); }
 
     static auto parameters(auto& self, auto&& visit)

@@ -253,6 +253,7 @@ struct transformer {
                         std::move(weights), no_state{}};
     }
 
+    /// The source's keys and values for each layer, and the state before the first word.
     auto open(const source_batch& batch) const
     {
         const auto source = encode(batch);

@@ -40,7 +40,7 @@ struct translator {
         return decoder.advance(memory, state, previous);
     }
 
-    auto output() const { return decoder.output(); }
+    auto output() const { return decoder.output(); }  // the decoder's
 
     static auto parameters(auto& self, auto&& visit)
     {
@@ -60,7 +60,7 @@ struct sizes {
     std::size_t annotation = 0;   // of an annotation; 0: both directions of the encoder, 2 · hidden
     std::size_t readout = 0;      // of what the output layer reads; 0: as many as an embedding has
 
-    std::size_t width() const { return annotation == 0 ? 2 * hidden : annotation; }
+    std::size_t width() const { return annotation == 0 ? 2 * hidden : annotation; }  // D of an annotation
 };
 
 /// A new translator around the attention that make_attention(random, sizes) returns, with these parts. `recurrent`
@@ -107,7 +107,7 @@ struct additive {
     {
         return papers::bahdanau2015::make_additive<T>(random, {n.hidden, n.width(), n.alignment});
     }
-    static auto score(random_source& random, const sizes& n) { return additive{}(random, n).score; }
+    static auto score(random_source& random, const sizes& n) { return additive{}(random, n).score; }  // its score alone
 };
 
 /// Makes AttY of Choi et al. 2018: the score also reads the previous target word.
