@@ -43,6 +43,7 @@ if [[ $only_names == yes ]]; then
 else
     heed_setup "${heed_packages_docs[@]}"
     mkdir -p "$work" "$out"
+    work=$(cd "$work" && pwd)
     out=$(cd "$out" && pwd)
 fi
 

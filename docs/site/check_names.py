@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import names
+import operations
 import rules
 
 
@@ -26,8 +27,12 @@ def main() -> int:
     faults = [name for name in found if rules.is_fault(name, at_namespace_scope)]
     for name in found if given.members else faults:
         print(f"include/{name.header}:{name.first}: {name.kind} {name.full} has no comment", file=sys.stderr)
+    for name in operations.incomplete(public):
+        faults.append(name)
+        print(f"include/{name.header}:{name.first}: the comment of {name.full} lacks an equation, shapes (`y = …: x [B,T] -> "
+              "[B]`) or, indented, a derivative (`∂x += …`)", file=sys.stderr)
     members = sum(len(name.members) for name in public)
-    print(f"{len(public)} public names, {len(faults)} without a comment; {members} members, "
+    print(f"{len(public)} public names, {len(faults)} without a comment or with half a one; {members} members, "
           f"{len(found) - len(faults)} of them data that their type explains")
     return 1 if faults else 0
 

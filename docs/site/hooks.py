@@ -19,11 +19,11 @@ def write(site: SiteMap) -> None:
     text = ["# Hooks of policies", "", markdown.of_docstring(before, link, plain)]
     for title, rows in tables:
         short, more = re.match(r"([^;,]*)(?:[;,] (?=`|score::)(.*))?", title).groups()
-        text += [f"## {short if more else title}", "", *([more[0].upper() + more[1:] + ".", ""] if more else []), "```{list-table}", ":class: hooks", ":header-rows: 1", ":widths: 44 28 28", "", "* - member",
+        text += [f"## {short if more else title}", "", *([(more if more.startswith(("`", "score::")) else more[0].upper() + more[1:]) + ".", ""] if more else []), "```{list-table}", ":class: hooks", ":header-rows: 1", ":widths: 44 28 28", "", "* - member",
                  "  - default", "  - asked by"]
         for row in rows:
             for i, column in enumerate(row):
-                shown = "<br>".join(code(line, i == 0) for line in column if line)
+                shown = "<br>".join(markdown.on_spans(code(line, i == 0), link, str) for line in column if line)
                 text.append(("* - " if i == 0 else "  - ") + shown)
         text += ["```", ""]
     text += [markdown.of_docstring(after, link, plain)]
@@ -35,6 +35,8 @@ def write(site: SiteMap) -> None:
 
 
 def code(line: str, always: bool) -> str:
+    if line == "-":
+        return "–"
     if line.startswith("or ("):
         return "or `" + line[3:] + "`"
     if always:

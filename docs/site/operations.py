@@ -17,9 +17,15 @@ def object_of(type_: Name, names: list[Name]) -> Name | None:
     if type_.kind != "struct":
         return None
     for name in names:
-        if name.kind == "variable" and name.scope == type_.scope and re.match(rf"inline constexpr {type_.name} \w+$", name.text):
+        if name.kind == "variable" and name.scope == type_.scope and re.match(rf"inline constexpr {type_.name}(<>)? \w+$", name.text):
             return name
     return None
+
+
+def type_of(name: Name) -> str | None:
+    """heed::ops::linear_op of `linear`."""
+    match = re.match(r"inline constexpr (\w+)(<.*>)? \w+$", name.text, re.S)
+    return f"{name.scope}::{match.group(1)}" if match and name.kind == "variable" else None
 
 
 def all_of(public: list[Name]) -> list[tuple[Name, Name | None, str]]:
@@ -27,10 +33,9 @@ def all_of(public: list[Name]) -> list[tuple[Name, Name | None, str]]:
     types = {n.full: n for n in public if n.is_type}
     found = []
     for name in public:
-        match = re.match(r"inline constexpr (\w+)(<.*>)? \w+$", name.text, re.S)
-        if name.scope != "heed::ops" or name.kind != "variable" or not match:
+        type_ = types.get(type_of(name) or "")
+        if name.scope != "heed::ops":
             continue
-        type_ = types.get(f"heed::ops::{match.group(1)}")
         if type_ is None or not any(m.name in ("forward", "each_move", "piece", "operator()", "shape") for m in type_.members) \
                 and not name.doc and not re.search(r"∂|->", type_.doc):
             continue
@@ -65,8 +70,12 @@ def parts_of(doc: str) -> tuple[str, str, str]:
             for sentence in re.split(r"(?<=\.) ", each):
                 if "[" in sentence and ("->" in sentence or re.search(r"\b\w+ \[", sentence)) and sentence not in first:
                     shapes = shapes or sentence.rstrip(".")
+    aside = [part for line in equations for part in re.split(r" {3,}", line)[1:] if SHAPE.search(part) and "=" not in part[:4]]
+    equations = [part for part in (re.split(r" {3,}", line)[0] for line in equations) if "=" in part]
     if equations:
         equation = "\n".join(equations)
+    if aside:
+        shapes = " ".join(aside + ([shapes] if shapes.startswith("->") else []))
     return equation, shapes, "\n".join(derivative)
 
 
@@ -75,7 +84,7 @@ def split_shapes(text: str) -> tuple[str, str]:
     for match in re.finditer(r"(?<=\S): (?=\S)", text):
         rest = text[match.end():]
         if SHAPE.search(rest.split(". ")[0]):
-            return text[:match.start()], re.split(r"\. (?=[A-Z])|\.$", rest)[0]
+            return text[:match.start()], re.split(r"\. |\.$", rest)[0]
     return re.split(r"\. (?=[A-Z])|\.$", text)[0], ""
 
 
@@ -83,6 +92,20 @@ def cell(text: str) -> str:
     """In a table: lines stay lines, code keeps its backticks."""
     text = re.sub(r", {2,}|;  +", lambda m: m.group(0).strip() + "\n", text)
     return "<br>".join(markdown.on_spans(line, lambda c: c, markdown.escaped) for line in text.split("\n") if line.strip())
+
+
+def incomplete(public: list[Name]) -> list[Name]:
+    """Operations whose docstring lacks an equation, shapes or, unless they are choices, a derivative."""
+    found = []
+    for name, type_, doc in all_of(public):
+        equation, shapes, derivative = parts_of(doc)
+        if "=" not in equation or "[" not in shapes or not (derivative or is_choice(type_)):
+            found.append(name)
+    return found
+
+
+def is_choice(type_: Name) -> bool:
+    return any(member.name == "differentiable" and "false" in member.text for member in type_.members)
 
 
 def write(site: SiteMap, public: list[Name]) -> None:
@@ -103,7 +126,7 @@ def write(site: SiteMap, public: list[Name]) -> None:
         for name, type_, doc in operations:
             equation, shapes, derivative = parts_of(doc)
             calls = "<br>".join(site.link(page, site.names[name.short], f"`{call}`") for call in synopsis.call_of(name, type_))
-            if any(m.name == "differentiable" and "false" in m.text for m in type_.members):
+            if is_choice(type_):
                 derivative = derivative or "none: a choice"
             text += [f"* - {calls}", f"  - {cell(equation)}", f"  - {cell(shapes)}", f"  - {cell(derivative)}"]
     text += ["```", ""]

@@ -143,10 +143,14 @@ def write_names(site: SiteMap, public: list[Name]) -> None:
     text = ["# All names", "", "Every public name, in alphabetical order, with its first sentence. Namespaces are left out of the order.", ""]
     letter = ""
     rows: dict[str, tuple[str, str]] = {}
+    types = {name.full: name for name in public if name.is_type}
     for name in public:
         if name.is_guide or name.name.startswith("operator") or name.short not in site.names:
             continue
-        documented = name.doc or rows.get(name.short, ("", ""))[1]
+        if operations.object_of(name, public):
+            continue  # the object has its row
+        of = types.get(operations.type_of(name) or "")
+        documented = name.doc or (of.doc if of else "") or rows.get(name.short, ("", ""))[1]
         if name.short not in rows or not rows[name.short][1]:
             rows[name.short] = (name.name, documented)
     for short, (last, doc) in sorted(rows.items(), key=lambda r: (r[1][0].lower(), r[0])):

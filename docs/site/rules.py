@@ -9,7 +9,7 @@ type, except
 
 A public name must have a comment above it, or behind it, as the shapes of members have. It is a fault if a name at
 namespace scope or a member function has none. Data members and nested types without one are counted, and listed by
-check_names.py --members: their declaration and their type's sentence explain most of them. Exempt are
+check_names.py --members: their declaration and their type's sentence explain most of them. An operation's comment must have its equation, its shapes and its derivative (operations.py). Exempt are
 
 - a deduction guide, which only repeats its type;
 - an operator, a constructor, a destructor, an assignment: the type's sentence covers them;
@@ -80,7 +80,7 @@ def undocumented(names: list[Name], owner: Name | None = None) -> list[Name]:
 
 def is_object_of_documented(name: Name, types: dict[str, Name]) -> bool:
     """`inline constexpr linear_op linear{};` behind the documented type linear_op."""
-    match = re.match(r"inline constexpr (\w+) \w+$", name.text)
+    match = re.match(r"inline constexpr (\w+)(?:<>)? \w+$", name.text)
     type_ = types.get(f"{name.scope}::{match.group(1)}") if match and name.kind == "variable" else None
     return type_ is not None and bool(type_.doc)
 

@@ -67,12 +67,32 @@ using bare_alias = documented<T>;
 
 }  // namespace heed
 END
+mkdir include/heed/ops
+cat >include/heed/ops/operations.hpp <<'END'
+#pragma once
+namespace heed::ops {
+/// y = 2 x: x [B] -> [B].
+///
+///     ∂x += 2 ∂y
+struct whole_op {
+    static void forward(int x, int& y);
+};
+inline constexpr whole_op whole{};
+/// y = 3 x: x [B] -> [B].
+struct without_derivative_op {
+    static void forward(int x, int& y);
+};
+inline constexpr without_derivative_op without_derivative{};
+}  // namespace heed::ops
+END
 printf '#pragma once\nnamespace heed {\nstruct in_kernels {};\n}\n' >include/heed/kernels/k.hpp
 { cat "$site/Doxyfile" && echo "OUTPUT_DIRECTORY = $directory"; } | doxygen - >/dev/null 2>&1
 if python3 "$site/check_names.py" --root . --xml xml --least 5 >out 2>found; then fail "undocumented names pass"; fi
 sed -n 's/.* heed::\(.*\) has no comment/\1/p' found | sort >names
 printf '%s\n' bare_alias bare_concept bare_constant bare_enum bare_function bare_type documented::bare_member >expected
 diff expected names >&2 || fail "other names are found than those without a comment"
+grep -q 'the comment of heed::ops::without_derivative lacks' found || fail "a missing derivative is not found"
+[[ $(grep -c 'lacks' found) == 1 ]] || fail "a whole comment lacks something: $(grep lacks found)"
 grep -q '^include/heed/names.hpp:30: struct heed::bare_type' found || fail "a name's place is wrong: $(grep bare_type found)"
 if python3 "$site/check_names.py" --root . --xml xml >/dev/null 2>&1; then fail "hardly any name was found, and nobody says so"; fi
 

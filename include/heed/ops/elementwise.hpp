@@ -20,6 +20,8 @@ namespace functions {
 inline constexpr float none = -std::numeric_limits<float>::infinity();
 
 // One argument: value(x), and slope(x, y, dy) = ∂y/∂x · dy.
+
+/// tanh(x)
 struct tanh {
     static auto value(auto x) { return simd::tanh(x); }
     static auto slope(auto, auto y, auto dy) { return dy * (1 - y * y); }
@@ -88,6 +90,8 @@ struct square {
 };
 
 // Two arguments: value(a, b), and slope_a, slope_b(a, b, y, dy). Some take a number as well, last.
+
+/// a + b
 struct add {
     static auto value(auto a, auto b) { return a + b; }
     static auto slope_a(auto, auto, auto, auto dy) { return dy; }
@@ -303,7 +307,7 @@ inline constexpr binary<functions::logaddexp> logaddexp{"logaddexp"};
 ///     ∂e += ∂y,  ∂L −= ∂y where L is not -inf
 inline constexpr binary<functions::discount> discount{"discount"};
 
-/// y = p·a + q·b with numbers p and q           ∂a += p ∂y,  ∂b += q ∂y
+/// y = p·a + q·b with numbers p and q: [...] and [...] -> [...]         ∂a += p ∂y,  ∂b += q ∂y
 inline constexpr binary<functions::scaled_sum, double, double> scaled_sum{"scaled_sum"};
 
 /// y[b,t,:] = a[b,t,:] + b[b,:]: a [B,T,A], b [B,A] -> [B,T,A].
@@ -323,7 +327,7 @@ inline constexpr binary_each<functions::subtract> subtract_each{"subtract_each"}
 ///     ∂a[b,t,:] += b[b,:] ∂y[b,t,:],  ∂b[b,:] += Σ_t a[b,t,:] ∂y[b,t,:]
 inline constexpr binary_each<functions::multiply> multiply_each{"multiply_each"};
 
-/// y = factor · x                             ∂x += factor · ∂y
+/// y = factor · x: x [...] -> [...]           ∂x += factor · ∂y
 /// The factor is a double for every element type: a policy's text does not depend on it.
 struct scale_op : operation<scale_op> {
     static auto shape(const auto& x, double) { return x.shape; }
@@ -343,7 +347,7 @@ struct scale_op : operation<scale_op> {
 };
 inline constexpr scale_op scale{};
 
-/// y = x, but its gradient is scaled            ∂x += factor · ∂y
+/// y = x, but its gradient is scaled: x [...] -> [...]            ∂x += factor · ∂y
 /// On purpose this is not the derivative. Off a tape there is no gradient: x is returned as it is.
 struct scale_gradient_op : operation<scale_gradient_op> {
     template <tensor X>
@@ -371,7 +375,7 @@ struct scale_gradient_op : operation<scale_gradient_op> {
 };
 inline constexpr scale_gradient_op scale_gradient{};
 
-/// y[b,s,:] = x[b,s,:] + p[s,:], the same for every sentence: x [B,S,N], p [S,N].
+/// y[b,s,:] = x[b,s,:] + p[s,:], the same for every sentence: x [B,S,N], p [S,N] -> [B,S,N].
 ///
 ///     ∂x += ∂y,  ∂p[s,:] += Σ_b ∂y[b,s,:]
 struct add_positions_op : operation<add_positions_op> {

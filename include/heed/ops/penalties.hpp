@@ -195,9 +195,9 @@ inline constexpr penalty_op<rules::coverage> coverage_penalty{};
 ///     where m[t−1,b] > m[t,b]:  ∂α[t−1,b,i] += i ∂y,  ∂α[t,b,i] −= i ∂y
 inline constexpr penalty_op<rules::monotone> monotone_penalty{};
 
-/// -Σ A_ti log α_ti: weights α [S,B,T], reference alignment A [B,S,T] (constants) -> [].
+/// y = −Σ A_ti log α_ti: weights α [S,B,T], reference alignment A [B,S,T] (constants) -> [].
 ///
-///     ∂α_ti -= ∂loss A_ti / max(α_ti, floor)
+///     ∂α_ti −= ∂y A_ti / max(α_ti, floor)
 ///
 /// Below `floor` the logarithm continues as its tangent, log floor + (α - floor) / floor: a weight of 0 costs much, but
 /// not infinitely much.

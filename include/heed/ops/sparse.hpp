@@ -53,8 +53,8 @@ inline constexpr sparse_weights_op<1> sparsemax{};
 /// Beyond a row's length weights and gradients are 0.
 inline constexpr sparse_weights_op<2> entmax15{};
 
-/// softmax over the k greatest scores of each row (and those equal to the last of them), and 0 elsewhere: e [B,T], or
-/// [B,T,D] for each dimension alone.
+/// α = softmax(e) over the k greatest scores of each row (and those equal to the last of them), 0 elsewhere: e [B,T],
+/// or [B,T,D] for each dimension alone.
 ///
 ///     ∂e_j += α_j (∂α_j − Σ_k α_k ∂α_k)
 struct top_k_op : row_operation<top_k_op> {
@@ -163,9 +163,10 @@ struct sigmoid_weights_op : row_operation<sigmoid_weights_op> {
 };
 inline constexpr sigmoid_weights_op sigmoid_weights{};
 
-/// y_j = factor · (e_j − c) with c the greatest score that may be seen, one c for each row (and dimension): for
-/// normalizers whose weights do not change if a constant is added to all scores. Great scores keep their differences,
-/// which factor · e_j would round away. seen: e, but -inf where it is hidden; hidden scores may be NaN.
+/// y_j = factor · (e_j − c), c the greatest score of the row that may be seen: e [B,T], or [B,T,D] with one c per
+/// dimension -> the shape of e. For normalizers whose weights do not change if a constant is added to all scores. Great
+/// scores keep their differences, which factor · e_j would round away. seen: e, but -inf where it is hidden; hidden
+/// scores may be NaN.
 ///
 ///     ∂e_j += factor · ∂y_j                                      nothing for `seen`
 ///
