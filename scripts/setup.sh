@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
 #
-# Shared by demo.sh, test.sh and bench/run.sh; sourced, not run. Only missing packages are installed, and none with
+# Shared by demo.sh, docs.sh, test.sh and bench/run.sh; sourced, not run. Only missing packages are installed, and none with
 # HEED_SETUP=off (if xtensor and OpenBLAS come from elsewhere: CMAKE_PREFIX_PATH then says where they are).
 
 heed_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -24,6 +24,8 @@ heed_packages_build=(g++ cmake ninja-build libxtensor-dev libxsimd-dev libxtenso
 heed_packages_examples=(libcli11-dev libfmt-dev)
 # shellcheck disable=SC2034
 heed_packages_tests=(doctest-dev libbenchmark-dev)
+# shellcheck disable=SC2034
+heed_packages_docs=(doxygen python3-sphinx python3-myst-parser furo python3-sphinx-copybutton libjs-katex fonts-katex)
 
 heed_installed() { [[ $(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null) == installed ]]; }
 
@@ -32,7 +34,7 @@ heed_has()
 {
     case $1 in
     g++) command -v "${CXX:-g++}" >/dev/null ;;
-    cmake | clang-format-14) command -v "$1" >/dev/null ;;
+    cmake | clang-format-14 | doxygen | python3) command -v "$1" >/dev/null ;;
     clang) command -v clang++ >/dev/null ;;
     ninja-build) command -v ninja >/dev/null || command -v make >/dev/null ;;
     # Not the serial build of OpenBLAS: it returns wrong results when called from several threads.

@@ -31,6 +31,8 @@
 /// without a tape; as soon as the policies' parameters or the tensors are taped, everything trains.
 namespace heed {
 
+/// An attention mechanism: a score, a normalizer and a combiner, held by value. What does not compose is refused when
+/// it is compiled, in one sentence (attention/concepts.hpp); docs/composition.md says what goes with what.
 template <class Score, class Normalize, class Combine>
 struct attention {
     Score score;

@@ -29,7 +29,7 @@ struct latent_memory {
     [[no_unique_address]] Mask mask{};
 
     std::size_t batch() const { return shape_of(latent)[0]; }
-    std::size_t positions() const { return shape_of(latent)[1]; }
+    std::size_t positions() const { return shape_of(latent)[1]; }  // T
 };
 
 /// How latent heads answer many queries: with keys and values of each head, or with W_UK absorbed into the queries.

@@ -318,6 +318,7 @@ struct talking_heads {
             return attended{std::move(context), std::move(seen.weights), after(state, 1)};
         });
     }
+    /// As `step`, without the weights.
     template <class Mask = no_mask>
     auto read(const auto& memory, const tensor auto& query, const auto& state, const Mask& mask = {}) const
     {

@@ -21,6 +21,7 @@ struct grad_check_result {
     std::size_t entries = 0;
 
     explicit operator bool() const { return entries > 0 && worst < 1e-6; }
+    /// A line that says where analytic and numeric gradient differ most.
     std::string text() const
     {
         char numbers[128];

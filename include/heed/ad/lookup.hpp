@@ -37,6 +37,7 @@ struct waiting_lookups : deferred<T> {
 
     explicit waiting_lookups(std::size_t columns) : width(columns) { this->in_full = &scatter; }
 
+    /// Sums the gradients of each row that was looked up.
     static void settle(tape<T>& on, slot<T>&, deferred<T>& self)
     {
         auto& waiting = static_cast<waiting_lookups&>(self);

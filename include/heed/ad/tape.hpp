@@ -93,12 +93,12 @@ public:
     var(ad::tape<T>& on, ad::slot<T>& at, const shape_of_rank<N>& shape) : tape_(&on), slot_(&at), shape_(shape) {}
 
     ad::tape<T>& tape() const { return *tape_; }
-    ad::slot<T>& slot() const { return *slot_; }
+    ad::slot<T>& slot() const { return *slot_; }  // where the value and its adjoint are
     const shape_of_rank<N>& shape() const { return shape_; }
     tensor_view<const T, N> value() const { return {slot_->value, shape_}; }
     const T* data() const { return slot_->value; }
     std::size_t size() const { return slot_->size; }
-    bool wanted() const { return slot_->wanted; }
+    bool wanted() const { return slot_->wanted; }  // is the loss's derivative by this wanted?
 
 private:
     ad::tape<T>* tape_ = nullptr;
@@ -106,6 +106,11 @@ private:
     shape_of_rank<N> shape_{};
 };
 
+/// What is computed from variables, in the order in which it is computed: values, and how gradients go back.
+///
+/// `parameter` and `constant` make variables, operations on them record entries, `backward(loss)` goes through the
+/// entries from the last to the first. `clear` forgets the entries and keeps the memory. A tape serves one thread at a
+/// time, stays where it is, and must outlive its variables.
 template <class T>
 class tape {
 public:
@@ -267,6 +272,7 @@ public:
         T* data;
         T beta;
     };
+    /// Where an operation writes or adds this value's adjoint.
     target accumulate(slot<T>& s)
     {
         if (s.adjoint == nullptr && s.whole == nullptr) {
@@ -287,6 +293,7 @@ public:
         s.waiting = &made;
         return made;
     }
+    /// The deferred work of kind D on a parameter, or nullptr.
     template <class D>
     static D* find_deferred(slot<T>& s)
     {
@@ -338,7 +345,7 @@ public:
 
     /// Where operations leave results for a second recording of the same, see ad/kept_results.hpp; usually nowhere.
     kept_results<T>* keeps() const { return keeps_; }
-    void keep_in(kept_results<T>* results) { keeps_ = results; }
+    void keep_in(kept_results<T>* results) { keeps_ = results; }  // nullptr: nowhere
 
     /// A copy of plain data that lives as long as the recording.
     template <class U>
@@ -411,11 +418,13 @@ private:
 using heed::shape_of;
 using heed::view_of;
 
+/// The shape of a variable's value.
 template <class T, std::size_t N>
 shape_of_rank<N> shape_of(const var<T, N>& x)
 {
     return x.shape();
 }
+/// A view of a variable's value, valid until the tape is cleared.
 template <class T, std::size_t N>
 tensor_view<const T, N> view_of(const var<T, N>& x)
 {

@@ -132,6 +132,7 @@ HEED_CALLABLE(project_words);
 HEED_CALLABLE(map);
 #undef HEED_CALLABLE
 
+/// Can this policy be called with these arguments?
 template <class P, class... X>
 concept call = requires(const P& policy, X&&... x)
 {

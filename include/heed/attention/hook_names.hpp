@@ -189,6 +189,7 @@ consteval hook_found find_hook(std::string_view name)
 /// policy may have such members beside its hooks.
 template <detail::hook_name... Names>
 struct hooks {
+    /// Is it one of these names?
     static consteval bool lists(std::string_view name) { return ((Names.view() == name) || ...); }
 
     template <class P>

@@ -25,8 +25,8 @@ struct memory {
     [[no_unique_address]] Mask mask{};  // boolean_mask<2>: which positions may be attended to
 
     std::size_t batch() const { return shape_of(values)[0]; }
-    std::size_t positions() const { return shape_of(values)[1]; }
-    std::size_t width() const { return shape_of(values)[2]; }
+    std::size_t positions() const { return shape_of(values)[1]; }  // T
+    std::size_t width() const { return shape_of(values)[2]; }      // D of the values
 
     /// The memory of these rows, in this order: a row may be taken several times or not at all. Copies the keys and
     /// values, but not those of a growing memory.
@@ -70,9 +70,9 @@ struct shared_memory {
         }
     }
 
-    std::size_t batch() const { return sentence.size(); }
-    std::size_t positions() const { return shape_of(values)[1]; }
-    std::size_t width() const { return shape_of(values)[2]; }
+    std::size_t batch() const { return sentence.size(); }          // rows of queries
+    std::size_t positions() const { return shape_of(values)[1]; }  // T
+    std::size_t width() const { return shape_of(values)[2]; }      // D of the values
 };
 
 /// Do several rows of queries share a sentence of this memory?

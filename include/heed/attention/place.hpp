@@ -59,6 +59,7 @@ struct key_range {
     std::int32_t begin = 0, end = std::numeric_limits<std::int32_t>::max();
 
     bool empty() const { return begin >= end; }
+    /// Are all of first … last within it?
     bool contains(std::int32_t first, std::int32_t last) const { return begin <= first && last < end; }
 };
 
@@ -98,6 +99,7 @@ key_range whole_of(const Mask& mask, std::int32_t first, std::int32_t last)
 /// Marks masks of places, so that `&`, `|`, `!` find them; a lambda beside one need not be marked.
 struct mask_of_places {};
 
+/// A mask that `&`, `|` and `!` find by its type: one of places, or `causal`.
 template <class Mask>
 concept marked_mask = std::is_base_of_v<mask_of_places, Mask> || std::is_same_v<Mask, causal>;
 
@@ -127,6 +129,7 @@ private:
     }
 };
 
+/// a & b: attend where both masks say so.
 template <class A, class B>
 struct both_masks : mask_of_places {
     A a;
@@ -150,6 +153,7 @@ private:
     }
 };
 
+/// a | b: attend where one of the masks says so, or both.
 template <class A, class B>
 struct either_mask : mask_of_places {
     A a;
@@ -171,6 +175,7 @@ struct either_mask : mask_of_places {
     }
 };
 
+/// !a: attend where the mask says no.
 template <class A>
 struct not_mask : mask_of_places {
     A a;

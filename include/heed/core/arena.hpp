@@ -23,6 +23,7 @@ public:
     arena(arena&&) = default;
     arena& operator=(arena&&) = default;
 
+    /// Memory for so many bytes, aligned for any register; valid until its place is released.
     void* allocate(std::size_t bytes)
     {
         bytes = (bytes + alignment - 1) / alignment * alignment;
@@ -42,6 +43,7 @@ public:
         return piece;
     }
 
+    /// Memory for so many elements, not set to anything.
     template <class T>
     T* array_of(std::size_t count)
     {
@@ -52,7 +54,8 @@ public:
     struct position {
         std::size_t block, used;
     };
-    position mark() const { return {current_, used_}; }
+    position mark() const { return {current_, used_}; }  // where the next memory will be
+    /// Gives back all memory since `to` was marked.
     void release(position to)
     {
         current_ = to.block;
@@ -70,6 +73,7 @@ public:
         current_ = used_ = 0;
     }
 
+    /// Bytes that the arena holds, used or not.
     std::size_t capacity() const
     {
         std::size_t total = 0;

@@ -63,6 +63,7 @@
 /// program. `xt::linalg::dot` is not used: it returns wrong shapes for products of views of one buffer.
 namespace heed::blas {
 
+/// What a product reads of a matrix: the matrix itself, or its transpose.
 enum class op { plain, transposed };
 
 namespace detail {

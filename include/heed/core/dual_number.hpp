@@ -20,6 +20,8 @@
 /// Code for numbers of either kind writes `using std::exp; exp(x)`, and `value_of(x)` where it makes a choice.
 namespace heed {
 
+/// value + slope ε with ε² = 0. Arithmetic and the functions of <cmath> that heed uses carry the slope along; < and <=
+/// compare the values alone, == the slopes as well.
 template <std::floating_point T>
 struct dual_number {
     T value, slope;
@@ -117,6 +119,7 @@ struct parts_of_number<dual_number<T>> {
 
 }  // namespace detail
 
+/// A dual number, of float or double: what a tensor holds while products with the Hessian are computed.
 template <class T>
 concept dual_element = detail::parts_of_number<T>::dual;
 

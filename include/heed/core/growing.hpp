@@ -134,11 +134,13 @@ private:
 template <class T>
 struct tensor_traits<growing_tensor<T>> : tensor_traits<tensor_view<T, 3>> {};
 
+/// Is this type a growing_tensor?
 template <class X>
 inline constexpr bool is_growing = false;
 template <class T>
 inline constexpr bool is_growing<growing_tensor<T>> = true;
 
+/// The shape of a tensor, of whatever family.
 template <class T>
 shape_of_rank<3> shape_of(const growing_tensor<T>& x)
 {

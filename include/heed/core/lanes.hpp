@@ -374,6 +374,8 @@ struct lane_functions {
     }
 };
 
+/// A register of numbers, as functions of the score and masks of places see them: arithmetic, comparisons and the
+/// functions of `lane_functions`, number by number. A plain number becomes a register in which all are equal.
 template <class T>
 struct pack : lane_functions {
     using vector = typename detail::lanes_in_registers<T>::type;

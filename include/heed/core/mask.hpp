@@ -38,6 +38,7 @@ public:
         return {counts_ + first, count, first_row_ + first};
     }
 
+    /// Has every row so many positions?
     bool is_full(std::size_t positions) const
     {
         for (std::size_t row = 0; row < batch_; ++row) {
@@ -85,6 +86,7 @@ public:
     std::size_t operator[](std::size_t row) const { return counts_[row]; }
     const std::size_t* data() const { return counts_.data(); }
 
+    /// Has every row so many positions?
     bool is_full(std::size_t positions) const { return lengths_view(*this).is_full(positions); }
 
     /// The lengths of these rows.
@@ -135,6 +137,7 @@ public:
         return {attend_ + first * row, shape};
     }
 
+    /// Throws shape_error unless the mask has the shape `must`.
     void require(const char* where, const shape_of_rank<N>& must) const
     {
         require_shape(where, "the boolean mask", shape_, must, "one truth value for each position, true = attend");
@@ -168,6 +171,7 @@ public:
 
     operator boolean_mask_view<N>() const { return {attend_.data(), shape_}; }
 
+    /// Throws shape_error unless the mask has the shape `must`.
     void require(const char* where, const shape_of_rank<N>& must) const
     {
         boolean_mask_view<N>(*this).require(where, must);

@@ -193,7 +193,7 @@ struct several_memories {
     Memories of;  // one memory for each
 
     std::size_t batch() const { return detail::first_of(of).batch(); }
-    std::size_t positions() const { return detail::first_of(of).positions(); }
+    std::size_t positions() const { return detail::first_of(of).positions(); }  // T
 
     /// The memories of these rows, in this order.
     several_memories rows(std::span<const std::size_t> which) const

@@ -34,6 +34,7 @@ struct lane_table {
         static_assert(sizeof...(Index) == N, "heed: a table takes as many indices as it has axes");
         return place_behind(0, 0, index...);
     }
+    /// The number, or the numbers, at these places of the table's memory.
     HEED_SIMD_INLINE pack<T> at(std::int32_t place) const { return pack<T>(data[place]); }
     HEED_SIMD_INLINE pack<T> at(const pack<std::int32_t>& place) const
     {

@@ -35,6 +35,7 @@ static_assert(XTENSOR_DEFAULT_LAYOUT == xt::layout_type::row_major,
 template <class T, std::size_t N>
 using array = xt::xtensor<T, N>;
 
+/// The sizes of N axes, outermost first.
 template <std::size_t N>
 using shape_of_rank = std::array<std::size_t, N>;
 
@@ -106,12 +107,15 @@ concept tensor = requires
     tensor_traits<std::remove_cvref_t<X>>::rank;
 };
 
+/// The type of a tensor's numbers.
 template <class X>
 using element_of = typename tensor_traits<std::remove_cvref_t<X>>::element;
 
+/// The family of a tensor: plain_family, transient_family or ad::taped_family.
 template <class X>
 using family_of = typename tensor_traits<std::remove_cvref_t<X>>::family;
 
+/// The number of a tensor's axes.
 template <class X>
 inline constexpr std::size_t rank_of = tensor_traits<std::remove_cvref_t<X>>::rank;
 

@@ -15,6 +15,8 @@
 /// operation that made it.
 namespace heed {
 
+/// A tensor in the thread's workspace: a handle of pointer and shape, invalid after the innermost `scratch` scope
+/// around the operation that made it.
 template <class T, std::size_t N>
 class transient {
 public:
@@ -22,7 +24,7 @@ public:
     transient(const T* data, const shape_of_rank<N>& shape) : view_{data, shape} {}
     explicit transient(const tensor_view<const T, N>& view) : view_(view) {}
 
-    const tensor_view<const T, N>& view() const { return view_; }
+    const tensor_view<const T, N>& view() const { return view_; }  // as long as it is valid
     const T* data() const { return view_.data; }
     const shape_of_rank<N>& shape() const { return view_.shape; }
     std::size_t size() const { return view_.size(); }

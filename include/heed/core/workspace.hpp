@@ -63,6 +63,7 @@ public:
     scratch(const scratch&) = delete;
     scratch& operator=(const scratch&) = delete;
 
+    /// Memory for so many elements until this scope ends, not set to anything.
     template <class T>
     T* take(std::size_t count)
     {

@@ -42,11 +42,13 @@ struct alignment_score {
 
     double precision() const { return ratio(proposed_possible, proposed); }
     double recall() const { return ratio(proposed_sure, sure); }
+    /// The harmonic mean of precision and recall.
     double f1() const
     {
         const double sum = precision() + recall();
         return sum > 0 ? 2 * precision() * recall() / sum : 0;
     }
+    /// Alignment error rate.
     double aer() const { return 1 - ratio(proposed_sure + proposed_possible, proposed + sure); }
 
     /// Adds one sentence pair.

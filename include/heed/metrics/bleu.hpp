@@ -121,7 +121,7 @@ public:
     }
 
     const bleu_counts& counts() const { return counts_; }
-    bleu_score score(smoothing smooth = smoothing::none) const { return bleu(counts_, smooth); }
+    bleu_score score(smoothing smooth = smoothing::none) const { return bleu(counts_, smooth); }  // of all so far
 
 private:
     struct occurrences {

@@ -23,6 +23,7 @@
 /// number of threads.
 namespace heed::metrics {
 
+/// How scores are resampled.
 struct bootstrap_options {
     std::size_t resamples = 1000;
     double confidence = 0.95;  ///< of the interval, above 0 and below 1
@@ -30,6 +31,7 @@ struct bootstrap_options {
     progress seen = {};        ///< told how many resamples are done
 };
 
+/// A confidence interval.
 struct interval {
     double low = 0;
     double high = 0;
@@ -52,6 +54,7 @@ struct paired_score {
     double second_larger = 0;    ///< in which the second does; ties count for neither
 };
 
+/// Statistics that can be added up over sentences, and a function `score` that turns their sum into a number.
 template <class Statistics, class Score>
 concept summed_score = std::default_initializable<Statistics> && std::copyable<Statistics> &&
     requires(Statistics sum, const Statistics& each, const Score& score)

@@ -23,6 +23,7 @@ struct length_bucket {
     std::size_t sentences = 0;
     bleu_counts counts;
 
+    /// BLEU of these sentences.
     bleu_score bleu(smoothing smooth = smoothing::none) const { return metrics::bleu(counts, smooth); }
     /// "11-20", "51+" or "7": the lengths.
     std::string text() const

@@ -28,8 +28,8 @@ public:
         ++words_;
     }
 
-    std::size_t words() const { return words_; }
-    double nats_per_word() const { return -sum_ / static_cast<double>(checked_words()); }
+    std::size_t words() const { return words_; }                                           // seen so far
+    double nats_per_word() const { return -sum_ / static_cast<double>(checked_words()); }  // throws without words
     double perplexity() const { return std::exp(nats_per_word()); }
 
 private:

@@ -104,6 +104,7 @@ struct repetition_statistics {
         return repetitions == 0 ? 0 : static_cast<double>(repeated_words) / static_cast<double>(repetitions);
     }
 
+    /// Counts one sentence more.
     void add(std::span<const std::string> sentence, const repetition_options& how = {})
     {
         const std::vector<repetition> found = find_repetitions(sentence, how);

@@ -23,6 +23,7 @@
 /// where BLEU hardly notices that cause and effect have changed places.
 namespace heed::metrics {
 
+/// The exponents of RIBES; the defaults are those of its authors.
 struct ribes_options {
     double alpha = 0.25;  ///< exponent of the precision
     double beta = 0.10;   ///< exponent of the brevity penalty

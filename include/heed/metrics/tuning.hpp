@@ -39,6 +39,7 @@ struct rated_hypothesis {
 template <class Statistics>
 using rated_lists = std::vector<std::vector<rated_hypothesis<Statistics>>>;
 
+/// How weights are searched: by coordinate ascent from several starts.
 struct tuning_options {
     std::vector<double> start{};  ///< the first weights; empty: 1 for the first feature, 0 for the others
     std::size_t restarts = 20;    ///< from random weights

@@ -16,6 +16,7 @@ namespace heed::metrics {
 struct two_classes {
     std::size_t true_yes = 0, false_yes = 0, true_no = 0, false_no = 0;
 
+    /// Counts one decision more.
     void add(bool predicted, bool expected)
     {
         ++(predicted ? (expected ? true_yes : false_yes) : (expected ? false_no : true_no));
@@ -25,7 +26,7 @@ struct two_classes {
     double accuracy() const { return share(true_yes + true_no, size()); }
     double precision() const { return share(true_yes, true_yes + false_yes); }
     double recall() const { return share(true_yes, true_yes + false_no); }
-    double f1() const { return share(2 * true_yes, 2 * true_yes + false_yes + false_no); }
+    double f1() const { return share(2 * true_yes, 2 * true_yes + false_yes + false_no); }  // of yes
 
 private:
     static double share(std::size_t part, std::size_t whole)

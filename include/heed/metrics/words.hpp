@@ -27,12 +27,13 @@ struct word_statistics {
     std::size_t pairs = 0;     ///< of neighbouring words
     std::size_t distinct_pairs = 0;
 
-    double mean_length() const { return share(words, sentences); }
+    double mean_length() const { return share(words, sentences); }  // words per sentence
     /// Distinct words / words: distinct-1 of Li et al. 2016, the type-token ratio. It falls with the size of the text:
     /// compare texts of the same sentences only.
     double distinct_1() const { return share(distinct, words); }
-    double distinct_2() const { return share(distinct_pairs, pairs); }
+    double distinct_2() const { return share(distinct_pairs, pairs); }  // share of pairs of words that differ
 
+    /// Part / whole, and 0 of nothing.
     static double share(std::size_t part, std::size_t whole)
     {
         return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
@@ -75,6 +76,7 @@ struct word_overlap {
     double covered() const { return word_statistics::share(shared, other_distinct); }  ///< share of the other's words
 };
 
+/// How many of a text's distinct words another text has, and the other way round; upper and lower case differ.
 inline word_overlap compare_words(std::span<const text::sentence> text, std::span<const text::sentence> other)
 {
     std::unordered_set<std::string_view> words, others;

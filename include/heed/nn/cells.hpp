@@ -70,6 +70,7 @@ struct new_gru {
         return make_gru<T>(random, input, hidden, recurrent);
     }
 };
+/// Makes LSTMs.
 struct new_lstm {
     template <class T>
     auto make(random_source& random, std::size_t input, std::size_t hidden, initializer<T> recurrent) const

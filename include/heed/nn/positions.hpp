@@ -76,6 +76,7 @@ struct new_sinusoidal_positions {
         return {};
     }
 };
+/// Makes learned_positions for sentences of at most `longest` words.
 struct new_learned_positions {
     double deviation = 0;  // of normal vectors; 0: 1/√width
 

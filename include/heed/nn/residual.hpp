@@ -29,6 +29,7 @@ template <class Norm>
 struct post_norm {
     Norm norm;
 
+    /// The sublayer f within its residual connection: x [B,S,D] -> [B,S,D].
     auto around(const tensor auto& x, const auto& f, const dropout& drop) const
     {
         return norm(ops::add(x, drop(f(x))));
@@ -44,6 +45,7 @@ template <class Norm>
 struct pre_norm {
     Norm norm;
 
+    /// The sublayer f within its residual connection: x [B,S,D] -> [B,S,D].
     auto around(const tensor auto& x, const auto& f, const dropout& drop) const
     {
         return ops::add(x, drop(f(norm(x))));
@@ -68,6 +70,7 @@ struct new_post_norm {
         return {};
     }
 };
+/// Makes pre_norm with a layer normalisation, and one more behind the last layer.
 struct new_pre_norm {
     template <class T>
     static auto make(std::size_t width)

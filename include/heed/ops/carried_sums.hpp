@@ -53,8 +53,9 @@ struct carried_sums_op : operation<carried_sums_op> {
 };
 inline constexpr carried_sums_op carried_sums{};
 
-/// Keys whose sums go on after those of the keys before them: y = keys [B,t,N] with the last sum of `before` [B,T,N]
-/// added to column 1.
+/// y[b,t,1] = keys[b,t,1] + before[b,T−1,1], and the other columns of the keys as they are: keys [B,t,N], before
+/// [B,T,N]
+/// -> [B,t,N]. The sums of new keys go on after those of the keys before them.
 ///
 ///     ∂keys += ∂y,  ∂before[b,T−1,1] += Σ_t ∂y[b,t,1]
 struct carry_sums_op : operation<carry_sums_op> {
@@ -65,6 +66,7 @@ struct carry_sums_op : operation<carry_sums_op> {
         require_columns(k);
         return k;
     }
+    /// Throws shape_error unless keys have the two columns of sums.
     static void require_columns(const shape_of_rank<3>& keys)
     {
         if (keys[2] < 2) {
@@ -98,8 +100,8 @@ struct carry_sums_op : operation<carry_sums_op> {
 };
 inline constexpr carry_sums_op carry_sums{};
 
-/// The sums at the queries' own positions: y[r,s] = (F_p, 1), p = min(first + s, real[r] − 1), of the keys of row r, or
-/// of row sentence[r] if `sentence` is not empty. (0, 1) where a row has no position. keys [B,T,N] -> [R,S,2].
+/// y[r,s] = (F_p, 1), p = min(first + s, real[r] − 1): keys [B,T,N] -> [R,S,2]. The sums at the queries' own positions,
+/// of the keys of row r, or of row sentence[r] if `sentence` is not empty. (0, 1) where a row has no position.
 ///
 ///     ∂keys[r,p,1] −= ∂y[r,s,0]
 struct carried_to_op : operation<carried_to_op> {

@@ -13,7 +13,7 @@
 /// Differences of pairs of heads.
 namespace heed::ops {
 
-/// λ = exp(q1 · k1) − exp(q2 · k2) + first, of four vectors [d] -> [1].
+/// λ = exp(q1 · k1) − exp(q2 · k2) + first: four vectors [d] -> [1].
 ///
 ///     ∂q1 += exp(q1 · k1) ∂λ k1, ∂k1 likewise;  ∂q2 −= exp(q2 · k2) ∂λ k2, ∂k2 likewise
 struct difference_factor_op : operation<difference_factor_op> {
@@ -51,7 +51,7 @@ struct difference_factor_op : operation<difference_factor_op> {
 };
 inline constexpr difference_factor_op difference_factor{};
 
-/// Parts of `width` numbers in pairs: y_h = x_{2h} − λ x_{2h+1}: x [...,2·n·width], λ [1] -> [...,n·width].
+/// y_h = x_{2h} − λ x_{2h+1}, parts of `width` numbers in pairs: x [...,2·n·width], λ [1] -> [...,n·width].
 ///
 ///     ∂x_{2h} += ∂y_h,  ∂x_{2h+1} −= λ ∂y_h,  ∂λ −= Σ x_{2h+1} · ∂y_h
 struct differences_op : operation<differences_op> {

@@ -15,7 +15,8 @@
 
 namespace heed::ops {
 
-/// Dropout (Srivastava et al. 2014): y_i = m_i x_i, where m_i is 0 with probability `rate`, else 1 / (1 − rate).
+/// y_i = m_i x_i, where m_i is 0 with probability `rate`, else 1 / (1 − rate): x [...] -> [...]. Srivastava et al.
+/// 2014.
 ///
 ///     ∂x_i += m_i ∂y_i
 ///

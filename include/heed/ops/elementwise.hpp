@@ -16,13 +16,17 @@ namespace heed::ops {
 
 namespace functions {
 
+/// The score of what is hidden.
 inline constexpr float none = -std::numeric_limits<float>::infinity();
 
 // One argument: value(x), and slope(x, y, dy) = ∂y/∂x · dy.
+
+/// tanh(x)
 struct tanh {
     static auto value(auto x) { return simd::tanh(x); }
     static auto slope(auto, auto y, auto dy) { return dy * (1 - y * y); }
 };
+/// σ(x) = 1 / (1 + exp(−x))
 struct sigmoid {
     static auto value(auto x) { return simd::sigmoid(x); }
     static auto slope(auto, auto y, auto dy) { return dy * y * (1 - y); }
@@ -36,14 +40,17 @@ struct log_sigmoid {
     }
     static auto slope(auto x, auto, auto dy) { return dy * simd::sigmoid(-x); }
 };
+/// eˣ
 struct exp {
     static auto value(auto x) { return simd::exp(x); }
     static auto slope(auto, auto y, auto dy) { return dy * y; }
 };
+/// The natural logarithm.
 struct log {
     static auto value(auto x) { return simd::log(x); }
     static auto slope(auto x, auto, auto dy) { return dy / x; }
 };
+/// max(x, 0); its slope at 0 is 0.
 struct relu {
     static auto value(auto x) { return simd::select(x > 0, x, decltype(x){}); }
     static auto slope(auto x, auto, auto dy) { return simd::select(x > 0, dy, decltype(x){}); }
@@ -76,12 +83,15 @@ struct elu_plus_one {
     static auto value(auto x) { return simd::select(x > 0, x + 1, simd::exp(x)); }
     static auto slope(auto x, auto y, auto dy) { return simd::select(x > 0, dy, dy * y); }
 };
+/// x²
 struct square {
     static auto value(auto x) { return x * x; }
     static auto slope(auto x, auto, auto dy) { return dy * (x + x); }
 };
 
 // Two arguments: value(a, b), and slope_a, slope_b(a, b, y, dy). Some take a number as well, last.
+
+/// a + b
 struct add {
     static auto value(auto a, auto b) { return a + b; }
     static auto slope_a(auto, auto, auto, auto dy) { return dy; }
@@ -93,11 +103,13 @@ struct tanh_of_sum {
     static auto slope_a(auto, auto, auto y, auto dy) { return dy * (1 - y * y); }
     static auto slope_b(auto, auto, auto y, auto dy) { return dy * (1 - y * y); }
 };
+/// a − b
 struct subtract {
     static auto value(auto a, auto b) { return a - b; }
     static auto slope_a(auto, auto, auto, auto dy) { return dy; }
     static auto slope_b(auto, auto, auto, auto dy) { return -dy; }
 };
+/// a b
 struct multiply {
     static auto value(auto a, auto b) { return a * b; }
     static auto slope_a(auto, auto b, auto, auto dy) { return dy * b; }
@@ -123,7 +135,8 @@ struct logaddexp {
     static auto slope_a(auto a, auto, auto y, auto dy, auto... d) { return share((a - ... - d), y, dy); }
     static auto slope_b(auto, auto b, auto y, auto dy, auto...) { return share(b, y, dy); }
 
-    /// Of an infinite or NaN sum, too, where nothing comes back: what is hidden or padding may be either.
+    /// The part of dy that goes to one side: dy exp(part − y), and 0 where nothing comes back, of an infinite or NaN sum,
+    /// too: what is hidden or padding may be either.
     static auto share(auto part, auto y, auto dy)
     {
         const auto nothing = (part == none) | (dy == decltype(dy){});
@@ -260,31 +273,63 @@ private:
     static constexpr std::size_t grain = std::size_t{1} << 16;
 };
 
+/// y = tanh(x): [...] -> [...]                          ∂x += (1 − y²) ∂y
 inline constexpr unary<functions::tanh> tanh{};
+/// y = σ(x) = 1 / (1 + exp(−x)): [...] -> [...]         ∂x += y (1 − y) ∂y
 inline constexpr unary<functions::sigmoid> sigmoid{};
+/// y = log σ(x), exact for large |x|: [...] -> [...]    ∂x += σ(−x) ∂y
 inline constexpr unary<functions::log_sigmoid> log_sigmoid{};
+/// y = exp(x): [...] -> [...]                           ∂x += y ∂y
 inline constexpr unary<functions::exp> exp{};
+/// y = log(x), the natural one: [...] -> [...]          ∂x += ∂y / x
 inline constexpr unary<functions::log> log{};
+/// y = max(x, 0): [...] -> [...]                        ∂x += ∂y where x > 0
 inline constexpr unary<functions::relu> relu{};
+/// y = x σ(2u), u = √(2/π) (x + 0.044715 x³): [...] -> [...]. Hendrycks and Gimpel 2016's approximation of x Φ(x).
+///
+///     ∂x += (s + x s (1 − s) 2u') ∂y,  s = σ(2u)
 inline constexpr unary<functions::gelu> gelu{};
+/// y = x + 1 above 0, exp(x) below: [...] -> [...]      ∂x += ∂y above 0, y ∂y below
 inline constexpr unary<functions::elu_plus_one> elu_plus_one{};
+/// y = x²: [...] -> [...]                               ∂x += 2 x ∂y
 inline constexpr unary<functions::square> square{};
 
+/// y = a + b: [...] and [...] -> [...]                  ∂a += ∂y,  ∂b += ∂y
 inline constexpr binary<functions::add> add{"add"};
+/// y = a − b: [...] and [...] -> [...]                  ∂a += ∂y,  ∂b −= ∂y
 inline constexpr binary<functions::subtract> subtract{"subtract"};
+/// y = a ⊙ b: [...] and [...] -> [...]                  ∂a += b ∂y,  ∂b += a ∂y
 inline constexpr binary<functions::multiply> multiply{"multiply"};
+/// y = log(eᵃ + eᵇ), exact where one side is -inf: [...] and [...] -> [...]
+///
+///     ∂a += exp(a − y) ∂y,  ∂b += exp(b − y) ∂y, nothing for a side of -inf
 inline constexpr binary<functions::logaddexp> logaddexp{"logaddexp"};
+/// y = e − L, and e where L = -inf: [...] and [...] -> [...]
+///
+///     ∂e += ∂y,  ∂L −= ∂y where L is not -inf
 inline constexpr binary<functions::discount> discount{"discount"};
 
-/// y = p·a + q·b with numbers p and q           ∂a += p ∂y,  ∂b += q ∂y
+/// y = p·a + q·b with numbers p and q: [...] and [...] -> [...]         ∂a += p ∂y,  ∂b += q ∂y
 inline constexpr binary<functions::scaled_sum, double, double> scaled_sum{"scaled_sum"};
 
+/// y[b,t,:] = a[b,t,:] + b[b,:]: a [B,T,A], b [B,A] -> [B,T,A].
+///
+///     ∂a += ∂y,  ∂b[b,:] += Σ_t ∂y[b,t,:]
 inline constexpr binary_each<functions::add> add_each{"add_each"};
+/// y[b,t,:] = tanh(a[b,t,:] + b[b,:]): a [B,T,A], b [B,A] -> [B,T,A].
+///
+///     ∂a += (1 − y²) ∂y,  ∂b[b,:] += Σ_t (1 − y²) ∂y[b,t,:]
 inline constexpr binary_each<functions::tanh_of_sum> tanh_of_sum_each{"tanh_of_sum_each"};
+/// y[b,t,:] = a[b,t,:] − b[b,:]: a [B,T,A], b [B,A] -> [B,T,A].
+///
+///     ∂a += ∂y,  ∂b[b,:] −= Σ_t ∂y[b,t,:]
 inline constexpr binary_each<functions::subtract> subtract_each{"subtract_each"};
+/// y[b,t,:] = a[b,t,:] ⊙ b[b,:]: a [B,T,A], b [B,A] -> [B,T,A].
+///
+///     ∂a[b,t,:] += b[b,:] ∂y[b,t,:],  ∂b[b,:] += Σ_t a[b,t,:] ∂y[b,t,:]
 inline constexpr binary_each<functions::multiply> multiply_each{"multiply_each"};
 
-/// y = factor · x                             ∂x += factor · ∂y
+/// y = factor · x: x [...] -> [...]           ∂x += factor · ∂y
 /// The factor is a double for every element type: a policy's text does not depend on it.
 struct scale_op : operation<scale_op> {
     static auto shape(const auto& x, double) { return x.shape; }
@@ -304,7 +349,7 @@ struct scale_op : operation<scale_op> {
 };
 inline constexpr scale_op scale{};
 
-/// y = x, but its gradient is scaled            ∂x += factor · ∂y
+/// y = x, but its gradient is scaled: x [...] -> [...]            ∂x += factor · ∂y
 /// On purpose this is not the derivative. Off a tape there is no gradient: x is returned as it is.
 struct scale_gradient_op : operation<scale_gradient_op> {
     template <tensor X>
@@ -332,7 +377,7 @@ struct scale_gradient_op : operation<scale_gradient_op> {
 };
 inline constexpr scale_gradient_op scale_gradient{};
 
-/// y[b,s,:] = x[b,s,:] + p[s,:], the same for every sentence: x [B,S,N], p [S,N].
+/// y[b,s,:] = x[b,s,:] + p[s,:], the same for every sentence: x [B,S,N], p [S,N] -> [B,S,N].
 ///
 ///     ∂x += ∂y,  ∂p[s,:] += Σ_b ∂y[b,s,:]
 struct add_positions_op : operation<add_positions_op> {

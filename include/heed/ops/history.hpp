@@ -14,14 +14,14 @@
 /// Scores and their history, L = log Σ exp(e) over earlier scores; -inf where there are none.
 namespace heed::ops {
 
-/// y = e − strength·L, and e itself where L = -inf: both of the same shape. With strength 1 it is ops::discount.
+/// y = e − strength·L, and e itself where L = -inf: e and L [...] -> [...]. With strength 1 it is ops::discount.
 ///
 ///     ∂e += ∂y,  ∂L −= strength ∂y where there is a history
 inline constexpr binary<functions::discount, double> discount_by{"discount_by", "the history",
                                                                  "the shape of the scores"};
 
-/// y = log(exp(L − decay) + exp(e)): the history grown by a step, where everything before it counts exp(−decay) times
-/// as much. With decay 0 it is ops::logaddexp.
+/// y = log(exp(L − decay) + exp(e)): L and e [...] -> [...]. The history grown by a step, where everything before it
+/// counts exp(−decay) times as much. With decay 0 it is ops::logaddexp.
 ///
 ///     ∂L += exp(L − decay − y) ∂y,  ∂e += exp(e − y) ∂y
 inline constexpr binary<functions::logaddexp, double> fade{"fade", "what joins the history",
@@ -158,7 +158,7 @@ private:
 };
 inline constexpr recent_sums_op recent_sums{};
 
-/// y = e + w·x with one learned number w [1]; e and x have the same shape.
+/// y = e + w·x with one learned number w: e and x [...], w [1] -> [...].
 ///
 ///     ∂e += ∂y,  ∂w += Σ x ∂y,  ∂x += w ∂y
 struct add_weighted_op : operation<add_weighted_op> {
@@ -188,8 +188,8 @@ struct add_weighted_op : operation<add_weighted_op> {
 };
 inline constexpr add_weighted_op add_weighted{};
 
-/// y = C + α / Φ: coverage C grows by weight α over fertility Φ. [B,T] each. Φ counts as at least `least`, so that
-/// nothing is divided by 0.
+/// y = C + α / Φ: C, α and Φ [B,T] -> [B,T]. Coverage C grows by weight α over fertility Φ. Φ counts as at least
+/// `least`, so that nothing is divided by 0.
 ///
 ///     ∂C += ∂y,  ∂α += ∂y / Φ,  ∂Φ −= ∂y α / Φ²; where Φ counts as `least`, ∂Φ += 0
 struct add_share_op : operation<add_share_op> {

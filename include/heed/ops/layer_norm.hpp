@@ -14,7 +14,8 @@ namespace heed::ops {
 /// y = gain ⊙ (x - μ) / sqrt(σ² + ε) + bias, with mean μ and variance σ² of the last axis: x [...,N], gain and bias [N]
 /// -> [...,N]. Ba et al. 2016, eq. 4. A row whose numbers are all equal gives the bias.
 ///
-///     ∂ of each argument: see kernels/layer_norm.hpp
+///     with d = gain ⊙ ∂y, x̂ = (x − μ) / sqrt(σ² + ε) and means over the last axis:
+///     ∂x += (d − mean(d) − x̂ mean(d ⊙ x̂)) / sqrt(σ² + ε),  ∂gain += Σ_rows ∂y ⊙ x̂,  ∂bias += Σ_rows ∂y
 struct layer_norm_op : operation<layer_norm_op> {
     static auto shape(const auto& x, const auto& gain, const auto& bias, double epsilon)
     {

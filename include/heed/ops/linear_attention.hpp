@@ -22,6 +22,9 @@ namespace heed::ops {
 /// `causal` the last query stands at the last of the `real` keys, and each query sees the keys up to its own; the age
 /// of a key is how many of the keys that the query sees come after it. A sum of 0 gives a context of 0. Beside its
 /// arguments and results it needs memory for one chunk of rows and a matrix [F,D] for each thread.
+///
+///     with u_s = ∂c_s / Σ_j γ^age (q_s · k_j) and b_sj = γ^age (v_j − c_s) · u_s; without the division γ^age v_j ·
+///     ∂c_s: ∂q_s += Σ_j b_sj k_j,  ∂k_j += Σ_s b_sj q_s,  ∂v_j += Σ_s γ^age (q_s · k_j) u_s
 struct linear_attention_op : operation<linear_attention_op> {
     static shape_of_rank<3> shape(const auto& queries, const auto& keys, const auto& values, const lengths_view& real,
                                   bool, const rule_of_sums&)

@@ -40,6 +40,7 @@ struct expected_words {
     word_ids words;          // [S,B]
     std::vector<T> weights;  // [S,B]
 
+    /// The view that operations get.
     expected_words_view<T> view() const { return {words.steps, words.batch, words.ids, weights}; }
 
     /// The same with weights of another kind of numbers, as constants of a tape of those.
@@ -139,7 +140,8 @@ struct cross_entropy_each_op : detail::smoothed_operation<cross_entropy_each_op>
 };
 inline constexpr cross_entropy_each_op cross_entropy_each{};
 
-/// ℓ = Σ_r weight_r (−log p_r[target_r]), one number, in nats. Rows of weight 0 (padding) are not read.
+/// ℓ = Σ_r weight_r (−log p_r[target_r]), in nats: logits [S,B,V] or [B,V], or x [S,B,N], W [N,V], b [V] -> []. Rows of
+/// weight 0 (padding) are not read.
 ///
 ///     cross_entropy(logits, targets, ε)      p = softmax(logits): logits [S,B,V], or [B,V] for one step
 ///     cross_entropy(x, W, b, targets, ε)     p = softmax(x W + b): x [S,B,N], W [N,V], b [V]

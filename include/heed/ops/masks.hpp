@@ -99,7 +99,7 @@ struct add_mask_op : operation<add_mask_op> {
 };
 inline constexpr add_mask_op add_mask{};
 
-/// y = x within each row's length, 0 beyond it: x [B,T] or [B,T,D].
+/// y = x within each row's length, 0 beyond it: x [B,T] or [B,T,D] -> the shape of x.
 ///
 ///     ∂x += ∂y within the length
 struct clear_padding_op : move_operation<clear_padding_op, lengths_view> {
@@ -121,7 +121,8 @@ struct clear_padding_op : move_operation<clear_padding_op, lengths_view> {
 };
 inline constexpr clear_padding_op clear_padding{};
 
-/// The same for words in the order of steps, x [T,B,N]: zeros at step t of a row that has at most t words.
+/// y[t,b] = x[t,b] where row b has more than t words, 0 elsewhere: x [T,B,N] -> [T,B,N]. clear_padding for words in the
+/// order of steps.
 ///
 ///     ∂x += ∂y before the end of each row
 struct clear_ended_op : move_operation<clear_ended_op, lengths_view> {
@@ -140,7 +141,7 @@ struct clear_ended_op : move_operation<clear_ended_op, lengths_view> {
 };
 inline constexpr clear_ended_op clear_ended{};
 
-/// The rows of x whose truth value is not 0, zeros for the others: x [B,N], one truth value per row.
+/// y[b,:] = x[b,:] where the row's truth value is not 0, 0 elsewhere: x [B,N], one truth value per row -> [B,N].
 ///
 ///     ∂x[b,:] += ∂y[b,:] of these rows
 struct keep_rows_op : move_operation<keep_rows_op, std::span<const std::uint8_t>> {

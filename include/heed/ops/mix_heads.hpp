@@ -12,7 +12,7 @@
 
 namespace heed::ops {
 
-/// Heads are mixed: y[g] = Σ_h P[h,g] x[h], number by number: x [n,R,T], P [n,m] -> [m,R,T].
+/// y[g] = Σ_h P[h,g] x[h], heads mixed number by number: x [n,R,T], P [n,m] -> [m,R,T].
 ///
 ///     ∂x[h] += Σ_g P[h,g] ∂y[g],  ∂P[h,g] += x[h] · ∂y[g]
 struct mix_heads_op : operation<mix_heads_op> {

@@ -22,6 +22,7 @@ struct rows_of_places {
     std::size_t queries = 1, first_query = 0, first_sentence = 0, head = 0;
     std::span<const std::size_t> first_keys{};
 
+    /// The same with its list in memory that `where`, a tape, keeps.
     rows_of_places kept(auto& where) const
     {
         auto copy = *this;

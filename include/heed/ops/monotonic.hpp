@@ -115,8 +115,9 @@ struct monotonic_op : operation<monotonic_op> {
 };
 inline constexpr monotonic_op monotonic{};
 
-/// One-hot: w_j = 1 at the first position with e_j + r ≥ 0 at or behind the one where `before` is not 0. All 0 if there
-/// is none, or if `before` is 0. Shapes as in ops::monotonic; a choice, without derivative.
+/// w_j = 1 at the first position with e_j + r ≥ 0 at or behind the one where `before` is not 0, 0 elsewhere: e, before
+/// [B,T] or [B,T,D], r [1] -> the shape of e. All 0 if there is none, or if `before` is 0. A choice, without
+/// derivative.
 struct first_stop_op : operation<first_stop_op> {
     static constexpr bool differentiable = false;
 

@@ -118,7 +118,10 @@ void put_step(array<T, 3>& x, std::size_t s, const plain_tensor auto& y)
     for (std::size_t b = 0; b < B; ++b) std::copy_n(view_of(y).data + b * N, N, x.data() + (b * S + s) * N);
 }
 
-/// The i-th block along the first axis: x [S,B,N] -> [B,N]. A view of x on the tape and in the workspace, else a copy.
+/// y = x[i], the i-th block along the first axis: x [S,B,N] -> [B,N]. A view of x on the tape and in the workspace,
+/// else a copy.
+///
+///     ∂x[i] += ∂y
 struct block_op : operation<block_op> {
     static auto piece(const auto& x, std::size_t i)
     {
@@ -135,7 +138,10 @@ struct block_op : operation<block_op> {
 };
 inline constexpr block_op block{};
 
-/// S rows of each of B sentences, [B·S,N] -> [B,S,N]. A view of x on the tape and in the workspace, else a copy.
+/// y[b,s] = x[b·S+s], S rows of each of B sentences: [B·S,N] -> [B,S,N]. A view of x on the tape and in the workspace,
+/// else a copy.
+///
+///     ∂x[b·S+s] += ∂y[b,s]
 struct by_sentence_op : operation<by_sentence_op> {
     static piece_of<3> piece(const auto& x, std::size_t sentences, std::size_t rows)
     {
@@ -146,7 +152,10 @@ struct by_sentence_op : operation<by_sentence_op> {
 };
 inline constexpr by_sentence_op by_sentence{};
 
-/// The same numbers in another shape, with as many of them. A view of x on the tape and in the workspace, else a copy.
+/// y = the same numbers in another shape: x [...] -> a shape with as many. A view of x on the tape and in the
+/// workspace, else a copy.
+///
+///     ∂x += ∂y, number by number
 struct reshaped_op : operation<reshaped_op> {
     template <std::size_t R>
     static piece_of<R> piece(const auto& x, const shape_of_rank<R>& shape)
@@ -160,7 +169,10 @@ struct reshaped_op : operation<reshaped_op> {
 };
 inline constexpr reshaped_op reshaped{};
 
-/// The rows [first, last) of a matrix [K,N]. A view, not a copy, on the tape and off it: the matrix must outlive it.
+/// y = x[first … last − 1, :], some rows of a matrix: x [K,N] -> [last − first,N]. A view, not a copy, on the tape and
+/// off it: the matrix must outlive it.
+///
+///     ∂x[first + i] += ∂y[i]
 struct rows_between_op : operation<rows_between_op> {
     static piece_of<2> piece(const auto& x, std::size_t first, std::size_t last)
     {
@@ -184,8 +196,10 @@ struct rows_between_op : operation<rows_between_op> {
 };
 inline constexpr rows_between_op rows_between{};
 
-/// The positions [first, first + count) of a batch of one sentence: x [1,T] or [1,T,N] -> [1,count] or [1,count,N]. On
+/// y = x[:, first … first + count − 1], of a batch of one sentence: x [1,T] or [1,T,N] -> [1,count] or [1,count,N]. On
 /// the tape and in the workspace it shares the memory of x.
+///
+///     ∂x[:, first + t] += ∂y[:, t]
 struct positions_between_op : operation<positions_between_op> {
     static auto piece(const auto& x, std::size_t first, std::size_t count)
     {
@@ -196,8 +210,8 @@ struct positions_between_op : operation<positions_between_op> {
 };
 inline constexpr positions_between_op positions_between{};
 
-/// x with so many positions: y[b,t] = x[b,t], and `fill` at positions that x lacks. x [B,T] or [B,T,D] -> as many of
-/// `positions`. Those behind are left out.
+/// y[b,t] = x[b,t], and `fill` at positions that x lacks: x [B,T] or [B,T,D] -> the same with so many positions. Those
+/// behind are left out.
 ///
 ///     ∂x[b,t] += ∂y[b,t]
 struct with_positions_op : move_operation<with_positions_op, std::size_t, double> {
@@ -244,7 +258,7 @@ struct list_operation {
 
 }  // namespace detail
 
-/// Blocks of one shape, one after another: S times [B,N] -> [S,B,N].
+/// y[i] = x_i, blocks of one shape one after another: S times [B,N] -> [S,B,N].
 ///
 ///     ∂x_i += ∂y[i]                              on the tape: ad/lists.hpp
 struct stack_op : detail::list_operation<stack_op> {
@@ -269,7 +283,7 @@ struct stack_op : detail::list_operation<stack_op> {
 };
 inline constexpr stack_op stack{};
 
-/// Positions behind each other: [B,n_1,N], [B,n_2,N], … -> [B,n_1+n_2+…,N].
+/// y = x_1, x_2, … behind each other along the second axis: [B,n_1,N], [B,n_2,N], … -> [B,n_1+n_2+…,N].
 ///
 ///     ∂x_1 += ∂y[:,:n_1], and so on              on the tape: ad/lists.hpp
 struct append_all_op : detail::list_operation<append_all_op> {
@@ -304,7 +318,7 @@ struct append_all_op : detail::list_operation<append_all_op> {
 };
 inline constexpr append_all_op append_all{};
 
-/// [a; b; …] along the last axis: [...,n_1], [...,n_2], … -> [...,n_1+n_2+…].
+/// y = [a; b; …] along the last axis: [...,n_1], [...,n_2], … -> [...,n_1+n_2+…].
 ///
 ///     ∂a += ∂y[…, its columns], and so on        on the tape: ad/lists.hpp
 struct join_op : detail::list_operation<join_op> {
@@ -340,7 +354,7 @@ struct join_op : detail::list_operation<join_op> {
 };
 inline constexpr join_op join{};
 
-/// The last axis cut into equal parts: x [...,P·n] -> P times [...,n].
+/// y_p = x[..., p·n … p·n + n − 1], the last axis cut into equal parts: x [...,P·n] -> P times [...,n].
 ///
 ///     ∂x[…, columns of the p-th] += ∂y_p         on the tape: ad/lists.hpp
 struct split_op {
@@ -415,7 +429,7 @@ struct columns_of_op : move_operation<columns_of_op, std::span<const std::uint32
 };
 inline constexpr columns_of_op columns_of{};
 
-/// y = x[..., first … last − 1] along the last axis.
+/// y = x[..., first … last − 1], some columns: x [...,N] -> [...,last − first].
 ///
 ///     ∂x[..., first + i] += ∂y[..., i]
 struct columns_between_op : move_operation<columns_between_op, std::size_t, std::size_t> {
@@ -569,7 +583,7 @@ struct pick_op : operation<pick_op> {
 };
 inline constexpr pick_op pick{};
 
-/// x with one column set to a number: x [B,T,N] -> the same shape.       ∂x += ∂y in the other columns
+/// y = x with one column set to a number: x [B,T,N] -> [B,T,N].          ∂x += ∂y in the other columns
 struct with_column_op : move_operation<with_column_op, std::size_t, double> {
     static auto shape(const auto& x, std::size_t column, double)
     {

@@ -180,13 +180,24 @@ private:
         }
     }
 };
+/// y = Σ_b Σ_i (1 − Σ_t α[t,b,i])²: weights α [S,B,T], the sources' and the targets' lengths -> [].
+///
+///     ∂α[t,b,i] −= 2 (1 − Σ_k α[k,b,i]) ∂y
 inline constexpr penalty_op<rules::doubly_stochastic> doubly_stochastic_penalty{};
+/// y = Σ_b Σ_t Σ_i min(α[t,b,i], c[t,b,i]), c[t] = Σ_{k<t} α[k]: weights α [S,B,T], the sources' and the targets'
+/// lengths -> [].
+///
+///     ∂α[t,b,i] += ∂y where α < c, and ∂y once for each later step k with c[k,b,i] ≤ α[k,b,i]
 inline constexpr penalty_op<rules::coverage> coverage_penalty{};
+/// y = Σ_b Σ_{t>0} max(0, m[t−1,b] − m[t,b]), m[t,b] = Σ_i i α[t,b,i]: weights α [S,B,T], the sources' and the targets'
+/// lengths -> [].
+///
+///     where m[t−1,b] > m[t,b]:  ∂α[t−1,b,i] += i ∂y,  ∂α[t,b,i] −= i ∂y
 inline constexpr penalty_op<rules::monotone> monotone_penalty{};
 
-/// -Σ A_ti log α_ti: weights α [S,B,T], reference alignment A [B,S,T] (constants) -> [].
+/// y = −Σ A_ti log α_ti: weights α [S,B,T], reference alignment A [B,S,T] (constants) -> [].
 ///
-///     ∂α_ti -= ∂loss A_ti / max(α_ti, floor)
+///     ∂α_ti −= ∂y A_ti / max(α_ti, floor)
 ///
 /// Below `floor` the logarithm continues as its tangent, log floor + (α - floor) / floor: a weight of 0 costs much, but
 /// not infinitely much.

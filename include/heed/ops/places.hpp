@@ -121,7 +121,7 @@ private:
 };
 inline constexpr gaussian_op gaussian{};
 
-/// y = κ + exp(x), elementwise: places that only move forward.
+/// y = κ + exp(x), elementwise: κ and x [...] -> [...]. Places that only move forward.
 ///
 ///     ∂κ += ∂y,  ∂x += exp(x) ∂y, and nothing where ∂y is 0: exp(x) may be infinite
 struct move_places_op : operation<move_places_op> {

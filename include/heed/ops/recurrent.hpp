@@ -35,13 +35,16 @@ struct sentence_ends {
     }
 };
 
-/// One step of a gated recurrent unit, see kernels/gru.hpp:
-/// inputs [...,3H] (x_z|x_r|x_h with their bias), hidden [...,H], U [H,2H] (for z|r), U_h [H,H] -> the new state
-/// [...,H]. All leading axes go through the same products. A sentence that has ended keeps its state.
+/// One step of a gated recurrent unit: inputs [...,3H] (x_z|x_r|x_h with their bias), hidden h [...,H], U [H,2H] (for
+/// z|r), U_h [H,H] -> the new state [...,H]. All leading axes go through the same products. A sentence that has ended
+/// keeps its state.
 ///
-///     ∂a of the three gates: see kernels/gru.hpp,  ∂inputs += ∂a,  ∂U += hᵀ ∂a_z|∂a_r,  ∂U_h += (r ⊙ h)ᵀ ∂a_h
+///     z|r = σ(x_z|x_r + h U),  h̃ = tanh(x_h + (r ⊙ h) U_h),  h' = (1 − z) ⊙ h + z ⊙ h̃
+///     ∂a_z = ∂h' ⊙ (h̃ − h) ⊙ z ⊙ (1 − z),  ∂a_h = ∂h' ⊙ z ⊙ (1 − h̃²),  ∂a_r = (∂a_h U_hᵀ) ⊙ h ⊙ r ⊙ (1 − r)
+///     ∂inputs += ∂a,  ∂U += hᵀ ∂a_z|∂a_r,  ∂U_h += (r ⊙ h)ᵀ ∂a_h
+///     ∂h += (1 − z) ⊙ ∂h' + r ⊙ (∂a_h U_hᵀ) + (∂a_z|∂a_r) Uᵀ
 ///
-/// On the tape: ad/recurrent.hpp.
+/// See kernels/gru.hpp; on the tape: ad/recurrent.hpp.
 struct gru_op : operation<gru_op> {
     static auto shape(const auto& inputs, const auto& hidden, const auto& U, const auto& U_h, const sentence_ends& ends)
     {
@@ -96,12 +99,15 @@ struct lstm_state {
 template <class Hidden, class Cell>
 lstm_state(Hidden, Cell) -> lstm_state<Hidden, Cell>;
 
-/// One step of long short-term memory, see kernels/lstm.hpp: inputs [...,4H] (x_i|x_f|x_o|x_g with their bias), hidden
-/// and cell [...,H], U [H,4H] -> the new lstm_state. A sentence that has ended keeps its state.
+/// One step of long short-term memory: inputs [...,4H] (x_i|x_f|x_o|x_g with their bias), hidden h and cell c [...,H],
+/// U [H,4H] -> the new lstm_state. A sentence that has ended keeps its state.
 ///
-///     ∂a of the four gates: see kernels/lstm.hpp,  ∂inputs += ∂a,  ∂hidden += ∂a Uᵀ,  ∂U += hᵀ ∂a
+///     i|f|o = σ(x + h U),  g = tanh(x_g + h U_g),  c' = f ⊙ c + i ⊙ g,  h' = o ⊙ tanh(c')
+///     ∂s = ∂c' + ∂h' ⊙ o ⊙ (1 − tanh²(c')),  ∂c += f ⊙ ∂s
+///     ∂a_i = ∂s ⊙ g ⊙ i ⊙ (1 − i),  ∂a_f = ∂s ⊙ c ⊙ f ⊙ (1 − f),  ∂a_o = ∂h' ⊙ tanh(c') ⊙ o ⊙ (1 − o)
+///     ∂a_g = ∂s ⊙ i ⊙ (1 − g²),  ∂inputs += ∂a,  ∂h += ∂a Uᵀ,  ∂U += hᵀ ∂a
 ///
-/// On the tape: ad/recurrent.hpp.
+/// See kernels/lstm.hpp; on the tape: ad/recurrent.hpp.
 struct lstm_op : operation<lstm_op> {
     static auto shape(const auto& inputs, const auto& hidden, const auto& cell, const auto& U,
                       const sentence_ends& ends)
@@ -138,10 +144,12 @@ struct lstm_op : operation<lstm_op> {
 };
 inline constexpr lstm_op lstm{};
 
-/// One step of coverage embeddings, see kernels/coverage.hpp: word [B,3N], weights α [B,T], by_weight [3N],
-/// products c U [B,T,3N], coverage c [B,T,N] -> the new coverage [B,T,N].
+/// One step of coverage embeddings: word y [B,3N], weights α [B,T], by_weight w [3N], products u = c U [B,T,3N],
+/// coverage c [B,T,N] -> the new coverage [B,T,N]. See kernels/coverage.hpp.
 ///
-///     ∂ of each argument: see kernels::coverage_update_backward
+///     z|r = σ(y + α w + u),  c̃ = tanh(y_c + α w_c + r ⊙ u_c),  c' = z ⊙ c + (1 − z) ⊙ c̃
+///     ∂a_z = ∂c' ⊙ (c − c̃) ⊙ z ⊙ (1 − z),  ∂a_c = ∂c' ⊙ (1 − z) ⊙ (1 − c̃²),  ∂a_r = ∂a_c ⊙ u_c ⊙ r ⊙ (1 − r)
+///     ∂y += Σ_t ∂a,  ∂α += ∂a · w,  ∂w += Σ α ∂a,  ∂u_z|∂u_r|∂u_c += ∂a_z|∂a_r|r ⊙ ∂a_c,  ∂c += z ⊙ ∂c'
 struct coverage_gru_op : operation<coverage_gru_op> {
     static shape_of_rank<3> shape(const auto& word, const auto& weights, const auto& by_weight, const auto& products,
                                   const auto& coverage)

@@ -86,8 +86,8 @@ private:
 };
 inline constexpr add_to_sums_op add_to_sums{};
 
-/// c_b = q_bᵀ S_b, without its last number, by which it is divided if `divides`; 0 where that is 0. queries [B,F], sums
-/// [B,F,D+1] -> [B,D].
+/// c_b = q_bᵀ S_b, without its last number, by which it is divided if `divides`: queries [B,F], sums [B,F,D+1] ->
+/// [B,D]. 0 where that number is 0.
 ///
 ///     u = ∂c_b / z and −∂c_b · c_b / z for the last:   ∂q_b += S_b u,  ∂S_b += q_b uᵀ
 struct read_sums_op : operation<read_sums_op> {

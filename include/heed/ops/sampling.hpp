@@ -133,7 +133,8 @@ void one_hot(std::size_t n, std::size_t width, std::size_t size, const std::size
 
 }  // namespace detail
 
-/// 1 at the greatest score of each row, the first of them if there are several; 0 elsewhere. No gradient.
+/// y_j = 1 at the greatest score of each row, the first of them if there are several, 0 elsewhere: e [B,T] or [B,T,D]
+/// -> the shape of e. No gradient.
 struct greatest_op : row_operation<greatest_op> {
     static constexpr const char* name = "greatest";
     static constexpr bool differentiable = false;
@@ -150,8 +151,8 @@ struct greatest_op : row_operation<greatest_op> {
 };
 inline constexpr greatest_op greatest{};
 
-/// 1 at one position of each row, drawn with the probabilities softmax(e); 0 elsewhere. No gradient: see
-/// log_probability.
+/// y_j = 1 at one position of each row, drawn with the probabilities softmax(e), 0 elsewhere: e [B,T] or [B,T,D] -> the
+/// shape of e. No gradient: see log_probability.
 struct sample_op : row_operation<sample_op> {
     static constexpr const char* name = "sample";
     static constexpr bool differentiable = false;
@@ -182,7 +183,8 @@ struct sample_op : row_operation<sample_op> {
 };
 inline constexpr sample_op sample{};
 
-/// y_j = log p_j with p = softmax(e) at the positions where `drawn` is not 0, and 0 elsewhere: of the same shape.
+/// y_j = log p_j with p = softmax(e) at the positions where `drawn` is not 0, and 0 elsewhere: e and drawn [B,T] or
+/// [B,T,D] -> the shape of e.
 ///
 ///     ∂e_k += [k drawn] ∂y_k − p_k Σ_{j drawn} ∂y_j              nothing for `drawn`
 struct log_probability_op : operation<log_probability_op> {
@@ -235,9 +237,10 @@ struct log_probability_op : operation<log_probability_op> {
 };
 inline constexpr log_probability_op log_probability{};
 
-/// y_j = e_j − e_m + strength · g_j, e_m the greatest score of the row, with noise g_j = −log(−log u_j), u_j uniform in
-/// (0,1): the standard Gumbel distribution, by which argmax_j (e_j + g_j) is distributed as softmax(e). The greatest
-/// score is subtracted first, so that the noise of great scores is not rounded away. A score of -inf stays.
+/// y_j = e_j − e_m + strength · g_j, e_m the greatest score of the row: e [B,T] or [B,T,D] -> the shape of e. The noise
+/// is g_j = −log(−log u_j), u_j uniform in (0,1), the standard Gumbel distribution, by which argmax_j (e_j + g_j) is
+/// distributed as softmax(e). The greatest score is subtracted first, so that the noise of great scores is not rounded
+/// away. A score of -inf stays.
 ///
 ///     ∂e_j += ∂y_j − [j = m] Σ_k ∂y_k, and nothing where e_j is -inf
 struct perturb_op : row_operation<perturb_op> {
@@ -294,7 +297,7 @@ private:
 };
 inline constexpr perturb_op perturb{};
 
-/// y_j = e_j + sigma · g_j, g_j standard normal. A score of -inf stays.
+/// y_j = e_j + sigma · g_j, g_j standard normal: e [B,T] or [B,T,D] -> the shape of e. A score of -inf stays.
 ///
 ///     ∂e_j += ∂y_j
 struct add_normal_op : row_operation<add_normal_op> {
@@ -325,7 +328,8 @@ struct add_normal_op : row_operation<add_normal_op> {
 };
 inline constexpr add_normal_op add_normal{};
 
-/// y = value in the forward pass, y = soft in the backward pass (Bengio, Léonard & Courville 2013).
+/// y = value in the forward pass, y = soft in the backward pass: value and soft [...] -> [...]. Bengio, Léonard and
+/// Courville 2013.
 ///
 ///     ∂soft += ∂y                                                nothing for the value
 struct straight_through_op : operation<straight_through_op> {
@@ -349,8 +353,8 @@ struct straight_through_op : operation<straight_through_op> {
 };
 inline constexpr straight_through_op straight_through{};
 
-/// Weights are dropped with probability p each: y_j = r k_j α_j, where k_j is 0 or 1 and r = 1 / (1 − p); with
-/// `renormalise` r = Σ α / Σ k α, which preserves the sum of a row (0 if all of its weights are dropped).
+/// y_j = r k_j α_j, where k_j is 0 with probability p, else 1, and r = 1 / (1 − p): α [B,T] or [B,T,D] -> the shape of
+/// α. With `renormalise` r = Σ α / Σ k α, which preserves the sum of a row (0 if all of its weights are dropped).
 ///
 ///     ∂α_j += r k_j ∂y_j; with `renormalise` and m = Σ_i k_i α_i ∂y_i / Σ_i k_i α_i:
 ///     ∂α_j += m + r k_j (∂y_j − m)

@@ -13,7 +13,7 @@
 /// The similarity of two vectors: by direction and by distance.
 namespace heed::ops {
 
-/// y = x / |x| along the last axis.
+/// y = x / |x| along the last axis: x [...,N] -> [...,N].
 ///
 ///     ∂x += (∂y − y (y·∂y)) / |x|
 ///
@@ -159,7 +159,9 @@ private:
 };
 inline constexpr match_matrix_op match_matrix{};
 
-/// The same for one query per row: q [B,D], k [B,T,D] -> [B,T].
+/// y[b,t] = 1 / (1 + r), r = |q[b,:] − k[b,t,:]|: q [B,D], k [B,T,D] -> [B,T]. match_matrix for one query per row.
+///
+///     ∂q[b,:] −= Σ_t y² (q − k)/r ∂y,  ∂k[b,t,:] += y² (q − k)/r ∂y
 struct match_each_op : operation<match_each_op> {
     static shape_of_rank<2> shape(const auto& q, const auto& k)
     {

@@ -38,11 +38,23 @@ struct sparse_weights_op : row_operation<sparse_weights_op<power>> {
                                                 weights.data, d_weights.data, d_e.data);
     }
 };
+/// α_j = max(e_j − τ, 0) with τ such that Σ_j α_j = 1 over the positions of each row: e [B,T], or [B,T,D] with one τ
+/// per dimension. Martins and Astudillo 2016.
+///
+///     ∂e_j += ∂α_j − mean of ∂α over the positions of weight above 0, and 0 elsewhere
+///
+/// Beyond a row's length weights and gradients are 0.
 inline constexpr sparse_weights_op<1> sparsemax{};
+/// α_j = max(e_j / 2 − τ, 0)² with τ such that Σ_j α_j = 1 over the positions of each row: e [B,T], or [B,T,D] with one
+/// τ per dimension. Peters et al. 2019, α = 1.5.
+///
+///     ∂e_j += s_j (∂α_j − Σ_k s_k ∂α_k / Σ_k s_k),  s = √α
+///
+/// Beyond a row's length weights and gradients are 0.
 inline constexpr sparse_weights_op<2> entmax15{};
 
-/// softmax over the k greatest scores of each row (and those equal to the last of them), and 0 elsewhere: e [B,T], or
-/// [B,T,D] for each dimension alone.
+/// α = softmax(e) over the k greatest scores of each row (and those equal to the last of them), 0 elsewhere: e [B,T],
+/// or [B,T,D] for each dimension alone.
 ///
 ///     ∂e_j += α_j (∂α_j − Σ_k α_k ∂α_k)
 struct top_k_op : row_operation<top_k_op> {
@@ -151,9 +163,10 @@ struct sigmoid_weights_op : row_operation<sigmoid_weights_op> {
 };
 inline constexpr sigmoid_weights_op sigmoid_weights{};
 
-/// y_j = factor · (e_j − c) with c the greatest score that may be seen, one c for each row (and dimension): for
-/// normalizers whose weights do not change if a constant is added to all scores. Great scores keep their differences,
-/// which factor · e_j would round away. seen: e, but -inf where it is hidden; hidden scores may be NaN.
+/// y_j = factor · (e_j − c), c the greatest score of the row that may be seen: e [B,T], or [B,T,D] with one c per
+/// dimension -> the shape of e. For normalizers whose weights do not change if a constant is added to all scores. Great
+/// scores keep their differences, which factor · e_j would round away. seen: e, but -inf where it is hidden; hidden
+/// scores may be NaN.
 ///
 ///     ∂e_j += factor · ∂y_j                                      nothing for `seen`
 ///

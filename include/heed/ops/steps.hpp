@@ -21,6 +21,7 @@ struct step_result {
     Context context;  // [B,D]
     Weights weights;  // [B,T] or [B,T,D]
 };
+/// The same of a step that remembers: with the history after it, as a logarithm.
 template <class Context, class Weights, class History>
 struct temporal_step_result {
     Context context;
@@ -75,8 +76,11 @@ protected:
 
 }  // namespace detail
 
-/// e_j = vᵀ tanh(q + k_j), α = softmax(e), c = Σ_j α_j h_j: see kernels/additive.hpp.
-/// query [B,A] projected, keys [B,T,A], v [A], values [B,T,D].
+/// e_j = vᵀ tanh(q + k_j), α = softmax(e), c = Σ_j α_j h_j: query [B,A] projected, keys [B,T,A], v [A], values [B,T,D]
+/// -> c [B,D], α [B,T]. See kernels/additive.hpp.
+///
+///     with g_j = α_j (∂α_j + ∂c · h_j − Σ_k α_k (∂α_k + ∂c · h_k)) and t_j = tanh(q + k_j):
+///     ∂v += Σ_j g_j t_j,  ∂k_j += g_j v ⊙ (1 − t_j²),  ∂q += Σ_j g_j v ⊙ (1 − t_j²),  ∂h_j += α_j ∂c
 struct additive_step_op : detail::step_operation<additive_step_op> {
     static constexpr const char* name = "additive attention";
 
@@ -147,7 +151,8 @@ struct additive_temporal_step_op : detail::step_operation<additive_temporal_step
     }
 };
 
-/// e_j = q · k_j, α = softmax(e), c = Σ_j α_j h_j: query [B,A], keys [B,T,A], values [B,T,D].
+/// e_j = q · k_j, α = softmax(e), c = Σ_j α_j h_j: query [B,A], keys [B,T,A], values [B,T,D] ->
+/// c [B,D], α [B,T].
 ///
 ///     ∂h_j += α_j ∂c,  ∂α_j += ∂c · h_j
 ///     ∂e_j  = α_j (∂α_j − Σ_k α_k ∂α_k)
@@ -188,8 +193,11 @@ inline constexpr dot_step_op dot_step{};
 /// Does a step per dimension return its weights, [B,T,D]? If not it makes none, [B,0,D].
 enum class weights_of_step { returned, left_out };
 
-/// e_j = tanh(q + k_j) V, α^d = softmax over j of e^d, c = Σ_j α_j ⊙ h_j: see kernels/per_dimension.hpp.
-/// query [B,A] projected, keys [B,T,A], V [A,D], values [B,T,D].
+/// e_j = tanh(q + k_j) V, α^d = softmax over j of e^d, c = Σ_j α_j ⊙ h_j: query [B,A] projected, keys [B,T,A], V [A,D],
+/// values [B,T,D] -> c [B,D], α [B,T,D]. See kernels/per_dimension.hpp.
+///
+///     with g_j = α_j ⊙ (∂α_j + ∂c ⊙ h_j − Σ_k α_k ⊙ (∂α_k + ∂c ⊙ h_k)) and t_j = tanh(q + k_j):
+///     ∂V += Σ_j t_jᵀ g_j,  ∂k_j += (V g_j) ⊙ (1 − t_j²),  ∂q += Σ_j (V g_j) ⊙ (1 − t_j²),  ∂h_j += α_j ⊙ ∂c
 struct per_dimension_step_op : detail::step_operation<per_dimension_step_op> {
     static constexpr const char* name = "per-dimension attention";
 

@@ -9,8 +9,8 @@
 
 namespace heed::ops {
 
-/// A stick is broken at each position, from the last to the first: w_j = σ(e_j) Π_{k>j} (1 − σ(e_k)) over the real
-/// positions of each row; 0 behind them and where e_j is -inf. e [B,T] or [B,T,D].
+/// w_j = σ(e_j) Π_{k>j} (1 − σ(e_k)) over the real positions of each row: e [B,T] or [B,T,D] -> the shape of e. A stick
+/// is broken at each position, from the last to the first; 0 behind the row and where e_j is -inf.
 ///
 ///     ∂e_j += w_j (1 − σ(e_j)) ∂w_j − σ(e_j) Σ_{i<j} w_i ∂w_i
 ///

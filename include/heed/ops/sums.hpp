@@ -38,7 +38,7 @@ struct sum_last_op : operation<sum_last_op> {
 };
 inline constexpr sum_last_op sum_last{};
 
-/// y = Σ_i x_i c_i; c has the same shape and is mostly constant: a loss that gives each entry a gradient of its own.
+/// y = Σ_i x_i c_i: x and c [...] -> []. c is mostly constant: a loss that gives each entry a gradient of its own.
 ///
 ///     ∂x_i += c_i ∂y,  ∂c_i += x_i ∂y
 struct inner_op : operation<inner_op> {

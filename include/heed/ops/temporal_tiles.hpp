@@ -23,11 +23,13 @@ struct modulated_by_past {
     double strength = 1;  // β
     double decay = 0;     // δ
 
+    /// e − strength·L, or e without a past.
     template <class V>
     V modulated(V e, V L) const
     {
         return functions::discount::value(e, L, number<V>(strength));
     }
+    /// L after a step with score e.
     template <class V>
     V grown(V L, V e) const
     {
@@ -39,6 +41,7 @@ struct modulated_by_past {
     {
         return functions::logaddexp::share(e, after, by);
     }
+    /// What of `by`, the derivative by L after a step, goes to L before it.
     template <class V>
     V share_of_past(V L, V after, V by) const
     {

@@ -197,6 +197,9 @@ private:
 /// Heads stand side by side in the last axis. No [S,T] is ever stored: see kernels/tiles.hpp. `real`: the keys of each
 /// sentence that exist; what stands behind them is not read. A query without a key gets a context and a gradient of 0.
 /// Gradients are the same, bit for bit, at the same number of threads.
+///
+///     with the weights A = W(E), E = scale · Q Kᵀ, and ∂E from ∂A = ∂C Vᵀ by the derivative of W:
+///     ∂V += Aᵀ ∂C,  ∂Q += scale · ∂E K,  ∂K += scale · ∂Eᵀ Q
 template <class Pair = kernels::tiles::unmodified, class Mask = kernels::tiles::unmasked,
           class Rule = kernels::tiles::softmax, class Compare = kernels::tiles::inner_product>
 struct attend_tiled_op : operation<attend_tiled_op<Pair, Mask, Rule, Compare>> {

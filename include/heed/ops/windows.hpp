@@ -42,7 +42,8 @@ inline void require_width(const char* where, std::size_t width)
 
 }  // namespace detail
 
-/// The window of each row: x [B,T] or [B,T,N] -> [B,W] or [B,W,N], zeros where a row's window is shorter.
+/// y[b,j] = x[b,begin_b + j], the window of each row: x [B,T] or [B,T,N] -> [B,W] or [B,W,N]. Zeros where a row's
+/// window is shorter.
 ///
 ///     ∂x += ∂y within the window
 struct window_of_op : move_operation<window_of_op, window_view> {
@@ -56,7 +57,7 @@ struct window_of_op : move_operation<window_of_op, window_view> {
 };
 inline constexpr window_of_op window_of{};
 
-/// x with the window of each row replaced: x [B,T] or [B,T,N], w [B,W] or [B,W,N] -> the shape of x.
+/// y = x with the window of each row replaced by w: x [B,T] or [B,T,N], w [B,W] or [B,W,N] -> the shape of x.
 ///
 ///     ∂x += ∂y outside of the window,  ∂w += ∂y within
 struct put_window_op : operation<put_window_op> {
@@ -94,7 +95,7 @@ struct put_window_op : operation<put_window_op> {
 };
 inline constexpr put_window_op put_window{};
 
-/// w [B,W] or [B,W,N] in its place among T positions, zeros elsewhere: -> [B,T] or [B,T,N].
+/// y[b,begin_b + j] = w[b,j], zeros elsewhere: w [B,W] or [B,W,N] -> [B,T] or [B,T,N].
 ///
 ///     ∂w += ∂y within the window
 struct spread_window_op : move_operation<spread_window_op, window_view, std::size_t> {
@@ -116,7 +117,7 @@ struct spread_window_op : move_operation<spread_window_op, window_view, std::siz
 };
 inline constexpr spread_window_op spread_window{};
 
-/// A window that moves on by one: what it holds [B,n·N] loses its first N columns, and x [B,N] comes behind them.
+/// y = [past[:, N:]; x], a window that moves on by one: past [B,n·N], x [B,N] -> [B,n·N].
 /// Without columns (n = 0) it stays empty.
 ///
 ///     ∂past[:, N:] += ∂y[:, :(n-1)N],  ∂x += ∂y[:, (n-1)N:]
@@ -155,7 +156,7 @@ struct slide_op : operation<slide_op> {
 };
 inline constexpr slide_op slide{};
 
-/// Each position with its neighbours: x [B,T] -> y [B,T,2k+1], y[b,t,i] = x[b,t+i-k], 0 beyond the sentence.
+/// y[b,t,i] = x[b,t+i-k], each position with its neighbours, 0 beyond the sentence: x [B,T] -> [B,T,2k+1].
 ///
 ///     ∂x[b,t+i-k] += ∂y[b,t,i]
 struct neighbourhood_op : move_operation<neighbourhood_op, std::size_t> {
@@ -175,8 +176,8 @@ struct neighbourhood_op : move_operation<neighbourhood_op, std::size_t> {
 };
 inline constexpr neighbourhood_op neighbourhood{};
 
-/// k filters of odd width r slide over the positions: x [B,T], F [k,r] -> y [B,T,k],
-/// y[b,t,n] = Σ_i F[n,i] x[b,t+i-(r-1)/2], zeros beyond the sentence. Filters are not mirrored.
+/// y[b,t,n] = Σ_i F[n,i] x[b,t+i-(r-1)/2], zeros beyond the sentence: x [B,T], F [k,r] -> [B,T,k]. k filters of odd
+/// width r slide over the positions; they are not mirrored.
 ///
 ///     ∂F[n,i] += Σ ∂y[b,t,n] x[b,t+i-(r-1)/2],  ∂x[b,t+i-(r-1)/2] += Σ_n ∂y[b,t,n] F[n,i]
 struct convolve_op : operation<convolve_op> {

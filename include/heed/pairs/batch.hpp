@@ -17,6 +17,7 @@
 /// Sentence pairs: models that read two sentences and say how they are related.
 namespace heed::pairs {
 
+/// A sentence as the numbers of its words.
 using id_sentence = std::vector<std::uint32_t>;
 
 /// The class of a pair in a task of two classes.

@@ -26,6 +26,7 @@ auto additive(Matrix W, Matrix U, Vector v)  // [Q,A], [D,A], [A]
                      combine::weighted_sum{}};
 }
 
+/// The sizes of the paper's model.
 struct sizes {
     std::size_t query = 1000;       // Q
     std::size_t annotation = 2000;  // D: both directions

@@ -70,6 +70,7 @@ struct new_bcnn {
         return yin2016::bcnn(nn::glorot<T>(random, n.width * channels, n.maps), nn::zeros<T>(n.maps), n.width);
     }
 };
+/// Makes blocks of ABCNN-1: attention before the convolution. Sentences have at most `longest` words.
 template <class T>
 struct new_abcnn1 {
     auto operator()(random_source& random, const sizes& n, std::size_t channels) const
@@ -79,6 +80,7 @@ struct new_abcnn1 {
                                nn::zeros<T>(n.maps), n.width);
     }
 };
+/// Makes blocks of ABCNN-2: attention in the pooling behind the convolution.
 template <class T>
 struct new_abcnn2 {
     auto operator()(random_source& random, const sizes& n, std::size_t channels) const
@@ -86,6 +88,7 @@ struct new_abcnn2 {
         return yin2016::abcnn2(nn::glorot<T>(random, n.width * channels, n.maps), nn::zeros<T>(n.maps), n.width);
     }
 };
+/// Makes blocks of ABCNN-3: both. Sentences have at most `longest` words.
 template <class T>
 struct new_abcnn3 {
     auto operator()(random_source& random, const sizes& n, std::size_t channels) const

@@ -53,7 +53,7 @@ struct conv_s2s {
         return ops::dot_all(projected, keys);
     }
 
-    auto asking(const tensor auto& query) const { return query; }
+    auto asking(const tensor auto& query) const { return query; }  // what tiles compare with keys
 
     static auto parameters(auto& self, auto&& visit) { return score::conv_s2s{visit("W", self.W), visit("b", self.b)}; }
 };

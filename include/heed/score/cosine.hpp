@@ -40,6 +40,7 @@ struct cosine {
         return ops::dot_all(asking(queries), keys);
     }
 
+    /// What tiles compare with keys.
     auto asking(const tensor auto& query) const { return ops::scale(ops::unit(query), scale); }
 
     static auto parameters(auto& self, auto&&) { return score::cosine{self.scale}; }

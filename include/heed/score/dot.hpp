@@ -27,7 +27,7 @@ struct dot {
         return ops::dot_all(queries, keys);
     }
 
-    auto asking(const tensor auto& query) const { return query; }
+    auto asking(const tensor auto& query) const { return query; }  // what tiles compare with keys
 
     static auto parameters(auto&, auto&&) { return score::dot{}; }
 };

@@ -41,7 +41,7 @@ struct general {
         return ops::dot_all(projected, keys);
     }
 
-    auto asking(const tensor auto& query) const { return query; }
+    auto asking(const tensor auto& query) const { return query; }  // what tiles compare with keys
 
     static auto parameters(auto& self, auto&& visit) { return score::general{visit("W", self.W)}; }
 };

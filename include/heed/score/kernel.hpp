@@ -47,7 +47,7 @@ struct kernel {
         return ops::dot_all(queries, keys);
     }
 
-    auto asking(const tensor auto& query) const { return query; }
+    auto asking(const tensor auto& query) const { return query; }  // what tiles compare with keys
 
     static auto parameters(auto& self, auto&& visit)
     {

@@ -45,7 +45,7 @@ struct past : Own {
     past() = default;
     past(Own mine, Inner inner) : Own(std::move(mine)), base(std::move(inner)) {}
 
-    const Own& own() const { return *this; }
+    const Own& own() const { return *this; }  // without the base's state
 
     /// The same with f applied to every tensor (and to the matching ones of `others`).
     auto map(auto&& f, const auto&... others) const
@@ -77,6 +77,7 @@ auto project(const Score& score, const Query& query)
 
 /// Does a score that is laid over another one have a state of its own?
 struct own_memory {};
+/// Tag: only the base has a state.
 struct base_remembers {};
 
 /// Base class of scores that are laid over another one: `struct with_x : over::another<with_x<Base, …>, Base>` remains

@@ -70,6 +70,7 @@ struct relative : by_place<relative<Base, Matrix>, Base> {
                 static_cast<std::int32_t>(reach())};
     }
     static constexpr bool looks_up = true;
+    /// What the function looks numbers up in: q · a_d for each query and distance d.
     auto looked_up(const tensor auto& asking) const { return ops::linear(asking, distances); }
 
     /// R

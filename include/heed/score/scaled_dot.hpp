@@ -33,6 +33,7 @@ struct scaled_dot {
         return ops::dot_all(ops::scale(queries, factor(shape_of(queries)[2])), keys);
     }
 
+    /// What tiles compare with keys: q / √d.
     auto asking(const tensor auto& query) const { return ops::scale(query, factor(shape_of(query).back())); }
 
     static auto parameters(auto& self, auto&&) { return score::scaled_dot{self.scale}; }

@@ -104,6 +104,7 @@ struct new_previous_state {
         return previous_state{nn::glorot<T>(random, n.context, n.gates)};
     }
 };
+/// Makes the second cell of an intermediate_state, of the decoder's kind of cell.
 struct new_intermediate_state {
     template <class T, class Cells>
     auto make(random_source& random, const sizes& n, nn::initializer<T> recurrent, const Cells& cells) const
@@ -111,6 +112,7 @@ struct new_intermediate_state {
         return intermediate_state{cells.template make<T>(random, n.context, n.hidden, recurrent)};
     }
 };
+/// Makes a current_state, which has no parameters.
 struct new_current_state {
     template <class T, class Cells>
     auto make(random_source&, const sizes&, nn::initializer<T>, const Cells&) const

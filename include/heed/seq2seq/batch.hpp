@@ -18,6 +18,7 @@
 /// Batches: sentences of different lengths, padded so that a model can work on many at once.
 namespace heed::seq2seq {
 
+/// A sentence as the numbers of its words, without begin and end.
 using id_sentence = std::vector<std::uint32_t>;
 
 /// The words that begin and end every target sentence, and the one that fills the padding (it is never attended to).
@@ -69,6 +70,8 @@ inline source_batch make_source(std::span<const id_sentence* const> sentences, c
     return batch;
 }
 
+/// A training batch: the sources as make_source makes them; before each target word the one before it, first the begin
+/// word, and behind the last one the end word is expected. targets[b] is the translation of sources[b].
 template <class T>
 training_batch<T> make_training_batch(std::span<const id_sentence* const> sources,
                                       std::span<const id_sentence* const> targets, const special_ids& special = {})

@@ -215,7 +215,7 @@ public:
     {}
     captioning(Captioner&&, const array<T, 3>&) = delete;
 
-    std::size_t vocabulary() const { return shape_of(model_->b)[0]; }
+    std::size_t vocabulary() const { return shape_of(model_->b)[0]; }  // words of the output
 
     void step(std::span<const std::uint32_t> previous, std::span<T> scores)
     {
@@ -231,6 +231,7 @@ public:
         std::copy_n(view_of(z).data, scores.size(), scores.begin());
     }
 
+    /// Row i continues rows[i].
     void select(std::span<const std::size_t> rows)
     {
         const auto gather = [rows](const auto& x) { return ops::rows_of(x, rows); };

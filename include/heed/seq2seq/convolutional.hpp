@@ -91,6 +91,7 @@ struct convolutional_encoder {
     Vector b_out;  // [E]
     double gradient_scale = 1;
 
+    /// What the decoder's layers attend to, z and √(T/2) (z + e), for words [T,B] and their lengths.
     auto encode(const source_batch& source, const nn::dropout& drop = {}) const
     {
         source.real.require("convolutional_encoder::encode", source.words.batch, source.words.steps);
@@ -208,6 +209,7 @@ struct convolutional_decoder {
     Matrix W_o;    // [L,V]
     Vector b;      // [V]
 
+    /// The memories of all layers and the state before the first word.
     auto open(const auto& source, const lengths& real) const
     {
         using heed::detail::each_of;
@@ -286,7 +288,7 @@ struct convolutional_decoder {
                         seen_by_layers{ops::scale(weights, 1 / static_cast<double>(steps.size()))}};
     }
 
-    output_layer<const Matrix&, const Vector&> output() const { return {W_o, b}; }
+    output_layer<const Matrix&, const Vector&> output() const { return {W_o, b}; }  // of the words
 
     static auto parameters(auto& self, auto&& visit)
     {

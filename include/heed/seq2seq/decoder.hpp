@@ -96,6 +96,7 @@ struct decoder {
     Start start;
     Readout readout;
 
+    /// The attention's memory of the source, and the state before the first word.
     auto open(const auto& source, const lengths& real) const
     {
         auto memory = [&] {

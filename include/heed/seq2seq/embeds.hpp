@@ -47,6 +47,7 @@ struct contextual_source {
     Vector b;      // [K]
     nn::context_gate<Matrix, Vector> gate;
 
+    /// x' [T,B,E] with zeros in the padding, and c [B,K].
     auto look_up(const source_batch& source, const nn::dropout& drop) const
     {
         // [B,T,E]
@@ -96,20 +97,24 @@ auto words_of(const auto& embedding, const source_batch& source, const nn::dropo
 
 /// Makers, for models that are made new.
 struct new_plain {
+    /// A table of source words.
     template <class T>
     auto source(random_source& random, std::size_t vocabulary, std::size_t embedding) const
     {
         return nn::gaussian<T>(random, vocabulary, embedding, 0.1);
     }
+    /// A table of target words.
     template <class T>
     auto target(random_source& random, std::size_t vocabulary, std::size_t embedding) const
     {
         return source<T>(random, vocabulary, embedding);
     }
 };
+/// Makes contextual_source and contextual_target.
 struct new_contextual {
     std::size_t context = 0;  // K; 0: as many as an embedding has
 
+    /// A contextual_source.
     template <class T>
     auto source(random_source& random, std::size_t vocabulary, std::size_t embedding) const
     {
@@ -117,6 +122,7 @@ struct new_contextual {
         return contextual_source{nn::gaussian<T>(random, vocabulary, embedding, 0.1),
                                  nn::glorot<T>(random, embedding, K), nn::zeros<T>(K), gate<T>(random, embedding)};
     }
+    /// A contextual_target.
     template <class T>
     auto target(random_source& random, std::size_t vocabulary, std::size_t embedding) const
     {

@@ -101,6 +101,7 @@ struct bidirectional_encoder {
     Start forward_start;
     Start backward_start;
 
+    /// The annotations [B,T,2H] of words [T,B], and what decoders start with.
     auto encode(const source_batch& source, const nn::dropout& drop = {}) const
     {
         const std::size_t T = source.words.steps, B = source.words.batch;
@@ -142,6 +143,7 @@ struct forward_encoder {
     Start start;
     direction reads = direction::forward;
 
+    /// The annotations [B,T,H] of words [T,B], and what decoders start with.
     auto encode(const source_batch& source, const nn::dropout& drop = {}) const
     {
         source.real.require("forward_encoder::encode", source.words.batch, source.words.steps);
@@ -182,6 +184,7 @@ struct new_bidirectional {
     }
     static std::size_t width(std::size_t hidden) { return 2 * hidden; }
 };
+/// Makes encoders that read in one direction.
 struct new_forward {
     direction reads = direction::forward;
 
@@ -193,7 +196,7 @@ struct new_forward {
         auto cell = cells.template make<T>(random, embedding, hidden, recurrent);
         return forward_encoder{std::move(table), std::move(cell), nn::trained_start{nn::zeros<T>(hidden)}, reads};
     }
-    static std::size_t width(std::size_t hidden) { return hidden; }
+    static std::size_t width(std::size_t hidden) { return hidden; }  // D of H
 };
 
 /// A new encoder. `recurrent`: as for nn::make_gru. `cells`: nn::new_gru, nn::new_lstm or nn::new_stacked.
@@ -203,6 +206,7 @@ auto make_forward_encoder(random_source& random, std::size_t vocabulary, std::si
 {
     return new_forward{}.make<T>(random, vocabulary, embedding, hidden, recurrent, cells, embeds::new_plain{});
 }
+/// A new encoder that reads in both directions; the arguments are those of make_forward_encoder.
 template <class T, class Cells = nn::new_gru>
 auto make_bidirectional_encoder(random_source& random, std::size_t vocabulary, std::size_t embedding,
                                 std::size_t hidden, nn::initializer<T> recurrent = nullptr, const Cells& cells = {})

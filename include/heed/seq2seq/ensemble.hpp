@@ -23,6 +23,8 @@ namespace heed::seq2seq {
 /// They may differ in everything but the target vocabulary. Weights are averaged over the models that have attention.
 enum class averaging { arithmetic, geometric };
 
+/// Models that decode as one, see `averaging`. Throws heed::error if there are none, or if they differ in the number of
+/// sentences or of words.
 template <class T>
 class ensemble final : public decoding<T> {
 public:

@@ -20,6 +20,7 @@ struct fixed_context {
         Summary summary;  // [B,D]
     };
 
+    /// The sentence's vector, [B,D].
     auto on(const auto& source, const lengths&) const
     {
         return source_vector<std::remove_cvref_t<decltype(source.whole)>>{source.whole};
@@ -27,6 +28,7 @@ struct fixed_context {
 
     attention_state<no_state> start(const auto&) const { return {}; }
 
+    /// The sentence's vector once more.
     auto read(const auto& memory, const auto&, const attention_state<no_state>& state) const
     {
         return read_out<decltype(memory.summary), attention_state<no_state>>{memory.summary, {{}, state.step + 1}};

@@ -29,6 +29,7 @@ struct forced_decoding {
     }
 };
 
+/// What forced decoding returns, and which words begin and end a sentence.
 struct force_options {
     bool with_weights = true;
     special_ids special{};

@@ -13,6 +13,7 @@
 
 namespace heed::seq2seq {
 
+/// When greedy decoding stops, what it returns, and which words begin and end a sentence.
 struct greedy_options {
     length_limit at_most{};  // of words
     bool with_weights = false;

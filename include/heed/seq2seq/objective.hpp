@@ -137,8 +137,9 @@ public:
     explicit moving_baseline(double keep = 0.9) : keep_(keep) {}
 
     double value() const { return value_; }
-    bool begun() const { return begun_; }
+    bool begun() const { return begun_; }  // has there been a batch?
 
+    /// Counts one batch more.
     void add(double mean_cost)
     {
         value_ = begun_ ? keep_ * value_ + (1 - keep_) * mean_cost : mean_cost;

@@ -31,6 +31,7 @@ struct maxout {
     Matrix W_o;  // [L,V]
     Vector b;    // [V]
 
+    /// t [B,L] of the state s [B,H], the word y [B,E] and the context c [B,D].
     auto read(const tensor auto& s, const tensor auto& y, const tensor auto& c) const
     {
         return ops::maxout(ops::linear_onto(ops::linear_onto(ops::linear(y, V_o, b_o), s, U_o), c, C_o));
@@ -51,6 +52,7 @@ struct linear {
     Matrix W_o;  // [H,V]
     Vector b;    // [V]
 
+    /// The state itself.
     template <tensor State>
     State read(const State& s, const tensor auto&, const tensor auto&) const
     {
@@ -75,6 +77,7 @@ struct two_layers {
     Matrix W_o;  // [L,V]
     Vector b;    // [V]
 
+    /// t [B,L] of the state s [B,H], the word y [B,E] and the context c [B,D].
     auto read(const tensor auto& s, const tensor auto& y, const tensor auto& c) const
     {
         return ops::tanh(ops::linear_onto(ops::linear_onto(ops::linear(y, V_o, b_o), s, U_o), c, C_o));
@@ -99,6 +102,7 @@ struct attentional {
     Matrix W_o;  // [L,V]
     Vector b;    // [V]
 
+    /// The attentional vector [B,L] of the state s [B,H] and the context c [B,D].
     auto read(const tensor auto& s, const tensor auto&, const tensor auto& c) const
     {
         return ops::tanh(ops::linear(ops::concat(c, s), W_c));
@@ -123,6 +127,7 @@ struct fed {
     Output of;
     Matrix F;  // [L,G] from the readout to the cell
 
+    /// What the output layer inside reads; the state has been fed already.
     auto read(const tensor auto& s, const tensor auto& y, const tensor auto& c) const { return of.read(s, y, c); }
 
     static auto parameters(auto& self, auto&& visit)
@@ -154,6 +159,7 @@ struct new_maxout {
                       nn::glorot<T>(random, n.readout, n.vocabulary),  nn::zeros<T>(n.vocabulary)};
     }
 };
+/// Makes linear output layers.
 struct new_linear {
     template <class T>
     auto make(random_source& random, const sizes& n) const
@@ -161,6 +167,7 @@ struct new_linear {
         return linear{nn::glorot<T>(random, n.hidden, n.vocabulary), nn::zeros<T>(n.vocabulary)};
     }
 };
+/// Makes output layers with a hidden one of `readout` numbers.
 struct new_two_layers {
     template <class T>
     auto make(random_source& random, const sizes& n) const
@@ -170,6 +177,7 @@ struct new_two_layers {
                           nn::glorot<T>(random, n.readout, n.vocabulary), nn::zeros<T>(n.vocabulary)};
     }
 };
+/// Makes attentional output layers: tanh(W_c [c; h]) of `readout` numbers before the words.
 struct new_attentional {
     template <class T>
     auto make(random_source& random, const sizes& n) const
@@ -178,6 +186,7 @@ struct new_attentional {
                            nn::glorot<T>(random, n.readout, n.vocabulary), nn::zeros<T>(n.vocabulary)};
     }
 };
+/// Makes what `of` makes, with input feeding around it.
 template <class Outputs = new_attentional>
 struct new_fed {
     Outputs of{};

@@ -95,6 +95,7 @@ struct decoder_panels {
     std::vector<T> from_context;                            // [D,G+2L] C beside C_o
     kernels::panels<T> context, gates, candidate, readout;  // the candidate is a GRU's
 
+    /// Lays out the matrices of a decoder.
     template <class Decoder>
     void pack(const Decoder& d)
     {
@@ -165,8 +166,9 @@ struct decoder_panels {
         }
     }
 
+    /// The number of words that may come before.
     std::size_t vocabulary_of_input() const { return width == 0 ? 0 : words.size() / width; }
-    std::size_t readout_size() const { return pairs == 0 ? hidden : pairs / 2; }
+    std::size_t readout_size() const { return pairs == 0 ? hidden : pairs / 2; }  // L
 
 private:
     void step_of_gru(std::size_t R, const T* x, cell_rows<const T> state, cell_rows<T> next) const

@@ -25,6 +25,7 @@ struct parts {
     Start start{};            // starts_with::new_tanh_layer, new_last_state
     Readout readout{};        // output::new_maxout, new_linear, new_two_layers, new_attentional, new_fed
 
+    /// The same parts with another encoder.
     template <class Other>
     parts<Other, Cells, Embeddings, Asks, Start, Readout> with_encoder(const Other& other) const
     {
@@ -35,16 +36,19 @@ struct parts {
     {
         return {encoder, other, embeddings, asks, start, readout};
     }
+    /// The same parts with other embeddings.
     template <class Other>
     parts<Encoder, Cells, Other, Asks, Start, Readout> with_embeddings(const Other& other) const
     {
         return {encoder, cells, other, asks, start, readout};
     }
+    /// The same parts with another state that asks.
     template <class Other>
     parts<Encoder, Cells, Embeddings, Other, Start, Readout> with_asks(const Other& other) const
     {
         return {encoder, cells, embeddings, other, start, readout};
     }
+    /// The same parts with another first state.
     template <class Other>
     parts<Encoder, Cells, Embeddings, Asks, Other, Readout> with_start(const Other& other) const
     {

@@ -62,6 +62,7 @@ struct new_tanh_layer {
         return tanh_layer{nn::glorot<T>(random, hidden, hidden), nn::zeros<T>(hidden)};
     }
 };
+/// Makes a last_state, which has no parameters.
 struct new_last_state {
     template <class T>
     auto make(random_source&, std::size_t) const

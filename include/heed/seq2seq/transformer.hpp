@@ -38,6 +38,8 @@
 /// multi_head, or attention itself. Deviations: a bias in the output layer.
 namespace heed::seq2seq {
 
+/// One layer of the encoder: self-attention and a feed-forward network, each within a residual connection. x [B,T,D]
+/// and the lengths of the B rows -> [B,T,D].
 template <class Attention, class Residual, class FeedForward>
 struct transformer_encoder_layer {
     Attention attention;
@@ -64,6 +66,8 @@ template <class Attention, class Residual, class FeedForward>
 transformer_encoder_layer(Attention, Residual, FeedForward, Residual)
     -> transformer_encoder_layer<Attention, Residual, FeedForward>;
 
+/// One layer of the decoder: self-attention to the words before, attention to the source, a feed-forward network, each
+/// within a residual connection.
 template <class Self, class Cross, class Residual, class FeedForward>
 struct transformer_decoder_layer {
     Self self;    // to the words before
@@ -200,6 +204,8 @@ struct transformer_state {
     }
 };
 
+/// A whole Transformer: words, positions, the layers of both sides, the output layer. `papers::vaswani2017::translator`
+/// makes the paper's.
 template <class Tables, class Positions, class EncoderLayer, class DecoderLayer, class Last, class Vector>
 struct transformer {
     Tables words;         // word_tables.hpp
@@ -247,6 +253,7 @@ struct transformer {
                         std::move(weights), no_state{}};
     }
 
+    /// The source's keys and values for each layer, and the state before the first word.
     auto open(const source_batch& batch) const
     {
         const auto source = encode(batch);

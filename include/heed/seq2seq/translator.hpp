@@ -40,7 +40,7 @@ struct translator {
         return decoder.advance(memory, state, previous);
     }
 
-    auto output() const { return decoder.output(); }
+    auto output() const { return decoder.output(); }  // the decoder's
 
     static auto parameters(auto& self, auto&& visit)
     {
@@ -60,7 +60,7 @@ struct sizes {
     std::size_t annotation = 0;   // of an annotation; 0: both directions of the encoder, 2 · hidden
     std::size_t readout = 0;      // of what the output layer reads; 0: as many as an embedding has
 
-    std::size_t width() const { return annotation == 0 ? 2 * hidden : annotation; }
+    std::size_t width() const { return annotation == 0 ? 2 * hidden : annotation; }  // D of an annotation
 };
 
 /// A new translator around the attention that make_attention(random, sizes) returns, with these parts. `recurrent`
@@ -100,15 +100,17 @@ auto make_translator(std::uint64_t seed, const sizes& n, const MakeAttention& ma
 /// New attentions for a translator: the decoder's state [H] attends to annotations [D].
 namespace attentions {
 
+/// Makes the attention of Bahdanau et al. 2015.
 template <class T>
 struct additive {
     auto operator()(random_source& random, const sizes& n) const
     {
         return papers::bahdanau2015::make_additive<T>(random, {n.hidden, n.width(), n.alignment});
     }
-    static auto score(random_source& random, const sizes& n) { return additive{}(random, n).score; }
+    static auto score(random_source& random, const sizes& n) { return additive{}(random, n).score; }  // its score alone
 };
 
+/// Makes AttY of Choi et al. 2018: the score also reads the previous target word.
 template <class T>
 struct additive_with_word {
     auto operator()(random_source& random, const sizes& n) const
@@ -117,6 +119,7 @@ struct additive_with_word {
     }
 };
 
+/// Makes AttY2D of Choi et al. 2018: as AttY, with a weight for each dimension.
 template <class T>
 struct per_dimension {
     auto operator()(random_source& random, const sizes& n) const
@@ -125,6 +128,7 @@ struct per_dimension {
     }
 };
 
+/// Makes the temporal attention of Sankaran et al. 2016.
 template <class T>
 struct temporal {
     auto operator()(random_source& random, const sizes& n) const
@@ -133,6 +137,7 @@ struct temporal {
     }
 };
 
+/// No attention: the sentence as the encoder leaves it, at every step.
 template <class T>
 struct none {
     auto operator()(random_source&, const sizes&) const { return fixed_context{}; }

@@ -23,9 +23,9 @@ struct separate_tables {
     Matrix target_table;  // [V_y,D]
     Matrix W;             // [D,V_y]
 
-    const Matrix& source() const { return source_table; }
-    const Matrix& target() const { return target_table; }
-    const Matrix& output() const { return W; }
+    const Matrix& source() const { return source_table; }  // [V_x,D]
+    const Matrix& target() const { return target_table; }  // [V_y,D]
+    const Matrix& output() const { return W; }             // [D,V_y]
 
     static auto parameters(auto& self, auto&& visit)
     {
@@ -42,7 +42,7 @@ struct tied_tables {
     Matrix source_table;  // [V_x,D]
     Matrix target_table;  // [V_y,D]
 
-    const Matrix& source() const { return source_table; }
+    const Matrix& source() const { return source_table; }  // [V_x,D]
     const Matrix& target() const { return target_table; }
     auto output() const { return ops::transpose(target_table); }
 
@@ -59,9 +59,9 @@ template <class Matrix>
 struct shared_table {
     Matrix table;  // [V,D]
 
-    const Matrix& source() const { return table; }
-    const Matrix& target() const { return table; }
-    auto output() const { return ops::transpose(table); }
+    const Matrix& source() const { return table; }         // [V,D]
+    const Matrix& target() const { return table; }         // [V,D]
+    auto output() const { return ops::transpose(table); }  // [D,V]
 
     static auto parameters(auto& self, auto&& visit) { return seq2seq::shared_table{visit("table", self.table)}; }
 };
@@ -80,6 +80,7 @@ struct new_separate_tables {
         return separate_tables{std::move(x), std::move(y), nn::glorot<T>(random, width, target)};
     }
 };
+/// Makes tied_tables: the output layer is the table of target words.
 struct new_tied_tables {
     template <class T>
     static auto make(random_source& random, std::size_t source, std::size_t target, std::size_t width)

@@ -15,6 +15,7 @@ namespace heed::text {
 template <std::size_t N>
 using gram = std::array<std::uint32_t, N>;
 
+/// A hash of a gram, for unordered maps.
 struct gram_hash {
     template <std::size_t N>
     std::size_t operator()(const gram<N>& numbers) const

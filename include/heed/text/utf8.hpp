@@ -13,7 +13,9 @@
 
 namespace heed::text {
 
+/// The bytes EF BB BF, with which some programs begin a file of UTF-8.
 inline constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
+/// U+FFFD, which stands for what is not UTF-8.
 inline constexpr char32_t replacement_character = U'\uFFFD';
 
 /// One step through UTF-8: the character at a position and its number of bytes.

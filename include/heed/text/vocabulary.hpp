@@ -99,6 +99,7 @@ public:
     /// One word per line, as a model's metadata stores it; from_text() is its inverse and checks as from_words() does.
     std::string to_text() const { return join(words_, "\n"); }
 
+    /// A vocabulary of to_text's lines.
     static vocabulary from_text(std::string_view text)
     {
         std::vector<std::string> words;

@@ -60,7 +60,7 @@ public:
         return norm;
     }
 
-    std::size_t steps() const { return steps_; }
+    std::size_t steps() const { return steps_; }  // taken so far
 
     /// The moments that a checkpoint must keep, in the order of the model's parameters; empty before the first step.
     const std::vector<moments>& state() const { return moments_; }

@@ -20,8 +20,10 @@ struct alignment {
     std::span<const std::pair<int, int>> gold = {};  ///< known links (source position, target position), to be marked
     std::string_view title = {};
 
+    /// The weight of source word `column` for target word `row`.
     float weight(std::size_t row, std::size_t column) const { return weights[row * source.size() + column]; }
 
+    /// Is source word `column` linked with target word `row`?
     bool is_gold(std::size_t row, std::size_t column) const
     {
         for (const auto& [i, j] : gold)

@@ -44,6 +44,7 @@ struct new_dot {
         return score::dot{};
     }
 };
+/// Makes score::general.
 struct new_general {
     template <class T>
     auto make(random_source& random, const seq2seq::sizes& n) const
@@ -51,6 +52,7 @@ struct new_general {
         return score::general{nn::glorot<T>(random, n.hidden, n.width())};
     }
 };
+/// Makes score::concat.
 struct new_concat {
     template <class T>
     auto make(random_source& random, const seq2seq::sizes& n) const
@@ -59,6 +61,7 @@ struct new_concat {
         return score::concat{std::move(W_a), nn::small_vector<T>(random, n.alignment)};
     }
 };
+/// Makes score::location, for sources of at most `longest` words.
 struct new_location {
     std::size_t longest = 51;  // S_max: words of the longest source sentence, its end included
 
@@ -79,6 +82,7 @@ struct new_global {
         return luong2015::global(score.template make<T>(random, n));
     }
 };
+/// Makes attention in a window of `reach` words on each side that moves on with the target.
 template <class T, class Score = new_general>
 struct new_local_m {
     std::size_t reach = 10;  // D
@@ -89,6 +93,7 @@ struct new_local_m {
         return luong2015::local_m_of(score.template make<T>(random, n), reach);
     }
 };
+/// Makes attention in a window of `reach` words on each side, at a place that the query predicts.
 template <class T, class Score = new_general>
 struct new_local_p {
     std::size_t reach = 10;  // D

@@ -1,0 +1,41 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""check_names.py --root ROOT --xml DIR [--members]: every public name has a comment. The rules are in rules.py."""
+
+import argparse
+import sys
+from pathlib import Path
+
+import names
+import operations
+import rules
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--root", type=Path, required=True)
+    parser.add_argument("--xml", type=Path, required=True)
+    parser.add_argument("--members", action="store_true", help="also list members without a comment of their own")
+    parser.add_argument("--least", type=int, default=500, help="names that must be found at all")
+    given = parser.parse_args()
+    public = rules.public(names.read(given.xml, given.root / "include"))
+    if len(public) < given.least:
+        print(f"only {len(public)} public names were found: did Doxygen read the headers?", file=sys.stderr)
+        return 1
+    at_namespace_scope = {name.full for name in public}
+    found = rules.undocumented(public)
+    faults = [name for name in found if rules.is_fault(name, at_namespace_scope)]
+    for name in found if given.members else faults:
+        print(f"include/{name.header}:{name.first}: {name.kind} {name.full} has no comment", file=sys.stderr)
+    for name in operations.incomplete(public):
+        faults.append(name)
+        print(f"include/{name.header}:{name.first}: the comment of {name.full} lacks an equation, shapes (`y = …: x [B,T] -> "
+              "[B]`) or, indented, a derivative (`∂x += …`)", file=sys.stderr)
+    members = sum(len(name.members) for name in public)
+    print(f"{len(public)} public names, {len(faults)} without a comment or with half a one; {members} members, "
+          f"{len(found) - len(faults)} of them data that their type explains")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Sphinx extension: mends two files of Debian 12's furo, which ships them as they are before upstream bundles them.
+
+- scripts/furo.js imports a module, which a plain script must not: nothing of it would run, not even the button that
+  chooses light or dark. The imported file is put before it.
+- styles/furo.css has dark colours only for readers who chose them, not for those whose system asks for dark.
+"""
+
+import re
+from pathlib import Path
+
+IMPORT = re.compile(r'^import Gumshoe from "\./(gumshoe-patched\.js)";\n')
+
+
+def mend(app, exception):
+    if exception is not None or app.builder.format != "html":
+        return
+    static = Path(app.outdir) / "_static"
+    script = static / "scripts/furo.js"
+    text = script.read_text(encoding="utf-8")
+    match = IMPORT.match(text)
+    if match:
+        module = (script.parent / match.group(1)).read_text(encoding="utf-8")
+        script.write_text(module + "\n(() => {\n" + text[match.end():] + "\n})();\n", encoding="utf-8")
+    style = static / "styles/furo.css"
+    text = style.read_text(encoding="utf-8")
+    dark = re.search(r'body\[data-theme="dark"\] \{([^}]*)\}', text)
+    if dark and "prefers-color-scheme" not in text:
+        style.write_text(text + "\n@media not print { @media (prefers-color-scheme: dark) { "
+                         'body:not([data-theme="light"]) {' + dark.group(1) + "} } }\n", encoding="utf-8")
+
+
+def setup(app):
+    app.connect("build-finished", mend)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The repository's Markdown as pages of the site: the same text, links to files turned into links to pages."""
+
+import html
+import posixpath
+import re
+from pathlib import Path
+
+import markdown
+from site_map import SiteMap
+
+
+def names_of_pages(root: Path) -> list[str]:
+    """The Markdown files that are pages, by their paths in the repository."""
+    found = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "bench/README.md", "examples/course/README.md"]
+    found += sorted(str(p.relative_to(root)) for p in (root / "docs").rglob("*.md")
+                    if (root / "docs/site") not in p.parents)
+    return [path for path in found if (root / path).exists()]
+
+
+def write(site: SiteMap, path: str, after: str = "") -> None:
+    text = (site.root / path).read_text(encoding="utf-8")
+    put(site, path.removesuffix(".md"), converted(site, path, text) + after)
+
+
+def put(site: SiteMap, page: str, text: str) -> None:
+    to = site.out / f"{page}.md"
+    to.parent.mkdir(parents=True, exist_ok=True)
+    if not to.exists() or to.read_text(encoding="utf-8") != text:  # Sphinx reads only what changed
+        to.write_text(text, encoding="utf-8")
+    site.write_again.add(f"{page}.md")
+
+
+def converted(site: SiteMap, path: str, text: str, page: str | None = None) -> str:
+    """The text of the Markdown file `path` of the repository, as the page `page`."""
+    page = page or path.removesuffix(".md")
+    text = re.sub(r"^(<!--.*?-->\s*)+", "", text, flags=re.S)
+    text = markdown.fence_commands(text)
+    return markdown.on_prose(text, lambda prose: linked(site, path, page, prose))
+
+
+def linked(site: SiteMap, path: str, page: str, prose: str) -> str:
+    def target(to: str) -> str | None:
+        """None: leave it to Sphinx, or an external link; else the page."""
+        if to.startswith(REFERENCE):
+            return to.removeprefix(REFERENCE)
+        file, _, anchor = to.partition("#")
+        if re.match(r"[a-z]+:", to) or not file:
+            return None
+        inside = posixpath.normpath(posixpath.join(posixpath.dirname(path), file))
+        if inside.endswith(".md") and (inside in site.pages or (site.out / inside).exists()):
+            return None
+        if re.search(r"\.(svg|png)$", inside):
+            copy(site, inside)
+            return None
+        place = site.place_of(inside)
+        if place is None:
+            raise SystemExit(f"{path} links {to}, which does not exist")
+        return place
+
+    def outside_code(text: str) -> str:
+        return re.sub(r"<img [^>]*src=\"([^\"]+)\"[^>]*>", lambda m: image(site, path, page, m), text)
+
+    prose = re.sub(r"^\| \*\*([a-z ]+)\*\* \|.*$", lambda row: named_in_row(site, page, row), prose, flags=re.M)
+
+    # A link's text may contain code, so links come first; what they are is hidden from the rest.
+    kept: list[str] = []
+
+    def hide(text: str) -> str:
+        kept.append(text)
+        return f"\0{len(kept) - 1}\0"
+
+    def link(match) -> str:
+        if match.group(0).startswith("!"):
+            target(match.group(2))
+            return hide(match.group(0))
+        if re.search(r"^[^:]*\.(svg|png)$", match.group(2)):
+            return hide(f'<a href="{beside(site, path, match.group(2))}">{match.group(1)}</a>')
+        place = target(match.group(2))
+        return hide(match.group(0) if place is None else site.link(page, place, match.group(1)))
+
+    prose = re.sub(r"!?\[((?:[^\[\]`]|`[^`]*`|\[[^\]]*\])*)\]\(([^()\s]+)\)", link, prose)
+    prose = re.sub(r"^#+ .*$", lambda m: hide(m.group(0)), prose, flags=re.M)  # headings stay plain
+    prose = markdown.on_spans(prose, lambda c: site.code(page, c), outside_code)
+    while "\0" in prose:
+        prose = re.sub("\0(\\d+)\0", lambda m: kept[int(m.group(1))], prose)
+    return prose
+
+
+ROWS = {"scores": "score", "over any score": "score", "normalizers": "normalize", "combiners": "combine"}
+
+
+def named_in_row(site: SiteMap, page: str, row) -> str:
+    """README's table of policies: `dot` in the row of scores is score::dot."""
+    scope = ROWS.get(row.group(1))
+
+    def link(span: str) -> str:
+        place = site.names.get(f"{scope}::{span.strip('`')}")
+        return f"[{span}]({REFERENCE}{place})" if place else span
+
+    return markdown.on_spans(row.group(0), link, lambda rest: rest) if scope else row.group(0)
+
+
+REFERENCE = "reference:"  # begins a link that is known already
+
+
+def image(site: SiteMap, path: str, page: str, match) -> str:
+    """Stays as it is, so that it keeps its width; Sphinx does not know of it, so the picture goes beside the page."""
+    beside(site, path, match.group(1))
+    return match.group(0)
+
+
+def beside(site: SiteMap, path: str, picture: str) -> str:
+    copy(site, posixpath.normpath(posixpath.join(posixpath.dirname(path), picture)), site.extra)
+    return picture
+
+
+def copy(site: SiteMap, file: str, folder: Path | None = None) -> None:
+    source, to = site.root / file, (folder or site.out) / file
+    if not source.exists():
+        raise SystemExit(f"a page shows {file}, which does not exist")
+    to.parent.mkdir(parents=True, exist_ok=True)
+    if not to.exists() or to.read_bytes() != source.read_bytes():
+        to.write_bytes(source.read_bytes())
+    if folder is None:
+        site.write_again.add(file)
+
+
+def toctree(entries, *, hidden: bool = True, caption: str = "", depth: int = 2) -> str:
+    options = ([":hidden:"] if hidden else []) + ([f":caption: {caption}"] if caption else []) + [f":maxdepth: {depth}"]
+    return "\n\n```{toctree}\n" + "\n".join(options) + "\n\n" + "\n".join(entries) + "\n```\n"
+
+
+def title_of(path: Path) -> str:
+    match = re.search(r"^# (.*)$", path.read_text(encoding="utf-8"), flags=re.M)
+    return html.unescape(match.group(1)) if match else path.stem

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What is public, and what of it needs a sentence of its own. The one place where this is written down.
+
+Public is every name that the headers of include/heed declare at namespace scope, and every public member of a public
+type, except
+
+- what is in a namespace `detail` or in the folder `kernels`: how things are computed, not what users call;
+- macros, and names that a macro declares (the concepts of heed::hook, which the page of the hooks explains).
+
+A public name must have a comment above it, or behind it, as the shapes of members have. It is a fault if a name at
+namespace scope or a member function has none. Data members and nested types without one are counted, and listed by
+check_names.py --members: their declaration and their type's sentence explain most of them. An operation's comment must have its equation, its shapes and its derivative (operations.py). Exempt are
+
+- a deduction guide, which only repeats its type;
+- an operator, a constructor, a destructor, an assignment: the type's sentence covers them;
+- an overload or a specialisation of a name that is documented once, anywhere in the same namespace or type;
+- an object of a documented type on the next lines: `struct linear_op { … }; inline constexpr linear_op linear{};`;
+- a member that the hooks' page explains for all policies, operations and modules (HOOKS below), and a function that
+  overrides one of the base class;
+- a member of a type whose own sentence names it, and data that stand in one block, without an empty line, with a
+  neighbour that has a comment.
+"""
+
+import re
+
+from names import Name
+
+# The table at the head of attention/concepts.hpp; the members of operations and their families (ops/operation.hpp,
+# ops/moves.hpp, ops/rows.hpp, ops/penalties.hpp), of modules (core/parameters.hpp), of makers (new_…), of masks of
+# places (attention/place.hpp); and those of which every container or tensor has the like.
+HOOKS = set("""
+weights prepare follow prepares_alike project match start recall advance groups match_all asked_all project_words
+check_past reads_word reads_context adds_word reads_length widens_keys counts_queries never_negative in_kernels in_tiles
+query query_all keys begin after arrive weigh_and_advance thin focus inside cuts row_by_row by_tiles by_sums
+asks_never_negative differentiable random ages ignores_offset wraps combine_all commutes_with_matrices finishes finish
+finish_all map step parameters laid_over hands_past_on base inner hooks
+shape forward backward saved saves scratch reads_result tapes value slope slope_a slope_b
+results each_move piece fill needs back make make_last reach whole
+begin end size empty data rows columns operator()
+""".split())
+
+
+def is_public(name: Name) -> bool:
+    return (not name.header.startswith("heed/kernels/") and "detail" not in name.full.split("::")
+            and name.kind != "define" and not name.generated and not name.full.startswith("heed::kernels"))
+
+
+def public(all_names: list[Name]) -> list[Name]:
+    kept = [name for name in all_names if is_public(name)]
+    for name in kept:
+        name.members = public(name.members)
+    return kept
+
+
+def is_special(name: Name, owner: Name | None) -> bool:
+    if name.is_guide or name.name.startswith(("operator", "~")):
+        return True
+    return owner is not None and name.name == owner.name
+
+
+def is_fault(name: Name, at_namespace_scope: set[str]) -> bool:
+    return name.full in at_namespace_scope or name.kind == "function"
+
+
+def undocumented(names: list[Name], owner: Name | None = None) -> list[Name]:
+    """Those of these public names, and of their members, that need a comment and have none."""
+    documented = {name.full for name in names if name.doc}
+    types = {name.full: name for name in names if name.is_type}
+    found = []
+    for i, name in enumerate(names):
+        if not (name.doc or name.beside or name.full in documented or is_special(name, owner)):
+            exempt = owner is not None and (name.name in HOOKS or re.search(r"\boverride\b", name.text))
+            exempt = exempt or is_object_of_documented(name, types) or in_documented_block(names, i, owner)
+            exempt = exempt or owner is not None and re.search(rf"`?\b{re.escape(name.name)}\b", owner.doc)
+            if not exempt:
+                found.append(name)
+        found += undocumented(name.members, name)
+    return found
+
+
+def is_object_of_documented(name: Name, types: dict[str, Name]) -> bool:
+    """`inline constexpr linear_op linear{};` behind the documented type linear_op."""
+    match = re.match(r"inline constexpr (\w+)(?:<>)? \w+$", name.text)
+    type_ = types.get(f"{name.scope}::{match.group(1)}") if match and name.kind == "variable" else None
+    return type_ is not None and bool(type_.doc)
+
+
+def in_documented_block(names: list[Name], i: int, owner: Name | None) -> bool:
+    """Data members, enumerators and aliases in lines that follow one another share the comments of their block."""
+    kinds = ("variable", "enumvalue", "typedef")
+    if names[i].kind not in kinds or (owner is None and names[i].kind != "typedef"):
+        return False
+    for step in (-1, 1):
+        j = i
+        while 0 <= j + step < len(names) and names[j + step].kind in kinds:
+            near, far = sorted((names[j], names[j + step]), key=lambda n: n.line)
+            if far.first - near.line > 1 + far.doc.count("\n") + bool(far.doc):
+                break
+            j += step
+            if names[j].doc or names[j].beside:
+                return True
+    return False

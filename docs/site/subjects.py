@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The pages of the reference: which headers each has, and what it is about."""
+
+from dataclasses import dataclass
+
+from names import Name
+
+
+@dataclass
+class Subject:
+    page: str
+    title: str
+    about: str
+    headers: tuple[str, ...]  # beginnings of header paths, of which the longest counts
+
+
+SEARCHES = ("beam", "greedy", "forced", "ensemble", "candidates", "decoding", "coverage_of_words", "translation", "own_model",
+            "packed", "rows_of_memory", "require_rows", "word_list")
+
+SUBJECTS = [
+    Subject("attention", "Attention", "a mechanism of three policies: memory, state, steps, many queries at once, masks",
+            ("heed/attention", "heed/at_once", "heed/concepts", "heed/memory", "heed/heed", "heed/version")),
+    Subject("heads", "Heads and hops", "several attentions in one: heads, their gates and mixtures, hops, pairs of sentences",
+            ("heed/multi_head", "heed/latent_heads", "heed/talking_heads", "heed/multi_hop", "heed/abcnn", "heed/per_head/")),
+    Subject("score", "Scores", "how well a query matches a source position", ("heed/score/",)),
+    Subject("normalize", "Normalizers", "how scores become weights", ("heed/normalize/",)),
+    Subject("combine", "Combiners", "how weights and values become one context", ("heed/combine/",)),
+    Subject("penalty", "Penalties on weights", "terms of a loss that say what weights should be like", ("heed/penalty/",)),
+    Subject("papers", "Papers", "the published mechanisms and systems by name",
+            ("heed/papers", "heed/seq2seq/systems/")),
+    Subject("verify", "Verification", "the contracts that every combination keeps, checked for yours", ("heed/verify",)),
+    Subject("ops", "Operations, one by one", "every operation with its equation, its shapes and its derivative", ("heed/ops/",)),
+    Subject("ad", "Differentiation", "the tape, variables, gradients, checkpoints, products with the Hessian", ("heed/ad/",)),
+    Subject("nn", "Layers", "recurrent cells, embeddings, convolutions, norms, positions, initial values", ("heed/nn/",)),
+    Subject("train", "Training", "optimisers, learning rates, clipping, accumulation, averages", ("heed/train/",)),
+    Subject("models", "Models", "encoders, decoders, outputs, losses, whole translators", ("heed/seq2seq/",)),
+    Subject("searches", "Searches", "greedy search, beams, ensembles, forced decoding, for heed's models and yours",
+            tuple(f"heed/seq2seq/{name}.hpp" for name in SEARCHES)),
+    Subject("pairs", "Pairs of sentences", "batches of pairs, and the matcher of ABCNN", ("heed/pairs/",)),
+    Subject("metrics", "Metrics", "BLEU, TER, RIBES, chrF, error rates, alignments, significance, tuning", ("heed/metrics/",)),
+    Subject("text", "Text readers", "sentences, corpora, vocabularies, byte-pair encoding, phrases, Unicode", ("heed/text/",)),
+    Subject("io", "Files", "safetensors, weights of modules, files that are written whole or not at all", ("heed/io/",)),
+    Subject("view", "Pictures", "alignments for the terminal, SVG, charts, a page to explore", ("heed/view/",)),
+    Subject("core", "Core", "tensors, lengths and masks, threads, BLAS, random numbers, memory, errors", ("heed/core/",)),
+]
+
+
+def of_header(header: str) -> Subject:
+    fitting = [(len(start), subject) for subject in SUBJECTS for start in subject.headers if header.startswith(start)]
+    if not fitting:
+        raise SystemExit(f"{header}: no page of the reference takes it, see docs/site/subjects.py")
+    return max(fitting, key=lambda pair: pair[0])[1]
+
+
+def by_subject(names: list[Name]) -> dict[str, list[Name]]:
+    result: dict[str, list[Name]] = {subject.page: [] for subject in SUBJECTS}
+    for name in names:
+        result[of_header(name.header).page].append(name)
+    return result

@@ -1,0 +1,83 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+set -euo pipefail
+# shellcheck source=scripts/setup.sh
+source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
+
+usage()
+{
+    cat <<'END'
+usage: scripts/docs.sh [--out DIR] [--no-run] [--names]
+
+Builds the site: course, guide, mechanisms, reference, results. Installs what is missing (Debian 12, root or sudo), and
+needs no network beyond that. Warnings are errors; every link within the site is checked.
+
+  --out DIR    where the site goes (build/docs/site); open DIR/index.html
+  --no-run     do not build and run the steps of the course: their pages then lack what they print and draw
+  --names      only check that every public name has a comment; needs nothing but Doxygen and Python
+END
+}
+
+work=$heed_builds/docs
+out=$work/site
+run=yes
+only_names=no
+while (($#)); do
+    case $1 in
+    --out)
+        [[ -n ${2:-} ]] || heed_fail "--out takes a folder"
+        out=$2
+        shift
+        ;;
+    --no-run) run=no ;;
+    --names) only_names=yes ;;
+    -h | --help) usage && exit ;;
+    *) usage >&2 && heed_fail "" "unknown option $1" ;;
+    esac
+    shift
+done
+if [[ $only_names == yes ]]; then
+    heed_setup doxygen python3
+    work=$(mktemp -d)  # a test may run beside a build
+    trap 'rm -r "$work"' EXIT
+else
+    heed_setup "${heed_packages_docs[@]}"
+    mkdir -p "$work" "$out"
+    work=$(cd "$work" && pwd)
+    out=$(cd "$out" && pwd)
+fi
+
+site=$heed_root/docs/site
+export PYTHONDONTWRITEBYTECODE=1
+rm -rf "$work/xml"
+(cd "$heed_root" && { cat docs/site/Doxyfile && printf 'OUTPUT_DIRECTORY = "%s"\n' "$work"; } | doxygen -) >"$work/doxygen.log" 2>&1 ||
+    heed_fail "$(tail -n 20 "$work/doxygen.log")" "" "doxygen could not read the headers"
+python3 "$site/check_names.py" --root "$heed_root" --xml "$work/xml"
+[[ $only_names == no ]] || exit 0
+
+programs=()
+if [[ $run == yes ]]; then
+    heed_setup "${heed_packages_build[@]}" "${heed_packages_examples[@]}"
+    heed_build demo course
+    heed_environment
+    programs=(--programs "$heed_builds/demo/examples/course")
+fi
+
+# Debian's modules are those of /usr/bin/python3, which may not be the first python3 in the path.
+python=
+for candidate in python3 /usr/bin/python3; do
+    if "$candidate" -c 'import furo, myst_parser, sphinx, sphinx_copybutton' 2>/dev/null; then
+        python=$candidate
+        break
+    fi
+done
+[[ -n $python ]] || heed_fail "No python3 has Sphinx with MyST, furo and sphinx-copybutton: Debian's packages are ${heed_packages_docs[*]}"
+
+start=$SECONDS
+rm -rf "$work/extra"
+mkdir -p "$work/extra"
+python3 "$site/build.py" --root "$heed_root" --xml "$work/xml" --to "$work" --site "$out" "${programs[@]}"
+HEED_SITE_EXTRA=$work/extra "$python" -m sphinx -q -W --keep-going -a -j auto -b html -c "$site" -d "$work/doctrees" \
+    "$work/source" "$out"
+python3 "$site/links.py" "$out"
+heed_say "Built in $((SECONDS - start)) s: $out/index.html"
