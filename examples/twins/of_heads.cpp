@@ -31,11 +31,11 @@ void attends(twin& t, const auto& attend)
 struct matrices {
     variable<2> W_Q, W_K, W_V, W_O;
 
-    explicit matrices(twin& t, std::size_t heads_a_value = 1)
+    explicit matrices(twin& t, std::size_t heads_a_value = 1, std::size_t width = V)
         : W_Q(t.input<2>("W_Q", {D, heads_a_value * n * K})),
           W_K(t.input<2>("W_K", {D, heads_a_value * n * K})),
-          W_V(t.input<2>("W_V", {D, n * V})),
-          W_O(t.input<2>("W_O", {n * V, O}))
+          W_V(t.input<2>("W_V", {D, n * width})),
+          W_O(t.input<2>("W_O", {n * width, O}))
     {
         t.setting("heads", n);
     }
@@ -96,9 +96,9 @@ void vaswani2017(const presets& add)
         const auto attend = paper::vaswani2017::scaled_dot();
         t.result("context", attend(attend.on(k, v, real), q));
     });
-    add("multi_head", [=](twin& t) {
+    add("multi_head", [=](twin& t) {  // values as wide as keys: nn.MultiheadAttention knows no others
         t.setting("lengths", real);
-        const auto [W_Q, W_K, W_V, W_O] = matrices(t);
+        const auto [W_Q, W_K, W_V, W_O] = matrices(t, 1, K);
         const auto q = t.input<3>("q", {B, T, D}), h = t.input<3>("h", {B, T, D});
         const auto attend = paper::vaswani2017::multi_head(n, W_Q, W_K, W_V, W_O);
         t.result("context", attend(attend.on(h, real), q));

@@ -27,4 +27,11 @@ if __name__ == "__main__":  # others use the functions
     W_Q, W_K, W_V, W_O, q, h, n, lengths = twin["W_Q W_K W_V W_O q h heads lengths"]
     seen = real_words(lengths, h.shape[1])[:, None, None]
     heads = attention(split(q @ W_Q, n), split(h @ W_K, n), split(h @ W_V, n), seen)  # section 3.2.2
-    twin.agrees(context=heads.transpose(1, 2).flatten(-2) @ W_O)
+    context = heads.transpose(1, 2).flatten(-2) @ W_O
+    twin.agrees(context=context)
+
+    # The same by torch.nn: its matrices are transposed, and its mask is true where nothing is seen.
+    mha = torch.nn.MultiheadAttention(q.shape[-1], n, bias=False, batch_first=True, dtype=q.dtype)
+    mha.load_state_dict({"in_proj_weight": torch.cat([W_Q.T, W_K.T, W_V.T]), "out_proj.weight": W_O.T})
+    out, _ = mha(q, h, h, key_padding_mask=~real_words(lengths, h.shape[1]))
+    assert (out - context).abs().max() < 1e-12
