@@ -4,6 +4,7 @@
 # in the header that it links; each decision is a section; each header of include/heed/papers is linked, and each has a
 # twin in PyTorch.
 
+cmake_policy(VERSION 3.22)
 set(faults 0)
 macro(fault text)
   message(SEND_ERROR "docs/from_the_papers.md: ${text}")
