@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Graves 2013: the soft window of handwriting synthesis. It moves along the text, whose characters count from 1."""
+"""Graves 2013, section 5.1: the soft window of handwriting synthesis. It moves along the text, whose characters count from 1."""
 import torch
 
 from twin import Twin, real_words
@@ -12,9 +12,9 @@ K = W_kappa.shape[1]
 
 kappa, windows, weights = 0, [], []
 for h in queries:
-    alpha, beta = torch.exp(h @ W + b).split(K, dim=-1)  # eq. 48 to 50
-    kappa = kappa + torch.exp(h @ W_kappa + b_kappa)  # eq. 51
-    phi = (alpha[..., None] * torch.exp(-beta[..., None] * (kappa[..., None] - u) ** 2)).sum(1) * real  # eq. 46
-    windows.append(torch.einsum("bu,bud->bd", phi, c))  # eq. 47
+    alpha, beta = torch.exp(h @ W + b).split(K, dim=-1)
+    kappa = kappa + torch.exp(h @ W_kappa + b_kappa)
+    phi = (alpha[..., None] * torch.exp(-beta[..., None] * (kappa[..., None] - u) ** 2)).sum(1) * real
+    windows.append(torch.einsum("bu,bud->bd", phi, c))
     weights.append(phi)
 twin.agrees(context=torch.stack(windows), weights=torch.stack(weights))

@@ -11,7 +11,7 @@ def choosing(e, real):
 
 
 def expected(p, before):
-    """α_{i,j} = p_{i,j} Σ_{k≤j} α_{i-1,k} Π_{l=k}^{j-1} (1 - p_{i,l}): eq. 9; heed adds it up as eq. 10 does."""
+    """α_{i,j} = p_{i,j} Σ_{k≤j} α_{i-1,k} Π_{l=k}^{j-1} (1 - p_{i,l}), added up position by position, as in eq. 10 to 14."""
     still, alpha = torch.zeros_like(p[:, 0]), []
     for j in range(p.shape[1]):
         still = (1 - p[:, j - 1]) * still + before[:, j] if j else before[:, 0]

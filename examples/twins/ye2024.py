@@ -6,7 +6,8 @@ from twin import Twin
 from vaswani2017 import attention, split
 
 twin = Twin("ye2024", "differential")
-W_Q, W_K, W_V, W_O, q1, k1, q2, k2, gain, x, n, lambda_init = twin["W_Q W_K W_V W_O q1 k1 q2 k2 gain x heads lambda_init"]
+W_Q, W_K, W_V, W_O, x, n = twin["W_Q W_K W_V W_O x heads"]
+q1, k1, q2, k2, gain, lambda_init = twin["q1 k1 q2 k2 gain lambda_init"]
 seen = torch.ones(x.shape[1], x.shape[1]).tril().bool()  # no later keys
 Q, K = (split(x @ W, 2 * n).unflatten(1, (n, 2)) for W in (W_Q, W_K))  # [B,n,2,T,d]
 V = split(x @ W_V, n)
