@@ -27,6 +27,7 @@
 
 #include "columns.hpp"
 #include "harness.hpp"
+#include "limits.hpp"
 #include "long_peer.hpp"
 #include "peer.hpp"
 #include "search.hpp"
@@ -41,19 +42,6 @@ using bench::numbers;
 using bench::size;
 using bench::timed;
 
-/// Sums of products in registers and nothing else; returns something of all of them.
-[[gnu::noinline]] float multiply_and_add(std::size_t steps, float by, float plus)
-{
-    constexpr std::size_t chains = 12;  // more than a processor can begin before the first one ends
-    simd::vec<float> sums[chains], all{};
-    for (std::size_t c = 0; c < chains; ++c) sums[c] = simd::splat<float>(0.5F + 0.01F * static_cast<float>(c));
-    const simd::vec<float> factor = simd::splat<float>(by), term = simd::splat<float>(plus);
-    for (std::size_t i = 0; i < steps; i += chains)
-        simd::unrolled<chains>([&](auto c) { sums[c] = simd::fma(sums[c], factor, term); });
-    for (const auto& sum : sums) all += sum;
-    return simd::sum(all);
-}
-
 /// Operations a second.
 double peak(int threads)
 {
@@ -61,7 +49,7 @@ double peak(int threads)
     const double begin = bench::search::now(threads);
     parallel_for(static_cast<std::size_t>(threads), 1, [&](std::size_t first, std::size_t last, std::size_t) {
         for (std::size_t shard = first; shard < last; ++shard)
-            benchmark::DoNotOptimize(multiply_and_add(steps, 0.9999F, 0.0001F));
+            benchmark::DoNotOptimize(bench::multiply_and_add(steps, 0.9999F, 0.0001F));
     });
     return 2.0 * static_cast<double>(steps * simd::lanes<float>) * threads / (bench::search::now(threads) - begin);
 }
@@ -256,18 +244,6 @@ void in_linear_time(const settings& with)
     }
 }
 
-/// Σ_i x_i as fast as memory is read: what comes next is asked for, as the step does. Returns something of all of it.
-[[gnu::noinline]] float read_all_of(std::size_t n, const float* x)
-{
-    constexpr std::size_t L = simd::lanes<float>;
-    simd::vec<float> sums[4] = {};
-    for (std::size_t i = 0; i + 4 * L <= n; i += 4 * L) {
-        simd::fetch_ahead(x + i, 4 * L);
-        simd::unrolled<4>([&](auto r) { sums[r] += simd::load(x + i + r * L); });
-    }
-    return simd::sum((sums[0] + sums[1]) + (sums[2] + sums[3]));
-}
-
 /// One query, as in generation: nothing but reading keys and values once. Beside it, reading them for their sum.
 void one_query(const settings& with)
 {
@@ -290,7 +266,7 @@ void one_query(const settings& with)
                     for (std::size_t part = begin; part < end; ++part) {
                         const auto& from = part % 2 == 0 ? s->source.keys : s->source.values;
                         const std::size_t count = from.size() / z.batch;
-                        benchmark::DoNotOptimize(read_all_of(count, from.data() + part / 2 * count));
+                        benchmark::DoNotOptimize(bench::read_all_of(count, from.data() + part / 2 * count));
                     }
                 });
             }

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// twins: what heed computes for each preset of heed::papers from a few given numbers, in JSON: inputs, settings,
+// results, and the gradient by every input. The Python files beside this one read it, compute the same with PyTorch,
+// and compare.
+//
+//     twins bahdanau2015              # or `python3 bahdanau2015.py build/…/examples/twins`, which runs it
+//
+// test:
+// test: luong2015
+
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <utility>
+
+#include "papers.hpp"
+
+namespace {
+
+const std::pair<const char*, void (*)(const twins::presets&)> papers[] = {
+    {"bahdanau2015", twins::bahdanau2015},
+    {"chiu2018", twins::chiu2018},
+    {"choi2018", twins::choi2018},
+    {"choromanski2021", twins::choromanski2021},
+    {"deepseek2024", twins::deepseek2024},
+    {"gehring2017", twins::gehring2017},
+    {"graves2013", twins::graves2013},
+    {"katharopoulos2020", twins::katharopoulos2020},
+    {"lin2025", twins::lin2025},
+    {"luong2015", twins::luong2015},
+    {"mi2016", twins::mi2016},
+    {"press2022", twins::press2022},
+    {"qiu2025", twins::qiu2025},
+    {"raffel2017", twins::raffel2017},
+    {"raffel2020", twins::raffel2020},
+    {"sankaran2016", twins::sankaran2016},
+    {"shaw2018", twins::shaw2018},
+    {"shazeer2020", twins::shazeer2020},
+    {"su2021", twins::su2021},
+    {"sun2023", twins::sun2023},
+    {"vaswani2017", twins::vaswani2017},
+    {"xu2015", twins::xu2015},
+    {"ye2024", twins::ye2024},
+    {"yin2016", twins::yin2016},
+};
+
+/// All presets of a paper, one by one, in an object.
+void print(void (*paper)(const twins::presets&))
+{
+    const char* before = "{\n";
+    paper([&](const std::string& name, const auto& fill) {
+        twins::twin each(name);
+        fill(each);
+        std::printf("%s%s", before, each.text().c_str());
+        before = ",\n";
+    });
+    std::printf("}\n");
+}
+
+}  // namespace
+
+int main(int argc, char** argv)
+{
+    try {
+        if (argc == 1) {
+            for (const auto& [name, paper] : papers) std::printf("%s\n", name);
+            return 0;
+        }
+        for (const auto& [name, paper] : papers) {
+            if (std::string(argv[1]) != name) continue;
+            print(paper);
+            return 0;
+        }
+        std::fprintf(stderr, "twins: there is no paper %s; without arguments, the names are listed\n", argv[1]);
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "twins: %s\n", error.what());
+    }
+    return 1;
+}

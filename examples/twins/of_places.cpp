@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: BSD-3-Clause
+
+#include <cstddef>
+
+#include <heed/papers/choromanski2021.hpp>
+#include <heed/papers/katharopoulos2020.hpp>
+#include <heed/papers/lin2025.hpp>
+#include <heed/papers/press2022.hpp>
+#include <heed/papers/raffel2020.hpp>
+#include <heed/papers/shaw2018.hpp>
+#include <heed/papers/su2021.hpp>
+
+#include "papers.hpp"
+
+namespace twins {
+
+namespace paper = heed::papers;
+using heed::causal;
+
+namespace {
+
+constexpr std::size_t B = 2, T = 6, D = 4, M = 3, R = 2;
+
+/// As many queries as keys, none of which sees a later key. Keys are the values.
+void attends(twin& t, const auto& attend)
+{
+    const auto q = t.input<3>("q", {B, T, D}), k = t.input<3>("k", {B, T, D});
+    t.result("context", attend(attend.on(k), q, causal{}));
+}
+
+}  // namespace
+
+void choromanski2021(const presets& add)
+{
+    add("performer", [](twin& t) {
+        const auto Omega = t.input<2>("Omega", {D, M});
+        attends(t, paper::choromanski2021::performer(Omega));
+    });
+}
+
+void katharopoulos2020(const presets& add)
+{
+    add("linear", [](twin& t) { attends(t, paper::katharopoulos2020::linear()); });
+}
+
+void lin2025(const presets& add)
+{
+    add("forgetting", [](twin& t) {
+        const auto w = t.input<2>("w", {D, 1});
+        const auto b = t.input<1>("b", {1});
+        attends(t, paper::lin2025::forgetting(w, b));
+    });
+}
+
+void press2022(const presets& add)
+{
+    add("alibi", [](twin& t) { attends(t, paper::press2022::alibi(1)); });
+}
+
+void raffel2020(const presets& add)
+{
+    add("relative_bias", [](twin& t) {
+        t.setting("buckets", 4);
+        t.setting("longest", 5);
+        const auto table = t.input<2>("table", {1, 4});
+        attends(t, paper::raffel2020::relative_bias(table, {4, 5}));
+    });
+}
+
+void shaw2018(const presets& add)
+{
+    add("relative", [](twin& t) {
+        const auto distances = t.input<2>("distances", {D, 2 * R + 1});
+        attends(t, paper::shaw2018::relative(distances));
+    });
+}
+
+void su2021(const presets& add)
+{
+    add("rotary", [](twin& t) { attends(t, paper::su2021::rotary()); });
+}
+
+}  // namespace twins
