@@ -72,4 +72,4 @@ function drawMatrix(place, {columns, rows, weights, caption}) {
     return lines;
 }
 
-const canRun = typeof WebAssembly === 'object' && typeof heed_module === 'function';
+const canRun = () => typeof WebAssembly === 'object' && typeof heed_module === 'function';

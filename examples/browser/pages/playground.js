@@ -4,7 +4,7 @@
 
 'use strict';
 
-if (canRun) heed_module().then(heed => {
+if (canRun()) heed_module().then(heed => {
     const call = (name, types, values) => JSON.parse(heed.ccall(name, 'string', types, values));
     const all = call('heed_catalogue', [], []);
     const kinds = ['score', 'normalizer', 'combiner'];

@@ -4,12 +4,21 @@
 
 'use strict';
 
-if (canRun) (() => {
+if (canRun()) (() => {
     // ---- the worker: the same heed.js, as text, since a page from the disk may not load a worker's file --------------
 
     const work = () => {
+        const ready = heed_module();
         let heed = null, running = false, number = 0, seconds = 0;
         const call = (name, types, values) => JSON.parse(heed.ccall(name, 'string', types, values));
+        const safely = run => {
+            try {
+                run();
+            } catch (problem) {
+                running = false;
+                postMessage({kind: 'problem', error: `heed stopped: ${problem.message ?? problem}`});
+            }
+        };
         const align = () => postMessage({kind: 'alignment', number, ...call('heed_align', ['number'], [number])});
         const more = () => {
             if (!running) return;
@@ -24,10 +33,13 @@ if (canRun) (() => {
             align();
             postMessage({kind: 'learnt', losses, updates: now.updates, finished: now.finished, seconds,
                 exact: now.finished ? call('heed_exact', ['number'], [200]).exact : null});
-            setTimeout(more, 0);
+            setTimeout(() => safely(more), 0);
         };
         onmessage = async ({data}) => {
-            if (!heed) heed = await heed_module();
+            heed = await ready;
+            safely(() => obey(data));
+        };
+        const obey = data => {
             if (data.kind === 'new') {
                 running = false;
                 seconds = 0;
