@@ -16,7 +16,7 @@ Installs what is missing (Debian 12, root or sudo), builds heed's tests, example
   --sanitize          address and undefined-behaviour sanitizers and xtensor's own checks, clang++
   --xtensor-assert    xtensor's own bounds and dimension checks alone, clang++
   --all               g++, --sanitize and clang++, each without what another one tests; warnings as errors, the
-                      format check and the page in a browser; what CI=true does by itself
+                      format check, the page and heed as WebAssembly in a browser; what CI=true does by itself
 
 For example: scripts/test.sh --sanitize -- -R score.
 END
@@ -48,7 +48,7 @@ done
 packages=("${heed_packages_build[@]}" "${heed_packages_examples[@]}" "${heed_packages_tests[@]}")
 if [[ $all == yes ]]; then
     presets=(release clang asan)
-    packages+=(clang-format-14 chromium)
+    packages+=(clang-format-14 chromium "${heed_packages_browser[@]}")
 fi
 [[ ${presets[*]} != release ]] && packages+=(clang libclang-rt-14-dev)
 heed_setup "${packages[@]}"

@@ -84,10 +84,7 @@ struct any_score {
                 return 0;
             }
         }
-        cube prepare(const cube& annotations) const override
-        {
-            return heed::score::over::prepare(score, annotations);
-        }
+        cube prepare(const cube& annotations) const override { return heed::score::over::prepare(score, annotations); }
         weights_of_kind<K> match(const query& asked, const cube& keys, const any_state& past) const override
         {
             return heed::score::over::match(score, heed::score::over::project(score, asked), keys, held(past));
@@ -172,8 +169,7 @@ struct any_normalizer {
         heed::weights_and_next<scores_type, any_state> weigh(const scores_type& scores, const any_state& past,
                                                              const now& at) const override
         {
-            auto seen =
-                heed::weigh_with_next(normalize, scores, std::any_cast<const past_type&>(past.of), at);
+            auto seen = heed::weigh_with_next(normalize, scores, std::any_cast<const past_type&>(past.of), at);
             return {std::move(seen.weights), any_state{past_type(std::move(seen.next))}};
         }
         scores_type thin(const scores_type& weights, const now& at) const override

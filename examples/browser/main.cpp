@@ -35,8 +35,8 @@ int main(int argc, char** argv)
                 for (std::size_t n = 0; n < all.normalizers.size(); ++n) {
                     for (std::size_t c = 0; c < all.combiners.size(); ++c) {
                         if (!all.fault(s, n, c).empty()) continue;
-                        std::printf("%s %s %s\n", all.scores[s].about.name.c_str(), all.normalizers[n].about.name.c_str(),
-                                    all.combiners[c].about.name.c_str());
+                        std::printf("%s %s %s\n", all.scores[s].about.name.c_str(),
+                                    all.normalizers[n].about.name.c_str(), all.combiners[c].about.name.c_str());
                     }
                 }
             }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the pages call: compiled by emscripten alone, see scripts/browser.sh. Every function returns JSON, in memory that
-// lasts until the next call; {"error": …} says what was wrong.
+// What the pages call: compiled by emscripten alone, see scripts/browser.sh. Every function returns JSON, in memory
+// that lasts until the next call; {"error": …} says what was wrong.
 
 #include <exception>
 #include <iterator>
@@ -14,10 +14,10 @@
 #include "playground.hpp"
 
 #ifdef __EMSCRIPTEN__
-#    include <emscripten.h>
-#    define HEED_EXPORTED extern "C" EMSCRIPTEN_KEEPALIVE
+#include <emscripten.h>
+#define HEED_EXPORTED extern "C" EMSCRIPTEN_KEEPALIVE
 #else
-#    define HEED_EXPORTED extern "C"
+#define HEED_EXPORTED extern "C"
 #endif
 
 namespace {
@@ -51,15 +51,16 @@ browser::learner& the_pupil()
 
 std::string json_of(const browser::looked& seen)
 {
-    return "{\"source\":" + json(seen.source) + ",\"words\":" + json(seen.words) + ",\"weights\":" +
-           json(seen.weights) + "}";
+    return "{\"source\":" + json(seen.source) + ",\"words\":" + json(seen.words) +
+           ",\"weights\":" + json(seen.weights) + "}";
 }
 
 double given[256];
 
 }  // namespace
 
-// ---- the playground ----------------------------------------------------------------------------------------------------
+// ---- the playground
+// ----------------------------------------------------------------------------------------------------
 
 /// Every score, normalizer and combiner, the first scene, and why some products are not legal.
 HEED_EXPORTED const char* heed_catalogue()
@@ -101,7 +102,8 @@ HEED_EXPORTED const char* heed_ask(unsigned score, unsigned normalizer, unsigned
     });
 }
 
-// ---- the translator ----------------------------------------------------------------------------------------------------
+// ---- the translator
+// ----------------------------------------------------------------------------------------------------
 
 /// A new translator with this attention, see browser::attentions.
 HEED_EXPORTED const char* heed_new(const char* attention, unsigned seed)
@@ -122,8 +124,8 @@ HEED_EXPORTED const char* heed_learn(unsigned updates)
     return answer([&] {
         std::vector<double> losses;
         for (unsigned i = 0; i < updates && !the_pupil().finished(); ++i) losses.push_back(the_pupil().learn());
-        return "{\"losses\":" + json(losses) + ",\"updates\":" + json(the_pupil().updates()) + ",\"finished\":" +
-               json(the_pupil().finished()) + "}";
+        return "{\"losses\":" + json(losses) + ",\"updates\":" + json(the_pupil().updates()) +
+               ",\"finished\":" + json(the_pupil().finished()) + "}";
     });
 }
 

@@ -30,17 +30,14 @@ struct scene {
 
 /// What a mechanism answers. Per position there is one number for each word, else one for each dimension or group.
 struct answers {
-    std::size_t numbers = 1;                      // for each word: 1, D or G
-    std::vector<std::vector<double>> scores;      // [S][T·numbers]
-    std::vector<std::vector<double>> weights;     // [S][T·numbers]
-    std::vector<std::vector<double>> contexts;    // [S][D]: x, the sum of the weights, y, 0
+    std::size_t numbers = 1;                    // for each word: 1, D or G
+    std::vector<std::vector<double>> scores;    // [S][T·numbers]
+    std::vector<std::vector<double>> weights;   // [S][T·numbers]
+    std::vector<std::vector<double>> contexts;  // [S][D]: x, the sum of the weights, y, 0
 };
 
 /// A point as a vector: (x, 1, y, 0). So the groups of two dimensions are x and y.
-inline void write_point(const point& p, double* to)
-{
-    to[0] = p.x, to[1] = 1, to[2] = p.y, to[3] = 0;
-}
+inline void write_point(const point& p, double* to) { to[0] = p.x, to[1] = 1, to[2] = p.y, to[3] = 0; }
 
 /// Words as annotations, [1,T,D].
 inline cube annotations_of(const std::vector<point>& words)
@@ -111,8 +108,9 @@ public:
     {
         each_score([this](const description& about, const auto& make) {
             using type = std::remove_cvref_t<decltype(make(settings_of_policy{}))>;
-            scores.push_back({about, type::weights, heed::detail::never_negative<type>, heed::remembers<type>,
-                              [make](settings_of_policy k) -> of_any_kind<any_score> { return hidden_score(make(k)); }});
+            scores.push_back(
+                {about, type::weights, heed::detail::never_negative<type>, heed::remembers<type>,
+                 [make](settings_of_policy k) -> of_any_kind<any_score> { return hidden_score(make(k)); }});
         });
         each_normalizer([this](const description& about, const auto& make) {
             using type = std::remove_cvref_t<decltype(make(settings_of_policy{}))>;
@@ -127,9 +125,9 @@ public:
         });
         each_combiner([this](const description& about, const auto& make) {
             using type = std::remove_cvref_t<decltype(make(settings_of_policy{}))>;
-            combiners.push_back(
-                {about, type::weights,
-                 [make](settings_of_policy k) -> of_any_kind<any_combiner> { return hidden_combiner(make(k)); }});
+            combiners.push_back({about, type::weights, [make](settings_of_policy k) -> of_any_kind<any_combiner> {
+                                     return hidden_combiner(make(k));
+                                 }});
         });
     }
 
@@ -197,7 +195,8 @@ inline scene first_scene()
             {{-1.3, 0.6}, {0.3, 1.3}, {1.4, 0.1}, {-1.2, 0.1}, {0.7, -0.8}, {-0.6, -1.4}}};
 }
 
-// ---- as text for a page ------------------------------------------------------------------------------------------------
+// ---- as text for a page
+// ------------------------------------------------------------------------------------------------
 
 inline std::string json(const std::string& text)
 {
@@ -239,8 +238,8 @@ std::string json(const std::vector<T>& list)
 
 inline std::string json(const answers& all)
 {
-    return "{\"numbers\":" + json(all.numbers) + ",\"scores\":" + json(all.scores) + ",\"weights\":" +
-           json(all.weights) + ",\"contexts\":" + json(all.contexts) + "}";
+    return "{\"numbers\":" + json(all.numbers) + ",\"scores\":" + json(all.scores) +
+           ",\"weights\":" + json(all.weights) + ",\"contexts\":" + json(all.contexts) + "}";
 }
 
 inline std::string json(const knob& each)
@@ -250,8 +249,9 @@ inline std::string json(const knob& each)
 }
 inline std::string json(const description& about)
 {
-    return "\"name\":" + json(about.name) + ",\"title\":" + json(about.title) + ",\"equation\":" +
-           json(about.equation) + ",\"page\":" + json(about.page) + ",\"knobs\":" + json(about.knobs);
+    return "\"name\":" + json(about.name) + ",\"title\":" + json(about.title) +
+           ",\"equation\":" + json(about.equation) + ",\"page\":" + json(about.page) +
+           ",\"knobs\":" + json(about.knobs);
 }
 inline std::string json(const point& p) { return "[" + json(p.x) + "," + json(p.y) + "]"; }
 
@@ -263,13 +263,13 @@ inline const char* name_of(weight_kind kind)
 
 inline std::string json(const score_entry& each)
 {
-    return "{" + json(each.about) + ",\"weights\":\"" + name_of(each.weights) + "\",\"neverNegative\":" +
-           json(each.never_negative) + ",\"remembers\":" + json(each.remembers) + "}";
+    return "{" + json(each.about) + ",\"weights\":\"" + name_of(each.weights) +
+           "\",\"neverNegative\":" + json(each.never_negative) + ",\"remembers\":" + json(each.remembers) + "}";
 }
 inline std::string json(const normalizer_entry& each)
 {
-    return "{" + json(each.about) + ",\"asksNeverNegative\":" + json(each.asks_never_negative) + ",\"remembers\":" +
-           json(each.remembers) + "}";
+    return "{" + json(each.about) + ",\"asksNeverNegative\":" + json(each.asks_never_negative) +
+           ",\"remembers\":" + json(each.remembers) + "}";
 }
 inline std::string json(const combiner_entry& each)
 {
@@ -277,9 +277,10 @@ inline std::string json(const combiner_entry& each)
 }
 inline std::string json(const catalogue& all)
 {
-    return "{\"scores\":" + json(all.scores) + ",\"normalizers\":" + json(all.normalizers) + ",\"combiners\":" +
-           json(all.combiners) + ",\"words\":" + json(first_scene().words) + ",\"queries\":" +
-           json(first_scene().queries) + ",\"differentWeights\":" + json(std::string(HEED_SAYS_DIFFERENT_WEIGHTS)) +
+    return "{\"scores\":" + json(all.scores) + ",\"normalizers\":" + json(all.normalizers) +
+           ",\"combiners\":" + json(all.combiners) + ",\"words\":" + json(first_scene().words) +
+           ",\"queries\":" + json(first_scene().queries) +
+           ",\"differentWeights\":" + json(std::string(HEED_SAYS_DIFFERENT_WEIGHTS)) +
            ",\"negativeScores\":" + json(std::string(HEED_SAYS_NEGATIVE_SCORES)) + "}";
 }
 

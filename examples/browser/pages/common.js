@@ -17,6 +17,18 @@ function make(name, attributes = {}, ...children) {
     return element;
 }
 
+/// An equation: _j, _{k<t} and ^{…} are lowered and raised.
+function equation(text) {
+    const place = make('span');
+    let last = 0;
+    for (const found of text.matchAll(/([_^])(?:\{([^}]*)\}|([\p{L}\d]))/gu)) {
+        place.append(text.slice(last, found.index), make(found[1] === '_' ? 'sub' : 'sup', {}, found[2] ?? found[3]));
+        last = found.index + found[0].length;
+    }
+    place.append(text.slice(last));
+    return place;
+}
+
 // Light and dark: what the system says until somebody chooses.
 {
     const system = matchMedia('(prefers-color-scheme: dark)');
@@ -47,10 +59,13 @@ function make(name, attributes = {}, ...children) {
     });
 }
 
+// A page within another one shows no more than what it is about.
+document.documentElement.classList.toggle('embedded', new URLSearchParams(location.search).has('embed'));
+
 const share = weight => Math.max(0, Math.min(1, weight ?? 0));
 
-/// Draws weights [rows][columns] as a table in `place`; if its words stay the same, only the ink changes. `number`: how a
-/// weight is read out. Returns the rows of the table.
+/// Draws weights [rows][columns] as a table in `place`; if its words stay the same, only the ink changes. Returns the
+/// rows of the table.
 function drawMatrix(place, {columns, rows, weights, caption}) {
     const words = JSON.stringify([columns, rows, caption]);
     if (place.dataset.words !== words) {

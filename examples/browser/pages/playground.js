@@ -44,7 +44,7 @@ if (canRun()) heed_module().then(heed => {
     const about = kind => {
         const place = $(`about-${kind}`), policy = entry(kind), numbers = numbersOf(kind);
         const why = [...new Set(lists[kind].map((_, i) => fault(kind, i)).filter(Boolean))];
-        place.replaceChildren(make('p', {class: 'equation'}, policy.equation), ...policy.knobs.map((knob, i) => {
+        place.replaceChildren(...[make('p', {class: 'equation'}, equation(policy.equation)), ...policy.knobs.map((knob, i) => {
             const out = make('output', {}, String(+numbers[i].toFixed(2)));
             const range = make('input', {type: 'range', min: knob.least, max: knob.most, step: knob.step, value: numbers[i],
                 'aria-label': `${policy.title}: ${knob.name}`, 'data-knob': knob.name});
@@ -53,9 +53,9 @@ if (canRun()) heed_module().then(heed => {
                 out.textContent = String(+numbers[i].toFixed(2));
                 ask();
             });
-            return make('label', {class: 'knob'}, make('span', {}, knob.name), out, range);
+            return make('label', {class: 'knob'}, make('span', {}, equation(knob.name)), out, range);
         }), policy.remembers ? make('p', {class: 'small soft', style: 'margin: .4rem 0 0'}, 'Remembers the steps before.') : null,
-        ...why.map(text => make('details', {class: 'fault'}, make('summary', {}, 'Why some are greyed out'), text.replace(/^heed: /, ''))));
+        ...why.map(text => make('details', {class: 'fault'}, make('summary', {}, 'Why some are greyed out'), text.replace(/^heed: /, '')))].filter(Boolean));
     };
 
     // ---- asking ------------------------------------------------------------------------------------------------------
@@ -137,11 +137,11 @@ if (canRun()) heed_module().then(heed => {
         });
         const queryGroups = queries.map((point, s) => {
             const group = make('g', {class: 'query'}, make('path', {d: 'M0 -.13L.13 0L0 .13L-.13 0Z'}),
-                make('text', {x: 0, y: .33, 'text-anchor': 'middle'}, german[s]));
+                make('text', {x: -.16, y: .06, 'text-anchor': 'end'}, german[s]));
             drag(group, point, `query ${s + 1}, ${german[s]},`);
             return group;
         });
-        const context = make('g', {class: 'context', 'pointer-events': 'none'}, make('path', {d: 'M-.1 -.1L.1 .1M-.1 .1L.1 -.1'}));
+        const context = make('g', {class: 'context', 'pointer-events': 'none'}, make('path', {d: 'M-.08 -.08L.08 .08M-.08 .08L.08 -.08'}));
         svg.append(...rays, ...wordGroups, ...queryGroups, context);
         $('plane').replaceChildren(svg);
         parts = {rays, wordGroups, queryGroups, context};
@@ -167,9 +167,9 @@ if (canRun()) heed_module().then(heed => {
         const n = answer.numbers, names = of[n];
         if ($('bars').dataset.numbers !== String(n)) {
             $('bars').dataset.numbers = n;
-            $('bars').replaceChildren(make('caption', {class: 'unseen'}, 'Scores and weights of this step'),
-                make('thead', {}, make('tr', {}, make('th', {scope: 'col'}, 'word'), make('th', {scope: 'col', class: 'n'}, n > 1 ? 'score, mean' : 'score'),
-                    make('th', {scope: 'col', class: 'n'}, n > 1 ? 'weight, mean' : 'weight'), make('th', {'aria-hidden': 'true'}, n > 1 ? `${n} weights: ${names.join(', ')}` : ''))),
+            $('bars').replaceChildren(make('caption', {class: 'unseen'}, n > 1 ? 'Mean scores and weights of this step' : 'Scores and weights of this step'),
+                make('thead', {}, make('tr', {}, make('th', {scope: 'col'}, 'word'), make('th', {scope: 'col', class: 'n'}, 'score'),
+                    make('th', {scope: 'col', class: 'n'}, 'weight'), make('th', {'aria-hidden': 'true'}, n > 1 ? `of ${names.join(', ')}` : ''))),
                 make('tbody', {}, ...words.map((_, t) => make('tr', {}, make('th', {scope: 'row'}, english[t]), make('td', {class: 'n'}),
                     make('td', {class: 'n'}), make('td', {class: n > 1 ? 'bar many' : 'bar', 'aria-hidden': 'true'}, ...names.map(() => make('i')))))));
         }

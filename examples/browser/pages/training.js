@@ -71,12 +71,12 @@ if (canRun()) (() => {
     let losses = [], total = 0, training = false, finished = false;
 
     const curve = () => {
-        const width = 480, height = 260, left = 34, bottom = 24, most = 4, all = Math.max(total, 1);
+        const width = Math.max(240, $('curve').clientWidth || 480), height = 0.35 * width + 120, left = 34, bottom = 24, most = 4, all = Math.max(total, 1);
         const x = i => left + (width - left) * i / all, y = loss => 8 + (height - bottom - 8) * (1 - Math.min(loss, most) / most);
         const line = values => values.map((loss, i) => `${i ? 'L' : 'M'}${x(i).toFixed(1)} ${y(loss).toFixed(1)}`).join('');
         let mean = losses[0];
         const means = losses.map(loss => mean += 0.08 * (loss - mean));
-        const svg = make('svg', {viewBox: `0 0 ${width} ${height}`, role: 'img',
+        const svg = make('svg', {viewBox: `0 0 ${width} ${height.toFixed(0)}`, role: 'img',
             'aria-label': losses.length ? `Loss after ${losses.length} updates: ${mean.toFixed(3)} nats per word` : 'Loss: nothing learnt yet'});
         for (const tick of [0, 1, 2, 3, 4]) {
             svg.append(make('line', {x1: left, x2: width, y1: y(tick), y2: y(tick)}),
@@ -89,6 +89,7 @@ if (canRun()) (() => {
     };
 
     const say = text => { $('status').textContent = text; };
+    const sayAloud = text => { $('said').textContent = text; };  // not every update
     const buttons = () => {
         $('train').textContent = training ? 'Pause' : losses.length && !finished ? 'Go on' : 'Train';
         $('train').disabled = finished;
@@ -128,7 +129,10 @@ if (canRun()) (() => {
             Object.assign(document.documentElement.dataset, {updates: data.updates, seconds: data.seconds, exact: data.exact ?? ''});
             curve();
             buttons();
-            if (finished) translate();
+            if (finished) {
+                sayAloud($('status').textContent);
+                translate();
+            }
         } else if (data.kind === 'alignment') {
             if (data.number !== Number($('sentence').value)) return;
             const none = !data.weights.length;
@@ -160,11 +164,13 @@ if (canRun()) (() => {
         tell(training ? 'train' : 'pause');
         buttons();
         if (training && !losses.length) say('Learning …');
+        sayAloud(training ? 'Learning' : `Paused. ${$('status').textContent}`);
     });
     $('ask').addEventListener('submit', event => {
         event.preventDefault();
         translate();
     });
+    addEventListener('resize', curve);
     $('picture').hidden = true;
     $('live').hidden = false;
     begin();
