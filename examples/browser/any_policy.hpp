@@ -169,8 +169,8 @@ struct any_normalizer {
         heed::weights_and_next<scores_type, any_state> weigh(const scores_type& scores, const any_state& past,
                                                              const now& at) const override
         {
-            auto seen = heed::weigh_with_next(normalize, scores, std::any_cast<const past_type&>(past.of), at);
-            return {std::move(seen.weights), any_state{past_type(std::move(seen.next))}};
+            auto both = heed::weigh_with_next(normalize, scores, std::any_cast<const past_type&>(past.of), at);
+            return {std::move(both.weights), any_state{past_type(std::move(both.next))}};
         }
         scores_type thin(const scores_type& weights, const now& at) const override
         {
@@ -212,7 +212,7 @@ struct any_combiner {
 
     struct interface {
         virtual ~interface() = default;
-        virtual matrix combine(const weights_of_kind<K>& weights, const cube& values, const now& at) const = 0;
+        virtual matrix combine(const weights_of_kind<K>& given, const cube& values, const now& at) const = 0;
     };
 
     template <class Combine>
@@ -221,9 +221,9 @@ struct any_combiner {
 
         explicit holder(Combine one) : combiner(std::move(one)) {}
 
-        matrix combine(const weights_of_kind<K>& weights, const cube& values, const now& at) const override
+        matrix combine(const weights_of_kind<K>& given, const cube& values, const now& at) const override
         {
-            return heed::combined(combiner, weights, values, at);
+            return heed::combined(combiner, given, values, at);
         }
     };
 

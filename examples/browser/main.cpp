@@ -6,6 +6,8 @@
 //     browser additive temporal weighted_sum               scores, weights and contexts of this product, as JSON
 //     browser --legal                                      the names of every legal product, one in each line
 //
+//     browser --pack MODEL SCRIPT                          a model of `translate train --system sankaran` for a page
+//
 // The page itself is these headers as WebAssembly: scripts/browser.sh builds it. Its test compares the page's numbers
 // with this program's.
 //
@@ -18,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "pack.hpp"
 #include "playground.hpp"
 
 int main(int argc, char** argv)
@@ -42,8 +45,12 @@ int main(int argc, char** argv)
             }
             return 0;
         }
+        if (given.size() == 3 && given[0] == "--pack") {
+            pack(given[1], given[2]);
+            return 0;
+        }
         if (given.size() % 3 != 0 || given[0][0] == '-')
-            throw heed::error("give a score, a normalizer and a combiner, --legal, or nothing");
+            throw heed::error("give a score, a normalizer and a combiner, --legal, --pack MODEL SCRIPT, or nothing");
         for (std::size_t i = 0; i < given.size(); i += 3) {
             const std::size_t s = place_of(all.scores, given[i]), n = place_of(all.normalizers, given[i + 1]),
                               c = place_of(all.combiners, given[i + 2]);

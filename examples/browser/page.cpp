@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "captions.hpp"
 #include "learner.hpp"
 #include "playground.hpp"
 
@@ -53,6 +54,14 @@ std::string json_of(const browser::looked& seen)
 {
     return "{\"source\":" + json(seen.source) + ",\"words\":" + json(seen.words) +
            ",\"weights\":" + json(seen.weights) + "}";
+}
+
+std::unique_ptr<browser::captions> translator;
+
+browser::captions& the_translator()
+{
+    if (!translator) throw heed::error("there is no translator: call heed_captions first");
+    return *translator;
 }
 
 double given[256];
@@ -153,4 +162,36 @@ HEED_EXPORTED const char* heed_translate(const char* text)
 HEED_EXPORTED const char* heed_exact(unsigned count)
 {
     return answer([&] { return "{\"exact\":" + json(the_pupil().exact(count)) + "}"; });
+}
+
+// ---- a translator that was trained elsewhere -----------------------------------------------------------------------
+
+/// A translator of these sizes, by the texts of its model file; its numbers are still to come.
+HEED_EXPORTED const char* heed_captions(const char* attention, unsigned embedding, unsigned hidden, unsigned alignment,
+                                        const char* source_words, const char* target_words, const char* source_codes,
+                                        const char* target_codes)
+{
+    return answer([&] {
+        translator.reset();
+        translator = browser::make_captions({attention, embedding, hidden, alignment,
+                                             browser::language_of(source_words, source_codes),
+                                             browser::language_of(target_words, target_codes)});
+        return "{\"parameters\":" + json(translator->parameter_count()) + "}";
+    });
+}
+
+/// Where the numbers of this name are to be written; null if the translator has none of this name and count.
+HEED_EXPORTED float* heed_room(const char* name, unsigned size)
+{
+    try {
+        return the_translator().room(name, size);
+    } catch (const std::exception&) {
+        return nullptr;
+    }
+}
+
+/// The translation of an English sentence by beam search.
+HEED_EXPORTED const char* heed_caption(const char* text, unsigned width)
+{
+    return answer([&] { return json_of(the_translator().translate(browser::caption_words(text), width)); });
 }

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// browser.js CHROMIUM PAGES PROGRAM PROFILE: uses the pages as a reader would, with a mouse, a finger and a keyboard, in
+// browser.js CHROMIUM PAGES PROGRAM PROFILE CAPTIONS: uses the pages as a reader would, with a mouse, a finger and a keyboard, in
 // light and dark, wide and on a telephone, and without WebAssembly.
 
 'use strict';
 
 const {execFileSync} = require('child_process');
+const fs = require('fs');
 const path = require('path');
 const {start} = require('./chromium.js');
 
-const [program, folder, native, profile] = process.argv.slice(2);
+const [program, folder, native, profile, captions] = process.argv.slice(2);
 const failures = [];
 let checks = 0;
 const check = (value, what) => {
@@ -218,9 +219,46 @@ async function playsOnATelephone(page) {
     quiet(page, 'playground on a telephone');
 }
 
+/// The model of CAPTIONS: its translations, and how sure it is of where it looks.
+async function translates(page) {
+    await page.open(address('captions.html'), {});
+    await page.until('document.documentElement.dataset.ready');
+    await fits(page, 'captions');
+    const lines = name => fs.readFileSync(path.join(captions, name), 'utf8').trim().split('\n');
+    const sources = lines('source'), translated = lines('translated');
+    for (const [i, source] of sources.entries()) {
+        const typed = source[0].toUpperCase() + source.slice(1).replace(' .', '.');
+        await page.run(`$('typed').value = ${JSON.stringify(typed)}, $('ask').requestSubmit()`);
+        equal(await page.run(`JSON.parse(document.documentElement.dataset.words).join(' ')`), translated[i], `caption “${typed}”`);
+    }
+    check(new Set(translated).size > 8, 'the small model tells captions apart');
+    equal(await page.run(`$('translation').textContent`), translated.at(-1).replace(' .', '.'), 'what is shown');
+    const [rows, columns, sums] = await page.run(`{ const rows = [...$('alignment').querySelectorAll('tbody tr')];
+        [rows.length, rows[0].querySelectorAll('td').length, rows.map(row => [...row.querySelectorAll('td')].reduce((sum, cell) => sum + Number(cell.dataset.value), 0))]; }`);
+    equal(rows, translated.at(-1).split(' ').length, 'a row for each German word');
+    equal(columns, sources.at(-1).split(' ').length + 1, 'a column for each English word, and the end');
+    check(sums.every(sum => Math.abs(sum - 1) < 0.001), `weights of words sum to 1: ${sums}`);
+    quiet(page, 'captions');
+}
+
+/// The playground within another page comes when asked for, in the colours and at the height that it needs.
+async function isEmbedded(page) {
+    fs.writeFileSync(path.join(folder, 'embedding.html'), `<!doctype html><html lang="en"><title>A page</title><figure class="heed-play"
+        data-product="dot+sparsemax+weighted_sum"><img src="additive.svg" alt="weights"></figure><script src="embed.js"></script>`);
+    await page.open(address('embedding.html'), {width: 700, height: 900});
+    check(await page.run(`document.querySelector('figure img').naturalWidth > 0 && !document.querySelector('iframe')`), 'the picture first');
+    await page.run(`document.querySelector('figure button').click()`);
+    await page.until(`/^[0-9]+px$/.test(document.querySelector('iframe').style.height) && parseInt(document.querySelector('iframe').style.height) > 500`);
+    const {frameTree} = await page.tell('Page.getFrameTree');
+    const inside = frameTree.childFrames?.[0]?.frame;
+    check(inside?.url.endsWith('playground.html') && inside.urlFragment === '#dot+sparsemax+weighted_sum' || inside?.url.includes('playground.html?embed'), `what is embedded: ${JSON.stringify(inside?.url)}`);
+    quiet(page, 'embedded');
+    fs.unlinkSync(path.join(folder, 'embedding.html'));
+}
+
 async function withoutWebAssembly(page) {
     await page.tell('Page.addScriptToEvaluateOnNewDocument', {source: 'delete globalThis.WebAssembly'});
-    for (const name of ['index.html', 'playground.html']) {
+    for (const name of ['index.html', 'playground.html', 'captions.html']) {
         await page.open(address(name), {});
         equal(await page.run('typeof WebAssembly'), 'undefined', 'WebAssembly');
         check(await page.run(shown('picture')) && await page.run(`document.querySelector('#picture img').naturalWidth > 0`), `${name}: the picture stays`);
@@ -238,6 +276,8 @@ async function withoutWebAssembly(page) {
         await learns(page, {width: 400, height: 800, scheme: 'dark', phone: true}, 'on a telephone');
         await plays(page);
         await playsOnATelephone(page);
+        await translates(page);
+        await isEmbedded(page);
         await withoutWebAssembly(await browser.page());
     } finally {
         browser.stop();

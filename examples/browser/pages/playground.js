@@ -249,6 +249,9 @@ if (canRun()) heed_module().then(heed => {
     read();
     setPlane();
     show();
+    // The page around this one gives it the height that it needs.
+    if (window.parent !== window)
+        new ResizeObserver(() => parent.postMessage({heed: 'height', height: document.documentElement.scrollHeight}, '*')).observe(document.body);
 }).catch(problem => {
     $('without').textContent = `heed could not start: ${problem.message ?? problem}`;
 });
