@@ -6,6 +6,7 @@
 //     browser additive temporal weighted_sum               scores, weights and contexts of this product, as JSON
 //     browser --legal                                      the names of every legal product, one in each line
 //
+//     browser --pages                                      a product for each page of docs/mechanisms that has one
 //     browser --pack MODEL SCRIPT                          a model of `translate train --system sankaran` for a page
 //
 // The page itself is these headers as WebAssembly: scripts/browser.sh builds it. Its test compares the page's numbers
@@ -13,10 +14,12 @@
 //
 // test:
 // test: --legal
+// test: --pages
 // test: additive temporal weighted_sum
 
 #include <cstdio>
 #include <exception>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -45,12 +48,34 @@ int main(int argc, char** argv)
             }
             return 0;
         }
+        if (given.size() == 1 && given[0] == "--pages") {
+            std::map<std::string, std::string> products;  // the first of each page; what a page is not about is plain
+            const auto name = [](const auto& entry) { return entry.about.name; };
+            for (const auto& score : all.scores) {
+                for (const auto& sum : all.combiners) {
+                    if (sum.weights == score.weights)
+                        products.emplace(score.about.page, name(score) + "+softmax+" + name(sum));
+                }
+            }
+            for (const auto& normalize : all.normalizers) {
+                const bool positive = normalize.asks_never_negative;
+                products.emplace(normalize.about.page,
+                                 (positive ? "kernel+" : "additive+") + name(normalize) + "+weighted_sum");
+            }
+            for (const auto& combine : all.combiners) {
+                if (combine.weights == weight_kind::per_position)
+                    products.emplace(combine.about.page, "additive+softmax+" + name(combine));
+            }
+            for (const auto& [page, product] : products) std::printf("%s %s\n", page.c_str(), product.c_str());
+            return 0;
+        }
         if (given.size() == 3 && given[0] == "--pack") {
             pack(given[1], given[2]);
             return 0;
         }
         if (given.size() % 3 != 0 || given[0][0] == '-')
-            throw heed::error("give a score, a normalizer and a combiner, --legal, --pack MODEL SCRIPT, or nothing");
+            throw heed::error(
+                "give a score, a normalizer and a combiner, --legal, --pages, --pack MODEL SCRIPT, or nothing");
         for (std::size_t i = 0; i < given.size(); i += 3) {
             const std::size_t s = place_of(all.scores, given[i]), n = place_of(all.normalizers, given[i + 1]),
                               c = place_of(all.combiners, given[i + 2]);

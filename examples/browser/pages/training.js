@@ -36,7 +36,12 @@ if (canRun()) (() => {
             setTimeout(() => safely(more), 0);
         };
         onmessage = async ({data}) => {
-            heed = await ready;
+            try {
+                heed = await ready;
+            } catch (problem) {
+                postMessage({kind: 'problem', error: `heed could not start: ${problem.message ?? problem}`});
+                return;
+            }
             safely(() => obey(data));
         };
         const obey = data => {
@@ -111,8 +116,10 @@ if (canRun()) (() => {
     worker.onmessage = ({data}) => {
         if (data.error) {
             if (data.kind === 'translation') $('translation').replaceChildren(make('span', {class: 'bad'}, data.error));
-            else say(data.error);
+            else say($('without').textContent = data.error);
         } else if (data.kind === 'new') {
+            $('picture').hidden = true;
+            $('live').hidden = false;
             total = data.updates;
             say(`${data.parameters.toLocaleString('en')} numbers, all random. ${data.pairs.toLocaleString('en')} pairs of sentences to learn from.`);
             curve();
@@ -152,7 +159,7 @@ if (canRun()) (() => {
             else $('translated').replaceChildren();
         }
     };
-    worker.onerror = event => say(`heed could not start: ${event.message}`);
+    worker.onerror = event => say($('without').textContent = `heed could not start: ${event.message}`);
 
     const translate = () => tell('translate', {text: $('typed').value});
     $('sentence').append(...sentences.map(([number, words]) => make('option', {value: number}, words)));
@@ -171,7 +178,5 @@ if (canRun()) (() => {
         translate();
     });
     addEventListener('resize', curve);
-    $('picture').hidden = true;
-    $('live').hidden = false;
     begin();
 })();
