@@ -26,6 +26,8 @@ heed_packages_examples=(libcli11-dev libfmt-dev)
 heed_packages_tests=(doctest-dev libbenchmark-dev)
 # shellcheck disable=SC2034
 heed_packages_docs=(doxygen python3-sphinx python3-myst-parser furo python3-sphinx-copybutton libjs-katex fonts-katex)
+# shellcheck disable=SC2034
+heed_packages_browser=(emscripten)
 
 heed_installed() { [[ $(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null) == installed ]]; }
 
@@ -36,6 +38,7 @@ heed_has()
     g++) command -v "${CXX:-g++}" >/dev/null ;;
     cmake | clang-format-14 | doxygen | python3) command -v "$1" >/dev/null ;;
     clang) command -v clang++ >/dev/null ;;
+    emscripten) command -v emcc >/dev/null ;;
     ninja-build) command -v ninja >/dev/null || command -v make >/dev/null ;;
     # Not the serial build of OpenBLAS: it returns wrong results when called from several threads.
     libopenblas-dev) heed_installed libopenblas-pthread-dev || heed_installed libopenblas-openmp-dev ;;

@@ -16,7 +16,8 @@ Installs what is missing (Debian 12, root or sudo), builds heed's tests, example
   --sanitize          address and undefined-behaviour sanitizers and xtensor's own checks, clang++
   --xtensor-assert    xtensor's own bounds and dimension checks alone, clang++
   --all               g++, --sanitize and clang++, each without what another one tests; warnings as errors, the
-                      format check, the page in a browser and the site (scripts/docs.sh); what CI=true does by itself
+                      format check, the page in a browser, the site (scripts/docs.sh), and heed as WebAssembly where
+                      emcc is installed; what CI=true does by itself
 
 For example: scripts/test.sh --sanitize -- -R score.
 END

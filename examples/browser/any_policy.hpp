@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <any>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+#include <heed/attention.hpp>
+#include <heed/score/over.hpp>
+
+/// Scores, normalizers and combiners that are chosen while a program runs.
+///
+///     any_score<K>   any_normalizer<K>   any_combiner<K>          K: heed::weight_kind
+///
+/// Each holds a policy of heed's behind virtual functions and is itself a policy, so that one product for each kind of
+/// weights is compiled instead of thousands. They answer `attention::compose` on plain tensors of double, with a
+/// state_and_word as the query: what a page needs, and no more. A step costs some calls and allocations over the
+/// policies' own work.
+namespace browser {
+
+using heed::weight_kind;
+
+template <std::size_t N>
+using numbers_of_rank = heed::array<double, N>;
+
+using matrix = numbers_of_rank<2>;
+using cube = numbers_of_rank<3>;
+
+/// Scores and weights: [B,T], or [B,T,N] per dimension or group.
+template <weight_kind K>
+using weights_of_kind = numbers_of_rank<K == weight_kind::per_position ? 2 : 3>;
+
+using query = heed::state_and_word<matrix, matrix>;
+using memory = heed::memory<cube, cube>;
+using now = heed::moment<query, heed::detail::no_masks>;
+
+/// The state of a policy that is chosen at run time. Nothing selects its rows: a page asks with one sentence.
+struct any_state {
+    static constexpr bool holds_no_tensors = true;
+
+    std::any of;
+
+    any_state map(auto&&, const auto&...) const { return *this; }
+};
+
+/// A memory as a step shows it to a score.
+struct shown_memory {
+    const cube& values;
+    const cube& keys;
+    std::size_t batch, positions, width;
+    heed::lengths_view real;
+};
+
+template <weight_kind K>
+struct any_score {
+    static constexpr weight_kind weights = K;
+
+    struct interface {
+        virtual ~interface() = default;
+        virtual std::size_t groups() const = 0;
+        virtual cube prepare(const cube& annotations) const = 0;
+        virtual weights_of_kind<K> match(const query& asked, const cube& keys, const any_state& past) const = 0;
+        virtual any_state start(const memory& source) const = 0;
+        virtual any_state recall(const any_state& past, const now& at, const shown_memory& source) const = 0;
+        virtual any_state advance(const any_state& past, const weights_of_kind<K>& seen, const matrix& context,
+                                  const now& at) const = 0;
+    };
+
+    template <class Score>
+    struct holder final : interface {
+        Score score;
+        using past_type = decltype(heed::score::over::start(score, std::declval<const memory&>()));
+
+        explicit holder(Score one) : score(std::move(one)) {}
+
+        std::size_t groups() const override
+        {
+            if constexpr (K == weight_kind::per_group) {
+                return score.groups();
+            } else {
+                return 0;
+            }
+        }
+        cube prepare(const cube& annotations) const override { return heed::score::over::prepare(score, annotations); }
+        weights_of_kind<K> match(const query& asked, const cube& keys, const any_state& past) const override
+        {
+            return heed::score::over::match(score, heed::score::over::project(score, asked), keys, held(past));
+        }
+        any_state start(const memory& source) const override
+        {
+            return {past_type(heed::score::over::start(score, source))};
+        }
+        any_state recall(const any_state& past, const now& at, const shown_memory& source) const override
+        {
+            return {past_type(heed::score::over::recall(score, held(past), at, source))};
+        }
+        any_state advance(const any_state& past, const weights_of_kind<K>& seen, const matrix& context,
+                          const now& at) const override
+        {
+            return {past_type(heed::score::over::advance(score, past_type(held(past)), seen, context, at))};
+        }
+
+    private:
+        static const past_type& held(const any_state& past) { return std::any_cast<const past_type&>(past.of); }
+    };
+
+    std::shared_ptr<const interface> of;
+
+    std::size_t groups() const { return of->groups(); }
+    cube prepare(const cube& annotations) const { return of->prepare(annotations); }
+    const query& project(const query& asked) const { return asked; }
+    weights_of_kind<K> match(const query& asked, const cube& keys, const any_state& past) const
+    {
+        return of->match(asked, keys, past);
+    }
+    weights_of_kind<K> operator()(const query& asked, const cube& keys, const any_state& past) const
+    {
+        return of->match(asked, keys, past);
+    }
+    any_state start(const memory& source) const { return of->start(source); }
+    any_state recall(const any_state& past, const now& at, const auto& source) const
+    {
+        return of->recall(past, at,
+                          {source.values, source.keys, source.batch, source.positions, source.width, source.real});
+    }
+    any_state advance(const any_state& past, const weights_of_kind<K>& seen, const matrix& context, const now& at) const
+    {
+        return of->advance(past, seen, context, at);
+    }
+
+    static auto parameters(auto& self, auto&&) { return any_score{self.of}; }
+};
+
+/// Score as an any_score.
+template <class Score>
+auto hidden_score(Score score)
+{
+    using any = any_score<Score::weights>;
+    return any{std::make_shared<typename any::template holder<Score>>(std::move(score))};
+}
+
+template <weight_kind K>
+struct any_normalizer {
+    using scores_type = weights_of_kind<K>;
+    using blank_type = std::function<scores_type(double)>;
+
+    struct interface {
+        virtual ~interface() = default;
+        virtual any_state start(const blank_type& blank) const = 0;
+        virtual heed::weights_and_next<scores_type, any_state> weigh(const scores_type& scores, const any_state& past,
+                                                                     const now& at) const = 0;
+        virtual scores_type thin(const scores_type& weights, const now& at) const = 0;
+    };
+
+    template <class Normalize>
+    struct holder final : interface {
+        Normalize normalize;
+        using past_type = decltype(heed::start_of(normalize, std::declval<const blank_type&>()));
+
+        explicit holder(Normalize one) : normalize(std::move(one)) {}
+
+        any_state start(const blank_type& blank) const override
+        {
+            return {past_type(heed::start_of(normalize, blank))};
+        }
+        heed::weights_and_next<scores_type, any_state> weigh(const scores_type& scores, const any_state& past,
+                                                             const now& at) const override
+        {
+            auto both = heed::weigh_with_next(normalize, scores, std::any_cast<const past_type&>(past.of), at);
+            return {std::move(both.weights), any_state{past_type(std::move(both.next))}};
+        }
+        scores_type thin(const scores_type& weights, const now& at) const override
+        {
+            return heed::thinned(normalize, weights, at);
+        }
+    };
+
+    std::shared_ptr<const interface> of;
+    std::shared_ptr<scores_type> seen = std::make_shared<scores_type>();  // the scores of the last step, to be drawn
+
+    any_state start(const auto& blank) const { return of->start(blank_type(blank)); }
+    scores_type operator()(const scores_type& scores, const any_state& past, const now& at) const
+    {
+        return of->weigh(scores, past, at).weights;
+    }
+    any_state advance(const scores_type& scores, const scores_type&, const any_state& past, const now& at) const
+    {
+        return of->weigh(scores, past, at).next;
+    }
+    auto weigh_and_advance(const scores_type& scores, const any_state& past, const now& at) const
+    {
+        *seen = scores;
+        return of->weigh(scores, past, at);
+    }
+    scores_type thin(const scores_type& weights, const now& at) const { return of->thin(weights, at); }
+
+    static auto parameters(auto& self, auto&&) { return any_normalizer{self.of, self.seen}; }
+};
+
+template <weight_kind K, class Normalize>
+any_normalizer<K> hidden_normalizer(Normalize normalize)
+{
+    return {std::make_shared<typename any_normalizer<K>::template holder<Normalize>>(std::move(normalize))};
+}
+
+template <weight_kind K>
+struct any_combiner {
+    static constexpr weight_kind weights = K;
+
+    struct interface {
+        virtual ~interface() = default;
+        virtual matrix combine(const weights_of_kind<K>& given, const cube& values, const now& at) const = 0;
+    };
+
+    template <class Combine>
+    struct holder final : interface {
+        Combine combiner;
+
+        explicit holder(Combine one) : combiner(std::move(one)) {}
+
+        matrix combine(const weights_of_kind<K>& given, const cube& values, const now& at) const override
+        {
+            return heed::combined(combiner, given, values, at);
+        }
+    };
+
+    std::shared_ptr<const interface> of;
+
+    matrix operator()(const weights_of_kind<K>& given, const cube& values, const now& at) const
+    {
+        return of->combine(given, values, at);
+    }
+
+    static auto parameters(auto& self, auto&&) { return any_combiner{self.of}; }
+};
+
+template <class Combine>
+auto hidden_combiner(Combine combine)
+{
+    using any = any_combiner<Combine::weights>;
+    return any{std::make_shared<typename any::template holder<Combine>>(std::move(combine))};
+}
+
+}  // namespace browser

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <heed/ad/ad.hpp>
+#include <heed/nn/init.hpp>
+#include <heed/normalize/local_p.hpp>
+#include <heed/score/general.hpp>
+#include <heed/seq2seq/forced.hpp>
+#include <heed/seq2seq/greedy.hpp>
+#include <heed/seq2seq/packed.hpp>
+#include <heed/seq2seq/translator.hpp>
+#include <heed/text/sentence.hpp>
+#include <heed/text/vocabulary.hpp>
+#include <heed/train/adam.hpp>
+
+#include "../support/number_words.hpp"
+
+/// A translator of number words, small enough to be trained while somebody watches, and one of several attentions.
+namespace browser {
+
+/// Words, and the weights of each of them on the words of the source.
+struct looked {
+    std::vector<std::string> source, words;  // both with the end word
+    std::vector<float> weights;              // [words][source]; empty without attention
+};
+
+struct settings {
+    std::uint64_t seed = 1;
+    std::size_t pairs = 12000, held_out = 200;
+    std::size_t embedding = 32, hidden = 64, alignment = 32, batch = 32;
+    double rate = 4e-3, last_rate = 1e-3;  // Adam's, falling in a straight line over `updates`
+    std::size_t updates = 600;
+    double dropout = 0.1, clip = 1;
+};
+
+/// English and German number words, as words and as ids.
+struct lessons {
+    numbers::split data;
+    heed::text::vocabulary english, german;
+    std::vector<heed::seq2seq::id_sentence> sources, targets;  // of data.train
+
+    explicit lessons(const settings& how) : data(numbers::sample(how.seed, how.pairs, 0, how.held_out))
+    {
+        std::vector<heed::text::sentence> from, to;
+        for (const auto& each : data.train) {
+            from.push_back(each.english);
+            to.push_back(each.german);
+        }
+        english = heed::text::vocabulary::build(from);
+        german = heed::text::vocabulary::build(to);
+        for (std::size_t i = 0; i < from.size(); ++i) {
+            sources.push_back(english.encode(from[i]));
+            targets.push_back(german.encode(to[i]));
+        }
+    }
+};
+
+/// A model that learns, whatever its attention.
+class learner {
+public:
+    explicit learner(const settings& how) : how_(how), lessons_(how) {}
+    learner(const learner&) = delete;
+    learner& operator=(const learner&) = delete;
+    virtual ~learner() = default;
+
+    const settings& how() const { return how_; }
+    const lessons& text() const { return lessons_; }
+    std::size_t updates() const { return updates_; }
+    bool finished() const { return updates_ >= how_.updates; }
+
+    /// One update; returns the loss of its batch before, in nats per word.
+    double learn()
+    {
+        if (next_ == batches_.size()) {
+            batches_ = heed::seq2seq::shuffled_batches(lessons_.sources, lessons_.targets, how_.batch,
+                                                       heed::mix(how_.seed ^ heed::mix(epoch_++)));
+            next_ = 0;
+        }
+        std::vector<const heed::seq2seq::id_sentence*> sources, targets;
+        for (const std::size_t i : batches_[next_]) {
+            sources.push_back(&lessons_.sources[i]);
+            targets.push_back(&lessons_.targets[i]);
+        }
+        ++next_;
+        auto batch = heed::seq2seq::make_training_batch<float>(sources, targets);
+        for (float& each : batch.targets.weights) each /= static_cast<float>(batch.target_words);
+        const double done = static_cast<double>(updates_++) / static_cast<double>(how_.updates);
+        const double rate = how_.rate + (how_.last_rate - how_.rate) * (done < 1 ? done : 1);
+        return update(batch, rate);
+    }
+
+    /// The translation of some English words, and where each of its words looked. Words that no number has are unknown.
+    looked translate(const std::vector<std::string>& words) const
+    {
+        const auto ids = lessons_.english.encode(words);
+        const heed::seq2seq::id_sentence* one[] = {&ids};
+        const auto found = search(heed::seq2seq::make_source(one));
+        looked result{with_end(words), with_end(lessons_.german.decode(found.words)), {}};
+        for (const auto& row : found.weights) result.weights.insert(result.weights.end(), row.begin(), row.end());
+        return result;
+    }
+
+    /// Where the model looks when it is led through the right translation of a number.
+    looked align(std::uint32_t number) const
+    {
+        const numbers::pair right = numbers::say(number);
+        const auto from = lessons_.english.encode(right.english), to = lessons_.german.encode(right.german);
+        const heed::seq2seq::id_sentence *source[] = {&from}, *target[] = {&to};
+        looked result{with_end(right.english), with_end(right.german), {}};
+        for (const auto& row : lead(heed::seq2seq::make_source(source), target).weights)
+            result.weights.insert(result.weights.end(), row.begin(), row.end());
+        return result;
+    }
+
+    /// The share of the first numbers that were held out of training whose translation is exact.
+    double exact(std::size_t count) const
+    {
+        const std::size_t n = count < lessons_.data.test.size() ? count : lessons_.data.test.size();
+        std::size_t right = 0;
+        for (std::size_t i = 0; i < n; ++i) {
+            auto words = translate(lessons_.data.test[i].english).words;
+            words.pop_back();
+            right += words == lessons_.data.test[i].german ? 1 : 0;
+        }
+        return n == 0 ? 0 : static_cast<double>(right) / static_cast<double>(n);
+    }
+
+    virtual std::size_t parameter_count() const = 0;
+
+protected:
+    virtual double update(const heed::seq2seq::training_batch<float>& batch, double rate) = 0;
+    virtual heed::seq2seq::translation<float> search(const heed::seq2seq::source_batch& source) const = 0;
+    virtual heed::seq2seq::forced_decoding<float>
+    lead(const heed::seq2seq::source_batch& source,
+         std::span<const heed::seq2seq::id_sentence* const> targets) const = 0;
+
+private:
+    static std::vector<std::string> with_end(std::vector<std::string> words)
+    {
+        words.push_back("</s>");
+        return words;
+    }
+
+    settings how_;
+    lessons lessons_;
+    std::vector<std::vector<std::size_t>> batches_;
+    std::size_t next_ = 0, updates_ = 0;
+    std::uint64_t epoch_ = 0;
+};
+
+/// The learner whose model is of this type.
+template <class Model>
+class learner_of final : public learner {
+public:
+    learner_of(const settings& how, const auto& make) : learner(how), model_(make(sizes_of(how, text()))) {}
+
+    std::size_t parameter_count() const override
+    {
+        std::size_t count = 0;
+        for (const auto& each : heed::numbers_of<const float>(model_)) count += each.numbers.size();
+        return count;
+    }
+
+private:
+    static heed::seq2seq::sizes sizes_of(const settings& how, const lessons& text)
+    {
+        heed::seq2seq::sizes n;
+        n.source_vocabulary = text.english.size();
+        n.target_vocabulary = text.german.size();
+        n.embedding = how.embedding;
+        n.hidden = how.hidden;
+        n.alignment = how.alignment;
+        return n;
+    }
+
+    double update(const heed::seq2seq::training_batch<float>& batch, double rate) override
+    {
+        tape_.clear();
+        const auto lifted = heed::ad::lift(tape_, model_);
+        const auto loss = lifted.loss(batch, 0.0f, heed::nn::dropout{how().dropout, &random_});
+        tape_.backward(loss);
+        optimiser_.settings.rate = rate;
+        optimiser_.step(model_, lifted, tape_, how().clip);
+        return static_cast<double>(*loss.data());
+    }
+
+    heed::seq2seq::translation<float> search(const heed::seq2seq::source_batch& source) const override
+    {
+        return heed::seq2seq::greedy<float>(model_, source, {.with_weights = true})[0];
+    }
+
+    heed::seq2seq::forced_decoding<float>
+    lead(const heed::seq2seq::source_batch& source,
+         std::span<const heed::seq2seq::id_sentence* const> targets) const override
+    {
+        return heed::seq2seq::force<float>(model_, source, targets)[0];
+    }
+
+    Model model_;
+    heed::ad::tape<float> tape_;
+    heed::train::adam<float> optimiser_;
+    heed::random_source random_{2, 0};
+};
+
+/// What somebody typed as English number words: digits are said in words, "and", commas and hyphens are left out.
+/// Throws heed::error for a number that the grammar does not cover.
+inline std::vector<std::string> typed_words(const std::string& text)
+{
+    std::vector<std::string> words(1);
+    for (const char c : text) {
+        if (c == ' ' || c == '-' || c == '\t' || c == '\n') {
+            words.emplace_back();
+        } else if (c != ',' && c != '.') {
+            words.back() += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+        }
+    }
+    std::vector<std::string> result;
+    for (const std::string& word : words) {
+        if (word.empty() || word == "and") continue;
+        if (word.find_first_not_of("0123456789") == std::string::npos) {
+            if (word.size() > 6) throw heed::error("only numbers from 0 to 999999 are known here");
+            const auto said = numbers::say(static_cast<std::uint32_t>(std::stoul(word))).english;
+            result.insert(result.end(), said.begin(), said.end());
+        } else {
+            result.push_back(word);
+        }
+    }
+    return result;
+}
+
+/// The attentions to choose from, by name; the first is the paper's.
+inline const std::vector<std::string>& attentions()
+{
+    static const std::vector<std::string> names{"additive", "general", "temporal", "local-p", "none"};
+    return names;
+}
+
+/// A new RNNsearch with this attention. Throws heed::error for a name that is not in `attentions`.
+inline std::unique_ptr<learner> make_learner(const std::string& attention, const settings& how = {})
+{
+    using heed::random_source;
+    using heed::seq2seq::sizes;
+    namespace made = heed::seq2seq::attentions;
+    namespace nn = heed::nn;
+    const auto with = [&](const auto& make_attention) -> std::unique_ptr<learner> {
+        const auto make = [&](const sizes& n) {
+            return heed::seq2seq::make_translator<float>(how.seed, n, make_attention);
+        };
+        return std::make_unique<learner_of<decltype(make(sizes{}))>>(how, make);
+    };
+    if (attention == "additive") return with(made::additive<float>{});
+    if (attention == "general") {
+        return with([](random_source& random, const sizes& n) {
+            auto W = nn::glorot<float>(random, n.hidden, n.width());
+            return heed::attention{heed::score::general{std::move(W)}, heed::normalize::softmax{},
+                                   heed::combine::weighted_sum{}};
+        });
+    }
+    if (attention == "temporal") return with(made::temporal<float>{});
+    if (attention == "local-p") {
+        return with([](random_source& random, const sizes& n) {
+            auto score = made::additive<float>::score(random, n);
+            auto W_p = nn::glorot<float>(random, n.hidden, n.alignment);
+            auto v_p = nn::small_vector<float>(random, n.alignment);
+            return heed::attention{std::move(score), heed::normalize::local_p{std::move(W_p), std::move(v_p), 4},
+                                   heed::combine::weighted_sum{}};
+        });
+    }
+    if (attention == "none") return with(made::none<float>{});
+    throw heed::error("there is no attention \"" + attention + "\" here");
+}
+
+}  // namespace browser

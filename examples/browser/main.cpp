@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// browser: what the playground's page computes, without a page.
+//
+//     browser                                              every score, normalizer and combiner, as JSON
+//     browser additive temporal weighted_sum               scores, weights and contexts of this product, as JSON
+//     browser --legal                                      the names of every legal product, one in each line
+//
+//     browser --pages                                      a product for each page of docs/mechanisms that has one
+//     browser --pack MODEL SCRIPT                          a model of `translate train --system sankaran` for a page
+//
+// The page itself is these headers as WebAssembly: scripts/browser.sh builds it. Its test compares the page's numbers
+// with this program's.
+//
+// test:
+// test: --legal
+// test: --pages
+// test: additive temporal weighted_sum
+
+#include <cstdio>
+#include <exception>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "pack.hpp"
+#include "playground.hpp"
+
+int main(int argc, char** argv)
+{
+    using namespace browser;
+    const std::vector<std::string> given(argv + 1, argv + argc);
+    try {
+        const catalogue all;
+        if (given.empty()) {
+            std::puts(json(all).c_str());
+            return 0;
+        }
+        if (given.size() == 1 && given[0] == "--legal") {
+            for (std::size_t s = 0; s < all.scores.size(); ++s) {
+                for (std::size_t n = 0; n < all.normalizers.size(); ++n) {
+                    for (std::size_t c = 0; c < all.combiners.size(); ++c) {
+                        if (!all.fault(s, n, c).empty()) continue;
+                        std::printf("%s %s %s\n", all.scores[s].about.name.c_str(),
+                                    all.normalizers[n].about.name.c_str(), all.combiners[c].about.name.c_str());
+                    }
+                }
+            }
+            return 0;
+        }
+        if (given.size() == 1 && given[0] == "--pages") {
+            std::map<std::string, std::string> products;  // the first of each page; what a page is not about is plain
+            const auto name = [](const auto& entry) { return entry.about.name; };
+            for (const auto& score : all.scores) {
+                for (const auto& sum : all.combiners) {
+                    if (sum.weights == score.weights)
+                        products.emplace(score.about.page, name(score) + "+softmax+" + name(sum));
+                }
+            }
+            for (const auto& normalize : all.normalizers) {
+                const bool positive = normalize.asks_never_negative;
+                products.emplace(normalize.about.page,
+                                 (positive ? "kernel+" : "additive+") + name(normalize) + "+weighted_sum");
+            }
+            for (const auto& combine : all.combiners) {
+                if (combine.weights == weight_kind::per_position)
+                    products.emplace(combine.about.page, "additive+softmax+" + name(combine));
+            }
+            for (const auto& [page, product] : products) std::printf("%s %s\n", page.c_str(), product.c_str());
+            return 0;
+        }
+        if (given.size() == 3 && given[0] == "--pack") {
+            pack(given[1], given[2]);
+            return 0;
+        }
+        if (given.size() % 3 != 0 || given[0][0] == '-')
+            throw heed::error(
+                "give a score, a normalizer and a combiner, --legal, --pages, --pack MODEL SCRIPT, or nothing");
+        for (std::size_t i = 0; i < given.size(); i += 3) {
+            const std::size_t s = place_of(all.scores, given[i]), n = place_of(all.normalizers, given[i + 1]),
+                              c = place_of(all.combiners, given[i + 2]);
+            const answers found = all.ask(s, n, c, initial(all.scores[s].about), initial(all.normalizers[n].about),
+                                          initial(all.combiners[c].about), first_scene());
+            std::puts(json(found).c_str());
+        }
+        return 0;
+    } catch (const std::exception& problem) {
+        std::fprintf(stderr, "browser: %s\n", problem.what());
+        return 1;
+    }
+}
