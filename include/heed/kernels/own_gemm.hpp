@@ -83,16 +83,14 @@ HEED_SIMD_INLINE void rows_of_product(std::size_t rows, const strided<T>& A, con
     if (some == width<T>) {
         unrolled<count>([&](auto r) {
             T* const to = C + r * ldc;
-            unrolled<registers>([&](auto c) {
-                store(to + c * lanes<T>, add ? load(to + c * lanes<T>) + sum[r][c] : sum[r][c]);
-            });
+            unrolled<registers>(
+                [&](auto c) { store(to + c * lanes<T>, add ? load(to + c * lanes<T>) + sum[r][c] : sum[r][c]); });
         });
         return;
     }
     T all[count * width<T>];
-    unrolled<count>([&](auto r) {
-        unrolled<registers>([&](auto c) { store(all + r * width<T> + c * lanes<T>, sum[r][c]); });
-    });
+    unrolled<count>(
+        [&](auto r) { unrolled<registers>([&](auto c) { store(all + r * width<T> + c * lanes<T>, sum[r][c]); }); });
     for (std::size_t r = 0; r < count; ++r) {
         T* const to = C + r * ldc;
         for (std::size_t j = 0; j < some; ++j) to[j] = add ? to[j] + all[r * width<T> + j] : all[r * width<T> + j];

@@ -135,8 +135,8 @@ struct logaddexp {
     static auto slope_a(auto a, auto, auto y, auto dy, auto... d) { return share((a - ... - d), y, dy); }
     static auto slope_b(auto, auto b, auto y, auto dy, auto...) { return share(b, y, dy); }
 
-    /// The part of dy that goes to one side: dy exp(part − y), and 0 where nothing comes back, of an infinite or NaN sum,
-    /// too: what is hidden or padding may be either.
+    /// The part of dy that goes to one side: dy exp(part − y), and 0 where nothing comes back, of an infinite or NaN
+    /// sum, too: what is hidden or padding may be either.
     static auto share(auto part, auto y, auto dy)
     {
         const auto nothing = (part == none) | (dy == decltype(dy){});
