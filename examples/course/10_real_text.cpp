@@ -47,12 +47,6 @@ lines read(const char* path)
 // Our own sentences are small, and hard in three ways. `the` is der, die, das or den, as the noun and its role want it.
 // The adjective follows. And behind `heute` the verb comes first: `heute sieht der alte Hund die Kuh`.
 
-template <class List>
-const auto& pick(const List& from, random_source& random)
-{
-    return from[below(std::size(from), random.next_stream(), 0)];
-}
-
 void make_up(std::size_t count, lines& english, lines& german)
 {
     using pair = std::pair<const char*, const char*>;
@@ -63,17 +57,18 @@ void make_up(std::size_t count, lines& english, lines& german)
     const pair verbs[] = {{"sees", "sieht"}, {"hears", "hört"}, {"finds", "findet"}, {"seeks", "sucht"}};
     const char* const articles[] = {"der ", "die ", "das "};
     random_source random{10};
+    const auto pick = [&](const auto& from) { return from[below(std::size(from), random.next_stream(), 0)]; };
     for (std::size_t i = 0; i < count; ++i) {
         std::string en[2], de[2];  // who, and whom
         for (const int role : {0, 1}) {
             const std::size_t gender = below(3, random.next_stream(), 0);
             const bool den = role == 1 && gender == 0;
-            const auto [noun, wort] = pick(nouns[gender], random);
-            const auto [adjective, stem] = pick(adjectives, random);
+            const auto [noun, wort] = pick(nouns[gender]);
+            const auto [adjective, stem] = pick(adjectives);
             en[role] = std::string("the ") + adjective + " " + noun;
             de[role] = (den ? "den " : articles[gender]) + std::string(stem) + (den ? "en " : "e ") + wort;
         }
-        const auto [sees, sieht] = pick(verbs, random);
+        const auto [sees, sieht] = pick(verbs);
         const bool today = below(2, random.next_stream(), 0) == 0;
         const std::string begin = today ? std::string("heute ") + sieht + " " + de[0] : de[0] + " " + sieht;
         english.push_back(metrics::tokenize_13a((today ? "today " : "") + en[0] + " " + sees + " " + en[1] + "."));
@@ -148,7 +143,7 @@ void learn(auto& model, const ids& sources, const ids& targets, int epochs, doub
 // out keeps the best five again. The last lines of the text were held back; BLEU tells how well they are translated.
 
 int main(int argc, char** argv)
-{
+try {
     const bool real = argc > 2 && std::string(argv[1]) != "--out";
     lines english, german;
     if (real) {
@@ -189,6 +184,9 @@ int main(int argc, char** argv)
     const double bleu = metrics::bleu(made, right).score;
     std::printf("BLEU %.1f\n", bleu);
     if (!real) course::holds("at least 80", bleu >= 80);
+} catch (const std::exception& problem) {  // such as a file that cannot be read
+    std::fprintf(stderr, "%s\n", problem.what());
+    return 1;
 }
 
 // Look at the German articles: the model looks behind `the`, where the noun stands that decides.
