@@ -124,9 +124,3 @@ def enumerator(include: Path, of: Name, value) -> Name:
                         doc=declarations.comment_above(lines, i) if alone else "",
                         beside=[c for c in [declarations.trailing_comment(lines[i])] if c and alone])
     return Name("enumvalue", name, of.full, of.header, of.line, text=name)
-
-
-def of_namespaces(xml: Path) -> dict[str, str]:
-    """The headers' own paragraphs above `namespace heed::x {` are read by headers.py; this lists the namespaces."""
-    root = ElementTree.parse(xml / "index.xml").getroot()
-    return {each.findtext("name"): each.get("refid") for each in root if each.get("kind") == "namespace"}
