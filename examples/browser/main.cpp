@@ -54,7 +54,8 @@ int main(int argc, char** argv)
             for (const auto& score : all.scores) {
                 for (const auto& sum : all.combiners) {
                     if (sum.weights == score.weights)
-                        products.emplace(score.about.page, name(score) + "+softmax+" + name(sum));
+                        products.emplace(score.about.page,
+                                         name(score) + (score.never_negative ? "+ratio+" : "+softmax+") + name(sum));
                 }
             }
             for (const auto& normalize : all.normalizers) {
