@@ -86,7 +86,8 @@ TEST_CASE("trap: at inference nothing is dropped, unless it is requested")
         return attend.step(memory, query, attend.start(memory)).context;
     };
     const auto plain = context(normalize::softmax{});
-    CHECK(support::same_bits(context(normalize::dropout{0.5, 3}), plain));
+    // Not the same bits: softmax's own kernel divides a context by the sum of its weights, once at the end.
+    CHECK(support::distance(context(normalize::dropout{0.5, 3}), plain) < 1e-15);
     const auto dropped = context(normalize::dropout{0.5, 3, normalize::softmax{}, {.at_inference = true}});
     CHECK(support::distance(dropped, plain) > 0.1);
     const auto taped = on_tape(over_dot(normalize::dropout{0.5, 3}), annotations, query, lengths::full(4, 6));
