@@ -41,5 +41,6 @@ mkdir -p "$folder/captions"
 HEED_SETUP=off HEED_BUILD_DIR=$folder HEED_BROWSER_PROGRAM=$1 "$here/../../scripts/browser.sh" --out "$folder/pages" \
     --captions "$folder/captions/model"
 profile=$(mktemp -d)
-trap 'rm -rf -- "$profile"' EXIT
+# Processes of a browser that was killed may still write there for a moment.
+trap 'for _ in 1 2 3 4 5; do rm -rf -- "$profile" 2>/dev/null && break; sleep 1; done || true' EXIT
 timeout 200 node "$here/browser.js" "$browser" "$folder/pages" "$1" "$profile" "$folder/captions"
