@@ -14,9 +14,10 @@
 #include <heed/heed.hpp>
 
 #include "harness.hpp"
+#include "rounds.hpp"
 #include "search.hpp"
 
-/// Mechanisms of many queries side by side: what is timed, and how columns take turns.
+/// Mechanisms of many queries, as columns that take turns.
 namespace bench {
 
 using namespace heed;
@@ -27,12 +28,6 @@ struct size {
     double pairs() const { return static_cast<double>(batch * heads * length * length); }
     double operations(bool backward) const { return (backward ? 14.0 : 4.0) * static_cast<double>(width) * pairs(); }
     ops::heads_of how() const { return {heads, heads, 1 / std::sqrt(static_cast<double>(width))}; }
-};
-
-/// One column of a line: what it is called, and what is timed.
-struct column {
-    std::string name;
-    std::function<double()> seconds;
 };
 
 inline array<float, 3> numbers(const size& z, unsigned seed)
@@ -80,30 +75,6 @@ template <class Score = score::scaled_dot, class Normalize = normalize::softmax>
 auto made(const Score& score = {}, const Normalize& normalize = {})
 {
     return attention{score, normalize, combine::weighted_sum{}};
-}
-
-/// For each column: its seconds in each round, and as many times those of the first column.
-struct timings {
-    std::vector<std::vector<double>> seconds, ratios;
-};
-
-/// The columns take turns, round after round; a round before the first one, which is not kept, warms up.
-inline timings in_turn(
-    const std::vector<column>& columns, int rounds, const std::function<void()>& before_round = [] {})
-{
-    timings took{std::vector<std::vector<double>>(columns.size()), std::vector<std::vector<double>>(columns.size())};
-    for (int round = -1; round < rounds; ++round) {
-        before_round();
-        double first = 0;
-        for (std::size_t i = 0; i < columns.size(); ++i) {
-            const double now = columns[i].seconds();
-            if (i == 0) first = now;
-            if (round < 0) continue;  // pages and caches
-            took.seconds[i].push_back(now);
-            took.ratios[i].push_back(now / first);
-        }
-    }
-    return took;
 }
 
 }  // namespace bench

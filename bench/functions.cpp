@@ -35,17 +35,12 @@ constexpr bench::size sizes{4, 1, 1024, 64};
 constexpr auto L = static_cast<std::int32_t>(sizes.length);
 constexpr std::int32_t reach = 64;  // distances with a number of their own
 
-struct settings {
-    int threads = 1, rounds = 7;
-    std::string only;
-};
-
 /// A line for each pass.
-void compare(const settings& with, const std::string& what, const auto& score)
+void compare(const bench::choices& with, const std::string& what, const auto& score)
 {
     for (const bool backward : {false, true}) {
         const std::string name = (backward ? "forward+backward/" : "forward/") + what;
-        if (!with.only.empty() && name.find(with.only) == std::string::npos) continue;
+        if (!with.wants(name)) continue;
         const bench::timings took =
             bench::in_turn({bench::mechanism(with.threads, "none", sizes, backward, made(), no_mask{}),
                             bench::mechanism(with.threads, what, sizes, backward, made(score), no_mask{})},
@@ -65,7 +60,7 @@ array<float, N> table_of(const shape_of_rank<N>& shape)
     return x;
 }
 
-void functions(const settings& with)
+void functions(const bench::choices& with)
 {
     catalogue::tables<float> at;
     at.q_rope = table_of<3>({sizes.batch, sizes.length, 4});
@@ -77,12 +72,12 @@ void functions(const settings& with)
 
 /// Tables that learn.
 template <std::size_t N>
-void learned(const settings& with, const char* name, const shape_of_rank<N>& shape, const auto& f)
+void learned(const bench::choices& with, const char* name, const shape_of_rank<N>& shape, const auto& f)
 {
     compare(with, name, score::modified{score::scaled_dot{}, table_of<N>(shape), f});
 }
 
-void tables(const settings& with)
+void tables(const bench::choices& with)
 {
     learned<1>(with, "T5's relative bias, up to 16", {33}, catalogue::relative);
     learned<1>(with, "a bias for each distance", {2 * sizes.length - 1},
@@ -110,19 +105,7 @@ void tables(const settings& with)
 
 int main(int argc, char** argv)
 {
-    settings with;
-    with.threads = bench::take_options(argc, argv).threads;
-    for (int i = 1; i < argc; ++i) {
-        const std::string argument = argv[i];
-        if (argument.starts_with("--rounds=")) {
-            with.rounds = std::atoi(argv[i] + 9);
-        } else if (argument.starts_with("--work=")) {
-            with.only = argument.substr(7);
-        } else {
-            std::fprintf(stderr, "functions: unknown argument %s\n", argv[i]);
-            return 2;
-        }
-    }
+    const bench::choices with = bench::take_choices(argc, argv, 7);
     set_threads(static_cast<std::size_t>(with.threads));
     functions(with);
     tables(with);

@@ -112,12 +112,8 @@ struct named_peer {
     }
 };
 
-struct settings {
-    int threads = 1, rounds = 7;
-    std::string only;
+struct settings : bench::choices {
     std::vector<named_peer> peers;
-
-    bool wants(const std::string& name) const { return only.empty() || name.find(only) != std::string::npos; }
 };
 
 /// One line, with the first column's share of the peak where its operations are known.
@@ -326,21 +322,15 @@ void one_head(const settings& with)
 
 int main(int argc, char** argv)
 {
-    settings with;
-    with.threads = bench::take_options(argc, argv).threads;
-    for (int i = 1; i < argc; ++i) {
-        const std::string argument = argv[i];
-        if (argument.starts_with("--rounds=")) {
-            with.rounds = std::atoi(argv[i] + 9);
-        } else if (argument.starts_with("--work=")) {
-            with.only = argument.substr(7);
-        } else if (argument.starts_with("--peer=")) {
-            with.peers.emplace_back(argument.substr(7), with.threads);
-        } else {
-            std::fprintf(stderr, "long: unknown argument %s\n", argv[i]);
-            return 2;
-        }
-    }
+    std::vector<std::string> peers;
+    settings with{bench::take_choices(argc, argv, 7,
+                                      [&](const std::string& argument) {
+                                          if (!argument.starts_with("--peer=")) return false;
+                                          peers.push_back(argument.substr(7));
+                                          return true;
+                                      }),
+                  {}};
+    for (const std::string& peer : peers) with.peers.emplace_back(peer, with.threads);
     set_threads(static_cast<std::size_t>(with.threads));
     (void)peak(with.threads);  // starts the threads
     std::printf("peak: %.1f Gflop/s\n", peak(with.threads) / 1e9);

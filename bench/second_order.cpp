@@ -23,17 +23,13 @@
 
 #include "decoder_steps.hpp"
 #include "harness.hpp"
+#include "rounds.hpp"
 #include "search.hpp"
 #include "sizes.hpp"
 
 namespace {
 
 using namespace heed;
-
-struct settings {
-    int threads = 1, rounds = 9;
-    std::string only;
-};
 
 struct random_leaf {
     std::uint64_t& stream;
@@ -49,9 +45,9 @@ struct random_leaf {
 
 /// One line: the loss of a module, loss(tape, lifted module).
 template <class Module, class Loss>
-void compare(const settings& with, const std::string& name, const Module& module, const Loss& loss)
+void compare(const bench::choices& with, const std::string& name, const Module& module, const Loss& loss)
 {
-    if (!with.only.empty() && name.find(with.only) == std::string::npos) return;
+    if (!with.wants(name)) return;
     std::uint64_t stream = 50;
     const auto direction = map_parameters(module, random_leaf{stream});
     ad::tape<float> plain;
@@ -110,7 +106,7 @@ struct three_of {
     };
 };
 
-void tiles(const settings& with)
+void tiles(const bench::choices& with)
 {
     const std::size_t heads = 4, width = 64;
     for (const std::size_t L : {std::size_t{512}, std::size_t{1024}}) {
@@ -131,7 +127,7 @@ void tiles(const settings& with)
     }
 }
 
-void steps(const settings& with)
+void steps(const bench::choices& with)
 {
     for (const bench::attention_size z :
          {bench::attention_size{256, 512, 256, 1, 50}, {256, 512, 256, 12, 50}, {512, 512, 512, 80, 50}}) {
@@ -157,7 +153,7 @@ void steps(const settings& with)
     }
 }
 
-void rnnsearch(const settings& with)
+void rnnsearch(const bench::choices& with)
 {
     const bench::training_size z;
     for (const std::size_t batch : {std::size_t{1}, std::size_t{16}, std::size_t{64}}) {
@@ -180,19 +176,7 @@ void rnnsearch(const settings& with)
 
 int main(int argc, char** argv)
 {
-    settings with;
-    with.threads = bench::take_options(argc, argv).threads;
-    for (int i = 1; i < argc; ++i) {
-        const std::string argument = argv[i];
-        if (argument.starts_with("--rounds=")) {
-            with.rounds = std::atoi(argv[i] + 9);
-        } else if (argument.starts_with("--work=")) {
-            with.only = argument.substr(7);
-        } else {
-            std::fprintf(stderr, "second_order: unknown argument %s\n", argv[i]);
-            return 2;
-        }
-    }
+    const bench::choices with = bench::take_choices(argc, argv, 9);
     set_threads(static_cast<std::size_t>(with.threads));
     tiles(with);
     steps(with);

@@ -97,7 +97,8 @@ public:
         return update(batch, rate);
     }
 
-    /// The translation of some English words, and where each of its words looked. Words that no number has are unknown.
+    /// The translation of some English words, and where each of its words looked. Words that occur in no number are
+    /// unknown.
     looked translate(const std::vector<std::string>& words) const
     {
         const auto ids = lessons_.english.encode(words);

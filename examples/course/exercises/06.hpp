@@ -11,8 +11,8 @@
 //
 //     −log p_k,   p_k = exp(e_k) / Σ_i exp(e_i)
 //
-// exp(1000) is infinite, and infinite / infinite is no number. Softmax does not change if you subtract the same number
-// from all scores. Which one is best?
+// exp(1000) overflows to infinity, and infinity / infinity is NaN. Softmax does not change if you subtract the same
+// number from all scores. Which one is best?
 inline double cross_entropy(const std::vector<double>& scores, std::size_t right)
 {
     (void)scores, (void)right;

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "harness.hpp"
+
+/// Columns that take turns, round after round, and the options of programs that compare them.
+namespace bench {
+
+/// One column of a line: what it is called, and what is timed.
+struct column {
+    std::string name;
+    std::function<double()> seconds;
+};
+
+/// For each column: its seconds in each round, and as many times those of the first column.
+struct timings {
+    std::vector<std::vector<double>> seconds, ratios;
+};
+
+/// The columns take turns, round after round; a round before the first one, which is not kept, warms up.
+inline timings in_turn(
+    const std::vector<column>& columns, int rounds, const std::function<void()>& before_round = [] {})
+{
+    timings took{std::vector<std::vector<double>>(columns.size()), std::vector<std::vector<double>>(columns.size())};
+    for (int round = -1; round < rounds; ++round) {
+        before_round();
+        double first = 0;
+        for (std::size_t i = 0; i < columns.size(); ++i) {
+            const double now = columns[i].seconds();
+            if (i == 0) first = now;
+            if (round < 0) continue;  // pages and caches
+            took.seconds[i].push_back(now);
+            took.ratios[i].push_back(now / first);
+        }
+    }
+    return took;
+}
+
+/// How often, with how many threads, and which lines.
+struct choices {
+    int threads = 1, rounds;
+    std::string only;
+
+    bool wants(const std::string& name) const { return only.empty() || name.find(only) != std::string::npos; }
+};
+
+/// --threads, --rounds and --work; `other(argument)` says whether it has taken another one. Ends the program at one
+/// that nobody takes.
+inline choices take_choices(
+    int& argc, char** argv, int rounds,
+    const std::function<bool(const std::string&)>& other = [](const std::string&) { return false; })
+{
+    choices chosen{take_options(argc, argv).threads, rounds, {}};
+    for (int i = 1; i < argc; ++i) {
+        const std::string argument = argv[i];
+        if (argument.starts_with("--rounds=")) {
+            chosen.rounds = std::atoi(argv[i] + 9);
+        } else if (argument.starts_with("--work=")) {
+            chosen.only = argument.substr(7);
+        } else if (!other(argument)) {
+            const std::string program = argv[0];
+            std::fprintf(stderr, "%s: unknown argument %s\n", program.substr(program.rfind('/') + 1).c_str(), argv[i]);
+            std::exit(2);
+        }
+    }
+    return chosen;
+}
+
+}  // namespace bench
