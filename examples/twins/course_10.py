@@ -69,5 +69,5 @@ with torch.no_grad():
     for i, question in enumerate(learning.questions):
         for k, (score, words, weights) in enumerate(model.beam(question["source"], question["lengths"])):
             found |= {f"words {i}.{k}": torch.tensor(words), f"score {i}.{k}": torch.tensor(score),
-                      f"weights {i}.{k}": torch.stack(weights)}
+                      f"weights {i}.{k}": torch.stack(weights).squeeze(0)}  # of one word: no dimension for words
 learning.agrees(**found)

@@ -67,6 +67,6 @@ class Training:
     def compare(self, name, is_, must, within=1e-10):
         is_ = torch.zeros_like(must) if is_ is None else is_  # a gradient that nothing reached
         assert is_.shape == must.shape, f"{self.name}, {name}: {list(is_.shape)}, and heed has {list(must.shape)}"
-        apart = ((is_ - must).abs() / (1 + must.abs())).max().item()
+        apart = ((is_ - must).abs() / (1 + must.abs())).max().item() if must.numel() else 0
         assert apart <= within, f"{self.name}, {name}: {apart:.1e} apart:\n{is_}\nand in heed\n{must}"
         self.worst = max(self.worst, apart)
