@@ -10,6 +10,8 @@
 #include <heed/core/mask.hpp>
 #include <heed/ops/sums.hpp>
 
+#include "numbers.hpp"
+
 /// What both languages compute.
 namespace twins {
 
@@ -19,13 +21,6 @@ using heed::shape_of_rank;
 
 template <std::size_t N>
 using variable = heed::ad::var<double, N>;
-
-/// Numbers with a name, as the other program reads them.
-struct numbers {
-    std::string name;
-    std::vector<std::size_t> shape;
-    std::vector<double> values;
-};
 
 /// One preset: what went in, what came out, and the gradient by everything that went in, of
 ///

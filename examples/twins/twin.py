@@ -11,15 +11,19 @@
 `agrees` compares the results, and then the gradient by every input of sum(factors * results), with factors that heed
 gives. Ends with status 77, "skipped", where there is no PyTorch.
 
-A step of the course has a twin course_NN.py, which is skipped where the program course_NN is not built:
+A step of the course has a twin course_NN.py, which is skipped where its program is not built. Of steps that only print:
 
     step = Step("01")
     step.says("weight of cats", a[1])                     # every line "weight of cats: 0.665" of the program
+    step.shows("dot softmax", a)                          # the numbers behind "dot softmax"
+
+Of steps that learn see training.py.
 """
 import functools
 import json
 import os
 import pathlib
+import re
 import runpy
 import subprocess
 import sys
@@ -32,12 +36,12 @@ except ImportError:
 
 
 PROGRAM = os.environ.get("HEED_TWINS") or (sys.argv[1] if len(sys.argv) > 1 else "build/demo/examples/twins")
-compared = set()
+known, compared = set(), set()
 
 
 @functools.lru_cache
-def computed_by_heed(*paper):
-    return subprocess.run([PROGRAM, *paper], check=True, stdout=subprocess.PIPE, encoding="utf-8").stdout
+def computed_by(program, *arguments):
+    return subprocess.run([program, *arguments], check=True, stdout=subprocess.PIPE, encoding="utf-8").stdout
 
 
 def tensor(numbers):
@@ -51,7 +55,7 @@ def real_words(lengths, positions):
 
 class Twin:
     def __init__(self, paper, preset):
-        self.name, of_heed = f"{paper}::{preset}", json.loads(computed_by_heed(paper))[preset]
+        self.name, of_heed = f"{paper}::{preset}", json.loads(computed_by(PROGRAM, paper))[preset]
         self.inputs = {name: tensor(x).requires_grad_() for name, x in of_heed["inputs"].items()}
         self.settings, self.results, self.factors, self.gradients = (
             {name: tensor(x) for name, x in of_heed[kind].items()}
@@ -93,18 +97,31 @@ class Step:
         self.name, program = f"course_{number}", pathlib.Path(PROGRAM).parent / "course" / f"course_{number}"
         if not program.exists():
             raise NotBuilt(f"{program} is not there")
-        printed = subprocess.run([program], check=True, stdout=subprocess.PIPE, encoding="utf-8").stdout
-        self.lines = [line.rpartition(": ") for line in printed.splitlines()]
+        self.printed = computed_by(str(program))
+        self.lines = [line.rpartition(": ") for line in self.printed.splitlines()]
 
     def says(self, what, value):
         """Every line `what: number` has the number, to the digits that are printed."""
         found = [number for text, _, number in self.lines if text.strip() == what]
         assert found, f"{self.name} prints no line \"{what}: …\""
         for number in found:
-            digits = len(number.partition(".")[2])
-            assert abs(float(value) - float(number)) <= 0.5000001 * 10**-digits, \
-                f"{self.name}, {what}: {float(value)}, and heed has {number}"
+            self.same(what, float(value), number)
         print(f"{self.name}, {what}: {found[0]}")
+
+    def shows(self, what, values):
+        """The numbers behind the name, on its line or those below, to the digits that are printed."""
+        found = re.search(rf"^{re.escape(what)}(?=\s)((?:\s+(?:step \d+:)?\s*-?\d+\.\d+)+)", self.printed, re.MULTILINE)
+        assert found, f"{self.name} prints no numbers behind \"{what}\""
+        numbers = [x for x in found[1].split() if "." in x]
+        assert len(numbers) == values.numel(), f"{self.name}, {what}: {len(numbers)} numbers, not {values.numel()}"
+        for number, value in zip(numbers, values.flatten().tolist()):
+            self.same(what, value, number)
+        print(f"{self.name}, {what}: {' '.join(numbers)}")
+
+    def same(self, what, value, number):
+        digits = len(number.partition(".")[2])
+        assert abs(value - float(number)) <= 0.5000001 * 10**-digits, \
+            f"{self.name}, {what}: {value}, and heed has {number}"
 
 
 if __name__ == "__main__":
@@ -112,7 +129,7 @@ if __name__ == "__main__":
     sys.path.insert(0, str(here))
     sys.modules["twin"] = sys.modules["__main__"]
     for file in sorted(here.glob("*.py")):
-        if file.name == "twin.py":
+        if file.name in ("twin.py", "training.py", "as_heed.py"):  # what others use
             continue
         try:
             runpy.run_path(str(file), run_name="__main__")
@@ -121,9 +138,9 @@ if __name__ == "__main__":
         except Exception as error:
             print(f"{file.name}: {str(error) or repr(error)}")
             failed += 1
-    for paper in computed_by_heed().split():
-        for preset in json.loads(computed_by_heed(paper)):
-            if f"{paper}::{preset}" not in compared:
-                print(f"{paper}.py compares no {preset}")
-                failed += 1
+    for paper in computed_by(PROGRAM).split():
+        known.update(f"{paper}::{preset}" for preset in json.loads(computed_by(PROGRAM, paper)))
+    for each in sorted(known - compared):
+        print(f"{each} is not compared")
+        failed += 1
     sys.exit(1 if failed else 0)

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <string>
+#include <vector>
+
+namespace twins {
+
+/// Numbers with a name, as the other program reads them.
+struct numbers {
+    std::string name;
+    std::vector<std::size_t> shape;
+    std::vector<double> values;
+};
+
+/// Numbers of one name become one tensor, [steps, ...].
+std::deque<numbers> joined(const std::deque<numbers>& all);
+
+/// "name": {each of them} in JSON.
+std::string group(const std::string& name, const std::deque<numbers>& all);
+
+/// [{each of the first}, {each of the second}, …] under a name.
+std::string groups(const std::string& name, const std::vector<std::deque<numbers>>& all);
+
+}  // namespace twins
