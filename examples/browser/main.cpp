@@ -64,9 +64,9 @@ int main(int argc, char** argv)
             return 0;
         }
         if (given.size() % 3 != 0 || given[0][0] == '-')
-            throw heed::error(
-                "give a score, a normalizer and a combiner, --legal, --pages, --pack MODEL SCRIPT, --round MODEL ROUNDED, "
-                "or nothing");
+            throw heed::error("give a score, a normalizer and a combiner, --legal, --pages, --pack MODEL SCRIPT, "
+                              "--round MODEL ROUNDED, "
+                              "or nothing");
         for (std::size_t i = 0; i < given.size(); i += 3) {
             const std::size_t s = place_of(all.scores, given[i]), n = place_of(all.normalizers, given[i + 1]),
                               c = place_of(all.combiners, given[i + 2]);

@@ -337,10 +337,7 @@ inline std::vector<penalty_says> penalties_of(const answers& all)
             {"guided by the diagonal", penalty::guided_alignment(weights, {diagonal}, real)(0)}};
 }
 
-inline std::string json(const penalty_says& each)
-{
-    return "[" + json(each.name) + "," + json(each.value) + "]";
-}
+inline std::string json(const penalty_says& each) { return "[" + json(each.name) + "," + json(each.value) + "]"; }
 inline std::string json(const answers& all)
 {
     return "{\"numbers\":" + json(all.numbers) + ",\"scores\":" + json(all.scores) +

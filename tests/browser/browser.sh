@@ -44,7 +44,7 @@ grep -q '^BLEU = ' "$data/said" || {
     echo "FAILED: browser.sh --train does not say how well the model translates"
     exit 1
 }
-"$2" run --threads 1 --model "$folder/browser/rounded.safetensors" --beam 6 <"$data/test2016.en" >"$data/translated"
+"$2" run --threads 1 --model "$folder/browser/rounded.safetensors" --beam 6 <"$data/test2016.en" >"$data/translated" 2>>"$data/log"
 profile=$(mktemp -d)
 # Processes of a browser that was killed may still write there for a moment.
 trap 'for _ in 1 2 3 4 5; do rm -rf -- "$profile" 2>/dev/null && break; sleep 1; done || true' EXIT
