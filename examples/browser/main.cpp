@@ -17,6 +17,7 @@
 // test: --legal
 // test: --pages
 // test: additive temporal weighted_sum
+// test: scaled_dot softmax talking_heads scaled_dot softmax latent_heads additive document_temporal weighted_sum
 
 #include <cstdio>
 #include <exception>

@@ -79,6 +79,8 @@ async function allMechanisms(page) {
         await page.until('document.documentElement.dataset.ready');
         equal(await page.run('location.hash'), `#${products.get(name)}`, `the product of ${name}`);
         equal(await page.run(`$('problem').hidden`), true, `${name}: a problem`);
+        equal(await page.run(`$('note').offsetHeight > 0`), ['abcnn', 'penalties'].includes(name), `${name}: what is to be said of it`);
+        equal(/^Penalties: .*coverage -?[0-9.]+/.test(await page.run(`$('penalties').textContent`)), await page.run(`$('matrix').offsetHeight > 0 && document.querySelector('#bars .bar i:nth-child(2)') === null`), `${name}: penalties where a word has one weight`);
     }
     quiet(page, 'all mechanisms');
 }

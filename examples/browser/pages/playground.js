@@ -223,6 +223,7 @@ if (canRun()) heed_module().then(heed => {
 
     kinds.forEach(kind => $(kind).addEventListener('change', () => {
         chosen[kind] = lists[kind].findIndex(each => each.name === $(kind).value);
+        $('note').hidden = true;  // it is about another product
         show();
     }));
     $('steps').append(...queries.map((_, s) => {
