@@ -84,6 +84,7 @@ function drawMatrix(place, {columns, rows, weights, caption}) {
     const words = JSON.stringify([columns, rows, caption]);
     if (place.dataset.words !== words) {
         place.dataset.words = words;
+        place.style.setProperty('--columns', columns.length);  // narrower cells before it has to scroll
         const head = make('tr', {}, make('td', {style: 'background: none'}),
             ...columns.map(word => make('th', {scope: 'col', class: word === '</s>' ? 'end' : null}, make('span', {}, word))));
         const body = rows.map(word => make('tr', {},
