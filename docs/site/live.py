@@ -2,7 +2,7 @@
 """What runs in the site: heed as WebAssembly in live/, which scripts/docs.sh makes where emscripten is installed.
 
 Each page of docs/mechanisms gets its product of the playground, in a figure around its picture. examples/browser/pages/embed.js
-puts the playground there when it is asked for; without scripts or WebAssembly the picture stays.
+puts the playground below it when it is asked for; without scripts or WebAssembly the picture is alone.
 """
 
 import html

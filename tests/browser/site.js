@@ -38,10 +38,12 @@ async function plays(page, options, where) {
     await page.run(`document.querySelector('.heed-play button').focus()`);
     await page.key('Enter');
     await page.until(`document.querySelector('iframe') && parseInt(document.querySelector('iframe').style.height) > 500`, 60);
+    check(await page.run(`${picture}.offsetHeight > 50 && !document.querySelector('.heed-play button')`), `${where}: the picture stays beside the playground`);
     const play = await page.inside('playground.html');
     await play.until('document.documentElement.dataset.ready', 60);
     equal(await page.run(overhang), 0, `${where}: wider than the page, with the playground`);
     equal(await play.run(overhang), 0, `${where}: the playground is wider than its frame`);
+    await play.until('document.documentElement.scrollHeight <= innerHeight');  // and no higher
     equal(await play.run('document.documentElement.dataset.theme'), options.scheme, `${where}: colours of the playground`);
     equal(await play.run('location.hash'), `#${products.get('temperature')}`, `${where}: its product`);
     const weights = () => play.run(`[...document.querySelectorAll('#bars tbody tr td:nth-child(3)')].map(cell => cell.textContent).join()`);

@@ -6,9 +6,9 @@
 //     <figure class="heed-play" data-page="temporal"><img src="temporal.svg" alt="…"></figure>
 //     <script src="…/embed.js" defer></script>
 //
-// The second shows the product of that page of docs/mechanisms; data-live="index.html" shows another one of these pages. A
-// button appears below what is there; only when it is pressed, the page comes in its place. Without scripts or WebAssembly,
-// what is there stays. Where the body has a data-theme, the page follows it.
+// The second shows the product of that page of docs/mechanisms. A button appears below what is there; when it is pressed, the
+// playground takes its place. data-live="index.html" shows another one of these pages, in place of the picture, too. Without
+// scripts or WebAssembly, what is there stays alone. Where the body has a data-theme, the page follows it.
 
 'use strict';
 
@@ -33,8 +33,8 @@
             });
             new MutationObserver(() => frame.contentWindow.postMessage({heed: 'theme', theme: theme()}, '*'))
                 .observe(document.body, {attributeFilter: ['data-theme']});
-            figure.classList.add('is-live');
-            figure.replaceChildren(frame, link);
+            if (live) figure.replaceChildren(frame, link);
+            else button.replaceWith(frame, link);  // the text around it may speak of the picture
             frame.focus();
         });
         figure.append(button);
