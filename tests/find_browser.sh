@@ -6,6 +6,7 @@
 browser=
 for candidate in "${CHROMIUM:-}" chromium chromium-browser google-chrome; do
     if [[ -n $candidate ]] && command -v "$candidate" >/dev/null; then
+        # shellcheck disable=SC2034  # for the script that sources this
         browser=$candidate
         break
     fi
