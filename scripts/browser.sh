@@ -14,7 +14,7 @@ playground for every legal product of a score, a normalizer and a combiner, and 
 Installs what is missing (Debian 12, root or sudo).
 
   --out DIR          where the pages go; build/browser/pages without it
-  --train DATA       trains the captions' model (half an hour on a core of its own) and says its BLEU. DATA is a folder with
+  --train DATA       trains the captions' model (42 minutes beside other work) and says its BLEU. DATA is a folder with
                      train.en train.de val.en val.de test2016.en test2016.de, tokenised: Multi30k, task 1, the *.lc.norm.tok.* files.
                      The model stays in build/browser; an interrupted training goes on when this is started again
   --captions MODEL   takes this model: one of \`translate train --system sankaran\`, additive or temporal, of at most 8 MB as a
