@@ -6,21 +6,30 @@ source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
 
 usage()
 {
-    cat <<'END'
-usage: scripts/browser.sh [--out DIR] [--captions MODEL]
+    cat <<END
+usage: scripts/browser.sh [--out DIR] [--captions MODEL | --train DATA]
 
-Compiles heed to WebAssembly and writes a folder of static pages: a translator of number words that is trained in the page, and a
-playground for every legal product of a score, a normalizer and a combiner. Installs what is missing (Debian 12, root or sudo).
+Compiles heed to WebAssembly and writes a folder of static pages: a translator of number words that is trained in the page, a
+playground for every legal product of a score, a normalizer and a combiner, and a translator of captions, if there is a model.
+Installs what is missing (Debian 12, root or sudo).
 
   --out DIR          where the pages go; build/browser/pages without it
-  --captions MODEL   also a page that translates captions by this model, which scripts/papers.sh sankaran2016 has trained (its row nmt
-                     or temporal); the page gets its numbers as 16-bit floats
+  --train DATA       trains the captions' model (42 minutes beside other work) and says its BLEU. DATA is a folder with
+                     train.en train.de val.en val.de test2016.en test2016.de, tokenised: Multi30k, task 1, the *.lc.norm.tok.* files.
+                     The model stays in build/browser; an interrupted training goes on when this is started again
+  --captions MODEL   takes this model: one of \`translate train --system sankaran\`, additive or temporal, of at most 8 MB as a
+                     script with its numbers as 16-bit floats. Without it, the one that --train has made
 
 Open DIR/index.html in a browser, from the disk or from any server. Nothing else is loaded.
+
+TRAIN, for other training options than these:
+  TRAIN="$train"
 END
 }
 
-out='' captions=''
+train=${TRAIN:-"--attention temporal --bpe 5000 --embedding 160 --hidden 160 --alignment 160 --batch 32 --learning-rate 0.0015 \
+--dropout 0.3 --label-smoothing 0.1 --epochs 14 --halve-from 10 --average 4"}
+out='' captions='' data=''
 while (($#)); do
     case $1 in
     --out)
@@ -31,6 +40,13 @@ while (($#)); do
     --captions)
         [[ -r ${2:-} ]] || heed_fail "--captions takes a model file, not '${2:-}'"
         captions=$2
+        shift
+        ;;
+    --train)
+        data=${2:-}
+        for file in {train,val,test2016}.{en,de}; do
+            [[ -r $data/$file ]] || heed_fail "--train takes a folder with the text: $data/$file cannot be read"
+        done
         shift
         ;;
     -h | --help) usage && exit ;;
@@ -55,35 +71,67 @@ for library in xtensor xtl nlohmann; do
     done
 done
 
-if [[ -n $captions ]]; then
-    pack=${HEED_BROWSER_PROGRAM:-}
-    if [[ -z $pack ]]; then
-        heed_setup "${heed_packages_build[@]}" "${heed_packages_examples[@]}"
-        heed_build demo browser
-        pack=$heed_builds/demo/examples/browser
+browser=${HEED_BROWSER_PROGRAM:-}
+need_browser()
+{
+    [[ -z $browser ]] || return 0
+    heed_setup "${heed_packages_build[@]}" "${heed_packages_examples[@]}"
+    heed_build demo browser
+    browser=$heed_builds/demo/examples/browser
+}
+
+model=$build/captions.safetensors
+if [[ -n $data ]]; then
+    translate=${HEED_TRANSLATE_PROGRAM:-}
+    need_browser
+    if [[ -z $translate ]]; then
+        heed_build demo translate
+        translate=$heed_builds/demo/examples/translate
     fi
-    "$pack" --pack "$captions" "$out/model.js"
+    heed_environment
+    if [[ ! -e $model.done ]]; then
+        resume=()
+        [[ ! -e $model.checkpoint ]] || resume=(--resume)
+        heed_say "Training the captions' model: $train"
+        # shellcheck disable=SC2086  # $train is a list of options
+        "$translate" train --threads 1 --source "$data/train.en" --target "$data/train.de" --valid-source "$data/val.en" \
+            --valid-target "$data/val.de" --model "$model" --log "$build/captions.csv" --system sankaran $train "${resume[@]}"
+        touch "$model.done"
+    fi
+    # As the page translates: numbers of 16 bits, beam 6.
+    "$browser" --round "$model" "$build/rounded.safetensors"
+    heed_say "Translating test2016 with the model as the page has it"
+    "$translate" score --threads 1 --model "$build/rounded.safetensors" --source "$data/test2016.en" --target "$data/test2016.de" --beam 6
+fi
+if [[ -z $captions && -e $model.done ]]; then captions=$model; fi
+rm -f "$out/model.js"
+if [[ -n $captions ]]; then
+    need_browser
+    "$browser" --pack "$captions" "$out/model.js"
 fi
 
-heed_say "Compiling heed to WebAssembly"
+# Compiling takes minutes: not again while nothing has changed that the module is made of.
 start=$SECONDS
-# One file with the program in it: pages that are opened from the disk may not load another.
-NODE_PATH=${NODE_PATH:-/usr/share/nodejs} emcc -std=c++20 -O3 -DNDEBUG -DHEED_BLAS_NONE \
-    -Wall -Wextra -msimd128 -fwasm-exceptions -I"$heed_root/include" -isystem "$build/include" \
-    "$heed_root/examples/browser/page.cpp" -o "$build/heed.js" \
-    -sMODULARIZE=1 -sEXPORT_NAME=heed_module -sSINGLE_FILE=1 -sENVIRONMENT=web,worker -sALLOW_MEMORY_GROWTH=1 \
-    -sINITIAL_MEMORY=33554432 -sFILESYSTEM=0 -sEXPORTED_RUNTIME_METHODS=ccall,HEAPF64,HEAPF32 \
-    -sINCOMING_MODULE_JS_API=[] 2>"$build/log" || {
-    cut -c1-400 "$build/log" | tail -n 40 >&2
-    heed_fail "emcc could not compile examples/browser/page.cpp"
-}
-cut -c1-400 "$build/log" | grep -v '^cache:' >&2 || true
+if [[ -e $build/heed.js && -z $(find "$heed_root/include" "$heed_root/examples/browser" "$heed_root/examples/translate/language.hpp" \
+    "$heed_root/scripts/browser.sh" -type f ! -path '*/pages/*' -newer "$build/heed.js" -print -quit) ]]; then
+    heed_say "heed as WebAssembly is up to date"
+else
+    heed_say "Compiling heed to WebAssembly"
+    # One file with the program in it: pages that are opened from the disk may not load another.
+    NODE_PATH=${NODE_PATH:-/usr/share/nodejs} emcc -std=c++20 -O3 -DNDEBUG -DHEED_BLAS_NONE \
+        -Wall -Wextra -msimd128 -fwasm-exceptions -I"$heed_root/include" -isystem "$build/include" \
+        "$heed_root/examples/browser/page.cpp" -o "$build/heed.js" \
+        -sMODULARIZE=1 -sEXPORT_NAME=heed_module -sSINGLE_FILE=1 -sENVIRONMENT=web,worker -sALLOW_MEMORY_GROWTH=1 \
+        -sINITIAL_MEMORY=33554432 -sFILESYSTEM=0 -sEXPORTED_RUNTIME_METHODS=ccall,HEAPF64,HEAPF32 \
+        -sINCOMING_MODULE_JS_API=[] 2>"$build/log" || {
+        cut -c1-400 "$build/log" | tail -n 40 >&2
+        heed_fail "emcc could not compile examples/browser/page.cpp"
+    }
+    cut -c1-400 "$build/log" | grep -v '^cache:' >&2 || true
+fi
 cp "$build/heed.js" "$out/heed.js"
 cp "$heed_root"/examples/browser/pages/*.{html,css,js} "$out/"
 cp "$heed_root/docs/pictures/number-words.svg" "$heed_root/docs/pictures/mechanisms/additive.svg" "$out/"
-if [[ -z $captions ]]; then
-    rm -f "$out"/captions.{html,js} "$out/model.js"
-    sed -i 's|<a href="captions.html">Captions</a>||' "$out"/{index,playground}.html
-fi
-heed_say "Compiled in $((SECONDS - start)) s: $(du -ch --apparent-size "$out"/* | tail -n 1 | cut -f 1)"
+if [[ -z $captions ]]; then sed -i '/<script src="model.js">/d' "$out/captions.html"; fi
+heed_say "Written in $((SECONDS - start)) s: $(du -ch --apparent-size "$out"/* | tail -n 1 | cut -f 1)"
 heed_say "Open $out/index.html"

@@ -7,20 +7,27 @@ source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
 usage()
 {
     cat <<'END'
-usage: scripts/docs.sh [--out DIR] [--no-run] [--names]
+usage: scripts/docs.sh [--out DIR] [--no-run] [--no-browser] [--captions MODEL] [--names]
 
 Builds the site: course, guide, mechanisms, reference, results. Installs what is missing (Debian 12, root or sudo), and
 needs no network beyond that. Warnings are errors; every link within the site is checked.
 
-  --out DIR    where the site goes (build/docs/site); open DIR/index.html
-  --no-run     do not build and run the steps of the course: their pages then lack what they print and draw
-  --names      only check that every public name has a comment; needs nothing but Doxygen and Python
+Where emcc is installed (Debian: emscripten), heed is also compiled to WebAssembly, and the mechanisms' pages run it; without,
+they have their pictures.
+
+  --out DIR         where the site goes (build/docs/site); open DIR/index.html
+  --no-run          do not build and run the steps of the course: their pages then lack what they print and draw
+  --no-browser      no WebAssembly, even where emcc is installed
+  --captions MODEL  the model of the page that translates captions: see scripts/browser.sh, whose --train makes one
+  --names           only check that every public name has a comment; needs nothing but Doxygen and Python
 END
 }
 
 work=$heed_builds/docs
 out=$work/site
 run=yes
+browser=yes
+captions=()
 only_names=no
 while (($#)); do
     case $1 in
@@ -30,6 +37,12 @@ while (($#)); do
         shift
         ;;
     --no-run) run=no ;;
+    --no-browser) browser=no ;;
+    --captions)
+        [[ -r ${2:-} ]] || heed_fail "--captions takes a model file, not '${2:-}'"
+        captions=(--captions "$2")
+        shift
+        ;;
     --names) only_names=yes ;;
     -h | --help) usage && exit ;;
     *) usage >&2 && heed_fail "" "unknown option $1" ;;
@@ -76,7 +89,15 @@ done
 start=$SECONDS
 rm -rf "$work/extra"
 mkdir -p "$work/extra"
-python3 "$site/build.py" --root "$heed_root" --xml "$work/xml" --to "$work" --site "$out" "${programs[@]}"
+live=()
+if [[ $browser == yes ]] && command -v emcc >/dev/null; then
+    "$heed_root/scripts/browser.sh" --out "$work/live" "${captions[@]}"
+    mkdir "$work/extra/live"
+    cp "$work/live"/*.{html,css,js,svg} "$work/extra/live/"
+    sed -i 's|<b>heed</b>|<b><a href="../index.html">heed</a></b>|' "$work/extra/live"/*.html
+    live=(--live)
+fi
+python3 "$site/build.py" --root "$heed_root" --xml "$work/xml" --to "$work" --site "$out" "${programs[@]}" "${live[@]}"
 HEED_SITE_EXTRA=$work/extra "$python" -m sphinx -q -W --keep-going -a -j auto -b html -c "$site" -d "$work/doctrees" \
     "$work/source" "$out"
 python3 "$site/links.py" "$out"

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""build.py --root ROOT --xml DIR --to DIR [--site DIR] [--programs DIR]: writes Sphinx's source directory, --to/source.
+"""build.py --root ROOT --xml DIR --to DIR [--site DIR] [--programs DIR] [--live]: writes Sphinx's source directory, --to/source.
 
 --xml: what Doxygen wrote; --programs: the built steps of the course, which are run for their output; --site: an earlier
-site, from which pages are removed that are no more.
+site, from which pages are removed that are no more; --live: heed as WebAssembly is in --to/extra/live.
 Called by scripts/docs.sh.
 """
 
@@ -14,6 +14,7 @@ from pathlib import Path
 
 import course
 import hooks
+import live
 import names
 import pages
 import reference
@@ -28,9 +29,11 @@ def main() -> None:
         parser.add_argument(option, type=Path, required=True)
     parser.add_argument("--programs", type=Path)
     parser.add_argument("--site", type=Path)
+    parser.add_argument("--live", action="store_true")
     given = parser.parse_args()
     root = given.root.resolve()
     site = SiteMap(root, given.to.resolve() / "source")
+    site.live = given.live
     public = rules.public(names.read(given.xml, root / "include"))
 
     site.pages = set(pages.names_of_pages(root))
@@ -87,7 +90,8 @@ def start_page(site: SiteMap) -> str:
 
 
 def own_page(site: SiteMap, path: Path) -> str:
-    """{{section FILE Title}}: a section of another page, without its title; {{program FILE}}: prose and code of a file."""
+    """{{section FILE Title}}: a section of another page, without its title; {{program FILE}}: prose and code of a file;
+    {{live PAGE PICTURE text}}: a page of live/, where there is one, else the picture."""
     page = f"own/{path.stem}"
     text = path.read_text(encoding="utf-8")
     # What is quoted is written for its own place, so each part is converted by itself.
@@ -103,6 +107,9 @@ def own_page(site: SiteMap, path: Path) -> str:
             if not found:
                 raise SystemExit(f"{path.name} quotes a section of {file} that is not there: {quote.group(3)}")
             result.append(moved(site, file, page, found.group(1)))
+        elif quote.group(1) == "live":
+            picture, _, says = quote.group(3).partition(" ")
+            result.append(live.of_page(site, page, quote.group(2), picture, says))
         else:
             code = (site.root / quote.group(2)).read_text(encoding="utf-8")
             result.append("```cpp\n" + re.sub(r"^// SPDX.*\n", "", code).strip() + "\n```")

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Sphinx extension: mends two files of Debian 12's furo, which ships them as they are before upstream bundles them.
+"""Sphinx extension: mends files of Debian 12's furo, which ships them as they are before upstream bundles them.
 
 - scripts/furo.js imports a module, which a plain script must not: nothing of it would run, not even the button that
   chooses light or dark. The imported file is put before it.
 - styles/furo.css has dark colours only for readers who chose them, not for those whose system asks for dark.
+- styles/furo.css imports normalize.css from the root of a web server, which is another place than the site's: it is put in.
 """
 
 import re
 from pathlib import Path
 
+NORMALIZE = "@import url(/javascript/normalize.css/normalize.css);"
 IMPORT = re.compile(r'^import Gumshoe from "\./(gumshoe-patched\.js)";\n')
 
 
@@ -24,6 +26,10 @@ def mend(app, exception):
         script.write_text(module + "\n(() => {\n" + text[match.end():] + "\n})();\n", encoding="utf-8")
     style = static / "styles/furo.css"
     text = style.read_text(encoding="utf-8")
+    if NORMALIZE in text:
+        normalize = Path("/usr/share/javascript/normalize.css/normalize.css")  # of node-normalize.css, on which furo depends
+        text = text.replace(NORMALIZE, normalize.read_text(encoding="utf-8") if normalize.exists() else "")
+        style.write_text(text, encoding="utf-8")
     dark = re.search(r'body\[data-theme="dark"\] \{([^}]*)\}', text)
     if dark and "prefers-color-scheme" not in text:
         style.write_text(text + "\n@media not print { @media (prefers-color-scheme: dark) { "

@@ -6,6 +6,7 @@ import posixpath
 import re
 from pathlib import Path
 
+import live
 import markdown
 from site_map import SiteMap
 
@@ -19,8 +20,13 @@ def names_of_pages(root: Path) -> list[str]:
 
 
 def write(site: SiteMap, path: str, after: str = "") -> None:
-    text = (site.root / path).read_text(encoding="utf-8")
-    put(site, path.removesuffix(".md"), converted(site, path, text) + after)
+    text, page = (site.root / path).read_text(encoding="utf-8"), path.removesuffix(".md")
+    text = converted(site, path, text)
+    if site.live and re.fullmatch(r"docs/mechanisms/(?!README$)[^/]+", page):
+        text = live.of_mechanism(page, text)
+    if path == "docs/browser.md":
+        text += "\n\n" + live.links(site, page)
+    put(site, page, text + after)
 
 
 def put(site: SiteMap, page: str, text: str) -> None:

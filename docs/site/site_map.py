@@ -25,6 +25,7 @@ class SiteMap:
         self.names: dict[str, str] = {}  # score::additive -> reference page#anchor
         self.last: dict[str, list[str]] = {}  # additive -> [score::additive, ...]
         self.sources: list[str] = []  # to be rendered: files and folders
+        self.live = False  # is heed as WebAssembly in extra/live?
         self.write_again: set[str] = set()  # what this run wrote; the rest is of an earlier one
 
     def add_name(self, name: Name, where: str) -> None:

@@ -6,8 +6,9 @@
 //     browser additive temporal weighted_sum               scores, weights and contexts of this product, as JSON
 //     browser --legal                                      the names of every legal product, one in each line
 //
-//     browser --pages                                      a product for each page of docs/mechanisms that has one
+//     browser --pages                                      a product for each page of docs/mechanisms
 //     browser --pack MODEL SCRIPT                          a model of `translate train --system sankaran` for a page
+//     browser --round MODEL ROUNDED                        the same model with the numbers that the page has
 //
 // The page itself is these headers as WebAssembly: scripts/browser.sh builds it. Its test compares the page's numbers
 // with this program's.
@@ -16,10 +17,10 @@
 // test: --legal
 // test: --pages
 // test: additive temporal weighted_sum
+// test: scaled_dot softmax talking_heads scaled_dot softmax latent_heads additive document_temporal weighted_sum
 
 #include <cstdio>
 #include <exception>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -49,34 +50,24 @@ int main(int argc, char** argv)
             return 0;
         }
         if (given.size() == 1 && given[0] == "--pages") {
-            std::map<std::string, std::string> products;  // the first of each page; what a page is not about is plain
-            const auto name = [](const auto& entry) { return entry.about.name; };
-            for (const auto& score : all.scores) {
-                for (const auto& sum : all.combiners) {
-                    if (sum.weights == score.weights)
-                        products.emplace(score.about.page,
-                                         name(score) + (score.never_negative ? "+ratio+" : "+softmax+") + name(sum));
-                }
-            }
-            for (const auto& normalize : all.normalizers) {
-                const bool positive = normalize.asks_never_negative;
-                products.emplace(normalize.about.page,
-                                 (positive ? "kernel+" : "additive+") + name(normalize) + "+weighted_sum");
-            }
-            for (const auto& combine : all.combiners) {
-                if (combine.weights == weight_kind::per_position)
-                    products.emplace(combine.about.page, "additive+softmax+" + name(combine));
-            }
-            for (const auto& [page, product] : products) std::printf("%s %s\n", page.c_str(), product.c_str());
+            for (const page_entry& each : all.pages())
+                std::printf("%s %s+%s+%s\n", each.page.c_str(), all.scores[each.score].about.name.c_str(),
+                            all.normalizers[each.normalizer].about.name.c_str(),
+                            all.combiners[each.combiner].about.name.c_str());
             return 0;
         }
         if (given.size() == 3 && given[0] == "--pack") {
             pack(given[1], given[2]);
             return 0;
         }
+        if (given.size() == 3 && given[0] == "--round") {
+            browser::round(given[1], given[2]);
+            return 0;
+        }
         if (given.size() % 3 != 0 || given[0][0] == '-')
-            throw heed::error(
-                "give a score, a normalizer and a combiner, --legal, --pages, --pack MODEL SCRIPT, or nothing");
+            throw heed::error("give a score, a normalizer and a combiner, --legal, --pages, --pack MODEL SCRIPT, "
+                              "--round MODEL ROUNDED, "
+                              "or nothing");
         for (std::size_t i = 0; i < given.size(); i += 3) {
             const std::size_t s = place_of(all.scores, given[i]), n = place_of(all.normalizers, given[i + 1]),
                               c = place_of(all.combiners, given[i + 2]);

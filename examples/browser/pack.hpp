@@ -3,8 +3,10 @@
 
 #include <bit>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -29,6 +31,19 @@ inline std::uint16_t half_of(float x)
     return static_cast<std::uint16_t>(sign | (kept + 0xfffu + (kept >> 13 & 1u)) >> 13);
 }
 
+/// The number that half_of wrote.
+inline float float_of(std::uint16_t half)
+{
+    const int exponent = half >> 10 & 31;
+    const auto fraction = static_cast<float>(half & 1023);
+    float size = exponent == 0 ? std::ldexp(fraction, -24) : std::ldexp(1024 + fraction, exponent - 25);
+    if (exponent == 31) {
+        using limits = std::numeric_limits<float>;
+        size = fraction == 0 ? limits::infinity() : limits::quiet_NaN();
+    }
+    return half & 0x8000 ? -size : size;
+}
+
 inline std::string base64(const std::vector<std::uint8_t>& bytes)
 {
     constexpr const char* digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -41,7 +56,22 @@ inline std::string base64(const std::vector<std::uint8_t>& bytes)
     return text;
 }
 
-/// Throws heed::error for a model that captions.hpp does not read.
+inline constexpr std::size_t most_bytes = 8'000'000;  // of a script
+
+/// The model as the page has it: every number rounded to 16 bits.
+inline void round(const std::filesystem::path& model, const std::filesystem::path& rounded)
+{
+    heed::io::archive all = heed::io::load(model);
+    for (auto& each : all.tensors) {
+        std::vector<float> values = each.values<float>();
+        for (float& x : values) x = float_of(half_of(x));
+        each = heed::io::tensor_entry::of(each.name, each.shape, values);
+    }
+    heed::io::save(rounded, all);
+}
+
+/// Throws heed::error for a model that captions.hpp does not read, and for one of which the script would have more than
+/// most_bytes.
 inline void pack(const std::filesystem::path& model, const std::filesystem::path& script)
 {
     const heed::io::archive from = heed::io::load(model);
@@ -68,6 +98,9 @@ inline void pack(const std::filesystem::path& model, const std::filesystem::path
     text += "texts: [" + json(entry("vocabulary.source")) + ",\n" + json(entry("vocabulary.target")) + ",\n" +
             json(entry("bpe.source")) + ",\n" + json(entry("bpe.target")) + "],\ntensors: " + tensors +
             "],\nhalves: \"" + base64(bytes) + "\"};\n";
+    if (text.size() > most_bytes)
+        throw heed::error(model.string() + ": its script would have " + std::to_string(text.size()) +
+                          " bytes, and may have " + std::to_string(most_bytes) + "; train a smaller model");
     heed::io::write_file(script, text);
 }
 

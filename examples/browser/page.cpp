@@ -71,10 +71,16 @@ double given[256];
 // ---- the playground
 // ----------------------------------------------------------------------------------------------------
 
-/// Every score, normalizer and combiner, the first scene, and why some products are not legal.
+/// Every score, normalizer and combiner, the first scene, and the product of each page of docs/mechanisms.
 HEED_EXPORTED const char* heed_catalogue()
 {
     return answer([] { return json(policies()); });
+}
+
+/// Why a product is not legal; an empty text if it is.
+HEED_EXPORTED const char* heed_fault(unsigned score, unsigned normalizer, unsigned combiner)
+{
+    return answer([&] { return json(policies().fault(score, normalizer, combiner)); });
 }
 
 /// Where the numbers for heed_ask are to be written, 256 at most: the knobs of the score, the normalizer and the

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <algorithm>
+#include <any>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <functional>
+#include <map>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -12,59 +16,36 @@
 #include <variant>
 #include <vector>
 
+#include <heed/normalize/history_of_words.hpp>
+#include <heed/penalty/coverage.hpp>
+#include <heed/penalty/doubly_stochastic.hpp>
+#include <heed/penalty/guided_alignment.hpp>
+#include <heed/penalty/monotone.hpp>
+
 #include "any_policy.hpp"
+#include "heads.hpp"
 #include "policies.hpp"
+#include "scene.hpp"
 
 /// Any legal product of the playground's policies on one small sentence, step by step.
 namespace browser {
 
-/// A word or a query: a point of the plane.
-struct point {
-    double x = 0, y = 0;
-};
-
-/// The words, and the queries that ask about them one after the other.
-struct scene {
-    std::vector<point> words, queries;
-};
-
-/// What a mechanism answers. Per position there is one number for each word, else one for each dimension or group.
-struct answers {
-    std::size_t numbers = 1;                    // for each word: 1, D or G
-    std::vector<std::vector<double>> scores;    // [S][T·numbers]
-    std::vector<std::vector<double>> weights;   // [S][T·numbers]
-    std::vector<std::vector<double>> contexts;  // [S][D]: x, the sum of the weights, y, 0
-};
-
-/// A point as a vector: (x, 1, y, 0). So the groups of two dimensions are x and y.
-inline void write_point(const point& p, double* to) { to[0] = p.x, to[1] = 1, to[2] = p.y, to[3] = 0; }
-
-/// Words as annotations, [1,T,D].
-inline cube annotations_of(const std::vector<point>& words)
-{
-    cube h({1, words.size(), width});
-    for (std::size_t t = 0; t < words.size(); ++t) write_point(words[t], h.data() + t * width);
-    return h;
-}
-
-/// The query of step s, and as the last word the query before it (zeros at first).
-inline query query_of(const std::vector<point>& queries, std::size_t s)
-{
-    matrix state({1, width}), word = heed::filled<double, 2>({1, width}, 0.0);
-    write_point(queries[s], state.data());
-    if (s > 0) write_point(queries[s - 1], word.data());
-    return {std::move(state), std::move(word)};
-}
-
-inline std::vector<double> list_of(const auto& x) { return {x.data(), x.data() + x.size()}; }
-
-/// The steps of any attention on a scene. `scores()` returns the scores of the step before.
+/// The steps of any attention on a scene. `scores()` returns the scores of the step before; `again(state)` the state to
+/// begin with after an earlier sentence of the same words, of which there were so many.
 template <class Attention>
-answers look(const Attention& attend, const scene& what, const auto& scores)
+answers look(const Attention& attend, const scene& what, const auto& scores, std::size_t sentences_before,
+             const auto& again)
 {
     answers all;
     const auto source = attend.on(annotations_of(what.words));
     auto state = attend.start(source);
+    for (std::size_t i = 0; i < sentences_before; ++i) {
+        for (std::size_t s = 0; s < what.queries.size(); ++s)
+            state = attend.compose(source, query_of(what.queries, s), state).state;
+        auto next = attend.start(source);
+        next.normalize = again(state.normalize);
+        state = std::move(next);
+    }
     for (std::size_t s = 0; s < what.queries.size(); ++s) {
         auto seen = attend.compose(source, query_of(what.queries, s), state);
         all.scores.push_back(scores());
@@ -90,12 +71,40 @@ struct normalizer_entry {
     description about;
     bool asks_never_negative, remembers;
     std::function<of_any_kind<any_normalizer>(settings_of_policy, weight_kind)> make;
+    bool of_document = false;  // begins with what temporal attention kept of sentences before; their number is its knob
 };
 struct combiner_entry {
     description about;
     weight_kind weights;
     std::function<of_any_kind<any_combiner>(settings_of_policy)> make;
+    ask_heads join = {};                  // two heads, not one attention
+    std::vector<std::string> takes = {};  // the only score and normalizer that it takes, if not any
 };
+
+/// The product that the page of a mechanism shows, and what is to be said of it.
+struct page_entry {
+    std::string page;
+    std::size_t score, normalizer, combiner;
+    std::string note;
+};
+
+/// "the cat saw the dog .": the same word twice has one number.
+inline heed::word_ids words_of(const scene& what)
+{
+    heed::word_ids ids(what.words.size(), 1);
+    for (std::size_t t = 0; t < what.words.size(); ++t) ids(t, 0) = static_cast<std::uint32_t>(t == 3 ? 0 : t);
+    return ids;
+}
+
+/// The place of a policy in its list, by name. Throws heed::error if there is none.
+template <class Entry>
+std::size_t place_of(const std::vector<Entry>& list, const std::string& name)
+{
+    for (std::size_t i = 0; i < list.size(); ++i) {
+        if (list[i].about.name == name) return i;
+    }
+    throw heed::error("there is no \"" + name + "\" in the playground");
+}
 
 /// Everything to choose from.
 class catalogue {
@@ -123,21 +132,80 @@ public:
                                        return hidden_normalizer<weight_kind::per_group>(make(k));
                                    }});
         });
+        normalizers.push_back(normalizers.at(place_of(normalizers, "temporal")));
+        normalizers.back().of_document = true;
+        normalizers.back().about = {"document_temporal",
+                                    "Temporal, through a document",
+                                    "L_1 = log Σ exp(L) of the same word in the sentences before",
+                                    "document-memory",
+                                    {{"sentences before", 1, 0, 4, 1}}};
         each_combiner([this](const description& about, const auto& make) {
             using type = std::remove_cvref_t<decltype(make(settings_of_policy{}))>;
             combiners.push_back({about, type::weights, [make](settings_of_policy k) -> of_any_kind<any_combiner> {
                                      return hidden_combiner(make(k));
                                  }});
         });
+        each_joining([this](const description& about, const ask_heads& join, const std::vector<std::string>& takes) {
+            combiners.push_back({about, weight_kind::per_position, {}, join, takes});
+        });
     }
 
     /// Why a score, a normalizer and a combiner make no attention, in the library's words; empty if they do.
     std::string fault(std::size_t score, std::size_t normalizer, std::size_t combiner) const
     {
-        if (scores.at(score).weights != combiners.at(combiner).weights) return HEED_SAYS_DIFFERENT_WEIGHTS;
-        if (normalizers.at(normalizer).asks_never_negative && !scores[score].never_negative)
-            return HEED_SAYS_NEGATIVE_SCORES;
+        const score_entry& e = scores.at(score);
+        const normalizer_entry& n = normalizers.at(normalizer);
+        const combiner_entry& c = combiners.at(combiner);
+        if (e.weights != c.weights && c.join)
+            return "heed: multi_head returns one weight for each head and position: its heads need a score per "
+                   "position";
+        if (e.weights != c.weights) return HEED_SAYS_DIFFERENT_WEIGHTS;
+        if (n.asks_never_negative && !e.never_negative) return HEED_SAYS_NEGATIVE_SCORES;
+        if (n.of_document && (c.join || e.weights != weight_kind::per_position))
+            return "heed: history_of_words keeps one number for each word: it takes one attention with a score per "
+                   "position";
+        if (!c.takes.empty() && (c.takes[0] != e.about.name || c.takes[1] != n.about.name))
+            return "heed: " + c.about.title +
+                   ": their scores are scaled dot products, and here their normalizer is softmax";
         return {};
+    }
+
+    /// A legal product for each page of docs/mechanisms, by name of the page: the first one of a policy that names the
+    /// page; what the page is not about is plain.
+    std::vector<page_entry> pages() const
+    {
+        std::map<std::string, page_entry> all;
+        const auto add = [&](const std::string& page, const char* score, const char* normalizer, const char* combiner,
+                             const std::string& note = {}) {
+            all.insert({page,
+                        {page, place_of(scores, score), place_of(normalizers, normalizer),
+                         place_of(combiners, combiner), note}});
+        };
+        // Two pages are about no policy: what can be seen of them in a product.
+        add("abcnn", "match", "softmax", "weighted_sum",
+            "The scores are the entries of A, if the words are one sentence and the queries the other. ABCNN itself "
+            "has "
+            "no normalizer: it gives A to a convolution.");
+        add("penalties", "additive", "softmax", "weighted_sum",
+            "Below all steps: what each penalty says of the weights.");
+        for (const auto& c : combiners) {
+            if (c.join) add(c.about.page, "scaled_dot", "softmax", c.about.name.c_str());
+        }
+        for (const auto& e : scores) {
+            for (const auto& c : combiners) {
+                if (c.weights == e.weights)
+                    add(e.about.page, e.about.name.c_str(), e.never_negative ? "ratio" : "softmax",
+                        c.about.name.c_str());
+            }
+        }
+        for (const auto& n : normalizers)
+            add(n.about.page, n.asks_never_negative ? "kernel" : "additive", n.about.name.c_str(), "weighted_sum");
+        for (const auto& c : combiners) {
+            if (c.weights == weight_kind::per_position) add(c.about.page, "additive", "softmax", c.about.name.c_str());
+        }
+        std::vector<page_entry> list;
+        for (const auto& [page, entry] : all) list.push_back(entry);
+        return list;
     }
 
     /// The answers of a product, with a number for each knob of each policy. Throws heed::error if it is not legal.
@@ -151,13 +219,30 @@ public:
         require(scores[score].about, of_score);
         require(normalizers[normalizer].about, of_normalizer);
         require(combiners[combiner].about, of_combiner);
+        if (const auto& c = combiners[combiner]; c.join) {
+            constexpr weight_kind K = weight_kind::per_position;
+            return c.join({std::get<any_score<K>>(scores[score].make(of_score)),
+                           [&] { return std::get<any_normalizer<K>>(normalizers[normalizer].make(of_normalizer, K)); }},
+                          of_combiner, what);
+        }
+        const bool of_document = normalizers[normalizer].of_document;
+        const std::size_t before = of_document ? detail::whole(of_normalizer[0]) : 0;
+        const auto words = words_of(what);
+        const heed::lengths real{what.words.size()};
+        heed::normalize::history_of_words<double> document(1);
+        const auto again = [&](const any_state& past) -> any_state {
+            using history = heed::normalize::temporal::state<matrix>;
+            document.keep(words, real, std::any_cast<const history&>(past.of));
+            return {history(document.recall(words, real))};
+        };
         return std::visit(
             [&]<weight_kind K>(const any_score<K>& chosen) {
                 auto normalize = std::get<any_normalizer<K>>(normalizers[normalizer].make(of_normalizer, K));
                 const auto seen = normalize.seen;
-                return look(heed::attention{chosen, std::move(normalize),
-                                            std::get<any_combiner<K>>(combiners[combiner].make(of_combiner))},
-                            what, [&] { return list_of(*seen); });
+                return look(
+                    heed::attention{chosen, std::move(normalize),
+                                    std::get<any_combiner<K>>(combiners[combiner].make(of_combiner))},
+                    what, [&] { return list_of(*seen); }, before, again);
             },
             scores[score].make(of_score));
     }
@@ -170,16 +255,6 @@ private:
                               std::to_string(given.size()));
     }
 };
-
-/// The place of a policy in its list, by name. Throws heed::error if there is none.
-template <class Entry>
-std::size_t place_of(const std::vector<Entry>& list, const std::string& name)
-{
-    for (std::size_t i = 0; i < list.size(); ++i) {
-        if (list[i].about.name == name) return i;
-    }
-    throw heed::error("there is no \"" + name + "\" in the playground");
-}
 
 inline std::vector<double> initial(const description& about)
 {
@@ -236,10 +311,38 @@ std::string json(const std::vector<T>& list)
     return all + "]";
 }
 
+struct penalty_says {
+    std::string name;
+    double value;
+};
+
+/// What the penalties say of the weights of all steps; none if there is more than one weight for each word.
+inline std::vector<penalty_says> penalties_of(const answers& all)
+{
+    namespace penalty = heed::penalty;
+    if (all.numbers != 1 || all.weights.empty()) return {};
+    std::vector<matrix> weights;
+    for (const auto& each : all.weights) {
+        weights.emplace_back(heed::filled<double, 2>({1, each.size()}, 0.0));
+        std::copy(each.begin(), each.end(), weights.back().data());
+    }
+    const std::size_t T = all.weights[0].size();
+    penalty::links diagonal;
+    for (std::size_t s = 0; s < std::min(T, weights.size()); ++s)
+        diagonal.emplace_back(static_cast<int>(s), static_cast<int>(s));
+    const heed::lengths real{T};
+    return {{"doubly stochastic", penalty::doubly_stochastic(weights, real)(0)},
+            {"coverage", penalty::coverage(weights, real)(0)},
+            {"monotone", penalty::monotone(weights, real)(0)},
+            {"guided by the diagonal", penalty::guided_alignment(weights, {diagonal}, real)(0)}};
+}
+
+inline std::string json(const penalty_says& each) { return "[" + json(each.name) + "," + json(each.value) + "]"; }
 inline std::string json(const answers& all)
 {
     return "{\"numbers\":" + json(all.numbers) + ",\"scores\":" + json(all.scores) +
-           ",\"weights\":" + json(all.weights) + ",\"contexts\":" + json(all.contexts) + "}";
+           ",\"weights\":" + json(all.weights) + ",\"contexts\":" + json(all.contexts) +
+           ",\"penalties\":" + json(penalties_of(all)) + "}";
 }
 
 inline std::string json(const knob& each)
@@ -273,15 +376,19 @@ inline std::string json(const normalizer_entry& each)
 }
 inline std::string json(const combiner_entry& each)
 {
-    return "{" + json(each.about) + ",\"weights\":\"" + name_of(each.weights) + "\"}";
+    return "{" + json(each.about) + ",\"weights\":\"" + name_of(each.weights) +
+           "\",\"heads\":" + json(bool(each.join)) + "}";
+}
+inline std::string json(const page_entry& each)
+{
+    return "{\"page\":" + json(each.page) + ",\"product\":[" + json(each.score) + "," + json(each.normalizer) + "," +
+           json(each.combiner) + "],\"note\":" + json(each.note) + "}";
 }
 inline std::string json(const catalogue& all)
 {
     return "{\"scores\":" + json(all.scores) + ",\"normalizers\":" + json(all.normalizers) +
            ",\"combiners\":" + json(all.combiners) + ",\"words\":" + json(first_scene().words) +
-           ",\"queries\":" + json(first_scene().queries) +
-           ",\"differentWeights\":" + json(std::string(HEED_SAYS_DIFFERENT_WEIGHTS)) +
-           ",\"negativeScores\":" + json(std::string(HEED_SAYS_NEGATIVE_SCORES)) + "}";
+           ",\"queries\":" + json(first_scene().queries) + ",\"pages\":" + json(all.pages()) + "}";
 }
 
 }  // namespace browser

@@ -36,7 +36,7 @@ async function start(program, profile, more = []) {
         to.write(JSON.stringify({id: number, method, params, sessionId}) + '\0');
     })]);
 
-    /// A new page: `open(address, width, height)`, `run(script)`, `until(script, seconds)`, `picture()`, `messages`.
+    /// A new page: `open(address, how)`, `run(script)`, `until(script, seconds)`, `inside(address)`, `picture()`, `messages`.
     async function page() {
         const {targetId} = await send('Target.createTarget', {url: 'about:blank'});
         const {sessionId} = await send('Target.attachToTarget', {targetId, flatten: true});
@@ -51,15 +51,22 @@ async function start(program, profile, more = []) {
             if (method === 'Page.loadEventFired') loads.splice(0).forEach(done => done());
         });
         for (const domain of ['Page', 'Runtime', 'Network']) await tell(`${domain}.enable`);
-        const run = async script => {
+        const run = async (script, contextId = undefined) => {
             const {result, exceptionDetails} = await tell('Runtime.evaluate',
-                {expression: script, awaitPromise: true, returnByValue: true, userGesture: true});
+                {expression: script, awaitPromise: true, returnByValue: true, userGesture: true, contextId});
             if (exceptionDetails) throw new Error(exceptionDetails.exception?.description ?? exceptionDetails.text);
             return result.value;
         };
         const moment = time => new Promise(done => setTimeout(done, time));
+        const until = async (script, seconds = 20, look = run) => {
+            for (const start = Date.now(); Date.now() - start < 1000 * seconds; await moment(50)) {
+                const value = await look(script);
+                if (value) return value;
+            }
+            throw new Error(`after ${seconds} s still not: ${script}`);
+        };
         return {
-            messages, requests, run, tell,
+            messages, requests, run, tell, until,
             async open(address, {width = 1280, height = 900, scheme = 'light', phone = false} = {}) {
                 await tell('Emulation.setDeviceMetricsOverride', {width, height, deviceScaleFactor: 1, mobile: phone});
                 await tell('Emulation.setTouchEmulationEnabled', {enabled: phone});
@@ -71,12 +78,20 @@ async function start(program, profile, more = []) {
                 await tell('Page.navigate', {url: address});
                 await there;
             },
-            async until(script, seconds = 20) {
-                for (const start = Date.now(); Date.now() - start < 1000 * seconds; await moment(50)) {
-                    const value = await run(script);
-                    if (value) return value;
-                }
-                throw new Error(`after ${seconds} s still not: ${script}`);
+            /// The page in a frame whose address has this in it: `run` and `until` of its elements, not of its scripts' names.
+            async inside(address) {
+                const {frameTree} = await tell('Page.getFrameTree');
+                const found = (frameTree.childFrames ?? []).find(each => each.frame.url.includes(address));
+                if (!found) throw new Error(`no frame shows ${address}`);
+                const {executionContextId} = await tell('Page.createIsolatedWorld', {frameId: found.frame.id});
+                const look = script => run(script, executionContextId);
+                return {run: look, until: (script, seconds) => until(script, seconds, look), hash: found.frame.urlFragment};
+            },
+            /// A key is pressed and let go.
+            async key(name) {
+                const codes = {Enter: 13, ArrowLeft: 37, ArrowUp: 38, ArrowRight: 39, ArrowDown: 40, Tab: 9};
+                for (const type of ['keyDown', 'keyUp'])
+                    await tell('Input.dispatchKeyEvent', {type, key: name, code: name, windowsVirtualKeyCode: codes[name], text: name === 'Enter' && type === 'keyDown' ? '\r' : undefined});
             },
             async picture(whole = true) {
                 const {data} = await tell('Page.captureScreenshot', {captureBeyondViewport: whole});

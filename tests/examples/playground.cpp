@@ -199,3 +199,198 @@ TEST_CASE("what is not legal is refused in the library's words")
     CHECK_THROWS_AS(of("additive", "softmax", "weighted_sum", {{}, {{0, 0}}}), heed::error);
     CHECK_THROWS_AS(policies().ask(0, 0, 0, {}, {}, {}, first_scene()), heed::error);
 }
+
+namespace {
+
+using list = std::vector<double>;
+
+/// Weights e -> exp(e − L) / Σ exp(e − L), by plain loops.
+list plain_softmax(const list& e, const list& L = {})
+{
+    list weights;
+    double sum = 0;
+    for (std::size_t t = 0; t < e.size(); ++t) {
+        weights.push_back(std::exp(e[t] - (L.empty() ? 0 : L[t])));
+        sum += weights.back();
+    }
+    for (double& w : weights) w /= sum;
+    return weights;
+}
+list plain_context(const list& weights, const scene& what)
+{
+    list c(4, 0.0);
+    for (std::size_t t = 0; t < weights.size(); ++t) {
+        c[0] += weights[t] * what.words[t].x;
+        c[1] += weights[t];
+        c[2] += weights[t] * what.words[t].y;
+    }
+    return c;
+}
+/// Scores of both heads, e_h = q_h · h / √4; the second one's query is turned by 90 degrees: (x, y) -> (−y, x).
+std::vector<list> plain_scores(const scene& what, std::size_t s)
+{
+    const point q = what.queries[s];
+    std::vector<list> e(2);
+    for (const point& word : what.words) {
+        e[0].push_back((q.x * word.x + 1 + q.y * word.y) / 2);
+        e[1].push_back((-q.y * word.x + 1 + q.x * word.y) / 2);
+    }
+    return e;
+}
+void check_near(const list& is, const list& should)
+{
+    REQUIRE(is.size() == should.size());
+    for (std::size_t i = 0; i < is.size(); ++i) CHECK(is[i] == doctest::Approx(should[i]).epsilon(1e-10));
+}
+/// Of both heads, word by word.
+list beside(const list& a, const list& b)
+{
+    list both;
+    for (std::size_t t = 0; t < a.size(); ++t) both.insert(both.end(), {a[t], b[t]});
+    return both;
+}
+
+}  // namespace
+
+TEST_CASE("two heads, joined in each way, by plain loops")
+{
+    const scene what = first_scene();
+    const answers alone = of("scaled_dot", "softmax", "multi_head"), gated = of("scaled_dot", "softmax", "gated_heads"),
+                  pair = of("scaled_dot", "softmax", "differential"),
+                  talking = of("scaled_dot", "softmax", "talking_heads"),
+                  latent = of("scaled_dot", "softmax", "latent_heads");
+    CHECK(alone.numbers == 2);
+    CHECK(pair.numbers == 1);
+    for (std::size_t s = 0; s < what.queries.size(); ++s) {
+        const auto e = plain_scores(what, s);
+        const list a = plain_softmax(e[0]), b = plain_softmax(e[1]);
+        const list c = plain_context(a, what), d = plain_context(b, what);
+        check_near(alone.scores[s], beside(e[0], e[1]));
+        check_near(alone.weights[s], beside(a, b));
+        const double x = what.queries[s].x, right = 1 / (1 + std::exp(-3 * x)), left = 1 / (1 + std::exp(3 * x));
+        list mean, opened, difference, between;
+        double squares = 0;
+        for (std::size_t i = 0; i < 4; ++i) {
+            mean.push_back((c[i] + d[i]) / 2);
+            opened.push_back((right * c[i] + left * d[i]) / 2);
+            difference.push_back(c[i] - 0.5 * d[i]);
+            squares += difference[i] * difference[i];
+        }
+        for (double& each : difference) each *= 0.5 / std::sqrt(squares / 4 + 1e-5);
+        for (std::size_t t = 0; t < a.size(); ++t) between.push_back(a[t] - 0.5 * b[t]);
+        check_near(alone.contexts[s], mean);
+        check_near(gated.weights[s], alone.weights[s]);
+        check_near(gated.contexts[s], opened);
+        check_near(pair.weights[s], between);
+        check_near(pair.contexts[s], difference);
+        check_near(pair.scores[s], alone.scores[s]);
+
+        // Talking heads: half of the other head's scores are added; weights stay.
+        list first, second;
+        for (std::size_t t = 0; t < a.size(); ++t) {
+            first.push_back(e[0][t] + 0.5 * e[1][t]);
+            second.push_back(e[1][t] + 0.5 * e[0][t]);
+        }
+        const list talked = plain_softmax(first), answered = plain_softmax(second);
+        check_near(talking.scores[s], beside(first, second));
+        check_near(talking.weights[s], beside(talked, answered));
+        const list m = plain_context(talked, what), n = plain_context(answered, what);
+        for (std::size_t i = 0; i < 4; ++i) mean[i] = (m[i] + n[i]) / 2;
+        check_near(talking.contexts[s], mean);
+
+        // Latent heads: the first reads (x, y), the second the distance, one radian for each position.
+        list reads, stands;
+        for (std::size_t t = 0; t < a.size(); ++t) {
+            reads.push_back(4 * (x * what.words[t].x + what.queries[s].y * what.words[t].y) / 2);
+            stands.push_back(8 * std::cos(static_cast<double>(s) - static_cast<double>(t)) / 2);
+        }
+        check_near(latent.scores[s], beside(reads, stands));
+        const list p = plain_softmax(reads), q = plain_softmax(stands);
+        check_near(latent.weights[s], beside(p, q));
+        const list k = plain_context(p, what), l = plain_context(q, what);
+        check_near(latent.contexts[s], {(k[0] + l[0]) / 2, 0, (k[2] + l[2]) / 2, 0});
+    }
+}
+
+TEST_CASE("talking heads exchange weights")
+{
+    const catalogue& all = policies();
+    const auto ask = [&](const list& knobs) {
+        return all.ask(place_of(all.scores, "scaled_dot"), 0, place_of(all.combiners, "talking_heads"), {}, {}, knobs,
+                       first_scene());
+    };
+    const answers apart = ask({90, 0, 0}), together = ask({90, 0, 0.25});
+    for (std::size_t s = 0; s < apart.weights.size(); ++s) {
+        for (std::size_t t = 0; t < 6; ++t) {
+            const double a = apart.weights[s][2 * t], b = apart.weights[s][2 * t + 1];
+            CHECK(together.weights[s][2 * t] == doctest::Approx(a + b / 4).epsilon(1e-12));
+            CHECK(together.weights[s][2 * t + 1] == doctest::Approx(b + a / 4).epsilon(1e-12));
+        }
+    }
+}
+
+TEST_CASE("each head has a memory of its own")
+{
+    const answers both = of("additive", "temporal", "multi_head"), one = of("additive", "temporal", "weighted_sum");
+    for (std::size_t s = 0; s < one.weights.size(); ++s) {
+        for (std::size_t t = 0; t < 6; ++t)
+            CHECK(both.weights[s][2 * t] == doctest::Approx(one.weights[s][t]).epsilon(1e-12));
+    }
+}
+
+TEST_CASE("what a document remembers, by plain loops: the same sentence twice")
+{
+    const answers found = of("additive", "document_temporal", "weighted_sum");
+    const auto& e = of("additive", "temporal", "weighted_sum").scores;
+    list history(6, 0.0);  // Σ exp(e)
+    for (const list& step : e) {
+        for (std::size_t t = 0; t < 6; ++t) history[t] += std::exp(step[t]);
+    }
+    history[0] = history[3] = (history[0] + history[3]) / 2;  // "the" twice: each has half of both
+    for (std::size_t s = 0; s < e.size(); ++s) {
+        list L;
+        for (const double sum : history) L.push_back(std::log(sum));
+        check_near(found.weights[s], plain_softmax(e[s], L));
+        for (std::size_t t = 0; t < 6; ++t) history[t] += std::exp(e[s][t]);
+    }
+}
+
+TEST_CASE("penalties of the weights that are shown, by plain loops")
+{
+    const answers found = of("additive", "softmax", "weighted_sum");
+    double once = 0, again = 0, back = 0, guided = 0, last = 0;
+    list seen(6, 0.0);
+    for (std::size_t s = 0; s < 6; ++s) {
+        double mean = 0;
+        for (std::size_t t = 0; t < 6; ++t) {
+            const double w = found.weights[s][t];
+            again += std::min(w, seen[t]);
+            seen[t] += w;
+            mean += static_cast<double>(t) * w;
+        }
+        back += s > 0 ? std::max(0.0, last - mean) : 0;
+        guided -= std::log(found.weights[s][s]);
+        last = mean;
+    }
+    for (const double sum : seen) once += (1 - sum) * (1 - sum);
+    list values;
+    for (const auto& each : penalties_of(found)) values.push_back(each.value);
+    check_near(values, {once, again, back, guided});
+    CHECK(penalties_of(of("scaled_dot", "softmax", "multi_head")).empty());
+}
+
+TEST_CASE("every page of a mechanism has a legal product, and heads refuse what they do not take")
+{
+    const catalogue& all = policies();
+    const auto pages = all.pages();
+    CHECK(pages.size() > 40);
+    for (const page_entry& each : pages) {
+        INFO(each.page);
+        CHECK(all.fault(each.score, each.normalizer, each.combiner).empty());
+    }
+    CHECK_THROWS_AS(of("additive_grouped", "softmax", "multi_head"), heed::error);
+    CHECK_THROWS_AS(of("additive", "softmax", "talking_heads"), heed::error);
+    CHECK_THROWS_AS(of("scaled_dot", "temporal", "latent_heads"), heed::error);
+    CHECK_THROWS_AS(of("additive", "document_temporal", "multi_head"), heed::error);
+    CHECK_THROWS_AS(of("additive_per_dimension", "document_temporal", "elementwise_sum"), heed::error);
+}

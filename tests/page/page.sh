@@ -7,13 +7,8 @@
 set -Eeuo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
-browser=
-for candidate in "${CHROMIUM:-}" chromium chromium-browser google-chrome; do
-    if [[ -n $candidate ]] && command -v "$candidate" >/dev/null; then
-        browser=$candidate
-        break
-    fi
-done
+# shellcheck source=tests/find_browser.sh
+source "$here/../find_browser.sh"
 if [[ -z $browser ]]; then
     echo "skipped: neither chromium nor google-chrome is installed (Debian: chromium)"
     exit 77

@@ -147,4 +147,21 @@ assert markdown.fence_commands(blocks[0][1]) == "# Title\n\n```text\ne = q · k\
 assert markdown.fence_commands("    scripts/demo.sh") == "```bash\nscripts/demo.sh\n```"
 assert markdown.of_docstring("a_b <T>:\n\n    x = `y`\n") == "a\\_b \\<T\\>:\n\n```text\nx = `y`\n```\n"
 END
+# ---- a mechanism's page with its product around its picture ---------------------------------------------------------------
+
+python3 - "$site" <<'END' || fail "a mechanism's page has no live figure, or one without its picture"
+import sys
+sys.path.insert(0, sys.argv[1])
+import live
+page = live.of_mechanism("docs/mechanisms/temporal", '# Title\n\n<img src="a.svg" alt="a">\n\nText.\n\n<img src="b.svg" alt="b">\n')
+figure, rest = page.split("</figure>")
+assert 'data-page="temporal"' in figure and '<img src="a.svg" alt="a">' in figure, page
+assert 'src="../../live/embed.js"' in rest and "b.svg" in rest and "heed-play" not in rest, page
+try:
+    live.of_mechanism("docs/mechanisms/none", "# Title\n")
+except SystemExit:
+    pass
+else:
+    raise AssertionError("a page without a picture passes")
+END
 echo passed

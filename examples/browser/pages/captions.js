@@ -4,7 +4,9 @@
 
 'use strict';
 
-if (canRun() && typeof heed_captions === 'object') heed_module().then(heed => {
+if (canRun() && typeof heed_captions !== 'object')
+    $('without').textContent = 'These pages were made without a model: scripts/browser.sh --train trains one.';
+else if (canRun()) heed_module().then(heed => {
     const call = (name, types, values) => {
         const answer = JSON.parse(heed.ccall(name, 'string', types, values));
         if (answer.error) throw new Error(answer.error);

@@ -32,10 +32,13 @@ function equation(text) {
 // Light and dark: what the system says until somebody chooses.
 {
     const system = matchMedia('(prefers-color-scheme: dark)');
-    let chosen = null;
-    try {
-        chosen = localStorage.getItem('heed-theme');
-    } catch { /* no storage from the disk in some browsers */ }
+    let chosen = new URLSearchParams(location.search).get('theme');  // of the page around this one
+    if (chosen === null) {
+        try {
+            chosen = localStorage.getItem('heed-theme');
+        } catch { /* no storage from the disk in some browsers */ }
+    }
+    if (!['light', 'dark'].includes(chosen)) chosen = null;
     const now = () => chosen || (system.matches ? 'dark' : 'light');
     const show = () => {
         document.documentElement.dataset.theme = now();
@@ -47,6 +50,11 @@ function equation(text) {
     };
     show();
     system.addEventListener('change', show);
+    addEventListener('message', event => {
+        if (event.source !== window.parent || event.data?.heed !== 'theme') return;
+        chosen = ['light', 'dark'].includes(event.data.theme) ? event.data.theme : null;
+        show();
+    });
     addEventListener('DOMContentLoaded', () => {
         show();
         $('theme').addEventListener('click', () => {
@@ -62,6 +70,12 @@ function equation(text) {
 // A page within another one shows no more than what it is about.
 document.documentElement.classList.toggle('embedded', new URLSearchParams(location.search).has('embed'));
 
+// The page around this one gives it the height that it needs.
+addEventListener('DOMContentLoaded', () => {
+    if (window.parent !== window)
+        new ResizeObserver(() => parent.postMessage({heed: 'height', height: Math.ceil(document.body.getBoundingClientRect().height)}, '*')).observe(document.body);
+});
+
 const share = weight => Math.max(0, Math.min(1, weight ?? 0));
 
 /// Draws weights [rows][columns] as a table in `place`; if its words stay the same, only the ink changes. Returns the
@@ -70,6 +84,7 @@ function drawMatrix(place, {columns, rows, weights, caption}) {
     const words = JSON.stringify([columns, rows, caption]);
     if (place.dataset.words !== words) {
         place.dataset.words = words;
+        place.style.setProperty('--columns', columns.length);  // narrower cells before it has to scroll
         const head = make('tr', {}, make('td', {style: 'background: none'}),
             ...columns.map(word => make('th', {scope: 'col', class: word === '</s>' ? 'end' : null}, make('span', {}, word))));
         const body = rows.map(word => make('tr', {},

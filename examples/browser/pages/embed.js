@@ -3,28 +3,38 @@
 // The playground within another page:
 //
 //     <figure class="heed-play" data-product="additive+temporal+weighted_sum"><img src="temporal.svg" alt="…"></figure>
+//     <figure class="heed-play" data-page="temporal"><img src="temporal.svg" alt="…"></figure>
 //     <script src="…/embed.js" defer></script>
 //
-// A button appears below what is there; only when it is pressed, the playground comes in its place. Without scripts or
-// WebAssembly, what is there stays.
+// The second shows the product of that page of docs/mechanisms. A button appears below what is there; when it is pressed, the
+// playground takes its place. data-live="index.html" shows another one of these pages, in place of the picture, too. Without
+// scripts or WebAssembly, what is there stays alone. Where the body has a data-theme, the page follows it.
 
 'use strict';
 
 {
     const base = new URL('.', document.currentScript.src);
     const play = figure => {
+        const {product, page, live} = figure.dataset;
+        const of = query => `${new URL(live ?? 'playground.html', base)}${query}${live ? '' : `#${page ? `page=${page}` : product}`}`;
+        const theme = () => document.body.dataset.theme ?? 'auto';
         const button = document.createElement('button');
         button.type = 'button';
-        button.textContent = 'Try it: move words, change numbers';
+        button.textContent = live ? 'Start' : 'Try it: move words, change numbers';
         button.addEventListener('click', () => {
-            const frame = document.createElement('iframe');
-            frame.src = `${new URL('playground.html', base)}?embed#${figure.dataset.product}`;
-            frame.title = `Playground: ${figure.dataset.product.split('+').join(', ')}`;
+            const frame = document.createElement('iframe'), link = document.createElement('a');
+            frame.src = of(`?embed&theme=${theme()}`);
+            frame.title = live ? document.title : `Playground: ${page ?? product.split('+').join(', ')}`;
             frame.style.cssText = 'width: 100%; border: 0; height: 60rem; display: block';
+            link.href = of('');
+            link.textContent = live ? 'In a page of its own' : 'The playground in a page of its own';
             addEventListener('message', event => {
                 if (event.source === frame.contentWindow && event.data?.heed === 'height') frame.style.height = `${event.data.height}px`;
             });
-            figure.replaceChildren(frame);
+            new MutationObserver(() => frame.contentWindow.postMessage({heed: 'theme', theme: theme()}, '*'))
+                .observe(document.body, {attributeFilter: ['data-theme']});
+            if (live) figure.replaceChildren(frame, link);
+            else button.replaceWith(frame, link);  // the text around it may speak of the picture
             frame.focus();
         });
         figure.append(button);

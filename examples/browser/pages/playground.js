@@ -19,20 +19,19 @@ if (canRun()) heed_module().then(heed => {
 
     // ---- what is legal -----------------------------------------------------------------------------------------------
 
+    const faultOf = (score, normalizer, combiner) => call('heed_fault', ['number', 'number', 'number'], [score, normalizer, combiner]);
     const fault = (kind, i) => {
-        const of = which => which === kind ? lists[kind][i] : entry(which);
-        if (kind === 'combiner' && of('combiner').weights !== of('score').weights) return all.differentWeights;
-        if (kind === 'normalizer' && of('normalizer').asksNeverNegative && !of('score').neverNegative) return all.negativeScores;
-        return '';
+        const place = which => which === kind ? i : chosen[which];
+        return kind === 'score' ? '' : faultOf(place('score'), place('normalizer'), place('combiner'));
     };
     /// A score decides what fits; a normalizer or combiner that does not is replaced.
     const fit = () => {
-        if (fault('normalizer', chosen.normalizer)) chosen.normalizer = 0;
-        if (fault('combiner', chosen.combiner)) {
-            const laid = entry('combiner').name.match(/^(attentional_|gated_|)/)[1];
-            const sum = {position: 'weighted_sum', dimension: 'elementwise_sum', group: 'grouped_sum'}[entry('score').weights];
-            chosen.combiner = all.combiners.findIndex(each => each.name === laid + sum);
-        }
+        const {score, normalizer, combiner} = chosen;
+        const laid = entry('combiner').heads ? '' : entry('combiner').name.match(/^(attentional_|gated_|)/)[1];
+        const sum = {position: 'weighted_sum', dimension: 'elementwise_sum', group: 'grouped_sum'}[entry('score').weights];
+        const plain = all.combiners.findIndex(each => each.name === laid + sum);
+        const found = [[normalizer, combiner], [normalizer, plain], [0, combiner], [0, plain]].find(([n, c]) => !faultOf(score, n, c));
+        [chosen.normalizer, chosen.combiner] = found;
     };
 
     const options = kind => {
@@ -55,7 +54,8 @@ if (canRun()) heed_module().then(heed => {
             });
             return make('label', {class: 'knob'}, make('span', {}, equation(knob.name)), out, range);
         }), policy.remembers ? make('p', {class: 'small soft', style: 'margin: .4rem 0 0'}, 'Remembers the steps before.') : null,
-        ...why.map(text => make('details', {class: 'fault'}, make('summary', {}, 'Why some are greyed out'), text.replace(/^heed: /, '')))].filter(Boolean));
+        why.length ? make('details', {class: 'fault'}, make('summary', {}, 'Why some are greyed out'),
+            ...why.map(text => make('p', {}, text.replace(/^heed: /, '')))) : null].filter(Boolean));
     };
 
     // ---- asking ------------------------------------------------------------------------------------------------------
@@ -74,12 +74,14 @@ if (canRun()) heed_module().then(heed => {
 
     // ---- drawing -----------------------------------------------------------------------------------------------------
 
-    const mean = (list, t) => {
-        const n = answer.numbers;
-        if (n === 1) return list[t];
-        return list.slice(t * n, t * n + n).reduce((sum, x) => sum + (x ?? 0), 0) / n;
+    const each = (list, t) => {
+        const n = list.length / words.length;
+        return list.slice(t * n, t * n + n);
     };
-    const each = (list, t) => list.slice(t * answer.numbers, t * answer.numbers + answer.numbers);
+    const mean = (list, t) => {
+        const some = each(list, t);
+        return some.length === 1 ? some[0] : some.reduce((sum, x) => sum + (x ?? 0), 0) / some.length;
+    };
     const text = x => x === null ? '−∞' : (x < 0 ? '−' : '') + Math.abs(x).toFixed(2);
     const of = {1: [''], 2: ['x', 'y'], 4: ['x', '1', 'y', '0']};
 
@@ -164,9 +166,9 @@ if (canRun()) heed_module().then(heed => {
         });
         at(parts.context, [cx, cy]);
 
-        const n = answer.numbers, names = of[n];
-        if ($('bars').dataset.numbers !== String(n)) {
-            $('bars').dataset.numbers = n;
+        const n = answer.numbers, names = n > 1 && entry('combiner').heads ? ['head 1', 'head 2'] : of[n];
+        if ($('bars').dataset.names !== names.join()) {
+            $('bars').dataset.names = names.join();
             $('bars').replaceChildren(make('caption', {class: 'unseen'}, n > 1 ? 'Mean scores and weights of this step' : 'Scores and weights of this step'),
                 make('thead', {}, make('tr', {}, make('th', {scope: 'col'}, 'word'), make('th', {scope: 'col', class: 'n'}, 'score'),
                     make('th', {scope: 'col', class: 'n'}, 'weight'), make('th', {'aria-hidden': 'true'}, n > 1 ? `of ${names.join(', ')}` : ''))),
@@ -200,6 +202,7 @@ if (canRun()) heed_module().then(heed => {
                 line.addEventListener('click', () => choose(s));
             }
         });
+        $('penalties').textContent = answer.penalties.length ? `Penalties: ${answer.penalties.map(([name, x]) => `${name} ${text(x)}`).join(', ')}.` : '';
         document.documentElement.dataset.ready = 'yes';
     };
 
@@ -220,6 +223,7 @@ if (canRun()) heed_module().then(heed => {
 
     kinds.forEach(kind => $(kind).addEventListener('change', () => {
         chosen[kind] = lists[kind].findIndex(each => each.name === $(kind).value);
+        $('note').hidden = true;  // it is about another product
         show();
     }));
     $('steps').append(...queries.map((_, s) => {
@@ -234,7 +238,15 @@ if (canRun()) heed_module().then(heed => {
         show();
     });
     // playground.html#additive+temporal+weighted_sum; what is missing stays as it is, and what does not fit is replaced.
+    // playground.html#page=temporal: the product of this page of docs/mechanisms.
     const read = () => {
+        const page = all.pages.find(each => location.hash === `#page=${each.page}`);
+        if (page) {
+            kinds.forEach((kind, i) => { chosen[kind] = page.product[i]; });
+            $('note').textContent = page.note;
+            $('note').hidden = !page.note;
+            return;
+        }
         decodeURIComponent(location.hash.slice(1)).split('+').forEach((name, i) => {
             const found = i < 3 ? lists[kinds[i]].findIndex(each => each.name === name) : -1;
             if (found >= 0) chosen[kinds[i]] = found;
@@ -249,9 +261,6 @@ if (canRun()) heed_module().then(heed => {
     read();
     setPlane();
     show();
-    // The page around this one gives it the height that it needs.
-    if (window.parent !== window)
-        new ResizeObserver(() => parent.postMessage({heed: 'height', height: document.documentElement.scrollHeight}, '*')).observe(document.body);
 }).catch(problem => {
     $('without').textContent = `heed could not start: ${problem.message ?? problem}`;
 });

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What runs in the site: heed as WebAssembly in live/, which scripts/docs.sh makes where emscripten is installed.
+
+Each page of docs/mechanisms gets its product of the playground, in a figure around its picture. examples/browser/pages/embed.js
+puts the playground below it when it is asked for; without scripts or WebAssembly the picture is alone.
+"""
+
+import html
+import posixpath
+import re
+
+FOLDER = "live"
+
+
+def script(page: str) -> str:
+    return f'<script src="{posixpath.relpath(f"{FOLDER}/embed.js", posixpath.dirname(page) or ".")}" defer></script>'
+
+
+def figure(inner: str, data: str) -> str:
+    return f'<figure class="heed-play" {data}>\n{inner}\n</figure>'
+
+
+def of_mechanism(page: str, text: str) -> str:
+    """The text of docs/mechanisms/<name>, with the figure of its product around its first picture."""
+    name = posixpath.basename(page)
+    data = f'data-page="{html.escape(name)}"'
+    found, count = re.subn(r"^<img [^>]*>$", lambda m: figure(m.group(0), data) + f"\n{script(page)}", text, count=1, flags=re.M)
+    if count != 1:
+        raise SystemExit(f"{page}.md has no picture on a line of its own, around which its live figure would stand")
+    return found
+
+
+def of_page(site, page: str, live: str, picture: str, says: str) -> str:
+    """A page of live/ in a page of the site, or the picture alone."""
+    import pages
+    pages.copy(site, picture, site.extra)
+    inner = f'<img src="{posixpath.relpath(picture, posixpath.dirname(page))}" alt="{html.escape(says)}">'
+    if not site.live:
+        return f"{inner}\n\nThis site was built without emscripten: `scripts/docs.sh` with it puts the page here."
+    return figure(inner, f'data-live="{live}"') + "\n" + script(page)
+
+
+def links(site, page: str) -> str:
+    """A line that leads to the pages of live/; none without them."""
+    if not site.live:
+        return ""
+    to = posixpath.relpath(FOLDER, posixpath.dirname(page) or ".")
+    return (f'<p class="live-links">Without the site around them: <a href="{to}/index.html">number words</a>, '
+            f'<a href="{to}/playground.html">the playground</a>, <a href="{to}/captions.html">captions</a>.</p>')

@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
+#
+# Sourced by tests that need a browser: `browser` is CHROMIUM, or the first one that is installed, or empty.
+
+browser=
+for candidate in "${CHROMIUM:-}" chromium chromium-browser google-chrome; do
+    if [[ -n $candidate ]] && command -v "$candidate" >/dev/null; then
+        # shellcheck disable=SC2034  # for the script that sources this
+        browser=$candidate
+        break
+    fi
+done
