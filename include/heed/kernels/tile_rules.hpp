@@ -237,7 +237,8 @@ struct top_k {
     template <class V>
     HEED_SIMD_INLINE V weight(V e, const std::array<V, 3>& z) const
     {
-        return simd::select((e < z[1]) | hidden(e), V{}, simd::exp(e - z[0] - z[2]));
+        const auto known = z[2] == z[2];  // beside a NaN no score is among the greatest
+        return simd::select(((e < z[1]) & known) | hidden(e), V{}, simd::exp(e - z[0] - z[2]));
     }
     template <class V>
     HEED_SIMD_INLINE static V slope(V weight)
