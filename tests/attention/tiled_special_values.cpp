@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <functional>
 #include <limits>
+#include <string>
 #include <vector>
 
 #include <heed/ad/ad.hpp>
@@ -34,43 +37,107 @@ struct any_function {
     dual<T> operator()(const dual<T>& e, const place& p) const { return with_slope(e, p); }
 };
 
-/// Contexts of 40 causal queries over sentences of 110 and 37 keys, and a loss's gradients.
-template <class T>
-struct answers {
-    std::vector<T> contexts, d_queries, d_annotations;
+/// What queries see, at run time, so that one kernel is compiled for all of it.
+enum class sight { all, causal, window, scattered, first };
+
+struct any_mask : mask_of_places {
+    sight what;
+
+    explicit any_mask(sight of) : what(of) {}
+    lane_mask operator()(const place& p) const
+    {
+        if (what == sight::causal) return not_behind{}(p);
+        if (what == sight::window) return near(p);
+        if (what == sight::scattered) return (p.key * 7 + p.query * 3) % 5 > 0;
+        return p.key < (what == sight::first ? first : std::numeric_limits<std::int32_t>::max());
+    }
+    key_range reach(std::int32_t from, std::int32_t to) const
+    {
+        if (what == sight::causal) return not_behind{}.reach(from, to);
+        if (what == sight::window) return near.reach(from, to);
+        return what == sight::first ? key_range{0, first} : key_range{};
+    }
+    key_range whole(std::int32_t from, std::int32_t to) const
+    {
+        if (what == sight::causal) return not_behind{}.whole(from, to);
+        if (what == sight::window) return near.whole(from, to);
+        if (what == sight::scattered) return {0, 0};
+        return what == sight::first ? key_range{0, first} : key_range{};
+    }
+
+private:
+    static constexpr std::int32_t first = 50;
+    both_masks<not_behind, sliding_window> near{not_behind{}, sliding_window{25}};
 };
 
+constexpr std::size_t B = 2, S = 40, P = 110, D = 4;  // sentences, queries, positions, dimensions
+const lengths real({P, 37});
+
+/// Queries, keys and values, and a loss's weight of each context.
 template <class T>
-answers<T> answers_of(const auto& normalize, const any_function<T>& f, bool composed)
-{
-    constexpr std::size_t S = 40;
-    const lengths real({110, 37});
-    const attention attend{score::modified{score::scaled_dot{}, f}, normalize, combine::weighted_sum{}};
-    ad::tape<T> on;
-    // Halves, so that scores and their sums with great numbers are exact in float, too.
-    const auto halves = [](auto x) {
+struct numbers_of_all {
+    array<T, 3> queries = halves({B, S, D}, 2), keys = halves({B, P, D}, 1), values = halves({B, P, D}, 4),
+                d_contexts = random<T>({B, S, D}, 3);
+
+private:
+    /// Halves, so that scores and their sums with great numbers are exact in float, too.
+    static array<T, 3> halves(const std::size_t (&shape)[3], std::uint64_t stream)
+    {
+        auto x = random<T>(shape, stream);
         for (T& each : x) each = std::round(2 * each) / 2;
         return x;
-    };
-    const auto h = halves(random<T>({2, 110, 4}, 1)), q = halves(random<T>({2, S, 4}, 2));
-    const auto H = on.parameter(h), Q = on.parameter(q);
-    const auto memory = attend.on(H, real);
+    }
+};
+
+/// Contexts, weights unless tiles have none, and a loss's gradients.
+template <class T>
+struct answers {
+    std::vector<T> contexts, weights, d_queries, d_keys, d_values;
+};
+
+enum class way { composed, tiles, at_once };
+/// All of them in double; at once for floats would take as long to compile as the other two.
+template <class T>
+constexpr int has_ways = sizeof(T) == sizeof(double) ? 3 : 2;
+
+template <class T>
+answers<T> answers_of(const auto& score, const auto& normalize, way how, const numbers_of_all<T>& all, sight seen)
+{
+    const attention attend{score, normalize, combine::weighted_sum{}};
+    const auto numbers = [](const auto& x) { return std::vector<T>(x.data, x.data + x.size()); };
+    const boolean_mask<3> drawn = heed::detail::drawn_out(any_mask(seen), real, 0, S, P);
+    ad::tape<T> on;
+    answers<T> found;
+    const auto H = on.parameter(all.keys), Q = on.parameter(all.queries), V = on.parameter(all.values);
+    const auto memory = attend.on(H, V, real);
     const auto contexts = [&]() -> ad::var<T, 3> {
-        if (!composed) return attend(memory, Q, causal{});
-        std::vector<ad::var<T, 2>> all;
+        if (how == way::tiles) return attend(memory, Q, any_mask(seen));
+        if constexpr (has_ways<T> == 3) {
+            if (how == way::at_once) {
+                found.weights = numbers(attend.weights_of(memory, Q, drawn).value());
+                return attend(memory, Q, drawn);
+            }
+        }
+        found.weights.resize(B * S * P);
+        std::vector<ad::var<T, 2>> each;
         auto state = ad::lift(on, attend).start(memory);
         for (std::size_t s = 0; s < S; ++s) {
-            std::vector<std::size_t> seen;  // not a boolean mask: beside a NaN, softmax gives its -inf weights, too
-            for (std::size_t b = 0; b < 2; ++b) seen.push_back(real[b] + s + 1 > S ? real[b] + s + 1 - S : 0);
-            auto next = attend.compose(memory, ops::step_of(Q, s), state, lengths(seen));
-            all.push_back(next.context);
+            boolean_mask<2> row(shape_of_rank<2>{B, P});
+            for (std::size_t i = 0; i < B * P; ++i) row[i] = drawn[(i / P * S + s) * P + i % P];
+            auto next = attend.compose(memory, ops::step_of(Q, s), state, row);
+            for (std::size_t b = 0; b < B; ++b)
+                std::copy_n(next.weights.value().data + b * P, P, found.weights.data() + (b * S + s) * P);
+            each.push_back(next.context);
             state = std::move(next.state);
         }
-        return ops::swap_axes(ops::stack(all));
+        return ops::swap_axes(ops::stack(each));
     }();
-    on.backward(ops::inner(contexts, random<T>({2, S, 4}, 3)));
-    const auto numbers = [](const auto& x) { return std::vector<T>(x.data, x.data + x.size()); };
-    return {numbers(contexts.value()), numbers(on.gradient(Q)), numbers(on.gradient(H))};
+    on.backward(ops::inner(contexts, all.d_contexts));
+    found.contexts = numbers(contexts.value());
+    found.d_queries = numbers(on.gradient(Q));
+    found.d_keys = numbers(on.gradient(H));
+    found.d_values = numbers(on.gradient(V));
+    return found;
 }
 
 /// The greatest |a − b| / (1 + |b|); infinite if only one of them is NaN or infinite.
@@ -87,13 +154,110 @@ double distance(const std::vector<T>& a, const std::vector<T>& b)
     return worst;
 }
 
+/// What must be so whatever computed it: from weights, contexts and the gradients of values in plain loops, and 0 at
+/// what is hidden.
 template <class T>
-void check(const auto& normalize, const any_function<T>& f, double most)
+void check_alone(const answers<T>& x, const std::vector<T>& weights, const numbers_of_all<T>& all, sight seen,
+                 double most)
 {
-    const auto is = answers_of<T>(normalize, f, false), must = answers_of<T>(normalize, f, true);
-    CHECK(distance(is.contexts, must.contexts) < most);
-    CHECK(distance(is.d_queries, must.d_queries) < most);
-    CHECK(distance(is.d_annotations, must.d_annotations) < most);
+    const boolean_mask<3> drawn = heed::detail::drawn_out(any_mask(seen), real, 0, S, P);
+    std::vector<T> contexts(B * S * D), d_values(B * P * D);
+    std::vector<bool> visible(B * P);
+    bool hidden_weights_are_0 = true, hidden_gradients_are_0 = true;
+    for (std::size_t i = 0; i < B * S * P; ++i) {
+        const std::size_t context = i / P * D, key = i / (S * P) * P + i % P;
+        const T w = weights[i];
+        if (drawn[i]) visible[key] = true;
+        if (!drawn[i]) hidden_weights_are_0 = hidden_weights_are_0 && w == 0;
+        for (std::size_t d = 0; w != 0 && d < D; ++d) {
+            contexts[context + d] += w * all.values.data()[key * D + d];
+            d_values[key * D + d] += w * all.d_contexts.data()[context + d];
+        }
+    }
+    for (std::size_t i = 0; i < B * P * D; ++i) {
+        if (!visible[i / D]) hidden_gradients_are_0 = hidden_gradients_are_0 && x.d_keys[i] == 0 && x.d_values[i] == 0;
+    }
+    CHECK(hidden_weights_are_0);
+    CHECK(hidden_gradients_are_0);
+    CHECK(distance(x.contexts, contexts) < most);
+    CHECK(distance(x.d_values, d_values) < most);
+}
+
+template <class T>
+void check_score(const auto& score, const auto& normalize, double most, const numbers_of_all<T>& all, sight seen)
+{
+    const auto must = answers_of<T>(score, normalize, way::composed, all, seen);
+    check_alone(must, must.weights, all, seen, most);
+    for (int nth = 1; nth < has_ways<T>; ++nth) {
+        const way how{nth};
+        CAPTURE(nth);
+        const auto is = answers_of<T>(score, normalize, how, all, seen);
+        check_alone(is, how == way::tiles ? must.weights : is.weights, all, seen, most);
+        CHECK(distance(is.contexts, must.contexts) < most);
+        CHECK(distance(is.d_queries, must.d_queries) < most);
+        CHECK(distance(is.d_keys, must.d_keys) < most);
+        CHECK(distance(is.d_values, must.d_values) < most);
+        if (how == way::at_once) CHECK(distance(is.weights, must.weights) < most);
+    }
+}
+
+template <class T>
+void check(const auto& normalize, const any_function<T>& f, double most, const numbers_of_all<T>& all = {},
+           sight seen = sight::causal)
+{
+    check_score<T>(score::modified{score::scaled_dot{}, f}, normalize, most, all, seen);
+}
+
+constexpr sight each_sight[] = {sight::all, sight::causal, sight::window, sight::scattered, sight::first};
+
+/// Numbers of which some are NaN or infinite: f(name, numbers).
+template <class T>
+void each_with_special_numbers(const auto& f)
+{
+    constexpr T nan = std::numeric_limits<T>::quiet_NaN(), inf = std::numeric_limits<T>::infinity();
+    const auto with = [&](const char* name, const auto& change) {
+        numbers_of_all<T> all;
+        change(all);
+        f(name, all);
+    };
+    const auto fill = [](array<T, 3>& x, std::size_t b, std::size_t from, std::size_t to, T number) {
+        std::fill_n(x.data() + (b * x.shape()[1] + from) * D, (to - from) * D, number);
+    };
+    with("NaN in the padding", [&](auto& all) {
+        fill(all.keys, 1, 37, P, nan);
+        fill(all.values, 1, 37, P, nan);
+    });
+    with("a NaN query", [&](auto& all) { fill(all.queries, 0, 9, 10, nan); });
+    with("NaN keys", [&](auto& all) {
+        fill(all.keys, 0, 80, 82, nan);
+        fill(all.keys, 1, 12, 13, nan);
+    });
+    with("keys of inf", [&](auto& all) { fill(all.keys, 0, 80, 82, inf); });
+    with("NaN values", [&](auto& all) {
+        fill(all.values, 0, 80, 82, nan);
+        fill(all.values, 1, 12, 13, nan);
+    });
+    with("NaN keys and values", [&](auto& all) {
+        fill(all.keys, 0, 80, 81, nan);
+        fill(all.values, 0, 80, 81, nan);
+    });
+    with("a NaN gradient of a context", [&](auto& all) { fill(all.d_contexts, 0, 9, 10, nan); });
+}
+
+/// f(normalizer) for those that tiles know.
+template <class T>
+void each_normalizer(const auto& f)
+{
+    f(normalize::softmax{});
+    f(normalize::softmax_with_sink{array<T, 1>{T(0.7)}});
+    f(normalize::sigmoid{-1});
+    f(normalize::sparsemax{});
+    f(normalize::entmax15{});
+    f(normalize::entmax{array<T, 1>{T(0.3)}});
+    f(normalize::top_k{3});
+    f(normalize::stick_breaking{});
+    f(normalize::temporal{});
+    f(normalize::fading_temporal{0.7, 0.2});
 }
 
 }  // namespace
@@ -117,12 +281,14 @@ TEST_CASE_TEMPLATE("great scores: nothing is rounded away on the way back", T, f
 TEST_CASE_TEMPLATE("scores that are infinite or NaN, and slopes that are: the same places are NaN", T, float, double)
 {
     constexpr double most = sizeof(T) == 4 ? 1e-5 : 1e-10;
-    int nth = 0;
+    int nth = -1;
     const auto each = [&](const auto& normalize) {
-        CAPTURE(nth++);
-        int function = 0;
+        ++nth;
+        CAPTURE(nth);
+        int function = -1;
         const auto compare = [&](const auto& f) {
-            CAPTURE(function++);
+            ++function;
+            CAPTURE(function);
             check<T>(normalize, f, most);
         };
         const auto one = [](place p) { return (p.query == 3) & (p.key == 5); };
@@ -142,14 +308,62 @@ TEST_CASE_TEMPLATE("scores that are infinite or NaN, and slopes that are: the sa
         compare([=](auto e, place p) { return select(one(p), log(0 * e) * 0, e); });
         compare([](auto e, place p) { return select(p.key > p.query + 70, not_a_number * e, e); });
     };
-    each(normalize::softmax{});
-    each(normalize::softmax_with_sink{array<T, 1>{T(0.7)}});
-    each(normalize::sigmoid{-1});
-    each(normalize::sparsemax{});
-    each(normalize::entmax15{});
-    each(normalize::entmax{array<T, 1>{T(0.3)}});
-    each(normalize::top_k{3});
-    each(normalize::stick_breaking{});
-    each(normalize::temporal{});
-    each(normalize::fading_temporal{0.7, 0.2});
+    each_normalizer<T>(each);
+}
+
+TEST_CASE_TEMPLATE("infinite and NaN scores, queries, keys, values and padding, under every kind of mask", T, float,
+                   double)
+{
+    constexpr double most = sizeof(T) == 4 ? 1e-5 : 1e-10;
+    struct problem {
+        const char* name;
+        any_function<T> f;
+        numbers_of_all<T> all{};
+    };
+    const auto same = [](auto e, place) { return e; };
+    const auto at = [](place p, int key) { return (p.query == 23) & (p.key == key); };
+    std::vector<problem> problems{
+        {"none", same},
+        {"a NaN score", [=](auto e, place p) { return select(at(p, 5), not_a_number, e); }},
+        {"a score of +inf", [=](auto e, place p) { return select(at(p, 5), -none, e); }},
+        {"a row of -inf", [](auto e, place p) { return select(p.query == 23, none, e); }},
+        {"two of +inf", [=](auto e, place p) { return select(at(p, 5) | at(p, 20), -none, e); }},
+        {"+inf and NaN", [=](auto e, place p) { return select(at(p, 5), -none, select(at(p, 20), not_a_number, e)); }},
+        {"NaN and +inf", [=](auto e, place p) { return select(at(p, 20), -none, select(at(p, 5), not_a_number, e)); }},
+        {"+inf, NaN, -inf",
+         [=](auto e, place p) {
+             return select(at(p, 5), -none, select(at(p, 20), not_a_number, select(at(p, 7), none, e)));
+         }},
+        {"+inf without a slope", [=](auto e, place p) { return select(at(p, 5), -log(0 * e), e); }},
+        {"+inf of an infinite slope",
+         [](auto e, place) { return -log(select((e >= 0) & (e <= 0), e, 0 * e + std::exp(-1))); }},
+    };
+    each_with_special_numbers<T>([&](const char* name, const auto& all) { problems.push_back({name, same, all}); });
+    int nth = -1;
+    each_normalizer<T>([&](const auto& normalize) {
+        ++nth;
+        CAPTURE(nth);
+        for (const problem& one : problems) {
+            CAPTURE(std::string(one.name));
+            for (const sight seen : each_sight) {
+                CAPTURE(int(seen));
+                check<T>(normalize, one.f, most, one.all, seen);
+            }
+        }
+    });
+}
+
+TEST_CASE("scores that are sums over dimensions: what is hidden stays out")
+{
+    const auto each = [](const auto& score) {
+        each_with_special_numbers<double>([&](const char* name, const auto& all) {
+            CAPTURE(std::string(name));
+            for (const sight seen : each_sight) {
+                CAPTURE(int(seen));
+                check_score<double>(score, normalize::softmax{}, 1e-10, all, seen);
+            }
+        });
+    };
+    each(score::additive{random({D, D}, 5), random({D, D}, 6), random({D}, 7)});
+    each(score::match{});
 }

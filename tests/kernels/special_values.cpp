@@ -88,15 +88,17 @@ T greatest(const list<T>& x)
     return top;
 }
 
+/// A score of -inf is hidden: its weight is 0 whatever the others are.
 template <class T>
 list<double> plain_softmax(const list<T>& x)
 {
     const double top = static_cast<double>(greatest(x));
     list<double> y(x.size(), 0);
-    if (std::isinf(top) && top < 0 && !any_nan(x)) return y;
     double sum = 0;
-    for (std::size_t i = 0; i < x.size(); ++i) sum += y[i] = std::exp(static_cast<double>(x[i]) - top);
-    for (double& e : y) e /= sum;
+    for (std::size_t i = 0; i < x.size(); ++i)
+        if (x[i] != -infinity<T>) sum += y[i] = std::exp(static_cast<double>(x[i]) - top);
+    for (std::size_t i = 0; i < x.size(); ++i)
+        if (x[i] != -infinity<T>) y[i] /= sum;
     return y;
 }
 
@@ -123,6 +125,48 @@ TEST_CASE_TEMPLATE("softmax of a row", T, float, double)
         kernels::softmax<T>(1, x.size(), nullptr, x.data(), y.data());
         require_equal(y.data(), plain_softmax(x));
     });
+}
+
+TEST_CASE_TEMPLATE("what is hidden has weight 0 and gradient 0, whatever is beside it and comes back to it", T, float,
+                   double)
+{
+    const auto check = [](const auto& forward, const auto& backward) {
+        each_row<T>([&](const list<T>& x) {
+            const std::size_t n = x.size();
+            list<T> y(n), in_place = x, dy(n), with_zeros(n), dx(n), must(n);
+            forward(n, x.data(), y.data());
+            forward(n, in_place.data(), in_place.data());
+            for (std::size_t i = 0; i < n; ++i) {
+                if (x[i] == -infinity<T>) CHECK((y[i] == 0 && in_place[i] == 0));
+                dy[i] = with_zeros[i] = T(0.5) + static_cast<T>(i % 3);
+                if (y[i] == 0) dy[i] = std::numeric_limits<T>::quiet_NaN();
+                if (y[i] == 0) with_zeros[i] = 0;
+            }
+            backward(n, y.data(), dy.data(), dx.data());
+            backward(n, y.data(), with_zeros.data(), must.data());
+            require_equal(dx.data(), list<double>(must.begin(), must.end()));
+            for (std::size_t i = 0; i < n; ++i)
+                if (y[i] == 0) CHECK(dx[i] == 0);
+        });
+    };
+    check(
+        [](std::size_t n, const T* x, T* y) { kernels::softmax<T>(1, n, nullptr, x, y); },
+        [](std::size_t n, const T* y, const T* dy, T* dx) { kernels::softmax_backward<T>(1, n, nullptr, y, dy, dx); });
+    check([](std::size_t n, const T* x, T* y) { kernels::softmax_per_dimension<T>(1, n, 1, nullptr, x, y); },
+          [](std::size_t n, const T* y, const T* dy, T* dx) {
+              kernels::softmax_per_dimension_backward<T>(1, n, 1, nullptr, y, dy, dx);
+          });
+    check([](std::size_t n, const T* x, T* y) { kernels::sparse_weights<1>(1, n, 1, nullptr, x, y); },
+          [](std::size_t n, const T* y, const T* dy, T* dx) {
+              kernels::sparse_weights_backward<1>(1, n, 1, nullptr, y, dy, dx);
+          });
+    check([](std::size_t n, const T* x, T* y) { kernels::sparse_weights<2>(1, n, 1, nullptr, x, y); },
+          [](std::size_t n, const T* y, const T* dy, T* dx) {
+              kernels::sparse_weights_backward<2>(1, n, 1, nullptr, y, dy, dx);
+          });
+    check(
+        [](std::size_t n, const T* x, T* y) { kernels::greatest_weights<T>(1, n, 1, nullptr, 2, x, y); },
+        [](std::size_t n, const T* y, const T* dy, T* dx) { kernels::softmax_backward<T>(1, n, nullptr, y, dy, dx); });
 }
 
 TEST_CASE_TEMPLATE("softmax of a column, among others that do not change", T, float, double)

@@ -165,6 +165,42 @@ void settle_rows(std::size_t count, const Rule& rule, const T* all, T* z)
     });
 }
 
+/// Contexts of a block of queries from the rule's numbers z [numbers][lanes] where a value is infinite or NaN: what has
+/// no weight is left out.
+template <std::size_t registers, class Rule, class T>
+[[gnu::noinline]] void selected_contexts(const auto& compare, const head<T>& of, std::size_t s, std::size_t n,
+                                         const changes<T>& what, const Rule& rule, const T* z, T* tile,
+                                         rows<T> contexts)
+{
+    constexpr std::size_t width = lanes<T, registers>;
+    for (std::size_t q = 0; q < n; ++q) std::fill_n(contexts[s + q], of.value_width, T(0));
+    std::array<row<T, registers>, Rule::numbers> now;
+    for (std::size_t i = 0; i < Rule::numbers; ++i) now[i] = row<T, registers>::of(z + i * width);
+    [[maybe_unused]] auto rest = [] {
+        if constexpr (Rule::runs) {
+            return running<registers, Rule, T>{};
+        } else {
+            return no_rule{};
+        }
+    }();
+    const auto every = [](std::size_t) { return true; };
+    each_tile<registers, Rule::runs>(of, s, n, what, every, [&](std::size_t first, const tile_reach& seen) {
+        scores_of<registers>(compare, of, s, first, seen, what, tile);
+        if constexpr (Rule::runs) {
+            weights_in_turn<registers>(seen.count, rule, tile, static_cast<T*>(nullptr), rest);
+        } else {
+            weights_of<registers>(seen.count, rule, now, tile, [](std::size_t, auto, simd::vec<T>) {});
+        }
+        for (std::size_t j = 0; j < seen.count; ++j) {
+            for (std::size_t q = 0; q < n; ++q) {
+                const T w = tile[j * width + q];
+                for (std::size_t i = 0; w != T(0) && i < of.value_width; ++i)
+                    contexts[s + q][i] += w * of.values[first + j][i];
+            }
+        }
+    });
+}
+
 /// The rule's numbers of n queries from s on, and zeros behind them.
 template <std::size_t registers, class Rule, class T>
 auto numbers_at(const T* numbers, std::size_t queries, std::size_t s, std::size_t n)
@@ -294,14 +330,19 @@ void forward(const head<T>& of, std::size_t s, std::size_t n, const changes<T>& 
         }
         for (std::size_t i = 0; i < Rule::numbers; ++i) numbers[i * of.queries_count + s + q] = z[i * width + q];
     }
+    // The values of hidden keys, which have a weight of 0, may be NaN.
+    if (!detail::finite_lanes<registers>(of.value_width, n, sums))
+        return detail::selected_contexts<registers>(compare, of, s, n, what, rule, z, tile, contexts);
     detail::transposed_back<registers, false>(of.value_width, n, sums, factors, rows<T>{contexts[s], contexts.stride});
 }
 
-/// Goes back through the contexts of `n` queries from s on, over the tiles `tile` with wants(tile).
+/// Goes back through the contexts of `n` queries from s on, over the tiles `tile` with wants(tile). Where a weight is
+/// 0, as at a hidden key, nothing comes back, whatever the key, its value, the query and ∂c are. Products of what is
+/// not finite select, which is slow: `selects`.
 template <std::size_t registers, class Compare = inner_product, class T, class Rule, class Wants>
 void backward(const head<T>& of, std::size_t s, std::size_t n, const changes<T>& what, const Rule& rule,
               rows<const T> contexts, const T* numbers, rows<const T> d_contexts, const head_gradients<T>& to,
-              const Wants& wants)
+              const Wants& wants, bool selects = false)
 {
     using namespace simd;
     using row = tiles::row<T, registers>;
@@ -318,6 +359,7 @@ void backward(const head<T>& of, std::size_t s, std::size_t n, const changes<T>&
     T* const products_alone = learning ? here.take<T>(tiles::keys * width) : nullptr;
     T* const means = here.take<T>(width);
     detail::transposed<registers>(of.value_width, n, rows<const T>{d_contexts[s], d_contexts.stride}, T(1), d_panel);
+    selects = selects || !compare.finite() || !detail::finite_lanes<registers>(of.value_width, n, d_panel);
     std::fill_n(means, width, T(0));
     const auto z = detail::numbers_at<registers, Rule>(numbers, of.queries_count, s, n);
     [[maybe_unused]] row later = row::all(0);
@@ -366,9 +408,9 @@ void backward(const head<T>& of, std::size_t s, std::size_t n, const changes<T>&
             for (std::size_t j = 0; j < seen.count; ++j) {
                 unrolled<registers>([&](auto c) {
                     const std::size_t at = j * width + c * simd::lanes<T>;
-                    const vec<T> slope = rule.slope(load(weights + at));
+                    const vec<T> w = load(weights + at), slope = rule.slope(w), sum = pulled.at[c];
                     all.at[c] += slope;
-                    pulled.at[c] = fma(slope, load(d_scores + at), pulled.at[c]);
+                    pulled.at[c] = select(w == vec<T>{}, sum, fma(slope, load(d_scores + at), sum));
                 });
             }
         });
@@ -377,6 +419,27 @@ void backward(const head<T>& of, std::size_t s, std::size_t n, const changes<T>&
         });
     }
     const row mean = row::of(means);
+    [[maybe_unused]] T* befores = nullptr;  // Σ_{i<j} w_i dw_i, where Σ w_i dw_i − what follows would not do
+    if constexpr (Rule::runs) {
+        if (!std::all_of(means, means + n, [](const T& x) { return x - x == T(0); })) {
+            befores = here.take<T>(of.positions * width);
+            const auto every = [](std::size_t) { return true; };
+            detail::each_tile<registers, true>(of, s, n, what, every, [&](std::size_t first, const tile_reach& seen) {
+                weigh(first, seen);
+                for (std::size_t i = 0; i < seen.count * width; i += simd::lanes<T>)
+                    store(befores + first * width + i, rule.pulled(load(weights + i), load(d_scores + i)));
+            });
+            rest = {};
+            row sum = row::all(0);
+            detail::each_tile<registers>(of, s, n, what, every, [&](std::size_t first, const tile_reach& seen) {
+                for (std::size_t j = first; j < first + seen.count; ++j) {
+                    const row pulled = row::of(befores + j * width);
+                    sum.put(befores + j * width);
+                    unrolled<registers>([&](auto c) { sum.at[c] += pulled.at[c]; });
+                }
+            });
+        }
+    }
     constexpr bool shaped = requires(vec<T> w) { rule.bend(w); };
     [[maybe_unused]] row bent = row::all(0);  // what comes back to the rule's number
     const coming<registers, T> next(of, s, n, what);
@@ -406,15 +469,20 @@ void backward(const head<T>& of, std::size_t s, std::size_t n, const changes<T>&
             next_d_values.ask(8);
             unrolled<registers>([&](auto c) {
                 const std::size_t at = j * width + c * simd::lanes<T>;
+                const vec<T> w = load(weights + at);
                 vec<T> d;
                 if constexpr (Rule::runs) {
-                    d = rule.next_gradient(load(parts + at), load(weights + at) * load(d_scores + at), mean.at[c],
-                                           later.at[c]);
+                    const vec<T> part = load(parts + at), pulled = rule.pulled(w, load(d_scores + at));
+                    later.at[c] = rule.later_than(part, later.at[c] + pulled, mean.at[c]);
+                    const std::size_t key = (first + j) * width + c * simd::lanes<T>;
+                    d = rule.gradient(part, pulled,
+                                      befores == nullptr ? mean.at[c] - later.at[c] : load(befores + key));
                 } else {
-                    d = rule.slope(load(weights + at)) * (load(d_scores + at) - mean.at[c]);
+                    const vec<T> by = load(d_scores + at) - mean.at[c];  // NaN, if a hidden value is
+                    const auto nothing = w == vec<T>{};
+                    d = select(nothing, vec<T>{}, rule.slope(w) * by);
                     if constexpr (shaped) {
-                        if (to.of_head != nullptr)
-                            bent.at[c] += rule.bend(load(weights + at)) * (load(d_scores + at) - mean.at[c]);
+                        if (to.of_head != nullptr) bent.at[c] += select(nothing, vec<T>{}, rule.bend(w) * by);
                     }
                 }
                 store(d_scores + at, changed ? d : d * splat(of.scale));
@@ -427,11 +495,17 @@ void backward(const head<T>& of, std::size_t s, std::size_t n, const changes<T>&
                 store(d_scores + i, detail::through<T>(load(d_scores + i), load(slopes + i)));
             clear_lanes();
         }
-        if (to.values.data != nullptr)
-            detail::products_of_lanes<registers>(count, n, weights, rows<const T>{d_contexts[s], d_contexts.stride},
-                                                 rows<T>{to.values[first], to.values.stride}, of.value_width, &seen);
-        compare.back(first, seen, d_scores, to);
+        const rows<const T> d_rows{d_contexts[s], d_contexts.stride};
+        const rows<T> d_values = to.values.data != nullptr ? rows<T>{to.values[first], to.values.stride} : to.values;
+        if (d_values.data != nullptr && !selects)
+            detail::products_of_lanes<registers>(count, n, weights, d_rows, d_values, of.value_width, &seen);
+        if (d_values.data != nullptr && selects)
+            detail::selected_products_of_lanes<registers>(count, n, weights, d_rows, d_values, of.value_width);
+        compare.back(first, seen, d_scores, to, selects);
     });
+    if (!selects && to.queries.data != nullptr && !compare.sums_finite())
+        return backward<registers, Compare>(of, s, n, what, rule, contexts, numbers, d_contexts,
+                                            head_gradients<T>{to.queries, {nullptr, 0}, {nullptr, 0}}, wants, true);
     compare.add_to(to);
     if constexpr (shaped) {
         T some[width];

@@ -177,7 +177,8 @@ inline void per_dimension_piece(std::size_t n, std::size_t width, const T* score
     if (weights == nullptr) return;
     for (std::size_t t = 0; t < n; ++t) {
         each_column<T>(d0, d1, [&](std::size_t d, auto get, auto put) {
-            put(weights + t * width + d, exp(get(scores + t * width + d) - get(top + d)) * get(scale + d));
+            const vec<T> e = get(scores + t * width + d);
+            put(weights + t * width + d, select(e == splat(lowest), vec<T>{}, exp(e - get(top + d)) * get(scale + d)));
         });
     }
 }

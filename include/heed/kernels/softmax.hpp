@@ -11,6 +11,9 @@
 ///
 /// `lengths` [B] counts the real positions of each row (nullptr: all T). The padding is never read and gets weight 0. A
 /// row with no position, or with nothing but scores of -inf, gets weights 0 everywhere.
+///
+/// A score of -inf is hidden: its weight is 0 whatever the row holds, and where a weight is 0, so is the gradient,
+/// whatever comes back to it. Beside a score that is NaN or +inf, all other weights are NaN.
 namespace heed::kernels {
 
 /// Names of the ways in which kernels turn a row of scores into weights. A normalizer that does the same declares it:
@@ -77,13 +80,26 @@ private:
     std::size_t count_ = 0;
 };
 
-/// A row without a score above -inf: weights 0, or NaN where the score is NaN.
+/// A row without a score above -inf: weights 0, or NaN where the score is NaN. y may be x.
 template <class T>
 inline void no_weights(std::size_t n, const T* x, T* y)
 {
-    T weight = 0;
-    for (std::size_t i = 0; i < n; ++i) weight = x[i] != x[i] ? x[i] : weight;
-    for (std::size_t i = 0; i < n; ++i) y[i] = weight;
+    for (std::size_t i = 0; i < n; ++i) y[i] = x[i] != x[i] ? x[i] : T(0);
+}
+
+/// A row with a score that is NaN or +inf: weights NaN, but 0 where the score is -inf. y may be x.
+template <class T>
+inline void unknown_weights(std::size_t n, const T* x, T* y)
+{
+    constexpr T hidden = -std::numeric_limits<T>::infinity(), unknown = std::numeric_limits<T>::quiet_NaN();
+    for (std::size_t i = 0; i < n; ++i) y[i] = x[i] == hidden ? T(0) : unknown;
+}
+
+/// Is x neither infinite nor NaN?
+template <class T>
+inline bool is_finite(T x)
+{
+    return x - x == T(0);
 }
 
 /// y_j = exp(x_j - top); returns the factor that makes weights of them. y may be x.
@@ -118,12 +134,19 @@ inline void softmax_row(std::size_t n, const T* x, T* y)
     using namespace simd;
     const T top = max_of(n, x);
     if (top == -std::numeric_limits<T>::infinity()) return no_weights(n, x, y);
-    const vec<T> scale = splat(exponentials(n, x, top, y));
+    if (top == std::numeric_limits<T>::infinity()) return unknown_weights(n, x, y);
+    const T factor = exponentials(n, x, top, y);
+    if (factor != factor) {  // in place, what has underflown counts as hidden
+        for (std::size_t i = 0; i < n; ++i)
+            y[i] = (x == y ? y[i] == T(0) : x[i] == -std::numeric_limits<T>::infinity()) ? T(0) : factor;
+        return;
+    }
+    const vec<T> scale = splat(factor);
     transform(
         n, y, [scale](vec<T> e) { return e * scale; }, y);
 }
 
-/// One row: dx_j += y_j (dy_j - Σ_k y_k dy_k).
+/// One row: dx_j += y_j (dy_j - Σ_k y_k dy_k), and nothing where y_j is 0, whatever dy_j is.
 template <class T>
 inline void softmax_row_backward(std::size_t n, const T* y, const T* dy, T* dx)
 {
@@ -132,6 +155,12 @@ inline void softmax_row_backward(std::size_t n, const T* y, const T* dy, T* dx)
     std::size_t i = 0;
     for (; i + lanes<T> <= n; i += lanes<T>) sum.add(load(y + i) * load(dy + i));
     if (i < n) sum.add(load(y + i, n - i) * load(dy + i, n - i));
+    if (!is_finite(sum.get())) {  // 0 · NaN is NaN
+        T pulled = 0;
+        for (i = 0; i < n; ++i) pulled += y[i] == T(0) ? T(0) : y[i] * dy[i];
+        for (i = 0; i < n; ++i) dx[i] += y[i] == T(0) ? T(0) : y[i] * (dy[i] - pulled);
+        return;
+    }
     const vec<T> mean = splat(sum.get());
     transform(
         n, dx, [mean](vec<T> d, vec<T> w, vec<T> g) { return fma(w, g - mean, d); }, dx, y, dy);
@@ -243,8 +272,12 @@ void softmax_per_dimension(std::size_t batch, std::size_t positions, std::size_t
                 detail::column_sums<T> sums;
                 sums.add(n, x + d, width, load);
                 const vec<T> shift = sums.shift(), scale = sums.scale();
-                for (std::size_t t = 0; t < n; ++t)
-                    store(y + t * width + d, exp(load(x + t * width + d) - shift) * scale);
+                const bool unknown = any(scale != scale);
+                for (std::size_t t = 0; t < n; ++t) {
+                    const vec<T> e = load(x + t * width + d), w = exp(e - shift) * scale;
+                    const auto hidden = e == splat(-std::numeric_limits<T>::infinity());
+                    store(y + t * width + d, unknown ? select(hidden, vec<T>{}, w) : w);
+                }
             });
             detail::zero(y + n * width, (positions - n) * width);
         }
@@ -266,6 +299,14 @@ void softmax_per_dimension_backward(std::size_t batch, std::size_t positions, st
             detail::each_column<T>(0, width, [&](std::size_t d, auto load, auto store) {
                 vec<T> mean{};
                 for (std::size_t i = d; i < n * width; i += width) mean = fma(load(y + i), load(dy + i), mean);
+                if (any(mean - mean != T(0))) {  // where a weight is 0, dy may be NaN
+                    const auto times = [](vec<T> w, vec<T> g) { return select(w == T(0), vec<T>{}, w * g); };
+                    mean = vec<T>{};
+                    for (std::size_t i = d; i < n * width; i += width) mean += times(load(y + i), load(dy + i));
+                    for (std::size_t i = d; i < n * width; i += width)
+                        store(dx + i, load(dx + i) + times(load(y + i), load(dy + i) - mean));
+                    return;
+                }
                 for (std::size_t i = d; i < n * width; i += width) {
                     store(dx + i, fma(load(y + i), load(dy + i) - mean, load(dx + i)));
                 }

@@ -19,7 +19,8 @@
 /// for it, f_k(z_{k+1}) < 1. Once the first one fails, f_k(τ) = 1 is a linear or a quadratic equation. Since z_1 = 0, τ
 /// >= -1, and only scores with z_j > -1 matter; a heap yields as many of them in order as are needed.
 ///
-/// Lengths as in softmax.hpp. -inf gets weight 0; a NaN among the scores shows up in the weights.
+/// Lengths as in softmax.hpp. -inf gets weight 0 whatever the row holds; a NaN among the scores shows up in the
+/// weights.
 namespace heed::kernels {
 
 namespace detail {
@@ -60,6 +61,7 @@ void sparse_column(std::size_t n, const T* x, T* y, T* heap)
     const T greatest = max_of(n, x);
     if (greatest == -std::numeric_limits<T>::infinity()) return no_weights(n, x, y);
     const double top = static_cast<double>(value_of(greatest)), tau = sparse_threshold<power>(n, x, top, heap);
+    if (tau != tau) return unknown_weights(n, x, y);
     const auto above = [=](std::size_t j) { return (static_cast<double>(value_of(x[j])) - top) / power - tau; };
     [[maybe_unused]] double pulled = 0, all = 0;  // of dual numbers: α' = (diag(s) - s sᵀ / Σ s) e', s as below
     if constexpr (dual_element<T>) {
@@ -141,9 +143,10 @@ void greatest_column(std::size_t n, std::size_t k, const T* x, T* y, T* heap)
     if (top == -std::numeric_limits<T>::infinity()) return no_weights(n, x, y);
     using std::exp;
     T least = -std::numeric_limits<T>::infinity();
-    bool ordered = true;
-    for (std::size_t j = 0; j < n; ++j) ordered = ordered && x[j] == x[j];  // no NaN
-    if (k < n && ordered) {
+    bool known = top < std::numeric_limits<T>::infinity();
+    for (std::size_t j = 0; j < n; ++j) known = known && x[j] == x[j];  // no NaN
+    if (!known) return unknown_weights(n, x, y);
+    if (k < n) {
         std::copy_n(x, n, heap);
         std::nth_element(heap, heap + (k - 1), heap + n, std::greater<T>());
         least = heap[k - 1];
@@ -198,6 +201,16 @@ void sparse_weights_backward(std::size_t batch, std::size_t positions, std::size
                 for (; i + lanes<T> <= n; i += lanes<T>) add(slope(load(y + i)), load(dy + i));
                 if (i < n) add(slope(load(y + i, n - i)), load(dy + i, n - i));
                 if (all.get() == T(0)) continue;
+                if (!detail::is_finite(pulled.get())) {  // where a weight is 0, dy may be NaN
+                    T sum = 0;
+                    const auto each = [&](const auto& use) {
+                        for (i = 0; i < n; ++i)
+                            if (y[i] != T(0)) use(detail::sparse_slope<power>(splat(y[i]))[0]);
+                    };
+                    each([&](T s) { sum += s * dy[i]; });
+                    each([&, m = sum / all.get()](T s) { dx[i] += s * (dy[i] - m); });
+                    continue;
+                }
                 const vec<T> mean = splat(pulled.get() / all.get());
                 transform(
                     n, dx, [&](vec<T> d, vec<T> w, vec<T> g) { return fma(slope(w), g - mean, d); },
@@ -206,13 +219,14 @@ void sparse_weights_backward(std::size_t batch, std::size_t positions, std::size
                 detail::each_column<T>(0, width, [&](std::size_t d, auto read, auto write) {
                     vec<T> all{}, pulled{};
                     for (std::size_t i = d; i < n * width; i += width) {
-                        const vec<T> s = slope(read(y + i));
+                        const vec<T> w = read(y + i), s = slope(w);
                         all += s;
-                        pulled = fma(s, read(dy + i), pulled);
+                        pulled = select(w == T(0), pulled, fma(s, read(dy + i), pulled));
                     }
                     const vec<T> mean = select(all == T(0), vec<T>{}, pulled / all);
                     for (std::size_t i = d; i < n * width; i += width) {
-                        write(dx + i, fma(slope(read(y + i)), read(dy + i) - mean, read(dx + i)));
+                        const vec<T> w = read(y + i), sum = read(dx + i);
+                        write(dx + i, select(w == T(0), sum, fma(slope(w), read(dy + i) - mean, sum)));
                     }
                 });
             }

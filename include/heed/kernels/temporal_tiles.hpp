@@ -184,6 +184,7 @@ void forward_in_order(const head<T>& of, const Pair& pair, const Mask& mask, con
     std::fill_n(tops, of.queries_count, lowest);
     std::fill_n(sums, of.queries_count, T(0));
     for (std::size_t s = 0; s < of.queries_count; ++s) std::fill_n(contexts[s], of.value_width, T(0));
+    const bool finite = detail::finite_rows(of.positions, of.value_width, of.values);
     detail::block_of_keys<registers, T, Pair, Mask, Past> block(of, pair, mask, past);
     for (std::size_t first = 0; first < of.positions; first += width) {
         block.go_to(first);
@@ -221,9 +222,13 @@ void forward_in_order(const head<T>& of, const Pair& pair, const Mask& mask, con
                 }
                 sums[s + q] += simd::sum(sum);
             }
-            detail::products_of_lanes<registers>(count, block.keys(), tile,
-                                                 rows<const T>{of.values[first], of.values.stride},
-                                                 rows<T>{contexts[s], contexts.stride}, of.value_width);
+            const rows<const T> values{of.values[first], of.values.stride};
+            const rows<T> to{contexts[s], contexts.stride};
+            if (finite) {
+                detail::products_of_lanes<registers>(count, block.keys(), tile, values, to, of.value_width);
+            } else {  // the value of a hidden key, which has a weight of 0, may be NaN
+                detail::selected_products_of_lanes<registers>(count, block.keys(), tile, values, to, of.value_width);
+            }
         }
         T after[width];
         L.put(after);
@@ -264,6 +269,17 @@ void backward_in_order(const head<T>& of, const Pair& pair, const Mask& mask, co
     T* const d_values = here.take<T>(of.value_width * width);
     T ones[width];
     std::fill_n(ones, width, T(1));
+    // Where a weight is 0, as at a hidden key, nothing comes back, whatever the key, its value, the query and ∂c are.
+    const bool finite = detail::finite_rows(of.positions, of.width, of.keys) &&
+                        detail::finite_rows(of.queries_count, of.width, of.queries) &&
+                        detail::finite_rows(of.queries_count, of.value_width, d_contexts);
+    const auto add_products = [&](std::size_t wide, std::size_t count, rows<const T> x, const T* tile, T* y) {
+        if (finite) {
+            detail::products<registers, true>(wide, count, x.data, 1, x.stride, tile, y);
+        } else {
+            detail::selected_products<registers>(wide, count, x, tile, y);
+        }
+    };
     block_of_keys block(of, pair, mask, past);
     for (std::size_t first = 0; first < of.positions; first += width) {
         block.go_to(first);
@@ -314,9 +330,8 @@ void backward_in_order(const head<T>& of, const Pair& pair, const Mask& mask, co
                     vec<T> weight{}, d_u{};
                     if (seen) {
                         const vec<T> u = load(modulated + at);
-                        const auto none = hidden(u);  // whatever another score made of the row
-                        weight = select(none, vec<T>{}, simd::exp(u - top - divisor));
-                        d_u = select(none, vec<T>{}, weight * (load(d_scores + at) - splat(mean)));
+                        weight = select(hidden(u), vec<T>{}, simd::exp(u - top - divisor));  // which may be NaN
+                        d_u = select(weight == vec<T>{}, vec<T>{}, weight * (load(d_scores + at) - splat(mean)));
                     }
                     vec<T> d_e = d_u + past.share_of_score(e, after, d_L.at[c]);
                     d_L.at[c] = past.share_of_past(before, after, d_L.at[c]) + past.slope_of_past(before, d_u);
@@ -339,14 +354,18 @@ void backward_in_order(const head<T>& of, const Pair& pair, const Mask& mask, co
                 }
             }
             if (to.values.data != nullptr && seen)
-                detail::products<registers, true>(of.value_width, count, d_contexts[s], 1, d_contexts.stride, weights,
-                                                  d_values);
+                add_products(of.value_width, count, {d_contexts[s], d_contexts.stride}, weights, d_values);
             if (to.keys.data != nullptr)
-                detail::products<registers, true>(of.width, count, of.queries[s], 1, of.queries.stride, d_scores,
-                                                  d_keys);
-            if (to.queries.data != nullptr)
-                detail::products_of_lanes<registers>(count, n, d_scores, rows<const T>{of.keys[first], of.keys.stride},
-                                                     rows<T>{to.queries[s], to.queries.stride}, of.width);
+                add_products(of.width, count, {of.queries[s], of.queries.stride}, d_scores, d_keys);
+            if (to.queries.data != nullptr) {
+                const rows<const T> of_keys{of.keys[first], of.keys.stride};
+                const rows<T> d_queries{to.queries[s], to.queries.stride};
+                if (finite) {
+                    detail::products_of_lanes<registers>(count, n, d_scores, of_keys, d_queries, of.width);
+                } else {
+                    detail::selected_products_of_lanes<registers>(count, n, d_scores, of_keys, d_queries, of.width);
+                }
+            }
         }
         d_L.put(of_history);
         for (std::size_t j = 0; d_before != nullptr && j < n; ++j) d_before[first + j] += of_history[j];

@@ -26,7 +26,11 @@
 ///
 ///     block(of, s, n)                              n queries of the head from s on
 ///     scores(first, seen, tile)                    of `seen.count` keys from `first` on, [keys][lanes]: what is seen
-///     begin_back(), back(first, seen, d, to)       from d, ∂e / scale; `d` may be changed
+///     finite()                                     are the queries?
+///     begin_back(), back(first, seen, d, to, selects)
+///                                                  from d, ∂e / scale; `d` may be changed. Nothing goes to a key or a
+///                                                  query where d is 0: if queries are not finite, `selects` is true
+///     sums_finite()                                else back() has to be called again, to select
 ///     add_to(to)                                   what was summed up over all keys, into the queries' gradients
 namespace heed::kernels::tiles {
 
@@ -56,8 +60,10 @@ struct inner_product {
             d_queries_ = here_.template take<T>(of_.width * lanes<T, registers>);
             std::fill_n(d_queries_, of_.width * lanes<T, registers>, T(0));
         }
-        void back(std::size_t first, const tile_reach& seen, const T* d, const head_gradients<T>& to)
+        bool finite() const { return detail::finite_lanes<registers>(of_.width, n_, panel_); }
+        void back(std::size_t first, const tile_reach& seen, const T* d, const head_gradients<T>& to, bool selects)
         {
+            if (selects) return back_selected(first, seen, d, to);
             if (to.keys.data != nullptr)
                 detail::products_of_lanes<registers>(seen.count, n_, d, queries(),
                                                      rows<T>{to.keys[first], to.keys.stride}, of_.width, &seen);
@@ -67,6 +73,8 @@ struct inner_product {
                                              d + rows.begin * width + lane, d_queries_ + lane, width);
             });
         }
+        /// A key may be infinite or NaN that no query sees.
+        bool sums_finite() const { return detail::finite_lanes<registers>(of_.width, n_, d_queries_); }
         void add_to(const head_gradients<T>& to) const
         {
             detail::add_transposed<registers>(of_.width, s_, n_, d_queries_, to.queries);
@@ -75,6 +83,15 @@ struct inner_product {
     private:
         static constexpr std::size_t width = lanes<T, registers>;
 
+        void back_selected(std::size_t first, const tile_reach& seen, const T* d, const head_gradients<T>& to)
+        {
+            if (to.keys.data != nullptr)
+                detail::selected_products_of_lanes<registers>(seen.count, n_, d, queries(),
+                                                              rows<T>{to.keys[first], to.keys.stride}, of_.width);
+            if (to.queries.data != nullptr)
+                detail::selected_products<registers>(of_.width, seen.count,
+                                                     rows<const T>{of_.keys[first], of_.keys.stride}, d, d_queries_);
+        }
         rows<const T> queries() const { return {of_.queries[s_], of_.queries.stride}; }
 
         scratch here_;
@@ -126,8 +143,9 @@ HEED_SIMD_INLINE void sums(const summands<T>& x, std::size_t lane, std::size_t k
 }
 
 /// Goes back from the lanes `in` of d [few][across] to d_queries [width][across], to d_keys and to d_factors
-/// [width][a register]; d_keys may be null.
-template <class Terms, std::size_t few, std::size_t across, class T>
+/// [width][a register]; d_keys may be null. With `selects`, for one key: nothing where d is 0, as at a hidden key,
+/// since it or a query may be infinite or NaN.
+template <class Terms, std::size_t few, std::size_t across, bool selects = false, class T>
 void back_sums(const summands<T>& x, const range& in, std::size_t key, const T* d, T* d_queries, rows<T> d_keys,
                T* d_factors)
 {
@@ -145,7 +163,17 @@ void back_sums(const summands<T>& x, const range& in, std::size_t key, const T* 
         for (std::size_t lane = in.begin; lane < in.end; lane += simd::lanes<T>) {
             vec<T> d_sum[few], to_query{};
             unrolled<few>([&](auto r) { d_sum[r] = load(d + r * across + lane); });
-            Terms::back(load(x.panel + i * across + lane), at_key, d_sum, to_query, to_keys, to_factor);
+            if constexpr (selects) {
+                static_assert(few == 1);
+                vec<T> of_query{}, of_key[1] = {}, of_factor{};
+                Terms::back(load(x.panel + i * across + lane), at_key, d_sum, of_query, of_key, of_factor);
+                const auto nothing = d_sum[0] == vec<T>{};
+                to_query = select(nothing, vec<T>{}, of_query);
+                to_keys[0] += select(nothing, vec<T>{}, of_key[0]);
+                to_factor += select(nothing, vec<T>{}, of_factor);
+            } else {
+                Terms::back(load(x.panel + i * across + lane), at_key, d_sum, to_query, to_keys, to_factor);
+            }
             T* const at = d_queries + i * across + lane;
             store(at, fma(v, to_query, load(at)));
         }
@@ -218,12 +246,18 @@ struct sum_of {
             d_factors_ = here_.template take<T>(of_.width * simd::lanes<T>);
             std::fill_n(d_factors_, of_.width * simd::lanes<T>, T(0));
         }
+        bool finite() const { return detail::finite_lanes<registers>(of_.width, n_, plain_.panel); }
+        /// Keys are looked at, which costs little beside a function of each dimension.
+        bool sums_finite() const { return true; }
         /// Of the tile whose scores were the last ones.
-        void back(std::size_t first, const tile_reach& seen, T* d, const head_gradients<T>& to)
+        void back(std::size_t first, const tile_reach& seen, T* d, const head_gradients<T>& to, bool selects)
         {
             detail::each_few(seen.count, [&](auto few, std::size_t j) {
                 const range in = seen.lanes_of({j, j + few}, used_);
                 if (in.empty()) return;
+                if (selects ||
+                    !detail::finite_rows(few, of_.width, rows<const T>{of_.keys[first + j], of_.keys.stride}))
+                    return back_selected(few, first, j, in, d, to);
                 if constexpr (Terms::bends) {
                     for (std::size_t lane = in.begin; lane < in.end; lane += simd::lanes<T>) {
                         detail::sums<Terms, few, width>(plain_, lane, first + j, [&](auto r, simd::vec<T> sum) {
@@ -247,6 +281,24 @@ struct sum_of {
 
     private:
         static constexpr std::size_t width = lanes<T, registers>;
+
+        [[gnu::noinline]] void back_selected(std::size_t few, std::size_t first, std::size_t j, const range& in, T* d,
+                                             const head_gradients<T>& to)
+        {
+            using namespace simd;
+            for (const std::size_t end = j + few; j < end; ++j) {
+                if constexpr (Terms::bends) {
+                    for (std::size_t lane = in.begin; lane < in.end; lane += simd::lanes<T>) {
+                        detail::sums<Terms, 1, width>(plain_, lane, first + j, [&](auto, vec<T> sum) {
+                            T* const at = d + j * width + lane;
+                            store(at, select(load(at) == vec<T>{}, vec<T>{}, load(at) * Terms::slope(sum)));
+                        });
+                    }
+                }
+                detail::back_sums<Terms, 1, width, true>(plain_, in, first + j, static_cast<const T*>(d + j * width),
+                                                         d_queries_, to.keys, d_factors_);
+            }
+        }
 
         /// The keys of a tile as Quick reads them: [count][width + 1], the last number being 1 if Quick serves, else 0.
         void prepare(std::size_t first, std::size_t count) const

@@ -110,21 +110,34 @@ struct stick_breaking {
     template <class V>
     HEED_SIMD_INLINE static V next_weight(V e, stick<V>& rest, V& part)
     {
+        const auto none = hidden(e);
         const V power = simd::exp(simd::min(e, -e)), greater = 1 / (power + 1), smaller = power * greater;
         const auto most = e > 0;  // is taken: 1 − σ(e) is exact to rounding, 1 less the part is not
         part = simd::select(most, greater, smaller);
-        const V weight = part * rest.left, taken = weight - rest.lost;
+        const V weight = simd::select(none, V{}, part * rest.left), taken = weight - rest.lost;  // left may be NaN
         const V left = simd::as_written(rest.left - taken), lost = simd::as_written(rest.left - left) - taken;
         rest.left = simd::select(most, rest.left * smaller, left);
         rest.lost = simd::select(most, rest.lost * smaller, lost);
         return weight;
     }
-    /// `later`: Σ w_i dw_i of what follows, to which this one is added; `all`: of everything.
+    /// w_j dw_j; of a weight of 0, dw may be NaN.
     template <class V>
-    HEED_SIMD_INLINE static V next_gradient(V part, V pulled, V all, V& later)
+    HEED_SIMD_INLINE static V pulled(V weight, V d_weight)
     {
-        later += pulled;
-        return pulled - part * (pulled + all - later);
+        return simd::select(weight == V{}, V{}, weight * d_weight);
+    }
+    /// `later`: Σ w_i dw_i of this and what follows; `all`: of everything. Behind a part of 1 nothing is left: exactly
+    /// 0, not what rounding left of all − later, since the score's slope may be infinite.
+    template <class V>
+    HEED_SIMD_INLINE static V later_than(V part, V later, V all)
+    {
+        return simd::select(part == V{} + 1, all, later);
+    }
+    /// `before`: Σ_{i<j} w_i dw_i.
+    template <class V>
+    HEED_SIMD_INLINE static V gradient(V part, V pulled, V before)
+    {
+        return simd::select(part == V{}, V{}, (1 - part) * pulled - part * before);
     }
 };
 
@@ -224,7 +237,8 @@ struct top_k {
     template <class V>
     HEED_SIMD_INLINE V weight(V e, const std::array<V, 3>& z) const
     {
-        return simd::select((e < z[1]) | hidden(e), V{}, simd::exp(e - z[0] - z[2]));
+        const auto known = z[2] == z[2];  // beside a NaN no score is among the greatest
+        return simd::select(((e < z[1]) & known) | hidden(e), V{}, simd::exp(e - z[0] - z[2]));
     }
     template <class V>
     HEED_SIMD_INLINE static V slope(V weight)

@@ -213,6 +213,78 @@ void products_of_lanes(std::size_t count, std::size_t queries, const T* tile, ro
         strip(std::integral_constant<std::size_t, 1>{}, first, std::min(simd::lanes<T>, width - first));
 }
 
+/// The same where x may be infinite or NaN: nothing is added of an x whose number in the tile is 0, as that of a hidden
+/// key is.
+template <std::size_t registers, class T>
+[[gnu::noinline]] void selected_products_of_lanes(std::size_t count, std::size_t queries, const T* tile,
+                                                  rows<const T> x, rows<T> y, std::size_t width)
+{
+    for (std::size_t j = 0; j < count; ++j) {
+        for (std::size_t q = 0; q < queries; ++q) {
+            const T factor = tile[j * lanes<T, registers> + q];
+            if (factor == T(0)) continue;
+            for (std::size_t i = 0; i < width; ++i) y[j][i] += factor * x[q][i];
+        }
+    }
+}
+
+/// y_i += Σ_j x_j[i] tile_j for `width` rows i of lanes, where x may be infinite or NaN, too.
+template <std::size_t registers, class T>
+[[gnu::noinline]] void selected_products(std::size_t width, std::size_t count, rows<const T> x, const T* tile, T* y)
+{
+    using namespace simd;
+    constexpr std::size_t all = tiles::lanes<T, registers>;
+    for (std::size_t j = 0; j < count; ++j) {
+        for (std::size_t at = 0; at < all; at += simd::lanes<T>) {
+            const vec<T> factor = load(tile + j * all + at);
+            for (std::size_t i = 0; i < width; ++i) {
+                T* const to = y + i * all + at;
+                store(to, select(factor == vec<T>{}, load(to), fma(factor, splat(x[j][i]), load(to))));
+            }
+        }
+    }
+}
+
+/// Are all numbers of n queries finite, which lie in the lanes of `width` rows? Their sums say so. (They may say no
+/// where only a sum is beyond all numbers.)
+template <std::size_t registers, class T>
+bool finite_lanes(std::size_t width, std::size_t n, const T* panel)
+{
+    using row = tiles::row<T, registers>;
+    constexpr std::size_t all = lanes<T, registers>;
+    row sum = row::all(0), other = sum;  // two, because an addition takes longer than to begin the next one
+    const auto add = [](row& to, const T* x) {
+        simd::unrolled<registers>([&](auto c) { to.at[c] += simd::load(x + c * simd::lanes<T>); });
+    };
+    std::size_t i = 0;
+    for (; i + 2 <= width; i += 2) {
+        add(sum, panel + i * all);
+        add(other, panel + (i + 1) * all);
+    }
+    if (i < width) add(sum, panel + i * all);
+    simd::mask<T> beyond{};
+    simd::unrolled<registers>([&](auto c) {
+        sum.at[c] += other.at[c];
+        beyond |= sum.at[c] - sum.at[c] != simd::vec<T>{};
+    });
+    if (!simd::any(beyond)) return true;
+    T sums[all];  // lanes without queries do not matter
+    sum.put(sums);
+    return std::all_of(sums, sums + n, [](const T& x) { return x - x == T(0); });
+}
+
+/// The same of rows of numbers.
+template <class T>
+bool finite_rows(std::size_t count, std::size_t width, rows<const T> x)
+{
+    simd::vec<T> sum{};
+    for (std::size_t j = 0; j < count; ++j)
+        simd::each_register<T>(width,
+                               [&](std::size_t i, std::size_t some) { sum += simd::load_first(x[j] + i, some); });
+    const T all = simd::sum(sum);
+    return all - all == T(0);
+}
+
 /// f(registers, lane, rows) for the parts of a tile that are seen: so many registers from a lane on, which reach from
 /// the first group that sees one of the rows to the last one. A lane's rows come in order.
 template <std::size_t registers, class T>

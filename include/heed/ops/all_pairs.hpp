@@ -23,6 +23,14 @@ bool all_finite(std::size_t n, const T* x)
     return not_finite == 0;
 }
 
+/// y[t,:] += Σ_s a[s,t] x[s,:] over the a that are not 0: a [S,T], x [S,D], y [T,D].
+template <class T>
+void add_selected(std::size_t S, std::size_t positions, std::size_t D, const T* a, const T* x, T* y)
+{
+    for (std::size_t i = 0; i < S * positions; ++i)
+        if (a[i] != T(0)) kernels::add_scaled(D, y + i % positions * D, a[i], x + i / positions * D);
+}
+
 /// f(b) for every sentence, shared among threads if the BLAS allows it; each costs about `work` multiplications.
 template <class F>
 void for_each_sentence(std::size_t B, std::size_t work, F&& f)
@@ -37,7 +45,7 @@ void for_each_sentence(std::size_t B, std::size_t work, F&& f)
 ///
 ///     ∂Q += ∂Y K,  ∂K += ∂Yᵀ Q
 ///
-/// Where ∂y is 0, as at a masked position, a key may be infinite or NaN.
+/// Where ∂y is 0, as at a masked position, a key or a query may be infinite or NaN.
 struct dot_all_op : operation<dot_all_op> {
     static shape_of_rank<2> shape(const auto& q, const auto& k)
     {
@@ -71,9 +79,12 @@ struct dot_all_op : operation<dot_all_op> {
                     kernels::add_scaled(D, d_q.data + (b * S + i / positions) * D, d[i], keys + i % positions * D);
                 }
             }
-            if (d_k) {
-                blas::gemm(blas::op::transposed, blas::op::plain, positions, D, S, d, q.data + b * S * D, T(1),
+            const T* const queries = q.data + b * S * D;
+            if (d_k && detail::all_finite(S * D, queries)) {
+                blas::gemm(blas::op::transposed, blas::op::plain, positions, D, S, d, queries, T(1),
                            d_k.data + b * positions * D);
+            } else if (d_k) {
+                detail::add_selected(S, positions, D, d, queries, d_k.data + b * positions * D);
             }
         });
     }
@@ -83,7 +94,7 @@ inline constexpr dot_all_op dot_all{};
 /// c[b,s,:] = Σ_t α[b·S+s,t] h[b,t,:]: α [B·S,T], h [B,T,D] -> [B,S,D]. Sentence by sentence C = A H. A weight of
 /// exactly 0 selects its value away, even a NaN.
 ///
-///     ∂A += ∂C Hᵀ,  ∂H += Aᵀ ∂C
+///     ∂A += ∂C Hᵀ,  ∂H += Aᵀ ∂C, and nothing from a ∂c to a value of weight 0
 struct weighted_sums_op : operation<weighted_sums_op> {
     static shape_of_rank<3> shape(const auto& weights, const auto& values)
     {
@@ -122,9 +133,12 @@ struct weighted_sums_op : operation<weighted_sums_op> {
                 blas::gemm(blas::op::plain, blas::op::transposed, S, positions, D, d, values.data + b * positions * D,
                            T(1), d_weights.data + b * S * positions);
             }
-            if (d_values) {
-                blas::gemm(blas::op::transposed, blas::op::plain, positions, D, S, weights.data + b * S * positions, d,
-                           T(1), d_values.data + b * positions * D);
+            const T* const w = weights.data + b * S * positions;
+            if (d_values && detail::all_finite(S * D, d)) {
+                blas::gemm(blas::op::transposed, blas::op::plain, positions, D, S, w, d, T(1),
+                           d_values.data + b * positions * D);
+            } else if (d_values) {
+                detail::add_selected(S, positions, D, w, d, d_values.data + b * positions * D);
             }
         });
     }

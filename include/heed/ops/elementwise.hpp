@@ -100,8 +100,12 @@ struct add {
 /// tanh(a + b) in one pass: the hidden layer of additive scores, the largest temporary of a step.
 struct tanh_of_sum {
     static auto value(auto a, auto b) { return simd::tanh(a + b); }
-    static auto slope_a(auto, auto, auto y, auto dy) { return dy * (1 - y * y); }
-    static auto slope_b(auto, auto, auto y, auto dy) { return dy * (1 - y * y); }
+    static auto slope_a(auto, auto, auto y, auto dy) { return slope(y, dy); }
+    static auto slope_b(auto, auto, auto y, auto dy) { return slope(y, dy); }
+
+private:
+    /// Nothing comes back from a hidden position, where y may be NaN.
+    static auto slope(auto y, auto dy) { return simd::select(dy == decltype(dy){}, decltype(dy){}, dy * (1 - y * y)); }
 };
 /// a − b
 struct subtract {

@@ -61,6 +61,7 @@ struct entmax_op : operation<entmax_op> {
             T slopes = 0, pulled = 0;
             for (std::size_t j = 0; j < n; ++j) {
                 const T s = slope(weights.data[at + j * step], delta);
+                if (s == T(0)) continue;  // what comes back to it may be NaN
                 slopes += s;
                 pulled += s * d_weights.data[at + j * step];
             }
@@ -69,6 +70,7 @@ struct entmax_op : operation<entmax_op> {
             for (std::size_t j = 0; j < n; ++j) {
                 const std::size_t i = at + j * step;
                 const T w = weights.data[i], by = d_weights.data[i] - mean;
+                if (w == T(0)) continue;
                 if (d_e) d_e.data[i] += slope(w, delta) * by;
                 if (d_a) sum += bend(w, delta) * by;
             }
@@ -106,6 +108,7 @@ private:
     {
         const T top = kernels::detail::max_of(n, x);
         if (top == -std::numeric_limits<T>::infinity()) return kernels::detail::no_weights(n, x, y);
+        if (top == std::numeric_limits<T>::infinity()) return kernels::detail::unknown_weights(n, x, y);
         scratch here;
         T* const scores = here.take<T>(n);  // y may be x
         for (std::size_t j = 0; j < n; ++j) scores[j] = x[j] - top;
@@ -121,7 +124,7 @@ private:
                 break;
             }
         }
-        if (weights != weights) std::fill_n(y, n, weights);  // a score was NaN
+        if (weights != weights) kernels::detail::unknown_weights(n, static_cast<const T*>(scores), y);
     }
 
     /// s_j from w_j.

@@ -97,6 +97,9 @@ struct softmax_with_sink_op : operation<softmax_with_sink_op> {
             using std::exp;
             const T top = std::max(s, kernels::detail::max_of(n, x));
             const T base = top == -std::numeric_limits<T>::infinity() ? T(0) : top;
+            bool known = base < std::numeric_limits<T>::infinity() && s == s;
+            for (std::size_t j = 0; j < n; ++j) known = known && x[j] == x[j];  // no NaN
+            if (!known) return kernels::detail::unknown_weights(n, x, y);
             T sum = exp(s - base);
             for (std::size_t j = 0; j < n; ++j) sum += y[j] = exp(x[j] - base);
             for (std::size_t j = 0; j < n; ++j) y[j] = sum == 0 ? T(0) : y[j] / sum;
@@ -117,6 +120,7 @@ struct softmax_with_sink_op : operation<softmax_with_sink_op> {
                 T all = 0, pulled = 0;
                 for (std::size_t t = 0; t < real[b]; ++t) {
                     const std::size_t at = (b * e.shape[1] + t) * width + d;
+                    if (weights.data[at] == T(0)) continue;  // what comes back to it may be NaN
                     all += weights.data[at];
                     pulled += weights.data[at] * d_weights.data[at];
                 }
@@ -156,7 +160,8 @@ struct sigmoid_weights_op : row_operation<sigmoid_weights_op> {
     {
         detail::each_real_row(e.shape, real, [=](std::size_t at, std::size_t n, std::size_t) {
             simd::transform(
-                n, d_e.data + at, [](auto d, auto a, auto g) { return d + a * (1 - a) * g; },
+                n, d_e.data + at,
+                [](auto d, auto a, auto g) { return simd::select(a == T(0), d, d + a * (1 - a) * g); },
                 static_cast<const T*>(d_e.data + at), weights.data + at, d_weights.data + at);
         });
     }

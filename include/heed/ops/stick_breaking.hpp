@@ -26,7 +26,7 @@ struct break_stick_op : row_operation<break_stick_op> {
             T rest = 0;  // its logarithm
             for (std::size_t j = n; j-- > 0;) {
                 const T x = e.data[at + j * step];
-                weights.data[at + j * step] = exp(rest + log_sigmoid(x));
+                weights.data[at + j * step] = hidden(x) ? T(0) : exp(rest + log_sigmoid(x));
                 rest += log_sigmoid(-x);
             }
             for (std::size_t j = n; j < all; ++j) weights.data[at + j * step] = 0;
@@ -41,7 +41,9 @@ struct break_stick_op : row_operation<break_stick_op> {
             T before = 0;
             for (std::size_t j = 0; j < n; ++j) {
                 const std::size_t i = at + j * step;
-                const T part = exp(log_sigmoid(e.data[i])), pulled = weights.data[i] * d_weights.data[i];
+                const T part = exp(log_sigmoid(e.data[i])), w = weights.data[i];
+                if (part == T(0)) continue;  // as of a hidden one, even if `before` is NaN
+                const T pulled = w == T(0) ? T(0) : w * d_weights.data[i];  // of a weight of 0, ∂w may be NaN
                 d_e.data[i] += (1 - part) * pulled - part * before;
                 before += pulled;
             }
@@ -49,6 +51,11 @@ struct break_stick_op : row_operation<break_stick_op> {
     }
 
 private:
+    template <class T>
+    static bool hidden(T x)
+    {
+        return x == -std::numeric_limits<T>::infinity();
+    }
     /// log σ(x) = −log(1 + exp(−x))
     template <class T>
     static T log_sigmoid(T x)
