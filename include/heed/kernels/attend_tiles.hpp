@@ -55,14 +55,21 @@ HEED_SIMD_INLINE bool weights_of(std::size_t count, const Rule& rule,
     mask<T> some{};
     for (std::size_t j = 0; j < count; ++j) {
         T* const at = tile + j * lanes<T, registers>;
+        row<T, registers> weights = row<T, registers>::of(at);
+        if constexpr (requires { rule.weights(z, weights); }) {
+            rule.weights(z, weights);
+        } else {
+            unrolled<registers>([&](auto c) {
+                std::array<vec<T>, Rule::numbers> numbers;
+                unrolled<Rule::numbers>([&](auto i) { numbers[i] = z[i].at[c]; });
+                weights.at[c] = rule.weight(weights.at[c], numbers);
+            });
+        }
         unrolled<registers>([&](auto c) {
-            std::array<vec<T>, Rule::numbers> numbers;
-            unrolled<Rule::numbers>([&](auto i) { numbers[i] = z[i].at[c]; });
-            const vec<T> w = rule.weight(load(at + c * simd::lanes<T>), numbers);
-            f(j, c, w);
-            some |= w != 0;
-            store(at + c * simd::lanes<T>, w);
+            f(j, c, weights.at[c]);
+            some |= weights.at[c] != 0;
         });
+        weights.put(at);
     }
     return !Rule::sparse || any(some);
 }
