@@ -15,6 +15,8 @@ using namespace heed;
 
 namespace {
 
+constexpr std::size_t kinds = 9;
+
 /// Scores of a register of rows, [count][lanes], whose greatest is 0: of one kind in each lane, `kind` in the first.
 template <class T>
 std::vector<T> rows_of_scores(std::size_t count, std::size_t kind)
@@ -24,7 +26,7 @@ std::vector<T> rows_of_scores(std::size_t count, std::size_t kind)
         for (std::size_t j = 0; j < count; ++j) {
             const double x = std::sin(2.0 * static_cast<double>(j + i)), share = static_cast<double>(j);
             double score = 0;
-            switch ((kind + i) % 7) {
+            switch ((kind + i) % kinds) {
             case 0:
                 score = 3 * x - 3;
                 break;
@@ -43,6 +45,12 @@ std::vector<T> rows_of_scores(std::size_t count, std::size_t kind)
             case 5:
                 score = -0.5 * std::pow(static_cast<double>(j % 50), 2);
                 break;
+            case 6:
+                score = j == 1 ? 0 : -40 + x;
+                break;  // one alone, where the sample does not look
+            case 7:
+                score = j % 8 == 0 ? x : -15 + x;
+                break;  // only those that the sample sees
             default:
                 score = j % 3 == 0 ? -std::numeric_limits<double>::infinity() : 8 * x - 8;
                 break;
@@ -56,27 +64,32 @@ std::vector<T> rows_of_scores(std::size_t count, std::size_t kind)
     return e;
 }
 
-/// The weights of every row sum to 1.
+/// The weights of every row sum to 1, and so they do from a u that was right for other scores.
 template <class T>
 void check_sums(double bound)
 {
-    constexpr std::size_t count = 300;
+    constexpr std::size_t L = simd::lanes<T>;
     for (const double delta : {1e-6, 0.001, 0.02, 0.1, 0.124, 0.126, 0.2, 0.26, 0.3, 0.34, 0.4, 0.5, 0.57, 0.8, 0.99}) {
         const kernels::tiles::entmax_of_head<T> rule(static_cast<T>(delta));
-        for (std::size_t kind = 0; kind < 7; ++kind) {
-            const auto e = rows_of_scores<T>(count, kind);
-            const simd::vec<T> top{};
-            const simd::vec<T> u = rule.settle(count, e.data(), simd::lanes<T>, top, simd::vec<T>{});
-            for (std::size_t i = 0; i < simd::lanes<T>; ++i) {
-                double sum = 0;
-                for (std::size_t j = 0; j < count; ++j) {
-                    const double b =
-                        1 + delta * (static_cast<double>(e[j * simd::lanes<T> + i]) - static_cast<double>(u[i]));
-                    if (b > 0) sum += std::pow(b, 1 / delta);
+        for (const std::size_t count : {std::size_t{4}, std::size_t{300}, std::size_t{1030}}) {
+            for (std::size_t kind = 0; kind < kinds; ++kind) {
+                const auto e = rows_of_scores<T>(count, kind);
+                const simd::vec<T> top{}, right = rule.settle(count, e.data(), L, top, simd::vec<T>{});
+                for (const bool again : {false, true}) {
+                    const simd::vec<T> u = again ? rule.settle(count, e.data(), L, top, right * T(0.9)) : right;
+                    for (std::size_t i = 0; i < L; ++i) {
+                        double sum = 0;
+                        for (std::size_t j = 0; j < count; ++j) {
+                            const double score = static_cast<double>(e[j * L + i]);
+                            const double b = 1 + delta * (score - static_cast<double>(u[i]));
+                            if (b > 0) sum += std::pow(b, 1 / delta);
+                        }
+                        CAPTURE(delta);
+                        CAPTURE(count);
+                        CAPTURE((kind + i) % kinds);
+                        CHECK(std::abs(sum - 1) < bound);
+                    }
                 }
-                CAPTURE(delta);
-                CAPTURE((kind + i) % 7);
-                CHECK(std::abs(sum - 1) < bound);
             }
         }
     }
@@ -109,6 +122,13 @@ TEST_CASE("powers of floats: beside double, near 1 too, and of NaN")
                 CAPTURE(x);
                 CHECK(std::abs(is / std::exp(logarithm) - 1) < 2e-7 * (1 - logarithm) + 4e-8 * (x < -0.2F ? p : 0));
             }
+        }
+    }
+    for (const float b : {1.0F, 0.999F, 0.8F, 0.5F, 0.1F, 0.01F, 1e-3F}) {
+        for (const float p : {0.0F, 0.1F, 0.75F, 3.0F, 8.0F}) {
+            const double must = std::pow(static_cast<double>(b), static_cast<double>(p));
+            const double is = static_cast<double>(kernels::tiles::about_power_of(simd::splat(b), p)[0]);
+            if (must > 1e-9) CHECK(std::abs(is / must - 1) < 2e-4 - 1e-4 * std::log(must));
         }
     }
     const simd::vec<float> nan = simd::splat(std::numeric_limits<float>::quiet_NaN());

@@ -70,13 +70,14 @@ HEED_SIMD_INLINE void powers_of(const simd::vec<float> (&b)[n], const simd::vec<
         f[i] = rough ? m - 1 : select(exponent[i] == 0, x[i], m - 1);
     });
     if constexpr (rough) {
-        polynomials(f, {1.4426404642832156, -0.7206292158599134, 0.4857378424426228, -0.3896752237917966,
-                        0.25028784696100403},
-                    logarithm);
+        polynomials(
+            f, {1.4426404642832156, -0.7206292158599134, 0.4857378424426228, -0.3896752237917966, 0.25028784696100403},
+            logarithm);
     } else {
-        polynomials(f, {1.4426950035679822, -0.7213474682495641, 0.4809107534594121, -0.3606932681352622,
-                        0.28790326092449453, -0.2391698814021903, 0.2160782255236259, -0.20586188050697654,
-                        0.12310968466188424},
+        polynomials(f,
+                    {1.4426950035679822, -0.7213474682495641, 0.4809107534594121, -0.3606932681352622,
+                     0.28790326092449453, -0.2391698814021903, 0.2160782255236259, -0.20586188050697654,
+                     0.12310968466188424},
                     logarithm);
     }
     unrolled<n>([&](auto i) {
@@ -89,8 +90,9 @@ HEED_SIMD_INLINE void powers_of(const simd::vec<float> (&b)[n], const simd::vec<
     if constexpr (rough) {
         polynomials(r, {0.9999245569508709, 0.6931367338836214, 0.24263947854625845, 0.055838282946220126}, power);
     } else {
-        polynomials(r, {1.0, 0.6931472067028321, 0.24022650922288827, 0.05550327226670944, 0.00961805667852609,
-                        0.0013400428177419153, 0.0001546144646969172},
+        polynomials(r,
+                    {1.0, 0.6931472067028321, 0.24022650922288827, 0.05550327226670944, 0.00961805667852609,
+                     0.0013400428177419153, 0.0001546144646969172},
                     power);
     }
     unrolled<n>([&](auto i) {
@@ -192,8 +194,9 @@ public:
         return simd::select(none, V{}, -simd::select(l < 0.5F, near, far));
     }
 
-    /// u of the scores in each lane of a column, by Newton's or Halley's method for the norm of b. A sample of the scores
-    /// says where to begin and whether most have no weight; powers that are 2e-4 off serve until u is nearly right.
+    /// u of the scores in each lane of a column, by Newton's or Halley's method for the norm of b. A sample of the
+    /// scores says where to begin and whether most have no weight; powers that are 2e-4 off serve until u is nearly
+    /// right.
     simd::vec<T> settle(std::size_t count, const T* scores, std::size_t stride, simd::vec<T> top, simd::vec<T> u) const
     {
         using namespace simd;
@@ -332,7 +335,8 @@ private:
         using namespace simd;
         sums all;
         const T power = inverse_ - order;
-        const auto add = [&](auto n, std::size_t j) __attribute__((always_inline)) {
+        const auto add = [&](auto n, std::size_t j) __attribute__((always_inline))
+        {
             vec<T> over[n], b[n], least[n];
             unrolled<n>([&](auto i) { over[i] = load(of.scores + (j + i) * of.stride) - of.top - u; });
             powers<rough>(over, power, b, least);
@@ -365,8 +369,7 @@ private:
         } else {
             unrolled<n>([&](auto i) {
                 const auto none = b[i] <= 0;
-                power[i] = select(none, vec<T>{},
-                                  simd::exp(simd::log1p(select(none, vec<T>{}, over[i])) * splat(p)));
+                power[i] = select(none, vec<T>{}, simd::exp(simd::log1p(select(none, vec<T>{}, over[i])) * splat(p)));
             });
         }
     }
