@@ -251,8 +251,9 @@ private:
     {
         using namespace simd;
         const vec<T> above = above_one(weights, splat(delta_));
-        const vec<T> bent = above * splat((1 - delta_) / 2) * (weights * bends / (slopes * slopes) - 1);
-        const vec<T> step = above * weights / slopes / (1 - simd::min(vec<T>{} + 0.5F, bent));
+        const vec<T> ratio = weights / slopes;
+        const vec<T> bent = above * splat((1 - delta_) / 2) * (ratio * (bends / slopes) - 1);
+        const vec<T> step = above * ratio / (1 - simd::min(vec<T>{} + 0.5F, bent));
         return simd::min(splat(inverse_ * T(1 - 1e-6)), u + step);
     }
 
@@ -299,7 +300,7 @@ private:
         for (int round = 0; round < 20; ++round) {
             const sums now = rough ? sums_of<true>(of, u) : sums_of<false>(of, u);
             const vec<T> step = step_of(now, u, times);
-            u += step;
+            u = max(vec<T>{}, u + step);  // a sample without the greatest scores would have less
             if (!any(simd::max(step, -step) * now.slopes > few * now.weights)) break;
         }
         return u;
@@ -312,7 +313,7 @@ private:
         using namespace simd;
         const vec<T> to = newton() ? better(u, now.weights * times, now.slopes * times)
                                    : best(u, now.weights * times, now.slopes * times, now.bends * times);
-        return select(now.slopes <= 0, vec<T>{}, to - u);
+        return select(now.weights <= T(1e-30), vec<T>{}, to - u);  // so few only in a sample without the greatest
     }
     /// A u that is surely not too large: Newton's step for a convex function, less what rough powers may change. 0 is
     /// one, too.
@@ -340,12 +341,16 @@ private:
             vec<T> over[n], b[n], least[n];
             unrolled<n>([&](auto i) { over[i] = load(of.scores + (j + i) * of.stride) - of.top - u; });
             powers<rough>(over, power, b, least);
+            sums few;
             unrolled<n>([&](auto i) {
                 const vec<T> s = order == 1 ? least[i] : least[i] * b[i];
-                if constexpr (order == 2) all.bends += least[i];
-                all.slopes += s;
-                all.weights = fma(s, b[i], all.weights);
+                if constexpr (order == 2) few.bends += least[i];
+                few.slopes += s;
+                few.weights = fma(s, b[i], few.weights);
             });
+            all.weights += few.weights;
+            all.slopes += few.slopes;
+            all.bends += few.bends;
         };
         std::size_t j = 0;
         constexpr std::integral_constant<std::size_t, at_once> many{};
