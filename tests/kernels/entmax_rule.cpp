@@ -149,3 +149,47 @@ TEST_CASE("slopes of small weights")
     }
     CHECK(rule.slope(simd::vec<float>{})[0] == 0);
 }
+
+namespace {
+
+/// u changes with the scores by Σ_j s_j ∂e_j / Σ_j s_j, s_j = b_j^{1/δ−1}.
+template <class T>
+void check_slopes_of_u(double bound)
+{
+    using dual = dual_number<T>;
+    constexpr std::size_t L = simd::lanes<dual>;
+    for (const double delta : {0.05, 0.2, 0.4, 0.7}) {
+        for (const std::size_t count : {std::size_t{40}, std::size_t{600}}) {
+            const auto score = [](std::size_t j) {
+                return j == 0 ? 0 : 1.5 * std::sin(3.0 * static_cast<double>(j)) - 1.5;
+            };
+            const auto slope = [](std::size_t j, std::size_t i) { return std::cos(1.7 * static_cast<double>(j + i)); };
+            std::vector<dual> e(count * L);
+            for (std::size_t j = 0; j < count; ++j)
+                for (std::size_t i = 0; i < L; ++i)
+                    e[j * L + i] = {static_cast<T>(score(j)), static_cast<T>(slope(j, i))};
+            const kernels::tiles::entmax_of_head<dual> rule(dual{static_cast<T>(delta), T(0)});
+            const simd::vec<dual> u = rule.settle(count, e.data(), L, simd::vec<dual>{}, simd::vec<dual>{});
+            for (std::size_t i = 0; i < L; ++i) {
+                double all = 0, pulled = 0;
+                for (std::size_t j = 0; j < count; ++j) {
+                    const double b = 1 + delta * (score(j) - static_cast<double>(u[i].value));
+                    const double s = b > 0 ? std::pow(b, 1 / delta - 1) : 0;
+                    all += s;
+                    pulled += s * slope(j, i);
+                }
+                CAPTURE(delta);
+                CAPTURE(count);
+                CHECK(std::abs(pulled / all - static_cast<double>(u[i].slope)) < bound);
+            }
+        }
+    }
+}
+
+}  // namespace
+
+TEST_CASE("dual numbers: how u changes with the scores")
+{
+    check_slopes_of_u<double>(1e-6);
+    check_slopes_of_u<float>(2e-4);
+}

@@ -31,8 +31,8 @@ T entmax_delta(T a)
     return delta < T(1e-6) ? T(1e-6) : delta;
 }
 
-/// ln f (1 − e^{−x}) / x with x = share ln f, at least 0: of the norm f^share, how far it is above 1. A Padé
-/// approximation from below, whose derivative at f = 1 is exact.
+/// ln f (1 − e^{−x}) / x with x = share ln f: of the norm f^share, how far it is above 1. A Padé approximation that is
+/// never too far from 0, and whose derivative at f = 1 is exact.
 template <class V, class S>
 HEED_SIMD_INLINE V above_one(V f, S share)
 {
