@@ -15,6 +15,8 @@ using namespace heed;
 
 namespace {
 
+constexpr std::size_t kinds = 9;
+
 /// Scores of a register of rows, [count][lanes], whose greatest is 0: of one kind in each lane, `kind` in the first.
 template <class T>
 std::vector<T> rows_of_scores(std::size_t count, std::size_t kind)
@@ -24,7 +26,7 @@ std::vector<T> rows_of_scores(std::size_t count, std::size_t kind)
         for (std::size_t j = 0; j < count; ++j) {
             const double x = std::sin(2.0 * static_cast<double>(j + i)), share = static_cast<double>(j);
             double score = 0;
-            switch ((kind + i) % 7) {
+            switch ((kind + i) % kinds) {
             case 0:
                 score = 3 * x - 3;
                 break;
@@ -43,6 +45,12 @@ std::vector<T> rows_of_scores(std::size_t count, std::size_t kind)
             case 5:
                 score = -0.5 * std::pow(static_cast<double>(j % 50), 2);
                 break;
+            case 6:
+                score = j == 1 ? 0 : -40 + x;
+                break;  // one alone, where the sample does not look
+            case 7:
+                score = j % 8 == 0 ? x : -15 + x;
+                break;  // only those that the sample sees
             default:
                 score = j % 3 == 0 ? -std::numeric_limits<double>::infinity() : 8 * x - 8;
                 break;
@@ -56,27 +64,37 @@ std::vector<T> rows_of_scores(std::size_t count, std::size_t kind)
     return e;
 }
 
-/// The weights of every row sum to 1.
+/// The weights of every row sum to 1, and so they do from a u that was right for other scores. `bound` is for 300
+/// scores, whose sum rounds; u does, too.
 template <class T>
 void check_sums(double bound)
 {
-    constexpr std::size_t count = 300;
+    constexpr std::size_t L = simd::lanes<T>;
     for (const double delta : {1e-6, 0.001, 0.02, 0.1, 0.124, 0.126, 0.2, 0.26, 0.3, 0.34, 0.4, 0.5, 0.57, 0.8, 0.99}) {
         const kernels::tiles::entmax_of_head<T> rule(static_cast<T>(delta));
-        for (std::size_t kind = 0; kind < 7; ++kind) {
-            const auto e = rows_of_scores<T>(count, kind);
-            const simd::vec<T> top{};
-            const simd::vec<T> u = rule.settle(count, e.data(), simd::lanes<T>, top, simd::vec<T>{});
-            for (std::size_t i = 0; i < simd::lanes<T>; ++i) {
-                double sum = 0;
-                for (std::size_t j = 0; j < count; ++j) {
-                    const double b =
-                        1 + delta * (static_cast<double>(e[j * simd::lanes<T> + i]) - static_cast<double>(u[i]));
-                    if (b > 0) sum += std::pow(b, 1 / delta);
+        for (const std::size_t count : {std::size_t{4}, std::size_t{300}, std::size_t{1030}}) {
+            for (std::size_t kind = 0; kind < kinds; ++kind) {
+                const auto e = rows_of_scores<T>(count, kind);
+                const simd::vec<T> top{}, right = rule.settle(count, e.data(), L, top, simd::vec<T>{});
+                for (const bool again : {false, true}) {
+                    const simd::vec<T> u = again ? rule.settle(count, e.data(), L, top, right * T(0.9)) : right;
+                    for (std::size_t i = 0; i < L; ++i) {
+                        double sum = 0, slope = 0;  // of the sum, where u changes
+                        for (std::size_t j = 0; j < count; ++j) {
+                            const double score = static_cast<double>(e[j * L + i]);
+                            const double b = 1 + delta * (score - static_cast<double>(u[i]));
+                            if (b <= 0) continue;
+                            sum += std::pow(b, 1 / delta);
+                            slope += std::pow(b, 1 / delta - 1);
+                        }
+                        const double last_place =
+                            slope * static_cast<double>(u[i]) * static_cast<double>(std::numeric_limits<T>::epsilon());
+                        CAPTURE(delta);
+                        CAPTURE(count);
+                        CAPTURE((kind + i) % kinds);
+                        CHECK(std::abs(sum - 1) < bound * std::max(1.0, static_cast<double>(count) / 300) + last_place);
+                    }
                 }
-                CAPTURE(delta);
-                CAPTURE((kind + i) % 7);
-                CHECK(std::abs(sum - 1) < bound);
             }
         }
     }
@@ -111,6 +129,13 @@ TEST_CASE("powers of floats: beside double, near 1 too, and of NaN")
             }
         }
     }
+    for (const float b : {1.0F, 0.999F, 0.8F, 0.5F, 0.1F, 0.01F, 1e-3F}) {
+        for (const float p : {0.0F, 0.1F, 0.75F, 3.0F, 8.0F}) {
+            const double must = std::pow(static_cast<double>(b), static_cast<double>(p));
+            const double is = static_cast<double>(kernels::tiles::about_power_of(simd::splat(b), p)[0]);
+            if (must > 1e-9) CHECK(std::abs(is / must - 1) < 2e-4 - 1e-4 * std::log(must));
+        }
+    }
     const simd::vec<float> nan = simd::splat(std::numeric_limits<float>::quiet_NaN());
     CHECK(std::isnan(kernels::tiles::power_of(nan, nan, 3.0F)[0]));
 }
@@ -123,4 +148,48 @@ TEST_CASE("slopes of small weights")
         CHECK(std::abs(static_cast<double>(rule.slope(simd::splat(w))[0]) / must - 1) < 1e-5);
     }
     CHECK(rule.slope(simd::vec<float>{})[0] == 0);
+}
+
+namespace {
+
+/// u changes with the scores by Σ_j s_j ∂e_j / Σ_j s_j, s_j = b_j^{1/δ−1}.
+template <class T>
+void check_slopes_of_u(double bound)
+{
+    using dual = dual_number<T>;
+    constexpr std::size_t L = simd::lanes<dual>;
+    for (const double delta : {0.05, 0.2, 0.4, 0.7}) {
+        for (const std::size_t count : {std::size_t{40}, std::size_t{600}}) {
+            const auto score = [](std::size_t j) {
+                return j == 0 ? 0 : 1.5 * std::sin(3.0 * static_cast<double>(j)) - 1.5;
+            };
+            const auto slope = [](std::size_t j, std::size_t i) { return std::cos(1.7 * static_cast<double>(j + i)); };
+            std::vector<dual> e(count * L);
+            for (std::size_t j = 0; j < count; ++j)
+                for (std::size_t i = 0; i < L; ++i)
+                    e[j * L + i] = {static_cast<T>(score(j)), static_cast<T>(slope(j, i))};
+            const kernels::tiles::entmax_of_head<dual> rule(dual{static_cast<T>(delta), T(0)});
+            const simd::vec<dual> u = rule.settle(count, e.data(), L, simd::vec<dual>{}, simd::vec<dual>{});
+            for (std::size_t i = 0; i < L; ++i) {
+                double all = 0, pulled = 0;
+                for (std::size_t j = 0; j < count; ++j) {
+                    const double b = 1 + delta * (score(j) - static_cast<double>(u[i].value));
+                    const double s = b > 0 ? std::pow(b, 1 / delta - 1) : 0;
+                    all += s;
+                    pulled += s * slope(j, i);
+                }
+                CAPTURE(delta);
+                CAPTURE(count);
+                CHECK(std::abs(pulled / all - static_cast<double>(u[i].slope)) < bound);
+            }
+        }
+    }
+}
+
+}  // namespace
+
+TEST_CASE("dual numbers: how u changes with the scores")
+{
+    check_slopes_of_u<double>(1e-6);
+    check_slopes_of_u<float>(2e-4);
 }

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -55,16 +56,46 @@ HEED_SIMD_INLINE bool weights_of(std::size_t count, const Rule& rule,
     mask<T> some{};
     for (std::size_t j = 0; j < count; ++j) {
         T* const at = tile + j * lanes<T, registers>;
+        row<T, registers> weights = row<T, registers>::of(at);
+        if constexpr (requires { rule.weights(z, weights); }) {
+            rule.weights(z, weights);
+        } else {
+            unrolled<registers>([&](auto c) {
+                std::array<vec<T>, Rule::numbers> numbers;
+                unrolled<Rule::numbers>([&](auto i) { numbers[i] = z[i].at[c]; });
+                weights.at[c] = rule.weight(weights.at[c], numbers);
+            });
+        }
         unrolled<registers>([&](auto c) {
-            std::array<vec<T>, Rule::numbers> numbers;
-            unrolled<Rule::numbers>([&](auto i) { numbers[i] = z[i].at[c]; });
-            const vec<T> w = rule.weight(load(at + c * simd::lanes<T>), numbers);
-            f(j, c, w);
-            some |= w != 0;
-            store(at + c * simd::lanes<T>, w);
+            f(j, c, weights.at[c]);
+            some |= weights.at[c] != 0;
         });
+        weights.put(at);
     }
     return !Rule::sparse || any(some);
+}
+
+/// Scores of softmax become weights where not all queries see all keys; the others are 0. `sum` grows. What `ahead`
+/// asks for may have to be asked for in this tile alone.
+template <std::size_t registers, class T>
+[[gnu::noinline]] row<T, registers> weigh_seen(const tile_reach& seen, const row<T, registers>& top,
+                                               row<T, registers> sum, T* tile, auto& ahead)
+{
+    using namespace simd;
+    for (std::size_t j = 0; j < seen.count; ++j) {
+        std::apply([](auto&... rows) { (rows.ask(6), ...); }, ahead);
+        T* const at = tile + j * lanes<T, registers>;
+        unrolled<registers>([&](auto c) {
+            const range& reach = seen.reach[c * simd::lanes<T> / lane_count];
+            vec<T> p{};
+            if (reach.begin <= j && j < reach.end) {
+                p = simd::exp(load(at + c * simd::lanes<T>) - top.at[c]);
+                sum.at[c] += p;
+            }
+            store(at + c * simd::lanes<T>, p);
+        });
+    }
+    return sum;
 }
 
 /// What a rule that runs changes on its way, for a row of lanes.
@@ -265,17 +296,24 @@ void forward(const head<T>& of, std::size_t s, std::size_t n, const changes<T>& 
                 now.at[c] = base;
             });
             auto next_keys = next.keys(first + seen.count), next_values = next.values(first + seen.count);
-            for (std::size_t j = 0; j < seen.count; ++j) {
-                next_queries.ask(2);
-                results.ask(2);
-                next_keys.ask(8);
-                next_values.ask(8);
-                T* const at = tile + j * width;
-                unrolled<registers>([&](auto c) {
-                    const vec<T> p = simd::exp(load(at + c * simd::lanes<T>) - now.at[c]);
-                    sum.at[c] += p;
-                    store(at + c * simd::lanes<T>, p);
-                });
+            if (seen.common.size() == seen.count) {
+                for (std::size_t j = 0; j < seen.count; ++j) {
+                    next_queries.ask(2);
+                    results.ask(2);
+                    next_keys.ask(8);
+                    next_values.ask(8);
+                    T* const at = tile + j * width;
+                    unrolled<registers>([&](auto c) {
+                        const vec<T> p = simd::exp(load(at + c * simd::lanes<T>) - now.at[c]);
+                        sum.at[c] += p;
+                        store(at + c * simd::lanes<T>, p);
+                    });
+                }
+            } else {
+                auto ahead = std::tuple{next_queries, results, next_keys, next_values};
+                const row base = now;
+                sum = detail::weigh_seen<registers>(seen, base, sum, tile, ahead);
+                next_queries = std::get<0>(ahead), results = std::get<1>(ahead);
             }
             if (begun) {
                 for (std::size_t i = 0; i < of.value_width; ++i) {
@@ -318,18 +356,20 @@ void forward(const head<T>& of, std::size_t s, std::size_t n, const changes<T>& 
                 add(first, seen, scores);
         });
     }
-    using std::log;
-    T divisors[width], factors[width];
-    sum.put(divisors);
-    for (std::size_t q = 0; q < n; ++q) {
-        constexpr bool divides = Rule::online || Rule::divides;
-        factors[q] = !divides ? T(1) : divisors[q] == 0 ? T(0) : T(1) / divisors[q];
-        if (divides) {
-            z[q] = divisors[q] == 0 ? T(0) : z[q];
-            z[(Rule::numbers - 1) * width + q] = divisors[q] == 0 ? T(0) : log(divisors[q]);
+    T factors[width];
+    constexpr bool divides = Rule::online || Rule::divides;
+    unrolled<registers>([&](auto c) {
+        vec<T> factor = splat(T(1));
+        if constexpr (divides) {
+            const auto none = sum.at[c] == vec<T>{};
+            T *const top = z + c * simd::lanes<T>, *const divisor = top + (Rule::numbers - 1) * width;
+            factor = select(none, vec<T>{}, 1 / sum.at[c]);
+            store(top, select(none, vec<T>{}, load(top)));
+            store(divisor, select(none, vec<T>{}, simd::log(sum.at[c])));
         }
-        for (std::size_t i = 0; i < Rule::numbers; ++i) numbers[i * of.queries_count + s + q] = z[i * width + q];
-    }
+        store(factors + c * simd::lanes<T>, factor);
+    });
+    for (std::size_t i = 0; i < Rule::numbers; ++i) std::copy_n(z + i * width, n, numbers + i * of.queries_count + s);
     // The values of hidden keys, which have a weight of 0, may be NaN.
     if (!detail::finite_lanes<registers>(of.value_width, n, sums))
         return detail::selected_contexts<registers>(compare, of, s, n, what, rule, z, tile, contexts);

@@ -31,8 +31,8 @@ T entmax_delta(T a)
     return delta < T(1e-6) ? T(1e-6) : delta;
 }
 
-/// ln f (1 − e^{−x}) / x with x = share ln f, at least 0: of the norm f^share, how far it is above 1. A Padé
-/// approximation from below, whose derivative at f = 1 is exact.
+/// ln f (1 − e^{−x}) / x with x = share ln f: of the norm f^share, how far it is above 1. A Padé approximation that is
+/// never too far from 0, and whose derivative at f = 1 is exact.
 template <class V, class S>
 HEED_SIMD_INLINE V above_one(V f, S share)
 {
@@ -40,26 +40,86 @@ HEED_SIMD_INLINE V above_one(V f, S share)
     return log / (x * (x / 12 + V{} + 0.5F) + 1);
 }
 
+namespace detail {
+
+/// y = Σ_i c[i] x^i for n registers side by side.
+template <std::size_t n, std::size_t N>
+HEED_SIMD_INLINE void polynomials(const simd::vec<float> (&x)[n], const double (&c)[N], simd::vec<float> (&y)[n])
+{
+    using namespace simd;
+    unrolled<n>([&](auto i) { y[i] = splat(static_cast<float>(c[N - 1])); });
+    unrolled<N - 1>([&](auto k) {
+        unrolled<n>([&](auto i) { y[i] = simd::fma(y[i], x[i], splat(static_cast<float>(c[N - 2 - k]))); });
+    });
+}
+
+/// power_of and, if `rough`, about_power_of for n registers side by side: their steps depend on each other, and a
+/// processor looks ahead for no more than two or three powers.
+template <bool rough, std::size_t n>
+HEED_SIMD_INLINE void powers_of(const simd::vec<float> (&b)[n], const simd::vec<float> (&x)[n], float p,
+                                simd::vec<float> (&power)[n])
+{
+    using namespace simd;
+    using V = vec<float>;
+    const V round = splat(12582912.0F);
+    mask<float> exponent[n];  // b = 2^exponent m with m in [√½, √2)
+    V f[n], logarithm[n], r[n];
+    unrolled<n>([&](auto i) { exponent[i] = (bits_of(b[i]) - bits_of(splat(0.70710678F))) >> 23; });
+    unrolled<n>([&](auto i) {
+        const V m = bits_as(b[i], bits_of(b[i]) - (exponent[i] << 23));
+        f[i] = rough ? m - 1 : select(exponent[i] == 0, x[i], m - 1);
+    });
+    if constexpr (rough) {
+        polynomials(
+            f, {1.4426404642832156, -0.7206292158599134, 0.4857378424426228, -0.3896752237917966, 0.25028784696100403},
+            logarithm);
+    } else {
+        polynomials(f,
+                    {1.4426950035679822, -0.7213474682495641, 0.4809107534594121, -0.3606932681352622,
+                     0.28790326092449453, -0.2391698814021903, 0.2160782255236259, -0.20586188050697654,
+                     0.12310968466188424},
+                    logarithm);
+    }
+    unrolled<n>([&](auto i) {
+        logarithm[i] = simd::fma(f[i], logarithm[i], __builtin_convertvector(exponent[i], V));
+        const V y = max(splat(-125.0F), logarithm[i] * p);
+        const V shifted = as_written(y + round);
+        exponent[i] = (bits_of(shifted) - bits_of(round)) << 23;
+        r[i] = y - as_written(shifted - round);
+    });
+    if constexpr (rough) {
+        polynomials(r, {0.9999245569508709, 0.6931367338836214, 0.24263947854625845, 0.055838282946220126}, power);
+    } else {
+        polynomials(r,
+                    {1.0, 0.6931472067028321, 0.24022650922288827, 0.05550327226670944, 0.00961805667852609,
+                     0.0013400428177419153, 0.0001546144646969172},
+                    power);
+    }
+    unrolled<n>([&](auto i) {
+        power[i] = bits_as(power[i], bits_of(power[i]) + exponent[i]);
+        if constexpr (!rough) power[i] = select(x[i] == x[i], power[i], x[i]);
+    });
+}
+
+}  // namespace detail
+
 /// b^p for a normal b > 0, where that is at most 1: 2^{p log₂ b}. `x` is b − 1: near b = 1 the logarithm takes it, so
 /// that nothing is lost where p is great. The polynomials, interpolated at the Chebyshev nodes, are 3e-8 off. Below
 /// 2^−125 it stays there. NaN for x NaN.
 HEED_SIMD_INLINE simd::vec<float> power_of(simd::vec<float> b, simd::vec<float> x, float p)
 {
-    using namespace simd;
-    const vec<float> round = splat(12582912.0F);
-    const mask<float> n = (bits_of(b) - bits_of(splat(0.70710678F))) >> 23;  // b = 2^n m with m in [√½, √2)
-    const vec<float> m = bits_as(b, bits_of(b) - (n << 23)), f = select(n == 0, x, m - 1);
-    const vec<float> logarithm =
-        f * simd::detail::polynomial<float>(f, {1.4426950035679822, -0.7213474682495641, 0.4809107534594121,
-                                                -0.3606932681352622, 0.28790326092449453, -0.2391698814021903,
-                                                0.2160782255236259, -0.20586188050697654, 0.12310968466188424}) +
-        __builtin_convertvector(n, vec<float>);
-    const vec<float> y = max(splat(-125.0F), logarithm * p);
-    const vec<float> shifted = as_written(y + round), r = y - as_written(shifted - round);
-    const vec<float> power =
-        simd::detail::polynomial<float>(r, {1.0, 0.6931472067028321, 0.24022650922288827, 0.05550327226670944,
-                                            0.00961805667852609, 0.0013400428177419153, 0.0001546144646969172});
-    return select(x == x, bits_as(power, bits_of(power) + ((bits_of(shifted) - bits_of(round)) << 23)), x);
+    const simd::vec<float> bases[1] = {b}, over[1] = {x};
+    simd::vec<float> power[1];
+    detail::powers_of<false>(bases, over, p, power);
+    return power[0];
+}
+/// The same, 2e-4 off where p log₂ b is −2 and 1e-3 where it is −20; b = 1 is not special.
+HEED_SIMD_INLINE simd::vec<float> about_power_of(simd::vec<float> b, float p)
+{
+    const simd::vec<float> bases[1] = {b};
+    simd::vec<float> power[1];
+    detail::powers_of<true>(bases, bases, p, power);
+    return power[0];
 }
 
 template <class T>
@@ -98,6 +158,16 @@ public:
         const auto none = (over <= -1) | hidden(e);
         return simd::select(none, V{}, power(simd::select(none, V{}, over)));
     }
+    /// A row of scores becomes weights: the same, side by side.
+    template <std::size_t n>
+    HEED_SIMD_INLINE void weights(const std::array<row<T, n>, 2>& z, row<T, n>& e) const
+    {
+        using namespace simd;
+        vec<T> over[n], b[n], power[n];
+        unrolled<n>([&](auto i) { over[i] = e.at[i] - z[0].at[i] - z[1].at[i]; });
+        powers<false>(over, inverse_, b, power);
+        unrolled<n>([&](auto i) { e.at[i] = select(hidden(e.at[i]), vec<T>{}, power[i]); });
+    }
     template <class V>
     HEED_SIMD_INLINE V slope(V weight) const
     {
@@ -124,35 +194,29 @@ public:
         return simd::select(none, V{}, -simd::select(l < 0.5F, near, far));
     }
 
-    /// u of the scores in each lane of a column, by Newton's method for the norm of b, from one that is too small.
+    /// u of the scores in each lane of a column, by Newton's or Halley's method for the norm of b. A sample of the
+    /// scores says where to begin and whether most have no weight; powers that are 2e-4 off serve until u is nearly
+    /// right.
     simd::vec<T> settle(std::size_t count, const T* scores, std::size_t stride, simd::vec<T> top, simd::vec<T> u) const
     {
         using namespace simd;
         if (count == 0) return u;
-        u = max(u, of_mean(count, scores, stride, top));
+        const std::size_t apart = std::max(std::size_t{1}, count / sample);
+        const column some{count / apart, scores, stride * apart, top};
+        const bool rough = delta_ > T(1e-3);
+        u = max(u, of_mean(some, static_cast<T>(apart)));
+        if (apart > 1) u = near(rough, some, u, static_cast<T>(apart));
         scratch here;
-        u = by_squares(count, scores, stride, top, u);
-        if (const vec<T> least = bound(top, u); 4 * most_above(count, scores, stride, least) <= 3 * count) {
+        column all{count, scores, stride, top};
+        if (apart > 1 && rough && 4 * most_above(some, bound(top, u)) <= some.count) {
             T* const list = here.take<T>(count * simd::lanes<T>);
-            count = above_bound(count, scores, stride, least, list);
-            scores = list;
-            stride = simd::lanes<T>;
+            all = {above_bound(all, bound(top, too_small(sums_of<true>(all, u), u)), list), list, simd::lanes<T>, top};
         }
+        u = near(rough, all, u, T(1));
         const T enough = tolerance();
         bool last = false;
         for (int round = 0; round < 100; ++round) {
-            vec<T> weights{}, slopes{}, bends{};
-            for (std::size_t j = 0; j < count; ++j) {
-                const vec<T> over = (load(scores + j * stride) - top - u) * splat(delta_);
-                const auto none = over <= -1;
-                const vec<T> x = select(none, vec<T>{}, over), w = select(none, vec<T>{}, power(x));
-                const vec<T> inverse = 1 / (x + 1), s = w * inverse;
-                weights += w;
-                slopes += s;
-                bends += s * inverse;
-            }
-            const vec<T> to = delta_ > T(0.5) ? better(u, weights, slopes) : best(u, weights, slopes, bends);
-            const vec<T> step = select(slopes <= 0, vec<T>{}, to - u);
+            const vec<T> step = step_of(sums_of<false>(all, u), u, T(1));
             u += step;
             if (last) break;
             last = !any(simd::max(step, -step) > splat(enough) * simd::max(u, vec<T>{} + 1));
@@ -187,8 +251,9 @@ private:
     {
         using namespace simd;
         const vec<T> above = above_one(weights, splat(delta_));
-        const vec<T> bent = above * splat((1 - delta_) / 2) * (weights * bends / (slopes * slopes) - 1);
-        const vec<T> step = above * weights / slopes / (1 - simd::min(vec<T>{} + 0.5F, bent));
+        const vec<T> ratio = weights / slopes;
+        const vec<T> bent = above * splat((1 - delta_) / 2) * (ratio * (bends / slopes) - 1);
+        const vec<T> step = above * ratio / (1 - simd::min(vec<T>{} + 0.5F, bent));
         return simd::min(splat(inverse_ * T(1 - 1e-6)), u + step);
     }
 
@@ -212,78 +277,145 @@ private:
         return static_cast<T>(pow(epsilon, std::max(delta > 0.5 ? 0.5 : 1.0 / 3, delta)) / 4);
     }
 
+    /// A column of scores, `stride` apart, and the greatest of them.
+    struct column {
+        std::size_t count;
+        const T* scores;
+        std::size_t stride;
+        simd::vec<T> top;
+    };
+    /// Scores of a row that a sample has, at least.
+    static constexpr std::size_t sample = 128;
+
+    /// Σ_j b_j^p for p = 1/δ, 1/δ − 1 and, where δ is at most 1/2, 1/δ − 2.
+    struct sums {
+        simd::vec<T> weights{}, slopes{}, bends{};
+    };
+
+    /// u of scores of which each counts `times`, but for an error whose step tolerance() may be.
+    simd::vec<T> near(bool rough, const column& of, simd::vec<T> u, T times) const
+    {
+        using namespace simd;
+        const vec<T> few = splat(inverse_ * T(newton() ? 0.02 : 0.08));
+        for (int round = 0; round < 20; ++round) {
+            const sums now = rough ? sums_of<true>(of, u) : sums_of<false>(of, u);
+            const vec<T> step = step_of(now, u, times);
+            u = max(vec<T>{}, u + step);  // a sample without the greatest scores would have less
+            if (!any(simd::max(step, -step) * now.slopes > few * now.weights)) break;
+        }
+        return u;
+    }
+
+    /// Are the steps Newton's, or Halley's?
+    bool newton() const { return delta_ > T(0.5); }
+    simd::vec<T> step_of(const sums& now, simd::vec<T> u, T times) const
+    {
+        using namespace simd;
+        const vec<T> to = newton() ? better(u, now.weights * times, now.slopes * times)
+                                   : best(u, now.weights * times, now.slopes * times, now.bends * times);
+        return select(now.weights <= T(1e-30), vec<T>{}, to - u);  // so few only in a sample without the greatest
+    }
+    /// A u that is surely not too large: Newton's step for a convex function, less what rough powers may change. 0 is
+    /// one, too.
+    simd::vec<T> too_small(const sums& now, simd::vec<T> u) const
+    {
+        using namespace simd;
+        const vec<T> above = (1 - simd::exp(simd::log(now.weights) * splat(-delta_))) * splat(inverse_);
+        const vec<T> error = (2 * simd::max(above, -above) + 1) * T(1e-3);
+        return select(now.slopes <= 0, vec<T>{}, u + now.weights / now.slopes * (above - error));
+    }
+
+    template <bool rough>
+    sums sums_of(const column& of, simd::vec<T> u) const
+    {
+        return newton() ? sums_of<rough, 1>(of, u) : sums_of<rough, 2>(of, u);
+    }
+    template <bool rough, int order>
+    sums sums_of(const column& of, simd::vec<T> u) const
+    {
+        using namespace simd;
+        sums all;
+        const T power = inverse_ - order;
+        const auto add = [&](auto n, std::size_t j) __attribute__((always_inline))
+        {
+            vec<T> over[n], b[n], least[n];
+            unrolled<n>([&](auto i) { over[i] = load(of.scores + (j + i) * of.stride) - of.top - u; });
+            powers<rough>(over, power, b, least);
+            sums few;
+            unrolled<n>([&](auto i) {
+                const vec<T> s = order == 1 ? least[i] : least[i] * b[i];
+                if constexpr (order == 2) few.bends += least[i];
+                few.slopes += s;
+                few.weights = fma(s, b[i], few.weights);
+            });
+            all.weights += few.weights;
+            all.slopes += few.slopes;
+            all.bends += few.bends;
+        };
+        std::size_t j = 0;
+        constexpr std::integral_constant<std::size_t, at_once> many{};
+        for (; j + many <= of.count; j += many) add(many, j);
+        for (; j < of.count; ++j) add(std::integral_constant<std::size_t, 1>{}, j);
+        return all;
+    }
+
+    /// b, at least 0, and b^p from (b − 1) / δ; the power of 0 is 0.
+    template <bool rough, std::size_t n>
+    HEED_SIMD_INLINE void powers(simd::vec<T> (&over)[n], T p, simd::vec<T> (&b)[n], simd::vec<T> (&power)[n]) const
+    {
+        using namespace simd;
+        unrolled<n>([&](auto i) {
+            over[i] *= splat(delta_);
+            b[i] = simd::max(vec<T>{}, over[i] + 1);  // not -inf, by which one multiplies; but NaN
+        });
+        if constexpr (std::is_same_v<T, float>) {
+            detail::powers_of<rough>(b, over, p, power);
+            unrolled<n>([&](auto i) { power[i] = select(b[i] <= 0, vec<T>{}, power[i]); });
+        } else {
+            unrolled<n>([&](auto i) {
+                const auto none = b[i] <= 0;
+                power[i] = select(none, vec<T>{}, simd::exp(simd::log1p(select(none, vec<T>{}, over[i])) * splat(p)));
+            });
+        }
+    }
+    /// Registers of scores whose powers are computed side by side.
+    static constexpr std::size_t at_once = !std::is_same_v<T, float> ? 1 : simd::register_bytes == 64 ? 4 : 2;
+
     /// u if all scores were their mean: with the same sum, no norm is less.
-    simd::vec<T> of_mean(std::size_t count, const T* scores, std::size_t stride, simd::vec<T> top) const
+    simd::vec<T> of_mean(const column& of, T times) const
     {
         using namespace simd;
         const vec<T> none = splat(-std::numeric_limits<T>::infinity());
         vec<T> sum{}, seen{};
-        for (std::size_t j = 0; j < count; ++j) {
-            const vec<T> e = load(scores + j * stride);
+        for (std::size_t j = 0; j < of.count; ++j) {
+            const vec<T> e = load(of.scores + j * of.stride);
             const auto hidden = e == none;
-            sum += select(hidden, vec<T>{}, e - top);
+            sum += select(hidden, vec<T>{}, e - of.top);
             seen += select(hidden, vec<T>{}, vec<T>{} + 1);
         }
         seen = simd::max(seen, vec<T>{} + 1);
-        return sum / seen + above_one(seen, splat(delta_));
-    }
-
-    /// u of a norm that needs no logarithm and is at most this one: of the power 2^k next above 1/δ.
-    simd::vec<T> by_squares(std::size_t count, const T* scores, std::size_t stride, simd::vec<T> top,
-                            simd::vec<T> u) const
-    {
-        const auto inverse = value_of(inverse_);
-        if (inverse <= 1) return by_power<0>(count, scores, stride, top, u);
-        if (inverse <= 2) return by_power<1>(count, scores, stride, top, u);
-        if (inverse <= 4) return by_power<2>(count, scores, stride, top, u);
-        if (inverse <= 8) return by_power<3>(count, scores, stride, top, u);
-        return u;
-    }
-    template <std::size_t k>
-    simd::vec<T> by_power(std::size_t count, const T* scores, std::size_t stride, simd::vec<T> top,
-                          simd::vec<T> u) const
-    {
-        using namespace simd;
-        constexpr int exponent = 1 << k;
-        for (int round = 0; round < 20; ++round) {
-            vec<T> weights{}, slopes{};
-            for (std::size_t j = 0; j < count; ++j) {
-                const vec<T> over = (load(scores + j * stride) - top - u) * splat(delta_) + 1;
-                vec<T> w = select(over <= 0, vec<T>{}, over), s = select(over <= 0, vec<T>{}, vec<T>{} + 1);
-                unrolled<k>([&](auto) {
-                    s *= w;
-                    w *= w;
-                });
-                weights += w;
-                slopes += s;
-            }
-            const vec<T> norm = weights * above_one(weights, T(1) / exponent) * splat(inverse_) / slopes / exponent;
-            const vec<T> step = select(slopes <= 0, vec<T>{}, norm);
-            u += step;
-            if (!any(step > 0.02F)) break;
-        }
-        return u;
+        return sum / seen + above_one(seen * times, splat(delta_));
     }
 
     /// How many scores are above the bound, in the lane with the most.
-    static std::size_t most_above(std::size_t count, const T* scores, std::size_t stride, simd::vec<T> bound)
+    static std::size_t most_above(const column& of, simd::vec<T> bound)
     {
         using namespace simd;
         vec<T> above{};
-        for (std::size_t j = 0; j < count; ++j)
-            above += select(load(scores + j * stride) <= bound, vec<T>{}, vec<T>{} + 1);
+        for (std::size_t j = 0; j < of.count; ++j)
+            above += select(load(of.scores + j * of.stride) <= bound, vec<T>{}, vec<T>{} + 1);
         return static_cast<std::size_t>(value_of(simd::max(above)));
     }
 
     /// The scores above the bound of each lane, [slot][lane] with -inf behind them. Returns how many slots there are.
-    static std::size_t above_bound(std::size_t count, const T* scores, std::size_t stride, simd::vec<T> bound, T* list)
+    static std::size_t above_bound(const column& of, simd::vec<T> bound, T* list)
     {
         using namespace simd;
         T bounds[simd::lanes<T>];
         store(bounds, bound);
         std::size_t kept[simd::lanes<T>] = {};
-        for (std::size_t j = 0; j < count; ++j) {
-            const T* const at = scores + j * stride;
+        for (std::size_t j = 0; j < of.count; ++j) {
+            const T* const at = of.scores + j * of.stride;
             for (std::size_t i = 0; i < simd::lanes<T>; ++i) {
                 list[kept[i] * simd::lanes<T> + i] = at[i];
                 kept[i] += at[i] <= bounds[i] ? 0 : 1;

@@ -345,6 +345,8 @@ void transposed_back(std::size_t width, std::size_t n, const T* from, const T* b
     using namespace simd;
     constexpr std::size_t all = tiles::lanes<T, registers>;
     const auto square = [&](std::size_t i, std::size_t q) {
+        // Rows a power of two apart push each other out of the first cache.
+        unrolled<simd::lanes<T>>([&](auto k) { __builtin_prefetch(to[q + k] + i, 1); });
         const vec<T> factor = load(by + q);
         vec<T> part[simd::lanes<T>];
         unrolled<simd::lanes<T>>([&](auto k) { part[k] = load(from + (i + k) * all + q) * factor; });
