@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
-#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -73,29 +72,6 @@ HEED_SIMD_INLINE bool weights_of(std::size_t count, const Rule& rule,
         weights.put(at);
     }
     return !Rule::sparse || any(some);
-}
-
-/// Scores of softmax become weights where not all queries see all keys; the others are 0. `sum` grows. What `ahead`
-/// asks for may have to be asked for in this tile alone.
-template <std::size_t registers, class T>
-[[gnu::noinline]] row<T, registers> weigh_seen(const tile_reach& seen, const row<T, registers>& top,
-                                               row<T, registers> sum, T* tile, auto& ahead)
-{
-    using namespace simd;
-    for (std::size_t j = 0; j < seen.count; ++j) {
-        std::apply([](auto&... rows) { (rows.ask(6), ...); }, ahead);
-        T* const at = tile + j * lanes<T, registers>;
-        unrolled<registers>([&](auto c) {
-            const range& reach = seen.reach[c * simd::lanes<T> / lane_count];
-            vec<T> p{};
-            if (reach.begin <= j && j < reach.end) {
-                p = simd::exp(load(at + c * simd::lanes<T>) - top.at[c]);
-                sum.at[c] += p;
-            }
-            store(at + c * simd::lanes<T>, p);
-        });
-    }
-    return sum;
 }
 
 /// What a rule that runs changes on its way, for a row of lanes.
@@ -296,24 +272,17 @@ void forward(const head<T>& of, std::size_t s, std::size_t n, const changes<T>& 
                 now.at[c] = base;
             });
             auto next_keys = next.keys(first + seen.count), next_values = next.values(first + seen.count);
-            if (seen.common.size() == seen.count) {
-                for (std::size_t j = 0; j < seen.count; ++j) {
-                    next_queries.ask(2);
-                    results.ask(2);
-                    next_keys.ask(8);
-                    next_values.ask(8);
-                    T* const at = tile + j * width;
-                    unrolled<registers>([&](auto c) {
-                        const vec<T> p = simd::exp(load(at + c * simd::lanes<T>) - now.at[c]);
-                        sum.at[c] += p;
-                        store(at + c * simd::lanes<T>, p);
-                    });
-                }
-            } else {
-                auto ahead = std::tuple{next_queries, results, next_keys, next_values};
-                const row base = now;
-                sum = detail::weigh_seen<registers>(seen, base, sum, tile, ahead);
-                next_queries = std::get<0>(ahead), results = std::get<1>(ahead);
+            for (std::size_t j = 0; j < seen.count; ++j) {
+                next_queries.ask(2);
+                results.ask(2);
+                next_keys.ask(8);
+                next_values.ask(8);
+                T* const at = tile + j * width;
+                unrolled<registers>([&](auto c) {
+                    const vec<T> p = simd::exp(load(at + c * simd::lanes<T>) - now.at[c]);
+                    sum.at[c] += p;
+                    store(at + c * simd::lanes<T>, p);
+                });
             }
             if (begun) {
                 for (std::size_t i = 0; i < of.value_width; ++i) {
