@@ -16,7 +16,7 @@
 
 #include "../support/number_words.hpp"
 #include "course.hpp"
-#include "drawing.hpp"
+#include "picture.hpp"
 
 using namespace heed;
 
@@ -174,6 +174,7 @@ auto translate(const auto& model, const numbers::pair& pair, vocabulary& english
 
 int main(int argc, char** argv)
 {
+    course::pictures_to(argc, argv);
     random_source random{8};
     auto W = nn::glorot<float>(random, H, H), U = nn::glorot<float>(random, 2 * H, H);
     const attention attend{score::additive{W, U, nn::small_vector<float>(random, H)}, normalize::softmax{},
@@ -186,8 +187,7 @@ int main(int argc, char** argv)
     course::holds("of 500 numbers that it has never seen, 450 are right word for word", right >= 450);
     const auto pair = numbers::say(724);
     const auto [words, weights] = translate(model, pair, english, german);
-    course::drawing(argc, argv)("07_alignment", {weights, pair.english, words, pair.links, {}});
-    return 0;
+    course::picture("07_alignment", weights, pair.english, words, pair.links);
 }
 
 // A ◆ marks which word translates which. Nobody told the model: only words count in its loss. Sometimes it looks beside
@@ -195,6 +195,6 @@ int main(int argc, char** argv)
 //
 // ## Exercises
 //
-// Write in `exercises/07.hpp`; `exercise_07` grades it.
-// - **a)** A step of the GRU, in loops, from the equations above.
-// - **b)** Links from weights: each target word with the source word that it looked at most, from a weight of ½ on.
+// Write into `exercises/07.hpp`; `exercise_07` grades it.
+// - **a.** A step of the GRU, in loops, from the equations above.
+// - **b.** Links from weights: each target word with the source word that it looked at most, from a weight of ½ on.

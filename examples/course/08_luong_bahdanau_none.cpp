@@ -76,8 +76,9 @@ std::vector<metrics::length_bucket> quality(auto attend, const std::vector<numbe
                                    std::vector<std::size_t>{4, 8, 12, 16});
 }
 
-int main()
+int main(int argc, char** argv)
 {
+    course::pictures_to(argc, argv);
     const auto train = draw_lists(1, 20000), test = draw_lists(2, 400);
     random_source random{8};
     const auto matrix = [&](std::size_t rows, std::size_t columns) { return nn::glorot<float>(random, rows, columns); };
@@ -110,6 +111,7 @@ int main()
 //
 // ## Exercises
 //
-// Write in `exercises/08.hpp`; `exercise_08` grades it.
-// - **a)** The heart of BLEU: how many words of a translation are right.
-// - **b)** Another "none": a score that knows nothing, so that softmax gives every word the same weight.
+// Write into `exercises/08.hpp`; `exercise_08` grades it.
+//
+// - **a.** The heart of BLEU: how many words of a translation are right.
+// - **b.** Another "none": a score that knows nothing, so that softmax gives every word the same weight.
