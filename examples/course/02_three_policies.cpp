@@ -107,7 +107,7 @@ void another_score()
 // the W_c below, which takes half of each, the context (0.788, 0.090) and the query (2, 0) become tanh(1.394, 0.045) =
 // (0.884, 0.045). The weights stay as they were.
 
-const array<double, 2> halves{{0.5, 0}, {0, 0.5}, {0.5, 0}, {0, 0.5}};  // W_c [4,2]
+const array<double, 2> halves{{0.5, 0}, {0, 0.5}, {0.5, 0}, {0, 0.5}};  // W_c: a row for each of [c; q]
 
 void another_combiner()
 {
