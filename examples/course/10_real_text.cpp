@@ -4,12 +4,13 @@
 // # 10. Real text
 //
 // The last step translates real sentences, with the parts that heed has for it. Give it two files in which line n of
-// one translates line n of the other. It reads 40,000 lines. Without files it makes sentences of its own.
+// one translates line n of the other; 40,000 lines take some minutes. Without files it makes sentences of its own.
 //
 //     step course_10 train.en train.de
 //
-// [Multi30k](https://github.com/multi30k/dataset) has such files. [Tatoeba](https://www.manythings.org/anki/) has both
-// languages in one, the short sentences first. Shuffle it, and take it apart:
+// [Multi30k](https://github.com/multi30k/dataset) has such files, and BLEU is about 31.
+// [Tatoeba](https://www.manythings.org/anki/) has both languages in one, the short sentences first: shuffle it, and
+// take it apart.
 //
 //     shuf deu.txt > all.txt; cut -f1 all.txt > train.en; cut -f2 all.txt > train.de
 
