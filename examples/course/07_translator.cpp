@@ -39,9 +39,8 @@ struct vocabulary {
 
 // ## The model
 //
-// A **recurrent** cell reads a sentence word by word, and keeps a state h, a vector of H numbers. In a GRU, two gates,
-// sigmoids σ, tell how much of the state to use for a new one, h̃ (r), and how much of h̃ to take (z); ⊙ multiplies
-// number by number:
+// A **recurrent** cell reads word by word and keeps a state h of H numbers. In a GRU, two gates, sigmoids σ, tell how
+// much of the state to use for a new one, h̃ (r), and how much of h̃ to take (z); ⊙ multiplies number by number:
 //
 //     z = σ(W_z x + U_z h + b_z),   r = σ(W_r x + U_r h + b_r)
 //     h̃ = tanh(W_h x + U_h (r ⊙ h) + b_h),   h' = (1 − z) ⊙ h + z ⊙ h̃
@@ -188,6 +187,7 @@ int main(int argc, char** argv)
     const auto pair = numbers::say(724);
     const auto [words, weights] = translate(model, pair, english, german);
     course::picture("07_alignment", weights, pair.english, words, pair.links);
+    return 0;  // step 8 includes this file, and main is no main there
 }
 
 // A ◆ marks which word translates which. Nobody told the model: only words count in its loss. Sometimes it looks beside

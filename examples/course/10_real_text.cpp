@@ -8,9 +8,8 @@
 //
 //     step course_10 train.en train.de
 //
-// [Multi30k](https://github.com/multi30k/dataset) has such files, and BLEU is about 31.
-// [Tatoeba](https://www.manythings.org/anki/) has both languages in one, the short sentences first: shuffle it, and
-// take it apart.
+// [Multi30k](https://github.com/multi30k/dataset) has such files; BLEU is about 31. Take one of
+// [Tatoeba](https://www.manythings.org/anki/) apart, shuffled, since its short sentences come first:
 //
 //     shuf deu.txt > all.txt; cut -f1 all.txt > train.en; cut -f2 all.txt > train.de
 
