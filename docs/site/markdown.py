@@ -6,7 +6,7 @@ import re
 FENCE = re.compile(r"^\s{0,3}(```+|~~~+)")
 COMMANDS = re.compile(r"^\s*(\$ |scripts/|bench/|build|cmake |ctest |apt |apt-get |git |export |step |echo |translate |evaluate |"
                       r"[A-Z_]+=\S* *(scripts|bench|translate|\\)|g\+\+|clang|composition_products|OPENBLAS|HEED_|head |cat |for |"
-                      r"paste |python3|characters|read_digits|sentence_pairs|course_|exercise_)")
+                      r"paste |shuf |python3|characters|read_digits|sentence_pairs|course_|exercise_)")
 
 
 def lines_with_kind(text: str):

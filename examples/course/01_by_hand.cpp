@@ -42,7 +42,7 @@ struct three {  // a number for each of the words
 
 // ## Scores: how well does each word match the query?
 //
-// Multiply number by number, and add. This is the *dot product*. It is great where both lists have their great numbers
+// Multiply number by number, and add. This is the *dot product*. It is large where both lists have their large numbers
 // in the same places.
 //
 //     e_j = q · h_j
@@ -58,7 +58,7 @@ three scores()
 //
 // Scores can be any numbers, negative ones too. We want shares: none below 0, together 1, the greatest for the best
 // score. The function exp makes numbers positive and keeps their order. Then divide by the sum. This is the
-// **softmax**.
+// **softmax**, and the shares are called **weights**.
 //
 //     α_j = exp(e_j) / Σ_k exp(e_k)
 
@@ -77,7 +77,7 @@ three softmax(three e)
 //
 // ## Context: what does the translator get?
 //
-// The annotations, each by its weight, added up:
+// The annotations, each multiplied by its weight, added up:
 //
 //     c = Σ_j α_j h_j
 
@@ -117,6 +117,7 @@ void by_hand()
 //
 // `on` prepares a sentence for all the queries to come, `step` answers one query. The `state` is what attention
 // remembers between two queries. The softmax remembers nothing; step 4 is about those that do.
+// `heed::array<double, 3>` is an array of doubles with three axes.
 
 const heed::array<double, 3> annotations{{{0.5, 0}, {1, 0}, {0, 1}}};  // [B,T,D] = [1,3,2]
 
@@ -143,7 +144,7 @@ void in_heed()
 //
 // Three German words, three queries: "neither thing nor action" (-2, -2), "a thing" (2, 0), "an action" (0, 2). One row
 // for each, one column for each English word; the darker, the more attention. (With `--out DIR` every step writes its
-// pictures as SVG files, too.)
+// pictures as SVG files, too.) `weights_of` asks several queries, `[B,S,Q]`, at once: S for each sentence.
 //
 //                ╭ small
 //                │ ╭ cats
@@ -162,9 +163,9 @@ void picture()
 {
     using namespace heed;
     const attention attend{score::dot{}, normalize::softmax{}, combine::weighted_sum{}};
-    const array<double, 3> queries{{{-2, -2}, {2, 0}, {0, 2}, {4, 0}}};       // [B,S,Q]: S steps
+    const array<double, 3> queries{{{-2, -2}, {2, 0}, {0, 2}, {4, 0}}};       // [B,S,Q] = [1,4,2]
     const auto weights = attend.weights_of(attend.on(annotations), queries);  // [B,S,T]
-    const std::vector<float> shown(weights.data(), weights.data() + 9);       // three steps of them
+    const std::vector<float> shown(weights.data(), weights.data() + 9);       // of the first three
     const std::vector<std::string> source{"small", "cats", "dream"}, target{"kleine", "Katzen", "träumen"};
     course::picture("by-hand", shown, source, target);
     course::says("kleine looks at small ", weights(0, 0, 0), 0.576);
@@ -173,9 +174,9 @@ void picture()
     course::says("a longer question: cats", weights(0, 3, 1), 0.867);
 }
 
-int main(int count, char** arguments)
+int main(int argc, char** argv)
 {
-    course::pictures_to(count, arguments);
+    course::pictures_to(argc, argv);
     by_hand();
     in_heed();
     picture();

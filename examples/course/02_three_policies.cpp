@@ -80,8 +80,8 @@ void another_normalizer()
 // - **cosine** compares directions only, not lengths. "small" and "cats" point the same way, so they get the same
 //   score. We let it be 2 where directions agree: 2, 2 and 0 make shares of 0.468, 0.468 and 0.063.
 // - **general** has a matrix W between query and annotation, e = qᵀ W h. It learns what to look for, given a question.
-//   With the matrix below, whoever asks for a thing is shown an action: 0.107, 0.107, 0.787. A decoder that writes a
-//   noun may want to know its verb.
+//   With the matrix below, whoever asks for a thing is shown an action: 0.107, 0.107, 0.787. Where a translator writes
+//   a noun, it may want to know its verb.
 //
 // Both are one word in the line that builds the mechanism. No line of the softmax changes: it does not see queries and
 // annotations, only scores.
@@ -99,7 +99,7 @@ void another_score()
 // ## Another combiner: what is made of the weights?
 //
 // **weighted_sum** returns the context c. **attentional** (Luong et al. 2015) joins it with the query, in one layer of
-// a network:
+// a network. `[c; q]` is one list, the numbers of c and then those of q; tanh keeps results between -1 and 1:
 //
 //     h̃ = tanh(W_c [c; q])
 //
@@ -107,7 +107,7 @@ void another_score()
 // the W_c below, which takes half of each, the context (0.788, 0.090) and the query (2, 0) become tanh(1.394, 0.045) =
 // (0.884, 0.045). The weights stay as they were.
 
-const array<double, 2> halves{{0.5, 0}, {0, 0.5}, {0.5, 0}, {0, 0.5}};  // W_c [4,2]
+const array<double, 2> halves{{0.5, 0}, {0, 0.5}, {0.5, 0}, {0, 0.5}};  // W_c: a row for each of [c; q]
 
 void another_combiner()
 {
@@ -127,6 +127,7 @@ void another_combiner()
 //
 // Three scores and four normalizers are twelve mechanisms. Nobody wrote twelve: each pair is made when it is named, at
 // compile time, as if it had been written by hand. Most of what papers propose is one new policy among old ones.
+// ("warm" is a temperature of 2.)
 //
 //                          ╭ small
 //                          │ ╭ cats
@@ -177,9 +178,9 @@ static_assert(fault_of<score::dot, normalize::softmax, combine::weighted_sum>() 
 static_assert(fault_of<score::dot, normalize::softmax, combine::elementwise_sum>() ==
               composition_fault::different_weights);
 
-int main(int count, char** arguments)
+int main(int argc, char** argv)
 {
-    course::pictures_to(count, arguments);
+    course::pictures_to(argc, argv);
     another_normalizer();
     another_score();
     another_combiner();

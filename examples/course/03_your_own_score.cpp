@@ -3,11 +3,11 @@
 
 // # 3. A score of your own, and verify
 //
-// The dot product has a preference: great annotations. "small" is half a thing, (0.5, 0), and "cats" a whole one,
+// The dot product has a preference: long annotations. "small" is half a thing, (0.5, 0), and "cats" a whole one,
 // (1, 0). No query of the form (x, 0) with x > 0 ever scores "small" above "cats", not even (0.5, 0), which is "small"
 // itself. With that query the dot product gives "small" 0.326 and "cats" 0.419.
 //
-// We want a score that asks "how near?" instead of "how great?". There is none by that name in heed. We write one.
+// We want a score that asks "how near?" instead of "how long?". There is none by that name in heed. We write one.
 
 #include <cmath>
 #include <cstdio>
@@ -28,8 +28,8 @@
 
 // ## The policy
 //
-// The score is the squared distance of query and annotation, negative, so that near is great. Each dimension d has a
-// factor w_d, which says how much it matters:
+// The score is the squared distance of query and annotation, negative, so that the nearest has the highest score. Each
+// dimension d has a factor w_d, which says how much it matters:
 //
 //     e_j = -Σ_d w_d (q_d - h_{j,d})²
 //
@@ -38,9 +38,10 @@
 // - `weights`: the kind of its weights. One for each position, here.
 // - `operator()`: from queries `[B,Q]` and keys `[B,T,D]` to scores `[B,T]`, for a whole batch at once. It is written
 //   in heed's operations, `ops::…`, never in loops. This is what makes it work on numbers and, in training, on
-//   variables that know their gradient (step 5).
+//   variables that know their gradient (step 5). `heed::tensor auto` stands for both.
 // - `parameters`: what can be learned, each with a name. `visit` is called with each; what it returns makes a policy
-//   of the same kind, with variables in place of numbers, for instance.
+//   of the same kind, with variables in place of numbers, for instance. (`mine::nearness{…}` finds out that kind;
+//   `nearness{…}` alone would mean the very struct that we are in.)
 
 namespace mine {
 
@@ -113,10 +114,10 @@ void near_or_great()
 
 // ## Is it right?
 //
-// Three words say little. Does it work for sentences of different lengths in one batch? For empty ones? What if the
-// padding behind a short sentence contains rubbish? Is the derivative right? heed has a list of such contracts, and
-// `verify` tries each of them on a mechanism of doubles, with any sizes that fit its parameters. It prints a line for
-// each: whether it is kept, and what was tried.
+// Three words say little. Does it work for sentences of different lengths in one batch? A tensor is a rectangle, so
+// behind the short ones there is **padding**. What if it contains rubbish? Is the derivative right? heed has a list of
+// such contracts, and `verify` tries each of them on a mechanism of doubles, with any sizes that fit its parameters. It
+// prints a line for each: whether it is kept, and what was tried.
 
 void verified()
 {
@@ -149,8 +150,8 @@ struct divided {
 
 }  // namespace mine
 
-// T is the length of the *longest* sentence of the batch; shorter ones are filled up. So the weights of a sentence
-// depend on its neighbours: "small" gets 0.388 if the sentence is alone, and 0.361 in a batch with one of six words.
+// T is the length of the *longest* sentence of the batch, padding included. So the weights of a sentence depend on its
+// neighbours: "small" gets 0.388 if the sentence is alone, and 0.361 in a batch with one of six words.
 // Such a model scores well in tests with sentences one by one, and worse in batches, and nobody knows why. verify does:
 
 void found()
@@ -171,9 +172,9 @@ void found()
     course::holds("found", broken.find("a sentence has the same results alone and in a batch") != std::string::npos);
 }
 
-int main(int count, char** arguments)
+int main(int argc, char** argv)
 {
-    course::pictures_to(count, arguments);
+    course::pictures_to(argc, argv);
     near_or_great();
     verified();
     found();
@@ -189,5 +190,6 @@ int main(int count, char** arguments)
 //
 // - **a.** The dot product and the distance are nearer to each other than they look. Write the score
 //   e_j = q · h_j - ½ |h_j|². Under the softmax its weights are those of -½ |q - h_j|². (Where did |q|² go?)
-// - **b.** Write a normalizer: the softmax of scores that cannot leave (-c, c), α = softmax(c tanh(e / c)). A hidden
-//   position has a score of minus infinity, and must have weight 0. Mind what tanh makes of minus infinity.
+// - **b.** Write a normalizer: the softmax of scores that cannot leave (-c, c), α = softmax(c tanh(e / c)). A position
+//   that must not be seen, such as padding, is hidden by a score of minus infinity: the softmax gives it the weight 0.
+//   Mind what tanh makes of minus infinity.

@@ -35,8 +35,8 @@ const array<double, 3> annotations{{{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}}}; 
 
 // ## A decoder that is stuck
 //
-// The query comes from the decoder's state, and the state changes slowly. After "I came, I" it is much like it was
-// after "I", so it asks much the same:
+// The **decoder** is the part of a translator that writes. The query comes from the decoder's state, and the state
+// changes slowly. After "I came, I" it is much like it was after "I", so it asks much the same:
 //
 //     step 1   4  2  0      "veni, I think"
 //     step 2   4  3  0      "veni, I think; vidi looks better than before"
@@ -80,7 +80,8 @@ std::string translate(const std::string& name, const auto& attend, const std::ve
 //
 // It *cannot* do better. Its weights are made of this step's scores alone; that "veni" has been translated already is
 // nowhere in them. This holds for every score of query and annotations alone, also for the **additive** one of Bahdanau
-// et al. 2015, the first attention of all: e_j = vᵀ tanh(W s + U h_j). Ask it the same twice, and it answers the same.
+// et al. 2015, the first attention of all: e_j = vᵀ tanh(W s + U h_j), where s is the query. Ask it the same twice, and
+// it answers the same, whatever W, U and v are; we draw them at random.
 
 void no_memory()
 {
@@ -90,7 +91,7 @@ void no_memory()
     course::holds(text, text == "I came, I came, I came");
 
     random_source random{1};
-    const auto W = nn::glorot<double>(random, 4, 8), U = nn::glorot<double>(random, 4, 8);
+    const auto W = nn::glorot<double>(random, 4, 8), U = nn::glorot<double>(random, 4, 8);  // random matrices
     const attention additive{score::additive{W, U, nn::small_vector<double>(random, 8)}, softmax{}, weighted_sum{}};
     const auto memory = additive.on(annotations);
     const auto first = additive.step(memory, queries[0], additive.start(memory));
@@ -141,8 +142,8 @@ void temporal()
 //     step 2   0.112  0.826  0.062   ░░██░░   I saw
 //     step 3   0.307  0.130  0.563   ▒▒░░▓▓   I conquered
 //
-// The paper expects Φ_j = N σ(U_f h_j) target words for word j, its *fertility*, and counts α_j / Φ_j. With U_f = 0 and
-// N = 2, each word is good for one.
+// The paper expects Φ_j = N σ(U_f h_j) target words for word j, its *fertility*, and counts α_j / Φ_j; σ is the sigmoid
+// of step 2. With U_f = 0 and N = 2, each word is good for one.
 
 void coverage()
 {
@@ -178,9 +179,9 @@ void local()
     course::holds(better, better == "I came, I saw, I conquered");
 }
 
-int main(int count, char** arguments)
+int main(int argc, char** argv)
 {
-    course::pictures_to(count, arguments);
+    course::pictures_to(argc, argv);
     no_memory();
     temporal();
     coverage();
@@ -194,4 +195,4 @@ int main(int count, char** arguments)
 // - **a.** Compute temporal attention by hand: from the scores of all steps so far to the weights of the last one.
 //   Scores of 1000 must not break it. (log(eᵃ + eᵇ) = m + log(eᵃ⁻ᵐ + eᵇ⁻ᵐ) for every m: which m is safe?)
 // - **b.** Write a normalizer that remembers its last weights and does not like to look there again:
-//   α_t = softmax(e_t - λ α_{t-1}). Everything is there but the three lines that matter.
+//   α_t = softmax(e_t - λ α_{t-1}). All is there but three lines: the first state, the weights, the next state.

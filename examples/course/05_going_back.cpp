@@ -135,9 +135,9 @@ void on_our_tape()
 
 // ## heed's tape
 //
-// It is the same idea with tensors for numbers: one entry is a matrix product instead of a thousand multiplications.
-// `include/heed/ad/tape.hpp` explains it from the beginning. A variable made by `parameter` goes wherever an array
-// goes; the attention is that of step 1.
+// It is the same idea with tensors (arrays with any number of axes) for numbers: one entry is a matrix product instead
+// of a thousand multiplications. `include/heed/ad/tape.hpp` explains it from the beginning. A variable made by
+// `parameter` goes wherever an array goes. The attention is that of step 1; `read` is `step` without the weights.
 
 void on_heeds_tape()
 {
@@ -182,9 +182,9 @@ void three_checks()
                   std::abs(difference(0.1) - by_hand) > 1e-3 && std::abs(difference(1e-15) - by_hand) > 1e-3);
 }
 
-int main(int count, char** arguments)
+int main(int argc, char** argv)
 {
-    course::pictures_to(count, arguments);
+    course::pictures_to(argc, argv);
     on_our_tape();
     on_heeds_tape();
     three_checks();

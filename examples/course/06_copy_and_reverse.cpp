@@ -24,17 +24,18 @@
 #include <heed/train/adam.hpp>
 
 #include "course.hpp"
-#include "drawing.hpp"
+#include "picture.hpp"
 
 using namespace heed;
 
 // ## Data: words as numbers
 //
-// A letter is a number from 0 to 25. The model answers many words at once, a **batch**. Words differ in length, but a
-// tensor is a rectangle: short words are filled up (padded), and `real` tells how long each one is.
+// A letter is a number from 0 to 25. The model answers many words at once, a **batch**, padded as in step 3; `real`
+// tells how long each word is. `letters(s, b)` is letter s of word b; with it go its places from the front and from the
+// back. `expected` has the letters that the model should write, each with a weight: 1 for a letter, 0 for padding.
 //
-// `letters(s, b)` is letter s of word b; with it go its places from the front and from the back. `expected` has the
-// letters that the model should write, each with a weight: 1 for a letter, 0 for padding, which must not count.
+// *Mind the order of the axes.* `word_ids` are `[S,B]`, place first, as a decoder reads them, and so are the vectors
+// that `lookup` finds for them, `[S,B,D]`. Attention takes `[B,S,D]`, word first. `ops::swap_axes` swaps.
 
 constexpr std::size_t alphabet = 26, longest = 10, D = 32;
 
@@ -42,7 +43,7 @@ struct batch {
     word_ids letters{}, from_front{}, from_back{};
     ops::expected_words<float> expected{};
     lengths real{};
-    double count = 0;  // of letters to write
+    double written = 0;  // letters to write
 };
 
 batch make_batch(const std::vector<std::string>& words, bool backwards)
@@ -62,14 +63,13 @@ batch make_batch(const std::vector<std::string>& words, bool backwards)
             made.expected.weights[s * B + b] = 1;
         }
         real.push_back(n);
-        made.count += n;
+        made.written += n;
     }
     made.real = lengths(real);
     return made;
 }
 
 // Words need no meaning here: two to ten letters, drawn at random, the same ones in every run.
-
 std::vector<std::string> draw_words(random_source& random, std::size_t count)
 {
     std::vector<std::string> words(count);
@@ -91,7 +91,7 @@ std::vector<std::string> draw_words(random_source& random, std::size_t count)
 //     c_s = Σ_j α_sj h_j, α_s = softmax(q_s · h / √D)   attention, as in step 1
 //     p_s = softmax(c_s W + b)                          how likely each letter of the alphabet is
 //
-// `parameters` names the members that learn: through it heed puts a model on a tape, and changes its numbers.
+// `parameters` names the members that learn (step 3): through it heed puts a model on a tape, and changes its numbers.
 
 template <class Matrix, class Vector>
 struct writer {
@@ -106,13 +106,12 @@ struct writer {
         const auto h = ops::add(ops::lookup(letter, words.letters), places);  // [S,B,D]
         return attend.on(ops::swap_axes(h), words.real);                      // of [B,S,D]
     }
-    auto queries(const batch& words) const { return ops::swap_axes(ops::lookup(step, words.from_front)); }
+    auto queries(const batch& words) const { return ops::swap_axes(ops::lookup(step, words.from_front)); }  // [B,S,D]
 
     auto scores(const batch& words) const  // of each letter, [S,B,26]
     {
         return ops::linear(ops::swap_axes(attend(memory(words), queries(words))), W, b);
     }
-
     static auto parameters(auto& self, auto&& visit)
     {
         return ::writer{visit("letter", self.letter), visit("front", self.front), visit("back", self.back),
@@ -126,7 +125,7 @@ writer(Matrix, Matrix, Matrix, Matrix, Matrix, Vector) -> writer<Matrix, Vector>
 //
 // The model writes the letters that it holds most likely. The picture has a row for each of them: its weights.
 
-void show(const auto& model, const std::string& word, bool backwards, const course::drawing& draw, const char* name)
+void show(const auto& model, const std::string& word, bool backwards, const std::string& when)
 {
     const batch one = make_batch({word}, backwards);
     const auto scores = model.scores(one);                                                // [S,1,26]
@@ -139,7 +138,8 @@ void show(const auto& model, const std::string& word, bool backwards, const cour
         source.emplace_back(1, word[s]);
         for (std::size_t j = 0; j < word.size(); ++j) shown.push_back(weights(0, s, j));
     }
-    draw(name, {shown, source, target, {}, {}});
+    const std::string name = std::string(backwards ? "06_reverse_" : "06_copy_") + when;
+    course::picture(name, shown, source, target, {}, word + ", " + when + " learning");
 }
 
 // ## The loss and the loop
@@ -152,7 +152,7 @@ void show(const auto& model, const std::string& word, bool backwards, const cour
 // move each number a little against its gradient. **Adam** is a rule for this move. It divides each gradient by its
 // usual size, so that one rate fits all numbers.
 
-void learn(bool backwards, const course::drawing& draw)
+void learn(bool backwards)
 {
     std::printf("\n%s\n", backwards ? "Words and the same words backwards" : "Words and their copies");
     random_source random{6};
@@ -160,7 +160,7 @@ void learn(bool backwards, const course::drawing& draw)
     const auto table = [&](std::size_t rows) { return nn::gaussian<float>(random, rows, D, 0.3); };
     auto W = nn::glorot<float>(random, D, alphabet);
     writer model{table(alphabet), table(longest), table(longest), table(longest), W, nn::zeros<float>(alphabet)};
-    show(model, "lemon", backwards, draw, backwards ? "06_reverse_before" : "06_copy_before");
+    show(model, "lemon", backwards, "before");
 
     ad::tape<float> tape;
     train::adam<float> adam({.rate = 0.01});
@@ -168,23 +168,23 @@ void learn(bool backwards, const course::drawing& draw)
         const batch words = make_batch(draw_words(random, 32), backwards);
         tape.clear();
         const auto taped = ad::lift(tape, model);
-        const auto loss = ops::scale(ops::cross_entropy(taped.scores(words), words.expected), 1 / words.count);
+        const auto loss = ops::scale(ops::cross_entropy(taped.scores(words), words.expected), 1 / words.written);
         tape.backward(loss);
         adam.step(model, taped, tape, 1.0);  // a gradient longer than 1 is shortened to 1
         if (step % 100 == 1) std::printf("step %3d  loss %.3f\n", step, double(*loss.data()));
         if (step == 1) course::holds("which is near log 26", std::abs(double(*loss.data()) - std::log(26.0)) < 0.3);
     }
     const batch unseen = make_batch(draw_words(random, 200), backwards);
-    const double loss = double(*ops::cross_entropy(model.scores(unseen), unseen.expected).data()) / unseen.count;
+    const double loss = double(*ops::cross_entropy(model.scores(unseen), unseen.expected).data()) / unseen.written;
     course::holds("on words that it has never seen, the loss is below 0.1", loss < 0.1);
-    show(model, "lemon", backwards, draw, backwards ? "06_reverse" : "06_copy");
+    show(model, "lemon", backwards, "after");
 }
 
 int main(int argc, char** argv)
 {
-    const course::drawing draw(argc, argv);  // --out DIR: as SVG, too
-    learn(false, draw);
-    learn(true, draw);
+    course::pictures_to(argc, argv);
+    learn(false);
+    learn(true);
 }
 
 // A loss of 0.1 is a probability of about 0.9 for the right letter. What was learned is a rule, not a list: it has
@@ -193,8 +193,8 @@ int main(int argc, char** argv)
 //
 // ## Exercises
 //
-// Write in `exercises/06.hpp`; `exercise_06` grades it.
+// Write into `exercises/06.hpp`; `exercise_06` grades it.
 //
-// - **a)** The loss by hand: minus the logarithm of a letter's probability, from the scores of all letters. Scores of
+// - **a.** The loss by hand: minus the logarithm of a letter's probability, from the scores of all letters. Scores of
 //   1000, whose exponential is infinite, must work as well.
-// - **b)** The update by hand: one step of plain gradient descent, whose gradient is shortened if it is too long.
+// - **b.** The update by hand: one step of plain gradient descent, whose gradient is shortened if it is too long.

@@ -16,7 +16,7 @@
 
 #include "../support/number_words.hpp"
 #include "course.hpp"
-#include "drawing.hpp"
+#include "picture.hpp"
 
 using namespace heed;
 
@@ -26,7 +26,6 @@ using namespace heed;
 
 struct vocabulary {
     std::vector<std::string> words{"<end>"};
-
     std::vector<std::uint32_t> operator()(const std::vector<std::string>& sentence)
     {
         std::vector<std::uint32_t> ids;
@@ -40,8 +39,8 @@ struct vocabulary {
 
 // ## The model
 //
-// A **recurrent** cell reads a sentence word by word, and keeps a state h, a vector of H numbers. In a GRU, two gates,
-// numbers between 0 and 1, tell how much of the state to use for a new one, h̃ (r), and how much of h̃ to take (z):
+// A **recurrent** cell reads word by word and keeps a state h of H numbers. In a GRU, two gates, sigmoids σ, tell how
+// much of the state to use for a new one, h̃ (r), and how much of h̃ to take (z); ⊙ multiplies number by number:
 //
 //     z = σ(W_z x + U_z h + b_z),   r = σ(W_r x + U_r h + b_r)
 //     h̃ = tanh(W_h x + U_h (r ⊙ h) + b_h),   h' = (1 − z) ⊙ h + z ⊙ h̃
@@ -98,7 +97,6 @@ struct translator {
         }
         return ops::cross_entropy(ops::linear(ops::stack(readouts), W_o, b_o), given.targets);
     }
-
     static auto parameters(auto& self, auto&& visit)
     {
         return ::translator{visit("english", self.english), visit("german", self.german),
@@ -112,8 +110,8 @@ translator(M, M, C, C, A, C, M, V) -> translator<M, C, A, V>;
 
 // ## The loop
 //
-// Step 6 made a batch by hand; `make_training_batch` does the same. In `previous` the decoder reads the right word
-// before each, whatever it would have written itself (**teacher forcing**).
+// `make_training_batch` does what step 6 did by hand. In `previous` the decoder reads the right word before each,
+// whatever it would write (**teacher forcing**). The rate falls to 0; else it is luck how good the last model is.
 
 constexpr std::size_t E = 32, H = 64;
 constexpr seq2seq::special_ids marks{.padding = 0, .begin = 0, .end = 0};
@@ -129,7 +127,7 @@ auto learn(auto attend, std::span<const numbers::pair> pairs, vocabulary& englis
     auto b_o = nn::zeros<float>(german.words.size());
     translator model{table(english), table(german), cell(E), cell(E), attend, cell(E + 2 * H), W_o, b_o};
     ad::tape<float> tape;
-    train::adam<float> adam({.rate = 0.005});
+    train::adam<float> adam;
     for (int step = 1; step <= steps; ++step) {
         std::vector<const seq2seq::id_sentence*> source(32), target(32);
         for (std::uint64_t i = 0, stream = random.next_stream(); i < 32; ++i) {
@@ -137,6 +135,7 @@ auto learn(auto attend, std::span<const numbers::pair> pairs, vocabulary& englis
             source[i] = &sources[drawn], target[i] = &targets[drawn];
         }
         const auto given = seq2seq::make_training_batch<float>(source, target, marks);
+        adam.settings.rate = 0.005 * (steps + 1 - step) / steps;
         tape.clear();
         const auto taped = ad::lift(tape, model);
         const auto loss = ops::scale(taped.loss(given), 1.0 / double(given.target_words));
@@ -174,6 +173,7 @@ auto translate(const auto& model, const numbers::pair& pair, vocabulary& english
 
 int main(int argc, char** argv)
 {
+    course::pictures_to(argc, argv);
     random_source random{8};
     auto W = nn::glorot<float>(random, H, H), U = nn::glorot<float>(random, 2 * H, H);
     const attention attend{score::additive{W, U, nn::small_vector<float>(random, H)}, normalize::softmax{},
@@ -186,8 +186,8 @@ int main(int argc, char** argv)
     course::holds("of 500 numbers that it has never seen, 450 are right word for word", right >= 450);
     const auto pair = numbers::say(724);
     const auto [words, weights] = translate(model, pair, english, german);
-    course::drawing(argc, argv)("07_alignment", {weights, pair.english, words, pair.links, {}});
-    return 0;
+    course::picture("07_alignment", weights, pair.english, words, pair.links);
+    return 0;  // step 8 includes this file, and main is no main there
 }
 
 // A ◆ marks which word translates which. Nobody told the model: only words count in its loss. Sometimes it looks beside
@@ -195,6 +195,6 @@ int main(int argc, char** argv)
 //
 // ## Exercises
 //
-// Write in `exercises/07.hpp`; `exercise_07` grades it.
-// - **a)** A step of the GRU, in loops, from the equations above.
-// - **b)** Links from weights: each target word with the source word that it looked at most, from a weight of ½ on.
+// Write into `exercises/07.hpp`; `exercise_07` grades it.
+// - **a.** A step of the GRU, in loops, from the equations above.
+// - **b.** Links from weights: each target word with the source word that it looked at most, from a weight of ½ on.

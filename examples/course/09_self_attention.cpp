@@ -20,20 +20,20 @@
 #include <heed/train/adam.hpp>
 
 #include "course.hpp"
-#include "drawing.hpp"
+#include "picture.hpp"
 
 using namespace heed;
 constexpr std::size_t D = 32, equals = 10, symbols = 11;  // D numbers for each symbol; = is symbol 10
 
 // ## The model, on one page
 //
-// **Heads** are several attentions side by side, each with projections of its own, as queries, keys and values:
+// A **head** is an attention whose queries, keys and values are made of x by matrices of its own. Several of them:
 //
 //     head_i = softmax(Q_i K_iᵀ / √d) V_i,  Q_i = x W_Qi,  K_i = x W_Ki,  V_i = x W_Vi
 //     MultiHead(x) = [head_1; head_2] W_O
 //
-// A layer has two parts: heads, and a small network at each position. What a part computes is added to its input (a
-// **residual**): gradients can pass by. Before each part, a **layer norm** gives each position mean 0 and deviation 1.
+// A layer has two parts: heads, and a small network at each position; relu(a) = max(a, 0). What a part computes is
+// added to its input (a **residual**): gradients can pass by. A **layer norm** before it gives mean 0 and deviation 1.
 //
 //     x ← x + MultiHead(norm(x)),   x ← x + W_2 relu(W_1 norm(x))
 //
@@ -55,7 +55,6 @@ struct layer {
         const auto seen = ops::add(x, heads(heads.on(in), in, causal{}));
         return ops::add(seen, network(before_network(seen)));
     }
-
     static auto parameters(auto& self, auto&& visit)
     {
         return ::layer{visit("before_heads", self.before_heads), visit("before_network", self.before_network),
@@ -143,6 +142,7 @@ struct batch {
 
 int main(int argc, char** argv)
 {
+    course::pictures_to(argc, argv);
     random_source random{9};
     const auto make_layer = [&] {
         const auto norm = nn::make_layer_norm<float>(D);
@@ -187,14 +187,14 @@ int main(int argc, char** argv)
         for (std::size_t t = 0; t < 2 * N; ++t)
             for (std::size_t i : {0u, 1u}) weights[i].push_back(seen.weights(0, i, t));
     }
-    course::drawing(argc, argv)("09_head_1", {weights[0], columns, rows, {}, "head 1 of the second layer"});
-    course::drawing(argc, argv)("09_head_2", {weights[1], columns, rows, {}, "head 2 of the second layer"});
+    course::picture("09_head_1", weights[0], columns, rows, {}, "head 1 of the second layer");
+    course::picture("09_head_2", weights[1], columns, rows, {}, "head 2 of the second layer");
 }
 
 // A row is what the model reads; the digit of the next row is what it writes. Often one of the heads looks at it.
 //
 // ## Exercises
 //
-// Write in `exercises/09.hpp`; `exercise_09` grades it.
-// - **a)** Causal self-attention in loops: from queries, keys and values to contexts.
-// - **b)** The pattern of a position.
+// Write into `exercises/09.hpp`; `exercise_09` grades it.
+// - **a.** Causal self-attention in loops: from queries, keys and values to contexts.
+// - **b.** The pattern of a position.

@@ -46,13 +46,14 @@ inline int graded(const std::initializer_list<exercise>& exercises)
     int open = 0;
     for (const exercise& e : exercises) {
         std::string wrong;
+        std::printf("%s) %s: ", e.name.c_str(), e.asked.c_str());
+        std::fflush(stdout);  // if an answer crashes, the last line says which
         try {
             wrong = e.check();
         } catch (const std::exception& error) {
             wrong = error.what();
         }
-        std::printf("%s) %s: %s%s\n", e.name.c_str(), e.asked.c_str(),
-                    wrong.empty() ? "done" : "not yet: ", wrong.c_str());
+        std::printf("%s%s\n", wrong.empty() ? "done" : "not yet: ", wrong.c_str());
         if (!wrong.empty()) ++open;
     }
     return open == 0 ? 0 : 1;
@@ -63,8 +64,10 @@ inline std::string same(const std::string& what, double value, double expected, 
 {
     if (std::abs(value - expected) <= within * (1 + std::abs(expected))) return {};
     char text[200];
-    std::snprintf(text, sizeof text, "%s is %g, and should be %g", what.c_str(), value, expected);
-    return text;
+    const bool near = std::abs(value - expected) < 1e-4 * (1 + std::abs(expected));
+    std::snprintf(text, sizeof text, near ? " is %.12g, and should be %.12g" : " is %g, and should be %g", value,
+                  expected);
+    return what + text;
 }
 
 }  // namespace course

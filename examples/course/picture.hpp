@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <string>
-#include <string_view>
+#include <utility>
 #include <vector>
 
 #include <heed/view/shades.hpp>
@@ -16,15 +18,27 @@ namespace course {
 
 inline std::string directory;  // of the SVG files; none where it is empty
 
-/// Reads `--out DIR`, the only option that steps have.
-inline void pictures_to(int count, char** arguments)
+[[noreturn]] inline void refuse(const std::string& why)
 {
-    if (count == 1) return;
-    if (count != 3 || std::string_view(arguments[1]) != "--out") {
-        std::fprintf(stderr, "usage: %s [--out DIR]\n", arguments[0]);
-        std::exit(2);
+    std::fprintf(stderr, "%s\n", why.c_str());
+    std::exit(2);
+}
+
+/// Reads `--out DIR` and returns the other arguments. `others` is what a usage line says of them; where it is empty, as
+/// in all steps but the last, there may be none.
+inline std::vector<std::string> pictures_to(int argc, char** argv, const std::string& others = {})
+{
+    std::vector<std::string> given(argv + 1, argv + argc);
+    const auto out = std::find(given.begin(), given.end(), "--out");
+    if (given.end() - out > 1) {
+        directory = *(out + 1);
+        given.erase(out, out + 2);
+        if (!std::filesystem::is_directory(directory)) refuse("--out " + directory + ": there is no such folder");
     }
-    directory = arguments[2];
+    const bool option = std::any_of(given.begin(), given.end(), [](const auto& one) { return one.starts_with("-"); });
+    if (option || (others.empty() && !given.empty()))
+        refuse(std::string("usage: ") + argv[0] + (others.empty() ? "" : " " + others) + " [--out DIR]");
+    return given;
 }
 
 /// Writes DIR/name.svg, if there is a DIR.
@@ -32,17 +46,15 @@ inline void write_picture(const std::string& name, const std::string& svg)
 {
     if (directory.empty()) return;
     const std::string file = directory + "/" + name + ".svg";
-    if (!(std::ofstream(file) << svg).flush()) {
-        std::fprintf(stderr, "%s cannot be written\n", file.c_str());
-        std::exit(1);
-    }
+    if (!(std::ofstream(file) << svg).flush()) refuse(file + " cannot be written");
 }
 
-/// Weights, a row for each of `rows` and a column for each of `columns`.
+/// Weights, a row for each of `rows` and a column for each of `columns`; `links` (column, row) are marked.
 inline void picture(const std::string& name, const std::vector<float>& weights, const std::vector<std::string>& columns,
-                    const std::vector<std::string>& rows)
+                    const std::vector<std::string>& rows, const std::vector<std::pair<int, int>>& links = {},
+                    const std::string& title = {})
 {
-    const heed::view::alignment drawn{weights, columns, rows};
+    const heed::view::alignment drawn{weights, columns, rows, links, title};
     std::printf("\n%s\n", heed::view::shades(drawn).c_str());
     write_picture(name, heed::view::svg(drawn));
 }

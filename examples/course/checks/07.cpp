@@ -62,7 +62,13 @@ std::string check_links()
         for (const vector& row : weights) row_by_row.insert(row_by_row.end(), row.begin(), row.end());
         const auto must = heed::metrics::strongest_links(row_by_row, weights.empty() ? 1 : weights[0].size(), 0.5f);
         const auto is = links(weights);
-        if (is != must) return "the links are" + text(is) + ", and should be" + text(must);
+        if (is == must) continue;
+        std::string of;
+        for (const vector& row : weights) {
+            for (const double weight : row) of += " " + std::to_string(weight).substr(0, 4);
+            of += ";";
+        }
+        return "the links from weights" + of + " are" + text(is) + ", and should be" + text(must);
     }
     return {};
 }

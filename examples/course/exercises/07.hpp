@@ -28,7 +28,8 @@ inline vector gru_step(const gru_weights& of, const vector& x, const vector& h)
 }
 
 // b) Links (source word, target word) from the weights of each target word over the source: a target word is linked
-// with the source word of the greatest weight, but only if that weight is at least ½. In the order of the target words.
+// with the source word of the greatest weight, but only if that weight is at least ½. In the order of the target words;
+// there may be none.
 inline std::vector<std::pair<int, int>> links(const matrix& weights)
 {
     (void)weights;

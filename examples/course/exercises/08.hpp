@@ -22,6 +22,9 @@ inline std::size_t clipped_matches(const std::vector<std::string>& translation, 
 // b) A score that knows nothing: the same for each position, whatever query and keys are. Softmax then gives each of n
 // words the weight 1/n, and the context is the mean of the annotations. What stands here now is score::dot, which
 // compares; it also needs queries that are as wide as the keys, as yours must not.
+//
+// Useful here, after `using namespace heed;`: shape_of(keys), which is B, T and D; constant_like(keys,
+// shape_of_rank<2>{B, T}, x), a tensor full of x that goes wherever keys go: an array, or a constant on the tape.
 struct indifferent {
     static constexpr heed::weight_kind weights = heed::weight_kind::per_position;
 

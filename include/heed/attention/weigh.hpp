@@ -159,6 +159,10 @@ struct by_kernel {};
 struct by_lines {};
 struct line_by_line {};
 
+/// Does a policy return an array of its own where it was given a sentence in the workspace?
+template <class Result, class Given>
+inline constexpr bool owns_beside = owning_tensor<Result>&& family_of<Given>::rank == family_rank::transient;
+
 /// The three lines. `past` is the state of the innermost score.
 template <class Score, class Normalize, class Combine>
 auto three_lines(const Score& score, const Normalize& normalize, const Combine& combine, const auto& in,
@@ -168,7 +172,15 @@ auto three_lines(const Score& score, const Normalize& normalize, const Combine& 
     static_assert(rank_of<decltype(scores)> == (Score::weights == weight_kind::per_position ? 2 : 3),
                   "heed: the score's result has the wrong rank: a score per position gives [B,T], a score per "
                   "dimension gives [B,T,D], a score per group [B,T,G]");
+    static_assert(
+        !owns_beside<decltype(scores), decltype(in.keys)>,
+        "heed: the score's result is an array of its own, and must be of its arguments' kind: "
+        "heed::constant_like(keys, shape, value) makes a constant, heed::same_family(keys, x) takes an array x");
     auto seen = weigh_with_next(normalize, scores, in.history, at);
+    static_assert(!owns_beside<decltype(seen.weights), decltype(scores)>,
+                  "heed: the normalizer's weights are an array of their own, and must be of the scores' kind: "
+                  "heed::constant_like(scores, shape, value) makes a constant, heed::same_family(scores, x) takes an "
+                  "array x");
     auto context = combined(combine, thinned(normalize, seen.weights, at), in.values, at);
     return outcome{std::move(context), std::move(seen.weights), std::move(seen.next)};
 }
