@@ -319,7 +319,11 @@ struct lane_functions {
     {
         return detail::each_register(x, [](auto v) { return simd::cos(v); });
     }
+};
 
+/// The same of duals: a base of their own, since two empty bases of one type may not share an address, and registers
+/// that are copied would lie across what was stored.
+struct dual_functions {
     template <class A, class B>
         requires(detail::dual_operands<A, B>)
     HEED_SIMD_INLINE friend auto select(const lane_mask& which, const A& a, const B& b)
@@ -470,14 +474,14 @@ HEED_LANES(>=)
 
 /// A score and its derivative by the score that a function was given: the function runs once for both.
 template <class T>
-struct dual : lane_functions {
+struct dual : dual_functions {
     pack<T> value, slope;
 
     dual() = default;
-    dual(const pack<T>& x, const pack<T>& by) : value(x), slope(by) {}
+    HEED_SIMD_INLINE dual(const pack<T>& x, const pack<T>& by) : value(x), slope(by) {}
     template <class U>
         requires(detail::lane_operand<U>)
-    dual(const U& constant) : value(detail::lanes_of<T>(constant)), slope(T(0)) {}
+    HEED_SIMD_INLINE dual(const U& constant) : value(detail::lanes_of<T>(constant)), slope(T(0)) {}
 };
 
 // The slopes of constants are left out, which saves work, and NaN where a factor is infinite.
