@@ -17,7 +17,8 @@
 ///
 /// One expression serves a whole register; it is written like one about a single number: + − * /, comparisons (their
 /// result goes into `select`, `&`, `|`, `!`), % of whole numbers, and exp, log, tanh, sigmoid, sqrt, abs, min, max,
-/// sin, cos. Numbers mix freely: whole ones become scores where they meet them. Scores may be dual numbers.
+/// sin, cos. Numbers mix freely: whole ones, and fractions of them (place_number), become scores where they meet them.
+/// Scores may be dual numbers.
 namespace heed {
 
 /// As many as a register has floats, whatever T is.
@@ -526,7 +527,10 @@ struct pack : lane_functions {
         }
     }
     template <class U>
-    HEED_SIMD_INLINE explicit(!(detail::is_place_number<U> && std::is_same_v<T, double>)) pack(const pack<U>& x)
+        requires(detail::is_place_number<U>&& std::is_same_v<T, double>)
+    HEED_SIMD_INLINE pack(const pack<U>& x) : at(x.at.exact) {}
+    template <class U>
+    HEED_SIMD_INLINE explicit pack(const pack<U>& x)
     {
         if constexpr (detail::is_place_number<T>) {
             at.exact = __builtin_convertvector(x.at, typename vector::doubles);
