@@ -17,7 +17,8 @@
 ///
 /// One expression serves a whole register; it is written like one about a single number: + − * /, comparisons (their
 /// result goes into `select`, `&`, `|`, `!`), % of whole numbers, and exp, log, tanh, sigmoid, sqrt, abs, min, max,
-/// sin, cos. Numbers mix freely: whole ones become scores where they meet them. Scores may be dual numbers.
+/// sin, cos. Numbers mix freely: whole ones, and fractions of them (place_number), become scores where they meet them.
+/// Scores may be dual numbers.
 namespace heed {
 
 /// As many as a register has floats, whatever T is.
@@ -41,6 +42,13 @@ using integer_of = std::conditional_t<
     std::conditional_t<bytes == 4, std::int32_t, std::conditional_t<bytes == 2, std::int16_t, std::int8_t>>>;
 
 }  // namespace detail
+
+/// A number made of whole numbers and fractions, 0.1 * p.key: as a double, and as scores in floats meet it. Only one of
+/// the two is used, and the compiler leaves the other one out.
+struct place_number {
+    double exact;
+    float near;
+};
 
 /// Which lanes: the result of a comparison.
 struct lane_mask {
@@ -106,6 +114,44 @@ template <class T>
 struct lanes_in_registers<dual_number<T>> {
     using type = dual_lanes<T>;
 };
+
+/// Doubles and floats of numbers of places. Comparisons are those of the doubles, whatever scores are.
+struct place_number_lanes {
+    using doubles = lanes_in_registers<double>::type;
+    using floats = lanes_in_registers<float>::type;
+    doubles exact;
+    floats near;
+
+    HEED_SIMD_INLINE place_number operator[](std::size_t i) const { return {exact[i], near[i]}; }
+
+    HEED_SIMD_INLINE friend place_number_lanes operator-(const place_number_lanes& x) { return {-x.exact, -x.near}; }
+#define HEED_LANES(sign)                                                                                               \
+    HEED_SIMD_INLINE friend place_number_lanes operator sign(const place_number_lanes& x, const place_number_lanes& y) \
+    {                                                                                                                  \
+        return {x.exact sign y.exact, x.near sign y.near};                                                             \
+    }
+    HEED_LANES(+)
+    HEED_LANES(-)
+    HEED_LANES(*)
+    HEED_LANES(/)
+#undef HEED_LANES
+#define HEED_LANES(sign)                                                                                               \
+    HEED_SIMD_INLINE friend lane_mask operator sign(const place_number_lanes& x, const place_number_lanes& y)          \
+    {                                                                                                                  \
+        return lane_mask(__builtin_convertvector(x.exact sign y.exact, lane_mask::vector));                            \
+    }
+    HEED_LANES(==)
+    HEED_LANES(!=)
+    HEED_LANES(<)
+    HEED_LANES(<=)
+    HEED_LANES(>)
+    HEED_LANES(>=)
+#undef HEED_LANES
+};
+template <>
+struct lanes_in_registers<place_number> {
+    using type = place_number_lanes;
+};
 template <class X>
 struct lane_element {
     using type = X;
@@ -122,7 +168,7 @@ inline constexpr bool is_lanes<pack<T>> = true;
 template <class X>
 concept lane_number = std::is_arithmetic_v<X> || dual_element<X>;
 template <class X>
-concept lane_fraction = std::floating_point<X> || dual_element<X>;
+concept lane_fraction = std::floating_point<X> || dual_element<X> || std::is_same_v<X, place_number>;
 
 /// Something that lanes compute with: lanes, or a number among them.
 template <class X>
@@ -130,8 +176,19 @@ concept lane_operand = is_lanes<X> || lane_number<X>;
 template <class A, class B>
 concept lane_operands = lane_operand<A> && lane_operand<B> &&(is_lanes<A> || is_lanes<B>);
 
-/// What lanes of these meet in: whole numbers in scores; of scores, the narrower, so that a constant never makes a
-/// kernel of floats compute in doubles; numbers without a slope in dual ones.
+/// Lanes of a score, or what makes such lanes: a dual number.
+template <class X>
+concept lane_score = dual_element<typename lane_element<X>::type> ||
+    (is_lanes<X>&& std::floating_point<typename lane_element<X>::type>);
+/// Lanes of whole numbers with a fraction, or numbers that were made so.
+template <class A, class B>
+concept meet_as_place_number = std::is_same_v<A, pack<place_number>> || std::is_same_v<B, pack<place_number>> ||
+                               (std::is_same_v<A, double>&& std::is_integral_v<typename lane_element<B>::type>) ||
+                               (std::is_same_v<B, double> && std::is_integral_v<typename lane_element<A>::type>);
+
+/// What lanes of these meet in: whole numbers in scores, and in numbers of places with a fraction; of scores, the
+/// narrower, so that a constant never makes a kernel of floats compute in doubles; numbers without a slope in dual
+/// ones.
 template <class A, class B>
 struct meeting {
     using a = typename lane_element<A>::type;
@@ -145,6 +202,12 @@ struct meeting {
         std::conditional_t<mixed, fraction, std::conditional_t<whole || !(is_lanes<A> && is_lanes<B>), lane, narrower>>;
     using type =
         std::conditional_t<dual_element<a> == dual_element<b>, plain, std::conditional_t<dual_element<a>, a, b>>;
+};
+template <class A, class B>
+    requires(meet_as_place_number<A, B>)
+struct meeting<A, B> {
+    using type = std::conditional_t<lane_score<A>, typename lane_element<A>::type,
+                                    std::conditional_t<lane_score<B>, typename lane_element<B>::type, place_number>>;
 };
 
 template <class T, class X>
@@ -241,6 +304,30 @@ HEED_SIMD_INLINE pack<T> each_register(const pack<T>& x, auto&& f)
     return result;
 }
 
+template <class T>
+inline constexpr bool is_place_number = std::is_same_v<T, place_number>;
+
+template <class T>
+HEED_SIMD_INLINE pack<T> pack_of(const typename lanes_in_registers<T>::type& at)
+{
+    pack<T> result;
+    result.at = at;
+    return result;
+}
+
+/// f(doubles) and f(floats) of numbers of places.
+template <class T>
+HEED_SIMD_INLINE pack<T> each_part(const pack<T>& x, auto&& f)
+{
+    pack<T> result;
+    result.at.exact = f(detail::pack_of<double>(x.at.exact)).at;
+    result.at.near = f(detail::pack_of<float>(x.at.near)).at;
+    return result;
+}
+
+template <bool cosine, class T>
+HEED_SIMD_INLINE pack<T> sines_of_places(const pack<T>& x);
+
 template <class X>
 inline constexpr bool is_dual = false;
 template <class T>
@@ -260,15 +347,21 @@ struct lane_functions {
     HEED_SIMD_INLINE friend auto select(const lane_mask& which, const A& a, const B& b)
     {
         using T = typename detail::meeting<A, B>::type;
-        using choice = typename detail::lanes_in_registers<detail::integer_of<sizeof(plain_number<T>)>>::type;
-        const choice chosen = __builtin_convertvector(which.at, choice);
         pack<T> result;
         const pack<T> x = detail::lanes_of<T>(a), y = detail::lanes_of<T>(b);
-        if constexpr (dual_element<T>) {
-            result.at.value = chosen ? x.at.value : y.at.value;
-            result.at.slope = chosen ? x.at.slope : y.at.slope;
+        if constexpr (detail::is_place_number<T>) {
+            result.at.exact =
+                select(which, detail::pack_of<double>(x.at.exact), detail::pack_of<double>(y.at.exact)).at;
+            result.at.near = select(which, detail::pack_of<float>(x.at.near), detail::pack_of<float>(y.at.near)).at;
         } else {
-            result.at = chosen ? x.at : y.at;
+            using choice = typename detail::lanes_in_registers<detail::integer_of<sizeof(plain_number<T>)>>::type;
+            const choice chosen = __builtin_convertvector(which.at, choice);
+            if constexpr (dual_element<T>) {
+                result.at.value = chosen ? x.at.value : y.at.value;
+                result.at.slope = chosen ? x.at.slope : y.at.slope;
+            } else {
+                result.at = chosen ? x.at : y.at;
+            }
         }
         return result;
     }
@@ -281,45 +374,81 @@ struct lane_functions {
     template <class T>
     HEED_SIMD_INLINE friend pack<T> abs(const pack<T>& x)
     {
-        return select(x < T(0), -x, x);
+        if constexpr (detail::is_place_number<T>) {
+            return detail::each_part(x, [](const auto& part) { return abs(part); });
+        } else {
+            return select(x < T(0), -x, x);
+        }
     }
 
     template <detail::lane_fraction T>
     HEED_SIMD_INLINE friend pack<T> exp(const pack<T>& x)
     {
-        return detail::each_register(x, [](auto v) { return simd::exp(v); });
+        if constexpr (detail::is_place_number<T>) {
+            return detail::each_part(x, [](const auto& part) { return exp(part); });
+        } else {
+            return detail::each_register(x, [](auto v) { return simd::exp(v); });
+        }
     }
     template <detail::lane_fraction T>
     HEED_SIMD_INLINE friend pack<T> log(const pack<T>& x)
     {
-        return detail::each_register(x, [](auto v) { return simd::log(v); });
+        if constexpr (detail::is_place_number<T>) {
+            return detail::each_part(x, [](const auto& part) { return log(part); });
+        } else {
+            return detail::each_register(x, [](auto v) { return simd::log(v); });
+        }
     }
     template <detail::lane_fraction T>
     HEED_SIMD_INLINE friend pack<T> tanh(const pack<T>& x)
     {
-        return detail::each_register(x, [](auto v) { return simd::tanh(v); });
+        if constexpr (detail::is_place_number<T>) {
+            return detail::each_part(x, [](const auto& part) { return tanh(part); });
+        } else {
+            return detail::each_register(x, [](auto v) { return simd::tanh(v); });
+        }
     }
     template <detail::lane_fraction T>
     HEED_SIMD_INLINE friend pack<T> sigmoid(const pack<T>& x)
     {
-        return detail::each_register(x, [](auto v) { return simd::sigmoid(v); });
+        if constexpr (detail::is_place_number<T>) {
+            return detail::each_part(x, [](const auto& part) { return sigmoid(part); });
+        } else {
+            return detail::each_register(x, [](auto v) { return simd::sigmoid(v); });
+        }
     }
     template <detail::lane_fraction T>
     HEED_SIMD_INLINE friend pack<T> sqrt(const pack<T>& x)
     {
-        return detail::each_register(x, [](auto v) { return simd::sqrt(v); });
+        if constexpr (detail::is_place_number<T>) {
+            return detail::each_part(x, [](const auto& part) { return sqrt(part); });
+        } else {
+            return detail::each_register(x, [](auto v) { return simd::sqrt(v); });
+        }
     }
     template <detail::lane_fraction T>
     HEED_SIMD_INLINE friend pack<T> sin(const pack<T>& x)
     {
-        return detail::each_register(x, [](auto v) { return simd::sin(v); });
+        if constexpr (detail::is_place_number<T>) {
+            return detail::sines_of_places<false>(x);
+        } else {
+            return detail::each_register(x, [](auto v) { return simd::sin(v); });
+        }
     }
     template <detail::lane_fraction T>
     HEED_SIMD_INLINE friend pack<T> cos(const pack<T>& x)
     {
-        return detail::each_register(x, [](auto v) { return simd::cos(v); });
+        if constexpr (detail::is_place_number<T>) {
+            return detail::sines_of_places<true>(x);
+        } else {
+            return detail::each_register(x, [](auto v) { return simd::cos(v); });
+        }
     }
+};
 
+/// The same of duals: a base of their own, since two empty bases of one type may not share an address, and registers
+/// that are copied would lie across what was stored.
+struct dual_functions {
     template <class A, class B>
         requires(detail::dual_operands<A, B>)
     HEED_SIMD_INLINE friend auto select(const lane_mask& which, const A& a, const B& b)
@@ -386,18 +515,33 @@ struct pack : lane_functions {
         requires(std::is_arithmetic_v<U> || std::is_same_v<U, T>)
     HEED_SIMD_INLINE pack(U x)
     {
-        const T each = static_cast<T>(x);
-        if constexpr (dual_element<T>) {
+        if constexpr (detail::is_place_number<T>) {
+            at.exact = pack<double>(x).at;
+            at.near = pack<float>(x).at;
+        } else if constexpr (dual_element<T>) {
+            const T each = static_cast<T>(x);
             at.value = each.value - typename vector::vector{};
             at.slope = each.slope - typename vector::vector{};
         } else {
-            at = each - vector{};
+            at = static_cast<T>(x) - vector{};
         }
     }
     template <class U>
+        requires(detail::is_place_number<U>&& std::is_same_v<T, double>)
+    HEED_SIMD_INLINE pack(const pack<U>& x) : at(x.at.exact) {}
+    template <class U>
     HEED_SIMD_INLINE explicit pack(const pack<U>& x)
     {
-        if constexpr (dual_element<T>) {
+        if constexpr (detail::is_place_number<T>) {
+            at.exact = __builtin_convertvector(x.at, typename vector::doubles);
+            at.near = __builtin_convertvector(x.at, typename vector::floats);
+        } else if constexpr (detail::is_place_number<U>) {
+            if constexpr (std::is_same_v<plain_number<T>, float>) {
+                at = pack(detail::pack_of<float>(x.at.near)).at;
+            } else {
+                at = pack(detail::pack_of<double>(x.at.exact)).at;
+            }
+        } else if constexpr (dual_element<T>) {
             static_assert(!dual_element<U>, "heed: scores of two kinds of dual numbers");
             at.value = __builtin_convertvector(x.at, typename vector::vector);
             at.slope = typename vector::vector{};
@@ -454,7 +598,7 @@ HEED_SIMD_INLINE pack<T> operator-(const pack<T>& x)
     {                                                                                                                  \
         using T = typename detail::meeting<A, B>::type;                                                                \
         const pack<T> x = detail::lanes_of<T>(a), y = detail::lanes_of<T>(b);                                          \
-        if constexpr (dual_element<T>) {                                                                               \
+        if constexpr (dual_element<T> || detail::is_place_number<T>) {                                                 \
             return x.at sign y.at;                                                                                     \
         } else {                                                                                                       \
             return lane_mask(__builtin_convertvector(x.at sign y.at, lane_mask::vector));                              \
@@ -468,16 +612,38 @@ HEED_LANES(>)
 HEED_LANES(>=)
 #undef HEED_LANES
 
+namespace detail {
+
+/// The sines or cosines of numbers of places: where scores are floats, rounded ones of the doubles. Angles that were
+/// rounded themselves would be off by more than a score may be, far from 0.
+template <bool cosine, class T>
+HEED_SIMD_INLINE pack<T> sines_of_places(const pack<T>& x)
+{
+    const auto exact = detail::pack_of<double>(x.at.exact);
+    simd::vec<double> part[2];
+    std::memcpy(&part, &exact.at, sizeof part);
+    pack<T> result;
+    if constexpr (cosine) {
+        result.at.exact = cos(exact).at;
+    } else {
+        result.at.exact = sin(exact).at;
+    }
+    result.at.near = simd::detail::rounded_sine<cosine>(part[0], part[1]);
+    return result;
+}
+
+}  // namespace detail
+
 /// A score and its derivative by the score that a function was given: the function runs once for both.
 template <class T>
-struct dual : lane_functions {
+struct dual : dual_functions {
     pack<T> value, slope;
 
     dual() = default;
-    dual(const pack<T>& x, const pack<T>& by) : value(x), slope(by) {}
+    HEED_SIMD_INLINE dual(const pack<T>& x, const pack<T>& by) : value(x), slope(by) {}
     template <class U>
         requires(detail::lane_operand<U>)
-    dual(const U& constant) : value(detail::lanes_of<T>(constant)), slope(T(0)) {}
+    HEED_SIMD_INLINE dual(const U& constant) : value(detail::lanes_of<T>(constant)), slope(T(0)) {}
 };
 
 // The slopes of constants are left out, which saves work, and NaN where a factor is infinite.

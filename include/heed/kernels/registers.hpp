@@ -342,10 +342,39 @@ HEED_SIMD_INLINE vec<T> tanh(vec<T> x)
     return bits_as(x, bits_of(y) | sign);
 }
 
+#if defined(HEED_SIMD_AVX512)
+/// x = 2^n m with m in [¾, 1½): ln x = n ln 2 - ln c + ln(1 + r), r = c m - 1, with c near 1/m from a table of 16,
+/// whose logarithms are nearly floats. c is 1 next to 1, so that nothing cancels; -1/32 <= r <= 1/16. n is infinite for
+/// 0 and infinity, m is NaN below 0.
+HEED_SIMD_INLINE vec<float> log_by_table(vec<float> x)
+{
+    const vec<float> c = {1.0F,         0.914179265F, 0.864982545F, 0.820596099F, 0.780449152F, 0.74428308F,
+                          0.711086273F, 0.680818319F, 1.3061446F,   1.25470519F,  1.20758951F,  1.16362619F,
+                          1.12269998F,  1.084903F,    1.04931295F,  1.0F};
+    const vec<float> minus_log_c = {0.0F,          0.0897285938F,  0.145045951F,   0.197724253F,
+                                    0.247885689F,  0.295333833F,   0.340961516F,   0.384459794F,
+                                    -0.267079741F, -0.226900637F,  -0.18862623F,   -0.151541159F,
+                                    -0.115736477F, -0.0814905837F, -0.0481356159F, 0.0F};
+    const vec<float> m = _mm512_maskz_getmant_ps(HEED_SIMD_ALL16, x, _MM_MANT_NORM_p75_1p5, _MM_MANT_SIGN_nan);
+    const vec<float> n =
+        vec<float>(_mm512_maskz_getexp_ps(HEED_SIMD_ALL16, x)) - vec<float>(_mm512_maskz_getexp_ps(HEED_SIMD_ALL16, m));
+    const __m512i part = __m512i(bits_of(m) >> 19);  // the exponent's last bit and the mantissa's first: 16 cases
+    const vec<float> r = fma(m, _mm512_maskz_permutexvar_ps(HEED_SIMD_ALL16, part, c), splat(-1.0F));
+    const vec<float> rest = _mm512_maskz_permutexvar_ps(HEED_SIMD_ALL16, part, minus_log_c);
+    // Interpolated at the Chebyshev nodes: off by 5.9e-9 of ln(1 + r).
+    const vec<float> tail =
+        polynomial<float>(r, {-0.4999999799512394, 0.3333417696702169, -0.2501231570096505, 0.19021256807034348});
+    return fma(n, splats<float>(0.69314718055994530942), rest) + fma(r * r, tail, r);
+}
+#endif
+
 /// x = 2^n m with m in [√½, √2): ln x = n ln 2 + 2 artanh((m-1)/(m+1)).
 template <class T>
 HEED_SIMD_INLINE vec<T> log(vec<T> x)
 {
+#if defined(HEED_SIMD_AVX512)
+    if constexpr (sizeof(T) == 4) return log_by_table(x);
+#endif
     const vec<T> smallest = splat<T>(std::numeric_limits<T>::min());
     const mask<T> subnormal = x < smallest;
     const vec<T> lifted = x * splats<T>(sizeof(T) == 4 ? 8388608.0 : 4503599627370496.0);
@@ -437,6 +466,21 @@ HEED_SIMD_INLINE bool any(M m)
     std::uint64_t half[2];
     std::memcpy(half, &m, sizeof m);
     return (half[0] | half[1]) != 0;
+#endif
+}
+
+/// Whether any lane is not below the limit, or NaN.
+template <class T>
+HEED_SIMD_INLINE bool any_not_below(vec<T> x, std::type_identity_t<T> limit)
+{
+#if defined(HEED_SIMD_AVX512)
+    if constexpr (sizeof(T) == 4) {
+        return _mm512_cmp_ps_mask(x, splat(limit), _CMP_NLT_UQ) != 0;
+    } else {
+        return _mm512_cmp_pd_mask(x, splat(limit), _CMP_NLT_UQ) != 0;
+    }
+#else
+    return any(~(x < splat(limit)));
 #endif
 }
 

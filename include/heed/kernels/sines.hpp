@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstring>
+#include <utility>
 
 #include <heed/kernels/registers.hpp>
 
@@ -69,13 +70,25 @@ HEED_SIMD_INLINE vec<float> without_turns(vec<float> x, vec<float> k)
     }
 }
 
-/// Numbers of a register that are too large: their sines or cosines.
+/// The same, exact to half of x's last place.
+HEED_SIMD_INLINE vec<double> without_most_turns(vec<double> x, vec<double> k)
+{
+    if constexpr (fma_is_fused) {
+        return fma(k, splat(-sines<double>::pi[0]), x);
+    } else {
+        return without_turns(x, k);
+    }
+}
+
+/// Sines or cosines, where numbers of a register are too large. They depend on nothing else: results that nobody uses
+/// are left out.
 template <bool cosine, class T>
-[[gnu::noinline, gnu::cold]] void far_sines(const T* x, T* y)
+[[gnu::noinline, gnu::cold, gnu::const]] vec<T> far_sines(const vec<T> x, vec<T> y) noexcept
 {
     for (std::size_t i = 0; i < lanes<T>; ++i) {
-        if (!(std::abs(x[i]) <= T(sines<T>::farthest))) y[i] = cosine ? std::cos(x[i]) : std::sin(x[i]);
+        if (!(std::abs(x[i]) < T(sines<T>::farthest))) y[i] = cosine ? std::cos(x[i]) : std::sin(x[i]);
     }
+    return y;
 }
 
 template <bool cosine, class T>
@@ -98,14 +111,61 @@ HEED_SIMD_INLINE vec<T> sine(vec<T> x)
     mask<T> flip = bits_of(shifted) << (8 * sizeof(T) - 1);  // is k odd?
     flip = cosine ? flip ^ minus : flip ^ sign;
     vec<T> y = bits_as(x, bits_of(s) ^ flip);
-    const mask<T> far = ~(magnitude <= splats<T>(sines<T>::farthest));
-    if (any(far)) [[unlikely]] {
-        T numbers[lanes<T>], results[lanes<T>];
-        store(numbers, x);
-        store(results, y);
-        far_sines<cosine>(numbers, results);
-        y = load(results);
+    if (any_not_below<T>(magnitude, T(sines<T>::farthest))) [[unlikely]]
+        y = far_sines<cosine, T>(x, y);
+    return y;
+}
+
+/// (−1)^k (x − k π), |…| <= π / 2, whose sine is that of x; with `cosine`, its cosine. Off by less than half of x's own
+/// last place, if the result is within its bounds at all.
+template <bool cosine>
+HEED_SIMD_INLINE vec<double> within_half_a_turn(vec<double> x)
+{
+    const vec<double> turns = splat(0.31830988618379067154), round = splat(real<double>::round);
+    vec<double> shifted;
+    if constexpr (cosine) {
+        shifted = as_written(fma(x, turns, splat(0.5)));
+        shifted = as_written(shifted + round);
+    } else {
+        shifted = as_written(fma(x, turns, round));
     }
+    vec<double> k = as_written(shifted - round);
+    if constexpr (cosine) k = k - 0.5;
+    return bits_as(x, bits_of(without_most_turns(x, k)) ^ (bits_of(shifted) << 63));
+}
+
+/// Two registers of doubles as one of floats.
+HEED_SIMD_INLINE vec<float> narrowed(vec<double> a, vec<double> b)
+{
+    typedef float half __attribute__((vector_size(register_bytes / 2)));
+    const half parts[] = {__builtin_convertvector(a, half), __builtin_convertvector(b, half)};
+    return [&]<std::size_t... i>(std::index_sequence<i...>) __attribute__((always_inline))
+    {
+        return vec<float>(__builtin_shufflevector(parts[0], parts[1], static_cast<int>(i)...));
+    }
+    (std::make_index_sequence<lanes<float>>{});
+}
+
+template <bool cosine>
+[[gnu::noinline, gnu::cold, gnu::const]] inline vec<float> far_sines(const vec<double> a, const vec<double> b) noexcept
+{
+    vec<float> y;
+    for (std::size_t i = 0; i < lanes<float>; ++i) {
+        const double x = i < lanes<double> ? a[i] : b[i - lanes<double>];
+        y[i] = static_cast<float>(cosine ? std::cos(x) : std::sin(x));
+    }
+    return y;
+}
+
+/// Sines or cosines of doubles, as floats.
+template <bool cosine>
+HEED_SIMD_INLINE vec<float> rounded_sine(vec<double> a, vec<double> b)
+{
+    const vec<float> r = narrowed(within_half_a_turn<cosine>(a), within_half_a_turn<cosine>(b)), z = r * r;
+    const vec<float> s = fma(r * z, polynomial<float>(z, sines<float>::tail), r);
+    vec<float> y = max(splat(-1.0F), min(splat(1.0F), s));
+    if (any_not_below<float>(z, 2.5F)) [[unlikely]]
+        y = far_sines<cosine>(a, b);  // too far for doubles, or infinite
     return y;
 }
 

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: BSD-3-Clause
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#include <heed/attention/place.hpp>
+#include <heed/core/lanes.hpp>
+
+using namespace heed;
+
+namespace {
+
+/// A place far away: queries first, first + 1, ...
+place place_at(std::int32_t query, std::int32_t key)
+{
+    place p;
+    p.query = detail::counted_from(query);
+    p.key = pack<std::int32_t>(key);
+    return p;
+}
+
+/// f(score, place) beside plain(query, key), which computes the same with plain numbers, relative to `size`.
+template <class T>
+double worst(const auto& f, const auto& plain, double size = 1)
+{
+    double most = 0;
+    for (const std::int32_t query : {0, 7, 1000, 65521, 16777213}) {
+        for (const std::int32_t key : {0, 3, 999, 70001}) {
+            const pack<T> y(f(pack<T>(0), place_at(query, key)));
+            for (std::size_t i = 0; i < lane_count; ++i) {
+                const double expected = plain(static_cast<double>(query) + static_cast<double>(i), key);
+                const double off = std::abs(static_cast<double>(y[i]) - expected) / std::max(size, std::abs(expected));
+                if (!(off <= most)) most = std::isnan(off) ? std::numeric_limits<double>::infinity() : off;
+            }
+        }
+    }
+    return most;
+}
+
+template <class T>
+constexpr double last_place = static_cast<double>(std::numeric_limits<T>::epsilon());
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("numbers of places are of the scores' kind where they meet one", T, float, double)
+{
+    const pack<T> e(1);
+    const place p = place_at(5, 2);
+    static_assert(std::is_same_v<decltype(e + 0.5 * p.key), pack<T>>);
+    static_assert(std::is_same_v<decltype(0.5 * (p.query - p.key) * e), pack<T>>);
+    static_assert(std::is_same_v<decltype(select(p.key > 1, 0.5 * p.key, e)), pack<T>>);
+    static_assert(std::is_same_v<decltype(dual<T>() + 0.5 * p.key), dual<T>>);
+    static_assert(std::is_same_v<decltype(cos(0.5 * p.key) - 1), decltype(0.5 * p.key)>);
+    static_assert(std::is_same_v<decltype(p.query * 2), pack<std::int32_t>>);
+    CHECK((e + 0.5 * p.key)[0] == T(2));
+    CHECK((e - (p.query - p.key) / 4.0)[1] == T(0));
+    CHECK((2 / (1.0 * p.key) * e)[0] == T(1));
+    CHECK((dual<T>(e, e) * (0.5 * p.key)).slope[0] == T(1));
+    CHECK((pack<dual_number<T>>(dual_number<T>(3, 1)) * (0.5 * p.key))[0].slope == T(1));
+    const pack<double> doubles = 0.1 * p.key;
+    CHECK(doubles[0] == 0.1 * 2);
+    CHECK(pack<std::int32_t>(0.9 * p.query)[0] == 4);
+    const lane_mask more = 0.5 * p.query > 2.4;
+    CHECK(int{more.at[0]} == -1);
+}
+
+TEST_CASE_TEMPLATE("functions of numbers of places, beside plain ones", T, float, double)
+{
+    const double near = 2 * last_place<T>;
+    CHECK(worst<T>([](auto e, place p) { return e + 0.1 * (p.query - p.key); },
+                   [](double q, double k) { return 0.1 * (q - k); }) <= near);
+    CHECK(worst<T>([](auto e, place p) { return e - abs(0.3 * (p.key - p.query)) / 7; },
+                   [](double q, double k) { return -std::abs(0.3 * (k - q)) / 7; }) <= 2 * near);
+    CHECK(worst<T>([](auto e, place p) { return e + log(abs(p.query - p.key) + 1.5); },
+                   [](double q, double k) { return std::log(std::abs(q - k) + 1.5); }) <= 2 * near);
+    CHECK(worst<T>([](auto e, place p) { return e + sqrt(0.5 * p.query) - tanh(0.001 * p.key); },
+                   [](double q, double k) { return std::sqrt(0.5 * q) - std::tanh(0.001 * k); }) <= 4 * near);
+    CHECK(worst<T>([](auto e, place p) { return e + exp(-0.0001 * p.key) * sigmoid(0.01 * p.key - 3); },
+                   [](double, double k) { return std::exp(-0.0001 * k) / (1 + std::exp(3 - 0.01 * k)); }) <= 40 * near);
+    CHECK(worst<T>([](auto e, place p) { return e + max(0.1 * p.key, 4) - min(p.key * 0.2, 5.5); },
+                   [](double, double k) { return std::max(0.1 * k, 4.0) - std::min(0.2 * k, 5.5); }) <= 2 * near);
+    CHECK(worst<T>([](auto e, place p) { return e + select(0.5 * p.key < 2, -(0.25 * p.key), 1.5 * p.query); },
+                   [](double q, double k) { return 0.5 * k < 2 ? -0.25 * k : 1.5 * q; }) <= near);
+}
+
+TEST_CASE_TEMPLATE("sines of places are exact far from 0, too", T, float, double)
+{
+    const double near = 2.5 * last_place<T>;
+    for (const double omega : {1.0, 0.2, 0.01, 3.14159265358979, 1e-7, 12345.678}) {
+        // A double's last place of the angle is what may be lost.
+        const double bound = near + 16777216 * omega * 1.2e-16;
+        CHECK(worst<T>([=](auto e, place p) { return e + sin(omega * (p.query - p.key)); },
+                       [=](double q, double k) { return std::sin(omega * (q - k)); }) <= bound);
+        CHECK(worst<T>([=](auto e, place p) { return e + cos(omega * (p.query - p.key)); },
+                       [=](double q, double k) { return std::cos(omega * (q - k)); }) <= bound);
+    }
+    const auto far = [](double omega) {
+        const place p = place_at(1, 3);
+        return pack<T>(sin(omega * p.key) + pack<T>(0))[0] - static_cast<T>(std::sin(omega * 3)) +
+               pack<T>(cos(omega * p.key) + pack<T>(0))[0] - static_cast<T>(std::cos(omega * 3));
+    };
+    CHECK(std::abs(far(1e17)) <= near);
+    CHECK(std::abs(far(-1e200)) <= near);
+    CHECK(std::isnan(far(std::numeric_limits<double>::infinity())));
+    CHECK(std::isnan(far(std::numeric_limits<double>::quiet_NaN())));
+    CHECK((cos(0.0 * place_at(0, 0).key) - pack<T>(1))[0] == 0);
+}
