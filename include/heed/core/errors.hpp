@@ -20,6 +20,8 @@ struct error : std::runtime_error {
 /// A tensor whose shape does not fit. Thrown before anything is written.
 struct shape_error : error {
     using error::error;
+
+    bool names_policy = false;  // does the message begin with the policy whose tensor does not fit?
 };
 
 /// "[2,3,4]": a shape as messages print it.
@@ -65,6 +67,18 @@ template <std::size_t N, class... Why>
     message += " is " + shape_text(is) + " but must be " + shape_text(must) + " (";
     (append_text(message, why), ...);
     throw shape_error(message + ")");
+}
+
+/// "<policy>: <which> does not fit <others> (<what was found>)"; of several things "do not".
+[[noreturn, gnu::cold]] inline void throw_named_shape_error(const shape_error& found, std::string_view policy,
+                                                            std::string_view which, bool plural, std::string_view others)
+{
+    std::string message{policy};
+    message.append(": ").append(which).append(plural ? " do not fit" : " does not fit");
+    if (!others.empty()) message.append(" ").append(others);
+    shape_error named(message + " (" + found.what() + ")");
+    named.names_policy = true;
+    throw named;
 }
 
 }  // namespace detail
