@@ -66,7 +66,8 @@ consteval bool may_share_keys()
 /// one temporal. Their queries and annotations are the projected ones.
 ///
 /// The calls are those of `attention`. `step` returns the weights of every head, [B,n,T], never their mean;
-/// `ops::step_of(weights, i)` returns head i's [B,T], for example for a penalty on one head. In a state_and_word the
+/// `ops::step_of(weights, i)` returns head i's [B,T], for example for a penalty on one head. `weights_of` returns those
+/// of many queries, [B,n,S,T]. In a state_and_word the
 /// state is projected, and every head gets the word. No bias, as in the paper.
 ///
 /// A sixth policy changes the joined contexts before W_O: per_head::gated, per_head::differential; by default nothing
@@ -160,6 +161,27 @@ struct multi_head {
         auto contexts = from_heads(ops::join(detail::collect(answers, detail::contexts_of)), queries);
         auto next = detail::states_of(answers, state.step + shape_of(contexts)[1]);
         return all_read{std::move(contexts), std::move(next)};
+    }
+
+    /// The weights of many queries, of every head: [B,n,S,T]. `read_all` makes contexts of them and does not return
+    /// them; for pictures and penalties. Memory for all of them is needed here.
+    template <class Mask = no_mask>
+    auto weights_of(const auto& memory, const auto& queries, const Mask& mask = {}) const
+    {
+        return weights_of(memory, queries, start(memory), mask);
+    }
+
+    /// The same from a state of the caller's.
+    template <class Mask = no_mask>
+    auto weights_of(const auto& memory, const auto& queries, const auto& state, const Mask& mask) const
+    {
+        check(memory, state);
+        const auto of_heads = queries_of_heads(queries);
+        const auto weights = each([&](const auto& head, auto i) {
+            return head.weights_of(memory_of_head(memory, i), of_heads[i], detail::nth(state.of, i), mask);
+        });
+        const auto itself = [](const auto& x) -> const auto& { return x; };
+        return ops::swap_axes(ops::stack(detail::collect(weights, itself)));
     }
 
     /// `step` into results that the caller keeps. `state` may be `result.state`.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// expect-first: heed: xtensor's functions and operators do not know the tensors of a step: in a policy compute by heed's operations
+// expect-first: heed: xtensor's functions and operators do not know the tensors of a step: in a policy compute by
 #include <heed/heed.hpp>
 
 namespace mine {

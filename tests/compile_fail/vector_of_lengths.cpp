@@ -6,8 +6,8 @@
 
 using namespace heed;
 
-auto use(const array<float, 2>& W, const array<float, 2>& U, const array<float, 1>& v, const array<float, 3>& annotations,
-         const array<float, 2>& query)
+auto use(const array<float, 2>& W, const array<float, 2>& U, const array<float, 1>& v,
+         const array<float, 3>& annotations, const array<float, 2>& query)
 {
     const attention attend{score::additive{W, U, v}, normalize::softmax{}, combine::weighted_sum{}};
     const auto memory = attend.on(annotations, std::vector<std::size_t>{3, 2});

@@ -56,19 +56,27 @@ TEST_CASE("in full")
 {
     const auto attend = with(additive());
     const auto memory = attend.on(random({B, T, D}, 1));
-    CHECK(support::message_of<shape_error>([&] { (void)attend.step(memory, random({B, 5}, 2), attend.start(memory)); }) ==
+    CHECK(support::message_of<shape_error>([&] {
+              (void)attend.step(memory, random({B, 5}, 2), attend.start(memory));
+          }) ==
           "score::additive: the query [2,5] does not fit W [6,3], U [6,3], v [3] (linear: x is [2,5] and the matrix is "
           "[6,3], but it must have as many rows as x has columns, 5)");
-    CHECK(support::message_of<shape_error>([&] { (void)attend.on(random({B, T, 7}, 1)); }) ==
+    CHECK(support::message_of<shape_error>([&] {
+              (void)attend.on(random({B, T, 7}, 1));
+          }) ==
           "score::additive: the annotations [2,4,7] do not fit W [6,3], U [6,3], v [3] (linear: x is [2,4,7] and the "
           "matrix is [6,3], but it must have as many rows as x has columns, 7)");
-    CHECK(support::message_of<shape_error>([&] { (void)attend.step(memory, random({3, D}, 2), attend.start(memory)); }) ==
-          "score::additive: the projected query [3,3] does not fit the keys [2,4,3], the values [2,4,6], W [6,3], U [6,3], "
+    CHECK(support::message_of<shape_error>([&] {
+              (void)attend.step(memory, random({3, D}, 2), attend.start(memory));
+          }) ==
+          "score::additive: the projected query [3,3] does not fit the keys [2,4,3], the values [2,4,6], W [6,3], U "
+          "[6,3], "
           "v [3] (additive attention: the projected query is [3,3] but must be [2,3] (one row for each row of the keys "
           "[2,4,3]))");
     const auto dots = with(score::dot{});
-    CHECK(support::message_of<shape_error>([&] { (void)dots(dots.on(random({B, T, D}, 1)), random({B, 3, 5}, 2)); })
-              .starts_with("score::dot: the projected quer"));
+    CHECK(support::message_of<shape_error>([&] {
+              (void)dots(dots.on(random({B, T, D}, 1)), random({B, 3, 5}, 2));
+          }).starts_with("score::dot: the projected quer"));
 }
 
 TEST_CASE("the query of each score")
@@ -77,10 +85,9 @@ TEST_CASE("the query of each score")
     check_query(attention{score::additive_per_dimension{random({D, A}, 1), random({D, A}, 2), random({A, D}, 3)},
                           normalize::softmax{}, combine::elementwise_sum{}},
                 "score::additive_per_dimension: the query [2,");
-    check_query(
-        attention{score::additive_grouped{random({D, A}, 1), random({D, A}, 2), random({A, std::size_t{2}}, 3)},
-                  normalize::softmax{}, combine::grouped_sum{}},
-        "score::additive_grouped: the query [2,");
+    check_query(attention{score::additive_grouped{random({D, A}, 1), random({D, A}, 2), random({A, std::size_t{2}}, 3)},
+                          normalize::softmax{}, combine::grouped_sum{}},
+                "score::additive_grouped: the query [2,");
     check_query(with(score::general{random({D, D}, 1)}), "score::general: the query [2,");
     check_query(with(score::concat{random({2 * D, A}, 22), random({A}, 23)}), "score::concat: the ");
     check_query(with(score::location{random({D, T + 1}, 24)}), "score::location: the ");
@@ -114,11 +121,13 @@ TEST_CASE("the word of a query")
 
 TEST_CASE("annotations")
 {
-    check_annotations(with(additive()), "score::additive: the annotations [2,4,8] do not fit W [6,3], U [6,3], v [3] (");
+    check_annotations(with(additive()),
+                      "score::additive: the annotations [2,4,8] do not fit W [6,3], U [6,3], v [3] (");
     check_annotations(attention{score::additive_grouped{random({D, A}, 1), random({D, A}, 2), random({A, D}, 3)},
                                 normalize::softmax{}, combine::grouped_sum{}},
                       "score::additive_grouped: the annotations [2,4,8] do not fit ");
-    check_annotations(with(score::with_word{additive(), random({E, A}, 14)}), "score::additive: the annotations [2,4,8] ");
+    check_annotations(with(score::with_word{additive(), random({E, A}, 14)}),
+                      "score::additive: the annotations [2,4,8] ");
 }
 
 TEST_CASE("normalizers and combiners with parameters that do not fit")
@@ -162,7 +171,8 @@ bilinear(Matrix) -> bilinear<Matrix>;
 
 TEST_CASE("a policy of one's own")
 {
-    check_query(with(mine::bilinear{random({D, D}, 1)}), "mine::bilinear: the projected query [2,7] does not fit the keys ");
+    check_query(with(mine::bilinear{random({D, D}, 1)}),
+                "mine::bilinear: the projected query [2,7] does not fit the keys ");
 }
 
 TEST_CASE("heads")

@@ -20,9 +20,10 @@ decltype(auto) asked(const Memory&, const Query& query)
     constexpr bool numbers_differ = tensor<Query> && !std::is_void_v<T> && !numbers_are<T, Query>;
     static_assert(!lazy, HEED_SAYS_LAZY);
     static_assert(!vector, HEED_SAYS_VECTOR);
-    static_assert(!numbers_differ,
-                  "heed: the query holds numbers of another type than the memory, such as double and float: give query, "
-                  "annotations and parameters one type; `heed::array<float, 2> x = query;` converts");
+    static_assert(
+        !numbers_differ,
+        "heed: the query holds numbers of another type than the memory, such as double and float: give query, "
+        "annotations and parameters one type; `heed::array<float, 2> x = query;` converts");
     if constexpr (lazy || numbers_differ || vector_of_numbers<Query>) {
         return detail::as_meant<T>(query);
     } else {
@@ -35,7 +36,7 @@ template <class Mask>
 inline constexpr bool raw_mask = tensor<Mask> || lazy_expression<Mask> || is_vector<Mask>;
 
 #define HEED_SAYS_RAW_MASK                                                                                             \
-    "heed: this is no mask yet: of truth values (true = attend) make a boolean_mask{x}, of numbers that are added to "    \
+    "heed: this is no mask yet: of truth values (true = attend) make a boolean_mask{x}, of numbers that are added to " \
     "the scores an additive_mask{x}, of the numbers of positions lengths{...}"
 
 /// The mask of one query, where it is one.
@@ -43,10 +44,11 @@ template <class Mask>
 decltype(auto) mask_of_one(const Mask& mask)
 {
     constexpr bool of_many = std::is_same_v<Mask, causal> || mask_of_any_place<Mask>;
-    static_assert(!of_many,
-                  "heed: `causal{}` and other masks of places are for many queries, `attend(memory, queries, causal{})`; "
-                  "one query sees the positions that the memory has, or as many of each row as `lengths` say: "
-                  "`attend.step(memory, query, state, lengths{...})`");
+    static_assert(
+        !of_many,
+        "heed: `causal{}` and other masks of places are for many queries, `attend(memory, queries, causal{})`; "
+        "one query sees the positions that the memory has, or as many of each row as `lengths` say: "
+        "`attend.step(memory, query, state, lengths{...})`");
     static_assert(!raw_mask<Mask>, HEED_SAYS_RAW_MASK);
     if constexpr (of_many || raw_mask<Mask>) {
         return no_mask{};

@@ -154,8 +154,9 @@ private:
             return three_lines(score, normalize, in.combine, all, over::innermost_past(in.score, past), at);
         }
     } catch (const shape_error& found) {
-        throw_whose(found, heed::score::over::innermost(in.score), named_tensor{"the projected query", in.query},
-                    named_tensor{"the keys", plain_keys}, named_tensor{"the values", values});
+        throw_whose(found, heed::score::over::innermost(in.score),
+                    detail::named(detail::named(detail::named("the projected query", in.query), "the keys", plain_keys),
+                                  "the values", values));
     }
 
     /// Drops the weights if they are not asked for.

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include <string>
-#include <string_view>
-#include <type_traits>
-#include <utility>
-
 #include <heed/core/errors.hpp>
 #include <heed/core/parameters.hpp>
 #include <heed/core/tensor.hpp>
@@ -18,45 +13,33 @@
 /// The calls are function-try-blocks: nothing is done unless an operation throws.
 namespace heed::detail {
 
-/// "score::additive": what a policy's type is called, without heed's namespace and without what it is a template of.
+/// A tensor, and what it is there: "the query". Of what is no tensor, the name alone.
+template <class X>
+named_shapes named(named_shapes before, const char* name, const X& x)
+{
+    if constexpr (tensor<X>) {
+        const auto shape = shape_of(x);
+        before.add(name, shape.data(), shape.size());
+    } else {
+        before.add(name, nullptr, 0);
+    }
+    return before;
+}
+template <class X>
+named_shapes named(const char* name, const X& x)
+{
+    return detail::named({}, name, x);
+}
+
+/// Throws an error that names the policy, the first of these tensors, and what it should fit: the others and the
+/// policy's own parameters; unless `found` names a policy already.
 template <class Policy>
-std::string_view policy_name()
-{
-    std::string_view name = __PRETTY_FUNCTION__;  // … [with Policy = heed::score::additive<…>; …]
-    name.remove_prefix(name.find("Policy = ") + 9);
-    name = name.substr(0, name.find_first_of("<;]"));
-    if (name.starts_with("heed::")) name.remove_prefix(6);
-    return name;
-}
-
-/// A tensor and what it is there: "the query".
-template <class X>
-struct named_tensor {
-    const char* name;
-    const X& x;
-};
-template <class X>
-named_tensor(const char*, const X&) -> named_tensor<X>;
-
-template <class X>
-std::string text_of(const named_tensor<X>& named)
-{
-    std::string text = named.name;
-    if constexpr (tensor<X>) text.append(" ").append(shape_text(shape_of(named.x)));
-    return text;
-}
-
-/// Throws an error that names the policy and the tensors, unless `found` does so already. `others`: what `x` should
-/// fit, with the policy's own parameters.
-template <class Policy, class X, class... Others>
 [[noreturn, gnu::noinline, gnu::cold]] void throw_whose(const shape_error& found, const Policy& policy,
-                                                        named_tensor<X> x, named_tensor<Others>... others)
+                                                        named_shapes tensors)
 {
-    if (found.names_policy) throw;
-    std::string fits;
-    ((fits += (fits.empty() ? "" : ", ") + text_of(others)), ...);
-    if constexpr (parameterised<Policy>) (void)Policy::parameters(const_cast<Policy&>(policy), looking_visitor{&fits});
-    throw_named_shape_error(found, policy_name<Policy>(), text_of(x), std::string_view(x.name).ends_with('s'), fits);
+    if constexpr (parameterised<Policy>)
+        (void)Policy::parameters(const_cast<Policy&>(policy), looking_visitor{&tensors});
+    throw_named_shape_error(found, __PRETTY_FUNCTION__, tensors);
 }
 
 }  // namespace heed::detail

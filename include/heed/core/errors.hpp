@@ -69,13 +69,48 @@ template <std::size_t N, class... Why>
     throw shape_error(message + ")");
 }
 
-/// "<policy>: <which> does not fit <others> (<what was found>)"; of several things "do not".
-[[noreturn, gnu::cold]] inline void throw_named_shape_error(const shape_error& found, std::string_view policy,
-                                                            std::string_view which, bool plural, std::string_view others)
+/// Tensors by name, for a message. Not templates, and no strings: what fills it is compiled for every policy.
+struct named_shapes {
+    struct one {
+        std::string_view name;
+        std::array<std::size_t, 4> shape;
+        std::size_t rank;  // 0: the name alone is shown
+    };
+    std::array<one, 12> all;
+    std::size_t count = 0;
+
+    /// One more, as long as there is room.
+    [[gnu::noinline, gnu::cold]] void add(std::string_view name, const std::size_t* shape, std::size_t rank)
+    {
+        if (count == all.size() || rank > 4) return;
+        one& last = all[count++];
+        last.name = name;
+        last.rank = rank;
+        for (std::size_t axis = 0; axis < rank; ++axis) last.shape[axis] = shape[axis];
+    }
+
+    std::string text(std::size_t i) const
+    {
+        std::string text{all[i].name};
+        for (std::size_t axis = 0; axis < all[i].rank; ++axis)
+            text.append(axis == 0 ? " [" : ",").append(std::to_string(all[i].shape[axis]));
+        return all[i].rank == 0 ? text : text + "]";
+    }
+};
+
+/// Throws "<policy>: <first> does not fit <others> (<what was found>)" unless `found` names a policy already. `caller`:
+/// the signature of a template, "… Policy = heed::score::additive<…>; …".
+[[noreturn, gnu::noinline, gnu::cold]] inline void
+throw_named_shape_error(const shape_error& found, std::string_view caller, const named_shapes& tensors)
 {
+    if (found.names_policy) throw;
+    std::string_view policy = caller.substr(caller.find("Policy = ") + 9);
+    policy = policy.substr(0, policy.find_first_of("<;]"));
+    if (policy.starts_with("heed::")) policy.remove_prefix(6);
     std::string message{policy};
-    message.append(": ").append(which).append(plural ? " do not fit" : " does not fit");
-    if (!others.empty()) message.append(" ").append(others);
+    message.append(": ").append(tensors.text(0));
+    message.append(tensors.all[0].name.ends_with('s') ? " do not fit" : " does not fit");
+    for (std::size_t i = 1; i < tensors.count; ++i) message.append(i == 1 ? " " : ", ").append(tensors.text(i));
     shape_error named(message + " (" + found.what() + ")");
     named.names_policy = true;
     throw named;

@@ -35,13 +35,15 @@ inline constexpr bool vector_of_numbers<std::vector<T>> = true;
 
 // A static assertion takes a literal.
 #define HEED_SAYS_LAZY                                                                                                 \
-    "heed: this is a lazy xtensor expression (or a view, or an xarray), and heed takes tensors: store it first, as in "   \
+    "heed: this is a lazy xtensor expression (or a view, or an xarray), and heed takes tensors: store it first, as "   \
+    "in "                                                                                                              \
     "`heed::array<float, 2> x = a + b;`, or in a policy compute it by heed's operations, as in `ops::add(a, b)`"
 #define HEED_SAYS_VECTOR                                                                                               \
-    "heed: a std::vector is no tensor: store its numbers in a `heed::array<float, 1>`, or show them where they are by "   \
+    "heed: a std::vector is no tensor: store its numbers in a `heed::array<float, 1>`, or show them where they are "   \
+    "by "                                                                                                              \
     "`heed::tensor_view<const float, 1>{x.data(), {x.size()}}`"
 #define HEED_SAYS_NUMBERS                                                                                              \
-    "heed: these tensors hold numbers of different types, such as float and double: give all of them one type; "          \
+    "heed: these tensors hold numbers of different types, such as float and double: give all of them one type; "       \
     "`heed::array<float, 2> x = y;` converts"
 
 /// The type of numbers, as far as types are compared: of dual numbers, the type of their parts. void of no tensor.
@@ -73,8 +75,7 @@ inline constexpr bool one_number_type = numbers_are<typename first_numbers<X...>
 
 /// May heed's code take these? None is a lazy expression or a vector for a tensor, and the tensors agree.
 template <class... X>
-inline constexpr bool all_taken = one_number_type<X...> &&
-                                  !((lazy_expression<X> || vector_of_numbers<X>) || ...);
+inline constexpr bool all_taken = one_number_type<X...> && !((lazy_expression<X> || vector_of_numbers<X>) || ...);
 
 /// What was meant by x beside numbers of type T: the tensor that x should have been stored in. Declared only.
 template <class T, class X>
@@ -107,7 +108,7 @@ namespace heed::detail::not_of_xtensor {
 struct words {};
 
 #define HEED_SAYS_OPS                                                                                                  \
-    "heed: xtensor's functions and operators do not know the tensors of a step: in a policy compute by heed's "           \
+    "heed: xtensor's functions and operators do not know the tensors of a step: in a policy compute by heed's "        \
     "operations, `ops::tanh(x)`, `ops::add(a, b)`, `ops::multiply(a, b)`, `ops::scale(x, 2)`, which have derivatives"
 
 template <class X>

@@ -44,24 +44,21 @@ consteval bool check_parameter()
     return module;
 }
 
-/// Looks at the members that are shown, and at no more; names the tensors among them, and their shapes.
+/// Looks at the members that are shown, and at no more; lists the tensors among them.
 struct looking_visitor {
-    std::string* names = nullptr;
+    named_shapes* list = nullptr;
 
     auto operator()(std::string_view name, auto& member) const
     {
         if constexpr (tensor<decltype(member)>) {
-            if (names != nullptr) append(name, shape_text(shape_of(member)));
+            if (list != nullptr) {
+                const auto shape = shape_of(member);
+                list->add(name, shape.data(), shape.size());
+            }
         } else {
             (void)check_parameter<std::remove_cvref_t<decltype(member)>>();
         }
         return visited{};
-    }
-
-private:
-    void append(std::string_view name, const std::string& shape) const
-    {
-        names->append(names->empty() ? "" : ", ").append(name).append(" ").append(shape);
     }
 };
 
