@@ -12,7 +12,7 @@ auto projection(const Mechanism& mechanism, const char* name, const auto& x, con
 try {
     return ops::linear(x, W);
 } catch (const shape_error& found) {
-    throw_whose(found, mechanism, detail::named(name, x));
+    throw_whose(found, mechanism, {detail::named(name, x)});
 }
 
 }  // namespace heed::detail

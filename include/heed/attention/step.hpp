@@ -155,8 +155,8 @@ private:
         }
     } catch (const shape_error& found) {
         throw_whose(found, heed::score::over::innermost(in.score),
-                    detail::named(detail::named(detail::named("the projected query", in.query), "the keys", plain_keys),
-                                  "the values", values));
+                    {detail::named("the projected query", in.query), detail::named("the keys", plain_keys),
+                     detail::named("the values", values)});
     }
 
     /// Drops the weights if they are not asked for.

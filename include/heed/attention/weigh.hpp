@@ -30,7 +30,7 @@ try {
         return combine(weights, values);
     }
 } catch (const shape_error& found) {
-    detail::throw_whose(found, combine, detail::named(detail::named("the weights", weights), "the values", values));
+    detail::throw_whose(found, combine, {detail::named("the weights", weights), detail::named("the values", values)});
 }
 
 /// Do kernels know this policy by one of these names? A policy declares its name by `using in_kernels = kernels::…;`.
@@ -62,7 +62,7 @@ try {
         return context;
     }
 } catch (const shape_error& found) {
-    detail::throw_whose(found, combine, detail::named("the context", context));
+    detail::throw_whose(found, combine, {detail::named("the context", context)});
 }
 
 /// Can the combiners that are laid over the summing one finish the contexts of many queries at once?
@@ -99,7 +99,7 @@ try {
         return contexts;
     }
 } catch (const shape_error& found) {
-    detail::throw_whose(found, combine, detail::named("the contexts", contexts));
+    detail::throw_whose(found, combine, {detail::named("the contexts", contexts)});
 }
 
 /// A kernel for the three lines. A score's header specialises this for its score and the normalizers and combiners that

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <initializer_list>
+#include <type_traits>
+
 #include <heed/core/errors.hpp>
 #include <heed/core/parameters.hpp>
 #include <heed/core/tensor.hpp>
@@ -14,30 +17,27 @@
 namespace heed::detail {
 
 /// A tensor, and what it is there: "the query". Of what is no tensor, the name alone.
-template <class X>
-named_shapes named(named_shapes before, const char* name, const X& x)
-{
-    if constexpr (tensor<X>) {
-        const auto shape = shape_of(x);
-        before.add(name, shape.data(), shape.size());
-    } else {
-        before.add(name, nullptr, 0);
+struct named : named_shape {
+    template <class X>
+    [[gnu::noinline, gnu::cold]] named(const char* what, const X& x)
+    {
+        if constexpr (tensor<X>) {
+            const auto extents = shape_of(x);
+            named_shape::operator=({what, extents.data(), extents.size()});
+        } else {
+            named_shape::operator=({what, nullptr, 0});
+        }
     }
-    return before;
-}
-template <class X>
-named_shapes named(const char* name, const X& x)
-{
-    return detail::named({}, name, x);
-}
+};
 
 /// Throws an error that names the policy, the first of these tensors, and what it should fit: the others and the
 /// policy's own parameters; unless `found` names a policy already.
 template <class Policy>
 [[noreturn, gnu::noinline, gnu::cold]] void throw_whose(const shape_error& found, const Policy& policy,
-                                                        named_shapes tensors)
+                                                        std::initializer_list<named_shape> those)
 {
-    if constexpr (parameterised<Policy>)
+    named_shapes tensors(those);
+    if constexpr (!std::is_empty_v<Policy>)
         (void)Policy::parameters(const_cast<Policy&>(policy), looking_visitor{&tensors});
     throw_named_shape_error(found, __PRETTY_FUNCTION__, tensors);
 }

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstddef>
+#include <initializer_list>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -69,32 +70,41 @@ template <std::size_t N, class... Why>
     throw shape_error(message + ")");
 }
 
-/// Tensors by name, for a message. Not templates, and no strings: what fills it is compiled for every policy.
+/// A tensor by name, for a message.
+struct named_shape {
+    std::string_view name;
+    std::array<std::size_t, 4> shape;
+    std::size_t rank;  // 0: the name alone is shown
+
+    named_shape() = default;
+    named_shape(std::string_view what, const std::size_t* extents, std::size_t axes) : name(what), rank(axes)
+    {
+        for (std::size_t axis = 0; axis < rank && axis < shape.size(); ++axis) shape[axis] = extents[axis];
+    }
+
+    std::string text() const
+    {
+        std::string text{name};
+        for (std::size_t axis = 0; axis < rank && axis < shape.size(); ++axis)
+            text.append(axis == 0 ? " [" : ",").append(std::to_string(shape[axis]));
+        return rank == 0 ? text : text + "]";
+    }
+};
+
+/// Several of them. No templates and no strings: what fills it is compiled for every policy.
 struct named_shapes {
-    struct one {
-        std::string_view name;
-        std::array<std::size_t, 4> shape;
-        std::size_t rank;  // 0: the name alone is shown
-    };
-    std::array<one, 12> all;
+    std::array<named_shape, 12> all;
     std::size_t count = 0;
+
+    [[gnu::noinline, gnu::cold]] named_shapes(std::initializer_list<named_shape> first)
+    {
+        for (const named_shape& each : first) all[count++] = each;
+    }
 
     /// One more, as long as there is room.
     [[gnu::noinline, gnu::cold]] void add(std::string_view name, const std::size_t* shape, std::size_t rank)
     {
-        if (count == all.size() || rank > 4) return;
-        one& last = all[count++];
-        last.name = name;
-        last.rank = rank;
-        for (std::size_t axis = 0; axis < rank; ++axis) last.shape[axis] = shape[axis];
-    }
-
-    std::string text(std::size_t i) const
-    {
-        std::string text{all[i].name};
-        for (std::size_t axis = 0; axis < all[i].rank; ++axis)
-            text.append(axis == 0 ? " [" : ",").append(std::to_string(all[i].shape[axis]));
-        return all[i].rank == 0 ? text : text + "]";
+        if (count < all.size()) all[count++] = {name, shape, rank};
     }
 };
 
@@ -108,9 +118,9 @@ throw_named_shape_error(const shape_error& found, std::string_view caller, const
     policy = policy.substr(0, policy.find_first_of("<;]"));
     if (policy.starts_with("heed::")) policy.remove_prefix(6);
     std::string message{policy};
-    message.append(": ").append(tensors.text(0));
+    message.append(": ").append(tensors.all[0].text());
     message.append(tensors.all[0].name.ends_with('s') ? " do not fit" : " does not fit");
-    for (std::size_t i = 1; i < tensors.count; ++i) message.append(i == 1 ? " " : ", ").append(tensors.text(i));
+    for (std::size_t i = 1; i < tensors.count; ++i) message.append(i == 1 ? " " : ", ").append(tensors.all[i].text());
     shape_error named(message + " (" + found.what() + ")");
     named.names_policy = true;
     throw named;

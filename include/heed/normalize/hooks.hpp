@@ -46,7 +46,7 @@ try {
         return normalize(at.visible(scores), at);
     }
 } catch (const shape_error& found) {
-    detail::throw_whose(found, normalize, detail::named("the scores", scores));
+    detail::throw_whose(found, normalize, {detail::named("the scores", scores)});
 }
 
 /// A normalizer's state after a query.
@@ -92,7 +92,7 @@ try {
         return weights_and_next{std::move(weights), std::move(next)};
     }
 } catch (const shape_error& found) {
-    detail::throw_whose(found, normalize, detail::named("the scores", scores));
+    detail::throw_whose(found, normalize, {detail::named("the scores", scores)});
 }
 
 /// The weights for the combiner: the normalizer's, or what its `thin` makes of them (dropout on weights).
@@ -111,7 +111,7 @@ try {
         }
     }
 } catch (const shape_error& found) {
-    detail::throw_whose(found, normalize, detail::named("the weights", weights));
+    detail::throw_whose(found, normalize, {detail::named("the weights", weights)});
 }
 
 /// The window to which a normalizer restricts attention.
@@ -122,7 +122,7 @@ try {
                   HEED_SAYS_HOOK("focus", "auto focus(const auto& at, std::size_t positions) const"));
     return normalize.focus(at, positions);
 } catch (const shape_error& found) {
-    detail::throw_whose(found, normalize, detail::named("the query", at.query()));
+    detail::throw_whose(found, normalize, {detail::named("the query", at.query())});
 }
 
 /// The normalizer that weighs the positions in that window.

@@ -67,7 +67,7 @@ try {
         return over::query(score.base, projected, over::past_of_base(score, past));
     }
 } catch (const shape_error& found) {
-    detail::throw_whose(found, score, detail::named("the projected query", projected));
+    detail::throw_whose(found, score, {detail::named("the projected query", projected)});
 }
 
 /// The keys with what each score on the way adds to them: [B,T,A].
@@ -84,7 +84,7 @@ try {
         return over::keys(score.base, plain_keys, over::past_of_base(score, past));
     }
 } catch (const shape_error& found) {
-    detail::throw_whose(found, score, detail::named("the keys", plain_keys));
+    detail::throw_whose(found, score, {detail::named("the keys", plain_keys)});
 }
 
 /// Does any score on the way add something to the keys?
@@ -165,7 +165,7 @@ try {
         return annotations;
     }
 } catch (const shape_error& found) {
-    detail::throw_whose(found, score, detail::named("the annotations", annotations));
+    detail::throw_whose(found, score, {detail::named("the annotations", annotations)});
 }
 
 /// The keys of later annotations, after those before them: for scores that carry something on from key to key.
@@ -222,7 +222,8 @@ try {
         return score.match_all(queries, keys);
     }
 } catch (const shape_error& found) {
-    detail::throw_whose(found, score, detail::named(detail::named("the projected queries", queries), "the keys", keys));
+    detail::throw_whose(found, score,
+                        {detail::named("the projected queries", queries), detail::named("the keys", keys)});
 }
 
 /// The query as a score compares it: the query itself, not a copy, if the score makes nothing of it.
@@ -240,7 +241,7 @@ try {
         return (query);
     }
 } catch (const shape_error& found) {
-    detail::throw_whose(found, score, detail::named("the query", query));
+    detail::throw_whose(found, score, {detail::named("the query", query)});
 }
 
 /// Lets this score, and those that it is laid over, refuse a state of type Past: by a static assertion in
@@ -291,7 +292,7 @@ try {
         return past;
     }
 } catch (const shape_error& found) {
-    detail::throw_whose(found, score, detail::named("the state", past));
+    detail::throw_whose(found, score, {detail::named("the state", past)});
 }
 
 /// The same for a score that also reads the memory, its keys and lengths.
@@ -321,7 +322,7 @@ try {
         return std::remove_cvref_t<Past>(std::forward<Past>(past));
     }
 } catch (const shape_error& found) {
-    detail::throw_whose(found, score, detail::named(detail::named("the weights", weights), "the context", context));
+    detail::throw_whose(found, score, {detail::named("the weights", weights), detail::named("the context", context)});
 }
 
 /// Does the state of this score change with the weights of a step?
