@@ -37,7 +37,7 @@ template <class Policy>
                                                         std::initializer_list<named_shape> those)
 {
     named_shapes tensors(those);
-    if constexpr (!std::is_empty_v<Policy>)
+    if constexpr (!std::is_empty_v<Policy> && parameterised<Policy>)
         (void)Policy::parameters(const_cast<Policy&>(policy), looking_visitor{&tensors});
     throw_named_shape_error(found, __PRETTY_FUNCTION__, tensors);
 }
