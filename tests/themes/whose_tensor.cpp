@@ -111,6 +111,29 @@ TEST_CASE("the query of each score")
                 "score::additive: the query [2,");
 }
 
+TEST_CASE("the state of a query with a word, and scores with networks of their own")
+{
+    constexpr std::size_t N = 2, R = 3;
+    const auto check = [](const auto& score, const std::string& begin) {
+        check_query(with(score), state_and_word{random({B, D + 1}, 2), random({B, D}, 3)},
+                    state_and_word{random({B, 3, D + 1}, 2), random({B, 3, D}, 3)}, begin);
+    };
+    check(score::with_word{additive(), random({D, A}, 14)}, "score::additive: the query");
+    check(score::conv_s2s{random({D, D}, 25), random({D}, 26)}, "score::conv_s2s: the query");
+    check(score::with_coverage{additive(), random({N, A}, 74),
+                               nn::coverage_gru{random({D, 3 * N}, 75), random({3 * N}, 76), random({N, 3 * N}, 77)}},
+          "score::additive: the query");
+    check(score::with_recurrence{additive(), random({R, A}, 78),
+                                 nn::gru{random({2 * D, 3 * R}, 79), random({3 * R}, 80), random({R, 2 * R}, 81),
+                                         random({R, R}, 82)}},
+          "score::additive: the query");
+    check_query(with(score::with_gated_coverage{additive(), random({N, A}, 83),
+                                                nn::gated_coverage{random({D, 3 * N}, 84), random({D, 3 * N}, 85),
+                                                                   random({3 * N}, 86), random({N, 2 * N}, 87),
+                                                                   random({N, N}, 88)}}),
+                "score::additive: the query");
+}
+
 TEST_CASE("the word of a query")
 {
     const auto state = random({B, D}, 2), word = random({B, E + 1}, 3);
@@ -143,6 +166,9 @@ TEST_CASE("normalizers and combiners with parameters that do not fit")
     check_query(normalized(normalize::softmax_with_sink{random({2}, 1)}), right, rights,
                 "normalize::softmax_with_sink: the scores [");
     check_query(normalized(normalize::monotonic{random({2}, 1)}), right, rights, "normalize::monotonic: the ");
+    check_query(normalized(normalize::connected{random({2}, 1)}), right, rights, "normalize::connected: the ");
+    check_query(normalized(normalize::temperature{0.5, normalize::entmax{random({2}, 1)}}), right, rights,
+                "normalize::entmax: the scores [");
     const auto combined = [](const auto& combine) { return attention{score::dot{}, normalize::softmax{}, combine}; };
     check_query(combined(combine::attentional{random({D, D}, 1), combine::weighted_sum{}}), right, rights,
                 "combine::attentional: the context");
