@@ -3,7 +3,9 @@
 # Compiles SOURCE and judges the outcome.
 #   EXPECT=warning-free   it must compile without a warning
 #   EXPECT=as-marked      it must not compile, and each of its lines `// expect: <regex>` must match the
-#                         compiler's output; or it has a line `// expect-ok` and must compile
+#                         compiler's output; or it has a line `// expect-ok` and must compile. The first line that
+#                         begins with `// expect-first: <regex>` is about the first error; at most three follow, heed's as
+#                         well
 #   EXPECT=precompiled    the header SOURCE is precompiled, for the others
 #   PRECOMPILED=<header>  SOURCE may include it precompiled, from PRECOMPILED_DIRECTORY
 
@@ -61,6 +63,21 @@ while(rest MATCHES "\n// expect: *([^\n]+)(.*)")
                         "They are:\n${output}")
   endif()
 endwhile()
+
+file(STRINGS "${SOURCE}" first_expected REGEX "^// expect-first: " LIMIT_COUNT 1)
+if(first_expected)
+  math(EXPR expectations "${expectations} + 1")
+  string(REPLACE "// expect-first: " "" regex "${first_expected}")
+  string(REPLACE ";" "," plain "${output}")  # means something in lists
+  string(REGEX MATCHALL "error: [^\n]*" errors "${plain}")
+  string(REGEX MATCH "error: [^\n]*" first "${output}")
+  list(LENGTH errors count)
+  list(FILTER errors EXCLUDE REGEX "heed: ")
+  list(LENGTH errors others)
+  if(result EQUAL 0 OR count GREATER 4 OR others OR NOT first MATCHES "${regex}")
+    message(FATAL_ERROR "The first of at most four errors, all of them heed's, must match\n  ${regex}\nThey are:\n${output}")
+  endif()
+endif()
 
 if(expect_ok AND NOT result EQUAL 0)
   message(FATAL_ERROR "${SOURCE} must compile, but:\n${output}")

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <heed/attention/answers.hpp>
+#include <heed/attention/check_call.hpp>
 #include <heed/attention/check_policy.hpp>
 #include <heed/attention/concepts.hpp>
 #include <heed/attention/families.hpp>
@@ -73,6 +74,11 @@ struct attention {
         return memory_of(annotations, values, mask);
     }
 
+    /// Refused, in one sentence: what is no tensor, no lengths and no mask.
+    template <class... X>
+        requires((detail::no_source<X> || ...))
+    auto on(const X&... source) const { return on(detail::source_meant(source)...); }
+
     /// The memory with more annotations [B,t,D] behind its own, as a decoder that attends to its own words needs after
     /// each of them. A growing memory (attention/growing.hpp) costs what is new, amortised; any other one is copied,
     /// and must be without padding.
@@ -117,7 +123,8 @@ struct attention {
     auto step(const auto& memory, const auto& query, const auto& state, const Mask& mask = {}) const
     {
         detail::require_fits<attention, decltype(memory)>();
-        return detail::answer_query<weights_too>(*this, memory, query, state, mask);
+        return detail::answer_query<weights_too>(*this, memory, detail::asked(memory, query), state,
+                                                 detail::mask_of_one(mask));
     }
 
     /// The same context and state; the weights are not kept, so that training per-dimension attention stores no [B,T,D]
@@ -126,7 +133,8 @@ struct attention {
     auto read(const auto& memory, const auto& query, const auto& state, const Mask& mask = {}) const
     {
         detail::require_fits<attention, decltype(memory)>();
-        return detail::answer_query<context_only>(*this, memory, query, state, mask);
+        return detail::answer_query<context_only>(*this, memory, detail::asked(memory, query), state,
+                                                  detail::mask_of_one(mask));
     }
 
     /// The specification of `step`: score, normalize and combine one after the other, for the whole batch.
@@ -143,7 +151,7 @@ struct attention {
             detail::require_one_number<Score>(memory);
             return detail::in_one_piece(memory, [&](const auto& all) { return compose(all, query, state, mask); });
         } else {
-            const auto& projected = project(query);
+            const auto& projected = project(detail::asked(memory, query));
             return detail::answer<detail::line_by_line, weights_too>(*this, memory, projected, query, state, mask);
         }
     }
@@ -154,7 +162,7 @@ struct attention {
     template <class Mask = no_mask>
     auto operator()(const auto& memory, const auto& queries, const Mask& mask = {}) const
     {
-        return read_all(memory, queries, start(memory), mask).contexts;
+        return read_all(memory, detail::asked(memory, queries), start(memory), detail::mask_of_many(mask)).contexts;
     }
 
     /// The same from a state of the caller's (a first coverage, or the state after other queries). Also returns the
@@ -165,7 +173,7 @@ struct attention {
     auto read_all(const auto& memory, const auto& queries, const auto& state, const Mask& mask = {}) const
     {
         detail::require_fits<attention, decltype(memory)>();
-        const auto& projected = project(queries);
+        const auto& projected = project(detail::asked(memory, queries));
         static_assert(rank_of<decltype(projected)> == 3, "heed: attention of many queries takes queries [B,S,Q]");
         if constexpr (detail::grows<std::remove_cvref_t<decltype(memory)>>) {
             detail::require_no_tape<attention, decltype(projected), decltype(state), Mask>();
@@ -193,7 +201,7 @@ struct attention {
     {
         static_assert(Score::weights == weight_kind::per_position,
                       "heed: weights_of returns [B,S,T], one weight for each query and position");
-        const auto& projected = project(queries);
+        const auto& projected = project(detail::asked(memory, queries));
         if constexpr (detail::grows<std::remove_cvref_t<decltype(memory)>>) {
             detail::require_no_tape<attention, decltype(projected), decltype(state), Mask>();
             detail::require_one_number<Score>(memory);
@@ -220,7 +228,7 @@ struct attention {
         } else {
             const scratch here;
             const auto shown = map_parameters(*this, detail::as_transient{});
-            const auto& asked = detail::transient_query(query);
+            const auto& asked = detail::transient_query(detail::asked(memory, query));
             detail::answer_into(shown, result, memory, shown.project(asked), asked, state, mask);
         }
     }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <heed/attention.hpp>
+#include <heed/attention/projection.hpp>
 #include <heed/combine/weighted_sum.hpp>
 #include <heed/core/errors.hpp>
 #include <heed/core/several.hpp>
@@ -275,7 +276,8 @@ private:
     {
         check_matrices();
         const auto make = [&](const auto& x, const auto&, const lengths& real, const auto& mask) {
-            auto latent = ops::concat(normalised(ops::linear(x, W_DKV)), ops::rotate(ops::linear(x, W_KR), first, how));
+            auto latent = ops::concat(normalised(detail::projection(*this, "the annotations", x, W_DKV)),
+                                      ops::rotate(ops::linear(x, W_KR), first, how));
             return latent_memory<decltype(latent), std::remove_cvref_t<decltype(mask)>>{std::move(latent), real, mask};
         };
         return detail::from_source("latent_heads::on", make, annotations, limit...);
@@ -339,7 +341,7 @@ private:
     };
     auto parts(const tensor auto& queries, std::size_t first) const
     {
-        auto content = ops::split(ops::linear(queries, W_Q), heads),
+        auto content = ops::split(detail::projection(*this, "the query", queries, W_Q), heads),
              turned = ops::split(ops::linear(queries, W_QR), heads);
         for (auto& q : turned) q = ops::rotate(q, first, how);
         return query_parts<typename decltype(content)::value_type>{std::move(content), std::move(turned)};

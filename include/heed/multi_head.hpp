@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <heed/attention.hpp>
+#include <heed/attention/projection.hpp>
 #include <heed/core/errors.hpp>
 #include <heed/core/several.hpp>
 #include <heed/ops/parts.hpp>
@@ -65,7 +66,8 @@ consteval bool may_share_keys()
 /// one temporal. Their queries and annotations are the projected ones.
 ///
 /// The calls are those of `attention`. `step` returns the weights of every head, [B,n,T], never their mean;
-/// `ops::step_of(weights, i)` returns head i's [B,T], for example for a penalty on one head. In a state_and_word the
+/// `ops::step_of(weights, i)` returns head i's [B,T], for example for a penalty on one head. `weights_of` returns those
+/// of many queries, [B,n,S,T]. In a state_and_word the
 /// state is projected, and every head gets the word. No bias, as in the paper.
 ///
 /// A sixth policy changes the joined contexts before W_O: per_head::gated, per_head::differential; by default nothing
@@ -86,6 +88,9 @@ struct multi_head {
     {
         return memory_of(annotations, values, real);
     }
+    template <class... X>
+        requires((detail::no_source<X> || ...))
+    auto on(const X&... source) const { return on(detail::source_meant(source)...); }  // refused in one sentence
 
     /// The memory with more annotations [B,t,D] behind its own: see attention::extend.
     template <class Memories>
@@ -158,6 +163,27 @@ struct multi_head {
         return all_read{std::move(contexts), std::move(next)};
     }
 
+    /// The weights of many queries, of every head: [B,n,S,T]. `read_all` makes contexts of them and does not return
+    /// them; for pictures and penalties. Memory for all of them is needed here.
+    template <class Mask = no_mask>
+    auto weights_of(const auto& memory, const auto& queries, const Mask& mask = {}) const
+    {
+        return weights_of(memory, queries, start(memory), mask);
+    }
+
+    /// The same from a state of the caller's.
+    template <class Mask = no_mask>
+    auto weights_of(const auto& memory, const auto& queries, const auto& state, const Mask& mask) const
+    {
+        check(memory, state);
+        const auto of_heads = queries_of_heads(queries);
+        const auto weights = each([&](const auto& head, auto i) {
+            return head.weights_of(memory_of_head(memory, i), of_heads[i], detail::nth(state.of, i), mask);
+        });
+        const auto itself = [](const auto& x) -> const auto& { return x; };
+        return ops::swap_axes(ops::stack(detail::collect(weights, itself)));
+    }
+
     /// `step` into results that the caller keeps. `state` may be `result.state`.
     template <class Result, class Mask = no_mask>
     void step_into(Result& result, const auto& memory, const auto& query, const auto& state,
@@ -183,7 +209,7 @@ struct multi_head {
     /// joined(contexts) W_O of the heads' contexts side by side, [B,n·V] or [B,S,n·V], and the query that was given.
     auto from_heads(auto contexts, const auto& query) const
     {
-        return ops::linear(joined(std::move(contexts), query), W_O);
+        return detail::projection(*this, "the contexts of all heads", joined(std::move(contexts), query), W_O);
     }
 
     static auto parameters(auto& self, auto&& visit)
@@ -246,13 +272,22 @@ private:
     auto queries_of_heads(const Query& query) const
     {
         if constexpr (tensor<Query>) {
-            return ops::split(ops::linear(query, W_Q), detail::count_of(heads));
+            return projected("the query", query, W_Q, detail::count_of(heads));
+        } else if constexpr (detail::lazy_expression<Query>) {
+            static_assert(tensor<Query>, HEED_SAYS_LAZY);
+            return queries_of_heads(detail::as_meant<typename Query::value_type>(query));
         } else {
-            auto states = ops::split(ops::linear(query.state, W_Q), detail::count_of(heads));
+            auto states = projected("the query", query.state, W_Q, detail::count_of(heads));
             std::vector<decltype(detail::with_state(query, states[0]))> queries;
             for (auto& state : states) queries.push_back(detail::with_state(query, std::move(state)));
             return queries;
         }
+    }
+
+    /// x W, cut into one piece for each head.
+    auto projected(const char* name, const auto& x, const Matrix& W, std::size_t heads_of_W) const
+    {
+        return ops::split(detail::projection(*this, name, x, W), heads_of_W);
     }
 
     /// Keys and values of all heads.
@@ -274,8 +309,8 @@ private:
                                            const auto& mask) {
             const std::size_t n = detail::count_of(heads), G = groups();
             constexpr std::size_t a_value = Joined::heads_a_value;
-            const auto K = ops::split(ops::linear(annotations, W_K), G);
-            const auto V = ops::split(ops::linear(values, W_V), G / a_value);
+            const auto K = projected("the annotations", annotations, W_K, G);
+            const auto V = projected("the values", values, W_V, G / a_value);
             const auto memory_at = [&](const auto& head, auto i) {
                 static_assert(decltype(std::remove_cvref_t<decltype(head)>::score)::weights ==
                                   weight_kind::per_position,

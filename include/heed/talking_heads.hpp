@@ -311,7 +311,8 @@ struct talking_heads {
     {
         const scratch here;
         const std::size_t B = shape_of(query)[0];
-        const auto projected = ops::by_sentence(ops::linear(query, base.W_Q), B, 1);  // [B,1,n·K]
+        const auto projected =
+            ops::by_sentence(detail::projection(base, "the query", query, base.W_Q), B, 1);  // [B,1,n·K]
         return with_source(memory, projected, [&](const auto& source) {
             auto seen = block<true>(source, projected, memory, state, mask, 0, 1, 1);
             auto context = base.from_heads(ops::step_of(seen.context, 0), query);
@@ -338,7 +339,7 @@ struct talking_heads {
     auto read_all(const auto& memory, const tensor auto& queries, const auto& state, const Mask& mask = {}) const
     {
         static_assert(rank_of<decltype(queries)> == 3, "heed: talking_heads of many queries takes queries [B,S,Q]");
-        const auto projected = ops::linear(queries, base.W_Q);  // [B,S,n·K]
+        const auto projected = detail::projection(base, "the queries", queries, base.W_Q);  // [B,S,n·K]
         const std::size_t S = shape_of(queries)[1], n = detail::count_of(base.heads);
         const std::size_t rows = std::max<std::size_t>(1, numbers_of_a_block / (n * memory.positions() + 1));
         return with_source(memory, projected, [&](const auto& source) {

@@ -202,8 +202,8 @@ TEST_CASE("what does not fit is refused by name")
     };
     says([&] { attend.on(annotations(), lengths{6}); }, "attention::on: 1 lengths for a batch of 2 rows");
     says([&] { attend.on(annotations(), lengths{6, 7}); }, "attention::on: the length of row 1 is 7");
-    says([&] { attend.on(random({2, 6, 4}, 1), lengths{6, 2}); }, "linear: x is [2,6,4] and W is [5,4]");
-    says([&] { attend.step(memory, random({2, 4}, 1), start); }, "linear: x is [2,4] and W is [3,4]");
+    says([&] { attend.on(random({2, 6, 4}, 1), lengths{6, 2}); }, "linear: x is [2,6,4] and the matrix is [5,4]");
+    says([&] { attend.step(memory, random({2, 4}, 1), start); }, "linear: x is [2,4] and the matrix is [3,4]");
     says([&] { attend.step(memory, random({3, 3}, 1), start); }, "[3,4] but must be [2,4]");
     says([&] { attend.step(memory, random({3, 3}, 1), start); }, "additive attention");
     says([&] { attend.compose(memory, random({3, 3}, 1), start); }, "[3,4] but must be [2,4]");

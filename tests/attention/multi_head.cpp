@@ -539,7 +539,7 @@ TEST_CASE("what does not fit is told with names and numbers")
     CHECK(support::contains(message([&] {
                                 attend.step(memory, random({2, Q + 1}, 1), attend.start(memory));
                             }),
-                            "linear: x is [2,4] and W is [3,8]"));
+                            "linear: x is [2,4] and the matrix is [3,8]"));
     CHECK(support::contains(message([&] {
                                 attend.on(annotations, lengths{4, 5});
                             }),

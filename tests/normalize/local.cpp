@@ -545,9 +545,11 @@ TEST_CASE("what does not fit is refused")
     CHECK(run(local_p{W_p(5), v_p(), 0}) ==
           "local_p: the reach D is 0 but must be at least 1: the Gaussian's width is D/2");
     CHECK(run(local_p{W_p(4), v_p(), 2}) ==
-          "linear: x is [2,5] and W is [4,4], but W must have as many rows as x has columns, 5");
+          "normalize::local_p: the query [2,5] does not fit W_p [4,4], v_p [4] (linear: x is [2,5] and the matrix is "
+          "[4,4], but it must have as many rows as x has columns, 5)");
     CHECK(run(local_p{W_p(5), random({3}, 1), 2}) ==
-          "place_in_row: v is [3] but must be [4] (as long as the rows of z [2,4])");
+          "normalize::local_p: the query [2,5] does not fit W_p [5,4], v_p [3] (place_in_row: v is [3] but must be [4] "
+          "(as long as the rows of z [2,4]))");
     CHECK(run(local_m{2}) == "");
 
     const auto attend = dot_with(local_m{1, normalize::temporal{}, in_window{}});

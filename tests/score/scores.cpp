@@ -212,10 +212,14 @@ TEST_CASE("concat: where W is cut")
         [&] {
             soft(score::concat{random({8, 7}, 2), v}).on(random({2, 6, 5}, 3));
         },
-        "linear: x is [2,6,5] and W is [4,7]");
+        "linear: x is [2,6,5] and the matrix is [4,7]");
     const auto attend = soft(score::concat{random({8, 7}, 2), v, 3});
     const auto memory = attend.on(random({2, 6, 5}, 3));
-    says([&] { attend.step(memory, random({2, 4}, 4), attend.start(memory)); }, "linear: x is [2,4] and W is [3,7]");
+    says(
+        [&] {
+            attend.step(memory, random({2, 4}, 4), attend.start(memory));
+        },
+        "linear: x is [2,4] and the matrix is [3,7]");
 }
 
 TEST_CASE("additive and concat have the paper's parameters, all of them and no others")
@@ -410,7 +414,7 @@ TEST_CASE("conv_s2s: keys z, values z + x")
         [&] {
             attend.step(memory, state_and_word{random({2, Q + 1}, 7), g}, attend.start(memory));
         },
-        "linear: x is [2,4] and W is [3,5]");
+        "linear: x is [2,4] and the matrix is [3,5]");
 }
 
 TEST_CASE("a word over a score that adds one by itself: two words, each in its own way")

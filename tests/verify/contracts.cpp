@@ -304,7 +304,7 @@ TEST_CASE("sizes that the parameters do not fit are reported at once")
     CHECK(verify(attend, {.query = 3, .width = 5}));
     const verification report = verify(attend, {.query = 4, .width = 5});
     CHECK(report.contracts.size() == 1);
-    CHECK(finds(report, "runs with these sizes", "linear: x is [4,4] and W is [3,5]"));
+    CHECK(finds(report, "runs with these sizes", "linear: x is [4,4] and the matrix is [3,5]"));
 }
 
 TEST_CASE("a wrong gradient") { CHECK(finds(verified(broken::detached{}), "finite differences", "queries.0")); }

@@ -9,6 +9,7 @@
 
 #include <heed/core/arena.hpp>
 #include <heed/core/dual_number.hpp>
+#include <heed/core/mistakes.hpp>
 #include <heed/core/tensor.hpp>
 
 /// Reverse-mode differentiation, from the beginning.
@@ -87,7 +88,7 @@ struct slot {
 
 /// A tensor on a tape: a cheap handle, copied freely, valid until the tape is cleared.
 template <class T, std::size_t N>
-class var {
+class var : public heed::detail::not_of_xtensor::words {
 public:
     var() = default;
     var(ad::tape<T>& on, ad::slot<T>& at, const shape_of_rank<N>& shape) : tape_(&on), slot_(&at), shape_(shape) {}
@@ -415,23 +416,31 @@ private:
     std::vector<ending> endings_;
 };
 
-using heed::shape_of;
-using heed::view_of;
+struct taped_family;
+
+}  // namespace heed::ad
+
+namespace heed {
 
 /// The shape of a variable's value.
 template <class T, std::size_t N>
-shape_of_rank<N> shape_of(const var<T, N>& x)
+shape_of_rank<N> shape_of(const ad::var<T, N>& x)
 {
     return x.shape();
 }
 /// A view of a variable's value, valid until the tape is cleared.
 template <class T, std::size_t N>
-tensor_view<const T, N> view_of(const var<T, N>& x)
+tensor_view<const T, N> view_of(const ad::var<T, N>& x)
 {
     return x.value();
 }
 
-struct taped_family;
+}  // namespace heed
+
+namespace heed::ad {
+
+using heed::shape_of;  // found for a variable wherever it is
+using heed::view_of;
 
 }  // namespace heed::ad
 

@@ -34,6 +34,9 @@ auto map_query(const Query& query, const F& f)
 {
     if constexpr (tensor<Query>) {
         return f(query);
+    } else if constexpr (lazy_expression<Query>) {
+        static_assert(tensor<Query>, HEED_SAYS_LAZY);
+        return f(detail::as_meant<typename Query::value_type>(query));
     } else {
         return query.map([&f](const auto& part) { return map_query(part, f); });
     }

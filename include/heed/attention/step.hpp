@@ -16,6 +16,7 @@
 #include <heed/attention/rows.hpp>
 #include <heed/attention/state.hpp>
 #include <heed/attention/weigh.hpp>
+#include <heed/attention/whose.hpp>
 #include <heed/ops/parts.hpp>
 #include <heed/score/hooks.hpp>
 
@@ -139,7 +140,7 @@ struct middle_of_step {
 private:
     static auto weighed(const auto& in, const auto& normalize, const auto& plain_keys, const auto& values,
                         const auto& past, const auto& history, const auto& at)
-    {
+    try {
         namespace over = heed::score::over;
         const auto& score = over::innermost(in.score);
         const auto keys = over::keys(in.score, plain_keys, past);
@@ -152,6 +153,10 @@ private:
         } else {
             return three_lines(score, normalize, in.combine, all, over::innermost_past(in.score, past), at);
         }
+    } catch (const shape_error& found) {
+        throw_whose(found, heed::score::over::innermost(in.score),
+                    {detail::named("the projected query", in.query), detail::named("the keys", plain_keys),
+                     detail::named("the values", values)});
     }
 
     /// Drops the weights if they are not asked for.

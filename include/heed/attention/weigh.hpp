@@ -7,6 +7,7 @@
 #include <heed/attention/answers.hpp>
 #include <heed/attention/concepts.hpp>
 #include <heed/attention/state.hpp>
+#include <heed/attention/whose.hpp>
 #include <heed/core/family.hpp>
 #include <heed/core/mask.hpp>
 #include <heed/normalize/hooks.hpp>
@@ -22,12 +23,14 @@ namespace heed {
 /// Weights and values become a context, by a combiner that takes the moment or by one that does not.
 template <class Combine>
 auto combined(const Combine& combine, const tensor auto& weights, const tensor auto& values, const auto& at)
-{
+try {
     if constexpr (hook::call<Combine, decltype(weights), decltype(values), decltype(at)>) {
         return combine(weights, values, at);
     } else {
         return combine(weights, values);
     }
+} catch (const shape_error& found) {
+    detail::throw_whose(found, combine, {detail::named("the weights", weights), detail::named("the values", values)});
 }
 
 /// Do kernels know this policy by one of these names? A policy declares its name by `using in_kernels = kernels::…;`.
@@ -52,12 +55,14 @@ const auto& summing(const Combine& combine)
 /// The context after the combiners that are laid over the summing one.
 template <class Combine>
 auto finished(const Combine& combine, const tensor auto& context, std::size_t positions, const auto& at)
-{
+try {
     if constexpr (hook::finishes<Combine>) {
         return combine.finish(heed::finished(combine.inner, context, positions, at), positions, at);
     } else {
         return context;
     }
+} catch (const shape_error& found) {
+    detail::throw_whose(found, combine, {detail::named("the context", context)});
 }
 
 /// Can the combiners that are laid over the summing one finish the contexts of many queries at once?
@@ -87,12 +92,14 @@ const auto& summing_all(const Combine& combine)
 /// Contexts [B,S,D] of many queries after the combiners that are laid over the summing one.
 template <class Combine, tensor Contexts>
 auto finished_all(const Combine& combine, Contexts contexts, const auto& queries)
-{
+try {
     if constexpr (hook::finishes<Combine> && heed::finishes_all<Combine>()) {
         return combine.finish_all(heed::finished_all(combine.inner, std::move(contexts), queries), queries);
     } else {
         return contexts;
     }
+} catch (const shape_error& found) {
+    detail::throw_whose(found, combine, {detail::named("the contexts", contexts)});
 }
 
 /// A kernel for the three lines. A score's header specialises this for its score and the normalizers and combiners that

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstddef>
+#include <initializer_list>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -20,6 +21,8 @@ struct error : std::runtime_error {
 /// A tensor whose shape does not fit. Thrown before anything is written.
 struct shape_error : error {
     using error::error;
+
+    bool names_policy = false;  // does the message begin with the policy whose tensor does not fit?
 };
 
 /// "[2,3,4]": a shape as messages print it.
@@ -65,6 +68,62 @@ template <std::size_t N, class... Why>
     message += " is " + shape_text(is) + " but must be " + shape_text(must) + " (";
     (append_text(message, why), ...);
     throw shape_error(message + ")");
+}
+
+/// A tensor by name, for a message.
+struct named_shape {
+    std::string_view name;
+    std::array<std::size_t, 4> shape;
+    std::size_t rank;  // 0: the name alone is shown
+
+    named_shape() = default;
+    named_shape(std::string_view what, const std::size_t* extents, std::size_t axes) : name(what), rank(axes)
+    {
+        for (std::size_t axis = 0; axis < rank && axis < shape.size(); ++axis) shape[axis] = extents[axis];
+    }
+
+    std::string text() const
+    {
+        std::string text{name};
+        for (std::size_t axis = 0; axis < rank && axis < shape.size(); ++axis)
+            text.append(axis == 0 ? " [" : ",").append(std::to_string(shape[axis]));
+        return rank == 0 ? text : text + "]";
+    }
+};
+
+/// Several of them. No templates and no strings: what fills it is compiled for every policy.
+struct named_shapes {
+    std::array<named_shape, 12> all;
+    std::size_t count = 0;
+
+    [[gnu::noinline, gnu::cold]] named_shapes(std::initializer_list<named_shape> first)
+    {
+        for (const named_shape& each : first) all[count++] = each;
+    }
+
+    /// One more, as long as there is room.
+    [[gnu::noinline, gnu::cold]] void add(std::string_view name, const std::size_t* shape, std::size_t rank)
+    {
+        if (count < all.size()) all[count++] = {name, shape, rank};
+    }
+};
+
+/// Throws "<policy>: <first> does not fit <others> (<what was found>)" unless `found` names a policy already. `caller`:
+/// the signature of a template, "… Policy = heed::score::additive<…>; …".
+[[noreturn, gnu::noinline, gnu::cold]] inline void
+throw_named_shape_error(const shape_error& found, std::string_view caller, const named_shapes& tensors)
+{
+    if (found.names_policy) throw;
+    std::string_view policy = caller.substr(caller.find("Policy = ") + 9);
+    policy = policy.substr(0, policy.find_first_of("<;]"));
+    if (policy.starts_with("heed::")) policy.remove_prefix(6);
+    std::string message{policy};
+    message.append(": ").append(tensors.all[0].text());
+    message.append(tensors.all[0].name.ends_with('s') ? " do not fit" : " does not fit");
+    for (std::size_t i = 1; i < tensors.count; ++i) message.append(i == 1 ? " " : ", ").append(tensors.all[i].text());
+    shape_error named(message + " (" + found.what() + ")");
+    named.names_policy = true;
+    throw named;
 }
 
 }  // namespace detail

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include <heed/core/mistakes.hpp>
 #include <heed/core/tensor.hpp>
 
 /// How heed walks through the parameters of a policy, a layer or a model.
@@ -29,8 +30,36 @@ struct visited {};
 
 namespace detail {
 
+/// Says what a member that `parameters` shows should be instead.
+template <class X>
+consteval bool check_parameter()
+{
+    constexpr bool module = std::is_class_v<X> && !lazy_expression<X> && !is_vector<X>;
+    static_assert(!lazy_expression<X>, HEED_SAYS_LAZY);
+    static_assert(!vector_of_numbers<X>, HEED_SAYS_VECTOR);
+    static_assert(module || lazy_expression<X> || vector_of_numbers<X>,
+                  "heed: `parameters` shows its visitor a member that is neither a tensor nor has `parameters` itself: "
+                  "leave out what is not trained; `visit_each(\"layers\", self.layers, visit)` shows a std::vector of "
+                  "modules one by one");
+    return module;
+}
+
+/// Looks at the members that are shown, and at no more; lists the tensors among them.
 struct looking_visitor {
-    visited operator()(std::string_view, auto&) const { return {}; }
+    named_shapes* list = nullptr;
+
+    auto operator()(std::string_view name, auto& member) const
+    {
+        if constexpr (tensor<decltype(member)>) {
+            if (list != nullptr) {
+                const auto shape = shape_of(member);
+                list->add(name, shape.data(), shape.size());
+            }
+        } else {
+            (void)check_parameter<std::remove_cvref_t<decltype(member)>>();
+        }
+        return visited{};
+    }
 };
 
 /// Depends on the leaf alone, not on the module, so that modules share what is compiled for their parts. A leaf is
@@ -45,8 +74,10 @@ struct walking_visitor {
         using type = std::remove_cvref_t<decltype(member)>;
         if constexpr (tensor<type>) {
             return leaf(path_to(name), member);
-        } else {
+        } else if constexpr (check_parameter<type>()) {
             return type::parameters(member, walking_visitor{leaf, path_to(name, ".")});
+        } else {
+            return type(member);
         }
     }
 
@@ -105,8 +136,10 @@ struct nameless_visitor {
         using type = std::remove_cvref_t<decltype(member)>;
         if constexpr (tensor<type>) {
             return leaf(member);
-        } else {
+        } else if constexpr (check_parameter<type>()) {
             return type::parameters(member, *this);
+        } else {
+            return type(member);
         }
     }
 };

@@ -195,6 +195,13 @@ array<T, N> filled(const shape_of_rank<N>& shape, T value)
     return array<T, N>(shape, value);
 }
 
+/// A new tensor of zeros with these sizes: `zeros<float>(2, 3)` is [2,3]. (`array<float, 1>({3})` is the one number 3.)
+template <class T, std::integral... Sizes>
+array<T, sizeof...(Sizes)> zeros(Sizes... sizes)
+{
+    return array<T, sizeof...(Sizes)>(shape_of_rank<sizeof...(Sizes)>{static_cast<std::size_t>(sizes)...}, T(0));
+}
+
 /// An owning copy of a plain tensor.
 template <class T, std::size_t N>
 array<std::remove_const_t<T>, N> copy_of(const tensor_view<T, N>& x)

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include <heed/core/mistakes.hpp>
 #include <heed/core/tensor.hpp>
 #include <heed/core/workspace.hpp>
 
@@ -18,7 +19,7 @@ namespace heed {
 /// A tensor in the thread's workspace: a handle of pointer and shape, invalid after the innermost `scratch` scope
 /// around the operation that made it.
 template <class T, std::size_t N>
-class transient {
+class transient : public detail::not_of_xtensor::words {
 public:
     transient() = default;
     transient(const T* data, const shape_of_rank<N>& shape) : view_{data, shape} {}

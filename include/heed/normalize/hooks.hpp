@@ -6,6 +6,7 @@
 
 #include <heed/attention/concepts.hpp>
 #include <heed/attention/state.hpp>
+#include <heed/attention/whose.hpp>
 #include <heed/core/tensor.hpp>
 
 /// Calls of a normalizer's hooks, with a default for each hook that it lacks; for attention, and for normalizers that
@@ -35,7 +36,7 @@ auto start_of(const Normalize& normalize, const auto& blank)
 /// without state may be `normalize(scores, at)`; it gets scores in which masked positions are -inf already.
 template <class Normalize>
 auto weigh(const Normalize& normalize, const tensor auto& scores, const auto& state, const auto& at)
-{
+try {
     if constexpr (hook::call<Normalize, decltype(scores), decltype(state), decltype(at)>) {
         return normalize(scores, state, at);
     } else {
@@ -44,6 +45,8 @@ auto weigh(const Normalize& normalize, const tensor auto& scores, const auto& st
                       "heed::tensor auto& scores, const auto& state, const auto& at) const`");
         return normalize(at.visible(scores), at);
     }
+} catch (const shape_error& found) {
+    detail::throw_whose(found, normalize, {detail::named("the scores", scores)});
 }
 
 /// A normalizer's state after a query.
@@ -77,7 +80,7 @@ weights_and_next(Weights, Next) -> weights_and_next<Weights, Next>;
 /// beside `operator()` and `advance`, which return the same one by one.
 template <class Normalize>
 auto weigh_with_next(const Normalize& normalize, const tensor auto& scores, const auto& state, const auto& at)
-{
+try {
     if constexpr (hook::weigh_and_advance<Normalize, decltype(scores), decltype(state), decltype(at)>) {
         return normalize.weigh_and_advance(scores, state, at);
     } else {
@@ -88,12 +91,14 @@ auto weigh_with_next(const Normalize& normalize, const tensor auto& scores, cons
         auto next = next_of(normalize, scores, weights, state, at);
         return weights_and_next{std::move(weights), std::move(next)};
     }
+} catch (const shape_error& found) {
+    detail::throw_whose(found, normalize, {detail::named("the scores", scores)});
 }
 
 /// The weights for the combiner: the normalizer's, or what its `thin` makes of them (dropout on weights).
 template <class Normalize>
 auto thinned(const Normalize& normalize, const tensor auto& weights, const auto& at)
-{
+try {
     if constexpr (hook::thin<Normalize, decltype(weights), decltype(at)>) {
         return normalize.thin(weights, at);
     } else {
@@ -105,15 +110,19 @@ auto thinned(const Normalize& normalize, const tensor auto& weights, const auto&
             return weights;
         }
     }
+} catch (const shape_error& found) {
+    detail::throw_whose(found, normalize, {detail::named("the weights", weights)});
 }
 
 /// The window to which a normalizer restricts attention.
 template <cuts_windows Normalize>
 auto focus_of(const Normalize& normalize, const auto& at, std::size_t positions)
-{
+try {
     static_assert(hook::focus<Normalize, decltype(at), std::size_t&>,
                   HEED_SAYS_HOOK("focus", "auto focus(const auto& at, std::size_t positions) const"));
     return normalize.focus(at, positions);
+} catch (const shape_error& found) {
+    detail::throw_whose(found, normalize, {detail::named("the query", at.query())});
 }
 
 /// The normalizer that weighs the positions in that window.

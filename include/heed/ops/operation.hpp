@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <heed/core/mask.hpp>
+#include <heed/core/mistakes.hpp>
 #include <heed/core/tensor.hpp>
 #include <heed/core/transient.hpp>
 #include <heed/core/window.hpp>
@@ -259,7 +260,14 @@ struct operation {
     {
         using family = common_family_of<X...>;
         const Self& self = static_cast<const Self&>(*this);
-        if constexpr (family::rank == family_rank::taped) {
+        if constexpr (!heed::detail::all_taken<X...>) {
+            static_assert(!(heed::detail::lazy_expression<X> || ...), HEED_SAYS_LAZY);
+            static_assert(!(heed::detail::vector_of_numbers<X> || ...), HEED_SAYS_VECTOR);
+            static_assert((heed::detail::lazy_expression<X> || ...) || (heed::detail::vector_of_numbers<X> || ...) ||
+                              heed::detail::one_number_type<X...>,
+                          HEED_SAYS_NUMBERS);
+            return (*this)(heed::detail::as_meant<typename heed::detail::first_numbers<X...>::type>(x)...);
+        } else if constexpr (family::rank == family_rank::taped) {
             return family::call(self, x...);
         } else if constexpr (detail::pieces<Self, X...>) {
             return detail::copy_piece<family>(self, x...);

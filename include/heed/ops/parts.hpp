@@ -504,15 +504,21 @@ struct repeat_op : move_operation<repeat_op, std::size_t> {
 };
 inline constexpr repeat_op repeat{};
 
-/// y[b,s] = x[s,b], the first two axes swapped: [S,B,N] -> [B,S,N] and back.
+/// y[b,s] = x[s,b], the first two axes swapped: [S,B,N] -> [B,S,N] and back, also [S,B,M,N] -> [B,S,M,N].
 ///
 ///     ∂x[s,b] += ∂y[b,s]
 struct swap_axes_op : move_operation<swap_axes_op> {
-    static shape_of_rank<3> shape(const auto& x) { return {x.shape[1], x.shape[0], x.shape[2]}; }
+    static auto shape(const auto& x)
+    {
+        static_assert(rank_of<decltype(x)> >= 3, "heed: swap_axes takes [S,B,N] or [S,B,M,N]; for [S,T] see transpose");
+        auto y = x.shape;
+        std::swap(y[0], y[1]);
+        return y;
+    }
 
     static void each_move(const auto& x, auto move)
     {
-        const auto [S, B, N] = x;
+        const std::size_t S = x[0], B = x[1], N = x.size() == 3 ? x[2] : x[2] * x[3];
         for (std::size_t b = 0; b < B; ++b) {
             for (std::size_t s = 0; s < S; ++s) move((s * B + b) * N, (b * S + s) * N, N);
         }

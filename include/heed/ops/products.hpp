@@ -39,8 +39,8 @@ struct linear_op : operation<linear_op> {
     {
         constexpr std::size_t R = rank_of<decltype(x)>;
         if (x.shape[R - 1] != W.shape[0]) {
-            throw shape_error("linear: x is " + shape_text(x.shape) + " and W is " + shape_text(W.shape) +
-                              ", but W must have as many rows as x has columns, " + std::to_string(x.shape[R - 1]));
+            throw shape_error("linear: x is " + shape_text(x.shape) + " and the matrix is " + shape_text(W.shape) +
+                              ", but it must have as many rows as x has columns, " + std::to_string(x.shape[R - 1]));
         }
         auto y = x.shape;
         y[R - 1] = W.shape[1];

@@ -7,6 +7,7 @@
 
 #include <heed/attention/concepts.hpp>
 #include <heed/attention/state.hpp>
+#include <heed/attention/whose.hpp>
 #include <heed/core/mask.hpp>
 #include <heed/core/tensor.hpp>
 
@@ -54,7 +55,7 @@ const auto& innermost_past(const Score& score, const auto& past)
 /// The projected query with what each score on the way adds to it: [B,A].
 template <class Score>
 auto query(const Score& score, const auto& projected, const auto& past)
-{
+try {
     if constexpr (!hook::laid_over<Score>) {
         return projected;
     } else if constexpr (hook::query<Score, decltype(projected), decltype(past)>) {
@@ -65,12 +66,14 @@ auto query(const Score& score, const auto& projected, const auto& past)
             HEED_SAYS_HOOK("query", "auto query(const heed::tensor auto& projected, const auto& past) const"));
         return over::query(score.base, projected, over::past_of_base(score, past));
     }
+} catch (const shape_error& found) {
+    detail::throw_whose(found, score, {detail::named("the projected query", projected)});
 }
 
 /// The keys with what each score on the way adds to them: [B,T,A].
 template <class Score>
 auto keys(const Score& score, const auto& plain_keys, const auto& past)
-{
+try {
     if constexpr (!hook::laid_over<Score>) {
         return plain_keys;
     } else if constexpr (hook::keys<Score, decltype(plain_keys), decltype(past)>) {
@@ -80,6 +83,8 @@ auto keys(const Score& score, const auto& plain_keys, const auto& past)
                       HEED_SAYS_HOOK("keys", "auto keys(const heed::tensor auto& keys, const auto& past) const"));
         return over::keys(score.base, plain_keys, over::past_of_base(score, past));
     }
+} catch (const shape_error& found) {
+    detail::throw_whose(found, score, {detail::named("the keys", plain_keys)});
 }
 
 /// Does any score on the way add something to the keys?
@@ -149,7 +154,7 @@ auto match(const Score& score, const auto& projected, const auto& plain_keys, co
 /// `first`: the position of the first of them, for scores that read it.
 template <class Score>
 auto prepare(const Score& score, const tensor auto& annotations, std::size_t first = 0)
-{
+try {
     if constexpr (hook::prepare<Score, decltype(annotations), std::size_t>) {
         return score.prepare(annotations, first);
     } else if constexpr (hook::prepare<Score, decltype(annotations)>) {
@@ -159,6 +164,8 @@ auto prepare(const Score& score, const tensor auto& annotations, std::size_t fir
                       HEED_SAYS_HOOK("prepare", "auto prepare(const heed::tensor auto& annotations) const"));
         return annotations;
     }
+} catch (const shape_error& found) {
+    detail::throw_whose(found, score, {detail::named("the annotations", annotations)});
 }
 
 /// The keys of later annotations, after those before them: for scores that carry something on from key to key.
@@ -208,18 +215,21 @@ concept matches_all = hook::match_all<Score, const Queries&, const Keys&, const 
 /// Scores [B·S,T] of all queries.
 template <class Score>
 auto match_all(const Score& score, const tensor auto& queries, const tensor auto& keys, const queries_from& from)
-{
+try {
     if constexpr (hook::match_all<Score, decltype(queries), decltype(keys), const queries_from&>) {
         return score.match_all(queries, keys, from);
     } else {
         return score.match_all(queries, keys);
     }
+} catch (const shape_error& found) {
+    detail::throw_whose(found, score,
+                        {detail::named("the projected queries", queries), detail::named("the keys", keys)});
 }
 
 /// The query as a score compares it: the query itself, not a copy, if the score makes nothing of it.
 template <class Score>
 decltype(auto) projected(const Score& score, const auto& query)
-{
+try {
     if constexpr (hook::project<Score, decltype(query)>) {
         return score.project(query);
     } else {
@@ -230,6 +240,8 @@ decltype(auto) projected(const Score& score, const auto& query)
             "score take a state_and_word");
         return (query);
     }
+} catch (const shape_error& found) {
+    detail::throw_whose(found, score, {detail::named("the query", query)});
 }
 
 /// Lets this score, and those that it is laid over, refuse a state of type Past: by a static assertion in
@@ -271,7 +283,7 @@ auto start(const Score& score, const auto& memory)
 /// The state, updated with what only the new query tells: the word that was emitted.
 template <class Score>
 auto recall(const Score& score, const auto& past, const auto& at)
-{
+try {
     if constexpr (hook::recall<Score, decltype(past), decltype(at)>) {
         return score.recall(past, at);
     } else {
@@ -279,6 +291,8 @@ auto recall(const Score& score, const auto& past, const auto& at)
                       HEED_SAYS_HOOK("recall", "auto recall(const auto& past, const auto& at) const"));
         return past;
     }
+} catch (const shape_error& found) {
+    detail::throw_whose(found, score, {detail::named("the state", past)});
 }
 
 /// The same for a score that also reads the memory, its keys and lengths.
@@ -295,7 +309,7 @@ auto recall(const Score& score, const auto& past, const auto& at, const auto& me
 /// The state after a step, given its weights and its context.
 template <class Score, class Past>
 auto advance(const Score& score, Past&& past, const tensor auto& weights, const tensor auto& context, const auto& at)
-{
+try {
     if constexpr (hook::advance<Score, Past, decltype(weights), decltype(context), decltype(at)>) {
         return score.advance(std::forward<Past>(past), weights, context, at);
     } else if constexpr (hook::advance<Score, Past, decltype(weights), decltype(at)>) {
@@ -307,6 +321,8 @@ auto advance(const Score& score, Past&& past, const tensor auto& weights, const 
                                      "heed::tensor auto& context, const auto& at) const"));
         return std::remove_cvref_t<Past>(std::forward<Past>(past));
     }
+} catch (const shape_error& found) {
+    detail::throw_whose(found, score, {detail::named("the weights", weights), detail::named("the context", context)});
 }
 
 /// Does the state of this score change with the weights of a step?

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <tuple>
+#include <type_traits>
+#include <vector>
+
+#include <heed/core/dual_number.hpp>
+#include <heed/core/tensor.hpp>
+
+/// What the compiler says where something that is no tensor stands for one, or where the numbers of two tensors are of
+/// different types: one sentence, and no other error in its wake.
+///
+/// After its sentence the code goes on with what was meant, `as_meant(x)`, so that its results have the right types. It
+/// is never run, since the assertion has failed.
+namespace heed::detail {
+
+/// An expression of xtensor that is no tensor of heed's: one that computes its numbers when they are read, a view, an
+/// xarray.
+template <class X>
+concept lazy_expression = !tensor<X> && std::is_class_v<X> && std::is_base_of_v<xt::xexpression<X>, X>;
+
+template <class X>
+inline constexpr bool is_vector = false;
+template <class T>
+inline constexpr bool is_vector<std::vector<T>> = true;
+
+/// Numbers in a std::vector: no tensor.
+template <class X>
+inline constexpr bool vector_of_numbers = false;
+template <std::floating_point T>
+inline constexpr bool vector_of_numbers<std::vector<T>> = true;
+
+// A static assertion takes a literal.
+#define HEED_SAYS_LAZY                                                                                                 \
+    "heed: this is a lazy xtensor expression (or a view, or an xarray), and heed takes tensors: store it first, as "   \
+    "in "                                                                                                              \
+    "`heed::array<float, 2> x = a + b;`, or in a policy compute it by heed's operations, as in `ops::add(a, b)`"
+#define HEED_SAYS_VECTOR                                                                                               \
+    "heed: a std::vector is no tensor: store its numbers in a `heed::array<float, 1>`, or show them where they are "   \
+    "by "                                                                                                              \
+    "`heed::tensor_view<const float, 1>{x.data(), {x.size()}}`"
+#define HEED_SAYS_NUMBERS                                                                                              \
+    "heed: these tensors hold numbers of different types, such as float and double: give all of them one type; "       \
+    "`heed::array<float, 2> x = y;` converts"
+
+/// The type of numbers, as far as types are compared: of dual numbers, the type of their parts. void of no tensor.
+template <class X>
+struct numbers_in {
+    using type = void;
+};
+template <tensor X>
+struct numbers_in<X> {
+    using type = plain_number<element_of<X>>;
+};
+
+/// That of the first tensor among these.
+template <class... X>
+struct first_numbers {
+    using type = void;
+};
+template <class First, class... Rest>
+struct first_numbers<First, Rest...> : first_numbers<Rest...> {};
+template <tensor First, class... Rest>
+struct first_numbers<First, Rest...> : numbers_in<First> {};
+
+/// Have all tensors among these numbers of type T?
+template <class T, class... X>
+inline constexpr bool numbers_are = ((std::is_void_v<typename numbers_in<X>::type> ||
+                                      std::is_same_v<typename numbers_in<X>::type, T>)&&...);
+template <class... X>
+inline constexpr bool one_number_type = numbers_are<typename first_numbers<X...>::type, X...>;
+
+/// May heed's code take these? None is a lazy expression or a vector for a tensor, and the tensors agree.
+template <class... X>
+inline constexpr bool all_taken = one_number_type<X...> && !((lazy_expression<X> || vector_of_numbers<X>) || ...);
+
+/// What was meant by x beside numbers of type T: the tensor that x should have been stored in. Declared only.
+template <class T, class X>
+struct meant_by {
+    using type = const X&;
+};
+template <class T, lazy_expression X>
+struct meant_by<T, X> {
+    using type = array<T, std::tuple_size_v<typename X::shape_type>>;
+};
+template <class T, std::floating_point U>
+struct meant_by<T, std::vector<U>> {
+    using type = array<T, 1>;
+};
+template <class T, tensor X>
+    requires(!std::is_same_v<typename numbers_in<X>::type, T>)
+struct meant_by<T, X> {
+    using type = array<T, rank_of<X>>;
+};
+template <class T, class X>
+typename meant_by<T, X>::type as_meant(const X& x);
+
+}  // namespace heed::detail
+
+/// Functions and operators of xtensor on tensors of a step, which it does not know: a policy computes by heed's
+/// operations. (On owning tensors they make a lazy expression, which the next operation refuses.)
+namespace heed::detail::not_of_xtensor {
+
+/// Base of the tensors in a workspace and on a tape; so these functions are found for them.
+struct words {};
+
+#define HEED_SAYS_OPS                                                                                                  \
+    "heed: xtensor's functions and operators do not know the tensors of a step: in a policy compute by heed's "        \
+    "operations, `ops::tanh(x)`, `ops::add(a, b)`, `ops::multiply(a, b)`, `ops::scale(x, 2)`, which have derivatives"
+
+template <class X>
+concept word = std::derived_from<X, words>;
+
+#define HEED_NOT_OF_XTENSOR(name)                                                                                      \
+    template <word X>                                                                                                  \
+    X name(const X& x, const auto&...)                                                                                 \
+    {                                                                                                                  \
+        static_assert(!word<X>, HEED_SAYS_OPS);                                                                        \
+        return x;                                                                                                      \
+    }
+HEED_NOT_OF_XTENSOR(abs)
+HEED_NOT_OF_XTENSOR(exp)
+HEED_NOT_OF_XTENSOR(log)
+HEED_NOT_OF_XTENSOR(maximum)
+HEED_NOT_OF_XTENSOR(mean)
+HEED_NOT_OF_XTENSOR(minimum)
+HEED_NOT_OF_XTENSOR(pow)
+HEED_NOT_OF_XTENSOR(sqrt)
+HEED_NOT_OF_XTENSOR(square)
+HEED_NOT_OF_XTENSOR(sum)
+HEED_NOT_OF_XTENSOR(tanh)
+HEED_NOT_OF_XTENSOR(transpose)
+#undef HEED_NOT_OF_XTENSOR
+
+#define HEED_NOT_OF_XTENSOR(sign)                                                                                      \
+    template <class X, class Y>                                                                                        \
+        requires(word<X> || word<Y>)                                                                                   \
+    auto operator sign(const X& x, const Y& y)                                                                         \
+    {                                                                                                                  \
+        static_assert(!word<X> && !word<Y>, HEED_SAYS_OPS);                                                            \
+        if constexpr (word<X>) {                                                                                       \
+            return x;                                                                                                  \
+        } else {                                                                                                       \
+            return y;                                                                                                  \
+        }                                                                                                              \
+    }
+HEED_NOT_OF_XTENSOR(+)
+HEED_NOT_OF_XTENSOR(-)
+HEED_NOT_OF_XTENSOR(*)
+HEED_NOT_OF_XTENSOR(/)
+#undef HEED_NOT_OF_XTENSOR
+#undef HEED_SAYS_OPS
+
+}  // namespace heed::detail::not_of_xtensor
+
+namespace xt {
+
+// For `xt::tanh(x)`.
+using heed::detail::not_of_xtensor::abs;
+using heed::detail::not_of_xtensor::exp;
+using heed::detail::not_of_xtensor::log;
+using heed::detail::not_of_xtensor::maximum;
+using heed::detail::not_of_xtensor::mean;
+using heed::detail::not_of_xtensor::minimum;
+using heed::detail::not_of_xtensor::pow;
+using heed::detail::not_of_xtensor::sqrt;
+using heed::detail::not_of_xtensor::square;
+using heed::detail::not_of_xtensor::sum;
+using heed::detail::not_of_xtensor::tanh;
+using heed::detail::not_of_xtensor::transpose;
+
+}  // namespace xt

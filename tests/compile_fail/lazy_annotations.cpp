@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// expect-first: heed: this is a lazy xtensor expression .* store it first, as in `heed::array<float, 2> x = a . b;`
+#include <heed/heed.hpp>
+
+using namespace heed;
+
+auto use(const array<float, 2>& W, const array<float, 2>& U, const array<float, 1>& v,
+         const array<float, 3>& annotations, const array<float, 2>& query)
+{
+    const attention attend{score::additive{W, U, v}, normalize::softmax{}, combine::weighted_sum{}};
+    const auto memory = attend.on(annotations * 2.0f);
+    return attend.step(memory, query, attend.start(memory)).context;
+}
