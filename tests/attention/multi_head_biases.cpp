@@ -68,9 +68,10 @@ TEST_CASE("a bias is the weight of a one behind the input")
     }
 
     // A memory that grows has the biases, too.
-    const auto first = with.on(ops::positions_between(x, 0, 3)), all = with.on(x);
-    const auto grown = with.extend(first, ops::positions_between(x, 3, 4));
-    CHECK(support::distance(with(grown, q), with(all, q)) < 1e-14);
+    const auto sentence = random({1, T, D}, 12), asks = random({1, S, D}, 13);
+    const auto grown =
+        with.extend(with.on(ops::positions_between(sentence, 0, 3)), ops::positions_between(sentence, 3, 1));
+    CHECK(support::distance(with(grown, asks), with(with.on(sentence), asks)) < 1e-14);
 }
 
 TEST_CASE("their gradient, and their names")

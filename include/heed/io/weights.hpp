@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <heed/core/parameters.hpp>
@@ -72,6 +73,31 @@ struct taking_look {
 };
 
 }  // namespace detail
+
+/// A tensor of a file as an array. Throws heed::error if it has another rank or a type that T does not hold (see
+/// reads_as).
+///
+///     const auto x = io::array_of<float, 2>(file.at("x"));
+template <class T, std::size_t N>
+array<T, N> array_of(const tensor_entry& entry)
+{
+    if (entry.shape.size() != N)
+        throw shape_error("tensor \"" + entry.name + "\" is " + shape_text(entry.shape) + " but was read with " +
+                          std::to_string(N) + " axes");
+    shape_of_rank<N> shape;
+    std::copy(entry.shape.begin(), entry.shape.end(), shape.begin());
+    array<T, N> x(shape);
+    entry.copy_to(std::span<T>(x.data(), x.size()));
+    return x;
+}
+
+/// A tensor to store: `file.tensors.push_back(io::entry_of("x", x))`.
+tensor_entry entry_of(std::string name, const tensor auto& x)
+{
+    const auto values = view_of(x);
+    return tensor_entry::of(std::move(name), std::vector<std::size_t>(values.shape.begin(), values.shape.end()),
+                            std::span(values.data, values.size()));
+}
 
 /// Adds the parameters of a module to an archive.
 template <parameterised M>
