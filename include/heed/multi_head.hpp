@@ -50,7 +50,7 @@ consteval bool may_share_keys()
 
 }  // namespace detail
 
-/// The projections of multi_head without biases, as in the paper.
+/// The projections of multi_head without biases, as in the paper: query, key, value and output are x W.
 struct no_biases {
     static auto query(const tensor auto& x, const auto& W) { return ops::linear(x, W); }
     static auto key(const tensor auto& x, const auto& W) { return ops::linear(x, W); }
@@ -60,7 +60,8 @@ struct no_biases {
     static auto parameters(auto&, auto&&) { return no_biases{}; }
 };
 
-/// The projections of multi_head with a bias each, as many Transformers have them.
+/// The projections of multi_head with a bias each, as many Transformers have them: of the query, the key, the value and
+/// the output.
 ///
 ///     x W_Q + b_Q,  x W_K + b_K,  x W_V + b_V,  Concat(…) W_O + b_O        PyTorch, nn.MultiheadAttention
 template <class Vector>

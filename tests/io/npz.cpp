@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <heed/io/npz.hpp>
+#include <heed/io/weights.hpp>
 
 #include <doctest/doctest.h>
 
@@ -16,6 +17,7 @@
 #include <vector>
 
 using namespace heed::io;
+namespace io = heed::io;
 
 namespace {
 
@@ -263,6 +265,25 @@ TEST_CASE("directories that lie")
         problem(directory.read("model.pt")) ==
         "is a ZIP file without arrays: it holds \"archive/data.pkl\", for example. A .pt file of PyTorch is one; store "
         "its state_dict by safetensors.torch.save_file");
+}
+
+TEST_CASE("the lines of the guide")
+{
+    const temporary_directory directory;
+    const auto path = directory.write("arrays.npz", text_of(stored_npz));
+    const auto other = directory.path() / "other.npz", single = directory.path() / "a.npy";
+    // section: npz
+    const io::archive arrays = io::load_npz(path);          // numpy.savez(path, a=…, b=…), compressed or not
+    const auto a = io::array_of<float, 2>(arrays.at("a"));  // '>f4' in Fortran order, for example
+    io::archive mine;
+    mine.tensors.push_back(io::entry_of("a", a));
+    io::save_npz(other, mine, io::compression::deflated);  // numpy.load(other)["a"]
+    io::save_npy(single, io::entry_of("a", a));            // numpy.load(single)
+    // end
+    CHECK(a(0, 1) == 2);
+    CHECK(a(1, 0) == 1);
+    CHECK(load_npz(other).at("a").values<float>() == arrays.at("a").values<float>());
+    CHECK(load_npy(single).values<float>() == arrays.at("a").values<float>());
 }
 
 // ---- with NumPy itself: numpy.py runs this program

@@ -242,6 +242,18 @@ struct tagger {
     }
 };
 
+io::archive state_dict_of(const tagger& model)
+{
+    // section: totorch
+    io::archive state_dict;
+    io::put_torch(state_dict, io::as_embedding(model.words), "words");
+    io::put_torch(state_dict, model.rnn, "rnn");
+    io::put_torch(state_dict, model.layer, "layer");
+    io::put_torch(state_dict, io::as_linear(model.W, model.b), "out");
+    // end
+    return state_dict;
+}
+
 }  // namespace
 
 TEST_CASE("a whole model from PyTorch, and back")
@@ -261,17 +273,7 @@ TEST_CASE("a whole model from PyTorch, and back")
         for (std::size_t t = 0; t < T; ++t) ids(t, b) = static_cast<std::uint32_t>(sentences[b * T + t]);
     CHECK(distance(model(ids), stored<3>("out/tagger")) < bound);
 
-    const auto back = [&] {
-        // section: totorch
-        io::archive state_dict;
-        io::put_torch(state_dict, io::as_embedding(model.words), "words");
-        io::put_torch(state_dict, model.rnn, "rnn");
-        io::put_torch(state_dict, model.layer, "layer");
-        io::put_torch(state_dict, io::as_linear(model.W, model.b), "out");
-        // end
-        return state_dict;
-    };
-    io::archive same = back();
+    io::archive same = state_dict_of(model);
     CHECK(same.tensors.size() == 1 + 4 + 12 + 2);
     tagger other;
     io::take_torch(same, io::as_embedding(other.words), "words");
@@ -286,7 +288,7 @@ TEST_CASE("a whole model from PyTorch, and back")
         for (double& w : model.rnn.c_h) w -= 0.5;
         for (double& w : model.rnn.b) w += 0.25;
         for (double& w : model.layer.attention.W_K) w += 0.5;
-        io::archive changed = back();
+        io::archive changed = state_dict_of(model);
         changed.tensors.push_back(io::entry_of("out", model(ids)));
         io::save(std::filesystem::path(folder) / "changed.safetensors", changed);
     }

@@ -47,6 +47,7 @@ public:
 
     /// The `count` bytes from `first` on.
     shared_bytes part(std::size_t first, std::size_t count) const { return {all_.subspan(first, count), owner_}; }
+    /// The same as text.
     std::string_view text(std::size_t first, std::size_t count) const
     {
         return {reinterpret_cast<const char*>(all_.data()) + first, count};
