@@ -143,7 +143,7 @@ TEST_CASE("what is saved is loaded: stored, deflated, and with every number in i
     same();
     CHECK(std::filesystem::file_size(path) * 50 < stored);
     for (const auto how : {compression::stored, compression::deflated}) {
-        for (const std::uint64_t largest : {0, 100, 300}) {
+        for (const std::uint64_t largest : {0u, 100u, 300u}) {
             detail::save_npz(path, before, how, existing::replace, largest);
             CHECK((place_of(directory.read("file.npz"), detail::zip64_end) != std::string::npos));
             same();
