@@ -13,11 +13,13 @@ install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 install(TARGETS heed EXPORT heed_targets)
 install(EXPORT heed_targets NAMESPACE heed:: FILE heedTargets.cmake DESTINATION "${heed_package_dir}")
 
-# heed::linalg and heed::io are loaded only if their dependencies are installed, so each has its own export file.
+# heed::linalg, heed::io and heed::npz are loaded only if their dependencies are installed, so each has its own export file.
 install(TARGETS heed_linalg EXPORT heed_linalg_targets)
 install(EXPORT heed_linalg_targets NAMESPACE heed:: FILE heedLinalgTargets.cmake DESTINATION "${heed_package_dir}")
 install(TARGETS heed_io EXPORT heed_io_targets)
 install(EXPORT heed_io_targets NAMESPACE heed:: FILE heedIoTargets.cmake DESTINATION "${heed_package_dir}")
+install(TARGETS heed_npz EXPORT heed_npz_targets)
+install(EXPORT heed_npz_targets NAMESPACE heed:: FILE heedNpzTargets.cmake DESTINATION "${heed_package_dir}")
 
 configure_package_config_file(cmake/heedConfig.cmake.in "${CMAKE_CURRENT_BINARY_DIR}/heedConfig.cmake"
                               INSTALL_DESTINATION "${heed_package_dir}" NO_SET_AND_CHECK_MACRO)

@@ -46,8 +46,8 @@ foreach(width IN LISTS HEED_TEST_WIDTHS)
   endif()
 
   foreach(file IN ITEMS kernels/values kernels/special_values kernels/dot kernels/layers kernels/leaders kernels/simd
-                        kernels/simd_special_values kernels/duals kernels/own_gemm kernels/entmax_rule core/tables
-                        ops/tiles ops/tile_pairs)
+                        kernels/simd_special_values kernels/duals kernels/own_gemm kernels/entmax_rule
+                        kernels/gru_reset_after core/tables ops/tiles ops/tile_pairs)
     string(REPLACE "/" "." subject ${file})
     set(test "${HEED_TEST_PREFIX}${subject}.${width}")
     if(NOT runs)

@@ -39,13 +39,14 @@ inline void save_model(const std::filesystem::path& path, const translator_file&
     heed::io::save(path, to_archive(model));
 }
 
-/// Runs body() and prefixes its errors with the name of this file.
+/// Runs body() and prefixes its errors with the name of this file, unless they begin with it.
 auto about(const std::filesystem::path& file, auto&& body)
 {
     try {
         return body();
     } catch (const heed::error& problem) {
-        throw heed::error(file.string() + ": " + problem.what());
+        const std::string named = file.string() + ": ", what = problem.what();
+        throw heed::error(what.starts_with(named) ? what : named + what);
     }
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <string>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -51,6 +52,41 @@ consteval bool may_share_keys()
 
 }  // namespace detail
 
+/// The projections of multi_head without biases, as in the paper: query, key, value and output are x W.
+struct no_biases {
+    static std::tuple<> query() { return {}; }
+    static std::tuple<> key() { return {}; }
+    static std::tuple<> value() { return {}; }
+    static std::tuple<> output() { return {}; }
+
+    static auto parameters(auto&, auto&&) { return no_biases{}; }
+};
+
+/// The projections of multi_head with a bias each, as many Transformers have them: of the query, the key, the value and
+/// the output.
+///
+///     x W_Q + b_Q,  x W_K + b_K,  x W_V + b_V,  Concat(…) W_O + b_O        PyTorch, nn.MultiheadAttention
+template <class Vector>
+struct biases {
+    Vector b_Q;  // [n·K]
+    Vector b_K;  // [n·K], or [G·K] for heads that share
+    Vector b_V;  // [n·V], or [G·V]
+    Vector b_O;  // [O]
+
+    auto query() const { return std::tie(b_Q); }
+    auto key() const { return std::tie(b_K); }
+    auto value() const { return std::tie(b_V); }
+    auto output() const { return std::tie(b_O); }
+
+    static auto parameters(auto& self, auto&& visit)
+    {
+        return heed::biases{visit("b_Q", self.b_Q), visit("b_K", self.b_K), visit("b_V", self.b_V),
+                            visit("b_O", self.b_O)};
+    }
+};
+template <class Vector>
+biases(Vector, Vector, Vector, Vector) -> biases<Vector>;
+
 /// Several attentions at once, each in a space of its own, over any score and any normalizer.
 ///
 ///     head_i = Attention(Q W_Q^i, K W_K^i, V W_V^i)
@@ -67,12 +103,11 @@ consteval bool may_share_keys()
 ///
 /// The calls are those of `attention`. `step` returns the weights of every head, [B,n,T], never their mean;
 /// `ops::step_of(weights, i)` returns head i's [B,T], for example for a penalty on one head. `weights_of` returns those
-/// of many queries, [B,n,S,T]. In a state_and_word the
-/// state is projected, and every head gets the word. No bias, as in the paper.
+/// of many queries, [B,n,S,T]. In a state_and_word the state is projected, and every head gets the word.
 ///
 /// A sixth policy changes the joined contexts before W_O: per_head::gated, per_head::differential; by default nothing
-/// does.
-template <class Heads, class Matrix, class Joined = per_head::unchanged>
+/// does. The seventh is `biases` for the four projections; by default there are none, as in the paper.
+template <class Heads, class Matrix, class Joined = per_head::unchanged, class Biases = no_biases>
 struct multi_head {
     Heads heads;
     Matrix W_Q;  // [Q,n·K]
@@ -80,6 +115,7 @@ struct multi_head {
     Matrix W_V;  // [D,n·V], or [D,G·V]
     Matrix W_O;  // [n·V,O]
     [[no_unique_address]] Joined joined{};
+    [[no_unique_address]] Biases bias{};
 
     /// The query-independent part, once per batch; the arguments are those of attention::on.
     auto on(const tensor auto& annotations, const auto&... rest) const { return memory_of(annotations, rest...); }
@@ -209,7 +245,8 @@ struct multi_head {
     /// joined(contexts) W_O of the heads' contexts side by side, [B,n·V] or [B,S,n·V], and the query that was given.
     auto from_heads(auto contexts, const auto& query) const
     {
-        return detail::projection(*this, "the contexts of all heads", joined(std::move(contexts), query), W_O);
+        return detail::projection(*this, "the contexts of all heads", joined(std::move(contexts), query), W_O,
+                                  bias.output());
     }
 
     static auto parameters(auto& self, auto&& visit)
@@ -220,8 +257,10 @@ struct multi_head {
         auto W_V = visit("W_V", self.W_V);
         auto W_O = visit("W_O", self.W_O);
         auto joined = visit("joined", self.joined);
-        return multi_head<decltype(heads), decltype(W_Q), decltype(joined)>{
-            std::move(heads), std::move(W_Q), std::move(W_K), std::move(W_V), std::move(W_O), std::move(joined)};
+        auto bias = visit("bias", self.bias);
+        return multi_head<decltype(heads), decltype(W_Q), decltype(joined), decltype(bias)>{
+            std::move(heads), std::move(W_Q),    std::move(W_K), std::move(W_V),
+            std::move(W_O),   std::move(joined), std::move(bias)};
     }
 
 private:
@@ -272,22 +311,22 @@ private:
     auto queries_of_heads(const Query& query) const
     {
         if constexpr (tensor<Query>) {
-            return projected("the query", query, W_Q, detail::count_of(heads));
+            return projected("the query", query, W_Q, bias.query(), detail::count_of(heads));
         } else if constexpr (detail::lazy_expression<Query>) {
             static_assert(tensor<Query>, HEED_SAYS_LAZY);
             return queries_of_heads(detail::as_meant<typename Query::value_type>(query));
         } else {
-            auto states = projected("the query", query.state, W_Q, detail::count_of(heads));
+            auto states = projected("the query", query.state, W_Q, bias.query(), detail::count_of(heads));
             std::vector<decltype(detail::with_state(query, states[0]))> queries;
             for (auto& state : states) queries.push_back(detail::with_state(query, std::move(state)));
             return queries;
         }
     }
 
-    /// x W, cut into one piece for each head.
-    auto projected(const char* name, const auto& x, const Matrix& W, std::size_t heads_of_W) const
+    /// x W, and b if there is one, cut into one piece for each head.
+    auto projected(const char* name, const auto& x, const Matrix& W, const auto& b, std::size_t heads_of_W) const
     {
-        return ops::split(detail::projection(*this, name, x, W), heads_of_W);
+        return ops::split(detail::projection(*this, name, x, W, b), heads_of_W);
     }
 
     /// Keys and values of all heads.
@@ -309,8 +348,8 @@ private:
                                            const auto& mask) {
             const std::size_t n = detail::count_of(heads), G = groups();
             constexpr std::size_t a_value = Joined::heads_a_value;
-            const auto K = projected("the annotations", annotations, W_K, G);
-            const auto V = projected("the values", values, W_V, G / a_value);
+            const auto K = projected("the annotations", annotations, W_K, bias.key(), G);
+            const auto V = projected("the values", values, W_V, bias.value(), G / a_value);
             const auto memory_at = [&](const auto& head, auto i) {
                 static_assert(decltype(std::remove_cvref_t<decltype(head)>::score)::weights ==
                                   weight_kind::per_position,
@@ -358,5 +397,7 @@ template <class Heads, class Matrix>
 multi_head(Heads, Matrix, Matrix, Matrix, Matrix) -> multi_head<Heads, Matrix>;
 template <class Heads, class Matrix, class Joined>
 multi_head(Heads, Matrix, Matrix, Matrix, Matrix, Joined) -> multi_head<Heads, Matrix, Joined>;
+template <class Heads, class Matrix, class Joined, class Biases>
+multi_head(Heads, Matrix, Matrix, Matrix, Matrix, Joined, Biases) -> multi_head<Heads, Matrix, Joined, Biases>;
 
 }  // namespace heed

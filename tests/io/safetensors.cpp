@@ -7,7 +7,9 @@
 
 #include <cmath>
 #include <cstdint>
+#include <filesystem>
 #include <limits>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -282,10 +284,125 @@ TEST_CASE("sizes that overflow")
               .starts_with("truncated: the header promises 18446744073709551612 bytes"));
 }
 
-TEST_CASE("a dtype that heed does not read is named")
+TEST_CASE("a tensor of a dtype that heed does not read is there, and so are the others")
 {
-    CHECK(problem_of_tensor(R"({"dtype":"BF16","shape":[8],"data_offsets":[0,16]})") ==
-          "tensor \"t\" has dtype \"BF16\"; heed reads F32, F64 and I64");
+    const temporary_directory directory;
+    const auto path = directory.write("file", file_of(R"({"odd":{"dtype":"F4","shape":[2,7],"data_offsets":[0,8]},)"
+                                                      R"("a":{"dtype":"F32","shape":[2],"data_offsets":[8,16]}})") +
+                                                  "12345678" + std::string("\0\0\x80\x3f\0\0\0\x40", 8));
+    const archive contents = load(path);
+    CHECK(contents.at("a").values<float>() == std::vector<float>{1, 2});
+    const tensor_entry& odd = contents.at("odd");
+    CHECK(odd.dtype == "F4");
+    CHECK(odd.size() == 14);
+    CHECK(odd.bytes.text(0, odd.bytes.size()) == "12345678");
+    CHECK_THROWS_WITH_AS(odd.values<float>(),
+                         "tensor \"odd\" holds F4, which heed does not read; convert it where it was written, for "
+                         "example to F32",
+                         heed::error);
+    // What is checked without knowing the type.
+    CHECK(problem_of_tensor(R"({"dtype":"F4","shape":[4],"data_offsets":[0,15]})") ==
+          "1 bytes after the last tensor belong to nothing; the header accounts for 15 of 16");
+    CHECK(problem_of_tensor(R"({"dtype":"F4","shape":[4294967296,4294967296],"data_offsets":[0,16]})") ==
+          "tensor \"t\" has shape [4294967296,4294967296], more bytes than a file can have");
+}
+
+TEST_CASE("every type that heed reads, written and read")
+{
+    const temporary_directory directory;
+    archive before;
+    const auto add = [&]<class T>(const char* name, const std::vector<T>& values) {
+        before.tensors.push_back(tensor_entry::of(name, {values.size()}, values));
+    };
+    add("bytes", std::vector<std::uint8_t>{0, 255, 7});
+    add("small", std::vector<std::int8_t>{-128, 127});
+    add("short", std::vector<std::int16_t>{-32768, 5});
+    add("ushort", std::vector<std::uint16_t>{65535});
+    add("int", std::vector<std::int32_t>{-2147483647, 9});
+    add("uint", std::vector<std::uint32_t>{4294967295});
+    add("ulong", std::vector<std::uint64_t>{18446744073709551615u});
+    add("half", std::vector<float16>{float16(1.0F / 3), float16(-65504.0F)});
+    add("bhalf", std::vector<bfloat16>{bfloat16(1.0F / 3)});
+    const bool truths[] = {true, false, true};
+    before.tensors.push_back(tensor_entry::of("bool", {3}, truths));
+    save(directory.path() / "file", before);
+    for (const held how : {held::mapped, held::copied}) {
+        const archive after = load(directory.path() / "file", how);
+        for (const tensor_entry& each : before.tensors) CHECK(after.at(each.name) == each);
+        // By descending size, so that every value lies at a multiple of its size.
+        for (std::size_t i = 1; i < after.tensors.size(); ++i) {
+            CHECK(*dtype_size(after.tensors[i - 1].dtype) >= *dtype_size(after.tensors[i].dtype));
+        }
+        CHECK(after.at("bytes").values<std::int32_t>() == std::vector<std::int32_t>{0, 255, 7});
+        CHECK(after.at("int").values<std::int64_t>() == std::vector<std::int64_t>{-2147483647, 9});
+        CHECK(after.at("half").values<float>() == std::vector<float>{0x1.554p-2F, -65504.0F});
+        CHECK(after.at("bhalf").values<double>() == std::vector<double>{0x1.56p-2});
+        CHECK(after.at("bool").values<std::uint8_t>() == std::vector<std::uint8_t>{1, 0, 1});
+        bool into[3] = {};
+        after.at("bool").copy_to(std::span<bool>(into));
+        CHECK((into[0] && !into[1] && into[2]));
+    }
+    const auto rounded = tensor_entry::of<bfloat16>("x", {2}, std::vector<float>{1.0F / 3, 1e-45F});
+    CHECK(rounded.dtype == "BF16");
+    CHECK(rounded.values<float>() == std::vector<float>{0x1.56p-2F, 0.0F});
+}
+
+TEST_CASE("a mapped file may be replaced and removed while its numbers are in use")
+{
+    const temporary_directory directory;
+    save(directory.path() / "file", small());
+    const archive before = load(directory.path() / "file");
+    archive other;
+    other.tensors.push_back(tensor_entry::of("a", {2}, std::vector<float>{1, 2}));
+    save(directory.path() / "file", other);
+    std::filesystem::remove(directory.path() / "file");
+    for (const tensor_entry& each : small().tensors) CHECK(before.at(each.name) == each);
+
+    // The values outlive the archive.
+    tensor_entry kept;
+    {
+        save(directory.path() / "file", small());
+        kept = load(directory.path() / "file").at("moments");
+    }
+    CHECK(kept.values<double>() == std::vector<double>{0.1, -1e300});
+}
+
+TEST_CASE("numbers that lie at odd addresses")
+{
+    const temporary_directory directory;
+    const std::string header = R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}} )";
+    REQUIRE((8 + header.size()) % 4 != 0);
+    const auto path = directory.write("file", file_of(header) + std::string("\0\0\x80\x3f\0\0\0\x40", 8));
+    CHECK(load(path).at("a").values<float>() == std::vector<float>{1, 2});
+    CHECK(load(path).at("a").values<double>() == std::vector<double>{1, 2});
+}
+
+TEST_CASE("a name that is missing: the file, what it holds, what is most alike first")
+{
+    archive contents;
+    contents.path = "model.safetensors";
+    const std::vector<float> none;
+    for (int layer = 0; layer < 12; ++layer)
+        for (const char* const what : {".attention.W_Q", ".attention.W_K", ".norm.gain"})
+            contents.tensors.push_back(tensor_entry::of("layers." + std::to_string(layer) + what, {0, 3}, none));
+    const auto said = [&](const std::string& name) -> std::string {
+        try {
+            contents.at(name);
+        } catch (const heed::error& caught) {
+            return caught.what();
+        }
+        return "no error";
+    };
+    CHECK(said("layers.7.attention.W_V")
+              .starts_with("model.safetensors: there is no tensor \"layers.7.attention.W_V\"; it "
+                           "holds \"layers.7.attention.W_Q\" F32 [0,3], "));
+    CHECK(said("layers.7.attention.W_V").ends_with(" and 26 more"));
+    contents.tensors.resize(1);
+    contents.tensors[0].name = std::string(200, 'n') + "\n";
+    CHECK(said("x") ==
+          "model.safetensors: there is no tensor \"x\"; it holds \"" + std::string(97, 'n') + "…\" F32 [0,3]");
+    contents.tensors.clear();
+    CHECK(said("x") == "model.safetensors: there is no tensor \"x\"; it holds none");
 }
 
 TEST_CASE("files that cannot be opened")
@@ -319,8 +436,10 @@ TEST_CASE("an archive that contradicts itself is not saved, and the old file sta
     contents.tensors[0].shape = {2};
     CHECK(said(contents) == "cannot be saved: tensor \"a\" is [2] of F32 but has 4 bytes");
     contents = {{one}, {}};
-    contents.tensors[0].dtype = "F16";
-    CHECK(said(contents) == "cannot be saved: tensor \"a\" has dtype \"F16\"; heed stores F32, F64 and I64");
+    contents.tensors[0].dtype = "F4";
+    CHECK(said(contents) ==
+          "cannot be saved: tensor \"a\" has dtype \"F4\"; heed writes F64, F32, F16, BF16, I64, I32, "
+          "I16, I8, U64, U32, U16, U8 and BOOL");
     contents = {{one}, {}};
     contents.tensors[0].name = "__metadata__";
     CHECK(said(contents) == "cannot be saved: a tensor cannot be called __metadata__");
@@ -331,14 +450,15 @@ TEST_CASE("an archive that contradicts itself is not saved, and the old file sta
 TEST_CASE("entries check what they are asked")
 {
     CHECK_THROWS_WITH_AS(tensor_entry::of("a", {2, 2}, std::vector<float>{1, 2, 3}),
-                         "safetensors: tensor \"a\" is [2,2] but 3 values were given", heed::shape_error);
+                         "tensor \"a\" is [2,2] but 3 values were given", heed::shape_error);
     const tensor_entry entry = tensor_entry::of("a", {2}, std::vector<float>{1, 2});
     CHECK(entry.size() == 2);
-    CHECK_THROWS_WITH_AS(entry.values<double>(), "safetensors: tensor \"a\" holds F32 but was read as F64",
-                         heed::error);
+    CHECK(entry.values<double>() == std::vector<double>{1, 2});
+    CHECK_THROWS_WITH_AS(entry.values<float16>(),
+                         "tensor \"a\" holds F32 but was read as F16, which does not hold every F32", heed::error);
     std::vector<float> three(3);
-    CHECK_THROWS_WITH_AS(entry.copy_to<float>(three), "safetensors: tensor \"a\" is [2] but was read into 3 values",
+    CHECK_THROWS_WITH_AS(entry.copy_to<float>(three), "tensor \"a\" is [2] but was read into 3 values",
                          heed::shape_error);
-    CHECK_THROWS_WITH_AS(archive{}.at("b"), "safetensors: there is no tensor \"b\" among the 0", heed::error);
+    CHECK_THROWS_WITH_AS(archive{}.at("b"), "archive: there is no tensor \"b\"; it holds none", heed::error);
     CHECK(archive{}.find("b") == nullptr);
 }

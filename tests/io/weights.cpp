@@ -133,6 +133,31 @@ TEST_CASE("a translator through a file translates as before")
     check(seq2seq::attentions::per_dimension<float>{});
 }
 
+TEST_CASE("weights of 16 bits are rounded once and read as floats")
+{
+    const auto model = mechanism(1);
+    io::archive half, bfloat;
+    io::put<io::float16>(half, model);
+    io::put<io::bfloat16>(bfloat, model, "model.");
+    CHECK(half.at("score.W").dtype == "F16");
+    CHECK(bfloat.at("model.score.v").dtype == "BF16");
+    auto a = mechanism(9), b = mechanism(9);
+    io::take(half, a);
+    io::take(bfloat, b, "model.");
+    CHECK(support::distance(a.score.W, model.score.W) < 0x1p-11);
+    CHECK(support::distance(b.score.W, model.score.W) < 0x1p-8);
+    CHECK(a.score.W(1, 2) == static_cast<float>(io::float16(model.score.W(1, 2))));
+    CHECK(b.score.W(1, 2) == static_cast<float>(io::bfloat16(model.score.W(1, 2))));
+
+    // A model of doubles takes the floats, as they are.
+    score::general in_double{support::random({2, 3}, 4)};
+    const score::general in_float{support::random<float>({2, 3}, 5)};
+    io::archive floats;
+    io::put(floats, in_float);
+    io::take(floats, in_double);
+    CHECK(support::distance(in_double.W, in_float.W) == 0);
+}
+
 TEST_CASE("a tensor that does not fit is reported and changes nothing")
 {
     io::archive archive;
@@ -160,11 +185,17 @@ TEST_CASE("a tensor that does not fit is reported and changes nothing")
     });
     CHECK(contains(rank, "F32 [4,1] in the file"));
 
+    const auto fewer = message_for([](io::archive& in) { in.tensors.clear(); });
+    CHECK(contains(fewer, "it holds none"));
+
     const auto number = message_for(
         [](io::archive& in) { entry(in, "score.v") = io::tensor_entry::of("score.v", {4}, std::vector<double>(4)); });
     CHECK(contains(number, "is F64 [4] in the file, but the model needs F32 [4]"));
 
     // Not from a file, which load() checks, but assembled by hand.
-    const auto values = message_for([](io::archive& in) { entry(in, "score.v").bytes.resize(12); });
+    const auto values = message_for([](io::archive& in) {
+        auto& bytes = entry(in, "score.v").bytes;
+        bytes = bytes.part(0, 12);
+    });
     CHECK(contains(values, "\"score.v\" is [4] but holds 3 values"));
 }

@@ -81,6 +81,29 @@ void go_back(const ops::gru_op&, tape<T>& on, const T* d_next, const T* saved, c
     sums.pass_on();
 }
 
+/// h' = GRU(x, h), its reset gate after the product  ->  gates, ∂h += ∂u Uᵀ: see kernels/gru_reset_after.hpp
+template <class T, std::size_t R>
+void go_back(const ops::gru_reset_after_op&, tape<T>& on, const T* d_next, const T* saved, const var<T, R>& inputs,
+             const var<T, R>& hidden, const var<T, 2>& U, const var<T, 1>& c, const kept_ends& ends)
+{
+    const std::size_t rows = ops::detail::rows_of(hidden.shape()), width = hidden.shape()[R - 1];
+    const kernels::gru_step<T> step{rows, width, inputs.data(), 3 * width, hidden.data(), ends.lengths, ends.step};
+    const detail::gate_gradient<T, R> sums(on, inputs);  // ∂a_z|∂a_r|∂a_h
+    // ∂a_z|∂a_r|∂p, which the weights' gradient waits with, too.
+    T* const d_products = on.memory().template array_of<T>(rows * 3 * width);
+    T* const d_hidden = on.wanted_adjoint(hidden);
+    kernels::gru_reset_after_backward(step, saved, d_next, sums.data(), d_products, d_hidden);
+    if (d_hidden != nullptr) {
+        blas::gemm(blas::op::plain, blas::op::transposed, rows, width, 3 * width, static_cast<const T*>(d_products),
+                   U.data(), T(1), d_hidden);
+    }
+    weight_back<T>(on, rows, width, 3 * width, step.hidden, U.slot(), d_products, 3 * width);
+    if (T* const d_c = on.wanted_adjoint(c)) {
+        for (std::size_t i = 0; i < rows; ++i) kernels::add(width, d_c, d_products + (3 * i + 2) * width);
+    }
+    sums.pass_on();
+}
+
 /// h', c' = LSTM(x, h, c)  ->  gates, ∂h += ∂a Uᵀ: see kernels/lstm.hpp
 template <class T, std::size_t R>
 void go_back(const ops::lstm_op&, tape<T>& on, const std::tuple<var<T, R>, var<T, R>>& results, const T* saved,

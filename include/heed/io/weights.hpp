@@ -6,6 +6,8 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <heed/core/parameters.hpp>
@@ -18,6 +20,8 @@ namespace heed::io {
 
 namespace detail {
 
+/// As: the type that is stored, or void for that of the parameter.
+template <class As>
 struct putting_look {
     archive& to;
     const std::string& prefix;
@@ -25,16 +29,18 @@ struct putting_look {
     void operator()(const std::string& name, const auto& x) const
     {
         const auto values = view_of(x);
-        const auto& shape = values.shape;
-        to.tensors.push_back(tensor_entry::of(prefix + name, std::vector<std::size_t>(shape.begin(), shape.end()),
-                                              std::span(values.data, values.size())));
+        using stored = std::conditional_t<std::is_void_v<As>, element_of<decltype(x)>, As>;
+        to.tensors.push_back(
+            tensor_entry::of<stored>(prefix + name, std::vector<std::size_t>(values.shape.begin(), values.shape.end()),
+                                     std::span(values.data, values.size())));
     }
 };
 
 inline void require_fits(const tensor_entry& entry, const std::string& name, std::string_view dtype,
                          std::span<const std::size_t> shape, std::size_t size)
 {
-    if (entry.dtype != dtype || !std::equal(shape.begin(), shape.end(), entry.shape.begin(), entry.shape.end())) {
+    if (!reads_as(entry.dtype, dtype) ||
+        !std::equal(shape.begin(), shape.end(), entry.shape.begin(), entry.shape.end())) {
         throw error("weights: tensor \"" + name + "\" is " + entry.dtype + " " + shape_text(entry.shape) +
                     " in the file, but the model needs " + std::string(dtype) + " " + shape_text(shape));
     }
@@ -68,15 +74,48 @@ struct taking_look {
 
 }  // namespace detail
 
+/// A tensor of a file as an array. Throws heed::error if it has another rank or a type that T does not hold (see
+/// reads_as).
+///
+///     const auto x = io::array_of<float, 2>(file.at("x"));
+template <class T, std::size_t N>
+array<T, N> array_of(const tensor_entry& entry)
+{
+    if (entry.shape.size() != N)
+        throw shape_error("tensor \"" + entry.name + "\" is " + shape_text(entry.shape) + " but was read with " +
+                          std::to_string(N) + " axes");
+    shape_of_rank<N> shape;
+    std::copy(entry.shape.begin(), entry.shape.end(), shape.begin());
+    array<T, N> x(shape);
+    entry.copy_to(std::span<T>(x.data(), x.size()));
+    return x;
+}
+
+/// A tensor to store: `file.tensors.push_back(io::entry_of("x", x))`.
+tensor_entry entry_of(std::string name, const tensor auto& x)
+{
+    const auto values = view_of(x);
+    return tensor_entry::of(std::move(name), std::vector<std::size_t>(values.shape.begin(), values.shape.end()),
+                            std::span(values.data, values.size()));
+}
+
 /// Adds the parameters of a module to an archive.
 template <parameterised M>
 void put(archive& to, const M& module, const std::string& prefix = {})
 {
-    for_each_parameter(module, detail::putting_look{to, prefix});
+    for_each_parameter(module, detail::putting_look<void>{to, prefix});
 }
 
-/// Fills the parameters of a module from an archive. Throws heed::error, and changes nothing, if one is missing, has
-/// another shape or element type, or a number of values that does not match its shape.
+/// The same, rounded: `put<io::bfloat16>(file, model)`.
+template <storable As, parameterised M>
+void put(archive& to, const M& module, const std::string& prefix = {})
+{
+    for_each_parameter(module, detail::putting_look<As>{to, prefix});
+}
+
+/// Fills the parameters of a module from an archive; weights of 16 bits become floats. Throws heed::error, and changes
+/// nothing, if one is missing, has another shape, a type that the parameter's does not hold (see reads_as), or a number
+/// of values that does not match its shape.
 template <parameterised M>
 void take(const archive& from, M& module, const std::string& prefix = {})
 {

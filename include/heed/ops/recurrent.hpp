@@ -10,6 +10,7 @@
 #include <heed/core/mask.hpp>
 #include <heed/kernels/coverage.hpp>
 #include <heed/kernels/gru.hpp>
+#include <heed/kernels/gru_reset_after.hpp>
 #include <heed/kernels/lstm.hpp>
 #include <heed/ops/operation.hpp>
 #include <heed/ops/products.hpp>
@@ -81,6 +82,48 @@ struct gru_op : operation<gru_op> {
     }
 };
 inline constexpr gru_op gru{};
+
+/// One step of a gated recurrent unit whose reset gate acts after the product: inputs [...,3H] (x_z|x_r|x_h with their
+/// bias), hidden h [...,H], U [H,3H] (for z|r|h), c [H] -> the new state [...,H]. A sentence that has ended keeps its
+/// state.
+///
+///     z|r = σ(x_z|x_r + h U_zr),  p = h U_h + c,  h̃ = tanh(x_h + r ⊙ p),  h' = (1 − z) ⊙ h + z ⊙ h̃
+///     ∂a_z = ∂h' ⊙ (h̃ − h) ⊙ z ⊙ (1 − z),  ∂a_h = ∂h' ⊙ z ⊙ (1 − h̃²),  ∂a_r = ∂a_h ⊙ p ⊙ r ⊙ (1 − r),  ∂p = ∂a_h ⊙ r
+///     ∂inputs += ∂a_z|∂a_r|∂a_h,  ∂U += hᵀ ∂a_z|∂a_r|∂p,  ∂c += Σ ∂p,  ∂h += (1 − z) ⊙ ∂h' + (∂a_z|∂a_r|∂p) Uᵀ
+///
+/// See kernels/gru_reset_after.hpp; on the tape: ad/recurrent.hpp.
+struct gru_reset_after_op : operation<gru_reset_after_op> {
+    static auto shape(const auto& inputs, const auto& hidden, const auto& U, const auto& c, const sentence_ends& ends)
+    {
+        const std::size_t B = detail::rows_of(hidden.shape), H = hidden.shape.back();
+        auto gates = hidden.shape;
+        gates.back() = 3 * H;
+        require_shape("gru_reset_after", "the input", inputs.shape, gates, "three gates for the state ", hidden.shape);
+        require_shape("gru_reset_after", "U", U.shape, {H, 3 * H}, "from the state to three gates");
+        require_shape("gru_reset_after", "the bias of the product", c.shape, {H}, "one number for each of the state");
+        ends.require("gru_reset_after", B);
+        return hidden.shape;
+    }
+
+    /// z|r|h̃|p [B,4H].
+    static std::size_t saved(const auto&, const auto& hidden, const auto&, const auto&, const sentence_ends&)
+    {
+        return 4 * hidden.size();
+    }
+
+    template <class T, std::size_t R>
+    static void forward(in<T, R> inputs, in<T, R> hidden, in<T, 2> U, in<T, 1> c, const sentence_ends& ends,
+                        out<T, R> next, T* gates)
+    {
+        const std::size_t B = detail::rows_of(hidden.shape), H = hidden.shape[R - 1];
+        scratch here;
+        T* const recurrent = here.take<T>(3 * B * H);
+        blas::gemm(blas::op::plain, blas::op::plain, B, 3 * H, H, hidden.data, U.data, T(0), recurrent);
+        kernels::gru_reset_after({B, H, inputs.data, 3 * H, hidden.data, ends.data(), ends.step},
+                                 static_cast<const T*>(recurrent), c.data, gates, next.data);
+    }
+};
+inline constexpr gru_reset_after_op gru_reset_after{};
 
 /// The state of an LSTM: what it shows, and what it keeps.
 template <class Hidden, class Cell = Hidden>

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <limits>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <heed/core/errors.hpp>
+#include <heed/io/dtype.hpp>
+#include <heed/io/file_bytes.hpp>
+#include <heed/text/utf8.hpp>
+
+/// What a file of tensors holds, whatever its format.
+namespace heed::io {
+
+namespace detail {
+
+inline constexpr std::size_t largest_rank = 32;
+
+/// Π shape · value_size; none if that overflows std::size_t.
+constexpr std::optional<std::size_t> bytes_of(std::span<const std::size_t> shape, std::size_t value_size)
+{
+    // A zero anywhere makes the product zero, whatever the other extents.
+    if (std::find(shape.begin(), shape.end(), std::size_t{0}) != shape.end()) return 0;
+    std::size_t bytes = value_size;
+    for (const std::size_t extent : shape) {
+        if (bytes > std::numeric_limits<std::size_t>::max() / extent) return std::nullopt;
+        bytes *= extent;
+    }
+    return bytes;
+}
+
+}  // namespace detail
+
+/// One tensor of a file. The shape is row-major; the empty shape is a single number.
+struct tensor_entry {
+    std::string name;
+    std::string dtype;  ///< "F32", "I64", …: see dtype.hpp. A file's own name for it where heed does not read it.
+    std::vector<std::size_t> shape;
+    shared_bytes bytes;
+
+    /// Copies values in. Throws shape_error unless their number matches the shape.
+    template <class Values>
+    static tensor_entry of(std::string name, std::vector<std::size_t> shape, const Values& values)
+    {
+        const std::span view(values);
+        using value_type = std::remove_const_t<typename decltype(view)::element_type>;
+        static_assert(storable<value_type>, "heed: a tensor_entry holds the number types of heed/io/dtype.hpp");
+        return of<value_type>(std::move(name), std::move(shape), values);
+    }
+
+    /// The same, converted: `of<io::bfloat16>(name, shape, floats)` rounds each to the nearest.
+    template <storable As, class Values>
+    static tensor_entry of(std::string name, std::vector<std::size_t> shape, const Values& values)
+    {
+        const std::span view(values);
+        using value_type = std::remove_const_t<typename decltype(view)::element_type>;
+        static_assert(detail::holds_every<value_type, As>() ||
+                          (detail::is_fraction<value_type> && detail::is_fraction<As>),
+                      "heed: values are stored as a type that holds them all, or as fractions that are rounded");
+        if (detail::bytes_of(shape, sizeof(value_type)) != view.size_bytes())
+            throw shape_error("tensor \"" + name + "\" is " + shape_text(shape) + " but " +
+                              std::to_string(view.size()) + " values were given");
+        std::vector<std::byte> bytes(view.size() * sizeof(As));
+        if constexpr (std::same_as<As, value_type>) {
+            if (!bytes.empty()) std::memcpy(bytes.data(), view.data(), bytes.size());
+        } else {
+            for (std::size_t i = 0; i < view.size(); ++i) {
+                const As value = detail::as_number<As>(view[i]);
+                std::memcpy(bytes.data() + i * sizeof(As), &value, sizeof(As));
+            }
+        }
+        return {std::move(name), std::string(dtype_name<As>), std::move(shape), std::move(bytes)};
+    }
+
+    /// The number of values.
+    std::size_t size() const
+    {
+        const std::optional<std::size_t> value_size = dtype_size(dtype);
+        return value_size ? bytes.size() / *value_size : detail::bytes_of(shape, 1).value_or(0);
+    }
+
+    /// Copies the values into existing storage, as T if T holds every value of the stored type (see reads_as). Throws
+    /// heed::error if it does not, and shape_error unless `values` has size() elements.
+    template <storable T>
+    void copy_to(std::span<T> values) const
+    {
+        require_reads_as(dtype_name<T>);
+        if (values.size() != size())
+            throw shape_error("tensor \"" + name + "\" is " + shape_text(shape) + " but was read into " +
+                              std::to_string(values.size()) + " values");
+        detail::with_type(dtype, [&](auto type) {
+            using stored = typename decltype(type)::type;
+            if constexpr (std::same_as<stored, T> && !std::same_as<T, bool>) {
+                if (!bytes.empty()) std::memcpy(values.data(), bytes.data(), bytes.size());
+            } else if constexpr (detail::holds_every<stored, T>()) {
+                // A bool that is neither 0 nor 1 is none in C++, but may be in a file.
+                using raw = std::conditional_t<std::same_as<stored, bool>, unsigned char, stored>;
+                for (std::size_t i = 0; i < values.size(); ++i) {
+                    raw value;
+                    std::memcpy(&value, bytes.data() + i * sizeof(raw), sizeof(raw));
+                    if constexpr (std::same_as<stored, bool>) {
+                        values[i] = detail::as_number<T>(value != 0);
+                    } else {
+                        values[i] = detail::as_number<T>(value);
+                    }
+                }
+            }
+        });
+    }
+
+    /// Copies the values out, as copy_to does.
+    template <storable T>
+    std::vector<T> values() const
+    {
+        static_assert(!std::same_as<T, bool>, "heed: read BOOL as std::uint8_t, or copy_to an array of bool");
+        require_reads_as(dtype_name<T>);
+        std::vector<T> result(size());
+        copy_to(std::span<T>(result));
+        return result;
+    }
+
+    friend bool operator==(const tensor_entry&, const tensor_entry&) = default;
+
+private:
+    void require_reads_as(std::string_view as) const
+    {
+        if (!dtype_size(dtype))
+            throw error("tensor \"" + text::printable(name) + "\" holds " + text::printable(dtype) +
+                        ", which heed does not read; convert it where it was written, for example to F32");
+        if (!reads_as(dtype, as))
+            throw error("tensor \"" + text::printable(name) + "\" holds " + dtype + " but was read as " +
+                        std::string(as) + ", which does not hold every " + dtype);
+    }
+};
+
+/// The contents of a file of tensors.
+struct archive {
+    std::vector<tensor_entry> tensors;
+    std::map<std::string, std::string> metadata;
+    std::string path{};  ///< of the file that it was read from, for messages
+
+    /// The tensor of this name, or null.
+    const tensor_entry* find(std::string_view name) const
+    {
+        const auto found =
+            std::find_if(tensors.begin(), tensors.end(), [&](const tensor_entry& each) { return each.name == name; });
+        return found == tensors.end() ? nullptr : &*found;
+    }
+
+    /// The tensor of this name. Throws heed::error, which lists what there is, if there is none.
+    const tensor_entry& at(std::string_view name) const
+    {
+        if (const tensor_entry* entry = find(name)) return *entry;
+        throw error((path.empty() ? std::string("archive") : path) + ": there is no tensor \"" + text::printable(name) +
+                    "\"; " + held_text(name));
+    }
+
+    /// What it holds, in a sentence: names, types and shapes, those first that are most like `wanted`, and no more than
+    /// `most` of them.
+    std::string held_text(std::string_view wanted = {}, std::size_t most = 10) const
+    {
+        if (tensors.empty()) return "it holds none";
+        const auto alike = [&](const tensor_entry& entry) {
+            const std::string_view name = entry.name;
+            const auto front = std::mismatch(name.begin(), name.end(), wanted.begin(), wanted.end()).first;
+            const auto back = std::mismatch(name.rbegin(), name.rend(), wanted.rbegin(), wanted.rend()).first;
+            return (front - name.begin()) + (back - name.rbegin());
+        };
+        std::vector<std::pair<std::ptrdiff_t, const tensor_entry*>> order;
+        for (const tensor_entry& each : tensors) order.emplace_back(-alike(each), &each);
+        std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+        std::string text = "it holds ";
+        for (std::size_t i = 0; i < order.size() && i < most; ++i) {
+            const tensor_entry& each = *order[i].second;
+            const std::string name = each.name.size() <= 100 ? each.name : each.name.substr(0, 97) + "…";
+            text += (i == 0 ? "\"" : ", \"") + text::printable(name) + "\" " + text::printable(each.dtype) + " " +
+                    shape_text(each.shape);
+        }
+        return order.size() <= most ? text : text + " and " + std::to_string(order.size() - most) + " more";
+    }
+};
+
+}  // namespace heed::io

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <heed/io/npy.hpp>
+
+#include <doctest/doctest.h>
+
+#include <support/temporary_directory.hpp>
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+using namespace heed::io;
+
+namespace {
+
+/// The bytes of a file of this version with this header and these values.
+std::string file_of(const std::string& header, const std::string& values = {}, int version = 1)
+{
+    std::string bytes = std::string("\x93NUMPY", 6) + static_cast<char>(version) + '\0';
+    for (int i = 0; i < (version == 1 ? 2 : 4); ++i) bytes += static_cast<char>(header.size() >> (8 * i) & 0xFF);
+    return bytes + header + values;
+}
+
+std::string described(const std::string& descr, const std::string& order, const std::string& shape)
+{
+    return "{'descr': " + descr + ", 'fortran_order': " + order + ", 'shape': " + shape + ", }\n";
+}
+
+tensor_entry read(const std::string& bytes)
+{
+    const temporary_directory directory;
+    return load_npy(directory.write("some.array.npy", bytes));
+}
+
+/// load_npy()'s error for these bytes, without the path.
+std::string problem(const std::string& bytes)
+{
+    const temporary_directory directory;
+    const std::string path = directory.write("array.npy", bytes).string();
+    try {
+        load_npy(path);
+    } catch (const heed::error& caught) {
+        const std::string what = caught.what();
+        CHECK(what.starts_with(path + ": "));
+        return what.substr(path.size() + 2);
+    }
+    return "no error";
+}
+
+const std::string six_shorts("\0\0\1\0\2\0\3\0\4\0\5\0", 12);
+
+}  // namespace
+
+TEST_CASE("versions 1, 2 and 3; either quote; keys in any order; a comma or none at the end")
+{
+    const std::string headers[] = {described("'<i2'", "False", "(2, 3)"), described("'<i2'", "False", "(2,3,)"),
+                                   described("'<i2'", "False", "(2L, 3L)"),
+                                   "{\"shape\":(2,3),\"descr\":\"<i2\",\"fortran_order\":False}",
+                                   "  { 'fortran_order' : False , 'shape' : ( 2 , 3 ) , 'descr' : '<i2' }   \n"};
+    for (const std::string& header : headers) {
+        for (const int version : {1, 2, 3}) {
+            const tensor_entry entry = read(file_of(header, six_shorts, version));
+            CHECK(entry.name == "some.array");
+            CHECK(entry.dtype == "I16");
+            CHECK(entry.shape == std::vector<std::size_t>{2, 3});
+            CHECK(entry.values<std::int16_t>() == std::vector<std::int16_t>{0, 1, 2, 3, 4, 5});
+        }
+    }
+}
+
+TEST_CASE("the last axis comes to run fastest, the lowest byte to be first")
+{
+    const auto turned = read(file_of(described("'<i2'", "True", "(2, 3)"), six_shorts));
+    CHECK(turned.values<std::int16_t>() == std::vector<std::int16_t>{0, 2, 4, 1, 3, 5});
+    const auto swapped = read(file_of(described("'>i2'", "False", "(6,)"), six_shorts));
+    CHECK(swapped.values<std::int16_t>() == std::vector<std::int16_t>{0, 256, 512, 768, 1024, 1280});
+    const auto both = read(file_of(described("'>i2'", "True", "(3, 2)"), six_shorts));
+    CHECK(both.values<std::int16_t>() == std::vector<std::int16_t>{0, 768, 256, 1024, 512, 1280});
+    // x(i,j,k) = 100 i + 10 j + k, with i running fastest in the file.
+    std::string values;
+    for (int k = 0; k < 4; ++k)
+        for (int j = 0; j < 3; ++j)
+            for (int i = 0; i < 2; ++i) values += static_cast<char>(100 * i + 10 * j + k);
+    const auto deep = read(file_of(described("'|u1'", "True", "(2, 3, 4)"), values)).values<std::uint8_t>();
+    std::size_t at = 0;
+    for (int i = 0; i < 2; ++i)
+        for (int j = 0; j < 3; ++j)
+            for (int k = 0; k < 4; ++k) CHECK(deep[at++] == 100 * i + 10 * j + k);
+    CHECK(read(file_of(described("'<f8'", "True", "(3, 0, 2)"))).size() == 0);
+}
+
+TEST_CASE("what is saved is loaded, with NumPy's bytes")
+{
+    const temporary_directory directory;
+    const auto path = directory.path() / "x.npy";
+    const auto entry = tensor_entry::of("x", {2, 1}, std::vector<float>{1, 2});
+    save_npy(path, entry);
+    CHECK(load_npy(path) == entry);
+    const std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 1), }";
+    CHECK(directory.read("x.npy") ==
+          file_of(header + std::string(117 - header.size(), ' ') + "\n", std::string("\0\0\x80\x3f\0\0\0\x40", 8)));
+    for (const auto& each : {tensor_entry::of("x", {}, std::vector<double>{0.1}),
+                             tensor_entry::of("x", {3}, std::vector<std::uint8_t>{1, 2, 3}),
+                             tensor_entry::of("x", {0, 7}, std::vector<std::int64_t>{}),
+                             tensor_entry::of("x", std::vector<std::size_t>(32, 1), std::vector<float16>(1))}) {
+        save_npy(path, each);
+        CHECK(load_npy(path) == each);
+        CHECK((directory.read("x.npy").size() - each.bytes.size()) % 64 == 0);
+    }
+    CHECK_THROWS_WITH_AS(save_npy(path, tensor_entry::of("x", {1}, std::vector<bfloat16>(1))),
+                         (path.string() + ": cannot be saved: tensor \"x\" has dtype \"BF16\", which NumPy does not "
+                                          "have; store floats")
+                             .c_str(),
+                         heed::error);
+    CHECK(directory.files() == 1);
+    CHECK_THROWS_AS(save_npy(path, entry, existing::keep), heed::error);
+}
+
+TEST_CASE("types that heed does not read keep NumPy's name")
+{
+    for (const std::string descr : {"<U3", "|S5", "<c8", "<M8[s]", "|O", "<f16", "=f4", "|f4", "f4", "<b2", ""}) {
+        CAPTURE(descr);
+        const tensor_entry entry = read(file_of(described("'" + descr + "'", "False", "(2,)"), "12345678"));
+        CHECK(entry.dtype == descr);
+        CHECK(entry.shape == std::vector<std::size_t>{2});
+        CHECK(entry.bytes.size() == 8);
+        CHECK_THROWS_AS(entry.values<float>(), heed::error);
+    }
+    const std::string fields = "[('a', '<f4'), ('b]', '<i8', (2,)), ('c', [('d', '|u1')])]";
+    CHECK(read(file_of(described(fields, "False", "(1,)"), "x")).dtype == fields);
+}
+
+TEST_CASE("a file cut off anywhere, and one with more")
+{
+    const std::string whole = file_of(described("'<i2'", "False", "(2, 3)"), six_shorts);
+    for (std::size_t length = 0; length < whole.size(); ++length) {
+        CAPTURE(length);
+        CHECK(problem(whole.substr(0, length)) != "no error");
+    }
+    CHECK(problem(whole) == "no error");
+    CHECK(problem(whole.substr(0, whole.size() - 1)) == "is truncated: [2,3] of '<i2' takes 12 bytes, the file has 11");
+    CHECK(problem(whole + "x") == "has bytes behind its values: [2,3] of '<i2' takes 12 bytes, the file has 13");
+    for (std::size_t i = 0; i + 12 < whole.size(); ++i)
+        for (const char byte : {'\0', '\'', '9', '(', '[', '}', '\xFF'}) {
+            std::string changed = whole;
+            changed[i] = byte;
+            problem(changed);  // whatever it says: no worse
+        }
+}
+
+TEST_CASE("headers that are damaged")
+{
+    const auto said = [](const std::string& header, const std::string& values = {}) {
+        return problem(file_of(header, values));
+    };
+    CHECK(problem("") == "is not an .npy file: it does not begin with \\x93NUMPY");
+    CHECK(problem("PK\3\4 and more than ten bytes") == "is not an .npy file: it does not begin with \\x93NUMPY");
+    CHECK(problem(file_of("", "", 4)) == "has version 4.0 of the .npy format; heed reads 1.0, 2.0 and 3.0");
+    CHECK(problem(std::string("\x93NUMPY\2\0\xFF\xFF\xFF\xFF{", 13)) ==
+          "is truncated: the header should have 4294967295 bytes, the file has 1 after its size");
+    CHECK(said("") == "is damaged: the header does not begin with {");
+    CHECK(said("{}") == "is damaged: the header must have 'descr', 'fortran_order' and 'shape'");
+    CHECK(said("{'a': 1}") == "is damaged: the header has the unknown key 'a'");
+    CHECK(said("{'shape': (1,), 'shape': (1,)}") == "is damaged: the header has the key 'shape' twice");
+    CHECK(said("{'shape' (1,)}") == "is damaged: the header has no key where one is needed");
+    CHECK(said("{'shape': (1,) 'descr': 'x'}") == "is damaged: the header has no comma or } behind 'shape'");
+    CHECK(said(described("'<f4'", "0", "(1,)")) ==
+          "is damaged: the header has neither True nor False for 'fortran_order'");
+    CHECK(said(described("<f4", "False", "(1,)")) == "is damaged: the header has a damaged 'descr'");
+    CHECK(said(described("[('a', '<f4')", "False", "(1,)")) == "is damaged: the header has a damaged 'descr'");
+    CHECK(said(described(std::string(60'000, '['), "False", "(1,)")) == "is damaged: the header has a damaged 'descr'");
+    for (const char* const shape : {"1", "(1", "(1,,2)", "(,)", "(-1,)", "(1.0,)", "[1]", "(1 2)", "('1',)"}) {
+        CAPTURE(shape);
+        CHECK(said(described("'<f4'", "False", shape), "1234") == "is damaged: the header has a damaged 'shape'");
+    }
+    CHECK(said(described("'<f4'", "False", "(99999999999999999999,)")) ==
+          "is damaged: the header has an extent that is too large");
+    CHECK(said(described("'<f4'", "False", "(4611686018427387905,)"), "1234") ==
+          "has shape [4611686018427387905], more bytes than a file can have");
+    CHECK(said(described("'<f4'", "True", "(4611686018427387903,)"), "1234")
+              .starts_with("is truncated: [4611686018427387903] of '<f4' takes 18446744073709551612 bytes"));
+    std::string ones;
+    for (int i = 0; i < 33; ++i) ones += "1,";
+    CHECK(said(described("'<f4'", "False", "(" + ones + ")"), "1234") ==
+          "is damaged: the header has a damaged 'shape'");
+    CHECK(said(described("'<f4'", "False", "(1,)") + "x", "1234") == "is damaged: the header goes on behind its }");
+}
+
+TEST_CASE("files that cannot be opened")
+{
+    const temporary_directory directory;
+    const std::string here = directory.path().string();
+    CHECK_THROWS_WITH_AS(load_npy(here + "/none"),
+                         (here + "/none: cannot be opened: No such file or directory").c_str(), heed::error);
+    CHECK_THROWS_WITH_AS(load_npy(here), (here + ": is a directory; an .npy file is needed").c_str(), heed::error);
+}
