@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include <benchmark/benchmark.h>
+
 #include "harness.hpp"
 
 /// Columns that take turns, round after round, and the options of programs that compare them.
@@ -51,12 +53,21 @@ struct choices {
     bool wants(const std::string& name) const { return only.empty() || name.find(only) != std::string::npos; }
 };
 
+/// glibc maps a large block anew, page by page, until one of its size has been freed: without this, that is what the
+/// first lines would measure.
+inline void settle_memory()
+{
+    std::vector<char> large(std::size_t{24} << 20);
+    benchmark::DoNotOptimize(large.data());
+}
+
 /// --threads, --rounds and --work; `other(argument)` says whether it has taken another one. Ends the program at one
 /// that nobody takes.
 inline choices take_choices(
     int& argc, char** argv, int rounds,
     const std::function<bool(const std::string&)>& other = [](const std::string&) { return false; })
 {
+    settle_memory();
     choices chosen{take_options(argc, argv).threads, rounds, {}};
     for (int i = 1; i < argc; ++i) {
         const std::string argument = argv[i];
