@@ -28,9 +28,9 @@
 
 /// Weights by the names and in the layout of PyTorch's state_dict: taken from it and put into it.
 ///
-///     const io::archive file = io::load("model.safetensors");       // safetensors.torch.save_file(model.state_dict(),
-///     …) io::take_torch(file, encoder, "encoder.rnn");                 // encoder: an nn::lstm; model.encoder.rnn:
-///     nn.LSTM io::put_torch(back, encoder, "encoder.rnn");
+///     const io::archive file = io::load("model.safetensors");  // that safetensors.torch wrote
+///     io::take_torch(file, encoder, "encoder.rnn");            // nn::lstm encoder; nn.LSTM model.encoder.rnn
+///     io::put_torch(back, encoder, "encoder.rnn");
 ///
 /// PyTorch multiplies x Wᵀ, heed x W: each matrix is transposed. The other differences:
 ///
