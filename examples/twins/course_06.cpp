@@ -23,7 +23,7 @@ std::string learned(bool backwards)
 
     twins::training t(backwards ? "reverse" : "copy");
     const auto loss = [](const auto& taped, const batch& words) {
-        return ops::scale(ops::cross_entropy(taped.scores(words), words.expected), 1 / words.count);
+        return ops::scale(ops::cross_entropy(taped.scores(words), words.expected), 1 / words.written);
     };
     const auto write = [&](const batch& words) {
         t.given("letters", words.letters);
