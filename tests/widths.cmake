@@ -59,9 +59,9 @@ foreach(width IN LISTS HEED_TEST_WIDTHS)
     add_executable(${program} "${file}.cpp")
     target_link_libraries(${program} PRIVATE heed::heed heed_test_main heed_development_anywhere)
     target_include_directories(${program} PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}")
-    # Lightly optimised, for quick builds: optimised code is tested above. The tiles are much code for each width.
+    # Lightly optimised, for quick builds: optimised code is tested above. Tiles and tables are much code for each width.
     set(optimised -O1)
-    if(file MATCHES "^ops/tile")
+    if(file MATCHES "^(ops/tile|core/tables)")
       set(optimised -O0)
     endif()
     target_compile_options(${program} PRIVATE ${flags} ${optimised})

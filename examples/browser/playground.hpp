@@ -331,10 +331,10 @@ inline std::vector<penalty_says> penalties_of(const answers& all)
     for (std::size_t s = 0; s < std::min(T, weights.size()); ++s)
         diagonal.emplace_back(static_cast<int>(s), static_cast<int>(s));
     const heed::lengths real{T};
-    return {{"doubly stochastic", penalty::doubly_stochastic(weights, real)(0)},
-            {"coverage", penalty::coverage(weights, real)(0)},
-            {"monotone", penalty::monotone(weights, real)(0)},
-            {"guided by the diagonal", penalty::guided_alignment(weights, {diagonal}, real)(0)}};
+    return {{"doubly stochastic", penalty::doubly_stochastic(weights, real)()},
+            {"coverage", penalty::coverage(weights, real)()},
+            {"monotone", penalty::monotone(weights, real)()},
+            {"guided by the diagonal", penalty::guided_alignment(weights, {diagonal}, real)()}};
 }
 
 inline std::string json(const penalty_says& each) { return "[" + json(each.name) + "," + json(each.value) + "]"; }

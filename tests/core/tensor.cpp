@@ -106,7 +106,8 @@ TEST_CASE("operations that do not fit say what, where, and what would be right")
         says([&] { f([&](const auto& tensor) { return on.parameter(tensor); }); }, parts);
     };
     // The same words with a tape and without.
-    check([&](auto as) { ops::linear(as(x), as(W)); }, {"linear", "x is [2,3]", "W is [4,5]", "as many rows", "3"});
+    check([&](auto as) { ops::linear(as(x), as(W)); },
+          {"linear", "x is [2,3]", "the matrix is [4,5]", "as many rows", "3"});
     check([&](auto as) { ops::add(as(x), as(W)); }, {"add", "[4,5]", "must be [2,3]"});
     check([&](auto as) { ops::subtract(as(x), as(W)); }, {"subtract", "[4,5]", "must be [2,3]"});
     check([&](auto as) { ops::multiply(as(x), as(W)); }, {"multiply", "[4,5]", "must be [2,3]"});

@@ -410,18 +410,21 @@ TEST_CASE("what does not fit is refused")
     const attention learned{score::dot{}, normalize::connected{array<double, 1>{1.0, 2.0}}, combine::weighted_sum{}};
     const auto memory = learned.on(sentences);
     CHECK(message_of<shape_error>([&] { (void)learned.step(memory, query, learned.start(memory)); }) ==
-          "add_weighted: the weight is [2] but must be [1] (one number for all)");
+          "normalize::connected: the scores [2,4] do not fit w [2] "
+          "(add_weighted: the weight is [2] but must be [1] (one number for all))");
 
     const attention fading{score::dot{}, normalize::fading_temporal{}, combine::weighted_sum{}};
     const auto alien = fading.start(fading.on(random({2, 5, 3}, 1)));
     CHECK(message_of<shape_error>([&] { (void)fading.step(memory, query, alien); }) ==
-          "discount_by: the history is [2,5] but must be [2,4] (the shape of the scores)");
+          "normalize::fading_temporal: the scores [2,4] do not fit "
+          "(discount_by: the history is [2,5] but must be [2,4] (the shape of the scores))");
 
     const attention recent{score::dot{}, normalize::recent_temporal{3}, combine::weighted_sum{}};
     const attention longer{score::dot{}, normalize::recent_temporal{4}, combine::weighted_sum{}};
     const auto other = longer.start(longer.on(sentences));
-    CHECK(
-        message_of<shape_error>([&] { (void)recent.step(memory, query, other); }) ==
-        "recent_sums: the sums is [2,4,3] but must be [2,4,2] (one for each score and each step that is remembered but "
-        "the oldest; the scores are [2,4])");
+    CHECK(message_of<shape_error>([&] { (void)recent.step(memory, query, other); }) ==
+          "normalize::recent_temporal: the scores [2,4] do not fit "
+          "(recent_sums: the sums is [2,4,3] but must be [2,4,2] (one for each score and each step that is remembered "
+          "but "
+          "the oldest; the scores are [2,4]))");
 }

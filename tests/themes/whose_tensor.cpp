@@ -171,7 +171,7 @@ TEST_CASE("normalizers and combiners with parameters that do not fit")
                 "normalize::entmax: the scores [");
     const auto combined = [](const auto& combine) { return attention{score::dot{}, normalize::softmax{}, combine}; };
     check_query(combined(combine::attentional{random({D, D}, 1), combine::weighted_sum{}}), right, rights,
-                "combine::attentional: the context");
+                "combine::attentional: W_c");
     check_query(combined(combine::gated{random({D, D + 1}, 1), random({D}, 2), combine::weighted_sum{}}), right, rights,
                 "combine::gated: the context");
 }

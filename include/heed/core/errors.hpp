@@ -108,12 +108,20 @@ struct named_shapes {
     }
 };
 
+/// Does this message begin with a policy's name? A policy that has looked itself says best what it found.
+inline bool begins_with_policy(std::string_view message)
+{
+    for (const std::string_view room : {"score::", "normalize::", "combine::"})
+        if (message.starts_with(room)) return true;
+    return false;
+}
+
 /// Throws "<policy>: <first> does not fit <others> (<what was found>)" unless `found` names a policy already. `caller`:
 /// the signature of a template, "… Policy = heed::score::additive<…>; …".
 [[noreturn, gnu::noinline, gnu::cold]] inline void
 throw_named_shape_error(const shape_error& found, std::string_view caller, const named_shapes& tensors)
 {
-    if (found.names_policy) throw;
+    if (found.names_policy || begins_with_policy(found.what())) throw;
     std::string_view policy = caller.substr(caller.find("Policy = ") + 9);
     policy = policy.substr(0, policy.find_first_of("<;]"));
     if (policy.starts_with("heed::")) policy.remove_prefix(6);
