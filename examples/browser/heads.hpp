@@ -90,6 +90,14 @@ inline std::vector<double> by_word(const double* from, std::size_t n, std::size_
     return to;
 }
 
+/// The same of the first n rows.
+inline std::vector<double> by_word(const std::vector<std::vector<double>>& rows, std::size_t n, std::size_t positions)
+{
+    std::vector<double> all;
+    for (std::size_t h = 0; h < n; ++h) all.insert(all.end(), rows.at(h).begin(), rows.at(h).end());
+    return by_word(all.data(), n, positions);
+}
+
 /// The steps of heads on a scene: step(memory, s, state) asks; scores() is what each head compared, [n][T].
 template <class Heads, class Shown>
 answers look_with(const Heads& attend, const scene& what, const auto& step, const auto& scores, const Shown& shown)
@@ -214,15 +222,7 @@ void each_joining(const F& f)
                     normalize.seen->clear();
                     return attend.step(source, query_of(what.queries, s).state, state);
                 },
-                [&](std::size_t n) {
-                    std::vector<double> all;
-                    for (std::size_t h = 0; h < n; ++h) {
-                        const auto& each = normalize.seen->at(h);
-                        all.insert(all.end(), each.begin(), each.end());
-                    }
-                    return by_word(all.data(), n, what.words.size());
-                },
-                as_they_are);
+                [&](std::size_t n) { return by_word(*normalize.seen, n, what.words.size()); }, as_they_are);
         },
         plain);
     f(
@@ -245,15 +245,7 @@ void each_joining(const F& f)
                     normalize.seen->clear();
                     return attend.compose(source, query_of(what.queries, s).state, state);
                 },
-                [&](std::size_t n) {
-                    std::vector<double> all;
-                    for (std::size_t h = 0; h < n; ++h) {
-                        const auto& each = normalize.seen->at(h);
-                        all.insert(all.end(), each.begin(), each.end());
-                    }
-                    return by_word(all.data(), n, what.words.size());
-                },
-                as_they_are);
+                [&](std::size_t n) { return by_word(*normalize.seen, n, what.words.size()); }, as_they_are);
         },
         plain);
 }

@@ -97,8 +97,8 @@ public:
         return update(batch, rate);
     }
 
-    /// The translation of some English words, and where each of its words looked. Words that occur in no number are
-    /// unknown.
+    /// Translates English words; returns the German words and where each of them looked. A word that is not in the
+    /// vocabulary is read as the unknown word.
     looked translate(const std::vector<std::string>& words) const
     {
         const auto ids = lessons_.english.encode(words);

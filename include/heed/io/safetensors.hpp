@@ -264,9 +264,9 @@ inline void save(const std::filesystem::path& path, const archive& contents, exi
     file.commit(there);
 }
 
-/// Reads an archive, its tensors in the order of their data. The file is mapped into memory (see `held`): no number is
-/// read or copied before it is used. A tensor of a dtype that heed does not read is there, too, and can be asked for
-/// its shape and bytes. Throws heed::error "path: reason" if the file cannot be read, is truncated, is not a
+/// Reads an archive; its tensors are in the order of their data. The file is mapped into memory (see `held`), so that
+/// data are read only when they are used. Tensors of a dtype that heed does not know are kept with their shape and
+/// bytes. Throws heed::error "path: reason" if the file cannot be read, is truncated, is not a
 /// safetensors file, or contradicts itself.
 inline archive load(const std::filesystem::path& path, held how = held::mapped)
 {
