@@ -2,7 +2,7 @@
 #
 # The dependencies of heed's headers, as heed::xtensor and heed::blas, whatever the packages on this machine call them;
 # heed::xtensor_blas, for programs that call xt::linalg; and Threads::Threads and, where they are installed,
-# nlohmann_json::nlohmann_json and ZLIB::ZLIB. Used by heed's own CMakeLists.txt and, after an install, by
+# nlohmann_json::nlohmann_json, ZLIB::ZLIB, ICU::uc and heed::sentencepiece. Used by heed's own CMakeLists.txt and, after an install, by
 # heedConfig.cmake: both must end up with the same targets.
 #
 # heed_targets_global: packages found here are made visible in the whole project. Needed when heed is a subdirectory:
@@ -56,7 +56,7 @@ if(NOT TARGET xtensor AND NOT TARGET xtensor::xtensor)
                  "If it is installed in a place of its own, add that place to CMAKE_PREFIX_PATH.")
   endif()
   if(xtensor_VERSION VERSION_LESS 0.24)
-    heed_missing("heed needs xtensor 0.24 or later; found ${xtensor_VERSION} in ${xtensor_DIR}")
+    heed_missing("heed needs xtensor 0.24 or later, and found ${xtensor_VERSION} in ${xtensor_DIR}")
   endif()
   # The helper targets that xtensor's package also defines are shared with it, so that all have the same visibility.
   heed_share_targets(xtensor xtensor::xtensor xtensor::optimize xtensor::use_xsimd xtensor::use_TBB xsimd)
@@ -78,8 +78,8 @@ endif()
 
 # ---- BLAS: a BLAS::BLAS of the project wins, then BLA_VENDOR if set, then OpenBLAS, then any other. ------------
 
-if(NOT HEED_BLAS MATCHES "^(xtensor-blas|cblas|none)$")
-  heed_missing("HEED_BLAS is '${HEED_BLAS}' but must be xtensor-blas (the default), cblas or none.")
+if(NOT HEED_BLAS MATCHES "^(auto|xtensor-blas|cblas|none)$")
+  heed_missing("HEED_BLAS is '${HEED_BLAS}' but must be auto (the default), xtensor-blas, cblas or none.")
 endif()
 
 if(HEED_BLAS STREQUAL "none" AND NOT TARGET heed::blas)  # heed's own products
@@ -109,14 +109,15 @@ if(NOT HEED_BLAS STREQUAL "none" AND NOT TARGET BLAS::BLAS)
   endif()
   if(NOT BLAS_FOUND)
     heed_missing("heed needs a BLAS with the C interface (Debian: libopenblas-dev). "
-                 "BLA_VENDOR chooses between several; CMAKE_PREFIX_PATH says where to look.")
+                 "BLA_VENDOR chooses between several, CMAKE_PREFIX_PATH says where to look. "
+                 "HEED_BLAS=none does without: heed then multiplies matrices itself.")
   endif()
   heed_share_targets(BLAS::BLAS)
 endif()
 
 # ---- xtensor-blas, whose typed layer calls the BLAS; or, with HEED_BLAS=cblas, <cblas.h>. --------------------------------
 
-if(HEED_BLAS STREQUAL "xtensor-blas" AND NOT TARGET xtensor-blas)
+if(HEED_BLAS MATCHES "^(auto|xtensor-blas)$" AND NOT TARGET xtensor-blas)
   # It looks for a BLAS and a LAPACK itself: they should be those that heed has found.
   if(heed_found_openblas)
     set(BLA_VENDOR OpenBLAS)
@@ -125,11 +126,26 @@ if(HEED_BLAS STREQUAL "xtensor-blas" AND NOT TARGET xtensor-blas)
   if(heed_found_openblas)
     unset(BLA_VENDOR)
   endif()
-  if(NOT xtensor-blas_FOUND)
+  if(xtensor-blas_FOUND)
+    heed_share_targets(xtensor-blas BLAS::BLAS LAPACK::LAPACK)
+  elseif(HEED_BLAS STREQUAL "xtensor-blas")
     heed_missing("heed needs xtensor-blas 0.20 or later, and the BLAS and LAPACK that it asks for "
-                 "(Debian: libxtensor-blas-dev libopenblas-dev). HEED_BLAS=cblas uses <cblas.h> in its place.")
+                 "(Debian: libxtensor-blas-dev libopenblas-dev). HEED_BLAS=cblas uses <cblas.h> in its place, "
+                 "HEED_BLAS=none no BLAS.")
   endif()
-  heed_share_targets(xtensor-blas BLAS::BLAS LAPACK::LAPACK)
+endif()
+# auto becomes what it found, for all that follows: a program and the heed that it uses make the same choice.
+if(HEED_BLAS STREQUAL "auto")
+  find_path(HEED_CBLAS_INCLUDE_DIR cblas.h PATH_SUFFIXES openblas)
+  mark_as_advanced(HEED_CBLAS_INCLUDE_DIR)
+  if(TARGET xtensor-blas)
+    set(HEED_BLAS xtensor-blas)
+  elseif(HEED_CBLAS_INCLUDE_DIR)
+    set(HEED_BLAS cblas)
+  else()
+    heed_missing("heed calls the BLAS through xtensor-blas (Debian: libxtensor-blas-dev) or <cblas.h> (libopenblas-dev), "
+                 "and found neither. HEED_BLAS=none does without: heed then multiplies matrices itself.")
+  endif()
 endif()
 unset(heed_found_openblas)
 
@@ -151,7 +167,7 @@ if(NOT TARGET heed::blas)
     find_path(HEED_CBLAS_INCLUDE_DIR cblas.h PATH_SUFFIXES openblas)
     mark_as_advanced(HEED_CBLAS_INCLUDE_DIR)
     if(NOT HEED_CBLAS_INCLUDE_DIR)
-      heed_missing("HEED_BLAS=cblas needs <cblas.h> (Debian: libopenblas-dev); "
+      heed_missing("HEED_BLAS=cblas needs <cblas.h> (Debian: libopenblas-dev). "
                    "HEED_CBLAS_INCLUDE_DIR says where it is.")
     endif()
     target_include_directories(heed::blas SYSTEM INTERFACE "${HEED_CBLAS_INCLUDE_DIR}")
@@ -201,4 +217,32 @@ endif()
 if(NOT TARGET ZLIB::ZLIB)
   find_package(ZLIB QUIET)
   heed_share_targets(ZLIB::ZLIB)
+endif()
+
+# ---- SentencePiece and ICU: for text/raw_text.hpp and what it includes; without them there is no heed::raw_text. --------
+
+if(NOT TARGET ICU::uc)
+  find_package(ICU QUIET COMPONENTS uc)
+  heed_share_targets(ICU::uc)
+endif()
+if(NOT TARGET heed::sentencepiece)
+  find_path(HEED_SENTENCEPIECE_INCLUDE_DIR sentencepiece_processor.h)
+  find_library(HEED_SENTENCEPIECE_LIBRARY sentencepiece)
+  find_library(HEED_SENTENCEPIECE_TRAIN_LIBRARY sentencepiece_train)
+  mark_as_advanced(HEED_SENTENCEPIECE_INCLUDE_DIR HEED_SENTENCEPIECE_LIBRARY HEED_SENTENCEPIECE_TRAIN_LIBRARY)
+  if(HEED_SENTENCEPIECE_INCLUDE_DIR AND HEED_SENTENCEPIECE_LIBRARY AND HEED_SENTENCEPIECE_TRAIN_LIBRARY)
+    heed_add_dependency(heed::sentencepiece)
+    target_include_directories(heed::sentencepiece SYSTEM INTERFACE "${HEED_SENTENCEPIECE_INCLUDE_DIR}")
+    target_link_libraries(heed::sentencepiece INTERFACE "${HEED_SENTENCEPIECE_LIBRARY}"
+                                                        "${HEED_SENTENCEPIECE_TRAIN_LIBRARY}")
+  endif()
+endif()
+
+# ---- MPI: for distributed/mpi.hpp; without it there is no heed::distributed. Looked for only where it is asked for: that
+# takes a second. -----------------------------------------------------------------------------------------------------------
+
+if((HEED_MPI OR "distributed" IN_LIST heed_FIND_COMPONENTS) AND NOT TARGET MPI::MPI_CXX)
+  set(MPI_CXX_SKIP_MPICXX ON)  # the C++ bindings that MPI no longer has
+  find_package(MPI QUIET COMPONENTS CXX)
+  heed_share_targets(MPI::MPI_CXX)
 endif()

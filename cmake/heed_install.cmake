@@ -4,7 +4,8 @@
 
 include(CMakePackageConfigHelpers)
 
-# Nothing here depends on the architecture, so the package lives in share/, not lib/.
+# Nothing here depends on the architecture, so the package lives in share/, not lib/. The compiled heed::translator adds its
+# own file in lib/, see src/CMakeLists.txt.
 set(heed_package_dir "${CMAKE_INSTALL_DATADIR}/cmake/heed")
 
 install(DIRECTORY include/heed DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.hpp")
@@ -21,12 +22,26 @@ install(EXPORT heed_io_targets NAMESPACE heed:: FILE heedIoTargets.cmake DESTINA
 install(TARGETS heed_npz EXPORT heed_npz_targets)
 install(EXPORT heed_npz_targets NAMESPACE heed:: FILE heedNpzTargets.cmake DESTINATION "${heed_package_dir}")
 
+set(heed_translator_reads_raw_text FALSE)
+if(TARGET heed_raw_text)
+  set(heed_translator_reads_raw_text TRUE)
+endif()
 configure_package_config_file(cmake/heedConfig.cmake.in "${CMAKE_CURRENT_BINARY_DIR}/heedConfig.cmake"
                               INSTALL_DESTINATION "${heed_package_dir}" NO_SET_AND_CHECK_MACRO)
 write_basic_package_version_file("${CMAKE_CURRENT_BINARY_DIR}/heedConfigVersion.cmake"
                                  COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
 install(FILES "${CMAKE_CURRENT_BINARY_DIR}/heedConfig.cmake" "${CMAKE_CURRENT_BINARY_DIR}/heedConfigVersion.cmake"
               cmake/heed_dependencies.cmake DESTINATION "${heed_package_dir}")
+
+if(TARGET heed_raw_text)
+  install(TARGETS heed_raw_text EXPORT heed_raw_text_targets)
+  install(EXPORT heed_raw_text_targets NAMESPACE heed:: FILE heedRawTextTargets.cmake DESTINATION "${heed_package_dir}")
+endif()
+
+if(TARGET heed_distributed)
+  install(TARGETS heed_distributed EXPORT heed_distributed_targets)
+  install(EXPORT heed_distributed_targets NAMESPACE heed:: FILE heedDistributedTargets.cmake DESTINATION "${heed_package_dir}")
+endif()
 
 # pkg-config gets library names, not paths: libopenblas.so becomes -lopenblas. The paths of an unusual BLAS stay.
 set(heed_pc_libs "")

@@ -113,7 +113,7 @@ struct language_model {
     static auto parameters(auto& self, auto&& visit)
     {
         auto E = visit("E", self.E);
-        auto layers = visit_each("layers", self.layers, visit);
+        auto layers = visit("layers", self.layers);
         auto last = visit("last", self.last);
         auto b = visit("b", self.b);
         return ::language_model{std::move(E), std::move(layers), std::move(last), std::move(b)};

@@ -19,6 +19,8 @@
 #include <heed/view/svg.hpp>
 
 #include "support/number_words.hpp"
+#include "translate/interrupt.hpp"
+#include "translate/progress.hpp"
 #include "translate/threads.hpp"
 #include "translate/training.hpp"
 
@@ -83,10 +85,10 @@ int run(options how, std::size_t train_size, std::size_t sentences, const std::s
                heed::counted(heed::threads(), "thread"));
     std::fflush(stdout);
 
-    const examples training{model.source.encode(english(data.train)), model.target.encode(german(data.train))};
+    training_pairs training({model.source.encode(english(data.train)), model.target.encode(german(data.train))});
     const examples validation{model.source.encode(english(data.valid)), model.target.encode(german(data.valid))};
     stop_politely();
-    const outcome result = translation::train(model, training, validation, german(data.valid), {}, false);
+    const outcome result = translation::train(model, training, validation, german(data.valid), {});
     if (result.stopped) {
         fmt::print("stopped.\n");
         return 130;

@@ -112,8 +112,8 @@ fi
 
 # Compiling takes minutes: not again while nothing has changed that the module is made of.
 start=$SECONDS
-if [[ -e $build/heed.js && -z $(find "$heed_root/include" "$heed_root/examples/browser" "$heed_root/examples/translate/language.hpp" \
-    "$heed_root/scripts/browser.sh" -type f ! -path '*/pages/*' -newer "$build/heed.js" -print -quit) ]]; then
+if [[ -e $build/heed.js && -z $(find "$heed_root/include" "$heed_root/examples/browser" "$heed_root/scripts/browser.sh" \
+    -type f ! -path '*/pages/*' -newer "$build/heed.js" -print -quit) ]]; then
     heed_say "heed as WebAssembly is up to date"
 else
     heed_say "Compiling heed to WebAssembly"

@@ -21,11 +21,13 @@ heed_fail()
 heed_packages_build=(g++ cmake ninja-build libxtensor-dev libxsimd-dev libxtensor-blas-dev libopenblas-dev
     nlohmann-json3-dev zlib1g-dev)
 # shellcheck disable=SC2034
-heed_packages_examples=(libcli11-dev libfmt-dev)
+heed_packages_examples=(libcli11-dev libfmt-dev libsentencepiece-dev libicu-dev libcpp-httplib-dev)
 # shellcheck disable=SC2034
-heed_packages_tests=(doctest-dev libbenchmark-dev)
+heed_packages_tests=(doctest-dev libbenchmark-dev libeigen3-dev libopenmpi-dev openmpi-bin)
 # shellcheck disable=SC2034
 heed_packages_docs=(doxygen python3-sphinx python3-myst-parser furo python3-sphinx-copybutton libjs-katex fonts-katex)
+# shellcheck disable=SC2034
+heed_packages_debian=(dpkg-dev debhelper pkgconf)
 # shellcheck disable=SC2034
 heed_packages_browser=(emscripten)
 

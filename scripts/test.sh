@@ -14,6 +14,8 @@ Installs what is missing (Debian 12, root or sudo), builds heed's tests, example
   (none)              g++, Release
   --compiler clang    clang++ in place of g++
   --sanitize          address and undefined-behaviour sanitizers and xtensor's own checks, clang++
+  --sanitize-threads  ThreadSanitizer, clang++, on what has threads: the pool, kernels, batches, models that threads
+                      share, `translate serve`; nothing else
   --xtensor-assert    xtensor's own bounds and dimension checks alone, clang++
   --all               g++, --sanitize and clang++, each without what another one tests; warnings as errors, the
                       format check, the page in a browser, the site (scripts/docs.sh), and heed as WebAssembly where
@@ -37,6 +39,7 @@ while (($#)); do
         shift
         ;;
     --sanitize) presets=(asan) ;;
+    --sanitize-threads) presets=(tsan) ;;
     --xtensor-assert) presets=(xt-assert) ;;
     --all) all=yes ;;
     -h | --help) usage && exit ;;
@@ -49,7 +52,7 @@ done
 packages=("${heed_packages_build[@]}" "${heed_packages_examples[@]}" "${heed_packages_tests[@]}")
 if [[ $all == yes ]]; then
     presets=(release clang asan)
-    packages+=(clang-format-14 chromium "${heed_packages_docs[@]}")
+    packages+=(clang-format-14 chromium "${heed_packages_docs[@]}" "${heed_packages_debian[@]}")
 fi
 [[ ${presets[*]} != release ]] && packages+=(clang libclang-rt-14-dev)
 heed_setup "${packages[@]}"
@@ -61,13 +64,14 @@ for preset in "${presets[@]}"; do
     # kind of processor to text, and optimised examples. Both compilers judge products of policies: clang++ every one,
     # g++ each policy among plain ones.
     options=(-DHEED_TEST_ONLY_PROCESSOR=OFF -DHEED_TEST_POLICIES=ON -DHEED_TEST_EACH_POLICY=OFF -DHEED_BUILD_EXAMPLES=ON
+        -DHEED_BUILD_TRANSLATOR=ON
         -DHEED_EXAMPLE_OPTIMIZATION= -DHEED_BENCHMARK_OPTIMIZATION= -DHEED_SANITIZE_EXCEPT=)
     lines=-g1
     if [[ $all == yes ]]; then
         case $preset in
         release) options+=(-DHEED_TEST_POLICIES=OFF -DHEED_TEST_EACH_POLICY=ON -DHEED_EXAMPLE_OPTIMIZATION=-O1
             -DHEED_BENCHMARK_OPTIMIZATION=-O0) ;;
-        clang) options+=(-DHEED_TEST_ONLY_PROCESSOR=ON -DHEED_BUILD_EXAMPLES=OFF) ;;
+        clang) options+=(-DHEED_TEST_ONLY_PROCESSOR=ON -DHEED_BUILD_EXAMPLES=OFF -DHEED_BUILD_TRANSLATOR=OFF) ;;
         # These two checks stand before every access: a third of the time to build and to run. A null pointer that is
         # followed ends the program without them; --sanitize alone has them.
         asan) lines=-g0 options+=(-DHEED_SANITIZE_EXCEPT=null,alignment) ;;
@@ -75,7 +79,12 @@ for preset in "${presets[@]}"; do
     fi
     [[ $preset == asan ]] && options+=("-DCMAKE_CXX_FLAGS_DEBUG=-O0 $lines")
     [[ $preset != clang ]] && options+=(-DHEED_WARNINGS_AS_ERRORS="$([[ $all == yes ]] && echo ON || echo OFF)")
-    heed_build "$preset" all "${options[@]}"
+    target=all
+    if [[ $preset == tsan ]]; then
+        target=tests_of_threads
+        set -- -R '\.(core\.(parallel|workspace|growing)|kernels\..*|threads\..*|translator\.(batcher|load)|tool\.serve)$' "$@"
+    fi
+    heed_build "$preset" "$target" "${options[@]}"
 done
 heed_environment
 

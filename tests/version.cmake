@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# version.hpp is the source; its four macros, the project's version, CHANGELOG.md and CITATION.cff must all say the same.
+# version.hpp is the source; its four macros, the project's version, CHANGELOG.md, CITATION.cff and the packages must all say
+# the same. (Conan's recipe reads version.hpp.)
 
 cmake_minimum_required(VERSION 3.22)
 
@@ -37,6 +38,17 @@ file(READ "${SOURCE_DIR}/CITATION.cff" citation)
 string(REGEX MATCH "\nversion: *\"?([0-9.]+)" _ "${citation}")
 if(NOT CMAKE_MATCH_1 STREQUAL version)
   list(APPEND problems "CITATION.cff: version is '${CMAKE_MATCH_1}', should be '${version}'")
+endif()
+
+file(READ "${SOURCE_DIR}/packaging/debian/changelog" debian LIMIT 100)
+if(NOT debian MATCHES "^heed \\(([0-9.]+)-[0-9]+\\) " OR NOT CMAKE_MATCH_1 STREQUAL version)
+  list(APPEND problems "packaging/debian/changelog: the newest entry is of '${CMAKE_MATCH_1}', should be 'heed (${version}-1)'")
+endif()
+
+file(READ "${SOURCE_DIR}/packaging/vcpkg/heed/vcpkg.json" vcpkg)
+string(JSON vcpkg_version GET "${vcpkg}" version-semver)
+if(NOT vcpkg_version STREQUAL version)
+  list(APPEND problems "packaging/vcpkg/heed/vcpkg.json: version-semver is '${vcpkg_version}', should be '${version}'")
 endif()
 
 if(problems)

@@ -47,7 +47,7 @@ foreach(width IN LISTS HEED_TEST_WIDTHS)
 
   foreach(file IN ITEMS kernels/values kernels/special_values kernels/dot kernels/layers kernels/leaders kernels/simd
                         kernels/simd_special_values kernels/duals kernels/own_gemm kernels/entmax_rule
-                        kernels/gru_reset_after core/tables ops/tiles ops/tile_pairs)
+                        kernels/gru_reset_after kernels/int8_panels core/tables ops/tiles ops/tile_pairs)
     string(REPLACE "/" "." subject ${file})
     set(test "${HEED_TEST_PREFIX}${subject}.${width}")
     if(NOT runs)
@@ -69,3 +69,31 @@ foreach(width IN LISTS HEED_TEST_WIDTHS)
     set_tests_properties("${test}" PROPERTIES TIMEOUT 600 LABELS unit ENVIRONMENT "OPENBLAS_NUM_THREADS=1")
   endforeach()
 endforeach()
+
+# Products of bytes have a form of their own for AVX-VNNI, which is no level of x86-64.
+if(HEED_TEST_WIDTHS MATCHES "x86-64-v3")
+  set(test "${HEED_TEST_PREFIX}kernels.int8_panels.avx-vnni")
+  set(CMAKE_REQUIRED_FLAGS "-march=x86-64-v3 -mavxvnni")
+  check_cxx_source_runs("
+    #include <cpuid.h>
+    #if !defined(__AVXVNNI__)
+    #error
+    #endif
+    int main()
+    {
+      unsigned a = 0, b, c, d;
+      return __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a & 16) && __builtin_cpu_supports(\"avx2\") ? 0 : 1;
+    }" HEED_RUNS_AVX_VNNI)
+  unset(CMAKE_REQUIRED_FLAGS)
+  if(HEED_RUNS_AVX_VNNI)
+    add_executable(kernels_int8_panels_avx_vnni kernels/int8_panels.cpp)
+    target_link_libraries(kernels_int8_panels_avx_vnni PRIVATE heed::heed heed_test_main heed_development_anywhere)
+    target_include_directories(kernels_int8_panels_avx_vnni PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}")
+    target_compile_options(kernels_int8_panels_avx_vnni PRIVATE -march=x86-64-v3 -mavxvnni -O1)
+    add_test(NAME "${test}" COMMAND kernels_int8_panels_avx_vnni)
+    set_tests_properties("${test}" PROPERTIES TIMEOUT 600 LABELS unit ENVIRONMENT "OPENBLAS_NUM_THREADS=1")
+  else()
+    add_test(NAME "${test}" COMMAND "${CMAKE_COMMAND}" -E echo "This processor cannot run AVX-VNNI.")
+    set_tests_properties("${test}" PROPERTIES LABELS unit SKIP_REGULAR_EXPRESSION "cannot run")
+  endif()
+endif()

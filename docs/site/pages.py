@@ -13,7 +13,7 @@ from site_map import SiteMap
 
 def names_of_pages(root: Path) -> list[str]:
     """The Markdown files that are pages, by their paths in the repository."""
-    found = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "bench/README.md", "examples/course/README.md"]
+    found = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "bench/README.md", "examples/course/README.md"]
     found += sorted(str(p.relative_to(root)) for p in (root / "docs").rglob("*.md")
                     if (root / "docs/site") not in p.parents)
     return [path for path in found if (root / path).exists()]

@@ -4,7 +4,8 @@
 Public is every name that the headers of include/heed declare at namespace scope, and every public member of a public
 type, except
 
-- what is in a namespace `detail` or in the folder `kernels`: how things are computed, not what users call;
+- what is in a namespace `detail` or in the folder `kernels`: how things are computed, not what users call; so with the
+  folders `translator/definitions` and `translator/systems`, which define what is declared beside them;
 - macros, and names that a macro declares (the concepts of heed::hook, which the page of the hooks explains).
 
 A public name must have a comment above it, or behind it, as the shapes of members have. It is a fault if a name at
@@ -41,7 +42,7 @@ begin end size empty data rows columns operator()
 
 
 def is_public(name: Name) -> bool:
-    return (not name.header.startswith("heed/kernels/") and "detail" not in name.full.split("::")
+    return (not name.header.startswith(("heed/kernels/", "heed/translator/definitions/", "heed/translator/systems/")) and "detail" not in name.full.split("::")
             and name.kind != "define" and not name.generated and not name.full.startswith("heed::kernels"))
 
 

@@ -13,8 +13,8 @@
 #include <heed/seq2seq/beam.hpp>
 #include <heed/seq2seq/packed.hpp>
 #include <heed/seq2seq/systems/sankaran2016.hpp>
+#include <heed/translator/language.hpp>
 
-#include "../translate/language.hpp"
 #include "learner.hpp"
 
 /// A translator that was trained elsewhere, by `translate train --system sankaran`, and translates in a page.
@@ -42,13 +42,13 @@ inline std::vector<std::string> caption_words(const std::string& text)
 struct caption_model {
     std::string attention;  // additive or temporal
     std::size_t embedding = 0, hidden = 0, alignment = 0;
-    translation::language source, target;
+    heed::translator::language source, target;
 };
 
 /// A language from the texts that a model file has.
-inline translation::language language_of(const std::string& vocabulary, const std::string& codes)
+inline heed::translator::language language_of(const std::string& vocabulary, const std::string& codes)
 {
-    translation::language side;
+    heed::translator::language side;
     side.vocabulary = heed::text::vocabulary::from_text(vocabulary);
     if (!codes.empty()) side.splitting.emplace(heed::text::bpe_codes::from_text(codes, "codes"));
     return side;

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <deque>
 #include <filesystem>
+#include <fstream>
 #include <iostream>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -25,21 +29,72 @@ struct corpus {
     std::vector<sentence> lines;
 };
 
-/// "-" is standard input.
+/// The lines of a file, one after the other. "-" is standard input.
+class line_source {
+public:
+    explicit line_source(const std::string& name) : name_(name == "-" ? "standard input" : name)
+    {
+        static bool done = false;
+        if (name == "-" && std::exchange(done, true))
+            throw heed::error("standard input: can only be read once; - was given twice");
+        if (name != "-") file_ = heed::text::open_text(name);
+        reader_.emplace(name == "-" ? std::cin : file_, name_, heed::text::empty_lines::keep);
+    }
+    /// The lines of a file that has been read.
+    explicit line_source(const corpus& kept) : name_(kept.name), kept_(&kept) {}
+    line_source(const line_source&) = delete;
+    line_source& operator=(const line_source&) = delete;
+
+    const std::string& name() const { return name_; }
+    /// Read so far.
+    std::size_t lines() const { return lines_; }
+
+    bool next(sentence& words)
+    {
+        if (kept_ != nullptr && lines_ < kept_->lines.size())
+            words = kept_->lines[lines_];
+        else if (kept_ != nullptr || !reader_->next(words))
+            return false;
+        ++lines_;
+        return true;
+    }
+
+private:
+    std::string name_;
+    std::ifstream file_;
+    std::optional<heed::text::sentence_reader> reader_;
+    const corpus* kept_ = nullptr;
+    std::size_t lines_ = 0;
+};
+
+/// The lines of a file, for its progress; 0 if it is not a regular file, which can be read once only.
+inline std::size_t count_lines(const std::string& name)
+{
+    std::error_code not_there;
+    if (name == "-" || !std::filesystem::is_regular_file(name, not_there)) return 0;
+    std::ifstream file(name, std::ios::binary);
+    std::vector<char> some(std::size_t{1} << 16);
+    std::size_t lines = 0;
+    char last = '\n';
+    while (file.read(some.data(), static_cast<std::streamsize>(some.size())) || file.gcount() > 0) {
+        lines += static_cast<std::size_t>(std::count(some.data(), some.data() + file.gcount(), '\n'));
+        last = some[static_cast<std::size_t>(file.gcount() - 1)];
+    }
+    return lines + (last == '\n' ? 0 : 1);
+}
+
+inline void require_lines(const std::string& name, std::size_t lines)
+{
+    if (lines == 0) throw heed::error(name + ": is empty; it must have one sentence per line");
+}
+
+/// The whole file. "-" is standard input.
 inline corpus read(const std::string& name)
 {
-    using heed::text::empty_lines;
-    corpus result;
-    if (name == "-") {
-        static bool done = false;
-        result.name = "standard input";
-        if (std::exchange(done, true)) throw heed::error("standard input: can only be read once; - was given twice");
-        result.lines = heed::text::read_corpus(std::cin, result.name, empty_lines::keep);
-    } else {
-        result.name = name;
-        result.lines = heed::text::read_corpus(std::filesystem::path(name), empty_lines::keep);
-    }
-    if (result.lines.empty()) throw heed::error(result.name + ": is empty; it must have one sentence per line");
+    line_source source(name);
+    corpus result{source.name(), {}};
+    for (sentence words; source.next(words);) result.lines.push_back(std::move(words));
+    require_lines(result.name, result.lines.size());
     return result;
 }
 
@@ -51,13 +106,19 @@ inline std::vector<corpus> read(const std::vector<std::string>& names)
 }
 
 /// Line n of one file belongs to line n of the other.
-inline void require_as_many(const std::string& name, std::size_t lines, const corpus& other)
+inline void require_as_many(const std::string& name, std::size_t lines, const std::string& other,
+                            std::size_t other_lines)
 {
-    if (lines != other.lines.size())
+    if (lines != other_lines)
         throw heed::error(
             fmt::format("{} has {}, {} has {}; they need the same number, since line n of one belongs to line n "
                         "of the other",
-                        name, heed::counted(lines, "line"), other.name, other.lines.size()));
+                        name, heed::counted(lines, "line"), other, other_lines));
+}
+
+inline void require_as_many(const std::string& name, std::size_t lines, const corpus& other)
+{
+    require_as_many(name, lines, other.name, other.lines.size());
 }
 
 /// Sets of references: line n of each belongs to line n of the others.
@@ -67,6 +128,59 @@ inline std::vector<corpus> read_references(const std::vector<std::string>& names
     for (const corpus& each : result) require_as_many(each.name, each.lines.size(), result.front());
     return result;
 }
+
+/// A system's lines beside those of its references, some at a time, so that a large text does not have to fit in
+/// memory: the references are read again for each system, unless they come from a pipe.
+class side_by_side {
+public:
+    side_by_side(const std::vector<std::string>& references, std::size_t systems) : references_(references)
+    {
+        for (const std::string& each : references) {
+            std::error_code not_there;
+            const bool again = systems == 1 || (each != "-" && std::filesystem::is_regular_file(each, not_there));
+            kept_.push_back(again ? std::nullopt : std::optional(read(each)));
+        }
+    }
+
+    /// Calls work(system, references) for the next lines of each, as often as there are some; returns the number of
+    /// lines. Throws heed::error unless all files have as many.
+    template <class Work>
+    std::size_t operator()(const std::string& system, const Work& work) const
+    {
+        std::deque<line_source> sources;  // the references, then the system
+        for (std::size_t i = 0; i < references_.size(); ++i)
+            kept_[i] ? sources.emplace_back(*kept_[i]) : sources.emplace_back(references_[i]);
+        sources.emplace_back(system);
+        std::vector<corpus> golden(references_.size());
+        corpus judged{sources.back().name(), {}};
+        bool more = true;
+        while (more) {
+            for (std::size_t i = 0; i < sources.size(); ++i) {
+                std::vector<sentence>& lines = i < golden.size() ? golden[i].lines : judged.lines;
+                lines.clear();
+                for (sentence words; lines.size() < at_a_time && sources[i].next(words);)
+                    lines.push_back(std::move(words));
+            }
+            for (const corpus& each : golden) more = more && each.lines.size() == judged.lines.size();
+            if (!more) break;
+            if (!judged.lines.empty()) work(judged, golden);
+            more = judged.lines.size() == at_a_time;
+        }
+        for (line_source& each : sources) {  // all lines, for the message
+            for (sentence words; each.next(words);) {}
+            require_lines(each.name(), each.lines());
+        }
+        for (const line_source& each : sources)
+            require_as_many(each.name(), each.lines(), sources.front().name(), sources.front().lines());
+        return sources.back().lines();
+    }
+
+private:
+    static constexpr std::size_t at_a_time = 16384;
+
+    std::vector<std::string> references_;
+    std::vector<std::optional<corpus>> kept_;
+};
 
 /// Refuses to overwrite an input, and reports at once if an output cannot be written.
 inline void check_output(const std::string& output, const std::vector<std::string>& inputs)

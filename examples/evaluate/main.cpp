@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <iostream>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -18,12 +19,16 @@
 #include <heed/core/parallel.hpp>
 #include <heed/version.hpp>
 
+#include "../support/environment.hpp"
+#include "../support/processor.hpp"
 #include "../support/program.hpp"
 #include "adequacy.hpp"
 #include "alignments.hpp"
 #include "rescoring.hpp"
 #include "scores.hpp"
 #include "texts.hpp"
+
+const char* const heed_built_for = HEED_BUILT_FOR;
 
 int main(int argc, char** argv)
 {
@@ -57,10 +62,13 @@ int main(int argc, char** argv)
     add("lengths", std::make_unique<lengths_command>());
     add("words", std::make_unique<words_command>());
 
-    return program::run(app, "evaluate", argc, argv, [&] {
-        heed::set_threads(threads);
-        for (const auto& [parsed, what] : commands)
-            if (parsed->parsed()) std::cout << what->run().text(what->as_json);
-        return 0;
-    });
+    return program::run(
+        app, "evaluate", argc, argv,
+        [&] {
+            heed::set_threads(threads);
+            for (const auto& [parsed, what] : commands)
+                if (parsed->parsed()) std::cout << what->run().text(what->as_json);
+            return 0;
+        },
+        "", [](std::vector<std::string>&) {}, {{"*", {program::environment_section}}}, {"translate"});
 }

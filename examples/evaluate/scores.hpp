@@ -68,6 +68,12 @@ struct bleu_choice {
         return result;
     }
 
+    /// Of each sentence.
+    std::vector<metrics::bleu_counts> statistics(const corpus& system, const std::vector<corpus>& golden) const
+    {
+        return metrics::bleu_statistics(tokens(system), tokens(golden));
+    }
+
     metrics::bleu_score operator()(const metrics::bleu_counts& counts) const
     {
         return metrics::bleu(counts, smoothing == "exp" ? metrics::smoothing::exponential : metrics::smoothing::none);
@@ -77,6 +83,21 @@ private:
     std::vector<const CLI::Option*> options_;
 };
 
+/// A table line and a JSON entry of a system: `score` turns the sum of its sentences' statistics into a number, and
+/// `more` adds further values to both.
+template <class Statistics, class Score, class More>
+void add_system(report& result, const std::string& name, const std::vector<Statistics>& statistics,
+                const resampling& sure, int digits, const Score& score, const More& more)
+{
+    const auto spread = sure(statistics, score);
+    std::vector<std::string> row{name, fmt::format("{:.{}f}", spread.score, digits), sure.text(spread, digits)};
+    json data = json_of(spread);
+    data["file"] = name;
+    more(statistics, row, data);
+    result.table.push_back(std::move(row));
+    result.data["systems"].push_back(std::move(data));
+}
+
 /// A table line and a JSON entry per system: `judge` returns the statistics of its sentences, `score` turns their sum
 /// into a number, and `more` adds further values to the line and the entry.
 template <class Judge, class Score, class More>
@@ -85,17 +106,33 @@ void score_all(report& result, const std::vector<std::string>& systems, const co
 {
     for (const corpus& system : read(systems)) {
         require_as_many(system.name, system.lines.size(), golden);
-        const auto statistics = judge(system);
-        const auto spread = sure(statistics, score);
-        std::vector<std::string> row{system.name, fmt::format("{:.{}f}", spread.score, digits),
-                                     sure.text(spread, digits)};
-        json data = json_of(spread);
-        data["file"] = system.name;
-        more(statistics, row, data);
-        result.table.push_back(std::move(row));
-        result.data["systems"].push_back(std::move(data));
+        add_system(result, system.name, judge(system), sure, digits, score, more);
     }
     result.note += sure.warning(golden.lines.size());
+}
+
+/// The same of systems whose text is read some lines at a time: `judge(system, references)` returns the statistics of
+/// these lines.
+template <class Judge, class Score, class More>
+void score_all_parts(report& result, const std::vector<std::string>& systems,
+                     const std::vector<std::string>& references, const resampling& sure, int digits, const Judge& judge,
+                     const Score& score, const More& more)
+{
+    const side_by_side texts(references, systems.size());
+    std::size_t sentences = 0;
+    for (const std::string& name : systems) {
+        decltype(judge(corpus(), std::vector<corpus>())) statistics;
+        program::progress line(count_lines(name));
+        sentences = texts(name, [&](const corpus& system, const std::vector<corpus>& golden) {
+            const auto some = judge(system, golden);
+            statistics.insert(statistics.end(), some.begin(), some.end());
+            line.add(some.size());
+        });
+        line.clear();
+        add_system(result, name == "-" ? "standard input" : name, statistics, sure, digits, score, more);
+    }
+    if (result.data.contains("sentences")) result.data["sentences"] = sentences;
+    result.note += sure.warning(sentences);
 }
 
 /// A metric with one reference for each sentence, or several.
@@ -129,10 +166,10 @@ struct edits_and_grams {
 
 /// Edits of the words as given; n-grams of the tokens chosen for BLEU.
 inline std::vector<edits_and_grams> edits_of(const corpus& system, const std::vector<corpus>& golden,
-                                             const bleu_choice& choice)
+                                             const bleu_choice& choice, const metrics::progress& seen = {})
 {
-    const auto edits = metrics::ter_statistics(system.lines, lines_of(golden), shown());
-    const auto grams = metrics::bleu_statistics(choice.tokens(system), choice.tokens(golden), shown());
+    const auto edits = metrics::ter_statistics(system.lines, lines_of(golden), seen);
+    const auto grams = metrics::bleu_statistics(choice.tokens(system), choice.tokens(golden), seen);
     std::vector<edits_and_grams> result;
     for (std::size_t i = 0; i < edits.size(); ++i) result.push_back({edits[i], grams[i]});
     return result;
@@ -150,20 +187,18 @@ struct bleu_command : references_command {
 
     report run() override
     {
-        const std::vector<corpus> golden = read_references(references);
-        const std::vector<std::vector<sentence>> tokens = choice.tokens(golden);
         report result;
         result.table = {{"system", "BLEU", sure.title(), "1", "2", "3", "4-grams", "BP", "ratio", "words"}};
-        result.note = fmt::format("{}, {}", choice.text(), heed::counted(tokens.size(), "reference"));
+        result.note = fmt::format("{}, {}", choice.text(), heed::counted(references.size(), "reference"));
         result.data = {{"metric", "bleu"},
                        {"tokenize", choice.tokenize},
                        {"smoothing", choice.smoothing},
                        {"references", references},
-                       {"sentences", golden.front().lines.size()},
+                       {"sentences", 0},
                        {"systems", json::array()}};
-        score_all(
-            result, systems, golden.front(), sure, 2,
-            [&](const corpus& system) { return metrics::bleu_statistics(choice.tokens(system), tokens, shown()); },
+        score_all_parts(
+            result, systems, references, sure, 2,
+            [&](const corpus& system, const std::vector<corpus>& golden) { return choice.statistics(system, golden); },
             [&](const metrics::bleu_counts& sum) { return choice(sum).score; },
             [&](const auto& statistics, std::vector<std::string>& row, json& data) {
                 const metrics::bleu_score score = choice(total(statistics));
@@ -194,20 +229,16 @@ struct ter_command : references_command {
 
     report run() override
     {
-        const std::vector<corpus> golden = read_references(references);
         report result;
         result.table = {{"system", "TER", sure.title(), "edits", "shifts", "words", "BLEU", "TB", sure.title()}};
         result.note =
             fmt::format("tokens and case as given, BLEU unsmoothed; limits of TER as tercom's and sacrebleu's; {}",
-                        heed::counted(golden.size(), "reference"));
-        result.data = {{"metric", "ter"},
-                       {"references", references},
-                       {"sentences", golden.front().lines.size()},
-                       {"systems", json::array()}};
+                        heed::counted(references.size(), "reference"));
+        result.data = {{"metric", "ter"}, {"references", references}, {"sentences", 0}, {"systems", json::array()}};
         const bleu_choice as_given;
-        score_all(
-            result, systems, golden.front(), sure, 2,
-            [&](const corpus& system) { return edits_of(system, golden, as_given); },
+        score_all_parts(
+            result, systems, references, sure, 2,
+            [&](const corpus& system, const std::vector<corpus>& golden) { return edits_of(system, golden, as_given); },
             [](const edits_and_grams& sum) { return metrics::ter(sum.edits); },
             [&](const auto& statistics, std::vector<std::string>& row, json& data) {
                 const edits_and_grams sum = total(statistics);
@@ -249,20 +280,20 @@ struct ribes_command : references_command {
 
     report run() override
     {
-        const std::vector<corpus> golden = read_references(references);
         report result;
         result.table = {{"system", "RIBES", sure.title(), "sentences"}};
         result.note = fmt::format("alpha {:g}, beta {:g}; sentences with an empty reference do not count; {}",
-                                  how.alpha, how.beta, heed::counted(golden.size(), "reference"));
+                                  how.alpha, how.beta, heed::counted(references.size(), "reference"));
         result.data = {{"metric", "ribes"},
                        {"alpha", how.alpha},
                        {"beta", how.beta},
                        {"references", references},
                        {"systems", json::array()}};
-        const std::vector<std::vector<sentence>> tokens = lines_of(golden);
-        score_all(
-            result, systems, golden.front(), sure, 4,
-            [&](const corpus& system) { return metrics::ribes_statistics(system.lines, tokens, how, shown()); },
+        score_all_parts(
+            result, systems, references, sure, 4,
+            [&](const corpus& system, const std::vector<corpus>& golden) {
+                return metrics::ribes_statistics(system.lines, lines_of(golden), how);
+            },
             [](const metrics::ribes_sum& sum) { return sum.score(); },
             [](const auto& statistics, std::vector<std::string>& row, json& data) {
                 const std::size_t sentences = total(statistics).sentences;
@@ -297,20 +328,19 @@ struct chrf_command : references_command {
 
     report run() override
     {
-        const std::vector<corpus> golden = read_references(references);
         const std::string name = fmt::format("chrF{:g}{}", how.beta, std::string(how.words, '+'));
         report result;
         result.table = {{"system", name, sure.title()}};
         result.note = fmt::format("white space does not count; equal to sacrebleu's on the same text; {}",
-                                  heed::counted(golden.size(), "reference"));
-        result.data = {{"metric", "chrf"},         {"characters", how.characters},
-                       {"words", how.words},       {"beta", how.beta},
-                       {"references", references}, {"sentences", golden.front().lines.size()},
+                                  heed::counted(references.size(), "reference"));
+        result.data = {{"metric", "chrf"},        {"characters", how.characters}, {"words", how.words},
+                       {"beta", how.beta},        {"references", references},     {"sentences", 0},
                        {"systems", json::array()}};
-        const std::vector<std::vector<std::string>> texts = text_of(golden);
-        score_all(
-            result, systems, golden.front(), sure, 2,
-            [&](const corpus& system) { return metrics::chrf_statistics(text_of(system), texts, how, shown()); },
+        score_all_parts(
+            result, systems, references, sure, 2,
+            [&](const corpus& system, const std::vector<corpus>& golden) {
+                return metrics::chrf_statistics(text_of(system), text_of(golden), how);
+            },
             [&](const metrics::chrf_counts& sum) { return metrics::chrf(sum, how); },
             [](const auto&, std::vector<std::string>&, json&) {});
         return result;
@@ -329,18 +359,15 @@ struct wer_command : references_command {
 
     report run() override
     {
-        const std::vector<corpus> golden = read_references(references);
         report result;
         result.table = {{"system", "WER", sure.title(), "edits", "words", "wrong lines", sure.title()}};
-        result.note = fmt::format("tokens and case as given; {}", heed::counted(golden.size(), "reference"));
-        result.data = {{"metric", "wer"},
-                       {"references", references},
-                       {"sentences", golden.front().lines.size()},
-                       {"systems", json::array()}};
-        const std::vector<std::vector<sentence>> tokens = lines_of(golden);
-        score_all(
-            result, systems, golden.front(), sure, 2,
-            [&](const corpus& system) { return metrics::error_statistics(system.lines, tokens, shown()); },
+        result.note = fmt::format("tokens and case as given; {}", heed::counted(references.size(), "reference"));
+        result.data = {{"metric", "wer"}, {"references", references}, {"sentences", 0}, {"systems", json::array()}};
+        score_all_parts(
+            result, systems, references, sure, 2,
+            [&](const corpus& system, const std::vector<corpus>& golden) {
+                return metrics::error_statistics(system.lines, lines_of(golden));
+            },
             [](const metrics::error_counts& sum) { return metrics::error_rate(sum); },
             [&](const auto& statistics, std::vector<std::string>& row, json& data) {
                 const metrics::error_counts sum = total(statistics);
@@ -508,7 +535,7 @@ struct compare_command : command {
                         [](const metrics::ter_counts& sum) { return metrics::ter(sum); }));
             } else if (name == "tb") {
                 add(name, 2,
-                    pair([&](const corpus& each) { return edits_of(each, golden, choice); },
+                    pair([&](const corpus& each) { return edits_of(each, golden, choice, shown()); },
                          [&](const edits_and_grams& sum) { return sum.tb(choice); }));
             } else if (name == "chrf") {
                 const std::vector<std::vector<std::string>> texts = text_of(golden);

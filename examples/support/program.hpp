@@ -20,6 +20,9 @@
 #include <heed/text/utf8.hpp>
 #include <heed/version.hpp>
 
+#include "completion.hpp"
+#include "manual.hpp"
+
 /// Shared by programs with subcommands.
 namespace program {
 
@@ -121,12 +124,31 @@ inline std::string missing_subcommand(const CLI::App& app)
     return first + " is not a subcommand; there are " + names;
 }
 
+/// `NAME --generate man|completion FOLDER DATE`, which the build calls and --help does not show: writes the manual
+/// pages, or the completions, of what the program has declared. Whether this was asked for.
+inline bool generated(CLI::App& app, const std::string& name, int argc, char** argv, const manual_sections& more,
+                      const std::vector<std::string>& related)
+{
+    if (argc != 5 || std::string_view(argv[1]) != "--generate") return false;
+    const std::string what = argv[2];
+    if (what == "man") {
+        write_manual(app, name, argv[3], more, argv[4], related);
+    } else if (what == "completion") {
+        write_completions(app, name, argv[3]);
+    } else {
+        throw heed::error("--generate " + what + ": there is man and completion");
+    }
+    return true;
+}
+
 /// Reads the command line, runs `work`, and returns the exit status; every failure becomes a message. `needs_less`:
-/// advice if memory runs out. `prepare`: changes the arguments, the last one first, before they are parsed.
+/// advice if memory runs out. `prepare`: changes the arguments, the last one first, before they are parsed. `more` and
+/// `related`: for the manual pages.
 inline int run(
     CLI::App& app, const std::string& name, int argc, char** argv, const std::function<int()>& work,
     const std::string& needs_less = "",
-    const std::function<void(std::vector<std::string>&)>& prepare = [](std::vector<std::string>&) {})
+    const std::function<void(std::vector<std::string>&)>& prepare = [](std::vector<std::string>&) {},
+    const manual_sections& more = {}, const std::vector<std::string>& related = {})
 {
     one_value_each(app);
     refuse_empty_paths(app);
@@ -135,6 +157,7 @@ inline int run(
     std::signal(SIGXFSZ, SIG_IGN);  // a file size limit is an error like a full disk, not the end of the program
     const auto say = [&](const std::string& text) { std::fputs((name + ": " + text + '\n').c_str(), stderr); };
     try {
+        if (generated(app, name, argc, argv, more, related)) return 0;
         int status = 0;
         try {
             std::vector<std::string> given = arguments(argc, argv);

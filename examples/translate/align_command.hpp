@@ -14,14 +14,15 @@
 #include <heed/io/atomic_file.hpp>
 #include <heed/seq2seq/forced.hpp>
 #include <heed/text/corpus.hpp>
+#include <heed/translator/search.hpp>
 #include <heed/view/svg.hpp>
 
 #include "command_line.hpp"
+#include "for_page.hpp"
 #include "gold.hpp"
 #include "interrupt.hpp"
+#include "library.hpp"
 #include "progress.hpp"
-#include "search.hpp"
-#include "word_weights.hpp"
 
 namespace translation {
 
@@ -38,7 +39,7 @@ inline std::vector<weight_rows> force_all(const std::vector<translator_file>& fi
     const auto sources = file.source.encode(pairs.source), targets = file.target.encode(pairs.target);
     std::vector<weight_rows> all(pairs.size());
     for (const auto& which : batches_by_length(targets, batch_size)) {
-        if (interrupted != 0) break;
+        if (interrupted() != 0) break;
         const auto some = heed::seq2seq::make_source(chosen(sources, which));
         const auto forced = with.force(some, chosen(targets, which), true);
         for (std::size_t k = 0; k < which.size(); ++k) {
@@ -102,12 +103,12 @@ struct align_command {
             throw heed::error(paths.front().string() + ": trained with --attention none, so it links no words");
         const auto pairs = read_lines(source, target);
         std::vector<heed::metrics::gold_links> by_hand;
-        if (!gold.empty()) by_hand = read_gold(gold, source, pairs);
+        if (!gold.empty()) by_hand = read_gold(gold, source, shown(files.front(), pairs));
         stop_politely();
         progress line(pairs.size());
         const std::vector<weight_rows> all = force_all(files, pairs, batch, &line);
         line.clear();
-        if (interrupted != 0) return 128 + interrupted;
+        if (interrupted() != 0) return 128 + interrupted();
         std::string links, numbers;
         for (const weight_rows& rows : all) {
             links +=
@@ -120,7 +121,7 @@ struct align_command {
             }
             numbers += '\n';
         }
-        if (!picture.empty()) draw(pairs, all, by_hand);
+        if (!picture.empty()) draw(shown(files.front(), pairs), all, by_hand);
         if (!weights.empty()) heed::io::write_file(weights, numbers);
         if (!output.empty()) {
             heed::io::write_file(output, links);

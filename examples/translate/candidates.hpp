@@ -17,10 +17,11 @@
 #include <heed/seq2seq/candidates.hpp>
 #include <heed/text/lexicon.hpp>
 #include <heed/text/vocabulary.hpp>
+#include <heed/translator/language.hpp>
+#include <heed/translator/options.hpp>
 
 #include "dictionary.hpp"
-#include "language.hpp"
-#include "options.hpp"
+#include "library.hpp"
 #include "phrases.hpp"
 #include "quality.hpp"
 

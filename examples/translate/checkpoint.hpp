@@ -16,11 +16,13 @@
 #include <heed/core/parallel.hpp>
 #include <heed/core/random.hpp>
 #include <heed/train/averaging.hpp>
+#include <heed/translator/model_file.hpp>
 
 #include "candidates.hpp"
-#include "model_file.hpp"
+#include "library.hpp"
 #include "progress.hpp"
 #include "quality.hpp"
+#include "training_pairs.hpp"
 
 /// A training run on disk: it can be stopped at any moment and resumed as if nothing had happened.
 namespace translation {
@@ -28,6 +30,7 @@ namespace translation {
 /// The position of a run. Together with the weights and the optimiser's state it determines the rest of the run.
 struct standing {
     std::size_t epoch = 0, batch = 0;  // the next batch to do
+    std::size_t shard = 0;             // of which shard, in the order of this epoch
     std::size_t streams = 0;           // random streams used by dropout
     double rate = 0;                   // learning rate
     double nats = 0, words = 0;        // of the epoch so far
@@ -52,6 +55,7 @@ struct standing {
         member("seconds", self.seconds);
         member("finished", self.finished);
         member("best-loss", self.best_loss);
+        member("shard", self.shard);
     }
 };
 
@@ -96,10 +100,10 @@ inline std::string checkpoint_path(const std::filesystem::path& model)
 }
 
 /// A hash of the text: a run cannot be resumed on another text.
-inline std::string fingerprint(const examples& training, const examples& validation)
+inline std::string fingerprint(const training_pairs& training, const examples& validation)
 {
-    std::uint64_t hash = 1;
-    for (const auto* side : {&training.source, &training.target, &validation.source, &validation.target}) {
+    std::uint64_t hash = training.hash();
+    for (const auto* side : {&validation.source, &validation.target}) {
         for (const id_sentence& words : *side) {
             for (const std::uint32_t word : words) hash = heed::mix(hash ^ word);
             hash = heed::mix(hash + 1);
@@ -109,15 +113,17 @@ inline std::string fingerprint(const examples& training, const examples& validat
 }
 
 inline void save_checkpoint(const std::filesystem::path& path, const translator_file& model, const standing& at,
-                            const std::string& text, const candidate_words* only, const averages* means,
-                            heed::io::existing there)
+                            const std::string& text, std::size_t shards, std::size_t ranks, const candidate_words* only,
+                            const averages* means, heed::io::existing there)
 {
     heed::io::archive archive = to_archive(model);
     model.system->put_optimiser(archive);
     if (only != nullptr) only->put(archive);
     if (means != nullptr) means->put(archive);
     archive.metadata["training.text"] = text;
+    archive.metadata["training.shards"] = std::to_string(shards);
     archive.metadata["training.threads"] = std::to_string(heed::threads());
+    archive.metadata["training.ranks"] = std::to_string(ranks);
     standing::each(at, [&](const char* name, const auto& value) {
         archive.metadata["training." + std::string(name)] = text_of(value);
     });
@@ -145,6 +151,11 @@ inline void require_same_run(const std::filesystem::path& path, const std::files
                                       "without both",
                                       path.string(), what));
     };
+    if (best.weights != "F32")
+        throw heed::error(
+            fmt::format("{}: its weights are {}, rounded by `translate shrink`, and training goes on from "
+                        "unrounded ones: put back the model that `translate train` wrote",
+                        path.string(), best.weights));
     compare(best.how, resumed.how, [&](const auto& option, const auto& in_model, const auto& in_checkpoint) {
         refuse(fmt::format("trained with --{} {}, but {} with --{} {}", option, in_model, checkpoint.string(), option,
                            in_checkpoint));
@@ -156,11 +167,13 @@ inline void require_same_run(const std::filesystem::path& path, const std::files
 /// Resumes from a checkpoint: fills the model, and the candidates and averages, if there are any, and returns the run's
 /// position.
 inline standing load_checkpoint(const heed::io::archive& archive, translator_file& model, const std::string& text,
-                                candidate_words* only = nullptr, averages* means = nullptr)
+                                std::size_t shards, std::size_t ranks, candidate_words* only = nullptr,
+                                averages* means = nullptr)
 {
     standing at;
     metadata all = archive.metadata;
     all.emplace("training.best-loss", text_of(at.best_loss));  // the first checkpoints have none
+    all.emplace("training.shard", text_of(at.shard));
     standing::each(at, [&](const char* name, auto& value) { read_entry(all, "training." + std::string(name), value); });
     compare(model.how, options::read(archive.metadata), [](const auto& option, const auto& wanted, const auto& before) {
         throw heed::error("this run was started with --" + option + " " + before + ", not " + wanted +
@@ -169,6 +182,11 @@ inline standing load_checkpoint(const heed::io::archive& archive, translator_fil
     translator_file stored = from_archive(archive);
     if (stored.source.codes() != model.source.codes() || stored.target.codes() != model.target.codes())
         throw heed::error("this run was started with other byte-pair codes; give the same to resume it");
+    all.emplace("training.shards", "1");
+    if (const std::string& before = entry(all, "training.shards"); before != std::to_string(shards))
+        throw heed::error(fmt::format("this run was started on a text in {} shards, and now it is in {}; give the same "
+                                      "files and the same --shard to resume it",
+                                      before, shards));
     if (entry(archive.metadata, "training.text") != text || stored.source != model.source ||
         stored.target != model.target) {
         throw heed::error("this run was started on another text; give the same files to resume it");
@@ -178,6 +196,12 @@ inline standing load_checkpoint(const heed::io::archive& archive, translator_fil
         threads != std::to_string(heed::threads())) {
         say(fmt::format("note: started with --threads {}, resumed with {}: the result will differ in its last digits",
                         threads, heed::threads()));
+    }
+    all.emplace("training.ranks", "1");
+    if (const std::string& before = entry(all, "training.ranks"); before != std::to_string(ranks)) {
+        say(fmt::format(
+            "note: started with {} under mpirun, resumed with {}: the result will differ in its last digits", before,
+            ranks));
     }
     stored.system->take_optimiser(archive);
     if (means != nullptr) means->take(archive, stored.system->parameter_count());

@@ -19,8 +19,9 @@
 #include <heed/seq2seq/candidates.hpp>
 #include <heed/text/bpe.hpp>
 #include <heed/text/corpus.hpp>
+#include <heed/translator/language.hpp>
 
-#include "language.hpp"
+#include "library.hpp"
 
 namespace translation {
 
@@ -83,6 +84,7 @@ public:
         std::string word, pieces;  // an example of a split word
         const auto is_piece = [&](const language& side, const std::string& token) {
             if (token.ends_with(heed::text::bpe_separator)) return true;
+            if (side.raw && side.vocabulary.contains(token)) return true;
             if (const sentence parts = word.empty() ? side.tokens({token}) : sentence(); parts.size() > 1) {
                 word = token;
                 pieces = heed::text::join(parts);
@@ -108,8 +110,9 @@ public:
     {
         auto known = meanings(source, target);
         if (std::all_of(known.begin(), known.end(), [](const auto& each) { return each.empty(); }))
-            throw heed::error(std::string("--candidates: the model knows no word of the dictionary") +
-                              (source.splitting ? "; make one of its pieces with `translate dictionary --model`" : ""));
+            throw heed::error(
+                std::string("--candidates: the model knows no word of the dictionary") +
+                (source.in_pieces() ? "; make one of its pieces with `translate dictionary --model`" : ""));
         return {frequent, per_word, std::move(known)};
     }
 

@@ -15,9 +15,10 @@
 #include <heed/text/corpus.hpp>
 #include <heed/text/lexicon.hpp>
 #include <heed/text/vocabulary.hpp>
+#include <heed/translator/model_file.hpp>
 
 #include "command_line.hpp"
-#include "model_file.hpp"
+#include "library.hpp"
 #include "phrases.hpp"
 #include "progress.hpp"
 

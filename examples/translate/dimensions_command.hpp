@@ -19,13 +19,14 @@
 #include <heed/metrics/word_classes.hpp>
 #include <heed/text/corpus.hpp>
 #include <heed/text/utf8.hpp>
+#include <heed/translator/model_file.hpp>
 #include <heed/view/svg.hpp>
 
 #include "command_line.hpp"
+#include "for_page.hpp"
 #include "interrupt.hpp"
-#include "model_file.hpp"
+#include "library.hpp"
 #include "progress.hpp"
-#include "word_weights.hpp"
 
 namespace translation {
 
@@ -85,6 +86,9 @@ struct dimensions_command {
         if (!output.empty()) check_output(output, {model, source, target, tags, picture});
         if (!picture.empty()) check_output(picture, {model, source, target, tags, output});
         const translator_file file = load_model(model);
+        if (file.source.raw)
+            throw heed::error(model.string() + ": reads raw text, whose words are not those between spaces that have "
+                                               "classes here; give a model that was trained without --raw");
         auto pairs = read_lines(source, target);
         const std::vector<sentence> classes = read_classes(pairs);
         const std::size_t count = std::min(sentences, pairs.size());
@@ -92,7 +96,7 @@ struct dimensions_command {
         stop_politely();
         progress line(count);
         for (std::size_t n = 0; n < count; ++n) {
-            if (interrupted != 0) return 128 + interrupted;
+            if (interrupted() != 0) return 128 + interrupted();
             line.add(1);
             if (pairs.source[n].empty() || pairs.target[n].empty()) continue;
             const looked seen = look(file, pairs.source[n], pairs.target[n], side == "target");

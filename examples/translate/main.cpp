@@ -2,40 +2,68 @@
 //
 // translate: train a translator on any parallel text, use it, score it, and see where it attends.
 //
-// A choice of systems and attentions, on the CPU. The interesting parts are in systems/, which put heed's models
-// together, one file per system, and in training.cpp, which trains them.
+// A choice of systems and attentions, on the CPU. The interesting parts are in heed/translator/definitions, which put
+// heed's models together, one file per system, and in training.cpp, which trains them.
 //
 // test: --help
 
 #include <cstddef>
 #include <functional>
+#include <iostream>
 #include <memory>
+#include <streambuf>
 #include <utility>
 #include <vector>
 
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
 
 #include <heed/core/parallel.hpp>
 #include <heed/version.hpp>
 
+#include "../support/processor.hpp"
 #include "../support/program.hpp"
 #include "align_command.hpp"
 #include "bpe_command.hpp"
 #include "curves_command.hpp"
 #include "dictionary_command.hpp"
 #include "dimensions_command.hpp"
+#include "manual.hpp"
 #include "page_command.hpp"
+#include "ranks.hpp"
 #include "recipe.hpp"
 #include "rescore_command.hpp"
 #include "run_command.hpp"
 #include "score_command.hpp"
+#include "serve_command.hpp"
+#include "shrink_command.hpp"
 #include "threads.hpp"
 #include "train_command.hpp"
 
 using namespace translation;
 
+const char* const heed_built_for = HEED_BUILT_FOR;
+
+namespace {
+
+/// Where the output of all ranks but 0 goes.
+struct no_buffer : std::streambuf {
+    int overflow(int character) override { return character; }
+};
+
+}  // namespace
+
 int main(int argc, char** argv)
 {
+    const launched_as started = launched_as::of_environment();
+    speaks = started.rank == 0;
+    if (!speaks) {
+        std::ios::sync_with_stdio(false);            // a later call would put the buffers back
+        static no_buffer& nowhere = *new no_buffer;  // std::cout is flushed after everything else has ended
+        std::cout.rdbuf(&nowhere);
+        std::cerr.rdbuf(&nowhere);
+    }
+    bool shared = false;  // the work of all processes has begun
     CLI::App app{"Train a neural translator with attention, translate with it, score it, and see where it looks."};
     app.formatter(std::make_shared<program::formatter>());  // before the subcommands, which take it over
     app.set_version_flag("--version", "translate (heed) " HEED_VERSION_STRING);
@@ -49,10 +77,12 @@ int main(int argc, char** argv)
     align_command align;
     page_command page;
     rescore_command rescore;
+    serve_command serve;
     dimensions_command dimensions;
     curves_command curves;
     bpe_command bpe;
     dictionary_command dictionary;
+    shrink_command shrink;
     std::size_t threads = 0;
     program::ask_for_threads(app, threads);  // before the command and after it
     std::vector<std::pair<CLI::App*, std::function<int()>>> commands;
@@ -60,9 +90,19 @@ int main(int argc, char** argv)
         CLI::App* const here = app.add_subcommand(name);
         command.declare(*here);
         if (computes) program::ask_for_threads(*here, threads);
-        commands.emplace_back(here, [&command, computes] {
-            if (computes) say_if_blas_is_slow();
-            return command.run();
+        commands.emplace_back(here, [=, &command, &shared] {
+            if (computes && speaks) say_if_blas_is_slow();
+            constexpr bool divided = requires(any_ranks & over) { command.run(over); };
+            shared = divided;
+            if constexpr (divided) {
+                return with_ranks([&command](any_ranks& over) { return command.run(over); });
+            } else {
+                if (started.size <= 1) return command.run();
+                if (speaks)
+                    say(fmt::format("translate: `translate {}` is the work of one process; start it without mpirun",
+                                    name));
+                return 1;
+            }
         });
     };
     add("train", train, true);
@@ -71,13 +111,15 @@ int main(int argc, char** argv)
     add("align", align, true);
     add("page", page, true);
     add("rescore", rescore, true);
+    add("serve", serve, true);
     add("dimensions", dimensions, true);
     add("curves", curves, false);
     add("bpe", bpe, false);
     add("dictionary", dictionary, false);
+    add("shrink", shrink, false);
 
-    return program::run(
-        app, "translate", argc, argv,
+    const int result = program::run(
+        app, speaks ? "translate" : fmt::format("translate, rank {}", started.rank), argc, argv,
         [&] {
             heed::set_threads(threads);
             int status = 0;
@@ -86,5 +128,7 @@ int main(int argc, char** argv)
             }
             return status;
         },
-        "; smaller --batch, --beam, --hidden or --embedding need less", add_recipe);
+        "; smaller --batch, --beam, --hidden or --embedding need less", add_recipe, manual(), {"evaluate"});
+    // A launcher ends all processes as soon as one has failed: what all of them refuse, rank 0 says.
+    return speaks || shared ? result : 0;
 }

@@ -19,11 +19,12 @@
 #include <heed/view/page.hpp>
 
 #include "command_line.hpp"
+#include "for_page.hpp"
 #include "gold.hpp"
 #include "interrupt.hpp"
+#include "library.hpp"
 #include "progress.hpp"
-#include "search.hpp"
-#include "word_weights.hpp"
+#include "search_options.hpp"
 
 namespace translation {
 
@@ -82,7 +83,7 @@ struct page_command {
         add_count(app, "--dimensions", dimensions, "number of dimensions shown one by one, for per-dimension weights",
                   any_number);
         add_count(app, "--batch", batch, "sentences translated at once");
-        search.declare(app);
+        declare_search(app, search);
     }
 
     int run()
@@ -98,17 +99,22 @@ struct page_command {
                               .systems = names.empty() ? names_of(paths) : names,
                               .sentences = {},
                               .most_dimensions = dimensions};
-        const heed::text::parallel_corpus pairs = read(page);
+        heed::text::parallel_corpus pairs =
+            reference.empty() ? heed::text::parallel_corpus{read_lines(source), {}} : read_lines(source, reference);
         stop_politely();
-        progress line(pairs.source.size() * paths.size());
+        progress line(std::min(pairs.source.size(), sentences) * paths.size());
         for (const fs::path& path : paths) {  // one at a time: only the sentences are kept
             const translator_file file = load_model(path);
-            if (!forced) search.check(looks(file));
+            if (page.sentences.empty())
+                begin(file, pairs, page);
+            else
+                require_same_words(file, path, pairs, page);
+            if (!forced) check_search(search, looks(file));
             if (forced)
                 lead(file, pairs, page, line);
             else
                 translate(file, pairs, page, line);
-            if (interrupted != 0) return 128 + interrupted;
+            if (interrupted() != 0) return 128 + interrupted();
         }
         line.clear();
         heed::io::write_file(output, heed::view::html(page));
@@ -116,29 +122,42 @@ struct page_command {
     }
 
 private:
-    heed::text::parallel_corpus read(heed::view::page& page) const
+    /// Puts the sentences on the page, as the words of its first model, and leaves out the others.
+    void begin(const translator_file& file, heed::text::parallel_corpus& pairs, heed::view::page& page) const
     {
-        auto pairs =
-            reference.empty() ? heed::text::parallel_corpus{read_lines(source), {}} : read_lines(source, reference);
         std::vector<heed::metrics::gold_links> links;
-        if (!gold.empty()) links = read_gold(gold, source, pairs);
+        if (!gold.empty()) links = read_gold(gold, source, shown(file, pairs));
         pairs.source.resize(std::min(pairs.source.size(), sentences));
+        if (!reference.empty()) pairs.target.resize(pairs.source.size());
+        heed::text::parallel_corpus words = shown(file, pairs);
         for (std::size_t i = 0; i < pairs.source.size(); ++i) {
             heed::view::sentence& pair = page.sentences.emplace_back();
-            pair.source = pairs.source[i];
-            if (!reference.empty()) pair.reference = pairs.target[i];
+            pair.source = std::move(words.source[i]);
+            if (!reference.empty()) pair.reference = std::move(words.target[i]);
             if (!gold.empty()) pair.gold = std::move(links[i]);
             pair.source.emplace_back(end_of_sentence);
         }
-        if (!reference.empty()) pairs.target.resize(pairs.source.size());
-        return pairs;
+    }
+
+    /// Refuses a model of other words: of raw text beside one of tokens.
+    void require_same_words(const translator_file& file, const fs::path& path, const heed::text::parallel_corpus& pairs,
+                            const heed::view::page& page) const
+    {
+        for (std::size_t i = 0; i < pairs.source.size(); ++i) {
+            sentence words = file.source.shown(pairs.source[i]);
+            words.emplace_back(end_of_sentence);
+            if (words != page.sentences[i].source)
+                throw heed::error(fmt::format("{}: cuts line {} of {} into other words than {}; a page compares models "
+                                              "of raw text, or models of the same tokens",
+                                              path.string(), i + 1, source.string(), paths.front().string()));
+        }
     }
 
     void translate(const translator_file& file, const heed::text::parallel_corpus& pairs, heed::view::page& page,
                    progress& line) const
     {
         const auto all =
-            search_all(*file.system, file.source.encode(pairs.source), batch, search, true, nullptr, &line);
+            search_all(*file.system, file.source.encode(pairs.source), batch, search, true, nullptr, shown_on(&line));
         for (std::size_t i = 0; i < all.size(); ++i) {
             if (all[i].empty()) return;  // interrupted
             if (pairs.source[i].empty()) {
@@ -146,8 +165,8 @@ private:
                 continue;
             }
             const auto& found = all[i].front();
-            add(file, pairs.source[i], found.words, file.target.read(found.words), found.weights, found.log_probability,
-                page.sentences[i]);
+            add(file, pairs.source[i], found.words, read_translation(file, pairs.source[i], found.words), found.weights,
+                found.log_probability, page.sentences[i]);
         }
     }
 
@@ -155,11 +174,11 @@ private:
               progress& line) const
     {
         const auto sources = file.source.encode(pairs.source), targets = file.target.encode(pairs.target);
-        for (std::size_t i = 0; i < sources.size() && interrupted == 0; ++i) {
+        for (std::size_t i = 0; i < sources.size() && interrupted() == 0; ++i) {
             const std::vector<const id_sentence*> one{&targets[i]};
             const auto some = heed::seq2seq::make_source(std::vector<const id_sentence*>{&sources[i]});
             const auto led = models(*file.system).force(some, one, true);
-            reading read{pairs.target[i], file.target.tokens_of_words(pairs.target[i]), {}};
+            reading read{file.target.shown(pairs.target[i]), file.target.tokens_of_words(pairs.target[i]), {}, {}};
             read.tokens.pop_back();  // the end of the sentence
             add(file, pairs.source[i], targets[i], read, led.front().weights, led.front().log_probability(),
                 page.sentences[i]);
@@ -170,7 +189,9 @@ private:
     static void add(const translator_file& file, const sentence& source, const id_sentence& written,
                     const reading& read, const weight_rows& weights, double log_probability, heed::view::sentence& to)
     {
-        to.translations.push_back(for_page(file, true, source, written, read, weights));
+        weight_rows words;
+        if (!weights.empty()) words = between_words(file.source, source, weights, read.tokens, false);
+        to.translations.push_back(for_page(file, true, source, written, read, words));
         to.translations.back().note = fmt::format("log p {:.2f}", log_probability);
     }
 };

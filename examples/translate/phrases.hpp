@@ -16,8 +16,9 @@
 #include <heed/text/corpus.hpp>
 #include <heed/text/lexicon.hpp>
 #include <heed/text/phrases.hpp>
+#include <heed/translator/language.hpp>
 
-#include "language.hpp"
+#include "library.hpp"
 
 /// Phrases in a file: "source words ||| target words" on each line, the target words in order of preference.
 namespace translation {
@@ -72,7 +73,7 @@ inline heed::text::phrase_table read_phrases(const std::filesystem::path& path, 
     }
     if (table.size() == 0)
         throw heed::error(path.string() + ": has no phrase of words that the model knows" +
-                          (source.splitting ? "; make one of its pieces with `translate dictionary --model`" : ""));
+                          (source.in_pieces() ? "; make one of its pieces with `translate dictionary --model`" : ""));
     return table;
 }
 

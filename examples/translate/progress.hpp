@@ -23,7 +23,13 @@ inline std::string number_text(double value, int decimals)
     return std::abs(value) < 1e7 ? fmt::format("{:.{}f}", value, decimals) : fmt::format("{:.{}e}", value, decimals);
 }
 
+/// Whether this process says something: of several that share a command, rank 0 alone.
+inline bool speaks = true;
+
 /// Prints a line on standard error. If it cannot be written, the program continues.
-inline void say(const std::string& text) { std::fputs((text + '\n').c_str(), stderr); }
+inline void say(const std::string& text)
+{
+    if (speaks) std::fputs((text + '\n').c_str(), stderr);
+}
 
 }  // namespace translation

@@ -10,10 +10,12 @@
 #include <heed/core/errors.hpp>
 #include <heed/metrics/bleu.hpp>
 #include <heed/seq2seq/batch.hpp>
+#include <heed/translator/language.hpp>
+#include <heed/translator/search.hpp>
+#include <heed/translator/system.hpp>
 
-#include "language.hpp"
-#include "search.hpp"
-#include "system.hpp"
+#include "library.hpp"
+#include "ranks.hpp"
 
 /// Translating many sentences, and measuring the quality.
 namespace translation {
@@ -36,15 +38,22 @@ struct quality {
 };
 
 /// The model's loss on the references, end words included; without BLEU. After an interrupt it returns soon and is
-/// meaningless.
+/// meaningless. Ranks share the work, batch by batch, and all get the result: that of one process.
 quality evaluate_loss(const models& with, const examples& pairs, const std::vector<sentence>& references,
-                      std::size_t batch_size);
+                      std::size_t batch_size, any_ranks over = alone());
 
-/// BLEU of the greedy translations' words against the references as given. The translation of an empty sentence is
-/// empty. After an interrupt it returns soon and is meaningless.
+/// BLEU of the greedy translations' words against the references as given; of raw text as mteval's tokenizer 13a cuts
+/// both. The translation of an empty sentence is
+/// empty. After an interrupt it returns soon and is meaningless. Ranks share the work.
 heed::metrics::bleu_score evaluate_bleu(const models& with, const examples& pairs,
                                         const std::vector<sentence>& references, const language& target,
-                                        std::size_t batch_size);
+                                        std::size_t batch_size, any_ranks over = alone());
+
+/// The greedy translation of each sentence, or what `how` searches for. Ranks share the work, batch by batch, and all
+/// get all: those of one process.
+std::vector<heed::seq2seq::translation<float>>
+translate_all(const models& with, const std::vector<id_sentence>& sources, std::size_t batch_size, bool with_weights,
+              search_options how, const watch_search& watch, any_ranks over);
 
 /// How long decoding took.
 struct decoding_time {

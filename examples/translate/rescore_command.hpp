@@ -13,12 +13,13 @@
 #include <heed/io/atomic_file.hpp>
 #include <heed/seq2seq/forced.hpp>
 #include <heed/text/corpus.hpp>
+#include <heed/translator/search.hpp>
 
 #include "../support/nbest.hpp"
 #include "command_line.hpp"
 #include "interrupt.hpp"
+#include "library.hpp"
 #include "progress.hpp"
-#include "search.hpp"
 
 namespace translation {
 
@@ -74,7 +75,7 @@ struct rescore_command {
         progress seen(lines.size() * paths.size());
         for (const fs::path& path : paths) {  // one at a time: only the scores are kept
             add_scores(load_model(path), sides[0], sides[1], lines, seen);
-            if (interrupted != 0) return 128 + interrupted;
+            if (interrupted() != 0) return 128 + interrupted();
         }
         seen.clear();
         std::string text;
@@ -95,7 +96,7 @@ private:
         const auto sources = file.source.encode(from), targets = file.target.encode(to);
         const models with(*file.system);
         for (const auto& which : batches_by_length(targets, batch)) {
-            if (interrupted != 0) return;
+            if (interrupted() != 0) return;
             const auto some = heed::seq2seq::make_source(chosen(sources, which));
             const auto at_work = with.decode(some);
             const auto forced =

@@ -15,19 +15,23 @@
 #include <unistd.h>
 
 #include <heed/io/atomic_file.hpp>
+#include <heed/seq2seq/load.hpp>
 #include <heed/text/corpus.hpp>
+#include <heed/translator/model_file.hpp>
 #include <heed/view/page.hpp>
 #include <heed/view/svg.hpp>
 
 #include "candidates.hpp"
 #include "command_line.hpp"
 #include "dictionary.hpp"
-#include "model_file.hpp"
+#include "for_page.hpp"
+#include "library.hpp"
 #include "phrases.hpp"
 #include "progress.hpp"
 #include "quality.hpp"
-#include "search.hpp"
-#include "word_weights.hpp"
+#include "ranks.hpp"
+#include "raw_lines.hpp"
+#include "search_options.hpp"
 
 namespace translation {
 
@@ -55,7 +59,7 @@ struct run_command {
         add_models(app, paths);
         app.add_option("--input", input, "sentences to translate; standard input if not given")->type_name("FILE");
         add_count(app, "--batch", batch, "sentences translated at once; with 1, each is answered at once");
-        search.declare(app);
+        declare_search(app, search);
         best_ = app.add_option("--n-best", search.best,
                                "the N best translations of each sentence, with their scores;\n"
                                "pictures and the page only show the best")
@@ -106,26 +110,43 @@ struct run_command {
             ->group("Pictures");
     }
 
-    int run()
+    int run(any_ranks over)
     {
-        check_outputs();
-        const std::vector<translator_file> files = load_models(paths);
-        prepare(files);
-        input_text text(input);
-        heed::text::sentence_reader reader(text.stream(), text.name(), heed::text::empty_lines::keep);
-        // Interactive input gets each answer at once.
+        const bool first = over.rank() == 0;  // of all ranks this one alone reads, writes and says something
+        std::optional<heed::seq2seq::trained_translator> loaded;
+        std::optional<input_text> text;
+        std::optional<heed::text::sentence_reader> reader;
+        agree(over, [&] {
+            if (first) check_outputs();
+            loaded.emplace(heed::seq2seq::load(paths));
+            prepare(loaded->files());
+            if (!first) return;
+            text.emplace(input);
+            reader.emplace(text->stream(), text->name(), heed::text::empty_lines::keep);
+        });
+        const heed::seq2seq::trained_translator& model = *loaded;
+        // Interactive input gets each answer at once. With --candidates a line's words depend on its batch.
         const bool typed = input.empty() && isatty(STDIN_FILENO) != 0;
-        const std::size_t chunk = typed || batch == 1 ? 1 : 16 * batch;
-        progress line(0, !typed && isatty(STDOUT_FILENO) == 0);
+        const std::size_t chunk = typed || batch == 1 ? 1 : 16 * batch * (only_ ? 1 : over.size());
+        progress line(0, first && !typed && isatty(STDOUT_FILENO) == 0);
         for (bool more = true; more;) {
             std::vector<sentence> lines;
-            for (sentence one; lines.size() < chunk && (more = reader.next(one));) lines.push_back(one);
-            translate_lines(files, lines, line);
+            agree(over, [&] {
+                if (!first) return;
+                for (sentence one; lines.size() < chunk && (more = reader->next(one));) lines.push_back(one);
+            });
+            if (over.size() > 1) share_lines(over, lines, more);
+            translate_lines(model, lines, line, over);
         }
         line.clear();
-        if (reader.line() == 0 && !input.empty())
-            throw heed::error(input.string() + ": is empty; there is nothing to translate");
+        if (!first) return 0;
+        if (reader->line() == 0 && !input.empty())
+            throw error_of_all(input.string() + ": is empty; there is nothing to translate");
         if (time_.words > 0) say(time_.text());
+        if (seen_.many())
+            say(fmt::format("note: {}, which the model does not know. Its training text had tokens, words with spaces "
+                            "around them: cut this text likewise, or train with --raw",
+                            seen_.text()));
         if (!alignments.empty()) draw();
         if (!page.empty()) heed::io::write_file(page, heed::view::html(shown_));
         return 0;
@@ -151,7 +172,7 @@ private:
     void prepare(const std::vector<translator_file>& files)
     {
         const bool look = looks(files);
-        search.check(look);
+        check_search(search, look);
         if (!look && !(alignments.empty() && page.empty()))
             throw heed::error(paths.front().string() +
                               ": trained with --attention none, so it has no alignment to draw");
@@ -187,53 +208,102 @@ private:
         if (!phrases.empty()) only_->add_phrases(sizes->per_word, read_phrases(phrases, file.source, file.target));
     }
 
-    void translate_lines(const std::vector<translator_file>& files, const std::vector<sentence>& lines, progress& line)
+    /// Every rank gets the lines that rank 0 has read.
+    static void share_lines(any_ranks& over, std::vector<sentence>& lines, bool& more)
     {
-        const translator_file& file = files.front();
+        packed_values all;
+        if (over.rank() == 0) {
+            all.put(lines);
+            all.put(static_cast<unsigned char>(more));
+        }
+        heed::distributed::broadcast(over, all.memory());
+        unpacked_values from(all.bytes());
+        from.take(lines);
+        more = from.take<unsigned char>() != 0;
+    }
+
+    void translate_lines(const heed::seq2seq::trained_translator& model, const std::vector<sentence>& lines,
+                         progress& line, any_ranks& over)
+    {
         const bool wants_drawing = !alignments.empty() && drawn_.size() < pictures;
         const bool wants_page = !page.empty() && shown_.sentences.size() < page_sentences;
-        const std::vector<id_sentence> sources = file.source.encode(lines);
+        const language& read_by = model.files().front().source;
+        if (!read_by.in_pieces())
+            for (const sentence& each : lines)
+                seen_.add(each, [&](const auto& word) { return read_by.vocabulary.contains(word); });
+        heed::seq2seq::translate_options how;
+        how.beam = search.beam;
+        how.alternatives = search.best;
+        how.batch = batch;
+        how.length_penalty = search.length_penalty;
+        how.coverage_penalty = search.coverage_penalty;
+        how.block_ngrams = search.block_ngrams;
+        how.min_length = search.min_length;
+        how.max_length = search.max_length;
+        how.alignments = wants_drawing || wants_page;
+        how.replace_unknown = replacing_;
+        how.meanings = &meanings_;
+        how.only = only_ ? &*only_ : nullptr;
+        how.watch = shown_on(&line);
+        how.part = over.rank();
+        how.parts = over.size();
         const clock::time_point start = clock::now();
-        const auto all = search_all(models(files), sources, batch, search, wants_drawing || wants_page || replacing_,
-                                    only_ ? &*only_ : nullptr, &line);
+        auto all = model.translate_words(lines, how);
+        share_translations(over, all);
         time_.seconds += seconds_since(start);
         time_.sentences += lines.size();
         std::string out;
         for (std::size_t i = 0; i < lines.size(); ++i, ++index_) {
-            if (lines[i].empty()) {
-                out += listed_ ? fmt::format("{} |||  ||| {:.6f}\n", index_, 0.0) : "\n";
-                continue;
-            }
-            for (std::size_t k = 0; k < all[i].size(); ++k) {
-                const auto& found = all[i][k];
-                reading read = file.target.read(found.words);
-                if (replacing_) replace_unknown(file.source, lines[i], found.weights, meanings_, read);
-                const std::string text = heed::text::join(read.words);
-                out += listed_ ? fmt::format("{} ||| {} ||| {:.6f}\n", index_, text, found.score) : text + '\n';
-                if (k > 0) continue;
-                time_.words += read.words.size();
-                if (!alignments.empty() && drawn_.size() < pictures) keep_drawing(file, lines[i], found.weights, read);
-                if (!page.empty() && shown_.sentences.size() < page_sentences) {
-                    heed::view::sentence& pair = shown_.sentences.emplace_back();
-                    pair.source = lines[i];
-                    pair.source.emplace_back(end_of_sentence);
-                    pair.translations = {for_page(file, files.size() == 1, lines[i], found.words, read, found.weights)};
-                    pair.translations.back().note = fmt::format("log p {:.2f}", found.log_probability);
-                }
-            }
+            const heed::seq2seq::translated_line& found = all[i];
+            if (found.source_words.empty()) out += listed_ ? fmt::format("{} |||  ||| {:.6f}\n", index_, 0.0) : "\n";
+            for (const auto& each : found.alternatives)
+                out +=
+                    listed_ ? fmt::format("{} ||| {} ||| {:.6f}\n", index_, each.text, each.score) : each.text + '\n';
+            if (found.alternatives.empty()) continue;
+            time_.words += found.words.size();
+            if (!alignments.empty() && drawn_.size() < pictures) keep_drawing(found);
+            if (!page.empty() && shown_.sentences.size() < page_sentences)
+                keep_for_page(model.files(), lines[i], found);
         }
+        if (over.rank() != 0) return;
         std::cout << out;
         flush_output();
     }
 
-    void keep_drawing(const translator_file& file, const sentence& source, const weight_rows& weights,
-                      const reading& read)
+    /// Every rank gets the lines that the others have translated.
+    static void share_translations(any_ranks& over, std::vector<heed::seq2seq::translated_line>& all)
     {
-        drawing picture{source, read.words, {}};
+        if (over.size() == 1) return;
+        std::vector<std::vector<heed::seq2seq::translated>> found(all.size());
+        for (std::size_t i = 0; i < all.size(); ++i) found[i] = std::move(all[i].alternatives);
+        share_items(over, found, [](const auto& each) { return !each.empty(); });
+        for (std::size_t i = 0; i < all.size(); ++i) {
+            if (found[i].empty()) continue;
+            static_cast<heed::seq2seq::translated&>(all[i]) = found[i].front();
+            all[i].alternatives = std::move(found[i]);
+        }
+    }
+
+    void keep_drawing(const heed::seq2seq::translated_line& found)
+    {
+        drawing picture{found.source_words, found.words, flat(found.alignment)};
         picture.source.emplace_back(end_of_sentence);
         picture.target.emplace_back(end_of_sentence);
-        picture.weights = flat(between_words(file.source, source, weights, read.tokens, true));
         drawn_.push_back(std::move(picture));
+    }
+
+    void keep_for_page(const std::vector<translator_file>& files, const sentence& line,
+                       const heed::seq2seq::translated_line& found)
+    {
+        heed::view::sentence& pair = shown_.sentences.emplace_back();
+        pair.source = found.source_words;
+        pair.source.emplace_back(end_of_sentence);
+        reading read = files.front().target.read(found.ids);
+        read.words = found.words;  // without those that are not known
+        weight_rows weights = found.alignment;
+        if (!weights.empty()) weights.pop_back();  // the end's
+        pair.translations = {for_page(files.front(), files.size() == 1, line, found.ids, read, weights)};
+        pair.translations.back().note = fmt::format("log p {:.2f}", found.log_probability);
     }
 
     void draw() const
@@ -251,6 +321,7 @@ private:
     std::size_t index_ = 0;  // of the next sentence
     std::vector<drawing> drawn_;
     heed::view::page shown_;
+    raw_lines seen_;  // of lines for a model of words
 };
 
 }  // namespace translation

@@ -12,15 +12,18 @@
 #include <fmt/format.h>
 
 #include <heed/metrics/bleu.hpp>
+#include <heed/metrics/chrf.hpp>
 #include <heed/text/corpus.hpp>
+#include <heed/translator/model_file.hpp>
+#include <heed/translator/word_weights.hpp>
 
 #include "command_line.hpp"
 #include "dictionary.hpp"
-#include "model_file.hpp"
+#include "library.hpp"
 #include "progress.hpp"
 #include "quality.hpp"
-#include "search.hpp"
-#include "word_weights.hpp"
+#include "ranks.hpp"
+#include "search_options.hpp"
 
 namespace translation {
 
@@ -38,7 +41,8 @@ struct score_command {
     {
         app.description("Perplexity of reference translations, and BLEU against them.");
         app.footer("BLEU is that of greedy translations, or of those that --beam finds, computed as multi-bleu does:\n"
-                   "4-grams, brevity penalty, on the words as given. Perplexity is per word, or for a model of --bpe\n"
+                   "4-grams, brevity penalty, on the words as given; for a model of --raw on those of mteval's\n"
+                   "tokenizer 13a, and chrF besides. Perplexity is per word, or for a model of --bpe\n"
                    "both per piece, which is its token, and per word. A sentence's end counts as one; an empty line\n"
                    "has nothing else. With --replace-unknown there are two BLEUs, before and after it.\n\n"
                    "Example:\n"
@@ -47,48 +51,59 @@ struct score_command {
         app.add_option("--source", source, "sentences to translate")->required()->type_name("FILE");
         app.add_option("--target", target, "their reference translations, line by line")->required()->type_name("FILE");
         add_count(app, "--batch", batch, "sentences translated at once");
-        search.declare(app);
+        declare_search(app, search);
         replace_ = add_replacements(app, replacements,
                                     "also BLEU with unknown words replaced by the source word with the\n"
                                     "most weight, or by its translation in this dictionary");
     }
 
-    int run()
+    int run(any_ranks over)
     {
-        const std::vector<translator_file> files = load_models(paths);
-        const translator_file& file = files.front();
-        search.check(looks(files));
-        const bool replaces = replace_->count() > 0;
-        if (replaces) require_replaceable(looks(files), paths.front());
+        std::vector<translator_file> files;
+        heed::text::parallel_corpus pairs;
         std::unordered_map<std::string, std::string> meanings;
-        if (!replacements.empty()) meanings = dictionary(replacements).best();
-        const auto pairs = read_lines(source, target);
+        const bool replaces = replace_->count() > 0;
+        agree(over, [&] {
+            files = load_models(paths);
+            check_search(search, looks(files));
+            if (replaces) require_replaceable(looks(files), paths.front());
+            if (!replacements.empty()) meanings = dictionary(replacements).best();
+            pairs = read_lines(source, target);
+        });
+        const translator_file& file = files.front();
         const examples ids{file.source.encode(pairs.source), file.target.encode(pairs.target)};
         progress line(pairs.size());
         const models with(files);
-        const quality result = evaluate_loss(with, ids, pairs.target, batch);
+        const quality result = evaluate_loss(with, ids, pairs.target, batch, over);
         const clock::time_point start = clock::now();
-        const auto all = translate_all(with, ids.source, batch, replaces, search, &line);
+        const auto all = translate_all(with, ids.source, batch, replaces, search, shown_on(&line), over);
+        if (over.rank() != 0) return 0;
         decoding_time took{seconds_since(start), all.size(), 0};
         line.clear();
-        std::vector<sentence> before, after;
+        std::vector<sentence> before, after, known;
+        std::vector<std::string> before_text, known_text;
         for (std::size_t i = 0; i < all.size(); ++i) {
             reading read;
-            if (!pairs.source[i].empty()) read = file.target.read(all[i].words);
+            if (!pairs.source[i].empty()) read = read_translation(file, pairs.source[i], all[i].words);
             took.words += read.words.size();
-            before.push_back(read.words);
+            before.push_back(file.target.scored(read));
+            known.push_back(file.target.scored(pairs.target[i]));
+            if (file.target.raw) {
+                before_text.push_back(read.text());
+                known_text.push_back(heed::text::join(pairs.target[i]));
+            }
             if (!replaces) continue;
             replace_unknown(file.source, pairs.source[i], all[i].weights, meanings, read);
-            after.push_back(read.words);
+            after.push_back(file.target.scored(read));
         }
         say(took.text());
         std::string perplexity = number_text(result.perplexity, 4);
-        if (file.target.splitting)
+        if (file.target.in_pieces())
             perplexity += fmt::format(" (a piece), {} (a word)", number_text(result.word_perplexity, 4));
-        std::cout << fmt::format("{}\n", heed::metrics::bleu(before, pairs.target).text());
+        std::cout << fmt::format("{}\n", heed::metrics::bleu(before, known).text());
         if (replaces)
-            std::cout << fmt::format("with unknown words replaced: {}\n",
-                                     heed::metrics::bleu(after, pairs.target).text());
+            std::cout << fmt::format("with unknown words replaced: {}\n", heed::metrics::bleu(after, known).text());
+        if (file.target.raw) std::cout << fmt::format("chrF = {:.2f}\n", heed::metrics::chrf(before_text, known_text));
         std::cout << fmt::format("perplexity = {}\n", perplexity);
         return 0;
     }

@@ -15,14 +15,17 @@
 
 #include <heed/core/parallel.hpp>
 #include <heed/text/corpus.hpp>
-#include <heed/text/learn_bpe.hpp>
+#include <heed/train/training_lock.hpp>
+#include <heed/translator/systems.hpp>
 
+#include "../support/declared.hpp"
 #include "candidates.hpp"
 #include "command_line.hpp"
 #include "dictionary.hpp"
-#include "systems.hpp"
+#include "library.hpp"
+#include "ranks.hpp"
+#include "reading.hpp"
 #include "training.hpp"
-#include "training_lock.hpp"
 
 namespace translation {
 
@@ -30,22 +33,25 @@ namespace fs = std::filesystem;
 
 /// `translate train`
 struct train_command {
-    fs::path source, target, valid_source, valid_target, model, log, codes, target_codes, meanings, recipe;
+    fs::path source, target, valid_source, valid_target, model, log, codes, target_codes, meanings, recipe, cache;
     options how;
     bool resume = false;
+    std::size_t shard = 1'000'000;
+    double save_every = 30;
 
     void declare(CLI::App& app)
     {
         app_ = &app;
         app.description("Learn to translate from two files of parallel text.");
         app.footer(
-            "Text has one sentence per line, words separated by spaces, in UTF-8. MODEL is the one with the best\n"
-            "validation BLEU (greedy) so far, or, if equal, the lowest validation loss; a * marks its\n"
-            "epoch. Ctrl-C or closing the terminal saves and ends. The same command with --resume continues\n"
-            "from MODEL.checkpoint to the same result, bit for bit with the same number of threads; --epochs and\n"
-            "--patience may then differ. Without --resume, a MODEL.checkpoint is never overwritten; a MODEL\n"
-            "that another run is training is left alone. The model holds its byte-pair codes; BLEU is of whole\n"
-            "words, loss and perplexity are per token: per word, or per piece with --bpe.\n\n"
+            "Text has one sentence per line, in UTF-8: words separated by spaces or, with --raw, as people write\n"
+            "it. MODEL is the one with the best validation BLEU (greedy) so far, or, if equal, the lowest\n"
+            "validation loss; a * marks its epoch. Ctrl-C or closing the terminal saves and ends. The same\n"
+            "command with --resume continues from MODEL.checkpoint to the same result, bit for bit with the same\n"
+            "number of threads; --epochs and --patience may then differ. Without --resume, a MODEL.checkpoint is\n"
+            "never overwritten; a MODEL that another run is training is left alone. The model holds its\n"
+            "byte-pair codes; BLEU is of whole words, with --raw of those of mteval's tokenizer 13a; loss and\n"
+            "perplexity are per token: per word, or per piece with --bpe or --raw.\n\n"
             "A large vocabulary makes the softmax expensive. With --candidates 2000:10 it runs over the\n"
             "2000 most frequent target tokens, the 10 best translations of each source token of the batch,\n"
             "and its references' tokens (Jean et al. 2015; Mi et al. 2016). No dictionary is needed for that: one\n"
@@ -53,6 +59,12 @@ struct train_command {
             "it for --resume. The training loss is then smaller, being over fewer tokens; validation is over\n"
             "all tokens, and its perplexity may be greater: training does not see all of them each time.\n"
             "The model is an ordinary one; `translate run` has its own --candidates.\n\n"
+            "`mpirun -n 4 translate train ...` trains with four processes, on one machine or on several that see\n"
+            "the same files: each works on a part of every batch. --resume goes on with any number of them.\n\n"
+            "A text of more than --shard pairs does not have to fit in memory. It is read once, into a file of\n"
+            "word numbers (MODEL.corpus), and each epoch takes the shards of this file one at a time, in\n"
+            "random order. With --raw, casing and pieces are learned from at most 250,000 lines, evenly spaced,\n"
+            "and with more than one shard the dictionary of --candidates and --phrases is learned from one.\n\n"
             "A --recipe has a line for each option, such as \"hidden = 512\" or \"reverse-source = true\", and\n"
             "comments after #. The command line wins.\n\n"
             "Example:\n"
@@ -74,23 +86,45 @@ struct train_command {
             ->type_name("FILE")
             ->group("Files");
 
+        app.add_option("--save-every", save_every,
+                       "minutes between savings of MODEL.checkpoint within an epoch;\n"
+                       "0: only at its end, and when interrupted")
+            ->check(CLI::Range(0.0, 1e6).description(""))
+            ->check(number)
+            ->type_name("N")
+            ->capture_default_str()
+            ->group("Files");
+        app.add_option("--shard", shard,
+                       "pairs in memory; a longer text is kept as numbers in a file of\n"
+                       "shards, each a random part of it, and shuffled shard by shard")
+            ->check(positive)
+            ->type_name("N")
+            ->capture_default_str()
+            ->group("Files");
+        app.add_option("--cache", cache, "that file, MODEL.corpus if not given; used again for the same text")
+            ->type_name("FILE")
+            ->group("Files");
+
         const auto choice = [&](const char* name, auto& value, const char* help) {
             return app.add_option(name, value, help)->type_name("N")->capture_default_str();
         };
         std::string all_systems;
-        for (const system_kind& each : systems())
+        std::vector<std::string> names;
+        for (const system_kind& each : systems()) {
+            names.push_back(each.name);
             all_systems += fmt::format("{}{:<13}  {}", all_systems.empty() ? "" : "\n", each.name, each.description);
+        }
         app.add_option("--system", how.system, all_systems)
-            ->check(CLI::Validator(
-                [](std::string& name) {
-                    try {
-                        kind_of(name);
-                        return std::string();
-                    } catch (const heed::error& problem) {
-                        return std::string(problem.what());
-                    }
-                },
-                ""))
+            ->check(program::one_of(names, CLI::Validator(
+                                               [](std::string& name) {
+                                                   try {
+                                                       kind_of(name);
+                                                       return std::string();
+                                                   } catch (const heed::error& problem) {
+                                                       return std::string(problem.what());
+                                                   }
+                                               },
+                                               "")))
             ->type_name("NAME")
             ->capture_default_str()
             ->group("Model");
@@ -172,6 +206,10 @@ struct train_command {
         options::each_if_changed(how, [&](const std::string& name, auto& value, const auto&... what) {
             if constexpr (sizeof...(what) > 0) declare(app, "--" + name, value, what...);
         });
+        for (const char* const option : {"--pieces", "--pieces-by", "--casing"})
+            app.get_option(option)->needs(app.get_option("--raw"));
+        for (const char* const option : {"--bpe", "--bpe-codes"})
+            app.get_option(option)->excludes(app.get_option("--raw"));
         app.get_option("--warm-up")->excludes(app.get_option("--halve-from"));
         app.add_option("--adam-betas", how.adam_betas, "for Adam: how slowly its two means of the gradient forget")
             ->transform(CLI::Validator(
@@ -208,30 +246,85 @@ struct train_command {
             ->group("Training");
     }
 
-    int run()
+    int run(any_ranks over)
     {
-        settle_options();
+        const bool writes = over.rank() == 0;
+        translator_file file;
+        std::optional<heed::train::training_lock> lock;  // before looking at what an earlier run has left
+        std::optional<training_log> rows;
+        std::optional<dictionary> given;
+        agree(over, [&] {
+            settle_options();
+            if (writes) check_files(lock, rows);
+            given = given_dictionary();
+        });
+        heed::text::parallel_corpus validation;
+        examples valid_ids;
+        std::optional<training_pairs> training;
+        const auto read = [&] {
+            validation = heed::text::read_parallel(valid_source, valid_target);
+            file.how = how;
+            training = training_text({source, target, cache_path(), shard, codes, target_codes}).read(file);
+            file.source.backwards = how.reverse_source;
+            file.source.forgiving = true;
+            file.system = make_system(how, file.source.vocabulary.size(), file.target.vocabulary.size());
+            valid_ids = {file.source.encode(validation.source), file.target.encode(validation.target)};
+        };
+        // Rank 0 writes the file of a large text, which the others then find.
+        agree(over, [&] {
+            if (writes) read();
+        });
+        agree(over, [&] {
+            if (!writes) read();
+        });
+        stop_politely();
+        std::optional<candidate_words> only;
+        agree(over, [&] { only = candidates(file, *training, given); });
+        const bool attends = use_of("attention", kind_of(how.system)) != nullptr;
+        say(fmt::format("{} sentence pairs, vocabularies of {} and {} {}, {}{}, {} parameters, {}{}", training->size(),
+                        file.source.vocabulary.size(), file.target.vocabulary.size(),
+                        file.target.in_pieces() ? "pieces of words" : "words", how.system,
+                        attends ? " with " + how.attention + " attention" : "", file.system->parameter_count(),
+                        over.size() > 1 ? fmt::format("{} processes of ", over.size()) : "",
+                        heed::counted(heed::threads(), "thread")));
+        const outcome result =
+            translation::train(file, *training, valid_ids, validation.target,
+                               {model, resume, save_every, rows ? &*rows : nullptr}, only ? &*only : nullptr, over);
+        if (result.stopped) {
+            say(fmt::format("stopped in epoch {}; saved. The same command with --resume continues.",
+                            result.at.epoch + 1));
+            return 128 + result.signal;
+        }
+        say(fmt::format("best validation BLEU {:.2f} after epoch {} of {} ({}): {}", result.at.best,
+                        result.at.best_epoch, result.at.epoch, duration_text(result.at.seconds), model.string()));
+        return 0;
+    }
+
+private:
+    /// Refuses files that this run cannot write, or must not.
+    void check_files(std::optional<heed::train::training_lock>& lock, std::optional<training_log>& rows) const
+    {
         const std::vector<fs::path> inputs{source, target, valid_source, valid_target, codes, target_codes, meanings};
         const fs::path checkpoint = checkpoint_path(model);
         if (model.extension() == checkpoint_ending)
             throw heed::error(model.string() + ": is the name of a checkpoint; give --model that of the model, " +
                               fs::path(model).replace_extension().string());
-        for (const fs::path& ours : {model, checkpoint}) {
+        for (const fs::path& ours : {model, checkpoint, cache_path()}) {
             check_output(ours, inputs);
             if (fs::exists(ours) && !fs::is_regular_file(ours))
                 throw heed::error(ours.string() +
                                   ": is not a regular file; a model is a file that is replaced as a whole");
         }
-        std::optional<training_log> rows;
         if (!log.empty()) {
             rows.emplace(log);
             check_output(log, inputs);
-            for (const fs::path& ours : {model, checkpoint}) {
+            for (const fs::path& ours : {model, checkpoint, cache_path()}) {
                 if (same_file(log, ours))
                     throw heed::error(log.string() + ": is the model's, too; give the log another name");
             }
         }
-        const training_lock alone(model);  // before looking at what an earlier run has left
+        lock.emplace(model);
+        if (!lock->not_locked().empty()) say("note: " + lock->not_locked());
         if (resume && !fs::exists(checkpoint))
             throw heed::error(checkpoint.string() + ": no such file, so nothing to resume; start without --resume");
         if (!resume && fs::exists(checkpoint)) {
@@ -245,46 +338,8 @@ struct train_command {
                                    : ": a run stopped here before it was finished; add --resume to continue, or remove "
                                      "this file to start anew"));
         }
-        const std::optional<dictionary> given = given_dictionary();
-        const auto training = heed::text::read_parallel(source, target);
-        const auto validation = heed::text::read_parallel(valid_source, valid_target);
-        translator_file file;
-        file.how = how;
-        split_words(file, training);
-        const auto pieces = tokens(file, training);
-        build_vocabularies(file, pieces);
-        for (const auto& [words, path] :
-             {std::pair(&file.source.vocabulary, &source), std::pair(&file.target.vocabulary, &target)}) {
-            if (words->size() == words->special_words.size())
-                throw heed::error(
-                    fmt::format("{}: --min-count {} leaves no word of it", path->string(), how.min_count));
-        }
-        file.source.backwards = how.reverse_source;
-        file.system = make_system(how, file.source.vocabulary.size(), file.target.vocabulary.size());
-        const examples train_ids =
-            short_enough({file.source.encode(training.source), file.target.encode(training.target)});
-        const examples valid_ids{file.source.encode(validation.source), file.target.encode(validation.target)};
-        stop_politely();
-        std::optional<candidate_words> only = candidates(file, train_ids, given);
-        const bool attends = use_of("attention", kind_of(how.system)) != nullptr;
-        say(fmt::format("{} sentence pairs, vocabularies of {} and {} {}, {}{}, {} parameters, {}",
-                        train_ids.source.size(), file.source.vocabulary.size(), file.target.vocabulary.size(),
-                        file.target.splitting ? "pieces of words" : "words", how.system,
-                        attends ? " with " + how.attention + " attention" : "", file.system->parameter_count(),
-                        heed::counted(heed::threads(), "thread")));
-        const outcome result = translation::train(file, train_ids, valid_ids, validation.target, model, resume,
-                                                  rows ? &*rows : nullptr, only ? &*only : nullptr);
-        if (result.stopped) {
-            say(fmt::format("stopped in epoch {}; saved. The same command with --resume continues.",
-                            result.at.epoch + 1));
-            return 128 + interrupted;
-        }
-        say(fmt::format("best validation BLEU {:.2f} after epoch {} of {} ({}): {}", result.at.best,
-                        result.at.best_epoch, result.at.epoch, duration_text(result.at.seconds), model.string()));
-        return 0;
     }
 
-private:
     /// Declares an option from its description.
     static void declare(CLI::App& app, const std::string& name, auto& value, const described& what)
     {
@@ -341,7 +396,7 @@ private:
     }
 
     /// The words that --candidates names, if that is not all. A resumed run has already learned its dictionary.
-    std::optional<candidate_words> candidates(const translator_file& file, const examples& training,
+    std::optional<candidate_words> candidates(const translator_file& file, training_pairs& training,
                                               const std::optional<dictionary>& given) const
     {
         const auto sizes = parse_candidates(how.candidates);
@@ -358,7 +413,7 @@ private:
             } else if (resume) {
                 only.from = candidate_words::origin::learned;
             } else {
-                only.learn(training, file.source.vocabulary.size());
+                only.learn(training.some(), file.source.vocabulary.size());
             }
             text += fmt::format(", {} translations of each source token", sizes->per_word);
             if (only.translated() > 0) {
@@ -370,75 +425,15 @@ private:
         }
         if (how.phrases) {
             const clock::time_point start = clock::now();
-            only.phrases = learn_phrases(training.source, training.target);
+            const examples some = training.some();
+            only.phrases = learn_phrases(some.source, some.target);
             text += fmt::format("; {} phrases learned in {}", only.phrases.size(), duration_text(seconds_since(start)));
         }
         say(text);
         return only;
     }
 
-    /// The tokens of the text, of each side or, where both share their embeddings, of both together.
-    void build_vocabularies(translator_file& file, const heed::text::parallel_corpus& pieces) const
-    {
-        using heed::text::vocabulary;
-        if (how.share_embeddings != "all") {
-            file.source.vocabulary = vocabulary::build(pieces.source, how.min_count);
-            file.target.vocabulary = vocabulary::build(pieces.target, how.min_count);
-            return;
-        }
-        std::vector<sentence> both = pieces.source;
-        both.insert(both.end(), pieces.target.begin(), pieces.target.end());
-        file.source.vocabulary = file.target.vocabulary = vocabulary::build(both, how.min_count);
-    }
-
-    /// The byte-pair codes of both languages, if there are any: learned or read.
-    void split_words(translator_file& file, const heed::text::parallel_corpus& training) const
-    {
-        using heed::text::bpe_codes;
-        if (!codes.empty()) {
-            file.source.splitting.emplace(bpe_codes::read(codes));
-            file.target.splitting.emplace(bpe_codes::read(target_codes.empty() ? codes : target_codes));
-        } else if (how.bpe > 0) {
-            heed::text::word_counts words, target_words;
-            heed::text::count_words(words, training.source);
-            heed::text::count_words(how.bpe_separate ? target_words : words, training.target);
-            file.source.splitting.emplace(heed::text::learn_bpe(words, how.bpe));
-            file.target.splitting.emplace(how.bpe_separate ? heed::text::learn_bpe(target_words, how.bpe)
-                                                           : file.source.codes());
-        } else {
-            return;
-        }
-        const std::size_t n = file.source.codes().size(), m = file.target.codes().size();
-        say(file.source.codes() == file.target.codes()
-                ? fmt::format("byte-pair encoding: {} merges for both languages", n)
-                : fmt::format("byte-pair encoding: {} and {} merges", n, m));
-    }
-
-    static heed::text::parallel_corpus tokens(const translator_file& file, const heed::text::parallel_corpus& words)
-    {
-        heed::text::parallel_corpus result;
-        for (const sentence& each : words.source) result.source.push_back(file.source.tokens(each));
-        for (const sentence& each : words.target) result.target.push_back(file.target.tokens(each));
-        return result;
-    }
-
-    /// Drops the pairs that are longer than allowed.
-    examples short_enough(examples all) const
-    {
-        if (how.max_length == 0) return all;
-        examples some;
-        for (std::size_t i = 0; i < all.source.size(); ++i) {
-            if (std::max(all.source[i].size(), all.target[i].size()) > how.max_length) continue;
-            some.source.push_back(std::move(all.source[i]));
-            some.target.push_back(std::move(all.target[i]));
-        }
-        if (some.source.empty())
-            throw heed::error(
-                fmt::format("{}: --max-length {} leaves no sentence pair", source.string(), how.max_length));
-        say(fmt::format("{} sentence pairs with more than {} tokens on a side left out",
-                        all.source.size() - some.source.size(), how.max_length));
-        return some;
-    }
+    fs::path cache_path() const { return cache.empty() ? fs::path(model.string() + ".corpus") : cache; }
 
     const CLI::App* app_ = nullptr;
 };

@@ -51,27 +51,51 @@ struct attention {
 
     /// The query-independent part, once per batch: annotations [B,T,D] and the number of real positions of each row.
     /// Values behind a row's length are cleared: whatever is there, NaN included, changes no result and no gradient.
-    auto on(const tensor auto& annotations, const lengths& real) const { return memory_of(annotations, real); }
-
-    /// The same for a batch without padding.
-    auto on(const tensor auto& annotations) const { return memory_of(annotations); }
-
-    /// The same where any position may be missing, not only the last ones: mask [B,T], true = attend.
-    auto on(const tensor auto& annotations, const boolean_mask<2>& mask) const { return memory_of(annotations, mask); }
-
-    /// Keys made of other annotations than the values: both [B,T,.], cleared behind each row's length.
-    auto on(const tensor auto& annotations, const tensor auto& values, const lengths& real) const
+    ///
+    /// A memory owns what it holds, so an array is copied. Two ways copy nothing: an array that is given away,
+    /// `on(std::move(annotations), lengths)`, is cleared where it is and becomes the memory's; a view,
+    /// `on(view_of(x))`, is only referred to where nothing has to be cleared, and x must then outlive the memory.
+    /// (Where a score compares the annotations themselves, as `dot` does, an array that is given away is copied once,
+    /// for the keys; a view is not.)
+    template <tensor X>
+    auto on(X&& annotations, const lengths& real) const
     {
-        return memory_of(annotations, values, real);
+        return memory_of(std::forward<X>(annotations), real);
     }
 
     /// The same for a batch without padding.
-    auto on(const tensor auto& annotations, const tensor auto& values) const { return memory_of(annotations, values); }
+    template <tensor X>
+    auto on(X&& annotations) const
+    {
+        return memory_of(std::forward<X>(annotations));
+    }
+
+    /// The same where any position may be missing, not only the last ones: mask [B,T], true = attend.
+    template <tensor X>
+    auto on(X&& annotations, const boolean_mask<2>& mask) const
+    {
+        return memory_of(std::forward<X>(annotations), mask);
+    }
+
+    /// Keys made of other annotations than the values: both [B,T,.], cleared behind each row's length.
+    template <tensor X, tensor V>
+    auto on(X&& annotations, V&& values, const lengths& real) const
+    {
+        return memory_of(std::forward<X>(annotations), std::forward<V>(values), real);
+    }
+
+    /// The same for a batch without padding.
+    template <tensor X, tensor V>
+    auto on(X&& annotations, V&& values) const
+    {
+        return memory_of(std::forward<X>(annotations), std::forward<V>(values));
+    }
 
     /// The same if any position may be missing: mask [B,T], true = attend.
-    auto on(const tensor auto& annotations, const tensor auto& values, const boolean_mask<2>& mask) const
+    template <tensor X, tensor V>
+    auto on(X&& annotations, V&& values, const boolean_mask<2>& mask) const
     {
-        return memory_of(annotations, values, mask);
+        return memory_of(std::forward<X>(annotations), std::forward<V>(values), mask);
     }
 
     /// Refused, in one sentence: what is no tensor, no lengths and no mask.
@@ -247,9 +271,10 @@ struct attention {
     }
 
 private:
-    auto memory_of(const auto&... source) const
+    template <class... Source>
+    auto memory_of(Source&&... source) const
     {
-        return detail::from_source("attention::on", detail::memory_by{score}, source...);
+        return detail::from_source("attention::on", detail::memory_by{score}, std::forward<Source>(source)...);
     }
 
     auto extended(const auto& memory, const auto&... source) const

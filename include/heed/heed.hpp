@@ -8,6 +8,7 @@
 #include <heed/abcnn.hpp>
 #include <heed/attention.hpp>
 #include <heed/attention/streaming.hpp>
+#include <heed/core/view_of.hpp>
 #include <heed/latent_heads.hpp>
 #include <heed/multi_head.hpp>
 #include <heed/multi_hop.hpp>

@@ -27,7 +27,7 @@ template <class Latent, class Mask = no_mask>
 struct latent_memory {
     Latent latent;  // [B,T,C+R]: c_j, and the key's part that is turned with its position
     lengths real;
-    [[no_unique_address]] Mask mask{};
+    HEED_NO_UNIQUE_ADDRESS Mask mask{};
 
     std::size_t batch() const { return shape_of(latent)[0]; }
     std::size_t positions() const { return shape_of(latent)[1]; }  // T
@@ -91,7 +91,7 @@ struct latent_heads {
     Normalize normalize{};
     ops::rotation how{};
     latent_form form = latent_form::cheaper;
-    [[no_unique_address]] Norm norm{};  // of c_j, without the part that is turned
+    HEED_NO_UNIQUE_ADDRESS Norm norm{};  // of c_j, without the part that is turned
 
     /// The query-independent part, once per batch: annotations [B,T,D], and lengths or a mask as for attention::on.
     auto on(const tensor auto& annotations) const { return memory_of(0, annotations); }
@@ -280,7 +280,7 @@ private:
                                       ops::rotate(ops::linear(x, W_KR), first, how));
             return latent_memory<decltype(latent), std::remove_cvref_t<decltype(mask)>>{std::move(latent), real, mask};
         };
-        return detail::from_source("latent_heads::on", make, annotations, limit...);
+        return detail::from_source("latent_heads::on", make, detail::read_in_place(annotations), limit...);
     }
 
     auto normalised(const tensor auto& latent) const
@@ -357,16 +357,22 @@ private:
     }
 };
 
-template <class Matrix>
-latent_heads(std::size_t, Matrix, Matrix, Matrix, Matrix, Matrix, Matrix, Matrix) -> latent_heads<Matrix>;
-template <class Matrix, class Normalize>
-latent_heads(std::size_t, Matrix, Matrix, Matrix, Matrix, Matrix, Matrix, Matrix, Normalize)
-    -> latent_heads<Matrix, Normalize>;
-template <class Matrix, class Normalize>
-latent_heads(std::size_t, Matrix, Matrix, Matrix, Matrix, Matrix, Matrix, Matrix, Normalize, ops::rotation,
-             latent_form = latent_form::cheaper) -> latent_heads<Matrix, Normalize>;
-template <class Matrix, class Normalize, class Norm>
-latent_heads(std::size_t, Matrix, Matrix, Matrix, Matrix, Matrix, Matrix, Matrix, Normalize, ops::rotation, latent_form,
-             Norm) -> latent_heads<Matrix, Normalize, Norm>;
+template <class Matrix, class Matrix2, class Matrix3, class Matrix4, class Matrix5, class Matrix6, class Matrix7>
+latent_heads(std::size_t, Matrix, Matrix2, Matrix3, Matrix4, Matrix5, Matrix6, Matrix7)
+    -> latent_heads<joint_tensor<Matrix, Matrix2, Matrix3, Matrix4, Matrix5, Matrix6, Matrix7>>;
+template <class Matrix, class Normalize, class Matrix2, class Matrix3, class Matrix4, class Matrix5, class Matrix6,
+          class Matrix7>
+latent_heads(std::size_t, Matrix, Matrix2, Matrix3, Matrix4, Matrix5, Matrix6, Matrix7, Normalize)
+    -> latent_heads<joint_tensor<Matrix, Matrix2, Matrix3, Matrix4, Matrix5, Matrix6, Matrix7>, Normalize>;
+template <class Matrix, class Normalize, class Matrix2, class Matrix3, class Matrix4, class Matrix5, class Matrix6,
+          class Matrix7>
+latent_heads(std::size_t, Matrix, Matrix2, Matrix3, Matrix4, Matrix5, Matrix6, Matrix7, Normalize, ops::rotation,
+             latent_form = latent_form::cheaper)
+    -> latent_heads<joint_tensor<Matrix, Matrix2, Matrix3, Matrix4, Matrix5, Matrix6, Matrix7>, Normalize>;
+template <class Matrix, class Normalize, class Norm, class Matrix2, class Matrix3, class Matrix4, class Matrix5,
+          class Matrix6, class Matrix7>
+latent_heads(std::size_t, Matrix, Matrix2, Matrix3, Matrix4, Matrix5, Matrix6, Matrix7, Normalize, ops::rotation,
+             latent_form, Norm)
+    -> latent_heads<joint_tensor<Matrix, Matrix2, Matrix3, Matrix4, Matrix5, Matrix6, Matrix7>, Normalize, Norm>;
 
 }  // namespace heed

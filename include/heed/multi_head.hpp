@@ -84,8 +84,8 @@ struct biases {
                             visit("b_O", self.b_O)};
     }
 };
-template <class Vector>
-biases(Vector, Vector, Vector, Vector) -> biases<Vector>;
+template <class Vector, class Vector2, class Vector3, class Vector4>
+biases(Vector, Vector2, Vector3, Vector4) -> biases<joint_tensor<Vector, Vector2, Vector3, Vector4>>;
 
 /// Several attentions at once, each in a space of its own, over any score and any normalizer.
 ///
@@ -114,8 +114,8 @@ struct multi_head {
     Matrix W_K;  // [D,n·K], or [D,G·K] for heads that share
     Matrix W_V;  // [D,n·V], or [D,G·V]
     Matrix W_O;  // [n·V,O]
-    [[no_unique_address]] Joined joined{};
-    [[no_unique_address]] Biases bias{};
+    HEED_NO_UNIQUE_ADDRESS Joined joined{};
+    HEED_NO_UNIQUE_ADDRESS Biases bias{};
 
     /// The query-independent part, once per batch; the arguments are those of attention::on.
     auto on(const tensor auto& annotations, const auto&... rest) const { return memory_of(annotations, rest...); }
@@ -251,7 +251,7 @@ struct multi_head {
 
     static auto parameters(auto& self, auto&& visit)
     {
-        auto heads = detail::parameters_of("heads", self.heads, visit);
+        auto heads = visit("heads", self.heads);
         auto W_Q = visit("W_Q", self.W_Q);
         auto W_K = visit("W_K", self.W_K);
         auto W_V = visit("W_V", self.W_V);
@@ -365,7 +365,7 @@ private:
                 return several_memories{each(memory_at)};
             }
         };
-        return detail::from_source("multi_head::on", project, source...);
+        return detail::from_source("multi_head::on", project, detail::read_in_place(source)...);
     }
 
     template <class Ask>
@@ -393,11 +393,14 @@ private:
     }
 };
 
-template <class Heads, class Matrix>
-multi_head(Heads, Matrix, Matrix, Matrix, Matrix) -> multi_head<Heads, Matrix>;
-template <class Heads, class Matrix, class Joined>
-multi_head(Heads, Matrix, Matrix, Matrix, Matrix, Joined) -> multi_head<Heads, Matrix, Joined>;
-template <class Heads, class Matrix, class Joined, class Biases>
-multi_head(Heads, Matrix, Matrix, Matrix, Matrix, Joined, Biases) -> multi_head<Heads, Matrix, Joined, Biases>;
+template <class Heads, class Matrix, class Matrix2, class Matrix3, class Matrix4>
+multi_head(Heads, Matrix, Matrix2, Matrix3, Matrix4)
+    -> multi_head<Heads, joint_tensor<Matrix, Matrix2, Matrix3, Matrix4>>;
+template <class Heads, class Matrix, class Joined, class Matrix2, class Matrix3, class Matrix4>
+multi_head(Heads, Matrix, Matrix2, Matrix3, Matrix4, Joined)
+    -> multi_head<Heads, joint_tensor<Matrix, Matrix2, Matrix3, Matrix4>, Joined>;
+template <class Heads, class Matrix, class Joined, class Biases, class Matrix2, class Matrix3, class Matrix4>
+multi_head(Heads, Matrix, Matrix2, Matrix3, Matrix4, Joined, Biases)
+    -> multi_head<Heads, joint_tensor<Matrix, Matrix2, Matrix3, Matrix4>, Joined, Biases>;
 
 }  // namespace heed

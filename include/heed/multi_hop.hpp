@@ -23,7 +23,7 @@ struct add_context {
         if constexpr (tensor<Query>) {
             require_shape("multi_hop", "the context", shape_of(context), shape_of(query),
                           "as the query that it is added to; or give multi_hop an update of your own");
-            return ops::add(query, context);
+            return ops::add_alike(query, context);
         } else {
             return detail::with_state(query, (*this)(query.state, context, 0));
         }
@@ -165,7 +165,7 @@ struct multi_hop {
 
     static auto parameters(auto& self, auto&& visit)
     {
-        auto hops = detail::parameters_of("hops", self.hops, visit);
+        auto hops = visit("hops", self.hops);
         auto update = visit("update", self.update);
         return multi_hop<decltype(hops), decltype(update)>{std::move(hops), std::move(update)};
     }

@@ -501,7 +501,7 @@ private:
     }
 };
 
-template <class Base, class Matrix>
-talking_heads(Base, Matrix, Matrix) -> talking_heads<Base, Matrix>;
+template <class Base, class Matrix, class Matrix2>
+talking_heads(Base, Matrix, Matrix2) -> talking_heads<Base, joint_tensor<Matrix, Matrix2>>;
 
 }  // namespace heed

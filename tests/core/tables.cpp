@@ -89,35 +89,52 @@ void check_lookups()
     }
 }
 
-/// As the scores of a tile look up: register after register.
+/// As the scores of a tile look up: at indices that go on from lane to lane and from key to key, with numbers kept from
+/// call to call, beside plain lookups.
 template <class T>
 void check_lookups_of_a_tile()
 {
     unsigned seed = 1;
-    const auto some = [&](unsigned n) {
+    const auto some = [&](int n) {
         seed = seed * 1664525U + 1013904223U;
-        return static_cast<std::int32_t>((seed >> 16) % n);
+        return static_cast<std::int32_t>((seed >> 16) % static_cast<unsigned>(n));
     };
-    for (const std::size_t size : {1u, 15u, 32u, 33u, 130u, 1000u}) {
-        std::vector<T> numbers;
-        for (std::size_t i = 0; i < size; ++i) numbers.push_back(static_cast<T>(1 + static_cast<int>(i)));
-        const detail::table_of_tile<T, 1> table{lane_table<T, 1>{numbers.data(), {size}}};
-        for (int run = 0; run < 400; ++run) {
-            const auto kinds = registers_of_indices(some(static_cast<unsigned>(size)));
-            auto at = kinds[static_cast<std::size_t>(some(static_cast<unsigned>(kinds.size())))];
-            const std::int32_t step = some(6) - 1, lane = some(4 * lane_count);  // one lane may go somewhere else
-            for (std::int32_t k = 0; k < 1 + some(60); ++k) {
-                const auto found = table(at);
-                std::size_t wrong = 0;
-                for (std::size_t i = 0; i < lane_count; ++i)
-                    wrong += found[i] == numbers[inside(at.at[i], size)] ? 0u : 1u;
-                CHECK(wrong == 0);
-                at = at + (step < 2 ? step : 1);
-                if (step == 3 && some(9) == 0 && lane < static_cast<std::int32_t>(lane_count))
-                    at.at[lane] = some(static_cast<unsigned>(size));
+    std::vector<T> numbers;
+    for (int i = 0; i < 4000; ++i) numbers.push_back(static_cast<T>(1 + i));
+    std::size_t wrong = 0, looked = 0;
+    for (const int rows : {1, 3, 40, 130}) {
+        for (const int columns : {1, 7, 16, 30}) {
+            const lane_table<T, 1> line{numbers.data(), {static_cast<std::size_t>(rows * columns)}};
+            const lane_table<T, 2> table{numbers.data(),
+                                         {static_cast<std::size_t>(rows), static_cast<std::size_t>(columns)}};
+            std::vector<float> room(detail::lane_memo::room_for(64, 300));
+            detail::lane_memo memo(room.data(), 64, 300);
+            for (int run = 0; run < 200; ++run) {
+                const std::int32_t per_lane = some(8) == 0 ? 37 : some(3) - 1, per_key = some(4) - 1;
+                std::int32_t first = some(3 * rows * columns) - rows * columns, row = some(2 * rows) - rows / 2;
+                for (int k = 0; k < 1 + some(80); ++k, first += per_key) {
+                    detail::lane_memo::call call{memo};
+                    const auto at = detail::stepping({true, first, per_lane, per_key, &call});
+                    const auto down = detail::stepping({true, row, 1, 0, &call});
+                    const pack<T> found[] = {line(at), table(down, at), table(row, at), table(down, row), line(at * 3)};
+                    for (std::size_t i = 0; i < lane_count; ++i) {
+                        const auto lane = static_cast<std::int32_t>(i);
+                        const std::size_t n = static_cast<std::size_t>(columns), size = line.shape[0],
+                                          r = inside(row + lane, table.shape[0]);
+                        const std::int32_t j = first + per_lane * lane;
+                        wrong += found[0][i] == numbers[inside(j, size)] ? 0u : 1u;
+                        wrong += found[1][i] == numbers[r * n + inside(j, n)] ? 0u : 1u;
+                        wrong += found[2][i] == numbers[inside(row, table.shape[0]) * n + inside(j, n)] ? 0u : 1u;
+                        wrong += found[3][i] == numbers[r * n + inside(row, n)] ? 0u : 1u;
+                        wrong += found[4][i] == numbers[inside(3 * j, size)] ? 0u : 1u;
+                        ++looked;
+                    }
+                }
             }
         }
     }
+    CHECK(wrong == 0);
+    CHECK(looked > 100000);
 }
 
 /// Whole numbers, whose sums are exact in any order.

@@ -76,13 +76,13 @@ void check_rounding(std::uint16_t infinity)
 TEST_CASE("each of the 65,536 patterns is the float of its definition, and comes back with every bit")
 {
     check_all_patterns<float16>(5, 10);
-    check_all_patterns<bfloat16>(8, 7);
+    check_all_patterns<heed::io::bfloat16>(8, 7);
 }
 
 TEST_CASE("between neighbours the nearest, in the middle the even one, from float and from double")
 {
     check_rounding<float16>(0x7C00);
-    check_rounding<bfloat16>(0x7F80);
+    check_rounding<heed::io::bfloat16>(0x7F80);
 }
 
 TEST_CASE("beyond the largest and below the smallest")
@@ -93,26 +93,26 @@ TEST_CASE("beyond the largest and below the smallest")
     CHECK(static_cast<float>(float16(65520.0F)) == infinity);
     CHECK(static_cast<float>(float16(-1e300)) == -infinity);
     CHECK(static_cast<float>(float16(infinity)) == infinity);
-    CHECK(static_cast<float>(bfloat16(std::numeric_limits<float>::max())) == infinity);
-    CHECK(static_cast<float>(bfloat16(1e300)) == infinity);
+    CHECK(static_cast<float>(heed::io::bfloat16(std::numeric_limits<float>::max())) == infinity);
+    CHECK(static_cast<float>(heed::io::bfloat16(1e300)) == infinity);
     CHECK(float16(0x1p-25).bits == 0);  // half of the smallest goes to the even 0
     CHECK(float16(0x1.0000001p-25).bits == 1);
     CHECK(float16(-0x1p-26F).bits == 0x8000);
     CHECK(float16(5e-324).bits == 0);
     CHECK(float16(std::numeric_limits<float>::denorm_min()).bits == 0);
-    CHECK(bfloat16(std::numeric_limits<float>::denorm_min()).bits == 0);
-    CHECK(bfloat16(0x1p-133F).bits == 1);
-    CHECK(bfloat16(5e-324).bits == 0);
+    CHECK(heed::io::bfloat16(std::numeric_limits<float>::denorm_min()).bits == 0);
+    CHECK(heed::io::bfloat16(0x1p-133F).bits == 1);
+    CHECK(heed::io::bfloat16(5e-324).bits == 0);
     // Rounded once: by way of float this double would be a tie, and go down.
     CHECK(float16(1 + 0x1p-11 + 0x1p-40).bits == 0x3C01);
-    static_assert(float16(1.5F).bits == 0x3E00 && static_cast<float>(bfloat16(-2.0)) == -2.0F);
+    static_assert(float16(1.5F).bits == 0x3E00 && static_cast<float>(heed::io::bfloat16(-2.0)) == -2.0F);
 }
 
 TEST_CASE("a NaN stays one, even if only its lowest bits said so")
 {
     CHECK(std::isnan(static_cast<float>(float16(std::bit_cast<float>(0x7F800001u)))));
-    CHECK(std::isnan(static_cast<float>(bfloat16(std::bit_cast<float>(0xFF800001u)))));
-    CHECK(bfloat16(std::bit_cast<float>(0xFF800001u)).bits == 0xFFC0);
+    CHECK(std::isnan(static_cast<float>(heed::io::bfloat16(std::bit_cast<float>(0xFF800001u)))));
+    CHECK(heed::io::bfloat16(std::bit_cast<float>(0xFF800001u)).bits == 0xFFC0);
     CHECK(float16(std::bit_cast<double>(0x7FF0000000000001u)).bits == 0x7E00);
 }
 

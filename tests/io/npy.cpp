@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -108,7 +109,7 @@ TEST_CASE("what is saved is loaded, with NumPy's bytes")
         CHECK(load_npy(path) == each);
         CHECK((directory.read("x.npy").size() - each.bytes.size()) % 64 == 0);
     }
-    CHECK_THROWS_WITH_AS(save_npy(path, tensor_entry::of("x", {1}, std::vector<bfloat16>(1))),
+    CHECK_THROWS_WITH_AS(save_npy(path, tensor_entry::of("x", {1}, std::vector<heed::io::bfloat16>(1))),
                          (path.string() + ": cannot be saved: tensor \"x\" has dtype \"BF16\", which NumPy does not "
                                           "have; store floats")
                              .c_str(),
@@ -176,10 +177,14 @@ TEST_CASE("headers that are damaged")
     }
     CHECK(said(described("'<f4'", "False", "(99999999999999999999,)")) ==
           "is damaged: the header has an extent that is too large");
-    CHECK(said(described("'<f4'", "False", "(4611686018427387905,)"), "1234") ==
-          "has shape [4611686018427387905], more bytes than a file can have");
-    CHECK(said(described("'<f4'", "True", "(4611686018427387903,)"), "1234")
-              .starts_with("is truncated: [4611686018427387903] of '<f4' takes 18446744073709551612 bytes"));
+    // The fewest numbers that have more bytes than a program can count, and the most that have fewer.
+    const std::string few = std::to_string(std::numeric_limits<std::size_t>::max() / 4),
+                      many = std::to_string(std::numeric_limits<std::size_t>::max() / 4 + 1),
+                      bytes = std::to_string(std::numeric_limits<std::size_t>::max() / 4 * 4);
+    CHECK(said(described("'<f4'", "False", "(" + many + ",)"), "1234") ==
+          "has shape [" + many + "], more bytes than a file can have");
+    CHECK(said(described("'<f4'", "True", "(" + few + ",)"), "1234")
+              .starts_with("is truncated: [" + few + "] of '<f4' takes " + bytes + " bytes"));
     std::string ones;
     for (int i = 0; i < 33; ++i) ones += "1,";
     CHECK(said(described("'<f4'", "False", "(" + ones + ")"), "1234") ==

@@ -171,7 +171,7 @@ TEST_CASE("what .npz files cannot hold is not saved, and the old file stays")
     CHECK(said({{one, one}, {}}) == "cannot be saved: two tensors are called \"a\"");
     CHECK(said({{one}, {{"format", "pt"}}}) ==
           "cannot be saved: an .npz file has no place for metadata; clear it, or save a safetensors file");
-    CHECK(said({{tensor_entry::of("a", {1}, std::vector<bfloat16>(1))}, {}}) ==
+    CHECK(said({{tensor_entry::of("a", {1}, std::vector<heed::io::bfloat16>(1))}, {}}) ==
           "cannot be saved: tensor \"a\" has dtype \"BF16\", which NumPy does not have; store floats");
     archive wrong{{one}, {}};
     wrong.tensors[0].shape = {2};
@@ -265,6 +265,29 @@ TEST_CASE("directories that lie")
         problem(directory.read("model.pt")) ==
         "is a ZIP file without arrays: it holds \"archive/data.pkl\", for example. A .pt file of PyTorch is one; store "
         "its state_dict by safetensors.torch.save_file");
+}
+
+TEST_CASE("what is decompressed is bounded by the file's size, unless a larger bound is given")
+{
+    const temporary_directory directory;
+    const auto path = directory.path() / "file.npz";
+    const auto save_zeros = [&](std::size_t bytes) {
+        archive zeros;
+        zeros.tensors.push_back(tensor_entry::of("a", {bytes}, std::vector<std::uint8_t>(bytes)));
+        save_npz(path, zeros, compression::deflated);
+    };
+    save_zeros(always_inflated + 1);
+    CHECK(std::filesystem::file_size(path) < always_inflated / largest_inflation);
+    std::string what;
+    try {
+        load_npz(path);
+    } catch (const heed::error& problem) {
+        what = problem.what();
+    }
+    CHECK(what.find("more than 100 times the file") != what.npos);
+    CHECK(load_npz(path, held::mapped, 1100).at("a").size() == always_inflated + 1);
+    save_zeros(always_inflated - 1000);  // little enough, whatever its file
+    CHECK(load_npz(path).at("a").size() == always_inflated - 1000);
 }
 
 TEST_CASE("the lines of the guide")

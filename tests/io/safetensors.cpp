@@ -32,7 +32,8 @@ archive small()
 std::string file_of(const std::string& header, std::size_t data = 0)
 {
     std::string bytes(8, '\0');
-    for (std::size_t i = 0; i < 8; ++i) bytes[i] = static_cast<char>(header.size() >> (8 * i) & 0xFF);
+    const std::uint64_t size = header.size();
+    for (std::size_t i = 0; i < 8; ++i) bytes[i] = static_cast<char>(size >> (8 * i) & 0xFF);
     return bytes + header + std::string(data, '\1');
 }
 
@@ -272,16 +273,29 @@ TEST_CASE("ranges that contradict the shape, each other or the file")
     CHECK(said(tensor("t", "4", "0,16"), tensor("u", "0,7", "0,0")) == "no error");
 }
 
+namespace {
+
+constexpr std::size_t countable = std::numeric_limits<std::size_t>::max();
+const std::string side = std::to_string(std::size_t{1} << (4 * sizeof(std::size_t)));  // its square is uncountable
+
+}  // namespace
+
 TEST_CASE("sizes that overflow")
 {
-    CHECK(problem_of_tensor(R"({"dtype":"F32","shape":[4611686018427387905],"data_offsets":[0,4]})") ==
-          "tensor \"t\" has shape [4611686018427387905], more bytes than a file can have");
-    CHECK(problem_of_tensor(R"({"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,0]})") ==
-          "tensor \"t\" has shape [4294967296,4294967296], more bytes than a file can have");
-    CHECK(problem_of_tensor(R"({"dtype":"F32","shape":[4294967296,4294967296,0],"data_offsets":[0,0]})")
-              .find("16 bytes after the last tensor") == 0);
-    CHECK(problem_of_tensor(R"({"dtype":"F32","shape":[4611686018427387903],"data_offsets":[0,18446744073709551612]})")
-              .starts_with("truncated: the header promises 18446744073709551612 bytes"));
+    const std::string few = std::to_string(countable / 4), many = std::to_string(countable / 4 + 2),
+                      bytes = std::to_string(countable / 4 * 4);
+    const auto with = [](const std::string& shape, const std::string& end) {
+        return problem_of_tensor(R"({"dtype":"F32","shape":[)" + shape + R"(],"data_offsets":[0,)" + end + "]}");
+    };
+    CHECK(with(many, "4") == "tensor \"t\" has shape [" + many + "], more bytes than a file can have");
+    CHECK(with(side + "," + side, "0") ==
+          "tensor \"t\" has shape [" + side + "," + side + "], more bytes than a file can have");
+    // Nothing takes no bytes, but strides are products of the other extents.
+    CHECK(with(side + "," + side + ",0", "0") ==
+          "tensor \"t\" has shape [" + side + "," + side + ",0], more bytes than a file can have");
+    const std::string shorter = std::to_string((std::size_t{1} << (4 * sizeof(std::size_t))) / 16);
+    CHECK(with(side + "," + shorter + ",0", "0").find("16 bytes after the last tensor") == 0);
+    CHECK(with(few, bytes).starts_with("truncated: the header promises " + bytes + " bytes"));
 }
 
 TEST_CASE("a tensor of a dtype that heed does not read is there, and so are the others")
@@ -303,8 +317,8 @@ TEST_CASE("a tensor of a dtype that heed does not read is there, and so are the 
     // What is checked without knowing the type.
     CHECK(problem_of_tensor(R"({"dtype":"F4","shape":[4],"data_offsets":[0,15]})") ==
           "1 bytes after the last tensor belong to nothing; the header accounts for 15 of 16");
-    CHECK(problem_of_tensor(R"({"dtype":"F4","shape":[4294967296,4294967296],"data_offsets":[0,16]})") ==
-          "tensor \"t\" has shape [4294967296,4294967296], more bytes than a file can have");
+    CHECK(problem_of_tensor(R"({"dtype":"F4","shape":[)" + side + "," + side + R"(],"data_offsets":[0,16]})") ==
+          "tensor \"t\" has shape [" + side + "," + side + "], more bytes than a file can have");
 }
 
 TEST_CASE("every type that heed reads, written and read")
@@ -322,7 +336,7 @@ TEST_CASE("every type that heed reads, written and read")
     add("uint", std::vector<std::uint32_t>{4294967295});
     add("ulong", std::vector<std::uint64_t>{18446744073709551615u});
     add("half", std::vector<float16>{float16(1.0F / 3), float16(-65504.0F)});
-    add("bhalf", std::vector<bfloat16>{bfloat16(1.0F / 3)});
+    add("bhalf", std::vector<heed::io::bfloat16>{heed::io::bfloat16(1.0F / 3)});
     const bool truths[] = {true, false, true};
     before.tensors.push_back(tensor_entry::of("bool", {3}, truths));
     save(directory.path() / "file", before);
@@ -342,7 +356,7 @@ TEST_CASE("every type that heed reads, written and read")
         after.at("bool").copy_to(std::span<bool>(into));
         CHECK((into[0] && !into[1] && into[2]));
     }
-    const auto rounded = tensor_entry::of<bfloat16>("x", {2}, std::vector<float>{1.0F / 3, 1e-45F});
+    const auto rounded = tensor_entry::of<heed::io::bfloat16>("x", {2}, std::vector<float>{1.0F / 3, 1e-45F});
     CHECK(rounded.dtype == "BF16");
     CHECK(rounded.values<float>() == std::vector<float>{0x1.56p-2F, 0.0F});
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <heed/core/blas.hpp>
+#include <heed/core/dual_lanes.hpp>
 #include <heed/core/dual_number.hpp>
-#include <heed/core/lanes.hpp>
 #include <heed/kernels/simd.hpp>
 #include <heed/kernels/softmax.hpp>
 

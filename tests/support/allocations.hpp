@@ -11,10 +11,12 @@
 namespace support {
 
 inline std::atomic<std::size_t> allocations{0};
+inline std::atomic<std::size_t> large{0}, count_from{0};  // those of at least `count_from` bytes, where that is not 0
 
 inline void* counted(std::size_t bytes, std::size_t alignment)
 {
     ++allocations;
+    if (count_from != 0 && bytes >= count_from) ++large;
     void* memory = std::aligned_alloc(alignment, (bytes + alignment) / alignment * alignment);
     if (memory == nullptr) throw std::bad_alloc();
     return memory;
@@ -34,6 +36,16 @@ void* operator new[](std::size_t bytes, std::align_val_t to)
 {
     return support::counted(bytes, static_cast<std::size_t>(to));
 }
+// A sanitizer has its own of these, whose memory free() must not get.
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept
+{
+    try {
+        return support::counted(bytes, alignof(std::max_align_t));
+    } catch (const std::bad_alloc&) {
+        return nullptr;
+    }
+}
+void* operator new[](std::size_t bytes, const std::nothrow_t&) noexcept { return operator new(bytes, std::nothrow); }
 void operator delete(void* memory) noexcept { support::give_back(memory); }
 void operator delete[](void* memory) noexcept { support::give_back(memory); }
 void operator delete(void* memory, std::size_t) noexcept { support::give_back(memory); }

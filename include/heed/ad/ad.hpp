@@ -13,6 +13,7 @@
 #include <heed/ad/products.hpp>
 #include <heed/ad/recurrent.hpp>
 #include <heed/ad/tape.hpp>
+#include <heed/core/view_of.hpp>
 #include <heed/ops/all_pairs.hpp>
 #include <heed/ops/carried_sums.hpp>
 #include <heed/ops/chunks.hpp>
@@ -29,6 +30,7 @@
 #include <heed/ops/masks.hpp>
 #include <heed/ops/mix_heads.hpp>
 #include <heed/ops/monotonic.hpp>
+#include <heed/ops/number_losses.hpp>
 #include <heed/ops/operation.hpp>
 #include <heed/ops/parts.hpp>
 #include <heed/ops/penalties.hpp>

@@ -141,6 +141,14 @@ void add_gradient_rows(const var<T, N>& x, const sparse_gradient<T>& more)
     waiting.gradient = {{ids, count}, rows, more.width};
 }
 
+/// After backward: these rows become the gradient of a table of which nothing but rows has a gradient. They stay where
+/// they are, and must live as long as the recording.
+template <class T, std::size_t N>
+void set_gradient_rows(const var<T, N>& x, const sparse_gradient<T>& rows)
+{
+    x.tape().template defer<waiting_lookups<T>>(x.slot(), rows.width).gradient = rows;
+}
+
 /// The words of a lookup, as the way back needs them.
 template <class T>
 std::span<const std::uint32_t> kept(tape<T>& on, const word_ids& words)

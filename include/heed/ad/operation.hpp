@@ -299,8 +299,8 @@ auto run(tape<T>& on, const Operation& operation, const X&... x)
             forward(places, tensor_view<T, std::tuple_size_v<std::remove_cvref_t<decltype(shape)>>>{data, shape});
         if constexpr (goes_back<Operation>()) {
             if (wanted) {
-                on.record(y, [&on, operation, y = y, saved, arguments = std::tuple{kept(on, x)...}](const T* d_y) {
-                    run_back(on, operation, y, d_y, saved, arguments);
+                on.record(y, [&on, operation, made = y, saved, arguments = std::tuple{kept(on, x)...}](const T* d_y) {
+                    run_back(on, operation, made, d_y, saved, arguments);
                 });
             }
         }

@@ -10,6 +10,7 @@
 #include <heed/core/arena.hpp>
 #include <heed/core/dual_number.hpp>
 #include <heed/core/mistakes.hpp>
+#include <heed/core/shared_tensor.hpp>
 #include <heed/core/tensor.hpp>
 
 /// Reverse-mode differentiation, from the beginning.
@@ -136,6 +137,16 @@ public:
         return parameter(view_of(values));
     }
     template <std::size_t N>
+    var<T, N> parameter(const tensor_view<T, N>& values)
+    {
+        return parameter(tensor_view<const T, N>(values));
+    }
+    template <std::size_t N>
+    var<T, N> parameter(const shared_tensor<T, N>& values)
+    {
+        return parameter(view_of(values));
+    }
+    template <std::size_t N>
     var<T, N> parameter(const array<T, N>&& values) = delete;
 
     /// A value that needs no gradient; copied, so that it cannot dangle.
@@ -148,6 +159,11 @@ public:
     var<T, N> constant(const array<T, N>& values)
     {
         return constant(view_of(values));
+    }
+    template <std::size_t N>
+    var<T, N> constant(const tensor_view<T, N>& values)
+    {
+        return constant(tensor_view<const T, N>(values));
     }
 
     /// The same for plain numbers on a tape of dual ones.
@@ -320,6 +336,14 @@ public:
         }
     }
 
+    /// Calls f(of, slot) on the way back for each parameter, as soon as nothing will be added to its gradient any more;
+    /// nullptr: no longer.
+    void when_final(void (*f)(void* of, slot<T>&), void* of)
+    {
+        final_ = f;
+        of_final_ = of;
+    }
+
     /// ∂loss/∂x after backward. Zeros where the loss does not depend on x.
     template <std::size_t N>
     tensor_view<const T, N> gradient(const var<T, N>& x)
@@ -403,14 +427,16 @@ private:
     static void settle(tape& self, slot<T>* s, void*)
     {
         for (deferred<T>* d = s->waiting; d != nullptr; d = d->next) d->at_last(self, *s, *d);
-        if (s->adjoint == nullptr) return;
         // Some of these have set every number, in whatever order: the others add to that.
-        for (deferred<T>* d = s->waiting; d != nullptr; d = d->next) {
+        for (deferred<T>* d = s->adjoint == nullptr ? nullptr : s->waiting; d != nullptr; d = d->next) {
             if (d->in_full != nullptr) d->in_full(self, *s, *d);
         }
+        if (self.final_ != nullptr) self.final_(self.of_final_, *s);
     }
 
     kept_results<T>* keeps_ = nullptr;
+    void (*final_)(void*, slot<T>&) = nullptr;
+    void* of_final_ = nullptr;
     arena memory_;
     std::vector<entry> entries_;
     std::vector<ending> endings_;

@@ -19,10 +19,10 @@ namespace heed {
 /// The keys and values of one batch of source sentences.
 template <class Values, class Keys, class Mask = no_mask>
 struct memory {
-    Values values;                      // [B,T,D], zeros in the padding
-    Keys keys;                          // prepared by the score; [B,T,A] for most scores
-    lengths real;                       // the number of real positions of each row
-    [[no_unique_address]] Mask mask{};  // boolean_mask<2>: which positions may be attended to
+    Values values;                       // [B,T,D], zeros in the padding
+    Keys keys;                           // prepared by the score; [B,T,A] for most scores
+    lengths real;                        // the number of real positions of each row
+    HEED_NO_UNIQUE_ADDRESS Mask mask{};  // boolean_mask<2>: which positions may be attended to
 
     std::size_t batch() const { return shape_of(values)[0]; }
     std::size_t positions() const { return shape_of(values)[1]; }  // T
@@ -53,7 +53,7 @@ struct shared_memory {
     const Keys& keys;                   // [B,T,A]
     std::vector<std::size_t> sentence;  // [R], each below B: the sentence of each row
     lengths real;                       // of each row
-    [[no_unique_address]] no_mask mask{};
+    HEED_NO_UNIQUE_ADDRESS no_mask mask{};
 
     shared_memory(const memory<Values, Keys>& of, std::vector<std::size_t> rows)
         : values(of.values), keys(of.keys), sentence(std::move(rows)), real(of.real.rows(sentence))

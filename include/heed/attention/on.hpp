@@ -12,6 +12,7 @@
 #include <heed/attention/memory.hpp>
 #include <heed/attention/rows.hpp>
 #include <heed/core/family.hpp>
+#include <heed/core/shared_tensor.hpp>
 #include <heed/ops/masks.hpp>
 #include <heed/ops/parts.hpp>
 #include <heed/score/hooks.hpp>
@@ -23,55 +24,129 @@ namespace heed::detail {
 template <class Limit>
 concept source_limit = std::is_same_v<Limit, lengths> || std::is_same_v<Limit, boolean_mask<2>>;
 
-/// x [B,T,D] with zeros at the positions that may not be attended to.
+/// What a shared_tensor is made of: a view of an object that somebody keeps, or a shared_tensor itself.
+auto view_or_itself(const auto& x)
+{
+    if constexpr (is_view<std::remove_cvref_t<decltype(x)>>) {
+        return view_of(x);
+    } else {
+        return x;
+    }
+}
+
+/// Is there a position that may not be attended to?
+inline bool hides_any(const lengths& real, std::size_t positions)
+{
+    for (std::size_t b = 0; b < real.batch(); ++b)
+        if (real[b] < positions) return true;
+    return false;
+}
+inline bool hides_any(const boolean_mask<2>& mask, std::size_t positions)
+{
+    for (std::size_t i = 0; i < mask.shape()[0] * positions; ++i)
+        if (mask[i] == 0) return true;
+    return false;
+}
+
+/// Zeros in place.
+template <class T>
+void clear(tensor_view<T, 3> x, const lengths& real)
+{
+    const std::size_t row = x.shape[1] * x.shape[2];
+    for (std::size_t b = 0; b < x.shape[0]; ++b)
+        std::fill(x.data + b * row + real[b] * x.shape[2], x.data + (b + 1) * row, T(0));
+}
+template <class T>
+void clear(tensor_view<T, 3> x, const boolean_mask<2>& mask)
+{
+    for (std::size_t i = 0; i < x.shape[0] * x.shape[1]; ++i)
+        if (mask[i] == 0) std::fill_n(x.data + i * x.shape[2], x.shape[2], T(0));
+}
+
+/// x [B,T,D] with zeros at the positions that may not be attended to. An array that is given away is cleared where it
+/// is; one that is not is copied, since a memory owns what it holds. Everything else, views above all, is copied only
+/// if there is something to clear.
 template <tensor X, source_limit Limit>
-auto cleared(const char* where, const X& x, const Limit& limit)
+auto cleared(const char* where, X&& x, const Limit& limit)
 {
     static_assert(rank_of<X> == 3,
                   "heed: attention::on takes annotations [B,T,D], and values [B,T,D] if keys are made of other "
                   "annotations");
+    using type = std::remove_cvref_t<X>;
+    const auto shape = shape_of(x);
     if constexpr (std::is_same_v<Limit, lengths>) {
-        limit.require(where, shape_of(x)[0], shape_of(x)[1]);
-        return ops::clear_padding(x, limit);
+        limit.require(where, shape[0], shape[1]);
     } else {
-        return ops::clear_hidden(x, limit);
+        limit.require(where, {shape[0], shape[1]});
+    }
+    const auto copy = [&] {
+        if constexpr (std::is_same_v<Limit, lengths>) {
+            return ops::clear_padding(x, limit);
+        } else {
+            return ops::clear_hidden(x, limit);
+        }
+    };
+    if constexpr (is_array<type> && !std::is_lvalue_reference_v<X> && !std::is_const_v<X>) {
+        type here = std::move(x);
+        detail::clear(view_of(here), limit);
+        return here;
+    } else if constexpr (is_array<type>) {
+        return copy();
+    } else if constexpr (owning_tensor<type>) {
+        return hides_any(limit, shape[1]) ? shared_tensor<element_of<X>, 3>(copy())
+                                          : shared_tensor<element_of<X>, 3>(view_or_itself(x));
+    } else {
+        return hides_any(limit, shape[1]) ? copy() : type(x);
     }
 }
 
-/// make(annotations, values, real, mask), with the lengths and the mask that the memory keeps.
+/// make(annotations, values, real, mask), with the lengths and the mask that the memory keeps. `values` may be the very
+/// annotations, given away.
 template <source_limit Limit>
-auto from_cleared(const auto& make, const auto& annotations, auto values, const Limit& limit)
+auto from_cleared(const auto& make, const auto& annotations, auto&& values, const Limit& limit)
 {
+    using values_type = decltype(values);
     if constexpr (std::is_same_v<Limit, lengths>) {
-        return make(annotations, std::move(values), limit, no_mask{});
+        return make(annotations, std::forward<values_type>(values), limit, no_mask{});
     } else {
-        return make(annotations, std::move(values), lengths::full(limit.shape()[0], limit.shape()[1]), limit);
+        return make(annotations, std::forward<values_type>(values), lengths::full(limit.shape()[0], limit.shape()[1]),
+                    limit);
     }
 }
 
 /// The memory that `make` makes of a source: annotations, values if they are others, and lengths or a mask if some
 /// positions are missing. `where` begins the messages.
-template <source_limit Limit>
-auto from_source(const char* where, const auto& make, const tensor auto& annotations, const Limit& limit)
+template <tensor X, source_limit Limit>
+auto from_source(const char* where, const auto& make, X&& annotations, const Limit& limit)
 {
-    const auto both = detail::cleared(where, annotations, limit);
-    return detail::from_cleared(make, both, both, limit);
+    auto both = detail::cleared(where, std::forward<X>(annotations), limit);
+    return detail::from_cleared(make, both, std::move(both), limit);
 }
-template <source_limit Limit>
-auto from_source(const char* where, const auto& make, const tensor auto& annotations, const tensor auto& values,
-                 const Limit& limit)
+template <tensor X, tensor V, source_limit Limit>
+auto from_source(const char* where, const auto& make, X&& annotations, V&& values, const Limit& limit)
 {
     const auto shape = shape_of(annotations);
     require_shape(where, "the values", shape_of(values), {shape[0], shape[1], shape_of(values)[2]},
                   "one for each annotation");
-    const auto keys_from = detail::cleared(where, annotations, limit);
-    return detail::from_cleared(make, keys_from, detail::cleared(where, values, limit), limit);
+    const auto keys_from = detail::cleared(where, std::forward<X>(annotations), limit);
+    return detail::from_cleared(make, keys_from, detail::cleared(where, std::forward<V>(values), limit), limit);
 }
 template <tensor First, tensor... Rest>
-auto from_source(const char* where, const auto& make, const First& annotations, const Rest&... values)
+auto from_source(const char* where, const auto& make, First&& annotations, Rest&&... values)
 {
     const auto shape = shape_of(annotations);
-    return detail::from_source(where, make, annotations, values..., lengths::full(shape[0], shape[1]));
+    return detail::from_source(where, make, std::forward<First>(annotations), std::forward<Rest>(values)...,
+                               lengths::full(shape[0], shape[1]));
+}
+
+/// An array where it is, for what reads annotations and does not keep them; anything else as it is.
+decltype(auto) read_in_place(const auto& x)
+{
+    if constexpr (is_array<std::remove_cvref_t<decltype(x)>>) {
+        return view_of(x);
+    } else {
+        return (x);
+    }
 }
 
 /// Makes the memory of annotations and values that are cleared already.
@@ -80,13 +155,14 @@ struct memory_by {
     const Score& score;
     lengths_view first{};  // the position of the first annotation of each row; 0 if there are none
 
+    /// `values` may be the annotations themselves: they are moved only after the keys are made.
     template <class Values, class Mask>
-    auto operator()(const tensor auto& annotations, Values values, lengths real, Mask mask) const
+    auto operator()(const tensor auto& annotations, Values&& values, lengths real, Mask mask) const
     {
         auto keys = heed::score::over::prepare(score, annotations, first.batch() == 0 ? 0 : first[0]);
         if constexpr (plain_tensor<decltype(keys)> && hook::prepare<Score, decltype(annotations), std::size_t>)
             prepare_others(annotations, keys);
-        auto in_family = same_family(keys, std::move(values));
+        auto in_family = same_family(keys, std::remove_cvref_t<Values>(std::forward<Values>(values)));
         return memory<decltype(in_family), decltype(keys), Mask>{std::move(in_family), std::move(keys), std::move(real),
                                                                  std::move(mask)};
     }
@@ -153,8 +229,9 @@ inline void require_no_padding(const char* where, const lengths& real, std::size
 }
 
 /// The memory with the positions of `more` behind its own; neither has padding.
-template <class Values, class Keys>
-auto appended(const char* where, const auto& score, const memory<Values, Keys>& to, const memory<Values, Keys>& more)
+template <class Values, class Keys, class MoreValues, class MoreKeys>
+auto appended(const char* where, const auto& score, const memory<Values, Keys>& to,
+              const memory<MoreValues, MoreKeys>& more)
 {
     require_no_padding(where, to.real, to.positions(), ", or a growing one: growing(memory)");
     auto values = ops::append(to.values, more.values);

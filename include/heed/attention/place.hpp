@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <heed/core/dual_lanes.hpp>
 #include <heed/core/lanes.hpp>
 #include <heed/core/mask.hpp>
 
@@ -48,9 +49,14 @@ struct place {
 private:
     HEED_SIMD_INLINE void take_lanes(const place& from)
     {
-        query.at = from.query.at;
-        key.at = from.key.at;
-        here.at = from.here.at;
+        take(query, from.query);
+        take(key, from.key);
+        take(here, from.here);
+    }
+    HEED_SIMD_INLINE static void take(pack<std::int32_t>& x, const pack<std::int32_t>& from)
+    {
+        x.at = from.at;
+        x.steps = from.steps;
     }
 };
 
@@ -69,6 +75,7 @@ namespace detail {
 HEED_SIMD_INLINE place for_score(place p)
 {
     p.here.at = p.query.at;
+    p.here.steps = p.query.steps;
     return p;
 }
 

@@ -99,11 +99,11 @@ template <class History, class Past = no_past>
 struct attention_state {
     static constexpr bool has_tensors = !std::is_empty_v<History> || !std::is_empty_v<Past>;
 
-    [[no_unique_address]] History normalize;  // the normalizer's state; an empty struct if it has none
-    std::size_t step = 0;                     // the number of queries answered
-    [[no_unique_address]] Past score{};       // the score's own state
+    HEED_NO_UNIQUE_ADDRESS History normalize;  // the normalizer's state; an empty struct if it has none
+    std::size_t step = 0;                      // the number of queries answered
+    HEED_NO_UNIQUE_ADDRESS Past score{};       // the score's own state
     // The taped counterpart, an attention_state of variables; empty until `operator=` below sets it.
-    [[no_unique_address]] std::conditional_t<has_tensors, std::any, detail::nothing_on_tape> on_tape{};
+    HEED_NO_UNIQUE_ADDRESS std::conditional_t<has_tensors, std::any, detail::nothing_on_tape> on_tape{};
 
     /// Copies the numbers of a taped state and keeps the taped state itself.
     template <class H, class P>

@@ -48,7 +48,7 @@ struct gated : detail::laid_over_combiner<gated<Matrix, Vector, Inner>> {
             throw shape_error("combine::gated: W is " + shape_text(shape_of(W)) + " but must have 1 column, or " +
                               std::to_string(D) + ": one for each dimension of the context");
         }
-        return G == D ? ops::multiply(c, gate) : ops::multiply_parts(c, gate);
+        return G == D ? ops::multiply_alike(c, gate) : ops::multiply_parts(c, gate);
     }
 
     static auto parameters(auto& self, auto&& visit)

@@ -11,9 +11,11 @@
 #include <cstdint>
 #include <thread>
 
+#include <heed/core/batch_invariant.hpp>
 #include <heed/core/dual_number.hpp>
 #include <heed/core/parallel.hpp>
 #include <heed/core/workspace.hpp>
+#include <heed/kernels/own_gemm.hpp>
 #include <heed/kernels/simd.hpp>
 
 // HEED_BLAS_NONE says that there is no BLAS: heed's own products serve.
@@ -21,7 +23,6 @@
 // xtensor-blas and <cblas.h> declare the same enumerations, so a file can include only one of them: HEED_BLAS_CBLAS
 // says that it is <cblas.h>. Compilers read on after an #error; a file that does not exist stops them.
 #if defined(HEED_BLAS_NONE)
-#include <heed/kernels/own_gemm.hpp>
 #elif defined(HEED_BLAS_CBLAS)
 #if defined(CXXBLAS_DRIVERS_CBLAS_H)
 #error "heed: HEED_BLAS_CBLAS takes <cblas.h>, which clashes with xtensor-blas, included before it: take one"
@@ -68,16 +69,24 @@ enum class op { plain, transposed };
 
 namespace detail {
 
+/// heed's own: the bits of a row do not depend on how many rows there are.
+template <class T>
+void own_gemm(op op_a, op op_b, std::size_t m, std::size_t n, std::size_t k, const T* a, std::size_t lda, const T* b,
+              std::size_t ldb, T beta, T* c, std::size_t ldc)
+{
+    const auto matrix = [](op which, const T* x, std::size_t stride) {
+        const kernels::own::strided<T> plain{x, stride, 1};
+        return which == op::plain ? plain : plain.transposed();
+    };
+    kernels::own::gemm(m, n, k, matrix(op_a, a, lda), matrix(op_b, b, ldb), beta, c, ldc);
+}
+
 #if defined(HEED_BLAS_NONE)
 template <class T>
 void gemm(op op_a, op op_b, int m, int n, int k, const T* a, int lda, const T* b, int ldb, T beta, T* c, int ldc)
 {
-    const auto matrix = [](op which, const T* x, int stride) {
-        const kernels::own::strided<T> plain{x, static_cast<std::size_t>(stride), 1};
-        return which == op::plain ? plain : plain.transposed();
-    };
-    kernels::own::gemm(static_cast<std::size_t>(m), static_cast<std::size_t>(n), static_cast<std::size_t>(k),
-                       matrix(op_a, a, lda), matrix(op_b, b, ldb), beta, c, static_cast<std::size_t>(ldc));
+    const auto size = [](int number) { return static_cast<std::size_t>(number); };
+    own_gemm(op_a, op_b, size(m), size(n), size(k), a, size(lda), b, size(ldb), beta, c, size(ldc));
 }
 template <class T>
 void gemv(op op_a, int m, int n, const T* a, int lda, const T* x, int incx, T beta, T* y)
@@ -252,12 +261,14 @@ void gemm(op op_a, op op_b, std::size_t M, std::size_t N, std::size_t K, const T
         return;
     }
     const auto integer = [](std::size_t n) { return static_cast<int>(n); };
+    const bool own = heed::detail::batch_invariant_here;
     const auto part = [&](std::size_t i0, std::size_t i1, std::size_t j0, std::size_t j1) {
-        const detail::one_blas_thread guard;
         const T* a = A + (op_a == op::plain ? i0 * lda : i0);
         const T* b = B + (op_b == op::plain ? j0 : j0 * ldb);
         T* c = C + i0 * ldc + j0;
         const std::size_t m = i1 - i0, n = j1 - j0;
+        if (own) return detail::own_gemm(op_a, op_b, m, n, K, a, lda, b, ldb, beta, c, ldc);
+        const detail::one_blas_thread guard;
         if (m == 1) {  // gemm with one row is up to three times slower than gemv
             const int incx = op_a == op::plain ? 1 : integer(lda);
             if (op_b == op::plain) {
@@ -271,10 +282,10 @@ void gemm(op op_a, op op_b, std::size_t M, std::size_t N, std::size_t K, const T
                      integer(ldc));
     };
     const double flops = 2.0 * static_cast<double>(M) * static_cast<double>(N) * static_cast<double>(K);
-    if (threads() == 1 || flops < detail::worth_sharing || !detail::callable_from_several_threads()) {
+    if (threads() == 1 || flops < detail::worth_sharing || (!own && !detail::callable_from_several_threads())) {
         return part(0, M, 0, N);
     }
-    if (M == 1 && op_b == op::plain && K >= 64 * threads()) {
+    if (!own && M == 1 && op_b == op::plain && K >= 64 * threads()) {
         // A vector times a matrix reads the matrix once, and nothing else counts: each thread reads consecutive rows.
         // The threads' sums are added at the end, always in the same order.
         scratch here;

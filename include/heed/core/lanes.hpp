@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <type_traits>
+#include <utility>
 
 #include <heed/core/dual_number.hpp>
+#include <heed/core/lane_numbers.hpp>
+#include <heed/core/lane_steps.hpp>
 #include <heed/kernels/simd.hpp>
 
 /// Numbers side by side: what functions of scores and places compute with (score::modified, masks of places).
@@ -18,197 +24,10 @@
 /// One expression serves a whole register; it is written like one about a single number: + − * /, comparisons (their
 /// result goes into `select`, `&`, `|`, `!`), % of whole numbers, and exp, log, tanh, sigmoid, sqrt, abs, min, max,
 /// sin, cos. Numbers mix freely: whole ones, and fractions of them (place_number), become scores where they meet them.
-/// Scores may be dual numbers.
+/// Scores may be dual numbers; their derivatives: core/dual_lanes.hpp.
 namespace heed {
 
-/// As many as a register has floats, whatever T is.
-inline constexpr std::size_t lane_count = simd::register_bytes / sizeof(float);
-
-template <class T>
-struct pack;
-template <class T>
-struct dual;
-
 namespace detail {
-
-/// All lanes; the compiler splits what does not fit a register. Unaligned, so that it may be passed like any struct.
-template <class T>
-struct lanes_in_registers {
-    typedef T type __attribute__((vector_size(lane_count * sizeof(T)), aligned(sizeof(T))));
-};
-template <std::size_t bytes>
-using integer_of = std::conditional_t<
-    bytes == 8, std::int64_t,
-    std::conditional_t<bytes == 4, std::int32_t, std::conditional_t<bytes == 2, std::int16_t, std::int8_t>>>;
-
-}  // namespace detail
-
-/// A number made of whole numbers and fractions, 0.1 * p.key: as a double, and as scores in floats meet it. Only one of
-/// the two is used, and the compiler leaves the other one out.
-struct place_number {
-    double exact;
-    float near;
-};
-
-/// Which lanes: the result of a comparison.
-struct lane_mask {
-    using vector = detail::lanes_in_registers<std::int32_t>::type;
-    vector at;  // −1 or 0
-
-    lane_mask() = default;
-    HEED_SIMD_INLINE lane_mask(bool x) : at((x ? -1 : 0) - vector{}) {}
-    HEED_SIMD_INLINE explicit lane_mask(const vector& x) : at(x) {}
-};
-
-HEED_SIMD_INLINE lane_mask operator&(const lane_mask& a, const lane_mask& b) { return lane_mask(a.at & b.at); }
-HEED_SIMD_INLINE lane_mask operator|(const lane_mask& a, const lane_mask& b) { return lane_mask(a.at | b.at); }
-HEED_SIMD_INLINE lane_mask operator!(const lane_mask& a) { return lane_mask(~a.at); }
-
-namespace detail {
-
-/// Values and slopes of dual numbers.
-template <class T>
-struct dual_lanes {
-    using vector = typename lanes_in_registers<T>::type;
-    vector value, slope;
-
-    HEED_SIMD_INLINE dual_number<T> operator[](std::size_t i) const { return {value[i], slope[i]}; }
-
-    HEED_SIMD_INLINE friend dual_lanes operator-(const dual_lanes& x) { return {-x.value, -x.slope}; }
-    HEED_SIMD_INLINE friend dual_lanes operator+(const dual_lanes& x, const dual_lanes& y)
-    {
-        return {x.value + y.value, x.slope + y.slope};
-    }
-    HEED_SIMD_INLINE friend dual_lanes operator-(const dual_lanes& x, const dual_lanes& y)
-    {
-        return {x.value - y.value, x.slope - y.slope};
-    }
-    HEED_SIMD_INLINE friend dual_lanes operator*(const dual_lanes& x, const dual_lanes& y)
-    {
-        return {x.value * y.value, x.slope * y.value + x.value * y.slope};
-    }
-    HEED_SIMD_INLINE friend dual_lanes operator/(const dual_lanes& x, const dual_lanes& y)
-    {
-        const vector quotient = x.value / y.value;
-        return {quotient, (x.slope - quotient * y.slope) / y.value};
-    }
-    // == and != look at both parts, as those of dual_number do.
-    HEED_SIMD_INLINE friend lane_mask operator==(const dual_lanes& x, const dual_lanes& y)
-    {
-        return lane_mask(__builtin_convertvector(
-            (x.value == y.value) & ((x.slope == y.slope) | (x.value - x.value != T(0))), lane_mask::vector));
-    }
-    HEED_SIMD_INLINE friend lane_mask operator!=(const dual_lanes& x, const dual_lanes& y) { return !(x == y); }
-    HEED_SIMD_INLINE friend lane_mask operator<(const dual_lanes& x, const dual_lanes& y)
-    {
-        return lane_mask(__builtin_convertvector(x.value < y.value, lane_mask::vector));
-    }
-    HEED_SIMD_INLINE friend lane_mask operator<=(const dual_lanes& x, const dual_lanes& y)
-    {
-        return lane_mask(__builtin_convertvector(x.value <= y.value, lane_mask::vector));
-    }
-    HEED_SIMD_INLINE friend lane_mask operator>(const dual_lanes& x, const dual_lanes& y) { return y < x; }
-    HEED_SIMD_INLINE friend lane_mask operator>=(const dual_lanes& x, const dual_lanes& y) { return y <= x; }
-};
-template <class T>
-struct lanes_in_registers<dual_number<T>> {
-    using type = dual_lanes<T>;
-};
-
-/// Doubles and floats of numbers of places. Comparisons are those of the doubles, whatever scores are.
-struct place_number_lanes {
-    using doubles = lanes_in_registers<double>::type;
-    using floats = lanes_in_registers<float>::type;
-    doubles exact;
-    floats near;
-
-    HEED_SIMD_INLINE place_number operator[](std::size_t i) const { return {exact[i], near[i]}; }
-
-    HEED_SIMD_INLINE friend place_number_lanes operator-(const place_number_lanes& x) { return {-x.exact, -x.near}; }
-#define HEED_LANES(sign)                                                                                               \
-    HEED_SIMD_INLINE friend place_number_lanes operator sign(const place_number_lanes& x, const place_number_lanes& y) \
-    {                                                                                                                  \
-        return {x.exact sign y.exact, x.near sign y.near};                                                             \
-    }
-    HEED_LANES(+)
-    HEED_LANES(-)
-    HEED_LANES(*)
-    HEED_LANES(/)
-#undef HEED_LANES
-#define HEED_LANES(sign)                                                                                               \
-    HEED_SIMD_INLINE friend lane_mask operator sign(const place_number_lanes& x, const place_number_lanes& y)          \
-    {                                                                                                                  \
-        return lane_mask(__builtin_convertvector(x.exact sign y.exact, lane_mask::vector));                            \
-    }
-    HEED_LANES(==)
-    HEED_LANES(!=)
-    HEED_LANES(<)
-    HEED_LANES(<=)
-    HEED_LANES(>)
-    HEED_LANES(>=)
-#undef HEED_LANES
-};
-template <>
-struct lanes_in_registers<place_number> {
-    using type = place_number_lanes;
-};
-template <class X>
-struct lane_element {
-    using type = X;
-};
-template <class T>
-struct lane_element<pack<T>> {
-    using type = T;
-};
-template <class X>
-inline constexpr bool is_lanes = false;
-template <class T>
-inline constexpr bool is_lanes<pack<T>> = true;
-
-template <class X>
-concept lane_number = std::is_arithmetic_v<X> || dual_element<X>;
-template <class X>
-concept lane_fraction = std::floating_point<X> || dual_element<X> || std::is_same_v<X, place_number>;
-
-/// Something that lanes compute with: lanes, or a number among them.
-template <class X>
-concept lane_operand = is_lanes<X> || lane_number<X>;
-template <class A, class B>
-concept lane_operands = lane_operand<A> && lane_operand<B> &&(is_lanes<A> || is_lanes<B>);
-
-/// Lanes of a score, or what makes such lanes: a dual number.
-template <class X>
-concept lane_score = dual_element<typename lane_element<X>::type> ||
-    (is_lanes<X>&& std::floating_point<typename lane_element<X>::type>);
-/// Lanes of whole numbers with a fraction, or numbers that were made so.
-template <class A, class B>
-concept meet_as_place_number = std::is_same_v<A, pack<place_number>> || std::is_same_v<B, pack<place_number>> ||
-                               (std::is_same_v<A, double>&& std::is_integral_v<typename lane_element<B>::type>) ||
-                               (std::is_same_v<B, double> && std::is_integral_v<typename lane_element<A>::type>);
-
-/// What lanes of these meet in: whole numbers in scores, and in numbers of places with a fraction; of scores, the
-/// narrower, so that a constant never makes a kernel of floats compute in doubles; numbers without a slope in dual
-/// ones.
-template <class A, class B>
-struct meeting {
-    using a = typename lane_element<A>::type;
-    using b = typename lane_element<B>::type;
-    using lane = std::conditional_t<is_lanes<A>, a, b>;  // of one side at least
-    using fraction = std::conditional_t<std::is_integral_v<a>, b, a>;
-    static constexpr bool whole = std::is_integral_v<a> && std::is_integral_v<b>;
-    static constexpr bool mixed = std::is_integral_v<a> != std::is_integral_v<b>;
-    using narrower = std::conditional_t<(sizeof(a) < sizeof(b)), a, b>;
-    using plain =
-        std::conditional_t<mixed, fraction, std::conditional_t<whole || !(is_lanes<A> && is_lanes<B>), lane, narrower>>;
-    using type =
-        std::conditional_t<dual_element<a> == dual_element<b>, plain, std::conditional_t<dual_element<a>, a, b>>;
-};
-template <class A, class B>
-    requires(meet_as_place_number<A, B>)
-struct meeting<A, B> {
-    using type = std::conditional_t<lane_score<A>, typename lane_element<A>::type,
-                                    std::conditional_t<lane_score<B>, typename lane_element<B>::type, place_number>>;
-};
 
 template <class T, class X>
 HEED_SIMD_INLINE pack<T> lanes_of(const X& x)
@@ -255,8 +74,11 @@ HEED_SIMD_INLINE pack<T> load_lanes(const T* x)
         });
         std::memcpy(&result.at.value, &value, sizeof value);
         std::memcpy(&result.at.slope, &slope, sizeof slope);
-    } else if constexpr (sizeof result.at == sizeof(simd::vec<T>)) {
-        result.at = simd::load(x);  // a copy of the block would go through memory, in halves, and stall there
+    } else if constexpr (sizeof result.at == simd::register_bytes) {
+        // a copy of the block would go through memory, in halves, and stall there
+        typename simd::detail::register_of<std::conditional_t<sizeof(T) == sizeof(float), float, double>>::type bits;
+        std::memcpy(&bits, x, sizeof bits);
+        result.at = reinterpret_cast<typename pack<T>::vector>(bits);
     } else {
         std::memcpy(&result.at, x, sizeof result.at);
     }
@@ -327,15 +149,6 @@ HEED_SIMD_INLINE pack<T> each_part(const pack<T>& x, auto&& f)
 
 template <bool cosine, class T>
 HEED_SIMD_INLINE pack<T> sines_of_places(const pack<T>& x);
-
-template <class X>
-inline constexpr bool is_dual = false;
-template <class T>
-inline constexpr bool is_dual<dual<T>> = true;
-template <class A, class B>
-concept dual_operands = (is_dual<A> && (is_dual<B> || lane_operand<B>)) || (is_dual<B> && lane_operand<A>);
-template <class A, class B>
-using dual_of = std::conditional_t<is_dual<A>, A, B>;
 
 }  // namespace detail
 
@@ -446,69 +259,13 @@ struct lane_functions {
     }
 };
 
-/// The same of duals: a base of their own, since two empty bases of one type may not share an address, and registers
-/// that are copied would lie across what was stored.
-struct dual_functions {
-    template <class A, class B>
-        requires(detail::dual_operands<A, B>)
-    HEED_SIMD_INLINE friend auto select(const lane_mask& which, const A& a, const B& b)
-    {
-        using D = detail::dual_of<A, B>;
-        const D x(a), y(b);
-        return D(select(which, x.value, y.value), select(which, x.slope, y.slope));
-    }
-    template <class T>
-    HEED_SIMD_INLINE friend dual<T> exp(const dual<T>& x)
-    {
-        const pack<T> y = exp(x.value);
-        return {y, y * x.slope};
-    }
-    template <class T>
-    HEED_SIMD_INLINE friend dual<T> log(const dual<T>& x)
-    {
-        return {log(x.value), x.slope / x.value};
-    }
-    template <class T>
-    HEED_SIMD_INLINE friend dual<T> tanh(const dual<T>& x)
-    {
-        const pack<T> y = tanh(x.value);
-        return {y, (1 - y * y) * x.slope};
-    }
-    template <class T>
-    HEED_SIMD_INLINE friend dual<T> sigmoid(const dual<T>& x)
-    {
-        const pack<T> y = sigmoid(x.value);
-        return {y, y * (1 - y) * x.slope};
-    }
-    template <class T>
-    HEED_SIMD_INLINE friend dual<T> sqrt(const dual<T>& x)
-    {
-        const pack<T> y = sqrt(x.value);
-        return {y, x.slope / (2 * y)};
-    }
-    template <class T>
-    HEED_SIMD_INLINE friend dual<T> abs(const dual<T>& x)
-    {
-        return select(x.value < T(0), -x, x);
-    }
-    template <class T>
-    HEED_SIMD_INLINE friend dual<T> sin(const dual<T>& x)
-    {
-        return {sin(x.value), cos(x.value) * x.slope};
-    }
-    template <class T>
-    HEED_SIMD_INLINE friend dual<T> cos(const dual<T>& x)
-    {
-        return {cos(x.value), -sin(x.value) * x.slope};
-    }
-};
-
 /// A register of numbers, as functions of the score and masks of places see them: arithmetic, comparisons and the
 /// functions of `lane_functions`, number by number. A plain number becomes a register in which all are equal.
 template <class T>
 struct pack : lane_functions {
     using vector = typename detail::lanes_in_registers<T>::type;
     vector at;
+    HEED_NO_UNIQUE_ADDRESS typename detail::steps_of_lanes<T>::type steps;  // of places, where they are known
 
     pack() = default;
     template <class U>
@@ -562,10 +319,52 @@ HEED_SIMD_INLINE pack<std::int32_t> counted_from(auto first)
     count.at += static_cast<std::int32_t>(first);
     return count;
 }
+/// first, first + per_lane, ... of a place.
+HEED_SIMD_INLINE pack<std::int32_t> stepping(const lane_steps& steps)
+{
+    pack<std::int32_t> x;
+    for (std::size_t i = 0; i < lane_count; ++i) x.at[i] = steps.per_lane * static_cast<std::int32_t>(i);
+    x.at += steps.first;
+    x.steps = steps;
+    return x;
+}
+
+template <class X>
+concept whole_lanes = std::is_same_v<X, pack<std::int32_t>>;
+template <class X>
+concept whole_number = whole_lanes<X> || std::is_integral_v<X>;
+
+HEED_SIMD_INLINE lane_steps steps_of(const pack<std::int32_t>& x) { return x.steps; }
+template <class X>
+    requires(std::is_integral_v<X>)
+HEED_SIMD_INLINE lane_steps steps_of(X x) { return {true, static_cast<std::int32_t>(x)}; }
+
+template <class A, class B, class T>
+HEED_SIMD_INLINE void steps_of_sum(const A& a, const B& b, pack<T>& result)
+{
+    if constexpr (whole_number<A> && whole_number<B>) result.steps = steps_of(a) + steps_of(b);
+}
+template <class A, class B, class T>
+HEED_SIMD_INLINE void steps_of_difference(const A& a, const B& b, pack<T>& result)
+{
+    if constexpr (whole_number<A> && whole_number<B>) result.steps = steps_of(a) + steps_of(b) * -1;
+}
+template <class A, class B, class T>
+HEED_SIMD_INLINE void steps_of_product(const A& a, const B& b, pack<T>& result)
+{
+    if constexpr (whole_lanes<A> && std::is_integral_v<B>) result.steps = a.steps * static_cast<std::int32_t>(b);
+    if constexpr (std::is_integral_v<A> && whole_lanes<B>) result.steps = b.steps * static_cast<std::int32_t>(a);
+    if constexpr (whole_lanes<A> && std::is_same_v<B, double>) result.steps = {a.steps, b};
+    if constexpr (std::is_same_v<A, double> && whole_lanes<B>) result.steps = {b.steps, a};
+}
+template <class A, class B, class T>
+HEED_SIMD_INLINE void steps_of_quotient(const A& a, const B& b, pack<T>& result);
+template <class A, class B, class T>
+HEED_SIMD_INLINE void steps_of_rest(const A& a, const B& b, pack<T>& result);
 
 }  // namespace detail
 
-#define HEED_LANES(sign)                                                                                               \
+#define HEED_LANES(sign, steps_after)                                                                                  \
     template <class A, class B>                                                                                        \
         requires(detail::lane_operands<A, B>)                                                                          \
     HEED_SIMD_INLINE auto operator sign(const A& a, const B& b)                                                        \
@@ -574,13 +373,14 @@ HEED_SIMD_INLINE pack<std::int32_t> counted_from(auto first)
         const pack<T> x = detail::lanes_of<T>(a), y = detail::lanes_of<T>(b);                                          \
         pack<T> result;                                                                                                \
         result.at = x.at sign y.at;                                                                                    \
+        detail::steps_after(a, b, result);                                                                             \
         return result;                                                                                                 \
     }
-HEED_LANES(+)
-HEED_LANES(-)
-HEED_LANES(*)
-HEED_LANES(/)
-HEED_LANES(%)  // of whole numbers
+HEED_LANES(+, steps_of_sum)
+HEED_LANES(-, steps_of_difference)
+HEED_LANES(*, steps_of_product)
+HEED_LANES(/, steps_of_quotient)
+HEED_LANES(%, steps_of_rest)  // of whole numbers
 #undef HEED_LANES
 
 template <class T>
@@ -588,6 +388,7 @@ HEED_SIMD_INLINE pack<T> operator-(const pack<T>& x)
 {
     pack<T> result;
     result.at = -x.at;
+    if constexpr (std::is_same_v<T, std::int32_t>) result.steps = x.steps * -1;
     return result;
 }
 
@@ -614,78 +415,155 @@ HEED_LANES(>=)
 
 namespace detail {
 
+template <class T, std::size_t... i>
+HEED_SIMD_INLINE pack<T> reversed(const pack<T>& x, std::index_sequence<i...>)
+{
+    pack<T> result;
+    if constexpr (dual_element<T>) {
+        result.at.value = __builtin_shufflevector(x.at.value, x.at.value, (sizeof...(i) - 1 - i)...);
+        result.at.slope = __builtin_shufflevector(x.at.slope, x.at.slope, (sizeof...(i) - 1 - i)...);
+    } else {
+        result.at = __builtin_shufflevector(x.at, x.at, (sizeof...(i) - 1 - i)...);
+    }
+    return result;
+}
+/// The lanes from the last to the first.
+template <class T>
+HEED_SIMD_INLINE pack<T> reversed(const pack<T>& x)
+{
+    return detail::reversed(x, std::make_index_sequence<lane_count>{});
+}
+
+/// What lane_memo keeps: functions of numbers from slot.first on.
+enum class kept_function : std::uint64_t { sine, cosine, quotient, rest };
+
+/// A function with its factor, which is finite and not below 0, or its divisor, in one number. Those of sines have no
+/// sign, so that the last bit is free; and none of them has all bits of an exponent, which divisors have.
+template <kept_function f>
+HEED_SIMD_INLINE std::uint64_t name_of(double by)
+{
+    if constexpr (f == kept_function::sine || f == kept_function::cosine) {
+        return std::bit_cast<std::uint64_t>(by) << 1 | static_cast<std::uint64_t>(f);
+    } else {
+        return std::uint64_t{0xFFE} << 52 | static_cast<std::uint64_t>(f) << 32 |
+               static_cast<std::uint32_t>(static_cast<std::int32_t>(by));
+    }
+}
+
+template <kept_function f>
+HEED_SIMD_INLINE simd::vec<float> numbers_from(std::int32_t first, double by)
+{
+    const pack<std::int32_t> at = counted_from(first);
+    simd::vec<float> result;
+    if constexpr (f == kept_function::quotient || f == kept_function::rest) {
+        const auto divisor = static_cast<std::int32_t>(by);
+        const auto y = f == kept_function::rest ? at.at % divisor : at.at / divisor;
+        std::memcpy(&result, &y, sizeof y);
+    } else {
+        const auto angles = pack<double>(by).at * pack<double>(at).at;
+        simd::vec<double> part[2];
+        std::memcpy(&part, &angles, sizeof part);
+        result = simd::detail::rounded_sine<f == kept_function::cosine>(part[0], part[1]);
+    }
+    return result;
+}
+
+/// Of distances, all of the keys come, and as many of the queries behind this one as there is room for: at least those
+/// of its block in a tile.
+template <kept_function f>
+[[gnu::noinline]] void compute_ahead(lane_memo& memo, std::size_t k, std::int32_t lowest, std::int32_t per_lane,
+                                     std::int32_t per_key, double by)
+{
+    constexpr auto step = static_cast<std::int32_t>(lane_count);
+    constexpr std::int32_t block = 4 * step, tile = block + 96;
+    const std::int32_t count = per_key == 0 ? block : memo.count(), rest = count - step;
+    std::int32_t before = 0;
+    if (per_key < 0) before = per_lane > 0 ? std::min(memo.keys(), count - tile) : rest;
+    if (per_key > 0 && per_lane < 0) before = std::max(rest - memo.keys(), tile);
+    lane_memo::slot& slot = memo.at(k);
+    slot = {name_of<f>(by), 0, 0, lane_steps::plus(lowest, -before), count, slot.numbers};
+    for (std::int32_t i = 0; i < count; i += step)
+        simd::store(slot.numbers + i, numbers_from<f>(lane_steps::plus(slot.first, i), by));
+}
+
+/// f of each lane, or of those that are computed ahead; x.call is not null, and x.per_lane 1, 0 or −1.
+template <kept_function f>
+HEED_SIMD_INLINE simd::vec<float> function_of_steps(const lane_steps& x, double by)
+{
+    const std::size_t k = x.call->next++;
+    const std::int32_t lowest = x.lowest();
+    lane_memo::slot& slot = x.call->memo.at(k);
+    auto ahead = static_cast<std::uint32_t>(lowest) - static_cast<std::uint32_t>(slot.first);
+    if (slot.function != name_of<f>(by) || ahead + lane_count > static_cast<std::uint32_t>(slot.count)) [[unlikely]] {
+        compute_ahead<f>(x.call->memo, k, lowest, x.per_lane, x.per_key, by);
+        ahead = static_cast<std::uint32_t>(lowest) - static_cast<std::uint32_t>(slot.first);
+    }
+    const float* const found = slot.numbers + ahead;
+    if (x.per_lane == 0) return simd::splat(*found);
+    const pack<float> y = load_lanes(found);
+    return x.per_lane < 0 ? detail::reversed(y).at : y.at;
+}
+HEED_SIMD_INLINE bool has_slot(const lane_steps& x)
+{
+    return x.known && x.call != nullptr && x.call->next < lane_memo::slots && -1 <= x.per_lane && x.per_lane <= 1;
+}
+
 /// The sines or cosines of numbers of places: where scores are floats, rounded ones of the doubles. Angles that were
 /// rounded themselves would be off by more than a score may be, far from 0.
 template <bool cosine, class T>
 HEED_SIMD_INLINE pack<T> sines_of_places(const pack<T>& x)
 {
     const auto exact = detail::pack_of<double>(x.at.exact);
-    simd::vec<double> part[2];
-    std::memcpy(&part, &exact.at, sizeof part);
     pack<T> result;
     if constexpr (cosine) {
         result.at.exact = cos(exact).at;
     } else {
         result.at.exact = sin(exact).at;
     }
-    result.at.near = simd::detail::rounded_sine<cosine>(part[0], part[1]);
+    // sin(−a x) = sin(a (−x))
+    const lane_steps steps = x.steps.by < 0 ? x.steps.steps * -1 : x.steps.steps;
+    const double by = std::abs(x.steps.by);
+    if (has_slot(steps) && by <= std::numeric_limits<double>::max()) {
+        constexpr auto f = cosine ? kept_function::cosine : kept_function::sine;
+        result.at.near = function_of_steps<f>(steps, by);
+    } else {
+        simd::vec<double> part[2];
+        std::memcpy(&part, &exact.at, sizeof part);
+        result.at.near = simd::detail::rounded_sine<cosine>(part[0], part[1]);
+    }
     return result;
+}
+
+/// Lanes that are all the same are divided once, and those that follow each other for some keys ahead.
+template <kept_function f, class A, class B>
+HEED_SIMD_INLINE void divided_steps(const A& a, const B& b, pack<std::int32_t>& result)
+{
+    if constexpr (whole_lanes<A> && std::is_integral_v<B>) {
+        const lane_steps& x = a.steps;
+        const auto by = static_cast<std::int32_t>(b);
+        if (x.known && x.per_lane == 0) {
+            const std::int32_t y = f == kept_function::rest ? x.first % by : x.first / by;
+            result = pack<std::int32_t>(y);
+            result.steps = {true, y, 0, x.per_key == 0 ? 0 : lane_steps::any, x.call};
+        } else if (has_slot(x) && x.per_key != 0 && (by & (by - 1)) != 0) {  // by a power of two it is quick
+            const simd::vec<float> y = function_of_steps<f>(x, by);
+            std::memcpy(&result.at, &y, sizeof y);
+        }
+    }
+}
+template <class A, class B, class T>
+HEED_SIMD_INLINE void steps_of_quotient(const A& a, const B& b, pack<T>& result)
+{
+    if constexpr (std::is_same_v<T, std::int32_t>) divided_steps<kept_function::quotient>(a, b, result);
+    if constexpr (std::is_same_v<A, pack<place_number>> && std::is_arithmetic_v<B>)
+        result.at.near = a.at.near * static_cast<float>(1 / static_cast<double>(b));  // once for all keys
+}
+template <class A, class B, class T>
+HEED_SIMD_INLINE void steps_of_rest(const A& a, const B& b, pack<T>& result)
+{
+    if constexpr (std::is_same_v<T, std::int32_t>) divided_steps<kept_function::rest>(a, b, result);
 }
 
 }  // namespace detail
 
-/// A score and its derivative by the score that a function was given: the function runs once for both.
-template <class T>
-struct dual : dual_functions {
-    pack<T> value, slope;
-
-    dual() = default;
-    HEED_SIMD_INLINE dual(const pack<T>& x, const pack<T>& by) : value(x), slope(by) {}
-    template <class U>
-        requires(detail::lane_operand<U>)
-    HEED_SIMD_INLINE dual(const U& constant) : value(detail::lanes_of<T>(constant)), slope(T(0)) {}
-};
-
-// The slopes of constants are left out, which saves work, and NaN where a factor is infinite.
-#define HEED_DUALS(sign, slope_of, slope_with_right, slope_with_left)                                                  \
-    template <class A, class B>                                                                                        \
-        requires(detail::dual_operands<A, B>)                                                                          \
-    HEED_SIMD_INLINE auto operator sign(const A& a, const B& b)                                                        \
-    {                                                                                                                  \
-        using D = detail::dual_of<A, B>;                                                                               \
-        const D x(a), y(b);                                                                                            \
-        const auto value = x.value sign y.value;                                                                       \
-        if constexpr (!detail::is_dual<B>) {                                                                           \
-            return D(value, slope_with_right);                                                                         \
-        } else if constexpr (!detail::is_dual<A>) {                                                                    \
-            return D(value, slope_with_left);                                                                          \
-        } else {                                                                                                       \
-            return D(value, slope_of);                                                                                 \
-        }                                                                                                              \
-    }
-HEED_DUALS(+, x.slope + y.slope, x.slope, y.slope)
-HEED_DUALS(-, x.slope - y.slope, x.slope, -y.slope)
-HEED_DUALS(*, x.slope* y.value + x.value * y.slope, x.slope* y.value, x.value* y.slope)
-HEED_DUALS(/, (x.slope - value * y.slope) / y.value, x.slope / y.value, -value* y.slope / y.value)
-#undef HEED_DUALS
-
-#define HEED_DUALS(sign)                                                                                               \
-    template <class A, class B>                                                                                        \
-        requires(detail::dual_operands<A, B>)                                                                          \
-    HEED_SIMD_INLINE lane_mask operator sign(const A& a, const B& b)                                                   \
-    {                                                                                                                  \
-        using D = detail::dual_of<A, B>;                                                                               \
-        return D(a).value sign D(b).value;                                                                             \
-    }
-HEED_DUALS(<)
-HEED_DUALS(<=)
-HEED_DUALS(>)
-HEED_DUALS(>=)
-#undef HEED_DUALS
-
-template <class T>
-HEED_SIMD_INLINE dual<T> operator-(const dual<T>& x)
-{
-    return {-x.value, -x.slope};
-}
 }  // namespace heed

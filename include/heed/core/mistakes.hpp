@@ -40,8 +40,7 @@ inline constexpr bool vector_of_numbers<std::vector<T>> = true;
     "`heed::array<float, 2> x = a + b;`, or in a policy compute it by heed's operations, as in `ops::add(a, b)`"
 #define HEED_SAYS_VECTOR                                                                                               \
     "heed: a std::vector is no tensor: store its numbers in a `heed::array<float, 1>`, or show them where they are "   \
-    "by "                                                                                                              \
-    "`heed::tensor_view<const float, 1>{x.data(), {x.size()}}`"
+    "by `heed::view_of(x)`, with its sizes if it is a matrix, `heed::view_of(x, rows, columns)`"
 #define HEED_SAYS_NUMBERS                                                                                              \
     "heed: these tensors hold numbers of different types, such as float and double: give all of them one type; "       \
     "`heed::array<float, 2> x = y;` converts"

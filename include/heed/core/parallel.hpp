@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <heed/core/batch_invariant.hpp>
 #include <heed/core/cxx20.hpp>
+#include <heed/core/errors.hpp>
 
 #include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <exception>
 #include <mutex>
+#include <string>
+#include <system_error>
 #include <thread>
 #include <type_traits>
 #include <utility>
@@ -27,20 +31,26 @@ public:
     explicit thread_pool(std::size_t threads)
     {
         errors_.resize(threads);
-        for (std::size_t shard = 1; shard < threads; ++shard) {
-            workers_.emplace_back([this, shard] { work(shard); });
+        workers_.reserve(threads);
+        try {
+            for (std::size_t shard = 1; shard < threads; ++shard) {
+                workers_.emplace_back([this, shard] { work(shard); });
+            }
+        } catch (const std::system_error& problem) {
+            const std::size_t started = workers_.size() + 1;
+            end();
+            throw error("set_threads: " + std::to_string(threads) + " threads cannot be started, only " +
+                        std::to_string(started) + ": " + problem.code().message());
+        } catch (...) {
+            end();
+            throw;
         }
     }
 
     thread_pool(const thread_pool&) = delete;
     thread_pool& operator=(const thread_pool&) = delete;
 
-    ~thread_pool()
-    {
-        stopping_.store(true);
-        announce();
-        for (std::thread& worker : workers_) worker.join();
-    }
+    ~thread_pool() { end(); }
 
     std::size_t size() const { return workers_.size() + 1; }
 
@@ -88,6 +98,13 @@ private:
             generation_.fetch_add(1, std::memory_order_release);
         }
         wake_.notify_all();
+    }
+
+    void end()
+    {
+        stopping_.store(true);
+        announce();
+        for (std::thread& worker : workers_) worker.join();
     }
 
     void invoke(std::size_t shard)
@@ -144,16 +161,16 @@ inline thread_local bool inside_shard = false;
 /// How many threads heed uses: 1 unless set_threads said otherwise.
 inline std::size_t threads() { return detail::parallel().threads; }
 
-/// Use this many threads from now on (0: as many as the machine has). Not while another thread is inside heed.
+/// Use this many threads from now on (0: as many as the machine has). Not while another thread is inside heed. Throws
+/// heed::error if the system has no more threads, or std::bad_alloc; then there are as many as before.
 inline void set_threads(std::size_t count)
 {
     detail::parallel_settings& settings = detail::parallel();
     if (count == 0) count = std::thread::hardware_concurrency() == 0 ? 1 : std::thread::hardware_concurrency();
     if (count == settings.threads) return;
-    delete settings.pool;
-    settings.pool = nullptr;
+    detail::thread_pool* const pool = count > 1 ? new detail::thread_pool(count) : nullptr;
+    delete std::exchange(settings.pool, pool);
     settings.threads = count;
-    if (count > 1) settings.pool = new detail::thread_pool(count);
 }
 
 /// body(begin, end, shard) over contiguous shards of [0, count): at most threads() of them, and no more than count /
@@ -169,6 +186,7 @@ void parallel_for(std::size_t count, std::size_t grain, Body&& body, std::size_t
     struct job {
         std::remove_reference_t<Body>* body;
         std::size_t count, shards, align;
+        bool batch_invariant;  // as in the thread that shares its work
 
         static void run(void* self, std::size_t shard)
         {
@@ -183,9 +201,10 @@ void parallel_for(std::size_t count, std::size_t grain, Body&& body, std::size_t
                 inside() { detail::inside_shard = true; }
                 ~inside() { detail::inside_shard = false; }
             } const scope;
+            const heed::batch_invariant products(that.batch_invariant);
             (*that.body)(begin, end, shard);
         }
-    } work{&body, count, shards, align};
+    } work{&body, count, shards, align, detail::batch_invariant_here};
     if (!detail::parallel().pool->run(&job::run, &work)) {
         for (std::size_t shard = 0; shard < shards; ++shard) job::run(&work, shard);
     }

@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <array>
 #include <cstddef>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 #include <heed/core/mistakes.hpp>
+#include <heed/core/shared_tensor.hpp>
 #include <heed/core/tensor.hpp>
 
 /// How heed walks through the parameters of a policy, a layer or a model.
@@ -21,8 +26,12 @@
 ///         return score::additive{visit("W", self.W), visit("U", self.U), visit("v", self.v)};
 ///     }
 ///
-/// Counting, optimising and saving only look: their visitors return `visited`. Lifting onto a tape returns variables. A
-/// member is a tensor, or has parameters itself.
+/// Counting, optimising and saving only look: their visitors return `visited`. Lifting onto a tape returns variables.
+///
+/// A member is a tensor, or has parameters itself, or holds such members: a std::vector, std::array or std::tuple of
+/// them, whose names are "layers.0", "layers.1" and so on, or a std::optional or std::unique_ptr, whose content has the
+/// name of the member; of an empty one there is nothing. What comes back is of the same kind: a std::vector of layers
+/// becomes a std::vector of what the visitor made of them.
 namespace heed {
 
 /// The result of a visitor that returns nothing.
@@ -30,17 +39,104 @@ struct visited {};
 
 namespace detail {
 
+/// Does a member hold others, and how are they visited?
+template <class X>
+struct members_of {
+    static constexpr bool any = false;
+};
+template <class X>
+concept holds_members = members_of<X>::any;
+
+/// "layers.0"
+inline std::string name_of_member(std::string_view name, std::size_t i)
+{
+    return std::string(name).append(".").append(std::to_string(i));
+}
+
+template <class M>
+    requires(!vector_of_numbers<std::vector<M>>)
+struct members_of<std::vector<M>> {
+    static constexpr bool any = true;
+
+    static auto visit(std::string_view name, auto& several, const auto& visitor)
+    {
+        std::vector<decltype(visitor(name, several[0]))> results;
+        results.reserve(several.size());
+        for (std::size_t i = 0; i < several.size(); ++i)
+            results.push_back(visitor(name_of_member(name, i), several[i]));
+        return results;
+    }
+};
+template <class M, std::size_t N>
+struct members_of<std::array<M, N>> {
+    static constexpr bool any = true;
+
+    static auto visit(std::string_view name, auto& several, const auto& visitor)
+    {
+        return [&]<std::size_t... i>(std::index_sequence<i...>)
+        {
+            return std::array<decltype(visitor(name, several[0])), N>{visitor(name_of_member(name, i), several[i])...};
+        }
+        (std::make_index_sequence<N>{});
+    }
+};
+template <class... M>
+struct members_of<std::tuple<M...>> {
+    static constexpr bool any = true;
+
+    static auto visit([[maybe_unused]] std::string_view name, auto& several, [[maybe_unused]] const auto& visitor)
+    {
+        return [&]<std::size_t... i>(std::index_sequence<i...>)
+        {
+            return std::tuple<decltype(visitor(name, std::get<i>(several)))...>{
+                visitor(name_of_member(name, i), std::get<i>(several))...};
+        }
+        (std::index_sequence_for<M...>{});
+    }
+};
+template <class M>
+struct members_of<std::optional<M>> {
+    static constexpr bool any = true;
+
+    static auto visit(std::string_view name, auto& one, const auto& visitor)
+    {
+        std::optional<decltype(visitor(name, *one))> result;
+        if (one) result.emplace(visitor(name, *one));
+        return result;
+    }
+};
+template <class M>
+struct members_of<std::unique_ptr<M>> {
+    static constexpr bool any = true;
+
+    /// What a constant module points to is constant as well.
+    static auto visit(std::string_view name, auto& one, const auto& visitor)
+    {
+        using pointed = std::conditional_t<std::is_const_v<std::remove_reference_t<decltype(one)>>, const M, M>;
+        pointed* const to = one.get();
+        using result = decltype(visitor(name, *to));
+        return to == nullptr ? std::unique_ptr<result>{} : std::make_unique<result>(visitor(name, *to));
+    }
+};
+
+/// visitor(name, member) of each that `several` holds, in a container of the same kind.
+template <class Several>
+auto visit_members(std::string_view name, Several& several, const auto& visitor)
+{
+    return members_of<std::remove_const_t<Several>>::visit(name, several, visitor);
+}
+
 /// Says what a member that `parameters` shows should be instead.
 template <class X>
 consteval bool check_parameter()
 {
-    constexpr bool module = std::is_class_v<X> && !lazy_expression<X> && !is_vector<X>;
+    constexpr bool module = std::is_class_v<X> && !lazy_expression<X> && !vector_of_numbers<X>;
     static_assert(!lazy_expression<X>, HEED_SAYS_LAZY);
     static_assert(!vector_of_numbers<X>, HEED_SAYS_VECTOR);
     static_assert(module || lazy_expression<X> || vector_of_numbers<X>,
                   "heed: `parameters` shows its visitor a member that is neither a tensor nor has `parameters` itself: "
-                  "leave out what is not trained; `visit_each(\"layers\", self.layers, visit)` shows a std::vector of "
-                  "modules one by one");
+                  "leave out what is not trained; a std::vector, array, tuple, optional or unique_ptr of tensors and "
+                  "modules is shown as it is");
     return module;
 }
 
@@ -55,10 +151,13 @@ struct looking_visitor {
                 const auto shape = shape_of(member);
                 list->add(name, shape.data(), shape.size());
             }
+        } else if constexpr (holds_members<std::remove_cvref_t<decltype(member)>>) {
+            // The list keeps views of names, so all that a member holds has the name of the member.
+            return visit_members(name, member, [&](std::string_view, auto& each) { return (*this)(name, each); });
         } else {
             (void)check_parameter<std::remove_cvref_t<decltype(member)>>();
         }
-        return visited{};
+        if constexpr (!holds_members<std::remove_cvref_t<decltype(member)>>) return visited{};
     }
 };
 
@@ -74,6 +173,8 @@ struct walking_visitor {
         using type = std::remove_cvref_t<decltype(member)>;
         if constexpr (tensor<type>) {
             return leaf(path_to(name), member);
+        } else if constexpr (holds_members<type>) {
+            return visit_members(name, member, *this);
         } else if constexpr (check_parameter<type>()) {
             return type::parameters(member, walking_visitor{leaf, path_to(name, ".")});
         } else {
@@ -136,6 +237,8 @@ struct nameless_visitor {
         using type = std::remove_cvref_t<decltype(member)>;
         if constexpr (tensor<type>) {
             return leaf(member);
+        } else if constexpr (holds_members<type>) {
+            return visit_members("", member, *this);
         } else if constexpr (check_parameter<type>()) {
             return type::parameters(member, *this);
         } else {
@@ -185,7 +288,10 @@ struct listing_look {
     void operator()(const std::string& name, tensor auto& x) const
     {
         const auto values = view_of(x);
-        all.push_back({name, {values.data, {values.size()}}});
+        constexpr bool constant = !std::is_const_v<T> && std::is_const_v<std::remove_pointer_t<decltype(values.data)>>;
+        static_assert(!constant, "heed: a parameter is a view of constant numbers, which no optimiser may change: view "
+                                 "numbers that are not const, or leave the view out of `parameters`");
+        if constexpr (!constant) all.push_back({name, {values.data, {values.size()}}});
     }
 };
 

@@ -110,24 +110,14 @@ void require_one_each(const char* where, const char* what, const auto& given, co
     }
 }
 
-/// Their parameters, under "<name>.0.", "<name>.1." and so on.
-template <class Several, class Visit>
-auto parameters_of(const char* name, Several& several, Visit&& visit)
-{
-    return each_of(several, [&](auto i) {
-        return visit(std::string(name) + "." + std::to_string(std::size_t{i}), nth(several, i));
-    });
-}
-
 }  // namespace detail
 
-/// For the `parameters` of a module with a std::vector or a std::tuple of modules: visits "<name>.0", "<name>.1" …
-///
-///     auto layers = visit_each("layers", self.layers, visit);
+/// For the `parameters` of a module with a std::vector or a std::tuple of modules: the same as
+/// `visit("layers", self.layers)`, which visits "layers.0", "layers.1" and so on.
 template <class Several, class Visit>
 auto visit_each(const char* name, Several& several, Visit&& visit)
 {
-    return detail::parameters_of(name, several, visit);
+    return visit(name, several);
 }
 
 /// The states of several mechanisms between steps; an ordinary value.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -9,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include <heed/core/dual_lanes.hpp>
 #include <heed/core/lanes.hpp>
 #include <heed/core/tensor.hpp>
 #include <heed/kernels/lookup.hpp>
@@ -20,6 +22,66 @@
 /// A table is a tensor of any rank. Indices are whole numbers or lanes of them, and those beyond an end mean the end,
 /// as relative positions beyond the longest distance do. A function may look up as often as it likes.
 namespace heed {
+
+namespace detail {
+
+/// What a slot holds of a table: its numbers at first + r + i · per_lane, row r by row, i being the lane. Numbers that
+/// all keys share have another name, with the place where they begin, and an odd one, at which no table begins.
+///
+/// Where each query has a row of its own, a square is read at once, as many numbers from each row as there are lanes,
+/// and turned, so that it serves as many keys.
+[[gnu::noinline]] inline void read_columns(lane_memo::slot& slot, float* square, const void* data, std::int32_t size,
+                                           std::int32_t first, std::int32_t per_lane, std::int32_t per_key)
+{
+    constexpr auto length = static_cast<std::int32_t>(lane_count);
+    const auto* const bytes = static_cast<const char*>(data);
+    const std::int64_t last = first + std::int64_t{per_lane} * (length - 1);
+    const auto row = [&](std::size_t i) {
+        return bytes + 4 * (first + static_cast<std::ptrdiff_t>(per_lane) * static_cast<std::ptrdiff_t>(i));
+    };
+    const std::uint64_t by = std::uint64_t{per_key == 0 ? static_cast<std::uint32_t>(first) : 0} << 32 |
+                             static_cast<std::uint32_t>(per_lane);
+    const std::uint64_t table = reinterpret_cast<std::uintptr_t>(data) + (per_key == 0 ? 1 : 0);
+    slot = {lane_memo::no_function, table, by, first, 1, slot.numbers};
+    if (per_key != 1 || std::max<std::int64_t>(first, last) > size - length) {
+        for (std::size_t i = 0; i < lane_count; ++i) std::memcpy(square + i, row(i), 4);
+        return;
+    }
+    slot.count = length;
+    simd::vec<float> rows[lane_count];
+    simd::unrolled<lane_count>([&](auto i) {
+        std::memcpy(&rows[i], row(i), sizeof rows[i]);
+        __builtin_prefetch(row(i) + 2 * simd::register_bytes);
+    });
+    simd::transpose<float>(rows);
+    simd::unrolled<lane_count>([&](auto i) { simd::store(square + i * lane_count, rows[i]); });
+}
+HEED_SIMD_INLINE simd::vec<float> column_of(const void* data, std::int32_t size, const lane_steps& place, std::size_t k)
+{
+    lane_memo::slot& slot = place.call->memo.at(k);
+    float* const square = place.call->memo.square_at(k);
+    const auto first = static_cast<std::uint32_t>(place.first);
+    std::uint32_t ahead = first - static_cast<std::uint32_t>(slot.first);
+    if (slot.table != reinterpret_cast<std::uintptr_t>(data) || slot.by != static_cast<std::uint32_t>(place.per_lane) ||
+        ahead >= static_cast<std::uint32_t>(slot.count)) [[unlikely]] {
+        read_columns(slot, square, data, size, place.first, place.per_lane, place.per_key);
+        ahead = 0;
+    }
+    return simd::load(square + ahead * lane_count);
+}
+/// The same of what all keys share.
+HEED_SIMD_INLINE simd::vec<float> still_column_of(const void* data, const lane_steps& place, std::size_t k)
+{
+    lane_memo::slot& slot = place.call->memo.at(k);
+    float* const square = place.call->memo.square_at(k);
+    const std::uint64_t by =
+        std::uint64_t{static_cast<std::uint32_t>(place.first)} << 32 | static_cast<std::uint32_t>(place.per_lane);
+    if (slot.table != reinterpret_cast<std::uintptr_t>(data) + 1 || slot.by != by) [[unlikely]]
+        read_columns(slot, square, data, 0, place.first, place.per_lane, 0);
+    return simd::load(square);
+}
+
+}  // namespace detail
 
 /// A table while scores are computed: looks up a number for each lane.
 template <class T, std::size_t N>
@@ -39,9 +101,7 @@ struct lane_table {
     HEED_SIMD_INLINE pack<T> at(const pack<std::int32_t>& place) const
     {
         if constexpr (std::is_arithmetic_v<T> && sizeof(T) == sizeof(float)) {
-            std::size_t size = 1;
-            for (const std::size_t n : shape) size *= n;
-            const auto found = simd::look_up(data, static_cast<std::int32_t>(size), place.at);
+            const auto found = simd::look_up(data, size(), place.at);
             pack<T> result;
             std::memcpy(&result.at, &found, sizeof found);
             return result;
@@ -52,10 +112,138 @@ struct lane_table {
     template <class... Index>
     HEED_SIMD_INLINE pack<T> operator()(const Index&... index) const
     {
+        if constexpr ((detail::whole_lanes<Index> || ...) && (detail::whole_number<Index> && ...)) {
+            detail::lane_steps place = (... + detail::steps_of(index));  // is anything known?
+            if (place.known) {
+                std::size_t slot = lane_memo::slots;
+                if constexpr (has_bits_of_float)
+                    if (place.call != nullptr) slot = place.call->next++;
+                const bool lies_inside = inside(place, index...);
+                if constexpr (has_bits_of_float && N > 1) {
+                    if (place.per_key == 0 && place.per_lane != 0 && slot < lane_memo::slots && lies_inside)
+                        return pack_of(detail::still_column_of(data, place, slot));
+                }
+                if (lies_inside) return along(place, slot);
+                if (inside_at_ends(place, index...)) return along(place, slot);
+                return beside_ends(*this, {detail::steps_of(index).first...}, {detail::steps_of(index).per_lane...});
+            }
+        }
         return at(place_of(index...));
     }
 
 private:
+    using lane_memo = detail::lane_memo;
+    static constexpr auto last_lane = static_cast<std::int64_t>(lane_count) - 1;
+    static constexpr bool has_bits_of_float = std::is_arithmetic_v<T> && sizeof(T) == sizeof(float);
+
+    /// Of lanes some of which lie beyond an end.
+    [[gnu::noinline]] static pack<T> beside_ends(const lane_table table, const std::array<std::int32_t, N> first,
+                                                 const std::array<std::int32_t, N> per_lane)
+    {
+        pack<std::int32_t> far(0);
+        for (std::size_t axis = 0; axis < N; ++axis) {
+            const auto n = static_cast<std::int32_t>(table.shape[axis]);
+            pack<std::int32_t> inside;
+            inside.at = simd::within(n, detail::stepping({true, first[axis], per_lane[axis]}).at);
+            far.at = far.at * n + inside.at;
+        }
+        return table.at(far);
+    }
+
+    HEED_SIMD_INLINE static std::int64_t span_of(const detail::lane_steps& x)
+    {
+        return (x.per_lane < 0 ? -std::int64_t{x.per_lane} : std::int64_t{x.per_lane}) * last_lane;
+    }
+    HEED_SIMD_INLINE static bool lies_inside(const detail::lane_steps& x, std::int32_t n)
+    {
+        const auto firsts = static_cast<std::uint32_t>(std::max<std::int64_t>(n - span_of(x), 0));
+        return static_cast<std::uint32_t>(x.lowest()) < firsts;
+    }
+
+    /// The steps of the places of these indices in the table's memory; returns false if a lane lies beyond an end and
+    /// not all are the same. Without branches: all but the test of the key is the same for the whole tile.
+    template <class... Index>
+    HEED_SIMD_INLINE bool inside(detail::lane_steps& place, const Index&... index) const
+    {
+        return steps_inside(
+            place,
+            [](detail::lane_steps & x, std::int32_t n) __attribute__((always_inline)) { return lies_inside(x, n); },
+            index...);
+    }
+    /// The same where all lanes may lie beyond the same end with some keys.
+    template <class... Index>
+    HEED_SIMD_INLINE bool inside_at_ends(detail::lane_steps& place, const Index&... index) const
+    {
+        if (!(... || moves(detail::steps_of(index)))) return false;
+        return steps_inside(
+            place, [](detail::lane_steps & x, std::int32_t n) __attribute__((always_inline)) {
+                if (!moves(x)) return lies_inside(x, n);
+                // Lanes go round at the greatest number: both ends have to lie there.
+                const std::int64_t span = span_of(x);
+                const std::int32_t low = x.lowest(), high = x.plus(low, static_cast<std::int32_t>(span));
+                const bool inside = lies_inside(x, n), below = (low & high) < 0, above = std::min(low, high) >= n,
+                           same = below || above;
+                x.first = below ? 0 : above ? n - 1 : x.first;
+                x.per_lane = same ? 0 : x.per_lane;
+                x.per_key = same ? 0 : x.per_key;
+                return inside || (same && span < (std::int64_t{1} << 30));
+            },
+            index...);
+    }
+    HEED_SIMD_INLINE static bool moves(const detail::lane_steps& x) { return x.per_lane != 0 && x.per_key != 0; }
+
+    template <class... Index>
+    HEED_SIMD_INLINE bool steps_inside(detail::lane_steps& place, const auto& within, const Index&... index) const
+    {
+        detail::lane_memo::call* const call = place.call;
+        unsigned all = 1;
+        std::size_t axis = 0;
+        place = {true};
+        const auto next = [&](detail::lane_steps x) __attribute__((always_inline))
+        {
+            const auto n = static_cast<std::int32_t>(shape[axis++]);
+            if (x.per_lane == 0) {
+                x.first = std::clamp(x.first, 0, n - 1);
+            } else {
+                all &= static_cast<unsigned>(within(x, n));
+            }
+            place = place * n + x;
+        };
+        (next(detail::steps_of(index)), ...);
+        place.call = call;
+        return all != 0;
+    }
+
+    HEED_SIMD_INLINE pack<T> along(const detail::lane_steps& place, [[maybe_unused]] std::size_t slot) const
+    {
+        if (place.per_lane == 0) return pack<T>(data[place.first]);
+        if (place.per_lane == 1) return detail::load_lanes(data + place.first);
+        if (place.per_lane == -1) return detail::reversed(detail::load_lanes(data + place.lowest()));
+        if constexpr (has_bits_of_float) {
+            if (slot < lane_memo::slots) {
+                return pack_of(place.per_key == 0 ? detail::still_column_of(data, place, slot)
+                                                  : detail::column_of(data, size(), place, slot));
+            }
+        }
+        return strided(data + place.first, place.per_lane);
+    }
+    HEED_SIMD_INLINE static pack<T> pack_of(const simd::vec<float>& bits)
+    {
+        pack<T> result;
+        std::memcpy(&result.at, &bits, sizeof bits);
+        return result;
+    }
+    [[gnu::noinline]] static pack<T> strided(const T* from, std::ptrdiff_t per_lane)
+    {
+        return detail::each_lane<T>([&](std::size_t i) { return from[static_cast<std::ptrdiff_t>(i) * per_lane]; });
+    }
+    HEED_SIMD_INLINE std::int32_t size() const
+    {
+        std::size_t size = 1;
+        for (const std::size_t n : shape) size *= n;
+        return static_cast<std::int32_t>(size);
+    }
+
     /// Row-major: so far ordinary numbers, and lanes from the first index on that is lanes.
     template <class So, class Index, class... Rest>
     HEED_SIMD_INLINE auto place_behind(const So& far, std::size_t axis, const Index& index, const Rest&... rest) const
@@ -87,62 +275,6 @@ HEED_SIMD_INLINE bool same(const pack<std::int32_t>& a, const pack<std::int32_t>
     std::memcpy(&different, &bits, sizeof bits);
     return !simd::any(different);
 }
-
-/// A table while the scores of a tile are computed, key after key.
-///
-/// Queries may look up far from each other, as in a table with a row for each of them. Mostly each then goes on to the
-/// next number with the next key, or looks the same one up again. Then a square is read at once, as many numbers from
-/// each place as there are lanes, and turned: a row of it is a register.
-template <class T, std::size_t N>
-struct table_of_tile : lane_table<T, N> {
-    explicit table_of_tile(const lane_table<T, N>& table) : lane_table<T, N>(table), first_(-2 * length) {}
-
-    template <class... Index>
-    HEED_SIMD_INLINE pack<T> operator()(const Index&... index) const
-    {
-        const auto place = this->place_of(index...);
-        if constexpr (reads_squares && is_lanes<std::remove_cvref_t<decltype(place)>>) {
-            std::int32_t size = 1;
-            for (const std::size_t n : this->shape) size *= static_cast<std::int32_t>(n);
-            if (known_ == 0 && simd::near_by(size, place.at)) return this->at(place);
-            const std::int32_t ahead = place.at[0] - first_.at[0];
-            if (0 <= ahead && ahead <= length && same(place, first_ + ahead)) {
-                if (ahead < known_) return load_lanes(square_ + ahead * length);
-                read(this->data, size, place, *this);
-                if (known_ > 0) return load_lanes(square_);
-            }
-            first_.at = place.at;
-            known_ = 0;
-        }
-        return this->at(place);
-    }
-
-private:
-    static constexpr bool reads_squares = std::is_same_v<T, float>;
-    static constexpr auto length = static_cast<std::int32_t>(lane_count);
-
-    [[gnu::noinline]] static void read(const T* data, std::int32_t size, const pack<std::int32_t> place,
-                                       const table_of_tile& to)
-    {
-        to.known_ = 0;
-        for (std::size_t i = 0; i < lane_count; ++i)
-            if (place.at[i] > size - length) return;
-        simd::vec<T> rows[lane_count];
-        simd::unrolled<lane_count>([&](auto i) {
-            const T* const from = data + place.at[std::size_t{i}];
-            rows[i] = simd::load(from);
-            __builtin_prefetch(from + 2 * length);
-        });
-        simd::transpose<T>(rows);
-        simd::unrolled<lane_count>([&](auto i) { simd::store(to.square_ + i * lane_count, rows[i]); });
-        to.first_.at = place.at;
-        to.known_ = length;
-    }
-
-    mutable pack<std::int32_t> first_;  // places of the square's first row
-    mutable std::int32_t known_ = 0;    // rows: all, or none
-    mutable T square_[reads_squares ? lane_count * lane_count : 1];
-};
 
 /// The same while the derivative by what one of the lookups found is computed.
 template <class T, std::size_t N>

@@ -27,17 +27,19 @@ namespace detail {
 
 inline constexpr std::size_t largest_rank = 32;
 
-/// Π shape · value_size; none if that overflows std::size_t.
+/// Π shape · value_size; none if that overflows std::size_t, or where an extent is 0, if the product of the others
+/// overflows std::ptrdiff_t: strides are such products.
 constexpr std::optional<std::size_t> bytes_of(std::span<const std::size_t> shape, std::size_t value_size)
 {
-    // A zero anywhere makes the product zero, whatever the other extents.
-    if (std::find(shape.begin(), shape.end(), std::size_t{0}) != shape.end()) return 0;
+    const bool empty = std::find(shape.begin(), shape.end(), std::size_t{0}) != shape.end();
+    const std::size_t most = std::numeric_limits<std::size_t>::max() / (empty ? 2 : 1);
     std::size_t bytes = value_size;
     for (const std::size_t extent : shape) {
-        if (bytes > std::numeric_limits<std::size_t>::max() / extent) return std::nullopt;
+        if (extent == 0) continue;
+        if (bytes > most / extent) return std::nullopt;
         bytes *= extent;
     }
-    return bytes;
+    return empty ? 0 : bytes;
 }
 
 }  // namespace detail
@@ -132,7 +134,7 @@ struct tensor_entry {
 
     friend bool operator==(const tensor_entry&, const tensor_entry&) = default;
 
-private:
+    /// Throws heed::error unless every value is also one of dtype `as` (see reads_as).
     void require_reads_as(std::string_view as) const
     {
         if (!dtype_size(dtype))

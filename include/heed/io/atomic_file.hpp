@@ -7,20 +7,36 @@
 #include <atomic>
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <filesystem>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 namespace heed::io {
+
+namespace detail {
+
+/// The file of this name in the folder of another one. Put together as text: libstdc++ 12 crashes when memory runs out
+/// in path::operator/= or replace_filename.
+inline std::string beside(const std::filesystem::path& file, const std::string& name)
+{
+    const std::string& text = file.native();
+    const std::size_t slash = text.rfind('/');
+    return slash == text.npos ? name : text.substr(0, slash + 1) + name;
+}
+
+}  // namespace detail
 
 /// The end of a chain of symbolic links, whether or not it exists. A relative link starts from the link's own
 /// directory. Throws heed::error for a loop.
@@ -32,10 +48,16 @@ inline std::filesystem::path end_of_links(const std::filesystem::path& path)
         const std::filesystem::path next = std::filesystem::read_symlink(at, problem);
         if (links == 40) problem.assign(ELOOP, std::generic_category());  // as many as Linux follows
         if (problem) throw error(path.string() + ": cannot follow its links: " + problem.message());
-        at = at.parent_path() / next;
+        at = next.is_absolute() ? next : std::filesystem::path(detail::beside(at, next.string()));
     }
     return at;
 }
+
+/// A file could not be written: the disk is full, a quota is used up, a server does not answer. It may work later.
+struct write_failed : error {
+    write_failed(const std::string& what, int why) : error(what), reason(why) {}
+    int reason;  ///< as in <cerrno>
+};
 
 /// What commit() does if a file already has the target's name.
 enum class existing { replace, keep };
@@ -57,7 +79,8 @@ enum class existing { replace, keep };
 /// Links are followed, even to a file that does not exist yet. An existing file keeps its permissions. A target that is
 /// not a regular file (/dev/stdout, a pipe) is written directly.
 ///
-/// Errors are heed::error; they name the file, the operation and the system's reason. POSIX only.
+/// Errors are heed::error, those of the system write_failed; they name the file, the operation and the system's reason.
+/// If memory runs out it is std::bad_alloc, and again the old file is untouched. POSIX only.
 class atomic_file {
 public:
     explicit atomic_file(const std::filesystem::path& path) : name_(path.string())
@@ -72,14 +95,15 @@ public:
             return;
         }
         target_ = end_of_links(path);
+        folder_ = detail::beside(target_, ".");
         if (target_ != path) name_ += " (a link to " + target_.string() + ")";
 
         static std::atomic<unsigned> counter{0};
         const std::string stem = "." + target_.filename().string().substr(0, 200) + ".";  // names end at 255 bytes
         remove_leftovers(stem);
         do {
-            temporary_ = target_;
-            temporary_.replace_filename(stem + std::to_string(::getpid()) + "-" + std::to_string(counter++) + ".tmp");
+            temporary_ =
+                detail::beside(target_, stem + std::to_string(::getpid()) + "-" + std::to_string(counter++) + ".tmp");
             descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
             if (descriptor_ >= 0 && !lock()) {
                 ::close(std::exchange(descriptor_, -1));
@@ -90,7 +114,8 @@ public:
             temporary_.clear();  // it is not ours to remove
             fail("create a temporary beside it", errno);
         }
-        if (exists && ::fchmod(descriptor_, old.st_mode & 07777) != 0) fail("keep its permissions", errno);
+        if (exists && tried([&] { return ::fchmod(descriptor_, old.st_mode & 07777); }) != 0)
+            fail("keep its permissions", errno);
     }
 
     atomic_file(const atomic_file&) = delete;
@@ -107,11 +132,29 @@ public:
                 if (errno == EINTR) continue;
                 fail("write", errno);
             }
+            if (written == 0) fail("write", EIO);  // it would never end
             bytes = bytes.subspan(static_cast<std::size_t>(written));
         }
     }
 
     void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
+
+    /// Writes at a place of the new file, in bytes from its beginning; what lies between is zeros until it is written.
+    /// Fails as write() does, and for a target that is not a regular file.
+    void write_at(std::uint64_t place, std::span<const std::byte> bytes)
+    {
+        require_open();
+        while (!bytes.empty()) {
+            const ::ssize_t written = ::pwrite(descriptor_, bytes.data(), bytes.size(), static_cast<::off_t>(place));
+            if (written < 0) {
+                if (errno == EINTR) continue;
+                fail("write", errno);
+            }
+            if (written == 0) fail("write", EIO);  // it would never end
+            place += static_cast<std::uint64_t>(written);
+            bytes = bytes.subspan(static_cast<std::size_t>(written));
+        }
+    }
 
     /// Moves the new file to the target's place. With existing::keep it is an error if the target exists by then, and
     /// it is left as it is.
@@ -122,10 +165,11 @@ public:
             if (::close(std::exchange(descriptor_, -1)) != 0 && errno != EINTR) fail("close", errno);
             return;
         }
-        if (::fsync(descriptor_) != 0) fail("fsync", errno);
+        if (tried([&] { return ::fsync(descriptor_); }) != 0) fail("fsync", errno);
         // Closed only after the rename, since closing gives up the lock. fsync has reported what failed.
-        const int moved =
-            there == existing::keep ? rename_to_free_name() : ::rename(temporary_.c_str(), target_.c_str());
+        const int moved = there == existing::keep
+                              ? rename_to_free_name()
+                              : tried([&] { return ::rename(temporary_.c_str(), target_.c_str()); });
         if (moved != 0) fail("rename the temporary to it", errno);
         temporary_.clear();
         ::close(std::exchange(descriptor_, -1));
@@ -137,8 +181,17 @@ private:
     {
         const bool replacing = !temporary_.empty();
         discard();
-        throw error(name_ + ": cannot " + operation + ": " + std::strerror(reason) +
-                    (replacing ? "; what was there before is unchanged" : ""));
+        throw write_failed(name_ + ": cannot " + operation + ": " + std::strerror(reason) +
+                               (replacing ? "; what was there before is unchanged" : ""),
+                           reason);
+    }
+
+    /// Calls it again after a signal.
+    static int tried(const auto& call) noexcept
+    {
+        int result = call();
+        while (result != 0 && errno == EINTR) result = call();
+        return result;
     }
 
     void require_open() const
@@ -156,7 +209,7 @@ private:
     // Locks the new temporary. Returns false if another writer took it for a leftover before it was locked.
     bool lock() const noexcept
     {
-        if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0) return errno != EWOULDBLOCK;
+        if (tried([&] { return ::flock(descriptor_, LOCK_EX | LOCK_NB); }) != 0) return errno != EWOULDBLOCK;
         struct stat mine {};
         return ::fstat(descriptor_, &mine) != 0 || mine.st_nlink > 0;
     }
@@ -164,21 +217,25 @@ private:
     // Removes the temporaries of this target that no process holds.
     void remove_leftovers(const std::string& stem) const
     {
-        std::error_code ignored;
-        std::filesystem::directory_iterator each(folder(), ignored);
-        for (; each != std::filesystem::directory_iterator(); each.increment(ignored)) {
-            if (!is_temporary(each->path().filename().string(), stem)) continue;
-            const char* const path = each->path().c_str();
+        // Not std::filesystem::directory_iterator, which ends the program when memory runs out.
+        const auto close = [](DIR* open) { ::closedir(open); };
+        const std::unique_ptr<DIR, decltype(close)> folder(::opendir(folder_.c_str()), close);
+        if (!folder) return;
+        const int in = ::dirfd(folder.get());
+        while (const dirent* const each = ::readdir(folder.get())) {
+            const char* const name = each->d_name;
+            if (!is_temporary(name, stem)) continue;
             // Opened for writing, because NFS grants exclusive locks only then; read-only for the leftover of a
             // read-only file.
-            int found = ::open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-            if (found < 0) found = ::open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+            int found = ::openat(in, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+            if (found < 0) found = ::openat(in, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
             if (found < 0) continue;
             struct stat held {};
             struct stat there {};  // may be another file by now, under the same name
             if (::flock(found, LOCK_EX | LOCK_NB) == 0 && ::fstat(found, &held) == 0 && S_ISREG(held.st_mode) &&
-                ::lstat(path, &there) == 0 && held.st_dev == there.st_dev && held.st_ino == there.st_ino)
-                ::unlink(path);
+                ::fstatat(in, name, &there, AT_SYMLINK_NOFOLLOW) == 0 && held.st_dev == there.st_dev &&
+                held.st_ino == there.st_ino)
+                ::unlinkat(in, name, 0);
             ::close(found);
         }
     }
@@ -206,27 +263,29 @@ private:
         const int claim = ::open(target_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (claim < 0) return -1;
         ::close(claim);
-        return ::rename(temporary_.c_str(), target_.c_str());
-    }
-
-    std::filesystem::path folder() const
-    {
-        return target_.has_parent_path() ? target_.parent_path() : std::filesystem::path(".");
+        const int moved = tried([&] { return ::rename(temporary_.c_str(), target_.c_str()); });
+        if (moved != 0) {
+            const int reason = errno;
+            ::unlink(target_.c_str());  // an empty file is no file
+            errno = reason;
+        }
+        return moved;
     }
 
     // The rename itself survives a power failure only once the directory is on disk. Some file systems cannot sync
     // directories; nothing can be done about that, and either file is whole.
     void sync_directory() const noexcept
     {
-        const int directory = ::open(folder().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        const int directory = ::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (directory < 0) return;
         ::fsync(directory);
         ::close(directory);
     }
 
-    std::string name_;                 // as the caller spelled it, for messages
-    std::filesystem::path target_;     // at the end of its links
-    std::filesystem::path temporary_;  // empty when there is none
+    std::string name_;              // as the caller spelled it, for messages
+    std::filesystem::path target_;  // at the end of its links
+    std::string folder_;            // in which that is; kept, since a commit must not allocate
+    std::string temporary_;         // empty when there is none
     int descriptor_ = -1;
 };
 

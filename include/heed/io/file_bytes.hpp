@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <filesystem>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -85,6 +87,8 @@ inline shared_bytes bytes_of_file(const std::filesystem::path& path, held how = 
     if (S_ISDIR(about.st_mode)) refuse("is a directory; " + needed + " is needed");
     if (!S_ISREG(about.st_mode)) refuse("is not a regular file");
 
+    if (static_cast<std::uintmax_t>(about.st_size) > std::numeric_limits<std::size_t>::max() / 2)
+        refuse("is larger than a program of " + std::to_string(8 * sizeof(std::size_t)) + " bits can read");
     const auto size = static_cast<std::size_t>(about.st_size);
     if (size == 0) return {};
     if (how == held::mapped) {

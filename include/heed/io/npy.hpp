@@ -215,8 +215,11 @@ inline tensor_entry array_of_npy(const shared_bytes& file, std::string name, con
     const auto* const known = std::find_if(std::begin(npy_types), std::end(npy_types),
                                            [&](const npy_type& each) { return each.descr == type; });
     const std::string_view orders = type.ends_with('1') ? "|<>" : "<>";
-    if (known == std::end(npy_types) || orders.find(order) == orders.npos)
+    if (known == std::end(npy_types) || orders.find(order) == orders.npos) {
+        if (dtype_size(header.descr))  // or its bytes would be taken for such numbers, however few they are
+            refuse("is damaged: its 'descr' is '" + header.descr + "', a name of heed's that NumPy does not have");
         return {std::move(name), std::move(header.descr), std::move(header.shape), data};
+    }
 
     const std::size_t size = *dtype_size(known->dtype);
     const std::optional<std::size_t> bytes = bytes_of(header.shape, size);

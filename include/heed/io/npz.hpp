@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -22,9 +23,31 @@
 /// link heed::npz, or -lz.
 namespace heed::io {
 
+/// load_npz decompresses arrays to at most this many times the file's size, or to `always_inflated` bytes if that is
+/// more: a file of a megabyte could otherwise fill a gigabyte with zeros.
+inline constexpr std::size_t largest_inflation = 100;
+inline constexpr std::size_t always_inflated = std::size_t{16} << 20;  ///< bytes, of all arrays together
+
 namespace detail {
 
 inline constexpr std::string_view npy_suffix = ".npy";
+
+/// Throws if a file's arrays would become too large: deflate makes a byte of 1032 zeros.
+inline void require_inflates_little(const std::vector<zip_member>& members, std::size_t file, std::size_t most,
+                                    const auto& refuse)
+{
+    std::uint64_t stored = 0, size = 0;
+    for (const zip_member& each : members) {
+        if (each.method == 0 || !std::string_view(each.name).ends_with(npy_suffix)) continue;
+        stored += each.stored;
+        size += each.size;  // at most 1033 times what is stored, and nothing is stored twice: no overflow
+    }
+    if (size <= always_inflated || size / most <= file) return;
+    refuse("would decompress " + std::to_string(stored) + " bytes to " + std::to_string(size) + ", more than " +
+           std::to_string(most) +
+           " times the file; if you know where it is from, give load_npz a larger limit, or "
+           "store it without compression (numpy.savez)");
+}
 
 /// `largest`: see zip_writer.
 inline void save_npz(const std::filesystem::path& path, const archive& contents, compression how, existing there,
@@ -58,8 +81,10 @@ inline void save_npz(const std::filesystem::path& path, const archive& contents,
 /// Reads what numpy.savez or numpy.savez_compressed wrote. Stored arrays stay in the mapped file (see `held`), others
 /// are decompressed; every checksum is checked. An array of a type that heed does not read is there, too, with NumPy's
 /// name for the type and its bytes; members that are no arrays are left out. Throws heed::error "path: reason" if the
-/// file cannot be read, is damaged, or is no .npz file.
-inline archive load_npz(const std::filesystem::path& path, held how = held::mapped)
+/// file cannot be read, is damaged, is no .npz file, or would be decompressed to more than `most_inflation` times its
+/// size (and more than always_inflated).
+inline archive load_npz(const std::filesystem::path& path, held how = held::mapped,
+                        std::size_t most_inflation = largest_inflation)
 {
     const auto refuse = [&](const std::string& why) { throw error(path.string() + ": " + text::printable(why)); };
     const shared_bytes file = bytes_of_file(path, how, "an .npz file");
@@ -67,6 +92,7 @@ inline archive load_npz(const std::filesystem::path& path, held how = held::mapp
     contents.path = path.string();
     std::string_view other;
     const std::vector<detail::zip_member> members = detail::zip_members(file, refuse);
+    detail::require_inflates_little(members, file.size(), std::max<std::size_t>(most_inflation, 1), refuse);
     for (const detail::zip_member& member : members) {
         if (!std::string_view(member.name).ends_with(detail::npy_suffix)) {
             other = member.name;

@@ -19,6 +19,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -170,6 +171,9 @@ private:
     std::vector<std::size_t>* numbers_ = nullptr;
 };
 
+/// A string in quotation marks. Throws nlohmann::json::exception if it is not valid UTF-8.
+inline std::string json_text(std::string_view text) { return nlohmann::json(text).dump(); }
+
 /// The claims of a header, in the order of their data, each checked against the others and the data's size.
 inline std::vector<claim> check_claims(std::vector<claim> claims, std::size_t data_size, auto&& refuse)
 {
@@ -233,21 +237,34 @@ inline void save(const std::filesystem::path& path, const archive& contents, exi
         return dtype_size(a->dtype) > dtype_size(b->dtype);
     });
 
-    nlohmann::ordered_json header = nlohmann::ordered_json::object();
-    if (!contents.metadata.empty()) header[std::string(detail::metadata_key)] = contents.metadata;
-    std::size_t offset = 0;
-    for (const tensor_entry* each : order) {
-        // Not header[name]: ordered_json finds a key by linear search.
-        nlohmann::ordered_json description;
-        description["dtype"] = each->dtype;
-        description["shape"] = each->shape;
-        description["data_offsets"] = {offset, offset + each->bytes.size()};
-        header.get_ref<nlohmann::ordered_json::object_t&>().emplace_back(each->name, std::move(description));
-        offset += each->bytes.size();
-    }
+    // Put together by hand: the destructor of a JSON object allocates, and would end the program without memory.
     std::string text;
     try {
-        text = header.dump();
+        const auto add = [&text](std::string_view name) {
+            text += text.empty() ? '{' : ',';
+            text += detail::json_text(name) + ':';
+        };
+        const auto numbers = [](const auto& all) {
+            std::string list;
+            for (const std::size_t each : all) list += (list.empty() ? "" : ",") + std::to_string(each);
+            return '[' + list + ']';
+        };
+        if (!contents.metadata.empty()) {
+            add(detail::metadata_key);
+            char before = '{';
+            for (const auto& [name, value] : contents.metadata)
+                text += std::exchange(before, ',') + detail::json_text(name) + ':' + detail::json_text(value);
+            text += '}';
+        }
+        std::size_t offset = 0;
+        for (const tensor_entry* each : order) {
+            add(each->name);
+            const std::array<std::size_t, 2> range{offset, offset + each->bytes.size()};
+            text += "{\"dtype\":" + detail::json_text(each->dtype) + ",\"shape\":" + numbers(each->shape) +
+                    ",\"data_offsets\":" + numbers(range) + '}';
+            offset = range[1];
+        }
+        text += text.empty() ? "{}" : "}";
     } catch (const nlohmann::json::exception&) {
         refuse("a tensor's name or the metadata is not valid UTF-8");
     }

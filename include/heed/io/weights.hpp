@@ -50,27 +50,41 @@ inline void require_fits(const tensor_entry& entry, const std::string& name, std
     }
 }
 
+/// A tensor of a file that fits a parameter, and is not copied yet. Copying allocates nothing.
+struct fitting_tensor {
+    const tensor_entry* from;
+    void* to;
+    std::size_t size;
+    void (*copy)(const tensor_entry& from, void* to, std::size_t size);
+
+    void operator()() const { copy(*from, to, size); }
+};
+
 struct fitting_look {
     const archive& from;
     const std::string& prefix;
-
-    void operator()(const std::string& name, const auto& x) const
-    {
-        const auto shape = shape_of(x);
-        require_fits(from.at(prefix + name), prefix + name, dtype_name<element_of<decltype(x)>>, shape,
-                     view_of(x).size());
-    }
-};
-
-struct taking_look {
-    const archive& from;
-    const std::string& prefix;
+    std::vector<fitting_tensor>& all;
 
     void operator()(const std::string& name, auto& x) const
     {
-        from.at(prefix + name).copy_to(std::span(view_of(x).data, view_of(x).size()));
+        using T = element_of<decltype(x)>;
+        const auto values = view_of(x);
+        const tensor_entry& entry = from.at(prefix + name);
+        require_fits(entry, prefix + name, dtype_name<T>, shape_of(x), values.size());
+        all.push_back({&entry, values.data, values.size(), [](const tensor_entry& stored, void* to, std::size_t size) {
+                           stored.copy_to(std::span(static_cast<T*>(to), size));
+                       }});
     }
 };
+
+/// Finds a module's tensors in an archive. Throws heed::error if one is missing or does not fit.
+template <parameterised M>
+std::vector<fitting_tensor> fitting_tensors(const archive& from, M& module, const std::string& prefix)
+{
+    std::vector<fitting_tensor> all;
+    for_each_parameter(module, fitting_look{from, prefix, all});
+    return all;
+}
 
 }  // namespace detail
 
@@ -84,6 +98,7 @@ array<T, N> array_of(const tensor_entry& entry)
     if (entry.shape.size() != N)
         throw shape_error("tensor \"" + entry.name + "\" is " + shape_text(entry.shape) + " but was read with " +
                           std::to_string(N) + " axes");
+    entry.require_reads_as(dtype_name<T>);  // the shape of a type that heed does not know says nothing of its bytes
     shape_of_rank<N> shape;
     std::copy(entry.shape.begin(), entry.shape.end(), shape.begin());
     array<T, N> x(shape);
@@ -115,12 +130,11 @@ void put(archive& to, const M& module, const std::string& prefix = {})
 
 /// Fills the parameters of a module from an archive; weights of 16 bits become floats. Throws heed::error, and changes
 /// nothing, if one is missing, has another shape, a type that the parameter's does not hold (see reads_as), or a number
-/// of values that does not match its shape.
+/// of values that does not match its shape; std::bad_alloc changes nothing either.
 template <parameterised M>
 void take(const archive& from, M& module, const std::string& prefix = {})
 {
-    for_each_parameter(module, detail::fitting_look{from, prefix});
-    for_each_parameter(module, detail::taking_look{from, prefix});
+    for (const auto& each : detail::fitting_tensors(from, module, prefix)) each();
 }
 
 }  // namespace heed::io

@@ -203,7 +203,7 @@ inline std::vector<zip_member> zip_members(const shared_bytes& file, const auto&
         if (member.method == 0 && member.size != member.stored)
             refuse("is damaged: " + what + "is stored as it is, in " + std::to_string(member.stored) +
                    " bytes, but should have " + std::to_string(member.size));
-        // Deflate makes nothing shorter than that; a size beyond is a lie, and nothing is allocated for it.
+        // Deflate makes nothing shorter than that: a size beyond is a lie.
         if (member.method == 8 && member.size / 1033 > member.stored)
             refuse("is damaged: " + std::to_string(member.stored) + " bytes cannot be deflated from " +
                    std::to_string(member.size) + ", as " + what + "says");
@@ -274,6 +274,7 @@ inline std::vector<std::byte> inflated(const zip_member& member, const auto& ref
     if (inflateInit2(&stream.state, -MAX_WBITS) != Z_OK) throw error("zlib cannot begin to decompress");
     zlib_input input({member.data.data(), member.data.size()});
     std::vector<std::byte> to;
+    to.reserve(static_cast<std::size_t>(member.size) + 1);
     int status = Z_OK;
     while (status == Z_OK && to.size() - stream.state.avail_out <= member.size) {
         input.feed(stream.state);

@@ -12,6 +12,9 @@
 ///     m = β1 m + (1 - β1) g,    v = β2 v + (1 - β2) g²,    m̂ = m / (1 - β1^t),    v̂ = v / (1 - β2^t)
 ///     θ = θ - rate · m̂ / (√v̂ + ε)                          Kingma & Ba 2015, algorithm 1 ·
 ///
+/// With decoupled weight decay λ the parameters shrink first: θ ← (1 - rate · λ) θ, Loshchilov & Hutter 2019, algorithm
+/// 2 (AdamW), with the rate inside as in PyTorch.
+///
 /// g is the given gradient times `scale`, so that clipping by norm needs no pass of its own.
 namespace heed::kernels {
 
@@ -41,9 +44,9 @@ namespace detail {
 /// The update's factors that depend on the step alone, in double.
 template <class T>
 struct adam_update {
-    T beta1, fresh1, beta2, fresh2, rate, unbias2, epsilon, scale;
+    T beta1, fresh1, beta2, fresh2, rate, unbias2, epsilon, scale, kept;
 
-    adam_update(const adam_settings& settings, std::size_t t, T gradient_scale)
+    adam_update(const adam_settings& settings, std::size_t t, T gradient_scale, double decay = 0)
         : beta1(static_cast<T>(settings.beta1)),
           fresh1(static_cast<T>(1 - settings.beta1)),
           beta2(static_cast<T>(settings.beta2)),
@@ -51,7 +54,8 @@ struct adam_update {
           rate(static_cast<T>(settings.rate / (1 - std::pow(settings.beta1, static_cast<double>(t))))),
           unbias2(static_cast<T>(1 / std::sqrt(1 - std::pow(settings.beta2, static_cast<double>(t))))),
           epsilon(static_cast<T>(settings.epsilon)),
-          scale(gradient_scale)
+          scale(gradient_scale),
+          kept(static_cast<T>(1 - settings.rate * decay))
     {}
 
     void operator()(std::size_t n, const T* gradient, moments_of<T> moments, T* parameters) const
@@ -65,7 +69,7 @@ struct adam_update {
             put(m + i, first);
             put(v + i, second);
             const vec<T> size = fma(simd::sqrt(second), splat(unbias2), splat(epsilon));
-            put(parameters + i, get(parameters + i) - splat(rate) * first / size);
+            put(parameters + i, splat(kept) * get(parameters + i) - splat(rate) * first / size);
         };
         std::size_t i = 0;
         for (; i + lanes<T> <= n; i += lanes<T>) {

@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include <heed/attention/place.hpp>
+#include <heed/core/dual_lanes.hpp>
 #include <heed/core/lanes.hpp>
 #include <heed/core/tables.hpp>
 #include <heed/kernels/simd.hpp>
@@ -23,10 +24,16 @@ namespace heed::kernels::tiles {
 /// Scores as they are.
 struct unmodified {};
 
+/// A function as a loop over a tile keeps it: a copy where that is easy, so that what it holds stays in registers. (The
+/// compiler takes the scores that are written for something that may lie where the caller's function lies.)
+template <class Function>
+using near_by = std::conditional_t<std::is_trivially_copyable_v<Function> && sizeof(Function) <= 512, const Function,
+                                   const Function&>;
+
 /// Scores as a function of them, of their place and of a table has them.
 template <class Function, class Table>
 struct modified_by_table {
-    const Function& f;
+    near_by<Function> f;
     Table table;
 
     HEED_SIMD_INLINE auto operator()(const auto& e, const place& p) const { return f(e, p, table); }
@@ -37,19 +44,6 @@ struct modified_by_table {
         return {f, Other(table)};
     }
 };
-
-/// A function as a loop over a tile keeps it: a copy where that is easy, so that what tables are stays in registers.
-/// (The compiler takes the scores that are written for something that may lie where the caller's function lies.)
-template <class Pair>
-struct nearby {
-    using type = std::conditional_t<std::is_trivially_copyable_v<Pair>, const Pair, const Pair&>;
-};
-template <class Function, class T, std::size_t N>
-struct nearby<modified_by_table<Function, lane_table<T, N>>> {
-    using type = const modified_by_table<Function, heed::detail::table_of_tile<T, N>>;
-};
-template <class Pair>
-using kept_near = typename nearby<Pair>::type;
 
 /// Every query sees every key.
 struct unmasked {
@@ -154,20 +148,27 @@ void each_tile(const head<T>& of, std::size_t s, std::size_t n, const changes<T>
     }
 }
 
-/// f(at, place) for rows of a group of lanes in a tile: `at` is their offset there.
+/// f(at, place) for rows of a group of lanes in a tile: `at` is their offset there. What functions of places find is
+/// kept in the head's memo.
 template <class T>
 HEED_SIMD_INLINE void each_place(const head<T>& of, std::size_t s, std::size_t group, std::size_t first,
                                  const range& rows, std::size_t width, const auto& f)
 {
-    const auto query = heed::detail::counted_from(of.first_query + s + group * lane_count),
-               here = heed::detail::counted_from(of.place_of(s + group * lane_count));
-    for (std::size_t j = rows.begin; j < rows.end; ++j) {
+    using heed::detail::lane_steps;
+    const auto query = static_cast<std::int32_t>(of.first_query + s + group * lane_count),
+               here = of.place_of(s + group * lane_count);
+    const auto batch = static_cast<std::int32_t>(of.batch), number = static_cast<std::int32_t>(of.number);
+    heed::detail::lane_memo& memo = *of.memo;
+    for (std::size_t j = rows.begin, end = rows.end; j < end; ++j) {
+        heed::detail::lane_memo::call call{memo};
+        // Whatever computes in doubles has no use for numbers kept as floats.
+        heed::detail::lane_memo::call* const kept = std::is_same_v<plain_number<T>, float> ? &call : nullptr;
         place p;
-        p.batch = static_cast<std::int32_t>(of.batch);
-        p.head = static_cast<std::int32_t>(of.number);
-        p.query.at = query.at;
-        p.key.at = heed::pack<std::int32_t>(static_cast<std::int32_t>(first + j)).at;
-        p.here.at = here.at;
+        p.batch = batch;
+        p.head = number;
+        p.query = heed::detail::stepping(lane_steps{true, query, 1, 0, kept});
+        p.key = heed::detail::stepping(lane_steps{true, static_cast<std::int32_t>(first + j), 0, 1, kept});
+        p.here = heed::detail::stepping(lane_steps{true, here, 1, 0, kept});
         f(j * width + group * lane_count, p);
     }
 }
@@ -196,11 +197,15 @@ HEED_SIMD_INLINE void each_seen(const head<T>& of, std::size_t s, std::size_t fi
         const range &reach = seen.reach[g], &whole = seen.whole[g];
         const range partial[] = {{reach.begin, whole.begin}, {whole.end, reach.end}};
         for (const range& rows : partial)
-            detail::each_place(of, s, g, first, rows, width,
-                               [&](std::size_t at, const place& p) { f(at, p, std::true_type{}); });
+            detail::each_place(
+                of, s, g, first, rows, width, [&](std::size_t at, const place& p) __attribute__((always_inline)) {
+                    f(at, p, std::true_type{});
+                });
         if constexpr (changed)
-            detail::each_place(of, s, g, first, whole, width,
-                               [&](std::size_t at, const place& p) { f(at, p, std::false_type{}); });
+            detail::each_place(
+                of, s, g, first, whole, width, [&](std::size_t at, const place& p) __attribute__((always_inline)) {
+                    f(at, p, std::false_type{});
+                });
     }
 }
 
@@ -250,13 +255,15 @@ public:
                                  std::size_t width, T* tile) const override
     {
         if (!function && seen.all) return;
-        const kept_near<Pair> pair = pair_;
-        detail::each_seen<function>(of, s, first, seen, width, [&](std::size_t at, const place& p, auto partial) {
-            heed::pack<T> e = detail::lanes_at(tile + at);
-            if constexpr (function) e = heed::pack<T>(pair(e, heed::detail::for_score(p)));
-            if constexpr (partial) e = select(lane_mask(mask_(p)), e, lowest);
-            detail::put_lanes(tile + at, e);
-        });
+        const near_by<Pair> pair = pair_;
+        detail::each_seen<function>(
+            of, s, first, seen,
+            width, [&](std::size_t at, const place& p, auto partial) __attribute__((always_inline)) {
+                heed::pack<T> e = detail::lanes_at(tile + at);
+                if constexpr (function) e = heed::pack<T>(pair(e, heed::detail::for_score(p)));
+                if constexpr (partial) e = select(lane_mask(mask_(p)), e, lowest);
+                detail::put_lanes(tile + at, e);
+            });
         detail::fill_unseen(seen, lowest, width, tile);
     }
 
@@ -264,18 +271,20 @@ public:
                                             std::size_t width, T* tile, T* slopes) const override
     {
         if constexpr (function) {
-            const kept_near<Pair> pair = pair_;
-            detail::each_seen<true>(of, s, first, seen, width, [&](std::size_t at, const place& p, auto partial) {
-                const dual<T> e = pair(dual<T>{detail::lanes_at(tile + at), 1}, heed::detail::for_score(p));
-                heed::pack<T> value = e.value, slope = e.slope * of.scale;
-                if constexpr (partial) {
-                    const lane_mask sees(mask_(p));
-                    value = select(sees, value, lowest);
-                    slope = select(sees, slope, T(0));
-                }
-                detail::put_lanes(tile + at, value);
-                detail::put_lanes(slopes + at, slope);
-            });
+            const near_by<Pair> pair = pair_;
+            detail::each_seen<true>(
+                of, s, first, seen,
+                width, [&](std::size_t at, const place& p, auto partial) __attribute__((always_inline)) {
+                    const dual<T> e = pair(dual<T>{detail::lanes_at(tile + at), 1}, heed::detail::for_score(p));
+                    heed::pack<T> value = e.value, slope = e.slope * of.scale;
+                    if constexpr (partial) {
+                        const lane_mask sees(mask_(p));
+                        value = select(sees, value, lowest);
+                        slope = select(sees, slope, T(0));
+                    }
+                    detail::put_lanes(tile + at, value);
+                    detail::put_lanes(slopes + at, slope);
+                });
             detail::fill_unseen(seen, lowest, width, tile);
             detail::fill_unseen(seen, T(0), width, slopes);
         }
@@ -285,8 +294,9 @@ public:
                        const T* products, const T* d_scores, T* table) const override
     {
         if constexpr (requires(const Pair& pair) { pair.table; }) {
+            const near_by<Pair> pair = pair_;
             heed::detail::add_to_table(
-                pair_.f, pair_.table, table, [&](const auto& come_back) __attribute__((always_inline)) {
+                pair.f, pair.table, table, [&](const auto& come_back) __attribute__((always_inline)) {
                     for (std::size_t g = 0; g < seen.groups; ++g) {
                         detail::each_place(
                             of, s, g, first, seen.reach[g],

@@ -6,18 +6,41 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include <heed/core/parallel.hpp>
+#include <heed/core/workspace.hpp>
 #include <heed/kernels/leaders.hpp>
 #include <heed/kernels/panels.hpp>
 #include <heed/kernels/top_words.hpp>
+#include <heed/kernels/weight_panels.hpp>
 
 /// The output layer together with a search's selection of words: x = t W + b is scanned tile by tile while it is in
 /// registers and first-level cache, and never stored.
 namespace heed::kernels {
 
 namespace detail {
+
+/// Σ exp(x - shift) of some columns of a row, a sum in each lane.
+template <class T>
+struct sum_so_far {
+    simd::vec<T> sum{};
+    T shift = -std::numeric_limits<T>::infinity();
+
+    /// Adds the sum of later columns.
+    void add(const sum_so_far& later)
+    {
+        const T greatest = std::max(shift, later.shift);
+        if (greatest == -std::numeric_limits<T>::infinity()) {
+            sum += later.sum;
+        } else {
+            sum = sum * simd::splat(std::exp(shift - greatest)) +
+                  later.sum * simd::splat(std::exp(later.shift - greatest));
+            shift = greatest;
+        }
+    }
+};
 
 /// The state of a row after some of its columns.
 template <class T>
@@ -26,15 +49,14 @@ struct row_so_far {
     // much that the sum could overflow: a running maximum would cost one more exponential for every four.
     static constexpr T room = sizeof(T) == 4 ? T(40) : T(300);
 
-    simd::vec<T> sum{};
-    T shift = -std::numeric_limits<T>::infinity();
+    sum_so_far<T> part;  // of the columns that are scanned now: it depends on nothing before them
     T also = -std::numeric_limits<T>::infinity();
     leaders<T> found;
 
     void begin(std::size_t most)
     {
-        sum = simd::vec<T>{};
-        shift = also = -std::numeric_limits<T>::infinity();
+        part = {};
+        also = -std::numeric_limits<T>::infinity();
         found.begin(most);
     }
 
@@ -47,6 +69,7 @@ struct row_so_far {
         unrolled<n>([&](auto i) { x[i] = load(tile + i * lanes<T>) + load(bias + i * lanes<T>); });
         vec<T> top = x[0];
         unrolled<n>([&](auto i) { top = max(x[i], top); });
+        auto& [sum, shift] = part;
         // After the first tiles, few have anything above the bound.
         if (any_above(top, std::min(found.bound(), shift + room))) {
             const T greatest = max(top);
@@ -60,22 +83,14 @@ struct row_so_far {
             });
         }
         const vec<T> c = splat(shift == -std::numeric_limits<T>::infinity() ? T(0) : shift);
-        vec<T> part{};
-        unrolled<n>([&](auto i) { part += exp(x[i] - c); });
-        sum += part;
+        vec<T> more{};
+        unrolled<n>([&](auto i) { more += exp(x[i] - c); });
+        sum += more;
     }
 
-    /// Merges the state of later columns.
+    /// Merges what was found in later columns.
     void add(const row_so_far& later)
     {
-        const T greatest = std::max(shift, later.shift);
-        if (greatest == -std::numeric_limits<T>::infinity()) {
-            sum += later.sum;
-        } else {
-            sum = sum * simd::splat(std::exp(shift - greatest)) +
-                  later.sum * simd::splat(std::exp(later.shift - greatest));
-            shift = greatest;
-        }
         if (!(later.also == -std::numeric_limits<T>::infinity())) also = later.also;
         for (std::size_t k = 0; k < later.found.size() && later.found.value(k) > found.bound(); ++k)
             found.insert(later.found.value(k), later.found.place(k));
@@ -84,33 +99,44 @@ struct row_so_far {
 
 }  // namespace detail
 
-/// log_softmax_top of t W + b: t [R,K]; `bias` [panels · width], -inf past the last column.
-template <class T>
-void output_words(std::size_t rows, const T* t, const panels<T>& W, const T* bias, const top_words<T>& wanted)
+/// log_softmax_top of t W + b: t [R,K]; W panels of T, or int8_panels; `bias` [panels · width], -inf past the last
+/// column. A row's sum is that of a fixed number of parts, in their order, so that it has the same bits beside any
+/// other rows and with any number of threads.
+template <class T, class Panels>
+void output_words(std::size_t rows, const T* t, const Panels& W, const T* bias, const top_words<T>& wanted)
 {
     using row = detail::row_so_far<T>;
+    using sum = detail::sum_so_far<T>;
     constexpr std::size_t width = panels<T>::width, block = panels<T>::most_rows;
     constexpr T lowest = -std::numeric_limits<T>::infinity();
-    const std::size_t K = W.rows(), V = W.columns();
-    const auto look = [&](std::size_t begin, std::size_t end, std::size_t p0, std::size_t p1, row* states) {
+    const std::size_t K = W.rows(), V = W.columns(), parts = std::min<std::size_t>(16, W.count());
+    scratch here;
+    const typename Panels::operand x = W.read(rows, t, K, here);
+    // Scans parts [q0, q1) for rows [begin, end), and calls done(part, row - begin, its sum) after each.
+    const auto look = [&](std::size_t begin, std::size_t end, std::size_t q0, std::size_t q1, row* states,
+                          const auto& done) {
         alignas(64) T tile[block * width];
-        for (std::size_t p = p0; p < p1; ++p) {
-            for (std::size_t first = begin; first < end; first += block) {
-                const std::size_t n = std::min(block, end - first);
-                W.multiply(n, p, t + first * K, K, tile);
-                for (std::size_t r = 0; r < n; ++r) {
-                    row& state = states[first - begin + r];
-                    state.add(tile + r * width, bias + p * width, p * width);
-                    if (wanted.also != nullptr && wanted.also[first + r] / width == p && wanted.also[first + r] < V) {
-                        const std::size_t at = wanted.also[first + r] % width;
-                        state.also = tile[r * width + at] + bias[p * width + at];
+        for (std::size_t q = q0; q < q1; ++q) {
+            for (std::size_t p = q * W.count() / parts; p < (q + 1) * W.count() / parts; ++p) {
+                for (std::size_t first = begin; first < end; first += block) {
+                    const std::size_t n = std::min(block, end - first);
+                    W.multiply(n, p, x, first, tile);
+                    for (std::size_t r = 0; r < n; ++r) {
+                        row& state = states[first - begin + r];
+                        state.add(tile + r * width, bias + p * width, p * width);
+                        if (wanted.also != nullptr && wanted.also[first + r] / width == p &&
+                            wanted.also[first + r] < V) {
+                            const std::size_t at = wanted.also[first + r] % width;
+                            state.also = tile[r * width + at] + bias[p * width + at];
+                        }
                     }
                 }
             }
+            for (std::size_t r = 0; r < end - begin; ++r) done(q, r, std::exchange(states[r].part, sum{}));
         }
     };
-    const auto tell = [&](std::size_t r, const row& state) {
-        const T log_sum = state.shift + std::log(simd::sum(state.sum));
+    const auto tell = [&](std::size_t r, const row& state, const sum& whole) {
+        const T log_sum = whole.shift + std::log(simd::sum(whole.sum));
         for (std::size_t k = 0; k < wanted.most; ++k) {
             const bool there = k < state.found.size();
             wanted.words[r * wanted.most + k] = there ? state.found.place(k) : static_cast<std::uint32_t>(V);
@@ -124,16 +150,26 @@ void output_words(std::size_t rows, const T* t, const panels<T>& W, const T* bia
         for (std::size_t r = 0; r < count; ++r) states[r].begin(wanted.most);
         return states.data();
     };
+    const auto sums = [](std::size_t count) {
+        static thread_local std::vector<sum> all;
+        all.assign(count, sum{});
+        return all.data();
+    };
     constexpr std::size_t worth_sharing = std::size_t{1} << 18;
     if (threads() > 1 && rows <= block * (2 * threads() - 1)) {
-        // Few rows: reading W dominates, and each thread reads a part of it.
+        // Few rows: reading W dominates, and each thread reads some parts of it.
         row* const states = begun(threads() * rows);
-        parallel_for(
-            W.count(), worth_sharing / (K * width * rows + 1) + 1,
-            [&](std::size_t p0, std::size_t p1, std::size_t shard) { look(0, rows, p0, p1, states + shard * rows); });
+        sum* const of_parts = sums(parts * rows);
+        parallel_for(parts, worth_sharing * parts / (K * V * rows + 1) + 1,
+                     [&](std::size_t q0, std::size_t q1, std::size_t shard) {
+                         look(0, rows, q0, q1, states + shard * rows,
+                              [&](std::size_t q, std::size_t r, const sum& part) { of_parts[q * rows + r] = part; });
+                     });
         for (std::size_t r = 0; r < rows; ++r) {
+            sum whole;
+            for (std::size_t q = 0; q < parts; ++q) whole.add(of_parts[q * rows + r]);
             for (std::size_t shard = 1; shard < threads(); ++shard) states[r].add(states[shard * rows + r]);
-            tell(r, states[r]);
+            tell(r, states[r], whole);
         }
         return;
     }
@@ -141,10 +177,19 @@ void output_words(std::size_t rows, const T* t, const panels<T>& W, const T* bia
         rows, worth_sharing / (K * V + 1) + 1,
         [&](std::size_t begin, std::size_t end, std::size_t) {
             row* const states = begun(end - begin);
-            look(begin, end, 0, W.count(), states);
-            for (std::size_t r = begin; r < end; ++r) tell(r, states[r - begin]);
+            sum* const whole = sums(end - begin);
+            look(begin, end, 0, parts, states,
+                 [&](std::size_t, std::size_t r, const sum& part) { whole[r].add(part); });
+            for (std::size_t r = begin; r < end; ++r) tell(r, states[r - begin], whole[r - begin]);
         },
         block);
+}
+
+/// The same, with the panels that there are.
+template <class T>
+void output_words(std::size_t rows, const T* t, const weight_panels<T>& W, const T* bias, const top_words<T>& wanted)
+{
+    W.with([&](const auto& panels) { kernels::output_words(rows, t, panels, bias, wanted); });
 }
 
 }  // namespace heed::kernels

@@ -9,6 +9,7 @@
 #include <heed/core/parallel.hpp>
 #include <heed/kernels/simd.hpp>
 #include <heed/kernels/softmax.hpp>
+#include <heed/kernels/weight_panels.hpp>
 #include <heed/kernels/weighted_sum.hpp>
 
 /// One step of attention with one weight per dimension of each annotation.
@@ -238,7 +239,7 @@ void per_dimension_forward(const per_dimension_step<T>& step, T* weights, T* con
     detail::each_block(step, [&](std::size_t b0, std::size_t b1, std::size_t rows) {
         T *const t = workspace, *const scores = t + rows * A;
         detail::pack_tanh(step, b0, b1, rows, t);
-        blas::gemm(blas::op::plain, blas::op::plain, rows, D, A, static_cast<const T*>(t), step.V, T(0), scores);
+        times_weights(rows, D, A, static_cast<const T*>(t), step.V, false, scores);
         detail::each_piece(step, b0, b1, 1,
                            [&](std::size_t b, std::size_t row, std::size_t n, std::size_t d0, std::size_t d1) {
                                T* const w = weights == nullptr ? nullptr : weights + b * P * D;

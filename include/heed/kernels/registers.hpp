@@ -206,6 +206,23 @@ HEED_SIMD_INLINE vec<double> sqrt(vec<double> x)
 #endif
 #endif
 
+/// Whether a comparison holds in any lane.
+template <class M>
+HEED_SIMD_INLINE bool any(M m)
+{
+#if defined(HEED_SIMD_AVX512)
+    return _mm512_test_epi32_mask(__m512i(m), __m512i(m)) != 0;
+#elif defined(HEED_SIMD_AVX)
+    return _mm256_testz_si256(__m256i(m), __m256i(m)) == 0;
+#elif defined(HEED_SIMD_SSE2)
+    return _mm_movemask_epi8(__m128i(m)) != 0;
+#else
+    std::uint64_t half[2];
+    std::memcpy(half, &m, sizeof m);
+    return (half[0] | half[1]) != 0;
+#endif
+}
+
 namespace detail {
 
 /// Folds a register in halves down to one element; f takes vectors and elements alike.
@@ -246,15 +263,26 @@ struct real;
 template <>
 struct real<float> {
     static constexpr int mantissa = 23, bias = 127;
-    // exp is 0 below `lowest` and inf above `highest`, with a margin for an error in the last place
-    static constexpr double lowest = -105, highest = 89, tanh_one = 10;
+    // exp is 0 below `lowest` and inf above `highest`, with a margin for an error in the last place; scaled in two
+    // steps, both are by 0 there, since a product that underflows takes long
+#if defined(HEED_SIMD_AVX512)
+    static constexpr double lowest = -105;
+#else
+    static constexpr double lowest = -176;     // 2^-254
+#endif
+    static constexpr double highest = 89, tanh_one = 10;
     static constexpr double ln2_high = 0.693359375, ln2_low = -2.12194440054690583e-4;  // n * ln2_high is exact
     static constexpr double round = 12582912.0;  // 1.5 * 2^23: adding it leaves no room for a fraction
 };
 template <>
 struct real<double> {
     static constexpr int mantissa = 52, bias = 1023;
-    static constexpr double lowest = -746, highest = 710, tanh_one = 20;
+#if defined(HEED_SIMD_AVX512)
+    static constexpr double lowest = -746;
+#else
+    static constexpr double lowest = -1418.2;  // 2^-2046
+#endif
+    static constexpr double highest = 710, tanh_one = 20;
     static constexpr double ln2_high = 6.93147180369123816490e-01, ln2_low = 1.90821492927058770002e-10;
     static constexpr double round = 6755399441055744.0;
 };
@@ -368,21 +396,20 @@ HEED_SIMD_INLINE vec<float> log_by_table(vec<float> x)
 }
 #endif
 
-/// x = 2^n m with m in [√½, √2): ln x = n ln 2 + 2 artanh((m-1)/(m+1)).
-template <class T>
-HEED_SIMD_INLINE vec<T> log(vec<T> x)
+/// x = 2^n m with m in [√½, √2): ln x = n ln 2 + 2 artanh((m-1)/(m+1)), for normal numbers and, with `special`, others.
+template <class T, bool special>
+HEED_SIMD_INLINE vec<T> log_by_quotient(vec<T> x)
 {
-#if defined(HEED_SIMD_AVX512)
-    if constexpr (sizeof(T) == 4) return log_by_table(x);
-#endif
     const vec<T> smallest = splat<T>(std::numeric_limits<T>::min());
     const mask<T> subnormal = x < smallest;
-    const vec<T> lifted = x * splats<T>(sizeof(T) == 4 ? 8388608.0 : 4503599627370496.0);
-    const vec<T> normal = select(subnormal, lifted, x);
+    vec<T> normal = x;
+    if constexpr (special)
+        normal = select(subnormal, x * splats<T>(sizeof(T) == 4 ? 8388608.0 : 4503599627370496.0), x);
     const mask<T> root_half = bits_of(splats<T>(0.70710678118654752440));
     const mask<T> n = (bits_of(normal) - root_half) >> real<T>::mantissa;
     const vec<T> m = bits_as(x, bits_of(normal) - (n << real<T>::mantissa));
-    const mask<T> exponent = n - (subnormal & (mask<T>{} + real<T>::mantissa));
+    mask<T> exponent = n;
+    if constexpr (special) exponent = n - (subnormal & (mask<T>{} + real<T>::mantissa));
     const vec<T> k = __builtin_convertvector(exponent, vec<T>);
     const vec<T> s = (m - T(1)) / (m + T(1));
     const vec<T> z = s * s;
@@ -396,10 +423,32 @@ HEED_SIMD_INLINE vec<T> log(vec<T> x)
     vec<T> y = as_written(fma(k, splats<T>(real<T>::ln2_low), s * z * tail));
     y = as_written(y + (s + s));
     y = fma(k, splats<T>(real<T>::ln2_high), y);
-    const vec<T> infinity = splat<T>(std::numeric_limits<T>::infinity());
-    y = select(x == infinity, infinity, y);
-    y = select(x == T(0), -infinity, y);
-    return select(x >= T(0), y, splat<T>(std::numeric_limits<T>::quiet_NaN()));
+    if constexpr (special) {
+        const vec<T> infinity = splat<T>(std::numeric_limits<T>::infinity());
+        y = select(x == infinity, infinity, y);
+        y = select(x == T(0), -infinity, y);
+        y = select(x >= T(0), y, splat<T>(std::numeric_limits<T>::quiet_NaN()));
+    }
+    return y;
+}
+/// Of any numbers. They depend on nothing else: results that nobody uses are left out.
+template <class T>
+[[gnu::noinline, gnu::cold, gnu::const]] vec<T> log_of_any(const vec<T> x) noexcept
+{
+    return log_by_quotient<T, true>(x);
+}
+
+template <class T>
+HEED_SIMD_INLINE vec<T> log(vec<T> x)
+{
+#if defined(HEED_SIMD_AVX512)
+    if constexpr (sizeof(T) == 4) return log_by_table(x);
+#endif
+    const mask<T> normal =
+        (x >= splat<T>(std::numeric_limits<T>::min())) & (x < splat<T>(std::numeric_limits<T>::infinity()));
+    if (any(~normal)) [[unlikely]]
+        return log_of_any<T>(x);
+    return log_by_quotient<T, false>(x);
 }
 
 }  // namespace detail
@@ -451,23 +500,6 @@ HEED_SIMD_INLINE float sum(vec<float> v) { return detail::fold<float, register_b
 HEED_SIMD_INLINE double sum(vec<double> v) { return detail::fold<double, register_bytes>(v, detail::add{}); }
 HEED_SIMD_INLINE float max(vec<float> v) { return detail::fold<float, register_bytes>(v, detail::greater{}); }
 HEED_SIMD_INLINE double max(vec<double> v) { return detail::fold<double, register_bytes>(v, detail::greater{}); }
-
-/// Whether a comparison holds in any lane.
-template <class M>
-HEED_SIMD_INLINE bool any(M m)
-{
-#if defined(HEED_SIMD_AVX512)
-    return _mm512_test_epi32_mask(__m512i(m), __m512i(m)) != 0;
-#elif defined(HEED_SIMD_AVX)
-    return _mm256_testz_si256(__m256i(m), __m256i(m)) == 0;
-#elif defined(HEED_SIMD_SSE2)
-    return _mm_movemask_epi8(__m128i(m)) != 0;
-#else
-    std::uint64_t half[2];
-    std::memcpy(half, &m, sizeof m);
-    return (half[0] | half[1]) != 0;
-#endif
-}
 
 /// Whether any lane is not below the limit, or NaN.
 template <class T>

@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include <heed/attention/place.hpp>
+#include <heed/core/lane_steps.hpp>
 #include <heed/core/workspace.hpp>
 #include <heed/kernels/simd.hpp>
 
@@ -386,6 +387,7 @@ struct head {
     T sink = -std::numeric_limits<T>::infinity();  // a score whose weight goes nowhere
     const head* next = nullptr;                    // the head whose turn it is afterwards, if that is known
     const T* factors = nullptr;                    // [width], of comparisons that have some
+    heed::detail::lane_memo* memo = nullptr;  // of the thread and the call: tiles with a function or a mask need it
 
     /// Where query s stands among the keys: the last one at the last key.
     std::int32_t place_of(std::size_t s) const

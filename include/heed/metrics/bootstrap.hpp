@@ -108,19 +108,25 @@ resample(const std::array<const std::vector<Statistics>*, Systems>& systems, con
     for (std::uint64_t& stream : streams) stream = source.next_stream();
 
     std::vector<std::array<Statistics, Systems>> result(how.resamples);
-    in_pieces(how.resamples, 4, how.seen, [&](std::size_t begin, std::size_t end) {
-        std::vector<std::uint32_t> times(sentences);
-        for (std::size_t b = begin; b < end; ++b) {
-            std::fill(times.begin(), times.end(), 0u);
-            for (std::size_t i = 0; i < sentences; ++i) ++times[below(sentences, streams[b], i)];
+    constexpr std::size_t together = 4;
+    in_pieces(how.resamples, together, how.seen, [&](std::size_t begin, std::size_t end) {
+        std::array<std::vector<std::uint32_t>, together> times;
+        for (std::size_t first = begin; first < end; first += together) {
+            const std::size_t some = std::min(together, end - first);
+            for (std::size_t k = 0; k < some; ++k) {
+                times[k].assign(sentences, 0u);
+                for (std::size_t i = 0; i < sentences; ++i) ++times[k][below(sentences, streams[first + k], i)];
+            }
             // In text order, each sentence as often as it was drawn. In the order of the draws each would be a cache
-            // miss, which takes several times as long.
+            // miss, which takes several times as long; and a sentence is fetched once for some resamples together.
             for (std::size_t s = 0; s < Systems; ++s) {
                 const std::vector<Statistics>& system = *systems[s];
-                Statistics sum{};
-                for (std::size_t i = 0; i < sentences; ++i)
-                    for (std::uint32_t again = times[i]; again > 0; --again) sum += system[i];
-                result[b][s] = sum;
+                std::array<Statistics, together> sums{};
+                for (std::size_t i = 0; i < sentences; ++i) {
+                    for (std::size_t k = 0; k < some; ++k)
+                        for (std::uint32_t again = times[k][i]; again > 0; --again) sums[k] += system[i];
+                }
+                for (std::size_t k = 0; k < some; ++k) result[first + k][s] = sums[k];
             }
         }
     });

@@ -45,8 +45,8 @@ struct coverage_gru {
     }
 };
 
-template <class Matrix, class Vector>
-coverage_gru(Matrix, Vector, Matrix) -> coverage_gru<Matrix, Vector>;
+template <class Matrix, class Vector, class Matrix2>
+coverage_gru(Matrix, Vector, Matrix2) -> coverage_gru<joint_tensor<Matrix, Matrix2>, Vector>;
 
 /// A new unit for words of size `word`. The papers' coverage has 100 numbers per position.
 template <class T>

@@ -23,7 +23,7 @@ struct feed_forward {
     Vector b_1;  // [F]
     Matrix W_2;  // [F,D]
     Vector b_2;  // [D]
-    [[no_unique_address]] Activation activation;
+    HEED_NO_UNIQUE_ADDRESS Activation activation;
 
     auto operator()(const tensor auto& x, const nn::dropout& drop = {}) const  // [...,D]
     {
@@ -37,8 +37,9 @@ struct feed_forward {
     }
 };
 
-template <class Matrix, class Vector, class Activation>
-feed_forward(Matrix, Vector, Matrix, Vector, Activation) -> feed_forward<Matrix, Vector, Activation>;
+template <class Matrix, class Vector, class Activation, class Matrix2, class Vector2>
+feed_forward(Matrix, Vector, Matrix2, Vector2, Activation)
+    -> feed_forward<joint_tensor<Matrix, Matrix2>, joint_tensor<Vector, Vector2>, Activation>;
 
 /// New layers from `width` to `hidden` and back.
 template <class T, class Activation>

@@ -60,8 +60,9 @@ struct gated_coverage {
     }
 };
 
-template <class Matrix, class Vector>
-gated_coverage(Matrix, Matrix, Vector, Matrix, Matrix) -> gated_coverage<Matrix, Vector>;
+template <class Matrix, class Vector, class Matrix2, class Matrix3, class Matrix4>
+gated_coverage(Matrix, Matrix2, Vector, Matrix3, Matrix4)
+    -> gated_coverage<joint_tensor<Matrix, Matrix2, Matrix3, Matrix4>, Vector>;
 
 /// A new unit for annotations of size `annotation` and queries of size `query`. The authors' code has 10 dimensions of
 /// coverage.

@@ -51,8 +51,8 @@ struct gru {
     }
 };
 
-template <class Matrix, class Vector>
-gru(Matrix, Vector, Matrix, Matrix) -> gru<Matrix, Vector>;
+template <class Matrix, class Vector, class Matrix2, class Matrix3>
+gru(Matrix, Vector, Matrix2, Matrix3) -> gru<joint_tensor<Matrix, Matrix2, Matrix3>, Vector>;
 
 /// A new unit from inputs of size `input` to states of size `hidden`.
 ///

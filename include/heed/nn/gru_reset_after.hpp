@@ -50,8 +50,9 @@ struct gru_reset_after {
     }
 };
 
-template <class Matrix, class Vector>
-gru_reset_after(Matrix, Vector, Matrix, Vector) -> gru_reset_after<Matrix, Vector>;
+template <class Matrix, class Vector, class Matrix2, class Vector2>
+gru_reset_after(Matrix, Vector, Matrix2, Vector2)
+    -> gru_reset_after<joint_tensor<Matrix, Matrix2>, joint_tensor<Vector, Vector2>>;
 
 /// A new unit from inputs of size `input` to states of size `hidden`. `recurrent` draws U_z, U_r and U_h one by one,
 /// each [H,H], as for nn::make_gru; without it they are drawn by glorot as one matrix [H,3H].

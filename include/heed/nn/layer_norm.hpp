@@ -26,8 +26,8 @@ struct layer_norm {
     }
 };
 
-template <class Vector>
-layer_norm(Vector, Vector, double = 1e-5) -> layer_norm<Vector>;
+template <class Vector, class Vector2>
+layer_norm(Vector, Vector2, double = 1e-5) -> layer_norm<joint_tensor<Vector, Vector2>>;
 
 /// A new one, which only normalises: gain 1, bias 0.
 template <class T>

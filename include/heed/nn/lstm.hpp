@@ -51,8 +51,8 @@ struct lstm {
     }
 };
 
-template <class Matrix, class Vector>
-lstm(Matrix, Vector, Matrix) -> lstm<Matrix, Vector>;
+template <class Matrix, class Vector, class Matrix2>
+lstm(Matrix, Vector, Matrix2) -> lstm<joint_tensor<Matrix, Matrix2>, Vector>;
 
 /// A new unit from inputs of size `input` to states of size `hidden`.
 ///

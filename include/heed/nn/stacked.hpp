@@ -87,7 +87,7 @@ struct stacked {
 
     static auto parameters(auto& self, auto&& visit)
     {
-        auto all = heed::detail::parameters_of("layers", self.layers, visit);
+        auto all = visit("layers", self.layers);
         return nn::stacked<typename decltype(all)::value_type>{std::move(all), self.between};
     }
 

@@ -30,7 +30,7 @@ template <class Vector, class Inner>
 struct chunkwise {
     std::size_t width = 2;  // w
     Vector s;               // [1]
-    [[no_unique_address]] Inner inner;
+    HEED_NO_UNIQUE_ADDRESS Inner inner;
 
     using wraps = Inner;
 

@@ -25,14 +25,14 @@ namespace heed::normalize {
 template <class Weight, class Inner = softmax>
 struct connected {
     Weight w;  // [1]
-    [[no_unique_address]] Inner inner{};
+    HEED_NO_UNIQUE_ADDRESS Inner inner{};
 
     using wraps = Inner;
 
     template <class Alignments, class Past>
     struct state {
-        Alignments alignments;             // Σ_{k<t} α_k, the shape of the scores
-        [[no_unique_address]] Past inner;  // the inner normalizer's state
+        Alignments alignments;              // Σ_{k<t} α_k, the shape of the scores
+        HEED_NO_UNIQUE_ADDRESS Past inner;  // the inner normalizer's state
 
         /// The same with f applied to every tensor.
         auto map(auto&& f, const auto&... others) const
@@ -50,7 +50,7 @@ struct connected {
 
     auto advance(const tensor auto& scores, const tensor auto& weights, const auto& memory, const auto& at) const
     {
-        auto grown = ops::add(memory.alignments, weights);
+        auto grown = ops::add_alike(memory.alignments, weights);
         if constexpr (remembers<Inner>) {
             const auto modulated = ops::add_weighted(scores, w, memory.alignments);
             return make(std::move(grown), next_of(inner, modulated, weights, memory.inner, at));

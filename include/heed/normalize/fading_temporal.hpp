@@ -29,15 +29,15 @@ template <class Inner = softmax>
 struct fading_temporal {
     double strength = 1;  // β
     double decay = 0;     // δ
-    [[no_unique_address]] Inner inner{};
+    HEED_NO_UNIQUE_ADDRESS Inner inner{};
 
     using wraps = Inner;
     static constexpr bool ages = true, ignores_offset = false;
 
     template <class History, class Past>
     struct state {
-        History history;                   // L, the shape of the scores
-        [[no_unique_address]] Past inner;  // the inner normalizer's state
+        History history;                    // L, the shape of the scores
+        HEED_NO_UNIQUE_ADDRESS Past inner;  // the inner normalizer's state
 
         /// The same with f applied to every tensor.
         auto map(auto&& f, const auto&... others) const

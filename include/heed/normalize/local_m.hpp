@@ -30,8 +30,8 @@ namespace heed::normalize {
 template <class Inner = softmax, class History = history::everywhere>
 struct local_m {
     std::size_t reach = 10;  // D
-    [[no_unique_address]] Inner inner{};
-    [[no_unique_address]] History past{};
+    HEED_NO_UNIQUE_ADDRESS Inner inner{};
+    HEED_NO_UNIQUE_ADDRESS History past{};
 
     using wraps = Inner;
     static constexpr bool reads_length = true, cuts = detail::may_cut<Inner, History>;

@@ -85,8 +85,8 @@ struct local_p {
     Matrix W_p;              // [Q,P]
     Vector v_p;              // [P]
     std::size_t reach = 10;  // D
-    [[no_unique_address]] Inner inner{};
-    [[no_unique_address]] History past{};
+    HEED_NO_UNIQUE_ADDRESS Inner inner{};
+    HEED_NO_UNIQUE_ADDRESS History past{};
     local_p_options options{};
 
     using wraps = Inner;

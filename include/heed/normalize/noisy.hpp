@@ -32,7 +32,7 @@ template <class Inner>
 struct noisy {
     double sigma = 1;
     std::uint64_t seed = 1;
-    [[no_unique_address]] Inner inner;
+    HEED_NO_UNIQUE_ADDRESS Inner inner;
     noisy_options options{};
 
     using wraps = Inner;

@@ -30,16 +30,16 @@ namespace heed::normalize {
 template <class Inner = softmax>
 struct recent_temporal {
     std::size_t steps = 1;  // n
-    [[no_unique_address]] Inner inner{};
+    HEED_NO_UNIQUE_ADDRESS Inner inner{};
 
     using wraps = Inner;
     static constexpr bool ages = true, ignores_offset = false;
 
     template <class History, class Sums, class Past>
     struct state {
-        History history;                   // L over the last n steps, the shape of the scores: [B,T] or [B,T,D]
-        Sums sums;                         // L over the last 1, …, n-1 steps: [B,T,(n-1)D]
-        [[no_unique_address]] Past inner;  // the inner normalizer's state
+        History history;                    // L over the last n steps, the shape of the scores: [B,T] or [B,T,D]
+        Sums sums;                          // L over the last 1, …, n-1 steps: [B,T,(n-1)D]
+        HEED_NO_UNIQUE_ADDRESS Past inner;  // the inner normalizer's state
 
         /// The same with f applied to every tensor.
         auto map(auto&& f, const auto&... others) const

@@ -40,7 +40,7 @@ namespace detail {
 template <class Centre = no_state>
 struct found_window {
     window_view where;
-    [[no_unique_address]] Centre centre;
+    HEED_NO_UNIQUE_ADDRESS Centre centre;
 
     /// The same for a selection of rows.
     auto map(const auto& row) const

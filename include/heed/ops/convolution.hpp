@@ -7,6 +7,7 @@
 
 #include <heed/core/blas.hpp>
 #include <heed/kernels/rows.hpp>
+#include <heed/kernels/weight_panels.hpp>
 #include <heed/ops/products.hpp>
 
 /// Convolutions over the words of sentences.
@@ -45,8 +46,7 @@ struct convolve_steps_op : operation<convolve_steps_op> {
         const std::size_t D = x.shape[2], N = W.shape[1], rows = x.shape[0] * x.shape[1];
         for (std::size_t i = 0; i < rows; ++i) std::copy_n(b.data, N, y.data + i * N);
         each_distance(x, W, before, [=](std::size_t i, std::size_t from, std::size_t to, std::size_t count) {
-            blas::gemm(blas::op::plain, blas::op::plain, count, N, D, x.data + from * D, W.data + i * D * N, T(1),
-                       y.data + to * N);
+            kernels::times_weights(count, N, D, x.data + from * D, W.data + i * D * N, true, y.data + to * N);
         });
     }
 

@@ -7,9 +7,10 @@
 
 #include <heed/kernels/rows.hpp>
 #include <heed/kernels/simd.hpp>
+#include <heed/ops/broadcast.hpp>
 #include <heed/ops/rows.hpp>
 
-/// y_i = f(x_i) and y_i = f(a_i, b_i), and the same with b repeated for every position.
+/// y_i = f(x_i) and y_i = f(a_i, b_i), and the same with b repeated over rows, columns or positions.
 ///
 /// Each function defines its value and its derivatives side by side, on registers of lanes.
 namespace heed::ops {
@@ -120,6 +121,13 @@ struct multiply {
     static auto slope_b(auto a, auto, auto, auto dy) { return dy * a; }
 };
 
+/// a / b
+struct divide {
+    static auto value(auto a, auto b) { return a / b; }
+    static auto slope_a(auto, auto b, auto, auto dy) { return dy / b; }
+    static auto slope_b(auto, auto b, auto y, auto dy) { return -(dy * y / b); }
+};
+
 /// p a + q b with numbers p and q.
 struct scaled_sum {
     static auto value(auto a, auto b, auto p, auto q) { return p * a + q * b; }
@@ -224,6 +232,78 @@ struct binary : operation<binary<F, Numbers...>> {
     }
 };
 
+/// y = f(a, b), elementwise, with b repeated over a where it has fewer numbers. The result has the shape of a:
+///
+///     a [...,N], b [...,N]      each number of a meets its own
+///     a [...,N], b [N]          a row: it meets every row of a
+///     a [B,N],   b [B,1]        a column: each number meets a row of a. So does any axis of b that is 1, in any rank
+///     a [...],   b [1] or []    one number meets all
+///
+///     ∂a += ∂f/∂a ∂y,  ∂b += ∂f/∂b ∂y, summed over what a number of b has met
+///
+/// Ours: only the second argument is repeated, and one of a lower rank only as a row. NumPy would also add [B,A] to
+/// [B,T,A] whenever B = T.
+template <class F>
+struct repeating_binary : operation<repeating_binary<F>> {
+    const char* name;
+
+    constexpr explicit repeating_binary(const char* word) : name(word) {}
+
+    auto shape(const auto& a, const auto& b) const
+    {
+        constexpr std::size_t R = rank_of<decltype(a)>, Q = rank_of<decltype(b)>;
+        static_assert(
+            Q == R || (Q < R && Q <= 1),
+            "heed: the second argument of an elementwise operation has the rank of the first, or is a row [N] that is "
+            "repeated: give it axes of 1 where it is to be repeated, as `ops::reshaped(b, B, 1, N)` does");
+        if constexpr (Q == R || Q == 1) {
+            const shape_of_rank<R> is = aligned<R>(b.shape);
+            bool fits = true;
+            for (std::size_t axis = 0; axis < R; ++axis) fits = fits && (is[axis] == a.shape[axis] || is[axis] == 1);
+            if constexpr (Q == R) {
+                if (!fits)
+                    require_shape(name, "the second argument", b.shape, a.shape,
+                                  "the shape of the first, or 1 where it is to be repeated");
+            } else {
+                if (!fits)
+                    require_shape(name, "the second argument", b.shape, shape_of_rank<1>{a.shape[R - 1]},
+                                  "one number for each column of the first, ", a.shape);
+            }
+        }
+        return a.shape;
+    }
+
+    template <class T, std::size_t N, std::size_t M>
+    static void forward(in<T, N> a, in<T, M> b, out<T, N> y)
+    {
+        if constexpr (N == M) {
+            if (same_shape(a.shape, b.shape)) return binary<F>::forward(a, b, y);
+        }
+        detail::repeat_forward<F>({a.shape, aligned<N>(b.shape)}, a.data, b.data, y.data);
+    }
+
+    template <class T, std::size_t N, std::size_t M>
+    static void backward(in<T, N> a, in<T, M> b, in<T, N> y, in<T, N> d_y, adjoint<T, N> d_a, adjoint<T, M> d_b)
+    {
+        if constexpr (N == M) {
+            if (same_shape(a.shape, b.shape)) return binary<F>::backward(a, b, y, d_y, d_a, d_b);
+        }
+        detail::repeat_backward<F>({a.shape, aligned<N>(b.shape)}, a.data, b.data, y.data, d_y.data, d_a.data,
+                                   d_b.data);
+    }
+
+private:
+    /// With axes of 1 in front, as many as are missing.
+    template <std::size_t R, std::size_t Q>
+    static shape_of_rank<R> aligned(const shape_of_rank<Q>& b)
+    {
+        shape_of_rank<R> all;
+        all.fill(1);
+        std::copy(b.begin(), b.end(), all.end() - Q);
+        return all;
+    }
+};
+
 /// y[b,t,:] = f(a[b,t,:], b[b,:]): the second argument [B,A] meets each position of the first [B,T,A].
 ///
 ///     ∂a as above,  ∂b[b,:] += Σ_t ∂f/∂b ∂y[b,t,:]
@@ -298,12 +378,31 @@ inline constexpr unary<functions::elu_plus_one> elu_plus_one{};
 /// y = x²: [...] -> [...]                               ∂x += 2 x ∂y
 inline constexpr unary<functions::square> square{};
 
-/// y = a + b: [...] and [...] -> [...]                  ∂a += ∂y,  ∂b += ∂y
-inline constexpr binary<functions::add> add{"add"};
-/// y = a − b: [...] and [...] -> [...]                  ∂a += ∂y,  ∂b −= ∂y
-inline constexpr binary<functions::subtract> subtract{"subtract"};
-/// y = a ⊙ b: [...] and [...] -> [...]                  ∂a += b ∂y,  ∂b += a ∂y
-inline constexpr binary<functions::multiply> multiply{"multiply"};
+/// y = a + b, b repeated where it is smaller: [...,N] and [...,N], [N], or 1 for any axis -> [...,N].
+///
+///     ∂a += ∂y,  ∂b += ∂y, summed over the repetitions
+inline constexpr repeating_binary<functions::add> add{"add"};
+/// y = a − b, b repeated where it is smaller: [...,N] and [...,N], [N], or 1 for any axis -> [...,N].
+///
+///     ∂a += ∂y,  ∂b −= ∂y, summed over the repetitions
+inline constexpr repeating_binary<functions::subtract> subtract{"subtract"};
+/// y = a ⊙ b, b repeated where it is smaller: [...,N] and [...,N], [N], or 1 for any axis -> [...,N].
+///
+///     ∂a += b ∂y,  ∂b += a ∂y, summed over the repetitions
+inline constexpr repeating_binary<functions::multiply> multiply{"multiply"};
+/// y = a / b, b repeated where it is smaller: [...,N] and [...,N], [N], or 1 for any axis -> [...,N].
+///
+///     ∂a += ∂y / b,  ∂b −= y ∂y / b, summed over the repetitions
+inline constexpr repeating_binary<functions::divide> divide{"divide"};
+/// y = a + b for a policy, whose two tensors have the same shape: nothing is repeated, so that a query with one row for
+/// a batch of many is refused: [...] and [...] -> [...]
+///
+///     ∂a += ∂y,  ∂b += ∂y
+inline constexpr binary<functions::add> add_alike{"add"};
+/// y = a ⊙ b of the same shape, as `add_alike`: [...] and [...] -> [...]
+///
+///     ∂a += b ∂y,  ∂b += a ∂y
+inline constexpr binary<functions::multiply> multiply_alike{"multiply"};
 /// y = log(eᵃ + eᵇ), exact where one side is -inf: [...] and [...] -> [...]
 ///
 ///     ∂a += exp(a − y) ∂y,  ∂b += exp(b − y) ∂y, nothing for a side of -inf

@@ -11,6 +11,7 @@
 
 #include <heed/core/mask.hpp>
 #include <heed/core/mistakes.hpp>
+#include <heed/core/shared_tensor.hpp>
 #include <heed/core/tensor.hpp>
 #include <heed/core/transient.hpp>
 #include <heed/core/window.hpp>

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include <heed/core/growing.hpp>
+#include <heed/ops/broadcast.hpp>
 #include <heed/ops/moves.hpp>
 #include <heed/ops/rows.hpp>
 
@@ -153,10 +155,42 @@ struct by_sentence_op : operation<by_sentence_op> {
 inline constexpr by_sentence_op by_sentence{};
 
 /// y = the same numbers in another shape: x [...] -> a shape with as many. A view of x on the tape and in the
-/// workspace, else a copy.
+/// workspace, else a copy. One size may be -1: what the others leave.
+///
+///     ops::reshaped(x, 2, -1)      ops::reshaped(x, shape_of_rank<2>{2, 12})
 ///
 ///     ∂x += ∂y, number by number
 struct reshaped_op : operation<reshaped_op> {
+    template <tensor X, std::size_t R>
+    auto operator()(const X& x, const shape_of_rank<R>& shape) const
+    {
+        return operation::operator()(x, shape);
+    }
+    template <tensor X, std::integral... Sizes>
+    auto operator()(const X& x, Sizes... sizes) const
+    {
+        constexpr std::size_t R = sizeof...(Sizes);
+        const std::size_t size = view_of(x).size();
+        shape_of_rank<R> shape{static_cast<std::size_t>(sizes)...};
+        std::size_t open = R, others = 1;
+        for (std::size_t axis = 0; axis < R; ++axis) {
+            if (shape[axis] != static_cast<std::size_t>(-1)) {
+                others *= shape[axis];
+            } else if (std::exchange(open, axis) != R) {
+                throw shape_error("reshaped: two sizes are -1; at most one can follow from the others");
+            }
+        }
+        if (open < R) {
+            if (others == 0 || size % others != 0) {
+                throw shape_error("reshaped: " + shape_text(shape_of(x)) + " has " + std::to_string(size) +
+                                  " numbers, which the sizes beside -1, together " + std::to_string(others) +
+                                  ", do not divide");
+            }
+            shape[open] = size / others;
+        }
+        return operation::operator()(x, shape);
+    }
+
     template <std::size_t R>
     static piece_of<R> piece(const auto& x, const shape_of_rank<R>& shape)
     {
@@ -168,6 +202,100 @@ struct reshaped_op : operation<reshaped_op> {
     }
 };
 inline constexpr reshaped_op reshaped{};
+
+/// y = x with first … last − 1 of one axis, which is counted from 0: x [...,K,...] -> [...,last − first,...].
+///
+///     ops::slice(x, 1, 0, 4)       the first four of the second axis
+///
+///     ∂x[...,first + i,...] += ∂y[...,i,...]
+struct slice_op : move_operation<slice_op, std::size_t, std::size_t, std::size_t> {
+    static auto shape(const auto& x, std::size_t axis, std::size_t first, std::size_t last)
+    {
+        auto y = x.shape;
+        if (axis >= y.size() || first > last || last > y[axis]) {
+            throw shape_error("slice: " + std::to_string(first) + " to " + std::to_string(last) + " of axis " +
+                              std::to_string(axis) + " of " + shape_text(x.shape) +
+                              "; axes count from 0, and the end is at most what the axis has");
+        }
+        y[axis] = last - first;
+        return y;
+    }
+
+    static void each_move(const auto& x, std::size_t axis, std::size_t first, std::size_t last, auto move)
+    {
+        std::size_t before = 1, behind = 1;
+        for (std::size_t i = 0; i < axis; ++i) before *= x[i];
+        for (std::size_t i = axis + 1; i < x.size(); ++i) behind *= x[i];
+        const std::size_t whole = x[axis] * behind, kept = (last - first) * behind;
+        move.each(before, kept, [=](std::size_t i) { move(i * whole + first * behind, i * kept, kept); });
+    }
+};
+inline constexpr slice_op slice{};
+
+/// y = x with its axes in another order: axis k of y is axis axes[k] of x.
+///
+///     ops::permuted(x, 0, 2, 1)    [B,T,N] -> [B,N,T]
+///
+///     ∂x += ∂y, number by number
+struct permuted_op : operation<permuted_op> {
+    template <tensor X, std::integral... Axes>
+    auto operator()(const X& x, Axes... axes) const
+    {
+        static_assert(sizeof...(Axes) == rank_of<X>,
+                      "heed: permuted takes each axis once, as in `permuted(x, 0, 2, 1)`");
+        return operation::operator()(x, shape_of_rank<sizeof...(Axes)>{static_cast<std::size_t>(axes)...});
+    }
+
+    template <std::size_t R>
+    static shape_of_rank<R> shape(const auto& x, const shape_of_rank<R>& axes)
+    {
+        shape_of_rank<R> y{}, seen{};
+        for (std::size_t k = 0; k < R; ++k) {
+            if (axes[k] >= R || std::exchange(seen[axes[k]], 1) != 0) {
+                throw shape_error("permuted: the axes " + shape_text(axes) + " of " + shape_text(x.shape) +
+                                  "; give each axis once, counted from 0");
+            }
+            y[k] = x.shape[axes[k]];
+        }
+        return y;
+    }
+
+    template <class T, std::size_t R>
+    static void forward(in<T, R> x, const shape_of_rank<R>& axes, out<T, R> y)
+    {
+        each_run(x.shape, axes, y.shape, [&](std::size_t from, std::size_t to, std::size_t n, std::size_t step) {
+            for (std::size_t i = 0; i < n; ++i) y.data[to + i] = x.data[from + i * step];
+        });
+    }
+
+    template <class T, std::size_t R>
+    static void backward(in<T, R> x, const shape_of_rank<R>& axes, in<T, R> y, in<T, R> d_y, adjoint<T, R> d_x)
+    {
+        each_run(x.shape, axes, y.shape, [&](std::size_t from, std::size_t to, std::size_t n, std::size_t step) {
+            for (std::size_t i = 0; i < n; ++i) d_x.data[from + i * step] += d_y.data[to + i];
+        });
+    }
+
+private:
+    /// f(from, to, n, step) for each run along the last axis of y.
+    template <std::size_t R>
+    static void each_run(const shape_of_rank<R>& x, const shape_of_rank<R>& axes, const shape_of_rank<R>& y, auto&& f)
+    {
+        static_assert(R <= detail::strided_walk::most);
+        shape_of_rank<R> strides;
+        std::size_t step = 1;
+        for (std::size_t axis = R; axis-- > 0; step *= x[axis]) strides[axis] = step;
+        if constexpr (R == 0) {
+            f(0, 0, 1, 1);
+        } else {
+            detail::strided_walk walk;
+            for (std::size_t k = 0; k + 1 < R; ++k) walk.add(y[k], strides[axes[k]]);
+            for (std::size_t i = 0, runs = detail::rows_of(y); i < runs; ++i)
+                f(walk(i), i * y[R - 1], y[R - 1], strides[axes[R - 1]]);
+        }
+    }
+};
+inline constexpr permuted_op permuted{};
 
 /// y = x[first … last − 1, :], some rows of a matrix: x [K,N] -> [last − first,N]. A view, not a copy, on the tape and
 /// off it: the matrix must outlive it.

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <string>
 
-#include <heed/core/blas.hpp>
 #include <heed/kernels/rows.hpp>
+#include <heed/kernels/weight_panels.hpp>
 #include <heed/kernels/weighted_sum.hpp>
 #include <heed/ops/rows.hpp>
 
@@ -55,15 +55,14 @@ struct linear_op : operation<linear_op> {
     template <class T, std::size_t R>
     static void forward(in<T, R> x, in<T, 2> W, out<T, R> y)
     {
-        blas::gemm(blas::op::plain, blas::op::plain, detail::rows_of(x.shape), W.shape[1], W.shape[0], x.data, W.data,
-                   T(0), y.data);
+        kernels::times_weights(detail::rows_of(x.shape), W.shape[1], W.shape[0], x.data, W.data, false, y.data);
     }
     template <class T, std::size_t R>
     static void forward(in<T, R> x, in<T, 2> W, in<T, 1> b, out<T, R> y)
     {
         const std::size_t rows = detail::rows_of(x.shape), N = W.shape[1];
         for (std::size_t i = 0; i < rows; ++i) std::copy_n(b.data, N, y.data + i * N);
-        blas::gemm(blas::op::plain, blas::op::plain, rows, N, W.shape[0], x.data, W.data, T(1), y.data);
+        kernels::times_weights(rows, N, W.shape[0], x.data, W.data, true, y.data);
     }
 };
 inline constexpr linear_op linear{};
@@ -87,8 +86,7 @@ struct linear_onto_op : operation<linear_onto_op> {
     static void forward(in<T, R> base, in<T, R> x, in<T, 2> W, out<T, R> y)
     {
         std::copy_n(base.data, y.size(), y.data);
-        blas::gemm(blas::op::plain, blas::op::plain, detail::rows_of(y.shape), W.shape[1], W.shape[0], x.data, W.data,
-                   T(1), y.data);
+        kernels::times_weights(detail::rows_of(y.shape), W.shape[1], W.shape[0], x.data, W.data, true, y.data);
     }
 };
 inline constexpr linear_onto_op linear_onto{};

@@ -6,12 +6,12 @@
 #include <tuple>
 #include <utility>
 
-#include <heed/core/blas.hpp>
 #include <heed/core/mask.hpp>
 #include <heed/kernels/coverage.hpp>
 #include <heed/kernels/gru.hpp>
 #include <heed/kernels/gru_reset_after.hpp>
 #include <heed/kernels/lstm.hpp>
+#include <heed/kernels/weight_panels.hpp>
 #include <heed/ops/operation.hpp>
 #include <heed/ops/products.hpp>
 #include <heed/ops/units.hpp>
@@ -74,10 +74,9 @@ struct gru_op : operation<gru_op> {
         T* const reset_hidden = gates + 3 * B * H;
         scratch here;
         T* const recurrent = here.take<T>(2 * B * H);
-        blas::gemm(blas::op::plain, blas::op::plain, B, 2 * H, H, hidden.data, U.data, T(0), recurrent);
+        kernels::times_weights(B, 2 * H, H, hidden.data, U.data, false, recurrent);
         kernels::gru_gates(step, recurrent, gates, reset_hidden);
-        blas::gemm(blas::op::plain, blas::op::plain, B, H, H, static_cast<const T*>(reset_hidden), U_h.data, T(0),
-                   recurrent);
+        kernels::times_weights(B, H, H, static_cast<const T*>(reset_hidden), U_h.data, false, recurrent);
         kernels::gru_blend(step, recurrent, gates, next.data);
     }
 };
@@ -118,7 +117,7 @@ struct gru_reset_after_op : operation<gru_reset_after_op> {
         const std::size_t B = detail::rows_of(hidden.shape), H = hidden.shape[R - 1];
         scratch here;
         T* const recurrent = here.take<T>(3 * B * H);
-        blas::gemm(blas::op::plain, blas::op::plain, B, 3 * H, H, hidden.data, U.data, T(0), recurrent);
+        kernels::times_weights(B, 3 * H, H, hidden.data, U.data, false, recurrent);
         kernels::gru_reset_after({B, H, inputs.data, 3 * H, hidden.data, ends.data(), ends.step},
                                  static_cast<const T*>(recurrent), c.data, gates, next.data);
     }
@@ -180,7 +179,7 @@ struct lstm_op : operation<lstm_op> {
         const std::size_t B = detail::rows_of(hidden.shape), H = hidden.shape[R - 1];
         scratch here;
         T* const recurrent = here.take<T>(4 * B * H);
-        blas::gemm(blas::op::plain, blas::op::plain, B, 4 * H, H, hidden.data, U.data, T(0), recurrent);
+        kernels::times_weights(B, 4 * H, H, hidden.data, U.data, false, recurrent);
         kernels::lstm_forward({B, H, inputs.data, hidden.data, cell.data, ends.data(), ends.step},
                               static_cast<const T*>(recurrent), gates, next_hidden.data, next_cell.data);
     }

@@ -61,11 +61,15 @@ struct attend_heads {
             constexpr std::size_t lanes = tiles::lanes<T, registers>;
             const std::size_t blocks = (S + lanes - 1) / lanes, all = queries.shape[0] * how.heads * blocks;
             parallel_for(all, 1, [&](std::size_t begin, std::size_t end, std::size_t) {
+                scratch here;
+                heed::detail::lane_memo memo(here.take<float>(heed::detail::lane_memo::room_for(S, keys.shape[1])), S,
+                                             keys.shape[1]);
                 for (std::size_t i = begin; i < end; ++i) {
                     const std::size_t nth = i / blocks, s = i % blocks * lanes;
                     tiles::head<T> of = head_of(queries, keys, values, factors, real, how, nth);
                     const tiles::head<T> next =
                         head_of(queries, keys, values, factors, real, how, std::min(i + 1, end - 1) / blocks);
+                    of.memo = &memo;
                     if (i + 1 < end) of.next = &next;
                     if (of_heads != nullptr) of.sink = of_heads[nth % how.heads];
                     tiles::forward<registers, Compare>(
@@ -109,8 +113,12 @@ struct attend_heads {
             const std::size_t groups = queries.shape[0] * how.groups, in_group = how.heads / how.groups;
             if (groups >= 2 * shards || shards == 1 || Rule::runs) {
                 parallel_for(groups, 1, [&](std::size_t begin, std::size_t end, std::size_t shard) {
+                    scratch here;
+                    heed::detail::lane_memo memo(here.take<float>(heed::detail::lane_memo::room_for(S, keys.shape[1])),
+                                                 S, keys.shape[1]);
                     for (std::size_t nth = begin * in_group; nth < end * in_group; ++nth) {
-                        const tiles::head<T> of = head_of(queries, keys, values, factors, real, how, nth);
+                        tiles::head<T> of = head_of(queries, keys, values, factors, real, how, nth);
+                        of.memo = &memo;
                         for (std::size_t b = 0; b < blocks; ++b) go_back(registers, of, nth, b, shard, {1, 0});
                     }
                 });
@@ -118,9 +126,13 @@ struct attend_heads {
             }
             // Few of them: in each of as many rounds as threads, a thread has its own keys and its own queries.
             for (std::size_t nth = 0; nth < all_heads; ++nth) {
-                const tiles::head<T> of = head_of(queries, keys, values, factors, real, how, nth);
                 for (std::size_t round = 0; round < shards; ++round) {
                     parallel_for(shards, 1, [&](std::size_t begin, std::size_t end, std::size_t) {
+                        scratch here;
+                        heed::detail::lane_memo memo(
+                            here.take<float>(heed::detail::lane_memo::room_for(S, keys.shape[1])), S, keys.shape[1]);
+                        tiles::head<T> of = head_of(queries, keys, values, factors, real, how, nth);
+                        of.memo = &memo;
                         for (std::size_t shard = begin; shard < end; ++shard) {
                             for (std::size_t b = (shard + round) % shards; b < blocks; b += shards)
                                 go_back(registers, of, nth, b, shard, {shards, shard});
@@ -203,9 +215,9 @@ private:
 template <class Pair = kernels::tiles::unmodified, class Mask = kernels::tiles::unmasked,
           class Rule = kernels::tiles::softmax, class Compare = kernels::tiles::inner_product>
 struct attend_tiled_op : operation<attend_tiled_op<Pair, Mask, Rule, Compare>> {
-    [[no_unique_address]] Pair pair{};
-    [[no_unique_address]] Mask mask{};
-    [[no_unique_address]] Rule rule{};
+    HEED_NO_UNIQUE_ADDRESS Pair pair{};
+    HEED_NO_UNIQUE_ADDRESS Mask mask{};
+    HEED_NO_UNIQUE_ADDRESS Rule rule{};
 
     attend_tiled_op() = default;
     attend_tiled_op(Pair changes, Mask hides, Rule weighs = {}, Compare = {})

@@ -45,7 +45,7 @@ struct matcher {
     auto logits(const batch<T>& pairs, const nn::dropout& drop = {}) const
     {
         const auto read = [&drop](const auto& table, const word_ids& words, const lengths& real) {
-            return ops::swap_axes(ops::clear_ended(drop(ops::lookup(table, words)), real));  // [B,S,D]
+            return ops::swap_axes(ops::clear_ended(drop.time_major(ops::lookup(table, words)), real));  // [B,S,D]
         };
         abcnn::sentences level{read(first_words, pairs.first, pairs.first_real), pairs.first_real,
                                read(second_words, pairs.second, pairs.second_real), pairs.second_real};
@@ -79,7 +79,7 @@ struct matcher {
     {
         auto first = visit("first_words", self.first_words);
         auto second = visit("second_words", self.second_words);
-        auto blocks = heed::detail::parameters_of("blocks", self.blocks, visit);
+        auto blocks = visit("blocks", self.blocks);
         return pairs::matcher{std::move(first), std::move(second), std::move(blocks), visit("W", self.W),
                               visit("b", self.b)};
     }

@@ -73,7 +73,8 @@ struct differential {
     }
 };
 
-template <class Vector>
-differential(Vector, Vector, Vector, Vector, Vector, double = 0.8, double = 1e-5) -> differential<Vector>;
+template <class Vector, class Vector2, class Vector3, class Vector4, class Vector5>
+differential(Vector, Vector2, Vector3, Vector4, Vector5, double = 0.8, double = 1e-5)
+    -> differential<joint_tensor<Vector, Vector2, Vector3, Vector4, Vector5>>;
 
 }  // namespace heed::per_head

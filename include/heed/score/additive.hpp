@@ -50,7 +50,7 @@ struct additive {
     }
 };
 
-template <class Matrix, class Vector>
-additive(Matrix, Matrix, Vector) -> additive<Matrix, Vector>;
+template <class Matrix, class Vector, class Matrix2>
+additive(Matrix, Matrix2, Vector) -> additive<joint_tensor<Matrix, Matrix2>, Vector>;
 
 }  // namespace heed::score

@@ -53,7 +53,7 @@ struct additive_grouped {
     }
 };
 
-template <class Matrix>
-additive_grouped(Matrix, Matrix, Matrix) -> additive_grouped<Matrix>;
+template <class Matrix, class Matrix2, class Matrix3>
+additive_grouped(Matrix, Matrix2, Matrix3) -> additive_grouped<joint_tensor<Matrix, Matrix2, Matrix3>>;
 
 }  // namespace heed::score

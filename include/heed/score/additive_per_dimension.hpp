@@ -55,8 +55,8 @@ struct additive_per_dimension {
     }
 };
 
-template <class Matrix>
-additive_per_dimension(Matrix, Matrix, Matrix) -> additive_per_dimension<Matrix>;
+template <class Matrix, class Matrix2, class Matrix3>
+additive_per_dimension(Matrix, Matrix2, Matrix3) -> additive_per_dimension<joint_tensor<Matrix, Matrix2, Matrix3>>;
 
 }  // namespace heed::score
 

@@ -114,8 +114,8 @@ struct forgetting {
             return ops::dot_each(ops::concat(now.sums, asked), keys);
         } else {
             const std::size_t N = shape_of(keys)[2];
-            return ops::add(over::match(base, projected, ops::columns_between(keys, 2, N), now.base),
-                            ops::dot_each(now.sums, ops::columns_between(keys, 0, 2)));
+            return ops::add_alike(over::match(base, projected, ops::columns_between(keys, 2, N), now.base),
+                                  ops::dot_each(now.sums, ops::columns_between(keys, 0, 2)));
         }
     }
     auto operator()(const auto& query, const tensor auto& keys, const auto& now) const
@@ -129,8 +129,8 @@ struct forgetting {
     {
         const std::size_t N = shape_of(keys)[2];
         const auto sums = sums_at_queries(keys, from.real, from.first, shape_of(queries)[1]);
-        return ops::add(over::match_all(base, queries, ops::columns_between(keys, 2, N), from),
-                        ops::dot_all(sums, ops::columns_between(keys, 0, 2)));
+        return ops::add_alike(over::match_all(base, queries, ops::columns_between(keys, 2, N), from),
+                              ops::dot_all(sums, ops::columns_between(keys, 0, 2)));
     }
 
     /// Queries [B,S,A] as they are multiplied with keys: (F_i, 1, q).

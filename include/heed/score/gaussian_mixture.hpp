@@ -107,7 +107,8 @@ struct gaussian_mixture {
     }
 };
 
-template <class Matrix, class Vector>
-gaussian_mixture(Matrix, Vector, Matrix, Vector) -> gaussian_mixture<Matrix, Vector>;
+template <class Matrix, class Vector, class Matrix2, class Vector2>
+gaussian_mixture(Matrix, Vector, Matrix2, Vector2)
+    -> gaussian_mixture<joint_tensor<Matrix, Matrix2>, joint_tensor<Vector, Vector2>>;
 
 }  // namespace heed::score

@@ -27,7 +27,7 @@ namespace heed::score {
 template <class Base, class Function, class Table = no_table>
 struct modified : by_place<modified<Base, Function, Table>, Base> {
     Base base;
-    [[no_unique_address]] Table table;
+    HEED_NO_UNIQUE_ADDRESS Table table;
     Function f;
 
     modified(Base one, Function function) : base(std::move(one)), table(), f(std::move(function)) {}

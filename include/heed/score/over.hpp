@@ -40,7 +40,7 @@ template <class Own, class Inner>
 struct past : Own {
     static constexpr bool holds_no_tensors = detail::holds_no_tensors<Own> && detail::holds_no_tensors<Inner>;
 
-    [[no_unique_address]] Inner base;
+    HEED_NO_UNIQUE_ADDRESS Inner base;
 
     past() = default;
     past(Own mine, Inner inner) : Own(std::move(mine)), base(std::move(inner)) {}

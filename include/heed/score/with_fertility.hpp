@@ -80,7 +80,7 @@ struct with_fertility : over::another<with_fertility<Base, Vector>, Base> {
     }
 };
 
-template <class Base, class Vector>
-with_fertility(Base, Vector, Vector, double = 2) -> with_fertility<Base, Vector>;
+template <class Base, class Vector, class Vector2>
+with_fertility(Base, Vector, Vector2, double = 2) -> with_fertility<Base, joint_tensor<Vector, Vector2>>;
 
 }  // namespace heed::score

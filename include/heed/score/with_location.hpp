@@ -59,7 +59,7 @@ private:
     }
 };
 
-template <class Base, class Matrix>
-with_location(Base, Matrix, Matrix) -> with_location<Base, Matrix>;
+template <class Base, class Matrix, class Matrix2>
+with_location(Base, Matrix, Matrix2) -> with_location<Base, joint_tensor<Matrix, Matrix2>>;
 
 }  // namespace heed::score

@@ -32,7 +32,7 @@ template <class Base, class Matrix, class Which = last_weights>
 struct with_neighbours : over::another<with_neighbours<Base, Matrix, Which>, Base> {
     using over::another<with_neighbours<Base, Matrix, Which>, Base>::base;
     Matrix M;  // [2k+1,A]
-    [[no_unique_address]] Which which{};
+    HEED_NO_UNIQUE_ADDRESS Which which{};
 
     auto begin(const auto& memory) const
     {
@@ -55,7 +55,7 @@ struct with_neighbours : over::another<with_neighbours<Base, Matrix, Which>, Bas
     {
         auto now = ops::neighbourhood(over::per_position(seen), shape_of(M)[0] / 2);
         if constexpr (std::is_same_v<Which, all_weights>) {
-            return score::position_features{ops::add(past.features, now)};
+            return score::position_features{ops::add_alike(past.features, now)};
         } else {
             return score::position_features{std::move(now)};
         }

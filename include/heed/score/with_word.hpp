@@ -38,13 +38,13 @@ struct with_word : over::another<with_word<Base, Matrix>, Base, over::base_remem
     template <class State, class Word>
     auto project(const state_and_word<State, Word>& query) const  // [B,Q], [B,E] -> [B,A]
     {
-        return ops::add(project_state(query.state), project_words(query.word));
+        return ops::add_alike(project_state(query.state), project_words(query.word));
     }
 
     template <class State, class Word>
     auto project(const state_and_projected_word<State, Word>& query) const  // [B,Q], [B,A] -> [B,A]
     {
-        return ops::add(project_state(query.state), query.word);
+        return ops::add_alike(project_state(query.state), query.word);
     }
 
     template <class Query>

@@ -102,18 +102,17 @@ struct batch_limits {
     std::size_t pairs = 64, tokens = 0;
 };
 
-/// The order of an epoch: sentence pairs in random order, but with pairs of similar length together to reduce padding.
-/// Depends only on the stream. Each element lists the pairs of one batch. Throws heed::error if both limits are 0.
-inline std::vector<std::vector<std::size_t>> shuffled_batches(const std::vector<id_sentence>& sources,
-                                                              const std::vector<id_sentence>& targets,
-                                                              const batch_limits& limits, std::uint64_t stream)
+/// The order of an epoch of `pairs` sentence pairs: in random order, but with pairs of similar length together to
+/// reduce padding. source_words(i) and target_words(i) are the words of the sentences of pair i. Depends only on these
+/// and the stream. Each element lists the pairs of one batch. Throws heed::error if both limits are 0.
+template <class SourceWords, class TargetWords>
+std::vector<std::vector<std::size_t>> shuffled_batches_of(std::size_t pairs, const SourceWords& source_words,
+                                                          const TargetWords& target_words, const batch_limits& limits,
+                                                          std::uint64_t stream)
 {
     if (limits.pairs == 0 && limits.tokens == 0) throw error("a batch of 0 sentence pairs; allow at least one");
-    if (sources.size() != targets.size())
-        throw error("sentence pairs: " + std::to_string(sources.size()) + " sources, but " +
-                    std::to_string(targets.size()) + " targets");
-    const auto positions = [&](std::size_t i) { return std::max(sources[i].size(), targets[i].size()) + 1; };
-    std::vector<std::size_t> order(targets.size());
+    const auto positions = [&](std::size_t i) { return std::max(source_words(i), target_words(i)) + 1; };
+    std::vector<std::size_t> order(pairs);
     std::iota(order.begin(), order.end(), std::size_t{0});
     const auto shuffle = [stream](auto& items, std::uint64_t round) {
         for (std::size_t i = items.size(); i > 1; --i) std::swap(items[i - 1], items[below(i, mix(stream + round), i)]);
@@ -134,15 +133,16 @@ inline std::vector<std::vector<std::size_t>> shuffled_batches(const std::vector<
         const std::size_t last = std::min(order.size(), first + pool);
         std::stable_sort(order.begin() + static_cast<std::ptrdiff_t>(first),
                          order.begin() + static_cast<std::ptrdiff_t>(last), [&](std::size_t a, std::size_t b) {
-                             return std::pair(targets[a].size(), sources[a].size()) <
-                                    std::pair(targets[b].size(), sources[b].size());
+                             return std::pair(target_words(a), source_words(a)) <
+                                    std::pair(target_words(b), source_words(b));
                          });
         for (std::size_t i = first; i < last;) {
             std::size_t end = i, longest = 0;
             for (; end < last; ++end) {
                 longest = std::max(longest, positions(order[end]));
-                const std::size_t pairs = end - i + 1;
-                if (limits.tokens == 0 ? pairs > limits.pairs : pairs > 1 && pairs * longest > limits.tokens) break;
+                const std::size_t together = end - i + 1;
+                if (limits.tokens == 0 ? together > limits.pairs : together > 1 && together * longest > limits.tokens)
+                    break;
             }
             batches.emplace_back(order.begin() + static_cast<std::ptrdiff_t>(i),
                                  order.begin() + static_cast<std::ptrdiff_t>(end));
@@ -151,6 +151,20 @@ inline std::vector<std::vector<std::size_t>> shuffled_batches(const std::vector<
     }
     shuffle(batches, 1);
     return batches;
+}
+
+/// The same for sentences in memory. Throws heed::error if there are not as many targets as sources.
+inline std::vector<std::vector<std::size_t>> shuffled_batches(const std::vector<id_sentence>& sources,
+                                                              const std::vector<id_sentence>& targets,
+                                                              const batch_limits& limits, std::uint64_t stream)
+{
+    if (limits.pairs == 0 && limits.tokens == 0) throw error("a batch of 0 sentence pairs; allow at least one");
+    if (sources.size() != targets.size())
+        throw error("sentence pairs: " + std::to_string(sources.size()) + " sources, but " +
+                    std::to_string(targets.size()) + " targets");
+    return shuffled_batches_of(
+        targets.size(), [&](std::size_t i) { return sources[i].size(); },
+        [&](std::size_t i) { return targets[i].size(); }, limits, stream);
 }
 
 inline std::vector<std::vector<std::size_t>> shuffled_batches(const std::vector<id_sentence>& sources,

@@ -69,7 +69,7 @@ struct picture_encoder {
 
     static auto parameters(auto& self, auto&& visit)
     {
-        auto layers = heed::detail::parameters_of("layers", self.layers, visit);
+        auto layers = visit("layers", self.layers);
         auto rows = visit("rows", self.rows);
         auto columns = visit("columns", self.columns);
         using matrix = decltype(rows);

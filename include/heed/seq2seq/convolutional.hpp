@@ -80,9 +80,9 @@ consteval bool prepares()
 /// over T of them (the paper scales the context by it instead). The gradient of z is multiplied by `gradient_scale`:
 /// 1 / (2 · attentions) in the paper's section 3.4 and its code, so that many attentions do not make the encoder's
 /// steps too large.
-template <class Matrix, class Vector, class Positions, class Block>
+template <class Matrix, class Vector, class Positions, class Block, class Embedding = Matrix>
 struct convolutional_encoder {
-    Matrix embedding;  // [V,E]
+    Embedding embedding;  // [V,E], or embeds::projected or as_given, for features (features.hpp)
     Positions positions;
     Matrix W_in;  // [E,H]
     Vector b_in;  // [H]
@@ -91,13 +91,14 @@ struct convolutional_encoder {
     Vector b_out;  // [E]
     double gradient_scale = 1;
 
-    /// What the decoder's layers attend to, z and √(T/2) (z + e), for words [T,B] and their lengths.
-    auto encode(const source_batch& source, const nn::dropout& drop = {}) const
+    /// What the decoder's layers attend to, z and √(T/2) (z + e), for words [T,B] or features [B,T,F] and their
+    /// lengths.
+    auto encode(const auto& source, const nn::dropout& drop = {}) const
     {
-        source.real.require("convolutional_encoder::encode", source.words.batch, source.words.steps);
-        const auto e = detail::embedded(embedding, positions, source.words, source.real, drop);  // [B,T,E]
-        auto x = ops::clear_ended(ops::linear(ops::swap_axes(e), W_in, b_in), source.real);      // [T,B,H]
-        for (const Block& block : blocks) x = block.around(x, drop(x), source.real);
+        embeds::require_source("convolutional_encoder::encode", source);
+        const auto e = embedded(source, drop);                                               // [B,T,E]
+        auto x = ops::clear_ended(ops::linear(ops::swap_axes(e), W_in, b_in), source.real);  // [T,B,H]
+        for (const Block& block : blocks) x = block.around(x, drop.time_major(x), source.real);
         auto z = ops::swap_axes(ops::scale_gradient(ops::linear(x, W_out, b_out), gradient_scale));  // [B,T,E]
         auto values = ops::multiply_each(ops::add(z, e), scales(source.real, e));                    // [B,T,E]
         return convolved{std::move(z), std::move(values)};
@@ -109,7 +110,7 @@ struct convolutional_encoder {
         auto positions = visit("positions", self.positions);
         auto W_in = visit("W_in", self.W_in);
         auto b_in = visit("b_in", self.b_in);
-        auto blocks = heed::detail::parameters_of("blocks", self.blocks, visit);
+        auto blocks = visit("blocks", self.blocks);
         auto W_out = visit("W_out", self.W_out);
         auto b_out = visit("b_out", self.b_out);
         return seq2seq::convolutional_encoder{std::move(embedding), std::move(positions), std::move(W_in),
@@ -118,6 +119,15 @@ struct convolutional_encoder {
     }
 
 private:
+    auto embedded(const auto& source, const nn::dropout& drop) const
+    {
+        if constexpr (requires { source.features; }) {
+            return ops::clear_padding(drop(positions(embedding.of(source))), source.real);
+        } else {
+            return detail::embedded(embedding, positions, source.words, source.real, drop);
+        }
+    }
+
     /// √(T/2) of each sentence, for each dimension: [B,E].
     static auto scales(const lengths& real, const tensor auto& e)
     {
@@ -131,9 +141,9 @@ private:
     }
 };
 
-template <class Matrix, class Vector, class Positions, class Block>
-convolutional_encoder(Matrix, Positions, Matrix, Vector, std::vector<Block>, Matrix, Vector, double = 1)
-    -> convolutional_encoder<Matrix, Vector, Positions, Block>;
+template <class Embedding, class Matrix, class Vector, class Positions, class Block>
+convolutional_encoder(Embedding, Positions, Matrix, Vector, std::vector<Block>, Matrix, Vector, double = 1)
+    -> convolutional_encoder<Matrix, Vector, Positions, Block, Embedding>;
 
 /// A layer of the decoder of ConvS2S.
 ///
@@ -296,7 +306,7 @@ struct convolutional_decoder {
         auto positions = visit("positions", self.positions);
         auto W_in = visit("W_in", self.W_in);
         auto b_in = visit("b_in", self.b_in);
-        auto layers = heed::detail::parameters_of("layers", self.layers, visit);
+        auto layers = visit("layers", self.layers);
         auto W_out = visit("W_out", self.W_out);
         auto b_out = visit("b_out", self.b_out);
         auto W_o = visit("W_o", self.W_o);
@@ -342,11 +352,11 @@ private:
         const auto words = as_queried(g);
         auto x = ops::linear(ops::swap_axes(g), W_in, b_in);  // [S,B,H]
         for (std::size_t l = 0; l < layers.size(); ++l) {
-            const auto h = layers[l].convolution.back(drop(x));                                  // [S,B,H]
+            const auto h = layers[l].convolution.back(drop.time_major(x));                       // [S,B,H]
             const auto c = ops::swap_axes(look(l, query(layers[l], ops::swap_axes(h), words)));  // [S,B,C]
             x = layers[l].joined(x, h, c);
         }
-        return drop(ops::linear(x, W_out, b_out));
+        return drop.time_major(ops::linear(x, W_out, b_out));
     }
 
     /// √½ g, as a query takes it.
@@ -411,12 +421,12 @@ auto initial_convolution(random_source& random, const convolutional_sizes& n)
 
 /// A new encoder. Initial weights as in Gehring et al. 2017, section 3.5: normal, with variance 4p / n before gated
 /// linear units of n inputs that are kept with probability p, else p / n; embeddings with deviation 0.1; biases 0.
-/// `attentions`: how many attentions will read it.
-template <class T, class Positions = nn::new_learned_positions>
+/// `attentions`: how many attentions will read it. `embeddings`: embeds::new_projected for features.
+template <class T, class Positions = nn::new_learned_positions, class Embeddings = embeds::new_plain>
 auto make_convolutional_encoder(random_source& random, const convolutional_sizes& n, std::size_t attentions,
-                                const Positions& positions = {0.1})
+                                const Positions& positions = {0.1}, const Embeddings& embeddings = {})
 {
-    auto words = nn::gaussian<T>(random, n.source_vocabulary, n.embedding, 0.1);
+    auto words = embeddings.template source<T>(random, n.source_vocabulary, n.embedding);
     auto places = positions.template make<T>(random, n.longest, n.embedding);
     auto W_in = detail::initial<T>(random, n.embedding, n.hidden, 1 - n.dropout);
     std::vector<decltype(detail::initial_convolution<T>(random, n))> blocks;
@@ -453,12 +463,13 @@ auto make_convolutional_decoder(random_source& random, const convolutional_sizes
 
 /// A new convolutional translator around the attentions that make_attention(random, n) returns, one for each layer of
 /// the decoder. papers::gehring2017::translator makes the paper's.
-template <class T, class MakeAttention, class Positions = nn::new_learned_positions>
+template <class T, class MakeAttention, class Positions = nn::new_learned_positions,
+          class Embeddings = embeds::new_plain>
 auto make_convolutional(std::uint64_t seed, const convolutional_sizes& n, MakeAttention&& make_attention,
-                        const Positions& positions = {0.1})
+                        const Positions& positions = {0.1}, const Embeddings& embeddings = {})
 {
     random_source random{seed, 0};
-    auto encoder = make_convolutional_encoder<T>(random, n, n.decoder_layers, positions);
+    auto encoder = make_convolutional_encoder<T>(random, n, n.decoder_layers, positions, embeddings);
     auto decoder = make_convolutional_decoder<T>(random, n, make_attention, positions);
     return translator{std::move(encoder), std::move(decoder)};
 }

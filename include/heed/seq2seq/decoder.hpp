@@ -48,10 +48,10 @@ consteval bool projects_words()
 /// What a recurrent decoder remembers between words, for each row.
 template <class Cell, class Attention, class Fed = nothing, class Mask = nothing>
 struct decoder_state {
-    Cell cell;                          // of the recurrent cell; its output [B,H] is s_i
-    Attention attention;                // what the mechanism remembers
-    [[no_unique_address]] Fed fed{};    // [B,L] the readout before, with input feeding
-    [[no_unique_address]] Mask mask{};  // [B,E] of contextual embeddings; the same at every step
+    Cell cell;                           // of the recurrent cell; its output [B,H] is s_i
+    Attention attention;                 // what the mechanism remembers
+    HEED_NO_UNIQUE_ADDRESS Fed fed{};    // [B,L] the readout before, with input feeding
+    HEED_NO_UNIQUE_ADDRESS Mask mask{};  // [B,E] of contextual embeddings; the same at every step
 
     /// The state with f applied to each of its tensors.
     auto map(const auto& f) const
@@ -212,7 +212,8 @@ private:
     auto lead(auto state, const auto& batch, const nn::dropout& drop, const auto& answer_to, const auto& keep) const
     {
         // zeros in the padding, whatever its embedding: products never read it
-        const auto y = ops::clear_ended(drop(words_of(batch.previous, state.mask)), batch.target_lengths());  // [S,B,E]
+        const auto y =
+            ops::clear_ended(drop.time_major(words_of(batch.previous, state.mask)), batch.target_lengths());  // [S,B,E]
         const auto inputs = cell.project(y);                                                                  // [S,B,G]
         const auto words = project_words(y);  // [S,B,A] if the score reads them
         using row = std::remove_cvref_t<decltype(nn::output_of(state.cell))>;
@@ -234,7 +235,8 @@ private:
         if constexpr (feeds_input) {
             return led_by(ops::stack(readouts), std::move(state.attention));
         } else {
-            return led_by(drop(readout.read(ops::stack(states), y, ops::stack(contexts))), std::move(state.attention));
+            return led_by(drop.time_major(readout.read(ops::stack(states), y, ops::stack(contexts))),
+                          std::move(state.attention));
         }
     }
     template <class Read, class Remembered>

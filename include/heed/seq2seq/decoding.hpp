@@ -175,7 +175,7 @@ public:
         : model_(&model),
           fast_(fast),
           output_(model.output()),
-          start_(model.open(source)),
+          start_(opened(source)),
           state_(std::move(start_.state)),
           real_(source.real),
           sentence_(detail::first_rows(source.words.batch))
@@ -193,6 +193,7 @@ public:
         require_shape<2>("decoding::step", "the previous words", {previous.steps, previous.batch}, {1, rows()},
                          "one for each row");
         computed_ = with_bias_ = false;
+        const kernels::int8_weights::in_use guard(int8());
         if (of_rows_) {
             step_with(*of_rows_, previous);
         } else {
@@ -205,7 +206,7 @@ public:
         const std::size_t R = rows(), V = vocabulary();
         const auto wanted = into.of_rows(R, std::min(most, V), only_.places(also));
         if (fast_ != nullptr && !computed_) {
-            const output_panels<T>& panels = only_.words.empty() ? fast_->output() : some_output_;
+            const output_panels<T>& panels = output_in_panels();
             kernels::output_words(R, readout(), panels.weights, panels.bias.data(), wanted);
         } else {
             compute();
@@ -272,7 +273,9 @@ public:
         }
         for (std::size_t i = 0; i < n; ++i) some_b_[i] = b.data[words[i]];
         only_.words = std::move(words);
-        if (fast_ != nullptr) some_output_.pack(L, n, some_W_.data(), some_b_.data());
+        if (fast_ != nullptr)
+            some_output_.pack(L, n, some_W_.data(), some_b_.data(),
+                              fast_->output().weights.is_int8() ? weight_numbers::int8 : weight_numbers::full);
     }
 
 private:
@@ -288,6 +291,17 @@ private:
     static constexpr bool has_weights = requires(const next& n) { n.seen.weights; };
     static constexpr bool packs = detail::packable<model_decoder>;
     static constexpr bool multiplies = detail::matrix_may_come_first<model_attention>;
+
+    /// The model's matrices in 8 bits, where these are in use.
+    const kernels::int8_weights* int8() const { return fast_ == nullptr ? nullptr : fast_->int8(); }
+
+    opening_type opened(const source_batch& source) const
+    {
+        const kernels::int8_weights::in_use guard(int8());
+        return model_->open(source);
+    }
+
+    const output_panels<T>& output_in_panels() const { return only_.words.empty() ? fast_->output() : some_output_; }
 
     void step_with(const auto& memory, const word_ids& previous)
     {
@@ -337,8 +351,13 @@ private:
             const auto [B, T_, D] = values.shape;
             multiplied_ = std::make_unique<memory_type>(start_.memory);
             fit(multiplied_->values, {B, T_, panels.width});
-            blas::gemm(blas::op::plain, blas::op::plain, B * T_, panels.width, D, values.data,
-                       panels.from_context.data(), T(0), multiplied_->values.data());
+            T* const products = multiplied_->values.data();
+            if (panels.context.is_int8()) {
+                panels.context.multiply(B * T_, values.data, D, products, panels.width, false);
+            } else {
+                blas::gemm(blas::op::plain, blas::op::plain, B * T_, panels.width, D, values.data,
+                           panels.from_context.data(), T(0), products);
+            }
         }
     }
 
@@ -352,9 +371,11 @@ private:
         const auto W = view_of(output_.W);
         const std::size_t V = vocabulary(), R = rows();
         if (logits_.size() < R * V) logits_.resize(R * V);
+        computed_ = true;
+        if (fast_ != nullptr && fast_->output().weights.is_int8())
+            return output_in_panels().weights.multiply(R, readout(), W.shape[0], logits_.data(), V, false);
         blas::gemm(blas::op::plain, blas::op::plain, R, V, W.shape[0], readout(),
                    only_.words.empty() ? W.data : static_cast<const T*>(some_W_.data()), T(0), logits_.data());
-        computed_ = true;
     }
 
     const T* bias() const { return only_.words.empty() ? view_of(output_.b).data : some_b_.data(); }

@@ -53,7 +53,7 @@ struct contextual_source {
         // [B,T,E]
         const auto x = ops::clear_padding(ops::swap_axes(ops::lookup(words, source.words)), source.real);
         auto c = nn::sentence_context(x, source.real, W, b);  // [B,K]
-        return embedded{ops::clear_ended(drop(ops::swap_axes(gate(x, c))), source.real), std::move(c)};
+        return embedded{ops::clear_ended(drop.time_major(ops::swap_axes(gate(x, c))), source.real), std::move(c)};
     }
 
     static auto parameters(auto& self, auto&& visit)
@@ -85,11 +85,40 @@ struct contextual_target {
 template <class Matrix, class Vector>
 contextual_target(Matrix, nn::context_gate<Matrix, Vector>) -> contextual_target<Matrix, Vector>;
 
-/// The source words for an encoder, with zeros in the padding: the layers' products never read its embedding.
-auto words_of(const auto& embedding, const source_batch& source, const nn::dropout& drop)
+/// The words of a source; none of features (features.hpp).
+word_ids ids_of(const auto& source)
 {
-    if constexpr (tensor<decltype(embedding)>) {
-        return embedded{ops::clear_ended(drop(ops::lookup(embedding, source.words)), source.real), nothing{}};
+    if constexpr (requires { source.features; }) {
+        return {};
+    } else {
+        return source.words;
+    }
+}
+
+/// Throws shape_error unless there is a length for each row of a source, of words or of features.
+void require_source(const char* where, const auto& source)
+{
+    if constexpr (requires { source.features; }) {
+        const auto shape = shape_of(source.features);
+        source.real.require(where, shape[0], shape[1]);
+    } else {
+        source.real.require(where, source.words.batch, source.words.steps);
+    }
+}
+
+/// The source words or features for an encoder, with zeros in the padding: the layers' products never read its
+/// embedding.
+auto words_of(const auto& embedding, const auto& source, const nn::dropout& drop)
+{
+    if constexpr (tensor<decltype(embedding)> && requires { source.features; }) {
+        static_assert(
+            !requires { source.features; },
+            "heed: this encoder looks words up in a table, and features are no words: make it with "
+            "embeds::projected or embeds::as_given in the table's place (heed/seq2seq/features.hpp)");
+        return embedded{ops::swap_axes(source.features), nothing{}};  // so that the compiler says nothing else
+    } else if constexpr (tensor<decltype(embedding)>) {
+        return embedded{ops::clear_ended(drop.time_major(ops::lookup(embedding, source.words)), source.real),
+                        nothing{}};
     } else {
         return embedding.look_up(source, drop);
     }

@@ -16,12 +16,12 @@ namespace heed::seq2seq {
 /// The encoding of a batch of source sentences.
 template <class Annotations, class Start, class Whole, class Last = nothing, class Context = nothing>
 struct encoded {
-    Annotations annotations;                  // [B,T,D]; undefined in the padding
-    Start start;                              // [B,H] what the decoder's first state is made from
-    Whole whole;                              // [B,D] the sentence in one vector
-    [[no_unique_address]] Last last{};        // the cell's state after the last word, if there is one such state
-    [[no_unique_address]] Context context{};  // [B,K] what contextual embeddings are masked by, if they are
-    word_ids words{};                         // [T,B]
+    Annotations annotations;                   // [B,T,D]; undefined in the padding
+    Start start;                               // [B,H] what the decoder's first state is made from
+    Whole whole;                               // [B,D] the sentence in one vector
+    HEED_NO_UNIQUE_ADDRESS Last last{};        // the cell's state after the last word, if there is one such state
+    HEED_NO_UNIQUE_ADDRESS Context context{};  // [B,K] what contextual embeddings are masked by, if they are
+    word_ids words{};                          // [T,B]
 };
 template <class Annotations, class Start, class Whole, class Last, class Context>
 encoded(Annotations, Start, Whole, Last, Context, word_ids) -> encoded<Annotations, Start, Whole, Last, Context>;
@@ -67,7 +67,7 @@ auto read_sentences(const auto& cell, const auto& start, const tensor auto& x, c
         std::vector<decltype(read.last)> last{read.last};
         for (std::size_t k = 1; k < cell.layers.size(); ++k) {
             const auto z = ops::stack(read.outputs);  // [T,B,H]
-            auto above = detail::run_layer(cell.layers[k], first.layers[k], drop(z), real, reads);
+            auto above = detail::run_layer(cell.layers[k], first.layers[k], drop.time_major(z), real, reads);
             for (std::size_t t = 0; t < above.outputs.size(); ++t) {
                 above.outputs[t] = cell.joined(above.outputs[t], read.outputs[t]);
             }
@@ -95,27 +95,26 @@ auto read_sentences(const auto& cell, const auto& start, const tensor auto& x, c
 /// regardless of padding.
 template <class Embedding, class Cell, class Start>
 struct bidirectional_encoder {
-    Embedding embedding;  // [V,E], or one of embeds
+    Embedding embedding;  // [V,E], or one of embeds; for features embeds::projected or as_given (features.hpp)
     Cell forward;
     Cell backward;
     Start forward_start;
     Start backward_start;
 
-    /// The annotations [B,T,2H] of words [T,B], and what decoders start with.
-    auto encode(const source_batch& source, const nn::dropout& drop = {}) const
+    /// The annotations [B,T,2H] of words [T,B] or of features [B,T,F], and what decoders start with.
+    auto encode(const auto& source, const nn::dropout& drop = {}) const
     {
-        const std::size_t T = source.words.steps, B = source.words.batch;
-        source.real.require("bidirectional_encoder::encode", B, T);
+        embeds::require_source("bidirectional_encoder::encode", source);
         auto [x, context] = embeds::words_of(embedding, source, drop);  // [T,B,E]
         const auto forwards =
             detail::read_sentences(forward, forward_start, x, source.real, direction::forward, drop).outputs;
         const auto backwards =
             detail::read_sentences(backward, backward_start, x, source.real, direction::backward, drop).outputs;
-        const auto both = drop(ops::concat(ops::stack(forwards), ops::stack(backwards)));  // [T,B,2H]
-        auto annotations = ops::swap_axes(both);                                           // [B,T,2H]
-        auto whole = ops::concat(forwards.back(), backwards.front());                      // [B,2H]
-        return encoded{std::move(annotations), backwards.front(), std::move(whole), nothing{},
-                       std::move(context),     source.words};
+        const auto both = drop.time_major(ops::concat(ops::stack(forwards), ops::stack(backwards)));  // [T,B,2H]
+        auto annotations = ops::swap_axes(both);                                                      // [B,T,2H]
+        auto whole = ops::concat(forwards.back(), backwards.front());                                 // [B,2H]
+        return encoded{std::move(annotations), backwards.front(),     std::move(whole), nothing{},
+                       std::move(context),     embeds::ids_of(source)};
     }
 
     static auto parameters(auto& self, auto&& visit)
@@ -138,21 +137,21 @@ bidirectional_encoder(Embedding, Cell, Cell, Start, Start) -> bidirectional_enco
 /// and the sentence is h_1.
 template <class Embedding, class Cell, class Start>
 struct forward_encoder {
-    Embedding embedding;  // [V,E], or one of embeds
+    Embedding embedding;  // [V,E], or one of embeds; for features embeds::projected or as_given (features.hpp)
     Cell cell;
     Start start;
     direction reads = direction::forward;
 
-    /// The annotations [B,T,H] of words [T,B], and what decoders start with.
-    auto encode(const source_batch& source, const nn::dropout& drop = {}) const
+    /// The annotations [B,T,H] of words [T,B] or of features [B,T,F], and what decoders start with.
+    auto encode(const auto& source, const nn::dropout& drop = {}) const
     {
-        source.real.require("forward_encoder::encode", source.words.batch, source.words.steps);
+        embeds::require_source("forward_encoder::encode", source);
         auto [x, context] = embeds::words_of(embedding, source, drop);  // [T,B,E]
         auto read = detail::read_sentences(cell, start, x, source.real, reads, drop);
-        auto annotations = ops::swap_axes(drop(ops::stack(read.outputs)));  // [B,T,H]
-        const auto sentence = nn::output_of(read.last);                     // [B,H]
+        auto annotations = ops::swap_axes(drop.time_major(ops::stack(read.outputs)));  // [B,T,H]
+        const auto sentence = nn::output_of(read.last);                                // [B,H]
         return encoded{std::move(annotations), sentence,           sentence,
-                       std::move(read.last),   std::move(context), source.words};
+                       std::move(read.last),   std::move(context), embeds::ids_of(source)};
     }
 
     static auto parameters(auto& self, auto&& visit)

@@ -5,16 +5,19 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <memory>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 #include <heed/core/blas.hpp>
+#include <heed/core/parameters.hpp>
 #include <heed/core/tensor.hpp>
 #include <heed/core/workspace.hpp>
 #include <heed/kernels/gru.hpp>
 #include <heed/kernels/lstm.hpp>
-#include <heed/kernels/panels.hpp>
+#include <heed/kernels/weight_panels.hpp>
 #include <heed/seq2seq/decoder.hpp>
 
 /// A decoder's weights laid out for searching: the results of `decoder::advance` and its output layer in fewer
@@ -47,6 +50,16 @@ inline constexpr bool packable_readout<output::maxout<Matrix, Vector>> = true;
 template <class Matrix, class Vector>
 inline constexpr bool packable_readout<output::linear<Matrix, Vector>> = true;
 
+/// Tells where the matrices of a model are.
+struct matrices_look {
+    kernels::int8_weights& to;
+
+    void operator()(const std::string&, const tensor auto& x) const
+    {
+        if constexpr (rank_of<decltype(x)> == 2) to.add(view_of(x).data, shape_of(x)[0], shape_of(x)[1]);
+    }
+};
+
 template <class Decoder>
 inline constexpr bool packable = false;
 template <class Attention, class Matrix, class Cell, class Start, class Readout>
@@ -55,6 +68,8 @@ inline constexpr bool packable<decoder<Attention, Matrix, Cell, asks_with::previ
 
 }  // namespace detail
 
+using kernels::weight_numbers;
+
 /// What the decoder reads of the attention: the context [R,D], or its product with [C ; C_o], [R,G+2L], where the
 /// values were multiplied before they were summed.
 enum class context_form { plain, multiplied };
@@ -62,14 +77,15 @@ enum class context_form { plain, multiplied };
 /// The output layer's part of a `packed` model.
 template <class T>
 struct output_panels {
-    kernels::panels<T> weights;
+    kernels::weight_panels<T> weights;
     std::vector<T> bias;  // [panels · width], -inf after the last word
 
     /// From W [L,V] and b [V].
-    void pack(std::size_t L, std::size_t V, const T* W, const T* b)
+    void pack(std::size_t L, std::size_t V, const T* W, const T* b,
+              kernels::weight_numbers as = kernels::weight_numbers::full)
     {
-        weights.pack(L, V, W, V);
-        bias.assign(weights.count() * kernels::panels<T>::width, -std::numeric_limits<T>::infinity());
+        weights.pack(L, V, W, V, as);
+        bias.assign(weights.count() * kernels::weight_panels<T>::width, -std::numeric_limits<T>::infinity());
         std::copy_n(b, V, bias.begin());
     }
 };
@@ -90,14 +106,14 @@ struct cell_rows {
 /// 4H of an LSTM. 2L: 0 where the readout is s_i.
 template <class T>
 struct decoder_panels {
-    std::size_t hidden = 0, width = 0, pairs = 0;           // H, G + 2L, 2L
-    std::vector<T> words;                                   // [V,G+2L]
-    std::vector<T> from_context;                            // [D,G+2L] C beside C_o
-    kernels::panels<T> context, gates, candidate, readout;  // the candidate is a GRU's
+    std::size_t hidden = 0, width = 0, pairs = 0;                  // H, G + 2L, 2L
+    std::vector<T> words;                                          // [V,G+2L]
+    std::vector<T> from_context;                                   // [D,G+2L] C beside C_o
+    kernels::weight_panels<T> context, gates, candidate, readout;  // the candidate is a GRU's
 
     /// Lays out the matrices of a decoder.
     template <class Decoder>
-    void pack(const Decoder& d)
+    void pack(const Decoder& d, kernels::weight_numbers as = kernels::weight_numbers::full)
     {
         constexpr bool is_maxout = requires { d.readout.U_o; };
         constexpr bool is_gru = requires { d.cell.U_h; };
@@ -117,14 +133,20 @@ struct decoder_panels {
             put(E, pairs, view_of(d.readout.V_o).data, pairs, from_word.data() + G);
             put(D, pairs, view_of(d.readout.C_o).data, pairs, from_context.data() + G);
             put(rows, pairs, view_of(d.readout.b_o).data, 0, words.data() + G);
-            readout.pack(hidden, pairs, view_of(d.readout.U_o).data, pairs);
+            readout.pack(hidden, pairs, view_of(d.readout.U_o).data, pairs, as);
         }
-        blas::gemm(blas::op::plain, blas::op::plain, rows, width, E, view_of(d.embedding).data,
-                   static_cast<const T*>(from_word.data()), T(1), words.data());
-        context.pack(D, width, from_context.data(), width);
+        if (as == kernels::weight_numbers::int8) {
+            kernels::weight_panels<T> by_word;
+            by_word.pack(E, width, from_word.data(), width, as);
+            by_word.multiply(rows, view_of(d.embedding).data, E, words.data(), width, true);
+        } else {
+            blas::gemm(blas::op::plain, blas::op::plain, rows, width, E, view_of(d.embedding).data,
+                       static_cast<const T*>(from_word.data()), T(1), words.data());
+        }
+        context.pack(D, width, from_context.data(), width, as);
         const std::size_t U_columns = shape_of(d.cell.U)[1];
-        gates.pack(hidden, U_columns, view_of(d.cell.U).data, U_columns);
-        if constexpr (is_gru) candidate.pack(hidden, hidden, view_of(d.cell.U_h).data, hidden);
+        gates.pack(hidden, U_columns, view_of(d.cell.U).data, U_columns, as);
+        if constexpr (is_gru) candidate.pack(hidden, hidden, view_of(d.cell.U_h).data, hidden, as);
     }
 
     /// Computes the next state [R,H] and the readout [R,L] from the attention's context.
@@ -210,26 +232,39 @@ private:
 ///
 ///     const seq2seq::packed<float, decltype(model)> fast(model);
 ///     for (batch …) seq2seq::beam<float>(fast, batch);
+///
+/// With weight_numbers::int8 all products with the model's matrices, those of the encoder and of the attention, too,
+/// are computed in 8 bits (kernels/int8_panels.hpp); it pays where kernels::int8_is_fast. Sums over words, softmax,
+/// recurrent units and normalisations stay in floats.
 template <class T, class Model>
 class packed {
 public:
-    explicit packed(const Model& model) : model_(&model)
+    explicit packed(const Model& model, weight_numbers as = weight_numbers::full) : model_(&model)
     {
         const auto last = model.output();
-        output_.pack(shape_of(last.W)[0], shape_of(last.W)[1], view_of(last.W).data, view_of(last.b).data);
+        output_.pack(shape_of(last.W)[0], shape_of(last.W)[1], view_of(last.W).data, view_of(last.b).data, as);
         if constexpr (requires { requires detail::packable<std::remove_cvref_t<decltype(model.decoder)>>; })
-            decoder_.pack(model.decoder);
+            decoder_.pack(model.decoder, as);
+        if constexpr (std::is_same_v<T, float> && parameterised<const Model>) {
+            if (as == weight_numbers::int8) {
+                int8_ = std::make_unique<kernels::int8_weights>();
+                for_each_parameter(model, detail::matrices_look{*int8_});
+            }
+        }
     }
-    explicit packed(const Model&&) = delete;
+    explicit packed(const Model&&, weight_numbers = weight_numbers::full) = delete;
 
     const Model& model() const { return *model_; }
     const output_panels<T>& output() const { return output_; }
     const decoder_panels<T>& decoder() const { return decoder_; }
+    /// The model's matrices in 8 bits, for its products that are not laid out above; null without 8 bits.
+    const kernels::int8_weights* int8() const { return int8_.get(); }
 
 private:
     const Model* model_;
     output_panels<T> output_;
     decoder_panels<T> decoder_;  // empty unless the decoder is packable
+    std::unique_ptr<kernels::int8_weights> int8_;
 };
 
 }  // namespace heed::seq2seq

@@ -298,9 +298,9 @@ struct transformer {
     {
         auto words = visit("words", self.words);
         auto positions = visit("positions", self.positions);
-        auto encoder = heed::detail::parameters_of("encoder", self.encoder, visit);
+        auto encoder = visit("encoder", self.encoder);
         auto after_encoder = visit("after_encoder", self.after_encoder);
-        auto decoder = heed::detail::parameters_of("decoder", self.decoder, visit);
+        auto decoder = visit("decoder", self.decoder);
         auto after_decoder = visit("after_decoder", self.after_decoder);
         return seq2seq::transformer{std::move(words),         std::move(positions), std::move(encoder),
                                     std::move(after_encoder), std::move(decoder),   std::move(after_decoder),

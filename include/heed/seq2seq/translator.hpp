@@ -31,8 +31,20 @@ struct translator {
         return decoder.follow(encoder.encode(batch.source, drop), batch, smoothing, drop, only);
     }
 
-    /// A batch, ready to be decoded: an `opening`.
-    auto open(const source_batch& source) const { return decoder.open(encoder.encode(source), source.real); }
+    /// The loss of a batch whose source is features (features.hpp); the batch's own source is not read but for its
+    /// lengths.
+    template <class T>
+    auto loss(const auto& source, const training_batch<T>& batch, T smoothing = 0,
+              const nn::dropout& drop = {}) const requires requires
+    {
+        source.features;
+    }
+    {
+        return decoder.loss(encoder.encode(source, drop), batch, smoothing, drop);
+    }
+
+    /// A batch of words or of features, ready to be decoded: an `opening`.
+    auto open(const auto& source) const { return decoder.open(encoder.encode(source), source.real); }
 
     /// One step of all rows: an `advanced`.
     auto advance(const auto& memory, const auto& state, const word_ids& previous) const

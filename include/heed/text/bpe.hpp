@@ -211,8 +211,12 @@ public:
         for (const std::string& word : words) {
             auto known = known_.find(word);
             if (known == known_.end()) {
-                if (known_.size() >= most_known) known_.clear();  // endless text must not fill the memory
+                if (known_pieces_ >= most_known) {  // endless text must not fill the memory
+                    known_.clear();
+                    known_pieces_ = 0;
+                }
                 known = known_.emplace(word, marked(word)).first;
+                known_pieces_ += known->second.size();
             }
             result.insert(result.end(), known->second.begin(), known->second.end());
         }
@@ -238,7 +242,7 @@ private:
     };
 
     static constexpr std::uint32_t gone = std::numeric_limits<std::uint32_t>::max(), unknown = gone - 1;
-    static constexpr std::size_t most_known = std::size_t{1} << 20;
+    static constexpr std::size_t most_known = std::size_t{1} << 20;  // pieces
 
     static std::uint64_t pair_key(std::uint32_t left, std::uint32_t right) { return std::uint64_t{left} << 32 | right; }
 
@@ -262,6 +266,7 @@ private:
     std::unordered_map<std::string, std::uint32_t> numbers_;  // of symbols
     std::unordered_map<std::uint64_t, merge> merges_;         // by the numbers of left and right
     std::unordered_map<std::string, sentence> known_;         // words already split
+    std::size_t known_pieces_ = 0;                            // of all known words
 };
 
 /// {"a", "low@@", "est"} -> {"a", "lowest"}. A separator after the very last piece, where a translation breaks off, is

@@ -5,6 +5,7 @@
 #include <heed/text/sentence.hpp>
 #include <heed/text/utf8.hpp>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
@@ -36,6 +37,15 @@ public:
     /// without a token (unless kept), and a stream that fails.
     bool next(sentence& words)
     {
+        std::string_view line;
+        if (!next_line(line)) return false;
+        words = split(line);
+        return true;
+    }
+
+    /// The same as the line itself, which is there until the next call.
+    bool next_line(std::string_view& line)
+    {
         errno = 0;
         if (!std::getline(stream_, line_)) {
             if (stream_.bad())
@@ -50,12 +60,12 @@ public:
             refuse_byte(nul, "does not belong in text; is this a binary or UTF-16 file?");
         if (number_ == 1 && rest.starts_with(byte_order_mark)) rest.remove_prefix(byte_order_mark.size());
 
-        words = split(rest);
-        if (words.empty() && empty_ == empty_lines::refuse) {
+        if (empty_ == empty_lines::refuse && std::all_of(rest.begin(), rest.end(), is_separator)) {
             if (number_ == 1 && rest.empty() && stream_.eof())
                 throw error(name_ + ": is empty (a byte order mark only)");
             throw error(where() + ": a sentence with no token; every line needs at least one");
         }
+        line = rest;
         return true;
     }
 

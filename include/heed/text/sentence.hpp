@@ -17,10 +17,11 @@ using sentence = std::vector<std::string>;
 /// The bytes that separate tokens. ASCII only: a no-break space (U+00A0) belongs to its token.
 constexpr bool is_separator(char byte) { return byte == ' ' || (byte >= '\t' && byte <= '\r'); }
 
-/// "a b\tc" -> {"a", "b", "c"}. Any run of ASCII white space separates tokens; no token is empty.
-inline sentence split(std::string_view line)
+/// Calls each(word) for the words of a line, in order: "a b\tc" has "a", "b" and "c". Any run of ASCII white space
+/// separates tokens; no token is empty.
+template <class Each>
+void for_each_word(std::string_view line, const Each& each)
 {
-    sentence words;
     std::size_t position = 0;
     while (position < line.size()) {
         if (is_separator(line[position])) {
@@ -29,8 +30,15 @@ inline sentence split(std::string_view line)
         }
         const std::size_t begin = position;
         while (position < line.size() && !is_separator(line[position])) ++position;
-        words.emplace_back(line.substr(begin, position - begin));
+        each(line.substr(begin, position - begin));
     }
+}
+
+/// "a b\tc" -> {"a", "b", "c"}. Any run of ASCII white space separates tokens; no token is empty.
+inline sentence split(std::string_view line)
+{
+    sentence words;
+    for_each_word(line, [&](std::string_view word) { words.emplace_back(word); });
     return words;
 }
 

@@ -52,11 +52,14 @@ public:
         std::unordered_map<std::string_view, std::size_t> counts;
         for (const sentence& line : corpus)
             for (const std::string& word : line) ++counts[word];
-        for (const std::string_view special : special_words) counts.erase(special);
+        return of_counts({counts.begin(), counts.end()}, min_count, max_size);
+    }
 
-        std::vector<std::pair<std::string_view, std::size_t>> ranked;
-        for (const auto& entry : counts)
-            if (entry.second >= min_count) ranked.push_back(entry);
+    /// The same of distinct words and how often each occurs.
+    static vocabulary of_counts(std::vector<std::pair<std::string_view, std::size_t>> ranked, std::size_t min_count = 1,
+                                std::size_t max_size = unlimited)
+    {
+        std::erase_if(ranked, [&](const auto& each) { return each.second < min_count || is_special(each.first); });
         std::sort(ranked.begin(), ranked.end(), [](const auto& left, const auto& right) {
             return left.second != right.second ? left.second > right.second : left.first < right.first;
         });

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <heed/ad/lookup.hpp>
@@ -33,6 +35,40 @@ namespace heed::train {
 template <class T>
 class accumulated_gradients {
 public:
+    /// The sum of one parameter's gradients: of all its numbers, or of some rows.
+    struct gradient {
+        std::string name;
+        std::size_t size = 0;  // of the parameter
+        std::vector<T> all;
+        std::vector<std::uint32_t> ids;  // ascending
+        std::vector<T> rows;             // [ids,width]
+        std::size_t width = 0;
+
+        /// Adds rows to the rows.
+        void add_rows(const ad::sparse_gradient<T>& more)
+        {
+            std::vector<std::uint32_t> both(ids.size() + more.ids.size());
+            std::vector<T> sums(both.size() * more.width);
+            width = more.width;
+            const ad::sparse_gradient<T> own{ids, rows.data(), width};
+            const std::size_t count = ad::merge_rows(own, more, both.data(), sums.data());
+            both.resize(count);
+            sums.resize(count * width);
+            ids = std::move(both);
+            rows = std::move(sums);
+        }
+
+        /// From now on of all numbers: the rows become part of them.
+        void make_dense()
+        {
+            if (all.empty()) all.assign(size, T(0));
+            for (std::size_t i = 0; i < ids.size(); ++i)
+                kernels::add(width, all.data() + ids[i] * width, rows.data() + i * width);
+            ids.clear();
+            rows.clear();
+        }
+    };
+
     /// Adds the gradients on the tape to the sum. The tape may be cleared afterwards.
     template <parameterised L>
     void add(const L& lifted, ad::tape<T>& on)
@@ -44,7 +80,7 @@ public:
                 return;
             }
             const T* const from = on.gradient(x).data;
-            sum.make_dense(x.size());
+            sum.make_dense();
             kernels::add(x.size(), sum.all.data(), from);
         });
     }
@@ -65,47 +101,46 @@ public:
         sums_.clear();
     }
 
+    /// What a checkpoint within an update must keep: a sum for each parameter, in their order; empty between updates.
+    const std::vector<gradient>& state() const { return sums_; }
+
+    /// Continues from a checkpoint. Throws heed::error, and changes nothing, if a sum has more or less numbers than it
+    /// should.
+    void restore(std::vector<gradient> state)
+    {
+        for (const gradient& each : state) {
+            const auto rising =
+                std::adjacent_find(each.ids.begin(), each.ids.end(), std::greater_equal<>()) == each.ids.end();
+            const bool within = each.ids.empty() || (each.ids.back() + std::size_t{1}) * each.width <= each.size;
+            if ((!each.all.empty() && (each.all.size() != each.size || !each.ids.empty())) || !rising || !within ||
+                each.rows.size() != each.ids.size() * each.width)
+                throw error("the sum of the gradients of " + each.name + " does not fit its " +
+                            std::to_string(each.size) + " numbers");
+        }
+        sums_ = std::move(state);
+    }
+
 private:
-    /// Of one parameter: of all its numbers, or of some rows.
-    struct gradient {
-        std::vector<T> all;
-        std::vector<std::uint32_t> ids;  // ascending
-        std::vector<T> rows;             // [ids,width]
-        std::size_t width = 0;
-
-        void add_rows(const ad::sparse_gradient<T>& more)
-        {
-            std::vector<std::uint32_t> both(ids.size() + more.ids.size());
-            std::vector<T> sums(both.size() * more.width);
-            width = more.width;
-            const ad::sparse_gradient<T> own{ids, rows.data(), width};
-            const std::size_t count = ad::merge_rows(own, more, both.data(), sums.data());
-            both.resize(count);
-            sums.resize(count * width);
-            ids = std::move(both);
-            rows = std::move(sums);
-        }
-
-        void make_dense(std::size_t size)
-        {
-            if (all.empty()) all.assign(size, T(0));
-            for (std::size_t i = 0; i < ids.size(); ++i)
-                kernels::add(width, all.data() + ids[i] * width, rows.data() + i * width);
-            ids.clear();
-            rows.clear();
-        }
-    };
-
     template <class F>
     struct summing_look {
         std::vector<gradient>& sums;
         F f;
         std::size_t parameter = 0;
 
-        void operator()(const std::string&, const auto& x)
+        void operator()(const std::string& name, const auto& x)
         {
-            if (parameter == sums.size()) sums.emplace_back();
-            f(x, sums[parameter++]);
+            if (parameter == sums.size()) {
+                sums.emplace_back();
+                sums.back().name = name;
+                sums.back().size = x.size();
+            }
+            gradient& sum = sums[parameter++];
+            if (sum.name != name || sum.size != x.size()) {
+                throw error("the gradient of " + name + " with " + std::to_string(x.size()) +
+                            " numbers cannot be added to that of " + sum.name + " with " + std::to_string(sum.size) +
+                            "; one sum serves one model");
+            }
+            f(x, sum);
         }
     };
 

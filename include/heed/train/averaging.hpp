@@ -121,8 +121,9 @@ public:
     /// Continues from a checkpoint.
     void restore(std::deque<std::vector<T>> state)
     {
-        moments_.clear();
-        for (std::vector<T>& each : state) add(std::move(each));
+        average_of_last next(most_);
+        for (std::vector<T>& each : state) next.add(std::move(each));
+        moments_.swap(next.moments_);
     }
 
 private:

@@ -18,7 +18,8 @@ namespace heed::train {
 ///     m, v, θ ← Rule(g, m, v, θ)
 ///
 /// `Rule` has a `name`, says by `moments` how many numbers it remembers of each parameter (0, 1 or 2), and returns the
-/// update of step t by `update(t, scale)`: see kernels/sgd.hpp.
+/// update of step t by `update(t, scale)`: see kernels/sgd.hpp. A rule that treats parameters differently returns that
+/// of one parameter by `update_of(name, rank, t, scale)`: see train/adamw.hpp.
 ///
 /// Deviation from every paper: a table that is only looked up is updated lazily. Rows that the batch does not touch
 /// wait: neither they nor their moments change.
@@ -44,10 +45,10 @@ public:
         const T scale = static_cast<T>(clip_factor(norm, clip));
         if (!std::isfinite(norm)) return norm;
         ++steps_;
-        const auto update = settings.template update<T>(steps_, scale);
         for (std::size_t i = 0; i < uses_.size(); ++i) {
             const use& u = uses_[i];
             moments& m = moments_[i];
+            const auto update = update_of(m.name, u.rank, scale);
             const kernels::moments_of<T> remembered{Rule::moments > 0 ? m.first.data() : nullptr,
                                                     Rule::moments > 1 ? m.second.data() : nullptr};
             if (u.rows.rows != nullptr) {
@@ -75,7 +76,7 @@ public:
 private:
     struct use {
         T* values = nullptr;
-        std::size_t size = 0;
+        std::size_t size = 0, rank = 0;
         const T* gradient = nullptr;
         ad::sparse_gradient<T> rows;
     };
@@ -89,10 +90,20 @@ private:
         void operator()(const std::string&, const auto& x)
         {
             use& u = uses[parameter++];
+            u.rank = rank_of<decltype(x)>;
             u.rows = ad::gradient_rows(x);
             if (u.rows.rows == nullptr) u.gradient = on.gradient(x).data;
         }
     };
+
+    auto update_of(const std::string& name, std::size_t rank, T scale) const
+    {
+        if constexpr (requires { settings.template update_of<T>(name, rank, steps_, scale); }) {
+            return settings.template update_of<T>(name, rank, steps_, scale);
+        } else {
+            return settings.template update<T>(steps_, scale);
+        }
+    }
 
     template <class M, class L>
     void collect(M& model, const L& lifted, ad::tape<T>& on)
@@ -107,7 +118,7 @@ private:
         uses_.clear();
         for (const auto& [name, values] : parameters) {
             const std::size_t known = uses_.size();
-            uses_.push_back({values.data, values.size(), nullptr, {}});
+            uses_.push_back({values.data, values.size(), 0, nullptr, {}});
             if (known == moments_.size()) {
                 moments_.push_back({name, std::vector<T>(Rule::moments > 0 ? values.size() : 0),
                                     std::vector<T>(Rule::moments > 1 ? values.size() : 0)});

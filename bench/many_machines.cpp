@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: BSD-3-Clause
+
+// What a step of training costs on 2 to 64 hosts at 1, 10 and 100 Gbit/s, and where another host no longer pays:
+// computed from what is measured here.
+//
+//     build-bench/bench/many_machines [--threads N] [--system NAME]... [--fraction X]
+//
+// Measured, for each system at its paper's sizes: the seconds of forward, backward and update when a host has 1/n of
+// the batch (the longest of its parts); the bytes of its gradients, and how many rows of tables a batch touches; when,
+// on the way back, the gradient of each parameter is final; and how fast this machine adds. --fraction 0.5 halves all
+// sizes.
+//
+// Computed, one process a host, by how heed/distributed/mpi.hpp sums (D bytes over n hosts):
+//
+//     network(D) = 2 (n−1)/n · D / bandwidth + 2 (latency + (n−1) · overhead)
+//     adding(D)  = (n−1)/n · D / (bytes added a second)
+//     after      = compute(n) + Σ network + Σ adding + update
+//     during     = the same, but each gradient is sent as soon as it is final, one behind the other
+//
+// Each host sends and receives its share. `after` sums when the backward pass has ended.
+//
+// Rows are sent when the backward pass has ended, in both cases. Hosts are as fast as this one, and nothing else uses
+// the network. It stops paying where twice as many hosts make the step less than a tenth shorter.
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <time.h>
+
+#include <heed/ad/lookup.hpp>
+#include <heed/core/parallel.hpp>
+#include <heed/core/random.hpp>
+#include <heed/kernels/rows.hpp>
+#include <heed/translator/systems.hpp>
+
+namespace {
+
+using namespace heed;
+using translator::lesson;
+
+constexpr double latency = 30e-6, overhead = 3e-6;  // seconds: of a message over Ethernet and TCP, and to post one
+
+/// CPU time with one thread, so that what else this machine does counts little; wall time with more.
+double now()
+{
+    timespec time{};
+    ::clock_gettime(heed::threads() == 1 ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC, &time);
+    return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+/// What is measured, and at which sizes.
+struct work {
+    const char* system;
+    std::size_t embedding, hidden, layers, words, batch;
+    std::vector<std::pair<const char*, const char*>> options;
+};
+
+const std::vector<work>& works()
+{
+    static const std::vector<work> all{
+        {"rnnsearch", 620, 1000, 1, 30000, 80, {{"alignment", "1000"}}},
+        {"luong", 1000, 1000, 4, 50000, 128, {}},
+        {"sankaran", 620, 1000, 1, 30000, 80, {{"alignment", "1000"}}},
+        {"choi", 620, 1000, 1, 30000, 80, {{"alignment", "1000"}}},
+        {"convs2s", 512, 512, 8, 40000, 64, {}},
+        {"transformer", 512, 2048, 6, 37000, 128, {{"heads", "8"}, {"share-embeddings", "all"}}},
+    };
+    return all;
+}
+
+translator::options options_of(const work& what, double fraction)
+{
+    const auto scaled = [&](std::size_t size) {
+        return std::max<std::size_t>(8, static_cast<std::size_t>(static_cast<double>(size) * fraction) / 8 * 8);
+    };
+    translator::options how;
+    how.system = what.system;
+    for (const translator::use& each : translator::kind_of(how.system).uses)
+        if (!each.preset.empty()) how.set(each.option, each.preset);
+    how.layers = what.layers;
+    how.dropout = 0.1;
+    for (const auto& [name, value] : what.options) how.set(name, value);
+    how.embedding = scaled(what.embedding);
+    how.hidden = scaled(what.hidden);
+    how.alignment = scaled(how.alignment);
+    return how;
+}
+
+/// Sentences of 10 to 40 words, whose frequencies fall as 1 / rank (Zipf), as long as each other in a batch or nearly.
+lesson some_batch(std::size_t sentences, std::size_t vocabulary)
+{
+    using seq2seq::id_sentence;
+    std::vector<id_sentence> sources(sentences), targets(sentences);
+    const double most = std::log(static_cast<double>(vocabulary - 4));
+    std::uint64_t drawn = 0;
+    const auto fill = [&](id_sentence& to, std::size_t length) {
+        for (std::size_t i = 0; i < length; ++i)
+            to.push_back(4 + static_cast<std::uint32_t>(
+                                 std::min(std::exp(uniform(1, drawn++) * most), static_cast<double>(vocabulary - 5))));
+    };
+    for (std::size_t b = 0; b < sentences; ++b) {
+        fill(targets[b], 23 + 5 * b / sentences);  // as shuffled_batches makes them
+        fill(sources[b], 20 + below(10, 2, b));
+    }
+    std::vector<const id_sentence*> from, to;
+    for (std::size_t b = 0; b < sentences; ++b) {
+        from.push_back(&sources[b]);
+        to.push_back(&targets[b]);
+    }
+    return {seq2seq::make_training_batch<float>(from, to), {}, {}};
+}
+
+/// A gradient that is sent by itself.
+struct bucket {
+    double bytes, ready;  // when it is final, in seconds after the way back has begun
+};
+
+struct measured {
+    std::vector<std::size_t> hosts;
+    std::vector<double> compute;  // seconds of forward and backward, of the longest part, by hosts
+    double backward = 0, update = 0;
+    std::vector<bucket> dense;  // in the order in which they are final
+    double dense_bytes = 0, row_bytes = 0;
+};
+
+/// Looks at a step between its backward pass and its update.
+struct looking final : translator::system::exchange {
+    struct seen {
+        const ad::slot<float>* slot;
+        double when;
+    };
+    double back = 0, end = 0;
+    std::vector<seen> final_at;
+
+    /// Asks the tape to say when a gradient is final; null: no longer.
+    static void watch(ad::tape<float>& on, looking* self)
+    {
+        const auto note = [](void* to, ad::slot<float>& s) {
+            static_cast<looking*>(to)->final_at.push_back({&s, now()});
+        };
+        on.when_final(self == nullptr ? nullptr : +note, self);
+    }
+    std::vector<bucket> dense;
+    double row_bytes = 0;
+
+    void before_backward(ad::tape<float>& on, const translator::system::variables&) override
+    {
+        final_at.clear();
+        watch(on, this);
+        back = now();
+    }
+
+    double sum(ad::tape<float>& on, const translator::system::variables& lifted, double loss) override
+    {
+        end = now();
+        watch(on, nullptr);
+        dense.clear();
+        row_bytes = 0;
+        for (const auto& [name, x] : lifted) {
+            const auto rows = ad::gradient_rows(x);
+            if (rows.rows != nullptr) {
+                row_bytes +=
+                    static_cast<double>(rows.ids.size() * (rows.width * sizeof(float) + sizeof(std::uint32_t)));
+                continue;
+            }
+            double ready = end;
+            for (const seen& each : final_at)
+                if (each.slot == &x.slot()) ready = each.when;
+            dense.push_back({static_cast<double>(x.size() * sizeof(float)), ready - back});
+        }
+        std::sort(dense.begin(), dense.end(), [](const bucket& a, const bucket& b) { return a.ready < b.ready; });
+        return loss;
+    }
+};
+
+measured measure(const work& what, double fraction)
+{
+    const translator::options how = options_of(what, fraction);
+    const auto vocabulary = static_cast<std::size_t>(static_cast<double>(what.words) * fraction);
+    const lesson whole = some_batch(what.batch, vocabulary);
+    const auto system = translator::make_system(how, vocabulary, vocabulary);
+    measured result;
+    random_source random{1};
+    looking look;
+    for (std::size_t n = 64; n > 0; n /= 2) {  // the smallest part first: it touches all memory
+        double compute = std::numeric_limits<double>::infinity();
+        for (int round = 0; round < 3; ++round) {
+            std::vector<lesson> one{n == 1 ? whole : translator::part_of(whole, 0, n)};
+            const double begin = now();
+            system->train(one, how, random, 1e-6, &look);
+            const double end = now();
+            if (round == 0) continue;
+            if (look.end - begin < compute) {
+                compute = look.end - begin;
+                result.backward = look.end - look.back;
+                result.dense = look.dense;
+                result.row_bytes = look.row_bytes;
+            }
+            result.update = round == 1 && n == 64 ? end - look.end : std::min(result.update, end - look.end);
+        }
+        result.hosts.insert(result.hosts.begin(), n);
+        result.compute.insert(result.compute.begin(), compute);
+    }
+    for (const bucket& each : result.dense) result.dense_bytes += each.bytes;
+    return result;
+}
+
+/// How many bytes of numbers this machine adds to others in a second.
+double bytes_added()
+{
+    std::vector<float> to(1 << 22), from(1 << 22, 1.0f);
+    double best = std::numeric_limits<double>::infinity();
+    for (int round = 0; round < 5; ++round) {
+        const double begin = now();
+        kernels::add(to.size(), to.data(), from.data());
+        best = std::min(best, now() - begin);
+    }
+    return static_cast<double>(to.size() * sizeof(float)) / best;
+}
+
+struct step {
+    double after, during;  // seconds
+};
+
+/// A step on n hosts, `k` in the list of what was measured.
+step computed(const measured& m, std::size_t k, double bytes_a_second, double added)
+{
+    const auto n = static_cast<double>(m.hosts[k]);
+    const double compute = m.compute[k];
+    if (m.hosts[k] == 1) return {compute + m.update, compute + m.update};
+    const auto network = [&](double bytes) {
+        return 2 * (n - 1) / n * bytes / bytes_a_second + 2 * (latency + (n - 1) * overhead);
+    };
+    const double adding = (n - 1) / n * (m.dense_bytes + m.row_bytes) / added;
+    double sent = 0, all = 0;
+    const double scale = compute / m.compute.front();  // the way back of a part is shorter, too
+    for (const bucket& each : m.dense) {
+        sent = std::max(sent, each.ready * scale) + network(each.bytes);
+        all += network(each.bytes);
+    }
+    const double rows = m.row_bytes > 0 ? network(m.row_bytes) : 0, rest = rows + adding + m.update;
+    const double back = m.backward * scale;
+    return {compute + all + rest, compute - back + std::max(back, sent) + rest};
+}
+
+/// The last number of hosts that made a step at least a tenth shorter than half as many did.
+std::size_t pays_to(const measured& m, double bytes_a_second, double added)
+{
+    std::size_t last = 1;
+    for (std::size_t k = 1; k < m.hosts.size(); ++k) {
+        if (computed(m, k, bytes_a_second, added).during > 0.9 * computed(m, k - 1, bytes_a_second, added).during)
+            break;
+        last = m.hosts[k];
+    }
+    return last;
+}
+
+void report(const work& what, const measured& m, double added)
+{
+    const double first = m.compute.front() + m.update;
+    std::printf("\n### %s\n\n", what.system);
+    std::printf(
+        "Measured: a batch of %zu sentences takes %.2f s forward and back (%.2f s of it back) and %.2f s to update; "
+        "its gradients have %.1f MB in all numbers, and %.2f MB in rows.",
+        what.batch, m.compute.front(), m.backward, m.update, m.dense_bytes / 1e6, m.row_bytes / 1e6);
+    double bytes = 0;
+    for (const double share : {0.5, 0.9}) {
+        bytes = 0;
+        double when = 0;
+        for (const bucket& each : m.dense) {
+            if (bytes >= share * m.dense_bytes) break;
+            bytes += each.bytes;
+            when = each.ready;
+        }
+        std::printf(" When %.0f %% of these are final, %.0f %% of the way back is left.", 100 * share,
+                    100 * std::max(0.0, 1 - when / m.backward));
+    }
+    std::printf(
+        "\n\n| hosts | computing | 1 Gbit/s, after | during | 10 Gbit/s, after | during | 100 Gbit/s, after | during | "
+        "speed-up at 1, 10, 100 |\n|---|---|---|---|---|---|---|---|---|\n");
+    for (std::size_t k = 0; k < m.hosts.size(); ++k) {
+        std::printf("| %zu | %.3f s |", m.hosts[k], m.compute[k]);
+        std::string speed;
+        for (const double gigabit : {1.0, 10.0, 100.0}) {
+            const step s = computed(m, k, gigabit * 1e9 / 8, added);
+            std::printf(" %.3f s | %.3f s |", s.after, s.during);
+            char text[32];
+            std::snprintf(text, sizeof text, "%s%.1f", speed.empty() ? "" : ", ", first / s.during);
+            speed += text;
+        }
+        std::printf(" %s |\n", speed.c_str());
+    }
+    std::printf("\nIt pays up to");
+    for (const double gigabit : {1.0, 10.0, 100.0})
+        std::printf("%s %zu at %.0f Gbit/s", gigabit == 1 ? "" : ",", pays_to(m, gigabit * 1e9 / 8, added), gigabit);
+    std::printf(" (64 is the most that was computed).\n");
+    std::fflush(stdout);
+}
+
+}  // namespace
+
+int main(int count, char** arguments)
+{
+    std::vector<std::string> wanted;
+    double fraction = 1;
+    std::size_t threads = 0;
+    for (int i = 1; i + 1 < count; i += 2) {
+        const std::string_view name = arguments[i];
+        if (name == "--threads") threads = static_cast<std::size_t>(std::atoi(arguments[i + 1]));
+        if (name == "--system") wanted.emplace_back(arguments[i + 1]);
+        if (name == "--fraction") fraction = std::atof(arguments[i + 1]);
+    }
+    try {
+        set_threads(threads);
+        const double added = bytes_added();
+        std::printf("%zu threads, %.1f GB added a second, latency %.0f us, %.0f us a message\n", heed::threads(),
+                    added / 1e9, latency * 1e6, overhead * 1e6);
+        for (const work& what : works()) {
+            if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), what.system) == wanted.end()) continue;
+            report(what, measure(what, fraction), added);
+        }
+    } catch (const std::exception& problem) {
+        std::fprintf(stderr, "many_machines: %s\n", problem.what());
+        return 1;
+    }
+    return 0;
+}

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# heed_install_tool(<program>): `cmake --install` also installs this program of examples/, if it has been built, with its
+# manual pages and its completion for bash, zsh and fish. They are the component `tools`. The program itself writes
+# pages and completions when it is built, from the options that it has declared.
+
+string(TIMESTAMP heed_tools_date "%Y-%m-%d" UTC)  # SOURCE_DATE_EPOCH, where a package builder sets it
+
+# Says which processor a program needs, where that lacks it: compiled for every processor, whatever the flags are.
+add_library(heed_processor OBJECT "${PROJECT_SOURCE_DIR}/examples/support/processor.cpp")
+target_link_libraries(heed_processor PRIVATE heed_development_anywhere)
+target_compile_features(heed_processor PRIVATE cxx_std_20)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
+  target_compile_options(heed_processor PRIVATE -march=x86-64)
+endif()
+
+function(heed_install_tool program)
+  target_sources(${program} PRIVATE $<TARGET_OBJECTS:heed_processor>)
+  if(NOT HEED_INSTALL)
+    return()
+  endif()
+  set(made "${CMAKE_CURRENT_BINARY_DIR}/made/${program}")
+  if(NOT CMAKE_CROSSCOMPILING OR CMAKE_CROSSCOMPILING_EMULATOR)
+    add_custom_command(
+      TARGET ${program}
+      POST_BUILD
+      COMMAND "${CMAKE_COMMAND}" -E rm -rf "${made}"
+      COMMAND "${CMAKE_COMMAND}" -E make_directory "${made}/man" "${made}/bash" "${made}/zsh" "${made}/fish"
+      COMMAND ${program} --generate man "${made}/man" ${heed_tools_date}
+      COMMAND ${program} --generate completion "${made}" ${heed_tools_date}
+      VERBATIM)
+  endif()
+  # A BLAS outside of the system's folders is found where it was linked from.
+  set_target_properties(${program} PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
+  # OPTIONAL: the headers can be installed before, or without, any program being built.
+  install(TARGETS ${program} RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT tools OPTIONAL)
+  foreach(pair IN ITEMS "man:${CMAKE_INSTALL_MANDIR}/man1" "bash:${CMAKE_INSTALL_DATADIR}/bash-completion/completions"
+                        "zsh:${CMAKE_INSTALL_DATADIR}/zsh/site-functions"
+                        "fish:${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d")
+    string(REGEX MATCH "^([a-z]+):(.*)$" ignored "${pair}")
+    install(DIRECTORY "${made}/${CMAKE_MATCH_1}/" DESTINATION "${CMAKE_MATCH_2}" COMPONENT tools OPTIONAL)
+  endforeach()
+endfunction()

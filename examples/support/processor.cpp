@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Compiled for every processor, whatever the program is compiled for: see processor.hpp.
+
+#include "processor.hpp"
+
+#include <cerrno>
+#include <cstdio>
+
+#include <unistd.h>
+
+namespace {
+
+/// Before main() and before any variable of the program is initialised.
+__attribute__((constructor(101))) void require_processor()
+{
+    const char* missing = "";
+    const std::size_t length = program::missing_feature(heed_built_for, missing);
+    if (length == 0) return;
+    std::fprintf(
+        stderr,
+        "%s: was built for a processor with %.*s, which this one lacks. Build it with cmake -DHEED_NATIVE=OFF: "
+        "that runs on every x86-64, and with -DCMAKE_CXX_FLAGS=-march=x86-64-v3 faster on nearly all\n",
+        program_invocation_short_name, static_cast<int>(length), missing);
+    ::_exit(1);
+}
+
+}  // namespace

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "ranks.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+#include <thread>
+
+#include <unistd.h>
+
+#include <heed/core/random.hpp>
+
+#ifdef HEED_DISTRIBUTED
+#include <heed/distributed/mpi.hpp>
+#endif
+
+#include "interrupt.hpp"
+#include "progress.hpp"
+
+namespace translation {
+
+namespace {
+
+/// A number in the environment; `otherwise` if there is none.
+std::size_t number_of(const char* name, std::size_t otherwise)
+{
+    const char* const text = std::getenv(name);
+    if (text == nullptr || *text == '\0') return otherwise;
+    char* end = nullptr;
+    const unsigned long long value = std::strtoull(text, &end, 10);
+    return *end == '\0' ? static_cast<std::size_t>(value) : otherwise;
+}
+
+}  // namespace
+
+launched_as launched_as::of_environment()
+{
+    // OpenMPI's mpirun; the launchers of MPICH and Intel MPI; srun of Slurm with PMIx, which says how many otherwise.
+    launched_as result;
+    result.size = number_of("OMPI_COMM_WORLD_SIZE", number_of("PMI_SIZE", 1));
+    result.rank = number_of("OMPI_COMM_WORLD_RANK", number_of("PMI_RANK", 0));
+    if (std::getenv("PMIX_RANK") != nullptr && std::getenv("OMPI_COMM_WORLD_SIZE") == nullptr) {
+        result.size = number_of("SLURM_STEP_NUM_TASKS", number_of("SLURM_NTASKS", 1));
+        result.rank = number_of("PMIX_RANK", 0);
+    }
+    return result;
+}
+
+any_ranks& alone()
+{
+    static heed::distributed::alone one;
+    static any_ranks ranks(one);
+    return ranks;
+}
+
+int with_ranks(const std::function<int(any_ranks&)>& work)
+{
+    const launched_as started = launched_as::of_environment();
+    if (started.size <= 1) return work(alone());
+#ifdef HEED_DISTRIBUTED
+    heed::distributed::mpi engine;
+    any_ranks ranks(engine);
+    try {
+        const int status = work(ranks);
+        ranks.barrier();
+        return status;
+    } catch (const error_of_all& problem) {
+        if (ranks.rank() == 0) say("translate: " + std::string(problem.what()));
+        return 1;
+    }
+#else
+    if (started.rank != 0) return 0;  // the launcher would end all at once
+    throw heed::error(
+        fmt::format("was started as {} processes, but is built without MPI: each would do the whole work, "
+                    "on the same files. Build it where MPI is found (Debian: libopenmpi-dev), or start it "
+                    "without mpirun",
+                    started.size));
+#endif
+}
+
+int interrupted(any_ranks& over)
+{
+    const int here = interrupted();
+    if (over.size() == 1) return here;
+    double signals[2] = {static_cast<double>(here), here != 0 ? 1.0 : 0.0};
+    over.sum(std::span<double>(signals));
+    return signals[1] == 0 ? 0 : static_cast<int>(signals[0] / signals[1]);
+}
+
+bool any_of(any_ranks& over, bool here)
+{
+    double count = here ? 1 : 0;
+    over.sum(std::span<double>(&count, 1));
+    return count > 0;
+}
+
+void require_same(any_ranks& over, std::uint64_t hash, const std::string& what)
+{
+    if (over.size() == 1) return;
+    const auto all = over.gather(std::as_bytes(std::span(&hash, 1)));
+    for (std::size_t r = 1; r < all.size(); ++r) {
+        if (all[r] != all[0])
+            throw error_of_all(
+                fmt::format("rank {} has another {} than rank 0: every process must read the same files, "
+                            "and run the same program on the same kind of processor",
+                            r, what));
+    }
+}
+
+std::uint64_t hash_of(const system& of)
+{
+    std::uint64_t hash = 1;
+    for (const auto& [name, values] : of.parameters()) {
+        std::size_t i = 0;
+        for (; i + 2 <= values.size(); i += 2) {
+            std::uint64_t two = 0;
+            std::memcpy(&two, values.data + i, sizeof two);
+            hash = (hash ^ two) * 0x9e3779b97f4a7c15u;
+            hash ^= hash >> 29;
+        }
+        std::uint32_t last = 0;
+        if (i < values.size()) std::memcpy(&last, values.data + i, sizeof last);
+        hash = heed::mix(hash ^ last);
+    }
+    return hash;
+}
+
+struct end_with_the_others::watch {
+    std::atomic<std::size_t> steps{0};
+    std::size_t rank = 0;
+    std::string advice;
+    double patience = 0;  // in seconds
+    bool over = false;
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::thread thread;
+
+    void look()
+    {
+        using namespace std::chrono_literals;
+        std::unique_lock lock(mutex);
+        clock::time_point since{};
+        std::size_t before = 0;
+        bool asked = false;
+        while (!changed.wait_for(lock, 50ms, [this] { return over; })) {
+            if (interrupted() == 0) continue;
+            const std::size_t now = steps.load();
+            if (!asked || now != before) {
+                asked = true;
+                before = now;
+                since = clock::now();
+            } else if (seconds_since(since) > patience) {
+                const std::string text =
+                    fmt::format("translate, rank {}: was asked to end (signal {}), and in {:.1f} s no step has ended: "
+                                "another process has died, or a step takes longer than the launcher waits{}\n",
+                                rank, interrupted(), patience, advice);
+                // No flush, no destructors: the other thread may be anywhere.
+                if (::write(STDERR_FILENO, text.data(), text.size()) < 0) std::_Exit(1);
+                std::_Exit(1);
+            }
+        }
+    }
+};
+
+end_with_the_others::end_with_the_others(const any_ranks& over, std::string advice)
+{
+    if (over.size() == 1) return;
+    watch_ = new watch;
+    watch_->rank = over.rank();
+    watch_->advice = std::move(advice);
+    // mpirun kills so many seconds after it has asked.
+    const auto until_killed = static_cast<double>(number_of("OMPI_MCA_odls_base_sigkill_timeout", 1));
+    watch_->patience = std::max(0.5 * until_killed, until_killed - 1);
+    watch_->thread = std::thread([this] { watch_->look(); });
+}
+
+end_with_the_others::~end_with_the_others() { end(); }
+
+void end_with_the_others::end()
+{
+    if (watch_ == nullptr) return;
+    {
+        const std::lock_guard lock(watch_->mutex);
+        watch_->over = true;
+    }
+    watch_->changed.notify_all();
+    watch_->thread.join();
+    delete watch_;
+    watch_ = nullptr;
+}
+
+void end_with_the_others::step()
+{
+    if (watch_ != nullptr) watch_->steps.fetch_add(1);
+}
+
+}  // namespace translation

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <exception>
+#include <functional>
+#include <new>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include <heed/core/errors.hpp>
+#include <heed/distributed/gradients.hpp>
+#include <heed/distributed/ranks.hpp>
+#include <heed/seq2seq/load.hpp>
+#include <heed/seq2seq/translation.hpp>
+#include <heed/translator/system.hpp>
+
+#include "library.hpp"
+
+/// One command in several processes: `mpirun -n 4 translate train …`. Rank 0 alone reads standard input, writes files
+/// and says something.
+namespace translation {
+
+using heed::distributed::any_ranks;
+
+/// How a launcher (mpirun, mpiexec, srun) has started this process, by the environment. MPI is not started for that.
+struct launched_as {
+    std::size_t rank = 0, size = 1;
+
+    static launched_as of_environment();
+};
+
+/// Runs work(ranks) in each of the processes that a launcher has started, or in this one alone, and returns its status.
+/// Throws heed::error, in each of them, if there are several and this program is built without MPI.
+int with_ranks(const std::function<int(any_ranks&)>& work);
+
+/// One process.
+any_ranks& alone();
+
+/// An error that every rank throws: rank 0 prints it.
+struct error_of_all : heed::error {
+    using heed::error::error;
+};
+
+/// work(), which may fail in one rank only: then all throw what the first of them has thrown.
+template <class F>
+void agree(any_ranks& over, F&& work)
+{
+    if (over.size() == 1) {
+        work();
+        return;
+    }
+    std::string problem;
+    try {
+        work();
+    } catch (const std::bad_alloc&) {
+        problem = "out of memory; smaller --batch, --hidden or --embedding, or fewer processes on a host, need less";
+    } catch (const std::exception& reason) {
+        problem = *reason.what() == '\0' ? "failed" : reason.what();
+    }
+    const auto all = over.gather(std::as_bytes(std::span(problem)));
+    for (std::size_t r = 0; r < all.size(); ++r) {
+        if (all[r].empty()) continue;
+        const std::string text(reinterpret_cast<const char*>(all[r].data()), all[r].size());
+        throw error_of_all(r == 0 ? text : fmt::format("rank {}: {}", r, text));
+    }
+}
+
+/// The signal that asked any of the ranks for an end, or 0; every rank gets the same.
+int interrupted(any_ranks& over);
+
+/// Whether this is so in any rank.
+bool any_of(any_ranks& over, bool here);
+
+/// All ranks have the same numbers? Throws heed::error in each if not: `what` says of what.
+void require_same(any_ranks& over, std::uint64_t hash, const std::string& what);
+
+/// A number that follows from all parameters of a system.
+std::uint64_t hash_of(const system& of);
+
+/// A model's variables as heed::distributed takes a lifted model.
+struct lifted_model {
+    std::vector<heed::ad::named_variable<float>> all;
+
+    static auto parameters(auto& self, auto&& visit)
+    {
+        for (auto& each : self.all) visit(each.name, each.numbers);
+        return heed::visited{};
+    }
+};
+
+/// Sums gradients and losses over the ranks.
+class sums_over final : public system::exchange {
+public:
+    explicit sums_over(any_ranks over) : over_(std::move(over)) {}
+
+    double sum(heed::ad::tape<float>& on, const system::variables& lifted, double loss) override
+    {
+        gradients_.sum(over_, lifted_model{lifted}, on);
+        over_.sum(std::span<double>(&loss, 1));
+        return loss;
+    }
+
+private:
+    any_ranks over_;
+    heed::distributed::gradients<float> gradients_;
+};
+
+/// Dies with a message if this process was asked to end and then nothing moves: mpirun asks so when another process has
+/// died, and a moment later kills. While one of these exists, a thread looks for that. `advice` ends the message.
+class end_with_the_others {
+public:
+    end_with_the_others(const any_ranks& over, std::string advice);
+    ~end_with_the_others();
+    end_with_the_others(const end_with_the_others&) = delete;
+    end_with_the_others& operator=(const end_with_the_others&) = delete;
+
+    /// This process is alive, and so are the others: a step has ended.
+    void step();
+    /// All have agreed to end: no thread looks any more.
+    void end();
+
+private:
+    struct watch;
+    watch* watch_ = nullptr;
+};
+
+// ---- values as bytes
+// ---------------------------------------------------------------------------------------------------
+
+/// Values one behind the other.
+class packed_values {
+public:
+    void put(const std::string& text)
+    {
+        put(text.size());
+        put_bytes(text.data(), text.size());
+    }
+    void put(const std::vector<bool>& flags)
+    {
+        put(flags.size());
+        for (const bool each : flags) put(static_cast<unsigned char>(each));
+    }
+    template <class T>
+    void put(const std::vector<T>& all)
+    {
+        put(all.size());
+        if constexpr (std::is_trivially_copyable_v<T>) {
+            put_bytes(all.data(), all.size() * sizeof(T));
+        } else {
+            for (const T& each : all) put(each);
+        }
+    }
+    template <class T>
+        requires(std::is_arithmetic_v<T>)
+    void put(T value) { put_bytes(&value, sizeof value); }
+    void put(const heed::seq2seq::translation<float>& x)
+    {
+        each_member(x, [this](const auto& member) { put(member); });
+    }
+    void put(const heed::seq2seq::translated& x)
+    {
+        each_member(x, [this](const auto& member) { put(member); });
+    }
+
+    std::span<const std::byte> bytes() const { return bytes_; }
+    std::vector<std::byte>& memory() { return bytes_; }
+
+    static void each_member(auto& x, auto&& f) requires requires { x.pieces; }
+    {
+        f(x.text), f(x.score), f(x.log_probability), f(x.words), f(x.unknown), f(x.pieces), f(x.ids), f(x.alignment),
+            f(x.piece_alignment);
+    }
+    static void each_member(auto& x, auto&& f) requires requires { x.weights; }
+    {
+        f(x.words), f(x.weights), f(x.log_probability), f(x.score);
+    }
+
+private:
+    void put_bytes(const void* from, std::size_t count)
+    {
+        const std::size_t at = bytes_.size();
+        bytes_.resize(at + count);
+        if (count > 0) std::memcpy(bytes_.data() + at, from, count);
+    }
+
+    std::vector<std::byte> bytes_;
+};
+
+/// The inverse of packed_values; of bytes that one has made.
+class unpacked_values {
+public:
+    explicit unpacked_values(std::span<const std::byte> bytes) : rest_(bytes) {}
+
+    bool empty() const { return rest_.empty(); }
+
+    template <class T>
+    T take()
+    {
+        T value{};
+        take(value);
+        return value;
+    }
+    void take(std::string& text)
+    {
+        text.resize(take<std::size_t>());
+        take_bytes(text.data(), text.size());
+    }
+    void take(std::vector<bool>& flags)
+    {
+        flags.resize(take<std::size_t>());
+        for (std::size_t i = 0; i < flags.size(); ++i) flags[i] = take<unsigned char>() != 0;
+    }
+    template <class T>
+    void take(std::vector<T>& all)
+    {
+        all.resize(take<std::size_t>());
+        if constexpr (std::is_trivially_copyable_v<T>) {
+            take_bytes(all.data(), all.size() * sizeof(T));
+        } else {
+            for (T& each : all) take(each);
+        }
+    }
+    template <class T>
+        requires(std::is_arithmetic_v<T>)
+    void take(T& value) { take_bytes(&value, sizeof value); }
+    void take(heed::seq2seq::translation<float>& x)
+    {
+        packed_values::each_member(x, [this](auto& member) { take(member); });
+    }
+    void take(heed::seq2seq::translated& x)
+    {
+        packed_values::each_member(x, [this](auto& member) { take(member); });
+    }
+
+private:
+    void take_bytes(void* to, std::size_t count)
+    {
+        if (count > rest_.size()) throw heed::error("a message from another process is too short");
+        if (count > 0) std::memcpy(to, rest_.data(), count);
+        rest_ = rest_.subspan(count);
+    }
+
+    std::span<const std::byte> rest_;
+};
+
+/// Every rank has what any of them has, of items that are empty elsewhere: has(item) says whether it is here.
+template <class T>
+void share_items(any_ranks& over, std::vector<T>& all, auto&& has)
+{
+    if (over.size() == 1) return;
+    packed_values mine;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        if (!has(all[i])) continue;
+        mine.put(i);
+        mine.put(all[i]);
+    }
+    heed::distributed::gathered theirs;
+    over.gather(mine.bytes(), theirs);
+    for (std::size_t r = 0; r < over.size(); ++r) {
+        if (r == over.rank()) continue;
+        for (unpacked_values from(theirs.of(r)); !from.empty();) from.take(all.at(from.take<std::size_t>()));
+    }
+}
+
+}  // namespace translation

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "reading.hpp"
+
+#include <heed/io/atomic_file.hpp>
+#include <heed/io/safetensors.hpp>
+
+namespace translation {
+
+namespace {
+
+/// Calls work(i, seen) for source (0) and target (1): at the same time if there is more than one thread. An error of
+/// the source comes first, as if it were read first.
+void for_both(const std::function<void(int, const std::function<void(double)>&)>& work, const std::string& what)
+{
+    live_line line;
+    const clock::time_point start = clock::now();
+    const auto show = [&](double done) {
+        line.show(fmt::format("{} {:3.0f} %, left {}", what, 100 * done,
+                              duration_text((1 - done) / done * seconds_since(start))));
+    };
+    const auto nothing = [](double) {};
+    if (heed::threads() == 1) {
+        work(0, [&](double share) { show(share / 2); });
+        work(1, [&](double share) { show((1 + share) / 2); });
+        return;
+    }
+    std::exception_ptr of_source, of_target;
+    std::thread other([&] {
+        try {
+            work(1, nothing);
+        } catch (...) {
+            of_target = std::current_exception();
+        }
+    });
+    try {
+        work(0, show);
+    } catch (...) {
+        of_source = std::current_exception();
+    }
+    other.join();
+    for (const std::exception_ptr& problem : {of_source, of_target}) {
+        if (problem) std::rethrow_exception(problem);
+    }
+}
+
+/// Languages as one text: entries of a name, the number of bytes, and these.
+std::string to_note(const metadata& entries)
+{
+    std::string note;
+    for (const auto& [name, text] : entries) note += fmt::format("{} {}\n{}\n", name, text.size(), text);
+    return note;
+}
+
+/// The inverse.
+metadata from_note(const std::string& note)
+{
+    metadata entries;
+    for (std::size_t at = 0; at < note.size();) {
+        const std::size_t space = note.find(' ', at), end = note.find('\n', at);
+        std::size_t bytes = 0;
+        if (space == note.npos || end == note.npos || space > end)
+            throw heed::error("its note has no entry where one should begin");
+        read_entry({{"bytes", note.substr(space + 1, end - space - 1)}}, "bytes", bytes);
+        if (bytes > note.size() - end - 1) throw heed::error("its note ends within an entry");
+        entries[note.substr(at, space - at)] = note.substr(end + 1, bytes);
+        at = end + 1 + bytes + 1;
+    }
+    return entries;
+}
+
+/// Which shard a pair goes to.
+std::size_t shard_of(std::size_t pair, std::size_t shards)
+{
+    return shards == 1 ? 0 : heed::below(shards, heed::mix(shards), pair);
+}
+
+/// Reads pairs as a model's tokens.
+class pairs_reader {
+public:
+    pairs_reader(const text_side& source, const word_tokens_of& source_tokens, const text_side& target,
+                 const word_tokens_of& target_tokens, const options& how)
+        : source_(source.numbers()),
+          target_(target.numbers()),
+          source_tokens_(source_tokens),
+          target_tokens_(target_tokens),
+          how_(how),
+          left_(source.lines())
+    {}
+
+    /// The next pair that is not too long; false at the end.
+    bool next()
+    {
+        for (; left_ > 0; ++left_out) {
+            --left_;
+            read(source_, source_tokens_, source_ids);
+            read(target_, target_tokens_, target_ids);
+            if (how_.max_length > 0 && std::max(source_ids.size(), target_ids.size()) > how_.max_length) continue;
+            if (how_.reverse_source) std::reverse(source_ids.begin(), source_ids.end());
+            return true;
+        }
+        return false;
+    }
+
+    id_sentence source_ids, target_ids;
+    std::size_t left_out = 0;
+
+private:
+    void read(heed::text::spilled_numbers::reader& from, const word_tokens_of& tokens, id_sentence& to)
+    {
+        from.next(from.next(), words_);
+        to.clear();
+        tokens.append(words_, to);
+    }
+
+    heed::text::spilled_numbers::reader source_, target_;
+    const word_tokens_of& source_tokens_;
+    const word_tokens_of& target_tokens_;
+    const options& how_;
+    std::size_t left_;
+    std::vector<std::uint32_t> words_;
+};
+
+}  // namespace
+
+training_pairs training_text::read(translator_file& file)
+{
+    const std::string stamp = this->stamp(file.how);
+    if (auto known = cached(file, stamp)) return std::move(*known);
+
+    const clock::time_point start = clock::now();
+    const fs::path folder = from_.cache.has_parent_path() ? from_.cache.parent_path() : fs::path(".");
+    text_side source(from_.source, folder), target(from_.target, folder);
+    read_sides(file, source, target);
+    learn_codes(file, source, target);
+    word_tokens_of source_tokens(source, file.source), target_tokens(target, file.target);
+    build_vocabularies(file, source_tokens, target_tokens);
+    source_tokens.number(file.source.vocabulary);
+    target_tokens.number(file.target.vocabulary);
+
+    const auto reader = [&] { return pairs_reader(source, source_tokens, target, target_tokens, file.how); };
+    std::size_t pairs = source.lines();
+    if (file.how.max_length > 0) {
+        pairs_reader each = reader();
+        while (each.next()) {}
+        pairs -= each.left_out;
+        if (pairs == 0)
+            throw heed::error(
+                fmt::format("{}: --max-length {} leaves no sentence pair", from_.source.string(), file.how.max_length));
+        say(fmt::format("{} sentence pairs with more than {} tokens on a side left out", each.left_out,
+                        file.how.max_length));
+    }
+    const std::size_t source_words = file.source.vocabulary.size(), target_words = file.target.vocabulary.size();
+    if (pairs <= from_.shard) {
+        id_pairs all{heed::text::id_lines(source_words), heed::text::id_lines(target_words)};
+        for (pairs_reader each = reader(); each.next();) {
+            all.source.add(each.source_ids);
+            all.target.add(each.target_ids);
+        }
+        return training_pairs(std::move(all));
+    }
+
+    const std::size_t shards = (pairs + from_.shard - 1) / from_.shard;
+    std::vector<heed::text::shard_size> sizes(shards);
+    std::size_t pair = 0;
+    for (pairs_reader each = reader(); each.next(); ++pair) {
+        heed::text::shard_size& one = sizes[shard_of(pair, shards)];
+        one.pairs += 1;
+        one.source_words += each.source_ids.size();
+        one.target_words += each.target_ids.size();
+    }
+    metadata note;
+    for (const auto& [name, side] : {std::pair("source", &file.source), std::pair("target", &file.target)}) {
+        note[std::string("vocabulary.") + name] = side->vocabulary.to_text();
+        if (side->raw) note[std::string("raw.") + name] = side->raw->to_text();
+        if (side->splitting) note[std::string("bpe.") + name] = side->splitting->codes().to_text();
+    }
+    {
+        heed::text::pair_shards_writer writer(from_.cache, sizes, source_words, target_words, stamp, to_note(note));
+        live_line line;
+        pair = 0;
+        for (pairs_reader each = reader(); each.next(); ++pair) {
+            writer.add(shard_of(pair, shards), each.source_ids, each.target_ids);
+            if (pair % 65536 == 0)
+                line.show(fmt::format("writing {} {:3.0f} %", from_.cache.string(),
+                                      100 * static_cast<double>(pair) / static_cast<double>(pairs)));
+        }
+        writer.commit();
+    }
+    say(fmt::format("{}: {} sentence pairs in {} shards, read in {}; it may be removed when training has ended",
+                    from_.cache.string(), pairs, shards, duration_text(seconds_since(start))));
+    return training_pairs(heed::text::pair_shards(from_.cache));
+}
+
+std::string training_text::stamp(const options& how) const
+{
+    const std::string source = stamp_of(from_.source), target = stamp_of(from_.target);
+    if (source.empty() || target.empty()) return "";
+    std::string text = fmt::format("source {}, target {}, shard {}", source, target, from_.shard);
+    const bool shared = how.share_embeddings == "all";
+    text += fmt::format(", bpe {} {}, min-count {}, max-length {}, reverse {}, shared {}", how.bpe, how.bpe_separate,
+                        how.min_count, how.max_length, how.reverse_source, shared);
+    if (how.raw) text += fmt::format(", raw {} {} {}", how.pieces, how.pieces_by, how.casing);
+    for (const fs::path& codes : {from_.codes, from_.target_codes})
+        text += codes.empty() ? ", no codes" : fmt::format(", codes {}", stamp_of(codes));
+    return text;
+}
+
+/// What an earlier run has made of the same text with the same options.
+std::optional<training_pairs> training_text::cached(translator_file& file, const std::string& stamp) const
+{
+    using heed::text::pair_shards;
+    std::error_code not_there;
+    if (!fs::exists(from_.cache, not_there)) return std::nullopt;
+    try {
+        pair_shards found(from_.cache);
+        if (stamp.empty() || found.stamp() != stamp) {
+            say(fmt::format("note: {} is of another text, or of other options; made anew if it is needed",
+                            from_.cache.string()));
+            return std::nullopt;
+        }
+        const metadata entries = from_note(found.note());
+        for (const auto& [name, side] : {std::pair("source", &file.source), std::pair("target", &file.target)}) {
+            side->vocabulary = heed::text::vocabulary::from_text(entry(entries, std::string("vocabulary.") + name));
+            if (file.how.raw) side->raw = read_tokenizer(entry(entries, std::string("raw.") + name));
+            if (const auto codes = entries.find(std::string("bpe.") + name); codes != entries.end())
+                side->splitting.emplace(heed::text::bpe_codes::from_text(codes->second, "byte-pair codes"));
+        }
+        say(fmt::format("{}: {} sentence pairs in {} shards, as they were read before", from_.cache.string(),
+                        found.pairs(), found.size()));
+        return training_pairs(std::move(found));
+    } catch (const heed::error& problem) {
+        if (!pair_shards::is_one(from_.cache))
+            throw heed::error(from_.cache.string() + ": not what this program writes there; take it away, or give "
+                                                     "--cache another name");
+        say(fmt::format("note: {}; made anew", problem.what()));
+    }
+    file.source = file.target = language();
+    return std::nullopt;
+}
+
+void training_text::read_sides(translator_file& file, text_side& source, text_side& target) const
+{
+    if (file.how.raw) {
+        const clock::time_point start = clock::now();
+        for_both(
+            [&](int side, const auto&) {
+                side == 0 ? source.learn_raw(file.source, file.how) : target.learn_raw(file.target, file.how);
+            },
+            "learning to cut raw text");
+        say(fmt::format("raw text: casing and pieces of words learned in {:.1f} s", seconds_since(start)));
+    }
+    for_both(
+        [&](int side, const auto& seen) {
+            side == 0 ? source.read(file.source, true, seen) : target.read(file.target, false, seen);
+        },
+        "reading the text");
+    if (source.lines() != target.lines())
+        throw heed::error(source.path().string() + " has " + std::to_string(source.lines()) + " lines, " +
+                          target.path().string() + " has " + std::to_string(target.lines()) +
+                          "; parallel files need the same number, since line n of one translates line n of the other");
+    if (file.how.raw) return;
+    for (const text_side* side : {&source, &target}) {
+        if (!side->ends().many()) continue;
+        say(fmt::format("note: {}: {}: {}. If this is raw text, give --raw: it learns to cut it into words and "
+                        "symbols, which gives better translations",
+                        side->path().string(), side->ends().text(),
+                        "to this training a word and the mark behind it are one word, unlike the word alone"));
+        return;
+    }
+}
+
+/// The byte-pair codes of both languages, if there are any: learned or read.
+void training_text::learn_codes(translator_file& file, const text_side& source, const text_side& target) const
+{
+    using heed::text::bpe_codes;
+    if (!from_.codes.empty()) {
+        file.source.splitting.emplace(bpe_codes::read(from_.codes));
+        file.target.splitting.emplace(bpe_codes::read(from_.target_codes.empty() ? from_.codes : from_.target_codes));
+    } else if (file.how.bpe > 0) {
+        const auto count = [](heed::text::word_counts& counts, const text_side& side) {
+            for (std::uint32_t word = 0; word < side.words().size(); ++word)
+                counts[std::string(side.words().word(word))] += side.words().count(word);
+        };
+        heed::text::word_counts words, target_words;
+        count(words, source);
+        count(file.how.bpe_separate ? target_words : words, target);
+        file.source.splitting.emplace(heed::text::learn_bpe(words, file.how.bpe));
+        file.target.splitting.emplace(file.how.bpe_separate ? heed::text::learn_bpe(target_words, file.how.bpe)
+                                                            : file.source.codes());
+    } else {
+        return;
+    }
+    const std::size_t n = file.source.codes().size(), m = file.target.codes().size();
+    say(file.source.codes() == file.target.codes() ? fmt::format("byte-pair encoding: {} merges for both languages", n)
+                                                   : fmt::format("byte-pair encoding: {} and {} merges", n, m));
+}
+
+/// The tokens of the text, of each side or, where both share their embeddings, of both together.
+void training_text::build_vocabularies(translator_file& file, word_tokens_of& source, word_tokens_of& target) const
+{
+    const auto of = [&](std::initializer_list<const word_tokens_of*> sides) {
+        std::unordered_map<std::string_view, std::size_t> counts;
+        for (const word_tokens_of* each : sides) each->count(counts);
+        return heed::text::vocabulary::of_counts({counts.begin(), counts.end()}, file.how.min_count);
+    };
+    if (file.how.share_embeddings == "all") {
+        file.source.vocabulary = file.target.vocabulary = of({&source, &target});
+    } else {
+        file.source.vocabulary = of({&source});
+        file.target.vocabulary = of({&target});
+    }
+    for (const auto& [words, path] :
+         {std::pair(&file.source.vocabulary, &from_.source), std::pair(&file.target.vocabulary, &from_.target)}) {
+        if (words->size() == words->special_words.size())
+            throw heed::error(
+                fmt::format("{}: --min-count {} leaves no word of it", path->string(), file.how.min_count));
+    }
+}
+
+}  // namespace translation

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <thread>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <heed/core/errors.hpp>
+#include <heed/core/parallel.hpp>
+#include <heed/core/random.hpp>
+#include <heed/text/corpus.hpp>
+#include <heed/text/id_pairs.hpp>
+#include <heed/text/learn_bpe.hpp>
+#include <heed/text/pair_shards.hpp>
+#include <heed/text/spilled_numbers.hpp>
+#include <heed/text/word_table.hpp>
+#include <heed/translator/language.hpp>
+#include <heed/translator/options.hpp>
+#include <heed/translator/raw.hpp>
+
+#include "library.hpp"
+#include "progress.hpp"
+#include "raw_lines.hpp"
+#include "training_pairs.hpp"
+
+/// Reads parallel text to train on: once, in memory that grows with its distinct words but not with its lines.
+///
+/// Each line becomes the numbers of its distinct words, in the order in which they are first seen (spilled_numbers);
+/// what is learned of the words' counts, byte-pair codes and vocabularies, then turns these numbers into those of the
+/// vocabulary. Up to --shard pairs stay in memory; more go to shards in a file, each pair to one drawn by its place in
+/// the text, so that a shard is a random part of it.
+namespace translation {
+
+namespace fs = std::filesystem;
+
+/// What a line of text says of itself, for the stamp of a cache: its size and when it was last written. Empty for what
+/// is not a regular file.
+inline std::string stamp_of(const fs::path& path)
+{
+    struct stat about {};
+    if (::stat(path.c_str(), &about) != 0 || !S_ISREG(about.st_mode)) return "";
+    return fmt::format("{} bytes of {}.{:09}", about.st_size, about.st_mtim.tv_sec, about.st_mtim.tv_nsec);
+}
+
+/// Of raw text, casing and pieces of words are learned from at most so many lines, evenly spaced.
+inline constexpr std::size_t lines_to_learn_raw_from = 250'000;
+
+/// One side of the text, read.
+class text_side {
+public:
+    /// `folder`: where numbers go that take too much memory.
+    text_side(fs::path path, const fs::path& folder) : path_(std::move(path)), numbers_(folder) {}
+
+    /// Learns how raw lines become tokens.
+    void learn_raw(language& side, const options& how)
+    {
+        std::error_code not_there;
+        if (fs::is_regular_file(path_, not_there)) {
+            side.raw = learn_tokenizer(some_lines(), how);
+            return;
+        }
+        kept_ = heed::text::read_corpus(path_);  // a pipe can be read once only
+        side.raw = learn_tokenizer(*kept_, how);
+    }
+
+    /// Reads it all. `forgiving`: the model reads raw text whatever its casing. `seen(share)` is called now and then.
+    void read(const language& side, bool forgiving, const std::function<void(double)>& seen)
+    {
+        language asked = side;
+        asked.forgiving = true;
+        const auto add_raw = [&](const sentence& words) {
+            const sentence tokens = side.tokens(words);
+            add(tokens, forgiving ? asked.tokens(words) : tokens);
+        };
+        if (kept_) {
+            for (const sentence& words : *kept_) add_raw(words);
+            kept_.reset();
+            return;
+        }
+        std::ifstream stream = heed::text::open_text(path_);
+        heed::text::sentence_reader lines(stream, path_.string());
+        std::error_code ignored;
+        const auto bytes = fs::is_regular_file(path_, ignored) ? fs::file_size(path_, ignored) : 0;
+        std::uint64_t done = 0;
+        std::vector<std::uint32_t> line_numbers;
+        for (std::string_view line; lines.next_line(line);) {
+            done += line.size() + 1;
+            if (side.raw) {
+                add_raw(heed::text::split(line));
+            } else {
+                line_numbers.clear();
+                std::string_view last;
+                heed::text::for_each_word(line, [&](std::string_view word) {
+                    line_numbers.push_back(words_.see(word));
+                    last = word;
+                });
+                numbers_.push_back(static_cast<std::uint32_t>(line_numbers.size()));
+                for (const std::uint32_t each : line_numbers) numbers_.push_back(each);
+                ++lines_;
+                ends_.add({std::string(last)}, [](const std::string&) { return false; });
+            }
+            if (lines.line() % 16384 == 0 && bytes > 0) seen(static_cast<double>(done) / static_cast<double>(bytes));
+        }
+        if (lines_ == 0) throw heed::error(path_.string() + ": is empty; it must have one sentence per line");
+    }
+
+    std::size_t lines() const { return lines_; }
+    const fs::path& path() const { return path_; }
+    const heed::text::word_table& words() const { return words_; }
+    const heed::text::spilled_numbers& numbers() const { return numbers_; }
+    const raw_lines& ends() const { return ends_; }
+
+private:
+    /// Of raw text, the tokens that vocabularies are built of, and those that the model reads.
+    void add(const sentence& counted, const sentence& read)
+    {
+        for (const std::string& each : counted) words_.see(each);
+        numbers_.push_back(static_cast<std::uint32_t>(read.size()));
+        for (const std::string& each : read) numbers_.push_back(words_.see(each, 0));
+        ++lines_;
+    }
+
+    /// At most lines_to_learn_raw_from of a file.
+    std::vector<sentence> some_lines() const
+    {
+        std::size_t count = 0;
+        {
+            std::ifstream stream = heed::text::open_text(path_);
+            std::vector<char> some(1 << 16);
+            while (stream.read(some.data(), static_cast<std::streamsize>(some.size())) || stream.gcount() > 0)
+                count += static_cast<std::size_t>(std::count(some.data(), some.data() + stream.gcount(), '\n'));
+        }
+        const double step = std::max(1.0, static_cast<double>(count) / static_cast<double>(lines_to_learn_raw_from));
+        std::ifstream stream = heed::text::open_text(path_);
+        heed::text::sentence_reader lines(stream, path_.string());
+        std::vector<sentence> result;
+        double next = 0;
+        for (std::string_view line; lines.next_line(line);) {
+            if (static_cast<double>(lines.line()) <= next) continue;
+            result.push_back(heed::text::split(line));
+            next += step;
+        }
+        if (result.empty()) throw heed::error(path_.string() + ": is empty; it must have one sentence per line");
+        return result;
+    }
+
+    fs::path path_;
+    std::optional<std::vector<sentence>> kept_;
+    heed::text::word_table words_;
+    heed::text::spilled_numbers numbers_;  // of each line: how many words, and these
+    std::size_t lines_ = 0;
+    raw_lines ends_;
+};
+
+/// The distinct words of a side as a model's tokens.
+class word_tokens_of {
+public:
+    /// Splits each into pieces, if the language does.
+    word_tokens_of(const text_side& side, const language& how) : side_(&side)
+    {
+        if (!how.splitting || how.raw) return;
+        begins_.push_back(0);
+        for (std::uint32_t word = 0; word < side.words().size(); ++word) {
+            for (const std::string& piece : (*how.splitting)({std::string(side.words().word(word))})) {
+                const std::uint32_t number = pieces_.see(piece);
+                if (number == counts_.size()) counts_.push_back(0);
+                counts_[number] += side.words().count(word);
+                ids_.push_back(number);
+            }
+            begins_.push_back(ids_.size());
+        }
+    }
+
+    /// How often each token occurs.
+    void count(std::unordered_map<std::string_view, std::size_t>& counts) const
+    {
+        const heed::text::word_table& tokens = split() ? pieces_ : side_->words();
+        for (std::uint32_t token = 0; token < tokens.size(); ++token)
+            counts[tokens.word(token)] += split() ? counts_[token] : tokens.count(token);
+    }
+
+    /// From now on, tokens are those of this vocabulary.
+    void number(const heed::text::vocabulary& by)
+    {
+        const heed::text::word_table& tokens = split() ? pieces_ : side_->words();
+        std::vector<std::uint32_t> known(tokens.size());
+        for (std::uint32_t token = 0; token < tokens.size(); ++token) known[token] = by.id(tokens.word(token));
+        if (split()) {
+            for (std::uint32_t& each : ids_) each = known[each];
+        } else {
+            ids_ = std::move(known);
+        }
+    }
+
+    /// Appends the tokens of words.
+    void append(const std::vector<std::uint32_t>& words, id_sentence& to) const
+    {
+        if (!split()) {
+            for (const std::uint32_t word : words) to.push_back(ids_[word]);
+            return;
+        }
+        for (const std::uint32_t word : words)
+            to.insert(to.end(), ids_.begin() + static_cast<std::ptrdiff_t>(begins_[word]),
+                      ids_.begin() + static_cast<std::ptrdiff_t>(begins_[word + 1]));
+    }
+
+private:
+    bool split() const { return !begins_.empty(); }
+
+    const text_side* side_;
+    heed::text::word_table pieces_;
+    std::vector<std::size_t> counts_;  // of pieces, in the text
+    std::vector<std::size_t> begins_;  // of each word's pieces; empty if words are tokens
+    std::vector<std::uint32_t> ids_;   // pieces of all words, or the token of each
+};
+
+/// How a text is read.
+struct reading_options {
+    fs::path source, target;
+    fs::path cache;                 // the file of shards
+    std::size_t shard = 1'000'000;  // pairs; a longer text is read in shards
+    fs::path codes, target_codes;   // of byte-pair encoding, if given
+};
+
+/// Parallel text to train on.
+class training_text {
+public:
+    explicit training_text(reading_options from) : from_(std::move(from)) {}
+
+    /// Reads it, or the file of shards that an earlier run has made of it. Sets both languages of `file` by its
+    /// options, and returns the pairs. Says what it does.
+    training_pairs read(translator_file& file);
+
+private:
+    std::string stamp(const options& how) const;
+    std::optional<training_pairs> cached(translator_file& file, const std::string& stamp) const;
+    void read_sides(translator_file& file, text_side& source, text_side& target) const;
+    void learn_codes(translator_file& file, const text_side& source, const text_side& target) const;
+    void build_vocabularies(translator_file& file, word_tokens_of& source, word_tokens_of& target) const;
+
+    reading_options from_;
+};
+
+}  // namespace translation

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include <heed/text/utf8.hpp>
+
+#include "http.hpp"
+
+namespace translation::http {
+
+void presence::when_gone(std::function<void()> what)
+{
+    {
+        const std::lock_guard lock(mutex_);
+        what_ = std::move(what);
+        if (!gone_) return;
+        what = std::exchange(what_, nullptr);
+    }
+    if (what) what();
+}
+
+void presence::go()
+{
+    std::function<void()> what;
+    {
+        const std::lock_guard lock(mutex_);
+        gone_ = true;
+        what = std::exchange(what_, nullptr);
+    }
+    if (what) what();
+}
+
+answer refusal(int status, const std::string& why)
+{
+    return {status, nlohmann::json{{"error", heed::text::printable(why)}}.dump() + "\n"};
+}
+
+}  // namespace translation::http

@@ -1,0 +1,749 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "http.hpp"
+#include "http_head.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <condition_variable>
+#include <cstring>
+#include <deque>
+#include <list>
+#include <new>
+#include <optional>
+#include <string_view>
+#include <system_error>
+#include <thread>
+#include <unordered_map>
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <httplib.h>
+
+#include <heed/core/errors.hpp>
+
+namespace translation::http {
+
+using clock = std::chrono::steady_clock;
+
+namespace {
+
+constexpr std::size_t chunk = 16384;
+constexpr std::chrono::milliseconds patience{250};  // for a new client's first byte, when connections are many
+constexpr std::chrono::seconds grace{5};            // for the next question, when connections are many
+
+/// What httplib reads a request from and writes its answer to.
+class memory_stream final : public httplib::Stream {
+public:
+    explicit memory_stream(std::string in) : in_(std::move(in)) {}
+
+    bool is_readable() const override { return at_ < in_.size(); }
+    bool is_writable() const override { return true; }
+    ssize_t read(char* to, std::size_t size) override
+    {
+        const std::size_t count = in_.copy(to, size, at_);
+        at_ += count;
+        return static_cast<ssize_t>(count);
+    }
+    ssize_t write(const char* from, std::size_t size) override
+    {
+        out.append(from, size);
+        return static_cast<ssize_t>(size);
+    }
+    void get_remote_ip_and_port(std::string&, int&) const override {}
+    void get_local_ip_and_port(std::string&, int&) const override {}
+    socket_t socket() const override { return INVALID_SOCKET; }
+
+    std::string out;
+
+private:
+    std::string in_;
+    std::size_t at_ = 0;
+};
+
+/// httplib's server without its sockets' loop.
+class interpreter final : public httplib::Server {
+public:
+    interpreter(const limits& most, const server::handler& answers)
+    {
+        set_keep_alive_max_count(most.each_connection);
+        set_keep_alive_timeout(std::chrono::duration_cast<std::chrono::seconds>(most.between).count());
+        // The default lets a second server bind the same port, and requests go to either.
+        set_socket_options([](socket_t socket) {
+            const int yes = 1;
+            ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+        });
+        set_pre_routing_handler([&answers](const httplib::Request& asked, httplib::Response& response) {
+            current& now = *here;
+            now.what.method = asked.method;
+            now.what.path = asked.path;
+            answer said;
+            try {
+                said = answers(now.what);
+            } catch (const std::exception& problem) {
+                said = refusal(500, problem.what());
+            }
+            now.status = response.status = said.status;
+            now.remark = std::move(said.remark);
+            for (const auto& [name, value] : said.headers) response.set_header(name, value);
+            response.set_content(said.body, said.type);
+            return HandlerResponse::Handled;
+        });
+        set_error_handler([](const httplib::Request& asked, httplib::Response& response) {
+            if (!response.body.empty()) return;
+            current& now = *here;
+            now.status = response.status;
+            now.what.method = asked.method;
+            now.what.path = asked.path;
+            now.close = true;  // who knows where the next request begins
+            response.set_content(refusal(response.status, "not a request of HTTP/1.0 or 1.1 that is known here").body,
+                                 "application/json");
+        });
+    }
+
+    /// A request on its way through httplib.
+    struct current {
+        request what;
+        int status = 400;
+        std::string remark;
+        bool close = false;
+    };
+
+    /// The answer's bytes.
+    std::string run(const request_head& head, current& now)
+    {
+        memory_stream stream(head.first_line +
+                             (head.closes  ? "\r\nConnection: close"
+                              : head.keeps ? "\r\nConnection: Keep-Alive"
+                                           : "") +
+                             "\r\n\r\n");
+        here = &now;
+        bool closed = now.close;
+        const bool good = process_request(stream, now.close, closed, nullptr);
+        here = nullptr;
+        now.close = now.close || closed || !good || stream.out.empty();
+        return std::move(stream.out);
+    }
+
+    int bind(const std::string& host, int port)
+    {
+        const bool done = port == 0 ? (port = bind_to_any_port(host)) > 0 : bind_to_port(host, port);
+        if (!done) {
+            const std::string reason = errno == 0 ? "no such address" : std::strerror(errno);
+            throw heed::error("cannot listen at " + host + ", port " + std::to_string(std::max(port, 0)) + ": " +
+                              reason);
+        }
+        return port;
+    }
+    int socket() const { return svr_sock_; }
+
+private:
+    static inline thread_local current* here = nullptr;
+};
+
+/// An answer without httplib, for what never was a request.
+std::string as_http(const answer& what)
+{
+    std::string text = "HTTP/1.1 " + std::to_string(what.status) + " ";
+    switch (what.status) {
+    case 408:
+        text += "Request Timeout";
+        break;
+    case 411:
+        text += "Length Required";
+        break;
+    case 413:
+        text += "Payload Too Large";
+        break;
+    case 415:
+        text += "Unsupported Media Type";
+        break;
+    case 429:
+        text += "Too Many Requests";
+        break;
+    case 431:
+        text += "Request Header Fields Too Large";
+        break;
+    case 503:
+        text += "Service Unavailable";
+        break;
+    default:
+        text += "Bad Request";
+        break;
+    }
+    text += "\r\nConnection: close\r\nContent-Type: " + what.type +
+            "\r\nContent-Length: " + std::to_string(what.body.size()) + "\r\n";
+    for (const auto& [name, value] : what.headers) text += name + ": " + value + "\r\n";
+    return text + "\r\n" + what.body;
+}
+
+std::string address_of(const sockaddr_storage& from, socklen_t size)
+{
+    char host[NI_MAXHOST] = "?";
+    ::getnameinfo(reinterpret_cast<const sockaddr*>(&from), size, host, sizeof host, nullptr, 0, NI_NUMERICHOST);
+    return host;
+}
+
+}  // namespace
+
+class server::implementation {
+public:
+    implementation(const limits& most, handler answers, observer seen)
+        : most_(most),
+          answers_(std::move(answers)),
+          seen_(std::move(seen)),
+          parser_(most_, answers_),
+          wake_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC))
+    {
+        if (wake_ < 0) throw heed::error(std::string("cannot make an eventfd: ") + std::strerror(errno));
+        leave_descriptors();
+    }
+
+    ~implementation()
+    {
+        {
+            const std::lock_guard lock(mutex_);
+            ending_ = true;
+        }
+        more_.notify_all();
+        for (std::unique_lock lock(mutex_); threads_ > 0;) thread_ended_.wait(lock);
+        for (auto& each : connections_) ::close(each.second.socket);
+        if (listener_ >= 0) ::close(listener_);
+        ::close(wake_);
+    }
+
+    int bind(const std::string& host, int port)
+    {
+        errno = 0;
+        port = parser_.bind(host, port);
+        listener_ = parser_.socket();
+        if (::listen(listener_, 1024) != 0) throw heed::error(std::string("cannot listen: ") + std::strerror(errno));
+        ::fcntl(listener_, F_SETFL, ::fcntl(listener_, F_GETFL) | O_NONBLOCK);
+        return port;
+    }
+
+    void stop()
+    {
+        stopping_ = true;
+        wake();
+    }
+
+    void run()
+    {
+        while (!(listener_ < 0 && connections_.empty())) {
+            try {
+                wait();
+                if (stopping_ && listener_ >= 0) finish();
+            } catch (const std::bad_alloc&) {  // what waits is still there
+                std::this_thread::sleep_for(std::chrono::milliseconds(10));
+            }
+        }
+    }
+
+    counters count() const
+    {
+        counters now;
+        now.connections = open_.load();
+        now.accepted = accepted_.load();
+        now.displaced = displaced_.load();
+        const std::lock_guard lock(mutex_);
+        now.at_work = jobs_.size() + busy_;
+        now.threads = threads_;
+        return now;
+    }
+
+private:
+    using identity = std::uint64_t;
+
+    enum class state {
+        reading,  // a request, or waiting for the next
+        working,
+        writing,
+        leaving  // everything is said; what the client still sends is read and dropped, so that it can read the answer
+    };
+
+    struct connection {
+        int socket;
+        std::string client;
+        state now = state::reading;
+        std::string in, out;
+        std::size_t sent = 0, served = 0;
+        bool close = false, continued = false;
+        clock::time_point deadline;
+        clock::time_point began;  // to wait for the client: a request's first byte, or the one after the last answer
+        std::shared_ptr<presence> there;
+        record last;  // of the answer that is written
+        std::size_t dropped = 0;
+    };
+
+    struct finished {
+        identity to;
+        std::string out;
+        bool close;
+        record what;
+    };
+
+    struct job {
+        identity from;
+        request_head head;
+        interpreter::current now;
+        std::shared_ptr<presence> there;
+        std::string client;
+        std::list<finished> done;  // one: what is said of it
+    };
+
+    /// Every connection is a descriptor; the program and its models need some, too.
+    void leave_descriptors()
+    {
+        rlimit now{};
+        if (::getrlimit(RLIMIT_NOFILE, &now) != 0) return;
+        now.rlim_cur = std::min<rlim_t>(now.rlim_max, std::max<rlim_t>(now.rlim_cur, most_.connections + 64));
+        ::setrlimit(RLIMIT_NOFILE, &now);
+        if (now.rlim_cur < most_.connections + 64)
+            most_.connections = now.rlim_cur > 96 ? static_cast<std::size_t>(now.rlim_cur) - 64 : 32;
+    }
+
+    void wake() const
+    {
+        const std::uint64_t one = 1;
+        [[maybe_unused]] const ssize_t written = ::write(wake_, &one, sizeof one);
+    }
+
+    // ---- the thread of all connections
+    // ---------------------------------------------------------------------------------
+
+    void wait()
+    {
+        polled_.clear();
+        who_.clear();
+        polled_.push_back({wake_, POLLIN, 0});
+        const bool accepts = clock::now() >= accept_again_;
+        polled_.push_back({accepts ? listener_ : -1, POLLIN, 0});  // ignored if negative
+        auto nearest = accepts ? clock::time_point::max() : accept_again_;
+        for (const auto& [id, each] : connections_) {
+            const int events = each.now == state::working ? POLLRDHUP : each.now == state::writing ? POLLOUT : POLLIN;
+            polled_.push_back({each.socket, static_cast<short>(events), 0});
+            who_.push_back(id);
+            if (each.now != state::working) nearest = std::min(nearest, each.deadline);
+        }
+        int timeout = -1;
+        if (nearest != clock::time_point::max()) {
+            const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(nearest - clock::now()).count();
+            timeout = static_cast<int>(std::clamp<long>(static_cast<long>(left) + 1, 0, 60'000));
+        }
+        if (::poll(polled_.data(), polled_.size(), timeout) < 0) {
+            if (errno == ENOMEM) throw std::bad_alloc();
+            if (errno != EINTR && errno != EAGAIN) throw heed::error(std::string("poll: ") + std::strerror(errno));
+            for (pollfd& each : polled_) each.revents = 0;  // they say nothing
+        }
+
+        std::uint64_t ignored = 0;
+        [[maybe_unused]] const ssize_t read = ::read(wake_, &ignored, sizeof ignored);
+        for (std::size_t i = 0; i < who_.size(); ++i) {
+            if (polled_[i + 2].revents != 0) for_one(who_[i], [&](identity id) { ready(id, polled_[i + 2].revents); });
+        }
+        deliver();
+        const clock::time_point now = clock::now();
+        for (const identity each : who_) for_one(each, [&](identity id) { expire(id, now); });
+        if (listener_ >= 0 && polled_[1].revents != 0) accept_all();
+    }
+
+    /// If memory runs out for one connection, that one is closed; the others do not notice.
+    void for_one(identity id, const auto& what)
+    {
+        try {
+            what(id);
+        } catch (const std::bad_alloc&) {
+            if (connections_.contains(id)) drop(id);
+        }
+    }
+
+    void accept_all()
+    {
+        for (std::size_t i = 0; i < 256; ++i) {
+            if (connections_.size() >= most_.connections) {
+                pollfd one{listener_, POLLIN, 0};
+                if (::poll(&one, 1, 0) <= 0) return;  // nobody needs room
+                while (connections_.size() >= most_.connections && make_room()) {}
+                if (connections_.size() >= most_.connections && patient_) {  // the next waits in the system's queue
+                    accept_again_ = clock::now() + std::chrono::milliseconds(10);
+                    return;
+                }
+            }
+            sockaddr_storage from{};
+            socklen_t size = sizeof from;
+            const int socket =
+                ::accept4(listener_, reinterpret_cast<sockaddr*>(&from), &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
+            if (socket < 0) {
+                if (errno == EINTR || errno == ECONNABORTED) continue;
+                if ((errno == EMFILE || errno == ENFILE) && make_room()) continue;
+                // No descriptors or no memory: the client waits in the system's queue. poll would say at once that
+                // it is there.
+                if (errno != EAGAIN && errno != EWOULDBLOCK)
+                    accept_again_ = clock::now() + std::chrono::milliseconds(100);
+                return;
+            }
+            const int yes = 1;
+            ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+            ++accepted_;
+            const clock::time_point now = clock::now();
+            try {
+                connections_[++last_].socket = socket;
+            } catch (const std::bad_alloc&) {
+                ::close(socket);
+                continue;
+            }
+            open_ = connections_.size();
+            for_one(last_, [&](identity id) {
+                connection& added = connections_.find(id)->second;
+                added.began = now;
+                added.deadline = now + most_.to_arrive;
+                added.client = address_of(from, size);
+                receive(id);  // what has come with it
+            });
+        }
+    }
+
+    /// Closes a connection that has ended, or else one that the program waits for: rather one whose answer is sent, or
+    /// else the one whose request has been longest in coming. A byte now and then keeps nobody's place, and who has had
+    /// an answer has a few seconds for the next question. False if there is none; `patient_`: but there will be soon,
+    /// since a new client's first byte is waited for a moment.
+    bool make_room()
+    {
+        identity slowest = 0;
+        bool answered = false;
+        clock::time_point since{};
+        const clock::time_point now = clock::now();
+        patient_ = false;
+        for (const auto& [id, each] : connections_) {
+            if (each.now == state::working) continue;
+            char next = 0;
+            const ssize_t count = ::recv(each.socket, &next, 1, MSG_PEEK | MSG_DONTWAIT);
+            if (count == 0 || (count < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)) {
+                drop(id);
+                return true;
+            }
+            const bool leaves = each.now == state::leaving;
+            const bool asks_next = each.now == state::reading && each.in.empty();
+            if (asks_next && count > 0) continue;  // it may have sent all, which has not been read
+            if (asks_next && each.served == 0 && now < each.began + patience) {
+                patient_ = true;
+                continue;
+            }
+            const clock::time_point began = each.began + (asks_next && each.served > 0 ? grace : grace.zero());
+            if (slowest == 0 || leaves > answered || (leaves == answered && began < since)) {
+                slowest = id;
+                answered = leaves;
+                since = began;
+            }
+        }
+        if (slowest == 0) return false;
+        if (!answered) ++displaced_;
+        drop(slowest);
+        return true;
+    }
+
+    void drop(identity id)
+    {
+        const auto it = connections_.find(id);
+        ::close(it->second.socket);
+        connections_.erase(it);
+        open_ = connections_.size();
+    }
+
+    void ready(identity id, int events)
+    {
+        const auto it = connections_.find(id);
+        if (it == connections_.end()) return;
+        connection& here = it->second;
+        switch (here.now) {
+        case state::working:
+            if (here.there) here.there->go();
+            drop(id);
+            return;
+        case state::writing:
+            return send(id);
+        case state::reading:
+        case state::leaving:
+            if ((events & POLLNVAL) != 0) return drop(id);
+            return receive(id);
+        }
+    }
+
+    void expire(identity id, clock::time_point now)
+    {
+        const auto it = connections_.find(id);
+        if (it == connections_.end()) return;
+        connection& here = it->second;
+        if (here.now == state::working || here.deadline > now) return;
+        if (here.now != state::reading || here.in.empty()) return drop(id);
+        refuse(id, refusal(408, "the request did not arrive completely in " +
+                                    std::to_string(most_.to_arrive.count() / 1000) + " s"));
+    }
+
+    void receive(identity id)
+    {
+        connection& here = connections_.find(id)->second;
+        char buffer[chunk];
+        for (;;) {
+            const ssize_t count = ::recv(here.socket, buffer, sizeof buffer, 0);
+            if (count < 0 && errno == EINTR) continue;
+            if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
+            if (count <= 0) return drop(id);
+            if (here.now == state::leaving) {
+                here.dropped += static_cast<std::size_t>(count);
+                if (here.dropped > (std::size_t{4} << 20)) return drop(id);
+                continue;
+            }
+            if (here.in.empty()) {
+                here.began = clock::now();
+                here.deadline = here.began + most_.to_arrive;
+            }
+            here.in.append(buffer, static_cast<std::size_t>(count));
+            if (take(id)) return;
+            if (static_cast<std::size_t>(count) < sizeof buffer) return;  // poll says when there is more
+        }
+    }
+
+    /// Begins the answer of the request in `in`, if it is complete. Whether the connection is no longer reading.
+    bool take(identity id)
+    {
+        connection& here = connections_.find(id)->second;
+        here.in.erase(0, empty_lines(here.in));  // some clients send a line end too many
+        const std::size_t end = here.in.find("\r\n\r\n");
+        if (end == here.in.npos || end > most_.head) {
+            if (here.in.size() <= most_.head) return false;
+            refuse(id, refusal(431, "the request's head has more than " + std::to_string(most_.head) + " bytes"));
+            return true;
+        }
+        read_head head(std::string_view(here.in).substr(0, end), most_.body);
+        if (head.refused) {
+            refuse(id, *head.refused, head.head.first_line);
+            return true;
+        }
+        if (here.in.size() < end + 4 + head.head.body) {
+            if (head.head.expects && !std::exchange(here.continued, true)) {
+                static constexpr std::string_view go_on = "HTTP/1.1 100 Continue\r\n\r\n";
+                [[maybe_unused]] const ssize_t sent =
+                    ::send(here.socket, go_on.data(), go_on.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+            }
+            return false;
+        }
+        const std::string first_line = head.head.first_line;
+        job next{id, std::move(head.head), {}, std::make_shared<presence>(), here.client, {}};
+        // Made before the work: then there may be no memory.
+        next.done.push_back({id, as_http(refusal(503, "out of memory; send less, or a smaller beam")), true,
+                             record{here.client, "", "", "", 503, 0, 0}});
+        next.now.what.body = here.in.substr(end + 4, next.head.body);
+        next.now.what.arrived = clock::now();
+        next.now.what.client = next.there.get();
+        next.now.close = stopping_ || ++here.served >= most_.each_connection;
+        here.in.erase(0, end + 4 + next.head.body);
+        if (here.in.empty()) here.in.shrink_to_fit();
+        here.continued = false;
+        {
+            const std::lock_guard lock(mutex_);
+            // Some room is left for /health and /metrics when all of it is taken.
+            const std::size_t room = most_.at_work + (next.head.first_line.starts_with("GET ") ? 16 : 0);
+            if (jobs_.size() + busy_ < room) {
+                if (idle_ <= jobs_.size()) start_thread();
+                auto there = next.there;
+                jobs_.push_back(std::move(next));
+                here.now = state::working;
+                here.there = std::move(there);
+                more_.notify_one();
+                return true;
+            }
+        }
+        answer full = refusal(429, "too many requests at a time; ask again later");
+        full.headers.emplace_back("Retry-After", "1");
+        refuse(id, full, first_line);
+        return true;
+    }
+
+    /// Says this, and ends the connection. `first_line`: of the request, for the log.
+    void refuse(identity id, const answer& what, const std::string& first_line = "")
+    {
+        connection& here = connections_.find(id)->second;
+        here.in.clear();
+        record said{here.client, "", "", "", what.status, 0, 0};
+        if (const std::size_t space = first_line.find(' '); space != first_line.npos) {
+            said.method = first_line.substr(0, space);
+            said.path = first_line.substr(space + 1, first_line.find_first_of(" ?", space + 1) - space - 1);
+        }
+        write(id, as_http(what), true, std::move(said));
+    }
+
+    void write(identity id, std::string out, bool close, record what)
+    {
+        connection& here = connections_.find(id)->second;
+        here.now = state::writing;
+        here.there = nullptr;
+        here.out = std::move(out);
+        here.sent = 0;
+        here.close = close;
+        here.began = clock::now();
+        here.deadline = here.began + most_.to_take;
+        what.bytes = here.out.size();
+        here.last = std::move(what);
+        tell(here.last);
+        send(id);
+    }
+
+    void send(identity id)
+    {
+        connection& here = connections_.find(id)->second;
+        while (here.sent < here.out.size()) {
+            const ssize_t count =
+                ::send(here.socket, here.out.data() + here.sent, here.out.size() - here.sent, MSG_NOSIGNAL);
+            if (count < 0 && errno == EINTR) continue;
+            if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
+            if (count <= 0) return drop(id);
+            here.sent += static_cast<std::size_t>(count);
+        }
+        here.out = {};
+        if (here.close || stopping_) {
+            ::shutdown(here.socket, SHUT_WR);
+            here.now = state::leaving;
+            here.deadline = clock::now() + std::chrono::seconds(1);
+            return;
+        }
+        here.now = state::reading;
+        here.began = clock::now();
+        here.deadline = here.began + (here.in.empty() ? most_.between : most_.to_arrive);
+        if (!here.in.empty()) take(id);  // the next one has come already
+    }
+
+    /// The log and the counters may miss a request when memory runs out; its answer does not.
+    void tell(const record& what) noexcept
+    {
+        try {
+            seen_(what);
+        } catch (const std::bad_alloc&) {}
+    }
+
+    void deliver()
+    {
+        std::list<finished> ready;
+        {
+            const std::lock_guard lock(mutex_);
+            ready.swap(finished_);
+        }
+        for (finished& each : ready) {
+            if (connections_.contains(each.to)) {
+                write(each.to, std::move(each.out), each.close, std::move(each.what));
+            } else {
+                each.what.status = 499;
+                each.what.bytes = 0;
+                tell(each.what);
+            }
+        }
+    }
+
+    /// No new connections; what has come until now is answered.
+    void finish()
+    {
+        accept_all();
+        ::close(std::exchange(listener_, -1));
+        std::vector<identity> all;
+        for (const auto& each : connections_) all.push_back(each.first);
+        for (const identity id : all) {
+            const auto it = connections_.find(id);
+            if (it == connections_.end() || it->second.now != state::reading) continue;
+            receive(id);
+            const auto still = connections_.find(id);
+            if (still == connections_.end() || still->second.now != state::reading) continue;
+            if (still->second.in.empty())
+                drop(id);
+            else
+                refuse(id, refusal(503, "the service is stopping"));
+        }
+    }
+
+    // ---- the threads that answer
+    // ---------------------------------------------------------------------------------------
+
+    // With the mutex locked.
+    void start_thread()
+    {
+        try {
+            std::thread([this] { work(); }).detach();  // the destructor waits for all
+            ++threads_;
+        } catch (const std::exception&) {               // no more threads, or no memory
+            if (threads_ == 0) throw std::bad_alloc();  // otherwise another thread will come to it
+        }
+    }
+
+    void work()
+    {
+        std::unique_lock lock(mutex_);
+        for (;;) {
+            ++idle_;
+            const bool wanted =
+                more_.wait_for(lock, std::chrono::seconds(2), [&] { return ending_ || !jobs_.empty(); });
+            --idle_;
+            if (jobs_.empty() && (ending_ || !wanted)) break;  // one that has nothing to do for a while goes
+            job next = std::move(jobs_.front());
+            jobs_.pop_front();
+            ++busy_;
+            lock.unlock();
+            finished& done = next.done.front();
+            try {
+                done.out = parser_.run(next.head, next.now);
+                done.close = next.now.close;
+                done.what.method = std::move(next.now.what.method);
+                done.what.path = std::move(next.now.what.path);
+                done.what.remark = std::move(next.now.remark);
+                done.what.status = next.now.status;
+            } catch (const std::exception&) {}  // the answer is the one that was made before
+            done.what.seconds = std::chrono::duration<double>(clock::now() - next.now.what.arrived).count();
+            std::list<finished> ended = std::move(next.done);
+            next = {};
+            lock.lock();
+            --busy_;
+            finished_.splice(finished_.end(), ended);
+            wake();
+        }
+        --threads_;
+        thread_ended_.notify_all();
+    }
+
+    limits most_;
+    handler answers_;
+    observer seen_;
+    interpreter parser_;
+    int wake_ = -1, listener_ = -1;
+    std::atomic<bool> stopping_{false};
+    static_assert(std::atomic<bool>::is_always_lock_free);
+
+    std::unordered_map<identity, connection> connections_;
+    identity last_ = 0;
+    clock::time_point accept_again_ = clock::time_point::min();  // after a refusal of the system, or out of patience
+    bool patient_ = false;                                       // see make_room
+    std::vector<pollfd> polled_;
+    std::vector<identity> who_;
+    std::atomic<std::size_t> open_{0};
+    std::atomic<std::uint64_t> accepted_{0}, displaced_{0};
+
+    mutable std::mutex mutex_;  // of what follows
+    std::condition_variable more_, thread_ended_;
+    std::deque<job> jobs_;
+    std::list<finished> finished_;
+    std::size_t threads_ = 0, idle_ = 0, busy_ = 0;
+    bool ending_ = false;
+};
+
+server::server(const limits& most, handler answers, observer seen)
+    : inside_(std::make_unique<implementation>(most, std::move(answers), std::move(seen)))
+{}
+server::~server() = default;
+int server::bind(const std::string& host, int port) { return inside_->bind(host, port); }
+void server::run() { inside_->run(); }
+void server::stop() { inside_->stop(); }
+counters server::count() const { return inside_->count(); }
+
+}  // namespace translation::http

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "lines.hpp"
+
+#include <condition_variable>
+#include <cstdio>
+#include <deque>
+#include <istream>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <ostream>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include <heed/core/errors.hpp>
+#include <heed/text/utf8.hpp>
+
+namespace translation {
+
+namespace {
+
+/// What was asked, in order; the oldest is written first.
+class pending_lines {
+public:
+    struct line {
+        std::size_t number;
+        std::shared_ptr<service::batcher::request> asked;  // null: nothing to wait for
+        std::string problem;
+    };
+
+    explicit pending_lines(std::size_t most) : most_(most) {}
+
+    void add(line next)
+    {
+        std::unique_lock lock(mutex_);
+        changed_.wait(lock, [&] { return waiting_.size() < most_ || broken_; });
+        waiting_.push_back(std::move(next));
+        changed_.notify_all();
+    }
+    void end()
+    {
+        const std::lock_guard lock(mutex_);
+        ended_ = true;
+        changed_.notify_all();
+    }
+    /// False after the last.
+    bool take(line& next)
+    {
+        std::unique_lock lock(mutex_);
+        changed_.wait(lock, [&] { return !waiting_.empty() || ended_; });
+        if (waiting_.empty()) return false;
+        next = std::move(waiting_.front());
+        waiting_.pop_front();
+        changed_.notify_all();
+        return true;
+    }
+    /// Nothing can be written any more.
+    void give_up()
+    {
+        const std::lock_guard lock(mutex_);
+        broken_ = true;
+        changed_.notify_all();
+    }
+    bool broken() const
+    {
+        const std::lock_guard lock(mutex_);
+        return broken_;
+    }
+
+private:
+    std::size_t most_;
+    mutable std::mutex mutex_;
+    std::condition_variable changed_;
+    std::deque<line> waiting_;
+    bool ended_ = false, broken_ = false;
+};
+
+/// The line's translation, or nothing and a message.
+std::string text_of(pending_lines::line& one, std::size_t& failures)
+{
+    try {
+        if (!one.problem.empty()) throw heed::error(one.problem);
+        if (!one.asked) return {};
+        const auto done = one.asked->get();
+        return done.front().best.empty() ? std::string() : done.front().best.front().text;
+    } catch (const std::exception& why) {
+        ++failures;
+        try {
+            std::fputs(
+                ("translate: line " + std::to_string(one.number) + ": " + heed::text::printable(why.what()) + '\n')
+                    .c_str(),
+                stderr);
+        } catch (const std::bad_alloc&) {
+            std::fprintf(stderr, "translate: line %zu: out of memory\n", one.number);
+        }
+        return {};
+    }
+}
+
+/// std::cin flushes std::cout before it waits, in the thread that reads: what another one is writing came twice.
+class untied {
+public:
+    explicit untied(std::istream& in) : in_(in), out_(in.tie(nullptr)) {}
+    untied(const untied&) = delete;
+    untied& operator=(const untied&) = delete;
+    ~untied() { in_.tie(out_); }
+
+private:
+    std::istream& in_;
+    std::ostream* out_;
+};
+
+}  // namespace
+
+std::size_t serve_lines(service& with, std::size_t in_work, std::istream& in, std::ostream& out,
+                        const std::function<bool()>& stopped)
+{
+    pending_lines waiting(in_work);
+    std::size_t failures = 0;
+    const untied alone(in);
+    std::thread writer([&] {
+        for (pending_lines::line one; waiting.take(one);) {
+            if (!waiting.broken() && !(out << text_of(one, failures) << '\n' << std::flush)) waiting.give_up();
+        }
+    });
+    const auto finish = [&] {  // what has been read is written, whatever happens
+        waiting.end();
+        writer.join();
+    };
+    std::string text;
+    try {
+        for (std::size_t number = 1; !stopped() && !waiting.broken() && std::getline(in, text); ++number) {
+            if (text.ends_with('\r')) text.pop_back();
+            pending_lines::line next{number, nullptr, {}};
+            try {
+                next.asked = with.ask(text);
+            } catch (const std::exception& why) {
+                next.problem = why.what();
+            }
+            waiting.add(std::move(next));
+        }
+    } catch (...) {
+        finish();
+        throw;
+    }
+    finish();
+    if (in.bad()) throw heed::error("standard input: cannot be read to its end");
+    if (waiting.broken()) throw heed::error("standard output: cannot be written");
+    return failures;
+}
+
+}  // namespace translation

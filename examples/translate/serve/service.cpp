@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "service.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <initializer_list>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <heed/core/errors.hpp>
+#include <heed/text/utf8.hpp>
+
+#include "metrics.hpp"
+
+namespace translation {
+
+namespace {
+
+using http::refusal;
+using nlohmann::json;
+using namespace heed::translator;
+
+/// A request that gets this answer.
+struct refused {
+    http::answer answer;
+};
+
+[[noreturn]] void refuse(int status, const std::string& why) { throw refused{refusal(status, why)}; }
+
+constexpr const char* example =
+    "{\"text\": \"a man is sleeping .\", \"beam\": 12, \"alternatives\": 3, \"alignment\": true}";
+
+json parse(const std::string& body)
+{
+    constexpr int deepest = 3;  // {"text": ["…"]} has depth 2
+    try {
+        return json::parse(body, [](int depth, json::parse_event_t, json&) {
+            if (depth > deepest) refuse(400, "JSON of more than 3 levels; expected is " + std::string(example));
+            return true;
+        });
+    } catch (const json::exception& problem) {
+        std::string what = problem.what();  // "[json.exception.parse_error.101] parse error at …"
+        if (const auto begin = what.find("] "); begin != what.npos) what.erase(0, begin + 2);
+        refuse(400, (body.empty() ? "no body" : what.substr(0, 300)) + "; expected is " + example);
+    }
+}
+
+std::size_t number(const json& value, const std::string& name, std::size_t least, std::size_t most)
+{
+    const std::string wanted = fmt::format("{} must be a whole number from {} to {}", name, least, most);
+    if (!value.is_number_integer()) refuse(400, wanted);
+    if (value.is_number_unsigned() ? value.get<std::uint64_t>() > most || value.get<std::uint64_t>() < least : true)
+        refuse(400, wanted + ", not " + value.dump());
+    return value.get<std::size_t>();
+}
+
+double real(const json& value, const std::string& name, double most)
+{
+    if (!value.is_number() || !(value.get<double>() >= 0 && value.get<double>() <= most))
+        refuse(400, fmt::format("{} must be a number from 0 to {}", name, most));
+    return value.get<double>();
+}
+
+/// The text as one line.
+std::string one_line(std::string text)
+{
+    for (char& each : text) {
+        if (static_cast<unsigned char>(each) < 0x20 || each == 0x7f) each = ' ';
+    }
+    return text;
+}
+
+using ordered = nlohmann::ordered_json;  // the text comes first
+
+/// Six digits, as `translate run --n-best` writes a score.
+ordered rounded(double value, double digits = 1e6) { return std::round(value * digits) / digits; }
+
+ordered as_json(const served_sentence& sentence, const wishes& how)
+{
+    ordered result = {{"text", ""}, {"words", json::array()}, {"score", 0.0}, {"log_probability", 0.0}};
+    if (how.alignment) {
+        result["source"] = sentence.source;
+        result["source"].push_back("</s>");
+    }
+    if (how.alternatives > 1) result["alternatives"] = ordered::array();
+    for (std::size_t k = 0; k < sentence.best.size(); ++k) {
+        const served_translation& each = sentence.best[k];
+        ordered one = {{"text", each.text},
+                       {"words", each.words},
+                       {"score", rounded(each.score)},
+                       {"log_probability", rounded(each.log_probability)}};
+        if (how.alignment) {
+            one["alignment"] = ordered::array();
+            for (const auto& row : each.weights) {
+                ordered& to = one["alignment"].emplace_back(ordered::array());
+                for (const float weight : row) to.push_back(rounded(static_cast<double>(weight), 1e4));
+            }
+        }
+        if (how.alternatives > 1) result["alternatives"].push_back(one);
+        if (k == 0) result.update(one);
+    }
+    return result;
+}
+
+}  // namespace
+
+class service::implementation {
+public:
+    implementation(engine with, const service_limits& most, const wishes& otherwise)
+        : engine_(std::move(with)),
+          most_(most),
+          otherwise_(otherwise),
+          page_(page_of_service(engine_.name, engine_.looks, most.beam)),
+          batches_([this](const std::vector<std::string>& lines, const wishes& how) { return translate(lines, how); },
+                   most.batches)
+    {}
+
+    http::answer answer(const http::request& asked)
+    {
+        try {
+            if (asked.path == "/translate") return with_origin(translate_request(asked));
+            if (asked.path != "/" && asked.path != "/health" && asked.path != "/metrics")
+                refuse(404, asked.path + ": there are POST /translate, GET /health, GET /metrics and the page GET /");
+            allow(asked, {"GET", "HEAD"});
+            if (asked.path == "/health") return health();
+            if (asked.path == "/metrics")
+                return {200,
+                        metrics_.text(batches_.counters(), batches_.limits(),
+                                      connections_ ? connections_() : http::counters{}),
+                        "text/plain; version=0.0.4; charset=utf-8"};
+            return {200,
+                    page_,
+                    "text/html; charset=utf-8",
+                    {{"Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; "
+                                                 "script-src 'unsafe-inline'; connect-src 'self'; base-uri 'none'; "
+                                                 "form-action 'none'; frame-ancestors 'none'"},
+                     {"X-Content-Type-Options", "nosniff"}}};
+        } catch (const refused& why) {
+            return why.answer;
+        }
+    }
+
+    metrics metrics_;
+    std::function<http::counters()> connections_;
+    std::atomic<bool> stopping_{false};
+
+    std::shared_ptr<batcher::request> ask(const std::string& line)
+    {
+        if (const auto bad = heed::text::find_invalid_utf8(line))
+            throw heed::error(fmt::format("byte {} is not valid UTF-8", *bad + 1));
+        std::vector<std::string> texts{one_line(line)};
+        try {
+            const std::size_t tokens = length(texts, 0);
+            if (tokens == 0) return nullptr;
+            return batches_.submit({{std::move(texts.front()), tokens}}, otherwise_, std::chrono::hours(24 * 365));
+        } catch (const refused& why) {
+            throw heed::error(json::parse(why.answer.body).at("error").get<std::string>());
+        }
+    }
+
+    std::string summary() const
+    {
+        const auto now = batches_.counters();
+        std::string text = fmt::format("translated {} in {} in {:.1f} s", heed::counted(now.lines, "sentence"),
+                                       heed::counted(now.batches, "batch", "batches"), now.seconds);
+        for (const auto& [count, what] : {std::pair(now.refused, "refused"), std::pair(now.late, "late"),
+                                          std::pair(now.cancelled, "abandoned"), std::pair(now.failed, "failed")}) {
+            if (count > 0) text += fmt::format(", {} {}", count, what);
+        }
+        return text;
+    }
+
+private:
+    void allow(const http::request& asked, std::initializer_list<const char*> methods) const
+    {
+        std::string all;
+        for (const char* const each : methods) {
+            if (asked.method == each) return;
+            all += (all.empty() ? "" : ", ") + std::string(each);
+        }
+        refused no{refusal(405, asked.method + " " + asked.path + ": only " + all + " is allowed")};
+        no.answer.headers.emplace_back("Allow", all);
+        throw no;
+    }
+
+    http::answer translate_request(const http::request& asked)
+    {
+        try {
+            if (!most_.origin.empty() && asked.method == "OPTIONS")
+                return {204,
+                        "",
+                        "text/plain",
+                        {{"Access-Control-Allow-Methods", "POST"},
+                         {"Access-Control-Allow-Headers", "Content-Type"},
+                         {"Access-Control-Max-Age", "86400"}}};
+            allow(asked, {"POST"});
+            return translated(asked);
+        } catch (const refused& why) {
+            return why.answer;
+        }
+    }
+
+    http::answer with_origin(http::answer said) const
+    {
+        if (!most_.origin.empty()) said.headers.emplace_back("Access-Control-Allow-Origin", most_.origin);
+        return said;
+    }
+
+    http::answer health() const
+    {
+        const auto now = batches_.counters();
+        const json said = {{"status", stopping_ ? "stopping" : "ok"},
+                           {"model", engine_.name},
+                           {"alignment", engine_.looks},
+                           {"waiting", now.waiting},
+                           {"working", now.working}};
+        return {stopping_ ? 503 : 200, said.dump() + "\n"};
+    }
+
+    struct question {
+        std::vector<std::string> texts;
+        wishes how;
+    };
+
+    question read(const std::string& body) const
+    {
+        const json asked = parse(body);
+        if (!asked.is_object()) refuse(400, std::string("the body is not an object; expected is ") + example);
+        question result{{}, otherwise_};
+        for (const auto& [name, value] : asked.items()) {
+            if (name == "text") {
+                if (value.is_string())
+                    result.texts = {one_line(value.get<std::string>())};
+                else if (value.is_array() &&
+                         std::all_of(value.begin(), value.end(), [](const json& each) { return each.is_string(); }))
+                    for (const json& each : value) result.texts.push_back(one_line(each.get<std::string>()));
+                else
+                    refuse(400, "text must be a string, or a list of strings");
+            } else if (name == "beam") {
+                result.how.beam = number(value, name, 1, most_.beam);
+            } else if (name == "alternatives") {
+                result.how.alternatives = number(value, name, 1, most_.beam);
+            } else if (name == "block_ngrams") {
+                result.how.block_ngrams = number(value, name, 0, 100);
+            } else if (name == "length_penalty") {
+                result.how.length_penalty = real(value, name, 10);
+            } else if (name == "coverage_penalty") {
+                result.how.coverage_penalty = real(value, name, 100);
+            } else if (name == "alignment") {
+                if (!value.is_boolean()) refuse(400, "alignment must be true or false");
+                result.how.alignment = value.get<bool>();
+            } else {
+                refuse(400, "\"" + name.substr(0, 50) +
+                                "\" is not known; there are text, beam, alternatives, alignment, "
+                                "length_penalty, coverage_penalty and block_ngrams");
+            }
+        }
+        if (!asked.contains("text")) refuse(400, std::string("text is missing; expected is ") + example);
+        if (result.how.alternatives > result.how.beam) {
+            if (asked.contains("beam"))
+                refuse(400, fmt::format("{} alternatives of a beam of {}; beam must be at least alternatives",
+                                        result.how.alternatives, result.how.beam));
+            result.how.beam = result.how.alternatives;
+        }
+        if (!engine_.looks && result.how.alignment)
+            refuse(400, "alignment: this model has no attention, so there is nothing to show");
+        if (!engine_.looks && result.how.coverage_penalty > 0)
+            refuse(400, "coverage_penalty: needs attention, which this model does not have");
+        return result;
+    }
+
+    /// The number of tokens of a text that may be translated.
+    std::size_t length(const std::vector<std::string>& texts, std::size_t i) const
+    {
+        const std::string where = texts.size() == 1 ? "text" : fmt::format("text {}", i);
+        constexpr std::size_t each = 32;  // bytes of a token, at most in the mean: no work for what is too long anyway
+        if (texts[i].size() > each * most_.length)
+            refuse(413, fmt::format("{} has {} bytes; at most {} are accepted", where, texts[i].size(),
+                                    each * most_.length));
+        const std::size_t tokens = engine_.tokens(texts[i]);
+        if (tokens > most_.length)
+            refuse(413, fmt::format("{} has {} tokens; at most {} are accepted: send sentences one by one", where,
+                                    tokens, most_.length));
+        return tokens;
+    }
+
+    http::answer translated(const http::request& asked)
+    {
+        const question what = read(asked.body);
+        if (what.texts.size() > most_.batches.queue)
+            refuse(413, fmt::format("{} texts in one request; at most {} are accepted", what.texts.size(),
+                                    most_.batches.queue));
+        std::vector<batcher::line> lines;
+        std::vector<std::size_t> places;
+        for (std::size_t i = 0; i < what.texts.size(); ++i) {
+            const std::size_t tokens = length(what.texts, i);
+            if (tokens == 0) continue;  // nothing to translate
+            lines.push_back({what.texts[i], tokens});
+            places.push_back(i);
+        }
+        std::vector<served_sentence> done;
+        try {
+            const auto passed = std::chrono::steady_clock::now() - asked.arrived;
+            const auto pending = batches_.submit(std::move(lines), what.how, most_.timeout - passed);
+            if (asked.client != nullptr) asked.client->when_gone([pending] { pending->cancel(); });
+            done = pending->get();
+            if (asked.client != nullptr) asked.client->when_gone(nullptr);
+        } catch (const queue_full& full) {
+            refused later{refusal(429, full.what())};
+            const double seconds = std::clamp(std::ceil(full.retry_after), 1.0, 60.0);
+            later.answer.headers.emplace_back("Retry-After", fmt::format("{:.0f}", seconds));
+            throw later;
+        } catch (const stopping& why) {
+            refuse(503, why.what());
+        } catch (const too_late&) {
+            refuse(504, fmt::format("not translated within {} s; send less, or a smaller beam",
+                                    static_cast<double>(most_.timeout.count()) / 1000));
+        } catch (const cancelled& why) {
+            refuse(503, why.what());  // nobody reads it
+        } catch (const std::bad_alloc&) {
+            refuse(503, "out of memory; send less, or a smaller beam");
+        } catch (const std::exception& why) {
+            refuse(500, why.what());
+        }
+        ordered all = ordered::array();
+        std::size_t next = 0;
+        for (std::size_t i = 0; i < what.texts.size(); ++i) {
+            const bool here = next < places.size() && places[next] == i;
+            all.push_back(as_json(here ? done[next] : served_sentence{}, what.how));
+            next += here;
+        }
+        http::answer said{200, ordered{{"translations", std::move(all)}}.dump() + "\n"};
+        said.remark = fmt::format("{} sentence{}", what.texts.size(), what.texts.size() == 1 ? "" : "s");
+        return said;
+    }
+
+    std::vector<served_sentence> translate(const std::vector<std::string>& lines, const wishes& how)
+    {
+        std::vector<served_sentence> all = engine_.translate(lines, how);
+        std::size_t source = 0, target = 0;
+        for (const served_sentence& each : all) {
+            source += each.source.size();
+            target += each.best.empty() ? 0 : each.best.front().words.size();
+        }
+        metrics_.translated(all.size(), source, target);
+        return all;
+    }
+
+    engine engine_;
+    service_limits most_;
+    wishes otherwise_;
+    std::string page_;
+    service::batcher batches_;  // the last: its threads use the others
+};
+
+service::service(engine with, const service_limits& most, const wishes& otherwise)
+    : inside_(std::make_unique<implementation>(std::move(with), most, otherwise))
+{}
+service::~service() = default;
+http::answer service::answer(const http::request& asked) { return inside_->answer(asked); }
+void service::observe(const http::record& what) { inside_->metrics_.observe(what); }
+void service::report(std::function<http::counters()> connections) { inside_->connections_ = std::move(connections); }
+void service::stop() { inside_->stopping_ = true; }
+std::shared_ptr<service::batcher::request> service::ask(const std::string& line) { return inside_->ask(line); }
+std::string service::summary() const { return inside_->summary(); }
+
+}  // namespace translation

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstddef>
+#include <cstdio>
+#include <ctime>
+#include <filesystem>
+#include <iostream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fcntl.h>
+#include <signal.h>  // sigaction
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <heed/core/errors.hpp>
+#include <heed/core/parallel.hpp>
+#include <heed/text/utf8.hpp>
+
+#include "command_line.hpp"
+#include "serve/engine.hpp"
+#include "serve/lines.hpp"
+#include "serve/service.hpp"
+
+namespace translation {
+
+namespace fs = std::filesystem;
+
+/// `translate serve`
+struct serve_command {
+    std::vector<fs::path> paths;
+    std::string host = "127.0.0.1", origin;
+    std::size_t port = 8080, batch = 64, queue = 1024, most_length = 256, most_beam = 64, most_bytes = 256 * 1024,
+                connections = 512;
+    double timeout = 30;
+    bool lines = false, quiet = false;
+    wishes otherwise;
+
+    void declare(CLI::App& app)
+    {
+        app.description("Translate for other programs: HTTP with JSON and a page, or lines on standard input.");
+        app.footer(
+            "What comes while a batch is in work is the next batch. POST /translate, GET /health, /metrics,\n"
+            "and / for the page; docs/service.md has all of it. SIGINT and SIGTERM finish what has come and\n"
+            "end; a second one ends at once. Only this machine can reach it unless --host says otherwise.\n\n"
+            "Examples:\n"
+            "  translate serve --model en-de.safetensors\n"
+            "  curl http://127.0.0.1:8080/translate -d '{\"text\": \"a man is sleeping .\", \"alternatives\": 3}'\n"
+            "  tail -f log | translate serve --model en-de.safetensors --stdin");
+        add_models(app, paths);
+        app.add_option("--host", host, "address to listen at; 0.0.0.0: every one of this machine")
+            ->type_name("HOST")
+            ->capture_default_str()
+            ->group("HTTP");
+        add_count(app, "--port", port, "0: one that is free; the address is printed on standard output",
+                  CLI::Range(std::size_t{0}, std::size_t{65535}).description(""))
+            ->group("HTTP");
+        add_count(app, "--max-size", most_bytes, "bytes of a request's body",
+                  CLI::Range(std::size_t{100}, std::size_t{64} << 20).description(""))
+            ->group("HTTP");
+        add_count(app, "--connections", connections, "open at a time; beyond, the slowest to ask is closed",
+                  CLI::Range(std::size_t{1}, std::size_t{100'000}).description(""))
+            ->group("HTTP");
+        app.add_option("--timeout", timeout, "seconds from a request to its answer")
+            ->check(CLI::Range(0.001, 86400.0).description(""))
+            ->check(number)
+            ->type_name("S")
+            ->capture_default_str()
+            ->group("HTTP");
+        app.add_option("--allow-origin", origin, "whose pages may ask in a browser (CORS), or *; otherwise none")
+            ->type_name("ORIGIN")
+            ->group("HTTP");
+        app.add_flag("--quiet", quiet, "no line on standard error for each request")->group("HTTP");
+        app.add_flag("--stdin", lines, "no HTTP: a line in, its translation out at once");
+        add_count(app, "--max-length", most_length, "tokens of a sentence");
+        add_count(app, "--max-beam", most_beam, "of a request",
+                  CLI::Range(std::size_t{1}, std::size_t{1024}).description(""));
+        add_count(app, "--queue", queue, "sentences that wait; beyond, requests are refused");
+        add_count(app, "--batch", batch, "sentences translated at once");
+        app.add_option("--beam", otherwise.beam, "of requests that do not say")
+            ->check(CLI::Range(std::size_t{1}, std::size_t{1024}).description(""))
+            ->type_name("N")
+            ->capture_default_str()
+            ->group("Search");
+        app.add_option("--length-penalty", otherwise.length_penalty, "the same")
+            ->check(CLI::Range(0.0, 10.0).description(""))
+            ->check(number)
+            ->type_name("A")
+            ->capture_default_str()
+            ->group("Search");
+    }
+
+    int run()
+    {
+        if (otherwise.beam > most_beam)
+            throw heed::error(fmt::format("--beam {} is more than --max-beam {}", otherwise.beam, most_beam));
+#ifndef HEED_HTTPLIB
+        if (!lines)
+            throw heed::error(
+                "serve: this program was built without cpp-httplib (Debian: libcpp-httplib-dev), so it has "
+                "no HTTP; --stdin works without");
+#endif
+        const engine model = engine_of(paths, batch);
+        // Each thread has batches of its own: that uses them better than one batch for all.
+        const std::size_t threads = heed::threads();
+        heed::set_threads(1);
+        service_limits most;
+        most.length = most_length;
+        most.beam = most_beam;
+        most.timeout = std::chrono::milliseconds(static_cast<long>(1000 * timeout));
+        most.origin = origin;
+        most.batches = {.batch = batch, .queue = queue, .workers = threads};
+        service at(model, most, otherwise);
+        std::signal(SIGPIPE, SIG_IGN);
+        const int status = lines ? serve_standard_input(at) : serve_http(at);
+        if (!quiet || lines) say(at.summary());
+        return status;
+    }
+
+private:
+    static void say(const std::string& text) { std::fputs(("translate: " + text + '\n').c_str(), stderr); }
+
+    static inline volatile std::sig_atomic_t asked_to_stop = 0;
+    static inline void (*when_asked)() = nullptr;
+
+    /// Calls this when SIGINT or SIGTERM comes first; the next one ends the program.
+    static void on_signal(void (*what)())
+    {
+        when_asked = what;
+        struct sigaction how {};
+        how.sa_handler = [](int number) {
+            const int error = errno;
+            asked_to_stop = 1;
+            std::signal(number, SIG_DFL);
+            if (when_asked != nullptr) when_asked();
+            errno = error;
+        };
+        for (const int each : {SIGINT, SIGTERM}) ::sigaction(each, &how, nullptr);  // reading is interrupted, too
+    }
+
+    int serve_standard_input(service& at) const
+    {
+        // Reading is tried again after a signal; then the input must have ended.
+        on_signal([] {
+            if (const int nothing = ::open("/dev/null", O_RDONLY); nothing >= 0) ::dup2(nothing, STDIN_FILENO);
+        });
+        return serve_lines(at, queue, std::cin, std::cout, [] { return asked_to_stop != 0; }) == 0 ? 0 : 1;
+    }
+
+    int serve_http([[maybe_unused]] service& at) const
+    {
+#ifdef HEED_HTTPLIB
+        static http::server* now = nullptr;
+        http::limits limits;
+        limits.body = most_bytes;
+        limits.connections = connections;
+        http::server server(
+            limits, [&at](const http::request& asked) { return at.answer(asked); },
+            [this, &at](const http::record& what) {
+                at.observe(what);
+                if (!quiet) log(what);
+            });
+        at.report([&server] { return server.count(); });
+        const int listening = server.bind(host, static_cast<int>(port));
+        const std::string address =
+            fmt::format("http://{}:{}", host.find(':') == host.npos ? host : "[" + host + "]", listening);
+        now = &server;
+        on_signal([] { now->stop(); });
+        if (host != "127.0.0.1" && host != "::1" && host != "localhost")
+            say("note: other machines may reach " + host + "; docs/service.md shows a proxy with TLS before it");
+        std::cout << address << std::endl;
+        flush_output();
+        say("serving at " + address + "/, which is a page; Ctrl-C finishes what has come and ends");
+        server.run();
+        on_signal(nullptr);
+        at.report(nullptr);
+        return 0;
+#else
+        return 1;
+#endif
+    }
+
+    static void log(const http::record& what)
+    {
+        const std::time_t seconds = std::time(nullptr);
+        std::tm utc{};
+        ::gmtime_r(&seconds, &utc);
+        char when[32];
+        std::strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", &utc);
+        std::string line = fmt::format("{} {} \"{} {}\" {} {} B {:.3f} s", when, what.client,
+                                       what.method.empty() ? "-" : what.method.substr(0, 16),
+                                       what.path.empty() ? "-" : heed::text::printable(what.path.substr(0, 200)),
+                                       what.status, what.bytes, what.seconds);
+        if (!what.remark.empty()) line += ", " + what.remark;
+        std::fputs((line + '\n').c_str(), stderr);
+    }
+};
+
+}  // namespace translation

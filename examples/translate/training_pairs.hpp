@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <heed/core/random.hpp>
+#include <heed/seq2seq/batch.hpp>
+#include <heed/text/id_pairs.hpp>
+#include <heed/text/pair_shards.hpp>
+
+#include "library.hpp"
+#include "quality.hpp"
+
+namespace translation {
+
+using heed::text::id_pairs;
+
+inline batch make_batch(const id_pairs& from, const std::vector<std::size_t>& which)
+{
+    std::vector<id_sentence> source, target;
+    std::vector<const id_sentence*> sources, targets;
+    for (const std::size_t i : which) {
+        source.push_back(from.source[i]);
+        target.push_back(from.target[i]);
+    }
+    for (std::size_t i = 0; i < which.size(); ++i) {
+        sources.push_back(&source[i]);
+        targets.push_back(&target[i]);
+    }
+    return heed::seq2seq::make_training_batch<float>(sources, targets);
+}
+
+/// The sentence pairs to train on: in memory, or in a file of shards, of which one at a time is in memory. Each shard
+/// is a random part of the text.
+class training_pairs {
+public:
+    explicit training_pairs(id_pairs all) : here_(std::move(all)), all_(here_.size()) {}
+    explicit training_pairs(const examples& all) : training_pairs(in_numbers(all)) {}
+    explicit training_pairs(heed::text::pair_shards file)
+        : file_(std::move(file)), all_(file_->pairs()), which_(file_->size())
+    {}
+
+    /// In all.
+    std::size_t size() const { return all_; }
+    /// 1 if they are in memory.
+    std::size_t shards() const { return file_ ? file_->size() : 1; }
+    /// What is in a shard. It takes the place of the one before it.
+    const id_pairs& shard(std::size_t which)
+    {
+        if (file_ && which != which_) {
+            here_ = id_pairs();  // before the next one
+            here_ = file_->read(which);
+            which_ = which;
+        }
+        return here_;
+    }
+    /// The number of pairs in a shard.
+    std::size_t size_of(std::size_t which) const { return file_ ? file_->size_of(which).pairs : all_; }
+
+    /// The order of the shards in an epoch, and the stream that shuffles one of them. In memory, that of the epoch.
+    std::vector<std::size_t> order(std::uint64_t epoch_stream) const
+    {
+        std::vector<std::size_t> result(shards());
+        std::iota(result.begin(), result.end(), std::size_t{0});
+        for (std::size_t i = result.size(); i > 1; --i)
+            std::swap(result[i - 1], result[heed::below(i, heed::mix(epoch_stream), i)]);
+        return result;
+    }
+    std::uint64_t stream(std::uint64_t epoch_stream, std::size_t which) const
+    {
+        return file_ ? heed::mix(epoch_stream ^ heed::mix(which + 1)) : epoch_stream;
+    }
+
+    /// A hash of the text.
+    std::uint64_t hash() const { return file_ ? file_->hash() : here_.target.hash(here_.source.hash(1)); }
+
+    /// The first shard as vectors, which dictionaries are learned from.
+    examples some()
+    {
+        const id_pairs& from = shard(0);
+        examples result;
+        for (std::size_t i = 0; i < from.size(); ++i) {
+            result.source.push_back(from.source[i]);
+            result.target.push_back(from.target[i]);
+        }
+        return result;
+    }
+
+private:
+    static id_pairs in_numbers(const examples& all)
+    {
+        id_pairs result;
+        for (const id_sentence& each : all.source) result.source.add(each);
+        for (const id_sentence& each : all.target) result.target.add(each);
+        return result;
+    }
+
+    std::optional<heed::text::pair_shards> file_;
+    id_pairs here_;
+    std::size_t all_, which_ = 0;  // which_: of the file's shards; all of them if none is here
+};
+
+}  // namespace translation

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <array>
+#include <cstddef>
+
+#include <heed/kernels/rows.hpp>
+#include <heed/kernels/simd.hpp>
+#include <heed/ops/rows.hpp>
+
+/// Walks over tensors with strides: where a smaller argument is repeated, and where axes change places.
+namespace heed::ops::detail {
+
+/// Offsets of a walk over some axes in their order: stride 0 repeats what is there.
+struct strided_walk {
+    static constexpr std::size_t most = 8;
+    std::array<std::size_t, most> extents{}, strides{};
+    std::size_t axes = 0;
+
+    void add(std::size_t extent, std::size_t stride)
+    {
+        extents[axes] = extent;
+        strides[axes++] = stride;
+    }
+
+    std::size_t operator()(std::size_t i) const
+    {
+        std::size_t offset = 0;
+        for (std::size_t axis = axes; axis-- > 0; i /= extents[axis]) offset += i % extents[axis] * strides[axis];
+        return offset;
+    }
+};
+
+/// How b, of which an axis may be 1, is repeated over a: for each run of n numbers of a, b has n numbers or one.
+struct repetition {
+    std::size_t runs = 1, n = 1;
+    bool each = true;  // n numbers of b meet the n of a, else one meets them all
+    strided_walk from;
+
+    template <std::size_t R>
+    repetition(const shape_of_rank<R>& a, const shape_of_rank<R>& b)
+    {
+        static_assert(R <= strided_walk::most);
+        std::size_t axis = R;
+        while (axis > 0 && a[axis - 1] == 1 && b[axis - 1] == 1) --axis;
+        each = axis == 0 || b[axis - 1] == a[axis - 1];
+        for (; axis > 0 && b[axis - 1] == (each ? a[axis - 1] : 1); --axis) n *= a[axis - 1];
+        for (std::size_t k = 0; k < axis; ++k) {
+            std::size_t stride = 1;
+            for (std::size_t later = k + 1; later < R; ++later) stride *= b[later];
+            from.add(a[k], b[k] == 1 ? 0 : stride);
+            runs *= a[k];
+        }
+    }
+};
+
+/// y = f(a, b)
+template <class F, class T>
+void repeat_forward(const repetition& over, const T* a, const T* b, T* y)
+{
+    each_row(over.runs, over.n, [=](std::size_t i) {
+        const T* const of_b = b + over.from(i);
+        const std::size_t at = i * over.n;
+        if (over.each) {
+            simd::transform(
+                over.n, y + at, [](auto u, auto v) { return F::value(u, v); }, a + at, of_b);
+        } else {
+            simd::transform(
+                over.n, y + at, [v = simd::splat<T>(*of_b)](auto u) { return F::value(u, v); }, a + at);
+        }
+    });
+}
+
+/// ∂a += ∂f/∂a ∂y,  ∂b += Σ ∂f/∂b ∂y over what a number of b has met; null is not wanted.
+template <class F, class T>
+void repeat_backward(const repetition& over, const T* a, const T* b, const T* y, const T* d_y, T* d_a, T* d_b)
+{
+    for (std::size_t i = 0; i < over.runs; ++i) {
+        const std::size_t at = i * over.n, of_b = over.from(i);
+        const auto add_to = [&](T* d, const auto& slope) {
+            simd::transform(
+                over.n, d, [&](auto sum, auto... x) { return sum + slope(x...); }, static_cast<const T*>(d), a + at,
+                b + of_b, y + at, d_y + at);
+        };
+        if (over.each) {
+            if (d_a != nullptr) add_to(d_a + at, [](auto... x) { return F::slope_a(x...); });
+            if (d_b != nullptr) add_to(d_b + of_b, [](auto... x) { return F::slope_b(x...); });
+            continue;
+        }
+        const auto v = simd::splat<T>(b[of_b]);
+        if (d_a != nullptr) {
+            simd::transform(
+                over.n, d_a + at, [v](auto sum, auto u, auto of_y, auto d) { return sum + F::slope_a(u, v, of_y, d); },
+                static_cast<const T*>(d_a + at), a + at, y + at, d_y + at);
+        }
+        if (d_b != nullptr) {
+            simd::vec<T> sum{};
+            simd::each_register<T>(over.n, [&](std::size_t k, std::size_t count) {
+                const auto slope =
+                    F::slope_b(simd::load_first(a + at + k, count), v, simd::load_first(y + at + k, count),
+                               simd::load_first(d_y + at + k, count));
+                sum = sum + (count == simd::lanes<T> ? slope : simd::fill_behind<T>(slope, count, T(0)));
+            });
+            d_b[of_b] += simd::sum(sum);
+        }
+    }
+}
+
+}  // namespace heed::ops::detail

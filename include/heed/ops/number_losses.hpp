@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <string>
+
+#include <heed/core/dual_number.hpp>
+#include <heed/core/mask.hpp>
+#include <heed/ops/operation.hpp>
+
+/// How far predicted numbers are from the expected ones: mean squared error, and binary cross-entropy of logits. Losses
+/// of words are in ops/losses.hpp.
+///
+///     loss(x, t)               all numbers count alike
+///     loss(x, t, lengths)      x [B,T] or [B,T,N]: those of the real positions
+///     loss(x, t, mask)         the same with a boolean_mask<2>: those of the positions where it is true
+///     loss(x, t, weights)      a weight for each number, [...,N], or for each row of N, [...]
+///
+/// What has weight 0 is not read: it may be NaN, and no gradient goes back to it.
+namespace heed::ops {
+
+namespace functions {
+
+/// (x − t)², of any target: `require` refuses none.
+struct squared_error {
+    static constexpr bool mean = true;
+
+    static void require(const auto&, const char*) {}
+    static auto value(const auto& x, const auto& t) { return (x - t) * (x - t); }
+    static auto slope_a(const auto& x, const auto& t) { return 2 * (x - t); }
+    static auto slope_b(const auto& x, const auto& t) { return 2 * (t - x); }
+};
+
+/// −t log σ(x) − (1 − t) log(1 − σ(x)) = max(x, 0) − x t + log(1 + exp(−|x|)). `require` throws unless 0 <= t <= 1.
+struct binary_cross_entropy {
+    static constexpr bool mean = false;
+
+    template <class T>
+    static void require(const T& t, const char* name)
+    {
+        if (t >= T(0) && t <= T(1)) return;
+        throw error(std::string(name) + ": a target is " + std::to_string(static_cast<double>(real(t))) +
+                    "; it is the probability of class 1, so it is between 0 and 1");
+    }
+    template <class T>
+    static T value(const T& x, const T& t)
+    {
+        using std::exp, std::log1p;
+        const bool positive = x >= T(0);  // so that the slopes of both terms at 0 add up to 1/2
+        return (positive ? x : T(0)) - x * t + log1p(exp(positive ? -x : x));
+    }
+    template <class T>
+    static T slope_a(const T& x, const T& t)
+    {
+        using std::exp;
+        const T small = exp(x >= T(0) ? -x : x);  // does not overflow
+        return (x >= T(0) ? 1 / (1 + small) : small / (1 + small)) - t;
+    }
+    template <class T>
+    static T slope_b(const T& x, const T&)
+    {
+        return -x;
+    }
+
+private:
+    static auto real(const auto& t)
+    {
+        const auto v = value_of(t);
+        if constexpr (requires { v.value; }) {
+            return v.value;
+        } else {
+            return v;
+        }
+    }
+};
+
+}  // namespace functions
+
+/// ℓ = Σ_i w_i rule(x_i, t_i), divided by Σ_i w_i where the rule is a mean. See the head of this file for w.
+template <class Rule>
+struct number_loss : operation<number_loss<Rule>> {
+    const char* name;
+
+    constexpr explicit number_loss(const char* word) : name(word) {}
+
+    shape_of_rank<0> shape(const auto& x, const auto& t) const
+    {
+        require_shape(name, "the target", t.shape, x.shape, "a number for each prediction");
+        return {};
+    }
+    shape_of_rank<0> shape(const auto& x, const auto& t, const lengths_view& real) const
+    {
+        require_positions<rank_of<decltype(x)>>();
+        real.require(name, x.shape[0], x.shape[1]);
+        return shape(x, t);
+    }
+    shape_of_rank<0> shape(const auto& x, const auto& t, const boolean_mask_view<2>& mask) const
+    {
+        require_positions<rank_of<decltype(x)>>();
+        mask.require(name, {x.shape[0], x.shape[1]});
+        return shape(x, t);
+    }
+    shape_of_rank<0> shape(const auto& x, const auto& t, const tensor auto& weights) const
+    {
+        constexpr std::size_t R = rank_of<decltype(x)>, W = rank_of<decltype(weights)>;
+        static_assert(W == R || W + 1 == R,
+                      "heed: the weights of a loss have the shape of the prediction, or that without its last axis");
+        shape_of_rank<W> must;
+        for (std::size_t axis = 0; axis < W; ++axis) must[axis] = x.shape[axis];
+        require_shape(name, "the weights", weights.shape, must,
+                      W == R ? "one for each prediction" : "one for each row of the prediction");
+        return shape(x, t);
+    }
+
+    template <class T, std::size_t R>
+    void forward(in<T, R> x, in<T, R> t, out<T, 0> loss) const
+    {
+        *loss.data = static_cast<T>(total(x, t).value());
+    }
+    template <class T, std::size_t R>
+    void forward(in<T, R> x, in<T, R> t, const auto& weights, out<T, 0> loss) const
+    {
+        *loss.data = static_cast<T>(total(x, t, weights).value());
+    }
+
+    template <class T, std::size_t R>
+    void backward(in<T, R> x, in<T, R> t, in<T, 0>, in<T, 0> d, adjoint<T, R> d_x, adjoint<T, R> d_t) const
+    {
+        go_back(x, t, *d.data, d_x, d_t);
+    }
+    template <class T, std::size_t R>
+    void backward(in<T, R> x, in<T, R> t, const lengths_view& real, in<T, 0>, in<T, 0> d, adjoint<T, R> d_x,
+                  adjoint<T, R> d_t) const
+    {
+        go_back(x, t, *d.data, d_x, d_t, real);
+    }
+    template <class T, std::size_t R>
+    void backward(in<T, R> x, in<T, R> t, const boolean_mask_view<2>& mask, in<T, 0>, in<T, 0> d, adjoint<T, R> d_x,
+                  adjoint<T, R> d_t) const
+    {
+        go_back(x, t, *d.data, d_x, d_t, mask);
+    }
+    template <class T, std::size_t R, std::size_t W>
+    void backward(in<T, R> x, in<T, R> t, in<T, W> weights, in<T, 0>, in<T, 0> d, adjoint<T, R> d_x, adjoint<T, R> d_t,
+                  adjoint<T, W> d_weights) const
+    {
+        const T factor = go_back(x, t, *d.data, d_x, d_t, weights);
+        if (!d_weights) return;
+        const auto all = total(x, t, weights);
+        const std::size_t width = width_of(x, weights);
+        for (std::size_t i = 0; i < weights.size(); ++i) {
+            // Of what has weight 0, too: a weight may be about to change.
+            in_double<T> sum = 0;
+            for (std::size_t k = i * width; k < (i + 1) * width; ++k) {
+                sum += in_double<T>(Rule::value(x.data[k], t.data[k]));
+                if constexpr (Rule::mean) sum -= all.value();
+            }
+            d_weights.data[i] += factor * static_cast<T>(sum);
+        }
+    }
+
+private:
+    template <std::size_t R>
+    static void require_positions()
+    {
+        static_assert(
+            R == 2 || R == 3,
+            "heed: a loss with lengths or a mask takes predictions [B,T] or [B,T,N]; with others give weights");
+    }
+
+    /// Σ w rule and Σ w.
+    template <class T>
+    struct sums {
+        in_double<T> losses = 0, weights = 0;
+
+        in_double<T> value() const
+        {
+            if constexpr (!Rule::mean) return losses;
+            return weights == in_double<T>(0) ? in_double<T>(0) : losses / weights;
+        }
+    };
+
+    /// How many predictions share a weight.
+    template <class T, std::size_t R>
+    static std::size_t width_of(in<T, R> x)
+    {
+        return x.size() == 0 ? 1 : x.size();
+    }
+    template <class T, std::size_t R, class Weights>
+    static std::size_t width_of(in<T, R> x, const Weights&)
+    {
+        if constexpr (tensor<Weights>) {
+            return rank_of<Weights> == R ? 1 : x.shape[R - 1];
+        } else {
+            return R == 3 ? x.shape[R - 1] : 1;
+        }
+    }
+
+    /// The i-th weight.
+    template <class T>
+    static T weight(std::size_t, std::size_t)
+    {
+        return T(1);
+    }
+    template <class T>
+    static T weight(std::size_t i, std::size_t positions, const lengths_view& real)
+    {
+        return T(i % positions < real[i / positions] ? 1 : 0);
+    }
+    template <class T>
+    static T weight(std::size_t i, std::size_t, const boolean_mask_view<2>& mask)
+    {
+        return T(mask[i] != 0 ? 1 : 0);
+    }
+    template <class T, std::size_t W>
+    static T weight(std::size_t i, std::size_t, in<T, W> weights)
+    {
+        return weights.data[i];
+    }
+
+    /// f(weight, i) for each number that counts.
+    template <class T, std::size_t R>
+    static void each(in<T, R> x, auto&& f, const auto&... weights)
+    {
+        const std::size_t width = width_of(x, weights...), size = x.size();
+        const std::size_t positions = R >= 2 ? x.shape[R >= 2 ? 1 : 0] : 1;
+        for (std::size_t i = 0; i * width < size; ++i) {
+            const T w = weight<T>(i, positions, weights...);
+            if (w == T(0)) continue;
+            for (std::size_t k = i * width; k < (i + 1) * width; ++k) f(w, k);
+        }
+    }
+
+    template <class T, std::size_t R>
+    sums<T> total(in<T, R> x, in<T, R> t, const auto&... weights) const
+    {
+        sums<T> all;
+        each(
+            x,
+            [&](const T& w, std::size_t i) {
+                Rule::require(t.data[i], name);
+                all.losses += in_double<T>(w * Rule::value(x.data[i], t.data[i]));
+                all.weights += in_double<T>(w);
+            },
+            weights...);
+        return all;
+    }
+
+    /// Returns the derivative of ∂ℓ by a weighted value of the rule.
+    template <class T, std::size_t R>
+    T go_back(in<T, R> x, in<T, R> t, const T& d, adjoint<T, R> d_x, adjoint<T, R> d_t, const auto&... weights) const
+    {
+        T factor = d;
+        if constexpr (Rule::mean) {
+            in_double<T> all = 0;
+            each(
+                x, [&](const T& w, std::size_t) { all += in_double<T>(w); }, weights...);
+            if (all == in_double<T>(0)) return T(0);
+            factor = static_cast<T>(in_double<T>(d) / all);
+        }
+        each(
+            x,
+            [&](const T& w, std::size_t i) {
+                if (d_x) d_x.data[i] += factor * w * Rule::slope_a(x.data[i], t.data[i]);
+                if (d_t) d_t.data[i] += factor * w * Rule::slope_b(x.data[i], t.data[i]);
+            },
+            weights...);
+        return factor;
+    }
+};
+
+/// ℓ = Σ w (x − t)² / Σ w, the mean squared error; w = 1 if no weights are given: x and t [...] -> []. 0 where nothing
+/// counts.
+///
+///     ∂x += 2 w (x − t) ∂ℓ / Σ w,  ∂t −= the same,  ∂w += ((x − t)² − ℓ) ∂ℓ / Σ w
+inline constexpr number_loss<functions::squared_error> mean_squared_error{"mean_squared_error"};
+
+/// ℓ = Σ w (−t log σ(x) − (1 − t) log(1 − σ(x))) of logits x and targets t between 0 and 1: x and t [...] -> []. A sum,
+/// in nats, as ops::cross_entropy is; exact for large |x|.
+///
+///     ∂x += w (σ(x) − t) ∂ℓ,  ∂t −= w x ∂ℓ,  ∂w += the loss of each number
+inline constexpr number_loss<functions::binary_cross_entropy> binary_cross_entropy{"binary_cross_entropy"};
+
+}  // namespace heed::ops

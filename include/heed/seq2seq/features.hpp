@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <heed/core/tensor.hpp>
+#include <heed/nn/dropout.hpp>
+#include <heed/nn/init.hpp>
+#include <heed/ops/masks.hpp>
+#include <heed/ops/parts.hpp>
+#include <heed/ops/products.hpp>
+#include <heed/seq2seq/batch.hpp>
+#include <heed/seq2seq/embeds.hpp>
+
+/// Sequences of features instead of words: frames of speech, points of a pen, measurements. Every encoder that looks
+/// words up in a table (bidirectional, forward, convolutional, self-attentive) takes them with embeds::projected or
+/// embeds::as_given in the table's place.
+///
+///     auto model = make_translator<float>(seed, {.source_vocabulary = F, .target_vocabulary = V}, attention,
+///                                         parts{}.with_embeddings(embeds::new_projected{}));     // F features
+///     feature_batch speech{frames, lengths{90, 71}};                                              // frames [B,T,F]
+///     auto loss = model.loss(speech, make_training_batch<float>(speech, targets));
+///     const reading at_work{model, speech};
+///     auto found = greedy<float>(at_work, source_of(speech));
+namespace heed::seq2seq {
+
+/// Sequences of features side by side. What stands behind the end of a row changes nothing.
+template <class Features>
+struct feature_batch {
+    Features features;  // [B,T,F]
+    lengths real;
+};
+template <class Features>
+feature_batch(Features, lengths) -> feature_batch<Features>;
+
+/// What a search is told of features: how many rows there are and how long they are, but no words.
+template <class Features>
+source_batch source_of(const feature_batch<Features>& from)
+{
+    const auto shape = shape_of(from.features);
+    return {word_ids(shape[1], shape[0]), from.real};
+}
+
+/// A training batch of features and what is said of them, targets[b] of row b. Its source has no words.
+template <class T, class Features>
+training_batch<T> make_training_batch(const feature_batch<Features>& from, std::span<const id_sentence* const> targets,
+                                      const special_ids& special = {})
+{
+    auto batch = make_training_batch<T>(targets, targets, special);
+    batch.source = source_of(from);
+    require_shape<1>("make_training_batch", "the list of targets", {targets.size()}, {from.real.batch()},
+                     "one for each row of features");
+    return batch;
+}
+
+/// A model with its source, for searches: `open` begins with these features, whatever words it is given; `advance` and
+/// `output` are the model's. It refers to both.
+template <class Model, class Features>
+struct reading {
+    const Model& model;
+    const feature_batch<Features>& from;
+
+    auto open(const source_batch&) const { return model.open(from); }
+    auto advance(const auto& memory, const auto& state, const word_ids& previous) const
+    {
+        return model.advance(memory, state, previous);
+    }
+    auto output() const { return model.output(); }
+};
+template <class Model, class Features>
+reading(const Model&, const feature_batch<Features>&) -> reading<Model, Features>;
+
+}  // namespace heed::seq2seq
+
+namespace heed::seq2seq::embeds {
+
+namespace detail {
+
+template <class Features>
+auto cleared(const feature_batch<Features>& from, const char* where)
+{
+    const auto shape = shape_of(from.features);
+    from.real.require(where, shape[0], shape[1]);
+    return ops::clear_padding(from.features, from.real);
+}
+
+/// As words_of returns words: [T,B,E], zeros in the padding.
+auto in_steps(const auto& rows, const lengths& real, const nn::dropout& drop)
+{
+    return embedded{ops::clear_ended(drop.time_major(ops::swap_axes(rows)), real), nothing{}};
+}
+
+}  // namespace detail
+
+/// Features through a linear layer: x_t = f_t W + b.
+template <class Matrix, class Vector>
+struct projected {
+    Matrix W;  // [F,E]
+    Vector b;  // [E]
+
+    /// Row by row: [B,T,E]. In the padding it is b.
+    template <class Features>
+    auto of(const feature_batch<Features>& from) const
+    {
+        return ops::linear(detail::cleared(from, "embeds::projected"), W, b);
+    }
+    /// Step by step: [T,B,E].
+    template <class Features>
+    auto look_up(const feature_batch<Features>& from, const nn::dropout& drop) const
+    {
+        return detail::in_steps(of(from), from.real, drop);
+    }
+
+    static auto parameters(auto& self, auto&& visit)
+    {
+        return embeds::projected{visit("W", self.W), visit("b", self.b)};
+    }
+};
+template <class Matrix, class Vector>
+projected(Matrix, Vector) -> projected<Matrix, Vector>;
+
+/// Features as they are: E = F. No parameters.
+struct as_given {
+    /// Row by row: [B,T,F], zeros in the padding.
+    template <class Features>
+    auto of(const feature_batch<Features>& from) const
+    {
+        return detail::cleared(from, "embeds::as_given");
+    }
+    /// Step by step: [T,B,F].
+    template <class Features>
+    auto look_up(const feature_batch<Features>& from, const nn::dropout& drop) const
+    {
+        return detail::in_steps(of(from), from.real, drop);
+    }
+
+    static auto parameters(auto&, auto&&) { return as_given{}; }
+};
+
+/// Makes `projected` for the source, of as many features as the source's "vocabulary" has, and a table of target words.
+struct new_projected : new_plain {
+    template <class T>
+    auto source(random_source& random, std::size_t features, std::size_t embedding) const
+    {
+        return projected{nn::glorot<T>(random, features, embedding), nn::zeros<T>(embedding)};
+    }
+};
+/// Makes `as_given` for the source, and a table of target words: the embedding has the size of the features.
+struct new_as_given : new_plain {
+    template <class T>
+    auto source(random_source&, std::size_t features, std::size_t embedding) const
+    {
+        require_shape<1>("embeds::new_as_given", "the embedding", {embedding}, {features},
+                         "features that are not projected are their own embedding");
+        return as_given{};
+    }
+};
+
+}  // namespace heed::seq2seq::embeds

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include <heed/nn/dropout.hpp>
+#include <heed/nn/feed_forward.hpp>
+#include <heed/nn/positions.hpp>
+#include <heed/nn/residual.hpp>
+#include <heed/papers/vaswani2017.hpp>
+#include <heed/seq2seq/encoder.hpp>
+#include <heed/seq2seq/transformer.hpp>
+
+/// The encoder of the Transformer on its own, for any decoder that attends to annotations.
+namespace heed::seq2seq {
+
+/// Words or features, positions and layers of self-attention.
+///
+///     x = √D E w + PE, or features + PE;  x ← layer(x), …;  annotations = last(x)      Vaswani et al. 2017,
+///     section 3.1
+///
+/// Ours: what a recurrent decoder starts from, and the sentence in one vector, is the mean of the annotations.
+template <class Embedding, class Positions, class Layer, class Last>
+struct self_attentive_encoder {
+    Embedding embedding;  // [V,D], or embeds::projected or as_given (features.hpp)
+    Positions positions;
+    std::vector<Layer> layers;
+    Last last;
+
+    /// The annotations [B,T,D] of words [T,B] or of features [B,T,F].
+    auto encode(const auto& source, const nn::dropout& drop = {}) const
+    {
+        embeds::require_source("self_attentive_encoder::encode", source);
+        auto x = drop(positions(embedded(source)));
+        for (const Layer& layer : layers) x = layer(x, source.real, drop);
+        auto annotations = last(x);
+        auto mean =
+            ops::weighted_sum(shares(source.real, annotations), ops::clear_padding(annotations, source.real));  // [B,D]
+        auto start = mean;
+        return encoded{std::move(annotations), std::move(start), std::move(mean), nothing{}, nothing{},
+                       embeds::ids_of(source)};
+    }
+
+    static auto parameters(auto& self, auto&& visit)
+    {
+        return seq2seq::self_attentive_encoder{visit("embedding", self.embedding), visit("positions", self.positions),
+                                               visit("layers", self.layers), visit("last", self.last)};
+    }
+
+private:
+    /// [B,T,D]
+    auto embedded(const auto& source) const
+    {
+        if constexpr (requires { source.features; }) {
+            return embedding.of(source);
+        } else {
+            const double root = std::sqrt(static_cast<double>(shape_of(embedding)[1]));
+            return ops::scale(ops::swap_axes(ops::clear_ended(ops::lookup(embedding, source.words), source.real)),
+                              root);
+        }
+    }
+
+    /// 1 / T for each of a row's T positions.
+    static auto shares(const lengths& real, const tensor auto& annotations)
+    {
+        using T = element_of<decltype(annotations)>;
+        const std::size_t B = shape_of(annotations)[0], P = shape_of(annotations)[1];
+        auto all = filled<T, 2>({B, P}, T(0));
+        for (std::size_t b = 0; b < B; ++b)
+            std::fill_n(all.data() + b * P, real[b], T(1) / static_cast<T>(std::max<std::size_t>(real[b], 1)));
+        return same_family(annotations, std::move(all));
+    }
+};
+template <class Embedding, class Positions, class Layer, class Last>
+self_attentive_encoder(Embedding, Positions, std::vector<Layer>, Last)
+    -> self_attentive_encoder<Embedding, Positions, Layer, Last>;
+
+/// Makes self-attentive encoders as wide as the decoder's state, for `parts::with_encoder`. Layers normalise after each
+/// sum; positions are waves. The embedding must have that width, too.
+struct new_self_attentive {
+    std::size_t layers = 2, heads = 4;
+    std::size_t feed_forward = 0;  // hidden units; 0: four times the width
+
+    template <class T, class Cells, class Embeddings>
+    auto make(random_source& random, std::size_t vocabulary, std::size_t embedding, std::size_t hidden,
+              nn::initializer<T>, const Cells&, const Embeddings& embeddings) const
+    {
+        require_shape<1>("new_self_attentive", "the embedding", {embedding}, {hidden},
+                         "as wide as the annotations, which are as wide as the decoder's state");
+        auto words = embeddings.template source<T>(random, vocabulary, embedding);
+        const std::size_t inner = feed_forward == 0 ? 4 * hidden : feed_forward;
+        const auto layer = [&] {
+            auto attention = papers::vaswani2017::make_multi_head<T>(random, {hidden, heads});
+            return transformer_encoder_layer{std::move(attention), nn::new_post_norm::make<T>(hidden),
+                                             nn::make_feed_forward<T>(random, hidden, inner, ops::relu),
+                                             nn::new_post_norm::make<T>(hidden)};
+        };
+        std::vector<decltype(layer())> all;
+        for (std::size_t i = 0; i < layers; ++i) all.push_back(layer());
+        return self_attentive_encoder{std::move(words), nn::sinusoidal_positions{}, std::move(all),
+                                      nn::new_post_norm::make_last<T>(hidden)};
+    }
+    static std::size_t width(std::size_t hidden) { return hidden; }  // D of H
+};
+
+}  // namespace heed::seq2seq

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <array>
+#include <csignal>
+#include <cstddef>
+
+#include <signal.h>  // sigaction
+
+#include <heed/core/cxx20.hpp>
+
+namespace heed::train {
+
+namespace detail {
+
+/// The signal that asked for an end; a handler may write nothing else.
+inline volatile std::sig_atomic_t stop_signal = 0;
+
+inline void note_stop_signal(int number)
+{
+    stop_signal = number;
+    if (number != SIGHUP) std::signal(number, SIG_DFL);
+}
+
+}  // namespace detail
+
+/// Asks a training loop to end at its next convenient moment: Ctrl-C (SIGINT), SIGTERM, which `kill` and a machine that
+/// shuts down send, and SIGHUP, which comes when a terminal is closed or a connection breaks, are from now on only
+/// recorded.
+///
+///     const train::stop_signals stop;
+///     for (; at.epoch < epochs && !stop; ++at.epoch) …
+///     train::save_checkpoint(path, model, optimiser, at);
+///     return stop.status();
+///
+/// A second Ctrl-C or SIGTERM ends the program at once. A second SIGHUP does not, because a shell and the system each
+/// send one. SIGHUP stays ignored if it was, as under nohup. The destructor puts back what was there before. POSIX
+/// only; one object at a time.
+class stop_signals {
+public:
+    stop_signals()
+    {
+        detail::stop_signal = 0;
+        for (std::size_t i = 0; i < numbers.size(); ++i) {
+            if (::sigaction(numbers[i], nullptr, &before_[i]) != 0) continue;
+            if (numbers[i] == SIGHUP && before_[i].sa_handler == SIG_IGN) continue;
+            std::signal(numbers[i], detail::note_stop_signal);
+        }
+    }
+    stop_signals(const stop_signals&) = delete;
+    stop_signals& operator=(const stop_signals&) = delete;
+    ~stop_signals()
+    {
+        for (std::size_t i = 0; i < numbers.size(); ++i) ::sigaction(numbers[i], &before_[i], nullptr);
+    }
+
+    /// Whether an end was asked for.
+    explicit operator bool() const { return number() != 0; }
+
+    /// The signal, or 0.
+    static int number() { return detail::stop_signal; }
+
+    /// The exit status that a shell expects: 0, or 128 and the signal's number.
+    static int status() { return number() == 0 ? 0 : 128 + number(); }
+
+private:
+    static constexpr std::array<int, 3> numbers{SIGINT, SIGTERM, SIGHUP};
+    std::array<struct sigaction, 3> before_{};
+};
+
+}  // namespace heed::train

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <heed/core/errors.hpp>
+#include <heed/io/atomic_file.hpp>
+#include <heed/text/utf8.hpp>
+
+namespace heed::train {
+
+/// Keeps two trainings from writing the same files: `.NAME.lock`, beside the file NAME that a run writes, is locked
+/// (flock) for the lifetime of this object. The system unlocks it when the process ends, however that happens, so a
+/// killed run blocks no other. A name that is a link to the file, or goes by another folder, is the same lock.
+///
+///     const train::training_lock alone("model.safetensors");    // before looking at what an earlier run has left
+class training_lock {
+public:
+    /// Throws heed::error if another process holds the lock, or if a file that is not a lock has its name.
+    explicit training_lock(const std::filesystem::path& file) : path_(io::end_of_links(file))
+    {
+        path_ = io::detail::beside(path_, "." + path_.filename().string() + ".lock");
+        try {
+            take(file);
+        } catch (...) {
+            release();  // memory has run out: the next try must not be refused because of this one
+            throw;
+        }
+    }
+
+    training_lock(const training_lock&) = delete;
+    training_lock& operator=(const training_lock&) = delete;
+
+    ~training_lock()
+    {
+        if (descriptor_ >= 0) ::unlink(path_.c_str());
+        release();
+    }
+
+    /// Empty, or on a file system without locks the reason why nothing keeps another run away: worth a note to the
+    /// user.
+    const std::string& not_locked() const { return problem_; }
+
+private:
+    void take(const std::filesystem::path& file)
+    {
+        do {
+            release();
+            descriptor_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+            if (descriptor_ < 0) throw error(path_.string() + ": cannot be opened: " + std::strerror(errno));
+            if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0) refuse_or_go_without(file, errno);
+        } while (descriptor_ >= 0 && !is_in_place());
+        if (descriptor_ >= 0) sign();
+    }
+
+    void release() noexcept
+    {
+        if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
+    }
+
+    void refuse_or_go_without(const std::filesystem::path& file, int reason)
+    {
+        const std::string owner = signature();
+        if (reason != EWOULDBLOCK && owner.empty()) ::unlink(path_.c_str());
+        release();
+        if (reason == EWOULDBLOCK)
+            throw error(file.string() + ": is being trained by " + (owner.empty() ? "another process" : owner) +
+                        "; wait until that run ends, or stop it, or write to another file");
+        problem_ = path_.string() + " cannot be locked (" + std::strerror(reason) +
+                   "), so nothing keeps another training away from this model";
+    }
+
+    // The previous run may have removed the file after it was opened here.
+    bool is_in_place() const
+    {
+        struct stat held {};
+        struct stat there {};
+        return ::fstat(descriptor_, &held) == 0 && ::stat(path_.c_str(), &there) == 0 && held.st_dev == there.st_dev &&
+               held.st_ino == there.st_ino;
+    }
+
+    // "process 4711 on host", for the message to a refused run.
+    std::string signature() const
+    {
+        char text[400] = {};
+        const ::ssize_t length = ::pread(descriptor_, text, sizeof text - 1, 0);
+        return length > 0 ? text::printable(std::string(text, static_cast<std::size_t>(length))) : "";
+    }
+
+    void sign()
+    {
+        const std::string before = signature();
+        if (!before.empty() && !before.starts_with("process ")) {
+            release();  // and not removed
+            throw error(path_.string() +
+                        ": is not a lock of this program; move it away, or write the model to another file");
+        }
+        char host[256] = {};
+        ::gethostname(host, sizeof host - 1);
+        const std::string text = "process " + std::to_string(::getpid()) + " on " + host;
+        if (::ftruncate(descriptor_, 0) != 0 || ::pwrite(descriptor_, text.data(), text.size(), 0) < 0) {
+            // On failure, only the message to another run is less precise.
+        }
+    }
+
+    std::filesystem::path path_;
+    std::string problem_;
+    int descriptor_ = -1;
+};
+
+}  // namespace heed::train

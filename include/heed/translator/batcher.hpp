@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <heed/core/cxx20.hpp>
+
+#include <heed/core/errors.hpp>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+/// Requests of many clients, in batches as they come.
+namespace heed::translator {
+
+/// A request was refused because too much is waiting; `retry_after` says when the queue should be empty.
+struct queue_full : error {
+    explicit queue_full(const std::string& what, double seconds) : error(what), retry_after(seconds) {}
+    double retry_after;  ///< in seconds, from how long the last batches took
+};
+
+/// A request was refused because the batcher is stopping.
+struct stopping : error {
+    using error::error;
+};
+
+/// A request was not answered by its deadline.
+struct too_late : error {
+    using error::error;
+};
+
+/// Somebody has called `cancel` for this request.
+struct cancelled : error {
+    using error::error;
+};
+
+/// Limits of a `batcher`.
+struct batcher_limits {
+    std::size_t batch = 64;    ///< lines of one batch, at most
+    std::size_t queue = 1024;  ///< lines that wait, at most; those in work do not count
+    std::size_t workers = 1;   ///< batches at a time; more than 1 only if the work may be called from several threads
+};
+
+/// What a `batcher` has done so far, and what it is doing.
+struct batcher_counters {
+    static constexpr std::size_t sizes = 11;  ///< of batches: up to 1, 2, 4, … 512, and more
+
+    std::size_t waiting = 0, working = 0;                                          ///< lines, now
+    std::uint64_t requests = 0, refused = 0, late = 0, cancelled = 0, failed = 0;  ///< requests
+    std::uint64_t lines = 0, batches = 0, retried = 0;                             ///< done; batches that were split
+    double seconds = 0;                                                            ///< of work
+    std::array<std::uint64_t, sizes> batch_sizes = {};                             ///< batches by number of lines
+};
+
+/// A queue of lines, and threads that work on it in batches. A request is some lines with options.
+///
+/// - The next batch begins as soon as a worker is free; nobody waits for a batch to fill. While one is in work, others
+///   gather.
+/// - It contains the line that has waited longest, and those most similar in length among the lines with equal options.
+///   So no line waits for more batches than there were lines before it.
+/// - A request that does not fit the queue is refused as a whole (`queue_full`), as are all after `stop`.
+/// - If the work throws, each line of that batch is tried alone. Only requests whose own lines throw fail.
+/// - If memory runs out, the request that needed it gets std::bad_alloc, from `submit` or `get`; the others go on.
+/// - A request's lines leave the queue when it is cancelled, or when its deadline passes.
+///
+///     translator::batcher<how, std::string> at(translate, {.batch = 32, .queue = 256});
+///     const auto asked = at.submit({{"a man sleeps .", 4}}, how{.beam = 12}, std::chrono::seconds(10));
+///     std::cout << asked->get().front();
+///
+/// `Options` must be comparable by ==. All functions may be called from any thread.
+template <class Options, class Result>
+class batcher {
+    struct shared;
+    enum class outcome { done, late, cancelled, failed };
+
+public:
+    using clock = std::chrono::steady_clock;
+
+    /// The results of these lines, in their order.
+    using work = std::function<std::vector<Result>(const std::vector<std::string>& lines, const Options& how)>;
+
+    /// A line, and how long it is; lines of similar length are batched.
+    struct line {
+        std::string text;
+        std::size_t length = 0;
+    };
+
+    /// What was asked; from `submit`. It may outlive the batcher.
+    class request {
+    public:
+        /// Waits for the results, and moves them out: one for each line. Throws what the work has thrown for one of
+        /// them, too_late at the deadline, or `heed::translator::cancelled`.
+        std::vector<Result> get()
+        {
+            std::unique_lock lock(shared_->mutex);
+            if (!changed_.wait_until(lock, deadline_, [&] { return over_; }))
+                shared_->end(*this, outcome::late, shared_->late);
+            if (error_) std::rethrow_exception(error_);
+            return std::move(results_);
+        }
+
+        /// Nobody wants the results any more.
+        void cancel()
+        {
+            const std::lock_guard lock(shared_->mutex);
+            shared_->end(*this, outcome::cancelled, shared_->cancelled);
+        }
+
+    private:
+        friend class batcher;
+
+        std::shared_ptr<batcher::shared> shared_;
+        Options how_;
+        clock::time_point deadline_;
+        std::vector<line> lines_;
+        std::vector<Result> results_;
+        std::size_t left_ = 0;
+        bool over_ = false;
+        std::exception_ptr error_;
+        std::condition_variable changed_;
+    };
+
+    explicit batcher(work translate, batcher_limits limits = {})
+        : shared_(std::make_shared<shared>()), work_(std::move(translate)), limits_(limits)
+    {
+        if (limits.batch == 0 || limits.queue == 0 || limits.workers == 0)
+            throw error("batcher: a batch of " + std::to_string(limits.batch) + " lines, a queue of " +
+                        std::to_string(limits.queue) + " and " + std::to_string(limits.workers) +
+                        " workers; each must be at least 1");
+        workers_.reserve(limits.workers);
+        try {
+            for (std::size_t i = 0; i < limits.workers; ++i) workers_.emplace_back([this] { run(); });
+        } catch (const std::system_error& problem) {
+            stop();
+            throw error("batcher: " + std::to_string(limits.workers) +
+                        " workers cannot be started: " + problem.code().message());
+        } catch (...) {
+            stop();
+            throw;
+        }
+    }
+    batcher(const batcher&) = delete;
+    batcher& operator=(const batcher&) = delete;
+    ~batcher() { stop(); }
+
+    /// Queues these lines. Throws queue_full or stopping; and heed::error if there are more of them than the queue
+    /// holds, so that they would never fit.
+    std::shared_ptr<request> submit(std::vector<line> lines, Options how, clock::duration timeout)
+    {
+        auto asked = std::make_shared<request>();
+        asked->shared_ = shared_;
+        asked->how_ = std::move(how);
+        asked->deadline_ = clock::now() + timeout;
+        asked->lines_ = std::move(lines);
+        asked->left_ = asked->lines_.size();
+        asked->over_ = asked->lines_.empty();
+        asked->results_.resize(asked->left_);
+        {
+            const std::lock_guard lock(shared_->mutex);
+            batcher_counters& count = shared_->counters;
+            if (asked->left_ > limits_.queue)
+                throw error(std::to_string(asked->left_) + " lines in one request; at most " +
+                            std::to_string(limits_.queue) + " are accepted");
+            if (shared_->stopping) throw stopping("the service is stopping; ask another one");
+            if (shared_->queue.size() + asked->left_ > limits_.queue) {
+                ++count.refused;
+                throw queue_full(std::to_string(shared_->queue.size()) + " lines are waiting; at most " +
+                                     std::to_string(limits_.queue) + " may",
+                                 static_cast<double>(shared_->queue.size()) * shared_->seconds_per_line);
+            }
+            const std::size_t before = shared_->queue.size();
+            try {
+                for (std::size_t i = 0; i < asked->left_; ++i) shared_->queue.push_back({asked, i});
+            } catch (...) {
+                while (shared_->queue.size() > before) shared_->queue.pop_back();
+                throw;
+            }
+            ++count.requests;
+        }
+        shared_->more.notify_all();
+        return asked;
+    }
+
+    /// Refuses requests from now on, finishes those that were accepted, and ends the workers.
+    void stop()
+    {
+        {
+            const std::lock_guard lock(shared_->mutex);
+            shared_->stopping = true;
+        }
+        shared_->more.notify_all();
+        const std::lock_guard once(joining_);
+        for (std::thread& each : workers_) {
+            if (each.joinable()) each.join();
+        }
+    }
+
+    /// What has been done so far, and what waits now.
+    batcher_counters counters() const
+    {
+        const std::lock_guard lock(shared_->mutex);
+        batcher_counters now = shared_->counters;
+        now.waiting = shared_->queue.size();
+        return now;
+    }
+
+    /// The limits it was made with.
+    const batcher_limits& limits() const { return limits_; }
+
+private:
+    struct waiting_line {
+        std::shared_ptr<request> of;
+        std::size_t index;
+
+        std::size_t length() const { return of->lines_[index].length; }
+    };
+
+    struct shared {
+        std::mutex mutex;
+        std::condition_variable more;
+        std::deque<waiting_line> queue;  // in order of arrival
+        batcher_counters counters;
+        double seconds_per_line = 0;  // a mean that forgets
+        bool stopping = false;
+        // Made before they are needed: then there may be no memory.
+        const std::exception_ptr late = std::make_exception_ptr(
+                                     too_late("not done in time; send shorter texts, or ask again later")),
+                                 cancelled =
+                                     std::make_exception_ptr(translator::cancelled("the request was cancelled"));
+
+        // With the mutex locked.
+        void end(request& asked, outcome how, std::exception_ptr why)
+        {
+            if (asked.over_) return;
+            asked.over_ = true;
+            asked.error_ = std::move(why);
+            if (how != outcome::done) {
+                counters.late += how == outcome::late;
+                counters.cancelled += how == outcome::cancelled;
+                counters.failed += how == outcome::failed;
+                asked.results_.clear();
+                std::erase_if(queue, [&](const waiting_line& each) { return each.of.get() == &asked; });
+            }
+            asked.changed_.notify_all();
+        }
+
+        void give(const waiting_line& to, Result&& result)
+        {
+            ++counters.lines;
+            if (to.of->over_) return;
+            to.of->results_[to.index] = std::move(result);
+            if (--to.of->left_ == 0) end(*to.of, outcome::done, nullptr);
+        }
+    };
+
+    // With the mutex locked, and a queue that is not empty: the next batch, taken out of the queue. If it throws, the
+    // queue is as it was.
+    std::vector<waiting_line> next_batch()
+    {
+        std::deque<waiting_line>& queue = shared_->queue;
+        const Options how = queue.front().of->how_;
+        const std::size_t wanted = queue.front().length();
+        std::vector<std::size_t> similar;  // places in the queue
+        for (std::size_t i = 0; i < queue.size(); ++i) {
+            if (queue[i].of->how_ == how) similar.push_back(i);
+        }
+        const auto distance = [&](std::size_t i) {
+            return std::max(queue[i].length(), wanted) - std::min(queue[i].length(), wanted);
+        };
+        if (similar.size() > limits_.batch) {  // the first stays the first: its distance is 0, and it is the oldest
+            std::stable_sort(similar.begin(), similar.end(),
+                             [&](std::size_t a, std::size_t b) { return distance(a) < distance(b); });
+            similar.resize(limits_.batch);
+            std::sort(similar.begin(), similar.end());
+        }
+        std::vector<waiting_line> together;
+        together.reserve(similar.size());
+        for (const std::size_t i : similar) together.push_back(std::move(queue[i]));
+        std::erase_if(queue, [](const waiting_line& each) { return each.of == nullptr; });
+        return together;
+    }
+
+    void run()
+    {
+        std::unique_lock lock(shared_->mutex);
+        for (;;) {
+            shared_->more.wait(lock, [&] { return shared_->stopping || !shared_->queue.empty(); });
+            if (shared_->queue.empty()) return;
+            const clock::time_point start = clock::now();
+            end_late(start);
+            if (shared_->queue.empty()) continue;
+            std::vector<waiting_line> some;
+            waiting_line one{};
+            try {
+                some = next_batch();
+            } catch (...) {  // no memory for a batch: the oldest line alone, which needs none
+                one = std::move(shared_->queue.front());
+                shared_->queue.pop_front();
+            }
+            const std::span<const waiting_line> together = some.empty() ? std::span(&one, 1) : std::span(some);
+            batcher_counters& count = shared_->counters;
+            count.working += together.size();
+            ++count.batches;
+            std::size_t size = 0;
+            while (size + 1 < batcher_counters::sizes && (std::size_t{1} << size) < together.size()) ++size;
+            ++count.batch_sizes[size];
+            lock.unlock();
+            answer(together);
+            lock.lock();
+            const double took = std::chrono::duration<double>(clock::now() - start).count();
+            const double each = took / static_cast<double>(together.size());
+            shared_->seconds_per_line = count.batches == 1 ? each : 0.75 * shared_->seconds_per_line + 0.25 * each;
+            count.seconds += took;
+            count.working -= together.size();
+        }
+    }
+
+    // With the mutex locked: ends the requests whose deadline has passed.
+    void end_late(clock::time_point now)
+    {
+        for (;;) {
+            const auto found = std::find_if(shared_->queue.begin(), shared_->queue.end(),
+                                            [&](const waiting_line& each) { return each.of->deadline_ <= now; });
+            if (found == shared_->queue.end()) return;
+            const std::shared_ptr<request> late = found->of;  // which leaves the queue
+            shared_->end(*late, outcome::late, shared_->late);
+        }
+    }
+
+    // Calls the work for some lines.
+    std::vector<Result> call(std::span<const waiting_line> some) const
+    {
+        std::vector<std::string> lines;
+        for (const waiting_line& each : some) lines.push_back(each.of->lines_[each.index].text);
+        std::vector<Result> results = work_(lines, some.front().of->how_);
+        if (results.size() != lines.size())
+            throw error("batcher: the work gave " + std::to_string(results.size()) + " results for " +
+                        std::to_string(lines.size()) + " lines");
+        return results;
+    }
+
+    void answer(std::span<const waiting_line> together)
+    {
+        try {
+            std::vector<Result> results = call(together);
+            const std::lock_guard lock(shared_->mutex);
+            for (std::size_t i = 0; i < together.size(); ++i) shared_->give(together[i], std::move(results[i]));
+            return;
+        } catch (...) {
+            if (together.size() == 1) return fail(together.front(), std::current_exception());
+        }
+        {
+            const std::lock_guard lock(shared_->mutex);
+            ++shared_->counters.retried;
+        }
+        for (const waiting_line& each : together) {
+            {
+                const std::lock_guard lock(shared_->mutex);
+                if (each.of->over_) continue;
+            }
+            try {
+                std::vector<Result> result = call(std::span(&each, 1));
+                const std::lock_guard lock(shared_->mutex);
+                shared_->give(each, std::move(result.front()));
+            } catch (...) {
+                fail(each, std::current_exception());
+            }
+        }
+    }
+
+    void fail(const waiting_line& one, std::exception_ptr why)
+    {
+        const std::lock_guard lock(shared_->mutex);
+        shared_->end(*one.of, outcome::failed, std::move(why));
+    }
+
+    std::shared_ptr<shared> shared_;
+    work work_;
+    batcher_limits limits_;
+    std::mutex joining_;
+    std::vector<std::thread> workers_;
+};
+
+}  // namespace heed::translator

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <heed/translator/systems/luong.hpp>
+
+#include <string>
+
+#include <heed/translator/compiled.hpp>
+#include <heed/translator/definitions/luong_of.hpp>
+
+namespace heed::translator {
+
+/// The encoder reads forwards: --reverse-source hands it the words from the last to the first.
+HEED_TRANSLATOR_INLINE std::unique_ptr<system> make_luong(const options& how, std::size_t source_words,
+                                                          std::size_t target_words)
+{
+    namespace paper = heed::papers::luong2015;
+    constexpr auto forward = heed::seq2seq::direction::forward;
+    const auto n = detail::luong_sizes(how, source_words, target_words);
+    if (how.attention == "none") {
+        return make_system_of(paper::translator<float>(how.seed, n, heed::seq2seq::attentions::none<float>{},
+                                                       paper::parts_without_attention(how.layers, forward)),
+                              how);
+    }
+    if (how.input_feeding) return detail::make_luong_fed(how, source_words, target_words);
+    return detail::make_luong_of(paper::parts_without_feeding(how.layers, forward), how, n);
+}
+
+HEED_TRANSLATOR_INLINE std::vector<claim> luong_claims(const options& how, std::size_t source_words,
+                                                       std::size_t target_words)
+{
+    if (how.layers == 0) throw heed::error("stacked cells without a layer");
+    const std::size_t E = how.embedding, H = how.hidden, A = how.alignment;
+    std::vector<claim> all{{"encoder.embedding", source_words, E}, {"decoder.embedding", target_words, E}};
+    const std::string last = std::to_string(how.layers - 1);
+    for (const char* side : {"encoder", "decoder"}) {
+        all.push_back({std::string(side) + ".cell.layers.0.W", E, 4 * H});
+        all.push_back({side + (".cell.layers." + last) + ".U", H, 4 * H});
+    }
+    all.push_back({"decoder.W_o", H, target_words});
+    if (how.attention == "location") all.push_back({"decoder.attention.score.W", H, how.longest});
+    if (how.attention == "concat") all.push_back({"decoder.attention.score.W", 2 * H, A});
+    if (how.attention.starts_with("local-p")) all.push_back({"decoder.attention.normalize.W_p", H, A});
+    return all;
+}
+
+}  // namespace heed::translator

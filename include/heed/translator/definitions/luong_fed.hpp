@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <heed/translator/definitions/luong_of.hpp>
+
+#include <heed/translator/compiled.hpp>
+#include <heed/translator/systems/luong.hpp>
+
+HEED_TRANSLATOR_INLINE std::unique_ptr<heed::translator::system>
+heed::translator::detail::make_luong_fed(const options& how, std::size_t source_words, std::size_t target_words)
+{
+    return make_luong_of(heed::papers::luong2015::parts(how.layers, heed::seq2seq::direction::forward), how,
+                         luong_sizes(how, source_words, target_words));
+}

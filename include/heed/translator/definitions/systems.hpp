@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <heed/translator/systems.hpp>
+
+#include <heed/translator/compiled.hpp>
+#include <heed/translator/systems/choi.hpp>
+#include <heed/translator/systems/convs2s.hpp>
+#include <heed/translator/systems/luong.hpp>
+#include <heed/translator/systems/rnnsearch.hpp>
+#include <heed/translator/systems/sankaran.hpp>
+#include <heed/translator/systems/transformer.hpp>
+
+namespace heed::translator {
+
+HEED_TRANSLATOR_INLINE const std::vector<system_kind>& systems()
+{
+    static const std::vector<system_kind> all{
+        {"rnnsearch",
+         "Bahdanau et al. 2015",
+         {{"attention",
+           {"none", "additive", "additive-y", "per-dimension", "temporal", "location-aware", "structural-biases",
+            "fertility", "gated-coverage", "recurrent", "sparsemax", "entmax", "sigmoid", "fading-temporal", "gated",
+            "grouped"},
+           {}},
+          {"cell", {"gru", "lstm"}, {}},
+          {"embedding", {}, {}},
+          {"hidden", {}, {}},
+          {"alignment", {}, {}}},
+         make_rnnsearch,
+         rnnsearch_claims},
+        {"choi",
+         "Choi et al. 2018, on LSTM cells",
+         {{"attention", {"additive", "additive-y", "per-dimension"}, "per-dimension"},
+          {"context", {}, {}},
+          {"embedding", {}, {}},
+          {"hidden", {}, {}},
+          {"alignment", {}, {}}},
+         make_choi,
+         choi_claims},
+        {"sankaran",
+         "Sankaran et al. 2016, on a conditional GRU",
+         {{"attention",
+           {"additive", "temporal", "coverage", "local-m", "recent-temporal", "local-temporal"},
+           "temporal"},
+          {"coverage", {}, {}},
+          {"window", {}, {}},
+          {"last", {}, {}},
+          {"embedding", {}, {}},
+          {"hidden", {}, {}},
+          {"alignment", {}, {}}},
+         make_sankaran,
+         sankaran_claims},
+        {"luong",
+         "Luong et al. 2015, on stacked LSTM cells",
+         {{"attention",
+           {"none", "location", "dot", "general", "concat", "local-m-dot", "local-m-general", "local-p-dot",
+            "local-p-general"},
+           "general"},
+          {"input-feeding", {}, {}},
+          {"layers", {}, "2"},
+          {"window", {}, {}},
+          {"longest", {}, "51"},
+          {"embedding", {}, {}},
+          {"hidden", {}, {}},
+          {"alignment", {}, {}}},
+         make_luong,
+         luong_claims},
+        {"convs2s",
+         "Gehring et al. 2017",
+         {{"embedding", {}, {}}, {"hidden", {}, {}}, {"layers", {}, "4"}, {"width", {}, {}}, {"longest", {}, {}}},
+         make_convs2s,
+         convs2s_claims},
+        {"transformer",
+         "Vaswani et al. 2017",
+         {{"embedding", {}, {}},
+          {"hidden", {}, "1024"},
+          {"layers", {}, "3"},
+          {"heads", {}, "4"},
+          {"norm", {"before", "after"}, {}},
+          {"positions", {"waves", "learned"}, {}},
+          {"longest", {}, {}},
+          {"activation", {"relu", "gelu"}, {}},
+          {"share-embeddings", {"all", "output", "none"}, "all"}},
+         make_transformer,
+         transformer_claims},
+    };
+    return all;
+}
+
+HEED_TRANSLATOR_INLINE const system_kind& kind_of(const std::string& name)
+{
+    std::vector<std::string> names;
+    for (const system_kind& each : systems()) {
+        if (each.name == name) return each;
+        names.push_back(each.name);
+    }
+    throw heed::error("there is no system \"" + name + "\"; there is " + joined(names));
+}
+
+HEED_TRANSLATOR_INLINE const system_kind& kind_of(const options& how)
+{
+    const system_kind& kind = kind_of(how.system);
+    if (const auto problem = unsuitable(how, kind)) throw heed::error(*problem);
+    return kind;
+}
+
+HEED_TRANSLATOR_INLINE std::unique_ptr<system> make_system(const options& how, std::size_t source_words,
+                                                           std::size_t target_words)
+{
+    return kind_of(how).make(how, source_words, target_words);
+}
+
+}  // namespace heed::translator

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <heed/heed.hpp>
+#include <heed/train/adam.hpp>
+
+#include <doctest/doctest.h>
+
+#include <support/tensors.hpp>
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+using namespace heed;
+using support::random;
+
+// Layers in a std::vector, std::array, std::tuple, std::optional or std::unique_ptr are parameters.
+
+namespace {
+
+template <class Matrix, class Vector>
+struct layer {
+    Matrix W;
+    std::optional<Vector> b;  // a tensor, too
+
+    auto operator()(const tensor auto& x) const
+    {
+        auto y = ops::linear(x, W);
+        return ops::tanh(b ? ops::add(y, *b) : y);
+    }
+
+    static auto parameters(auto& self, auto&& visit) { return ::layer{visit("W", self.W), visit("b", self.b)}; }
+
+    layer(Matrix weights, std::optional<Vector> bias) : W(std::move(weights)), b(std::move(bias)) {}
+};
+
+template <class Layer, class Matrix>
+struct model {
+    std::vector<Layer> layers;
+    std::optional<Layer> extra;
+    std::array<Layer, 2> pair;
+    std::unique_ptr<Layer> far;
+    std::tuple<Matrix, Layer> mixed;
+    std::vector<std::vector<Matrix>> tables;
+    int depth = 3;  // no parameter
+
+    auto operator()(const tensor auto& x) const
+    {
+        auto y = ops::linear(x, std::get<0>(mixed));
+        for (const Layer& each : layers) y = each(y);
+        if (extra) y = (*extra)(y);
+        y = pair[1](pair[0](y));
+        if (far) y = (*far)(y);
+        y = std::get<1>(mixed)(y);
+        for (const auto& row : tables)
+            for (const Matrix& each : row) y = ops::add(y, ops::linear(y, each));
+        return y;
+    }
+
+    static auto parameters(auto& self, auto&& visit)
+    {
+        auto layers = visit("layers", self.layers);
+        auto extra = visit("extra", self.extra);
+        auto pair = visit("pair", self.pair);
+        auto far = visit("far", self.far);
+        auto mixed = visit("mixed", self.mixed);
+        auto tables = visit("tables", self.tables);
+        using of = typename decltype(layers)::value_type;
+        using matrix = std::tuple_element_t<0, decltype(mixed)>;
+        return model<of, matrix>{std::move(layers), std::move(extra),  std::move(pair), std::move(far),
+                                 std::move(mixed),  std::move(tables), self.depth};
+    }
+};
+
+constexpr std::size_t N = 3;
+
+auto make_layer(std::uint64_t stream, bool bias)
+{
+    std::optional<array<double, 1>> b;
+    if (bias) b = random({N}, stream + 1);
+    return layer<array<double, 2>, array<double, 1>>(random({N, N}, stream), std::move(b));
+}
+using plain_layer = decltype(make_layer(1, true));
+
+auto make_model(bool with)
+{
+    model<plain_layer, array<double, 2>> all{{make_layer(1, true), make_layer(3, false)},
+                                             std::nullopt,
+                                             {make_layer(5, true), make_layer(7, true)},
+                                             nullptr,
+                                             {random({N, N}, 9), make_layer(10, false)},
+                                             {{random({N, N}, 12)}, {}, {random({N, N}, 13), random({N, N}, 14)}}};
+    if (with) {
+        all.extra = make_layer(20, true);
+        all.far = std::make_unique<plain_layer>(make_layer(22, false));
+    }
+    return all;
+}
+
+std::vector<std::string> names_of(const auto& module)
+{
+    std::vector<std::string> names;
+    for_each_parameter(module, [&](const std::string& name, const auto&) { names.push_back(name); });
+    return names;
+}
+
+}  // namespace
+
+TEST_CASE("every visitor sees them, by the name of the member and their number in it")
+{
+    using names = std::vector<std::string>;
+    CHECK(names_of(make_model(false)) == names{"layers.0.W", "layers.0.b", "layers.1.W", "pair.0.W", "pair.0.b",
+                                               "pair.1.W", "pair.1.b", "mixed.0", "mixed.1.W", "tables.0.0",
+                                               "tables.2.0", "tables.2.1"});
+    CHECK(names_of(make_model(true)) == names{"layers.0.W", "layers.0.b", "layers.1.W", "extra.W", "extra.b",
+                                              "pair.0.W", "pair.0.b", "pair.1.W", "pair.1.b", "far.W", "mixed.0",
+                                              "mixed.1.W", "tables.0.0", "tables.2.0", "tables.2.1"});
+    CHECK(parameter_count(make_model(false)) == 9 * N * N + 3 * N);
+    CHECK(parameter_count(make_model(true)) == 11 * N * N + 4 * N);
+
+    const model<plain_layer, array<double, 2>> none{
+        {}, {}, {make_layer(1, false), make_layer(2, false)}, {}, {random({N, N}, 3), make_layer(4, false)}, {}};
+    CHECK(names_of(none) == names{"pair.0.W", "pair.1.W", "mixed.0", "mixed.1.W"});
+}
+
+TEST_CASE("lifted they are of the same kind")
+{
+    for (const bool with : {false, true}) {
+        auto plain = make_model(with);
+        ad::tape<double> on;
+        const auto lifted = ad::lift(on, plain);
+        using taped = std::remove_cvref_t<decltype(lifted.layers[0])>;
+        static_assert(std::is_same_v<decltype(lifted.layers), std::vector<taped>>);
+        static_assert(std::is_same_v<decltype(lifted.extra), std::optional<taped>>);
+        static_assert(std::is_same_v<decltype(lifted.pair), std::array<taped, 2>>);
+        static_assert(std::is_same_v<decltype(lifted.far), std::unique_ptr<taped>>);
+        CHECK(lifted.extra.has_value() == with);
+        CHECK((lifted.far != nullptr) == with);
+        CHECK(lifted.depth == 3);
+
+        const auto x = random({2, N}, 30);
+        CHECK(support::same_bits(lifted(x), plain(x)));
+    }
+}
+
+TEST_CASE("they are optimised, each where it is")
+{
+    auto module = make_model(true);
+    const auto before = make_model(true);
+    train::adam<double> optimiser({.rate = 0.01});
+    ad::tape<double> on;
+    const auto x = random({2, N}, 30);
+    const auto step = [&] {
+        on.clear();
+        const auto lifted = ad::lift(on, module);
+        const auto loss = ops::inner(ops::square(lifted(x)), filled<double, 2>({2, N}, 1.0));
+        on.backward(loss);
+        optimiser.step(module, lifted, on);
+        return loss.value().data[0];
+    };
+    const double first = step();
+    for (int i = 0; i < 20; ++i) step();
+    CHECK(step() < first);
+    CHECK(optimiser.state().size() == 15);
+    std::vector<const double*> places;
+    for (const auto& [name, values] : numbers_of<const double>(before)) places.push_back(values.data);
+    std::size_t i = 0;
+    for (const auto& each : numbers_of<double>(module)) {
+        CAPTURE(each.name);
+        CHECK(each.numbers.data[0] != places[i++][0]);
+    }
+}
+
+TEST_CASE("visit_each is the same as visit")
+{
+    auto layers = std::vector{make_layer(1, true), make_layer(3, true)};
+    std::vector<std::string> names;
+    const auto look = [&](const std::string& name, const auto&) { names.push_back(name); };
+    detail::looking_leaf<decltype(look)> leaf{look};
+    (void)visit_each("layers", layers, detail::walking_visitor<decltype(leaf)>{leaf, ""});
+    CHECK(names == std::vector<std::string>{"layers.0.W", "layers.0.b", "layers.1.W", "layers.1.b"});
+}

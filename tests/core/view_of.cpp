@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <heed/heed.hpp>
+#include <heed/nn/gru.hpp>
+#include <heed/train/adam.hpp>
+
+#include <doctest/doctest.h>
+
+#include <support/tensors.hpp>
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <type_traits>
+#include <vector>
+
+using namespace heed;
+using support::message_of;
+using support::random;
+using support::same_bits;
+
+// Views of numbers that are not in heed's arrays: wherever a tensor is asked for, const and not const, beside arrays.
+
+namespace {
+
+/// The numbers of a tensor, as a program has them that knows nothing of heed.
+template <class T, std::size_t N>
+std::vector<T> numbers_of_array(const array<T, N>& x)
+{
+    return {x.data(), x.data() + x.size()};
+}
+
+/// What a std::mdspan shows of itself.
+struct grid_view {
+    using layout_type = void;
+    float* at;
+    std::size_t rows, columns, step;
+
+    static constexpr std::size_t rank() { return 2; }
+    float* data_handle() const { return at; }
+    std::size_t extent(std::size_t axis) const { return axis == 0 ? rows : columns; }
+    std::size_t stride(std::size_t axis) const { return axis == 0 ? step : 1; }
+};
+
+/// The same with data() and a constant rank, and no strides.
+struct other_view {
+    const float* at;
+    static constexpr std::size_t rank = 1;
+
+    const float* data() const { return at; }
+    int extent(std::size_t) const { return 3; }
+};
+
+}  // namespace
+
+TEST_CASE("views of pointers, containers and what looks like an mdspan")
+{
+    std::vector<float> numbers(24);
+    for (std::size_t i = 0; i < 24; ++i) numbers[i] = static_cast<float>(i);
+    const std::vector<float>& constant = numbers;
+
+    const auto pointed = view_of(numbers.data(), 2, 3, 4);
+    static_assert(std::is_same_v<decltype(pointed), const tensor_view<float, 3>>);
+    CHECK(pointed.shape == shape_of_rank<3>{2, 3, 4});
+    CHECK(pointed.data == numbers.data());
+    static_assert(std::is_same_v<decltype(view_of(constant.data(), 4, 6)), tensor_view<const float, 2>>);
+
+    static_assert(std::is_same_v<decltype(view_of(numbers)), tensor_view<float, 1>>);
+    static_assert(std::is_same_v<decltype(view_of(constant, 4, 6)), tensor_view<const float, 2>>);
+    CHECK(view_of(numbers).shape == shape_of_rank<1>{24});
+    CHECK(view_of(constant, 4, 6)[1].data == numbers.data() + 6);
+
+    std::array<double, 3> three{1, 2, 3};
+    static_assert(std::is_same_v<decltype(view_of(three)), tensor_view<double, 1>>);
+    static_assert(std::is_same_v<decltype(view_of(std::as_const(three))), tensor_view<const double, 1>>);
+    CHECK(view_of(std::span(three), 3, 1).data == three.data());
+
+    CHECK(view_of(grid_view{numbers.data(), 4, 6, 6}).shape == shape_of_rank<2>{4, 6});
+    const auto other = view_of(other_view{numbers.data()});
+    static_assert(std::is_same_v<decltype(other), const tensor_view<const float, 1>>);
+    CHECK(other.shape == shape_of_rank<1>{3});
+
+    // A view of nothing is one.
+    CHECK(view_of(static_cast<const float*>(nullptr), 0, 5).size() == 0);
+    CHECK(view_of(std::vector<float>{}.data(), 0).size() == 0);
+}
+
+TEST_CASE("what cannot be viewed is refused")
+{
+    std::vector<float> numbers(24);
+    CHECK(message_of<shape_error>([&] { (void)view_of(numbers, 5, 5); }) ==
+          "view_of: [5,5] of 24 numbers; it takes 25");
+    CHECK(message_of<shape_error>([&] { (void)view_of(numbers, 0); }) == "view_of: [0] of 24 numbers; it takes 0");
+    CHECK(message_of<shape_error>([&] { (void)view_of(numbers.data(), -1, 5); }) ==
+          "view_of: a size is -1; sizes are at least 0");
+    CHECK(message_of<shape_error>([&] { (void)view_of(static_cast<float*>(nullptr), 2, 3); }) ==
+          "view_of: [2,3] numbers at a null pointer");
+    CHECK(message_of<shape_error>([&] {
+              (void)view_of(grid_view{numbers.data(), 4, 5, 6});
+          }) ==
+          "view_of: axis 0 of [4,5] has the stride 6 but must have 5; heed's tensors are row-major (layout_right)");
+}
+
+TEST_CASE("a policy of views, const and not, beside arrays: the same bits as one of arrays")
+{
+    const std::size_t B = 2, T = 5, D = 6, Q = 3, A = 4;
+    const auto W = random<float>({Q, A}, 1), U = random<float>({D, A}, 2);
+    const auto v = random<float>({A}, 3);
+    const auto annotations = random<float>({B, T, D}, 4);
+    const auto query = random<float>({B, Q}, 5);
+    const lengths real{5, 3};
+
+    std::vector<float> own_W = numbers_of_array(W), own_annotations = numbers_of_array(annotations),
+                       own_query = numbers_of_array(query);
+    const std::vector<float> own_U = numbers_of_array(U);
+    const auto W_view = view_of(own_W, Q, A);
+    const auto U_view = view_of(own_U, D, A);  // const
+
+    const attention plain{score::additive{W, U, v}, normalize::softmax{}, combine::weighted_sum{}};
+    const auto memory = plain.on(annotations, real);
+    const auto must = plain.step(memory, query, plain.start(memory));
+
+    const auto check = [&](const auto& attend) {
+        const auto given = attend.on(view_of(own_annotations, B, T, D), real);
+        const auto found = attend.step(given, view_of(own_query, B, Q), attend.start(given));
+        CHECK(same_bits(found.context, must.context));
+        CHECK(same_bits(found.weights, must.weights));
+        ad::tape<float> on;
+        const auto lifted = ad::lift(on, attend);
+        const auto keys = lifted.on(view_of(own_annotations, B, T, D), real);
+        const auto taped = lifted.step(keys, query, lifted.start(keys));
+        CHECK(same_bits(taped.context, must.context));
+        CHECK(parameter_count(attend) == Q * A + D * A + A);
+    };
+    check(attention{score::additive{W_view, U_view, v}, normalize::softmax{}, combine::weighted_sum{}});
+    check(attention{score::additive{W, U_view, v}, normalize::softmax{}, combine::weighted_sum{}});
+
+    // An array beside a view is copied once, and kept by the policy and its copies.
+    const auto kept = [&] {
+        const array<float, 2> gone = W;
+        return score::additive{gone, U_view, v};
+    }();
+    CHECK(same_bits(kept.W, W));
+    CHECK(kept.U.data() == own_U.data());
+}
+
+TEST_CASE("parameters in memory of the caller's: trained where they are")
+{
+    const std::size_t I = 3, H = 2;
+    std::vector<float> numbers(I * 3 * H + 3 * H + H * 2 * H + H * H);
+    for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = 0.1f * static_cast<float>(normal(mix(9), i));
+    float* at = numbers.data();
+    const auto next = [&at](auto... sizes) {
+        const auto view = view_of(at, sizes...);
+        at += view.size();
+        return view;
+    };
+    const auto W = next(I, 3 * H);
+    const auto b = next(3 * H);
+    const auto U = next(H, 2 * H);
+    nn::gru cell{W, b, U, next(H, H)};
+    const std::vector<float> before = numbers;
+
+    const auto x = random<float>({4, I}, 1);
+    const auto h = random<float>({4, H}, 2);  // not zeros: all of U takes part
+    train::adam<float> optimiser({.rate = 0.05});
+    ad::tape<float> on;
+    const auto loss = [&] {
+        on.clear();
+        const auto lifted = ad::lift(on, cell);
+        const auto after = lifted.step(lifted.project(x), lifted.begin(on.constant(h)));
+        const auto value = ops::mean_squared_error(after, filled<float, 2>({4, H}, 0.5f));
+        on.backward(value);
+        optimiser.step(cell, lifted, on);
+        return value.value().data[0];
+    };
+    const float first = loss();
+    for (int i = 0; i < 30; ++i) (void)loss();
+    CHECK(loss() < 0.5f * first);
+    for (std::size_t i = 0; i < numbers.size(); ++i) CHECK(numbers[i] != before[i]);
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "fuzz.hpp"
+#include "headers.hpp"
+
+#include <heed/train/adam.hpp>
+#include <heed/train/checkpoint.hpp>
+
+#include <fstream>
+#include <iterator>
+
+namespace fuzz::checkpoint {
+
+template <class Matrix, class Vector>
+struct model {
+    Matrix W;
+    Vector b;
+
+    static auto parameters(auto& self, auto&& visit)
+    {
+        return checkpoint::model{visit("W", self.W), visit("b", self.b)};
+    }
+};
+template <class Matrix, class Vector>
+model(Matrix, Vector) -> model<Matrix, Vector>;
+
+/// A training, as a program has it.
+struct training {
+    model<heed::array<float, 2>, heed::array<float, 1>> weights{heed::array<float, 2>({2, 3}),
+                                                                heed::array<float, 1>({3})};
+    heed::train::adam<float> optimiser{};
+    heed::train::average_of_last<float> average{2};
+    heed::train::position at{};
+    double best = 0;
+    std::vector<std::int64_t> counts{};
+
+    training()
+    {
+        weights.W.fill(1);
+        weights.b.fill(2);
+    }
+
+    void load(const std::filesystem::path& path)
+    {
+        heed::train::load_checkpoint(path, weights, optimiser, average, at, heed::train::named("best", best),
+                                     heed::train::named("counts", counts));
+    }
+    std::string saved() const
+    {
+        const auto path = file_of("", "written");
+        heed::train::save_checkpoint(path, weights, optimiser, average, at, heed::train::named("best", best),
+                                     heed::train::named("counts", counts));
+        std::ifstream stream(path, std::ios::binary);
+        return {std::istreambuf_iterator<char>(stream), {}};
+    }
+};
+
+void run(std::string_view bytes)
+{
+    const auto path = file_of(bytes);
+    static const std::string before = training().saved();
+    training into;
+    const auto done = read(path, bytes.size(), 32, [&] { return into.load(path), true; });
+    if (!done) {
+        require(into.saved() == before, "a checkpoint that is refused has changed something");
+        return;
+    }
+    const std::string written = into.saved();
+    training again;
+    again.load(file_of(written));
+    require(again.saved() == written, "written again it reads otherwise");
+}
+
+std::vector<std::string> seeds()
+{
+    training begun;
+    begun.at.epoch = 3;
+    begun.counts = {1, 2, 3};
+    begun.best = 0.5;
+    begun.optimiser.restore(7, {{"W", std::vector<float>(6, 1), std::vector<float>(6, 2)},
+                                {"b", std::vector<float>(3, 1), std::vector<float>(3, 2)}});
+    begun.average.restore({std::vector<float>(9, 1)});
+    return {training().saved(), begun.saved()};
+}
+
+const registered target({"checkpoint", run, seeds, mutated_safetensors});
+
+}  // namespace fuzz::checkpoint

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "fuzz.hpp"
+
+#include <heed/metrics/tokenize_13a.hpp>
+#include <heed/text/corpus.hpp>
+#include <heed/text/utf8.hpp>
+
+namespace fuzz::corpus {
+
+using heed::text::empty_lines;
+using heed::text::sentence;
+
+void run(std::string_view bytes)
+{
+    const auto path = file_of(bytes);
+    // A token takes a string; a line takes a list.
+    const auto found = read(path, bytes.size(), 128, [&] { return heed::text::read_corpus(path, empty_lines::keep); });
+    const auto strict = read(path, bytes.size(), 128, [&] { return heed::text::read_corpus(path); });
+    if (strict) require(found && *strict == *found, "without empty lines it reads otherwise");
+    if (!found) return;
+    std::string text;
+    for (const sentence& line : *found) {
+        const std::string joined = heed::text::join(line);
+        text += joined + '\n';
+        require(heed::text::split(joined) == line, "a line that is joined is split otherwise");
+        const std::string shown = heed::text::printable(joined);
+        require(!heed::text::find_invalid_utf8(shown), "what is printed is not UTF-8");
+        require(heed::text::printable(shown) == shown, "what is printed is not printable");
+        heed::metrics::tokenize_13a(joined);
+    }
+    // The byte order mark is no part of the text; another one at its beginning would be taken for it.
+    if (text.starts_with(heed::text::byte_order_mark)) return;
+    const auto copy = file_of(text, "written");
+    require(heed::text::read_corpus(copy, empty_lines::keep) == *found, "written again it reads otherwise");
+}
+
+std::vector<std::string> seeds()
+{
+    return {"a man is sleeping .\nzwei  H\xC3\xA4user\t!\n", "\xEF\xBB\xBFone\r\n\r\ntwo", "\n",
+            "\xE2\x80\xAE\xF0\x9F\x98\x80 .\n"};
+}
+
+const registered target({"corpus", run, seeds});
+
+}  // namespace fuzz::corpus

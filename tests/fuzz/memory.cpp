@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "fuzz.hpp"
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <limits>
+#include <new>
+
+#include <malloc.h>
+#include <stdlib.h>  // mkdtemp
+
+// operator new with a limit; and files. A file that claims more than it has is found by what it makes its reader ask
+// for, whether or not the machine has that much.
+
+namespace {
+
+constexpr std::size_t no_limit = std::numeric_limits<std::size_t>::max();
+std::atomic<std::size_t> now{0}, limit{no_limit};
+
+[[gnu::noinline]] void* taken(std::size_t bytes)
+{
+    if (bytes > no_limit / 2 || now + bytes > limit) {
+        const std::size_t had = now, most = limit.exchange(no_limit);
+        fuzz::fail("asks for " + std::to_string(bytes) + " bytes; it has " + std::to_string(had) +
+                   " already, and may have " + std::to_string(most));
+    }
+    void* const memory = std::malloc(bytes);
+    if (memory == nullptr) throw std::bad_alloc();
+    now += ::malloc_usable_size(memory);
+    return memory;
+}
+
+[[gnu::noinline]] void given(void* memory)
+{
+    now -= ::malloc_usable_size(memory);
+    std::free(memory);
+}
+
+/// Removed with its files when the program ends.
+class folder {
+public:
+    folder()
+    {
+        std::string name = (std::filesystem::temp_directory_path() / "heed-fuzz-XXXXXX").string();
+        if (std::filesystem::is_directory("/dev/shm")) name = "/dev/shm/heed-fuzz-XXXXXX";
+        if (::mkdtemp(name.data()) == nullptr) fuzz::fail("no temporary directory");
+        path = name;
+    }
+    folder(const folder&) = delete;
+    folder& operator=(const folder&) = delete;
+    ~folder()
+    {
+        std::error_code ignored;
+        std::filesystem::remove_all(path, ignored);
+    }
+
+    std::filesystem::path path;
+};
+
+}  // namespace
+
+void* operator new(std::size_t bytes) { return taken(bytes); }
+void* operator new[](std::size_t bytes) { return taken(bytes); }
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept { return taken(bytes); }
+void operator delete(void* memory) noexcept { given(memory); }
+void operator delete[](void* memory) noexcept { given(memory); }
+void operator delete(void* memory, std::size_t) noexcept { given(memory); }
+void operator delete[](void* memory, std::size_t) noexcept { given(memory); }
+
+namespace fuzz {
+
+void fail(const std::string& what)
+{
+    std::fprintf(stderr, "fuzz: %s\n", what.c_str());
+    std::abort();
+}
+
+allowance::allowance(std::size_t bytes) { limit = now + bytes; }
+allowance::~allowance() { limit = no_limit; }
+
+std::filesystem::path file_of(std::string_view bytes, const std::string& name)
+{
+    static const folder own;
+    std::filesystem::path path = own.path / name;
+    std::ofstream stream(path, std::ios::binary | std::ios::trunc);
+    if (!stream.write(bytes.data(), static_cast<std::streamsize>(bytes.size())).flush()) fail("cannot write a file");
+    return path;
+}
+
+}  // namespace fuzz

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "fuzz.hpp"
+
+#include <heed/text/vocabulary.hpp>
+
+namespace fuzz::vocabulary {
+
+void run(std::string_view bytes)
+{
+    // A word takes a string, a node of the table and its place in it.
+    const auto found = read("vocabulary", bytes.size(), 128, [&] { return heed::text::vocabulary::from_text(bytes); });
+    if (!found) return;
+    require(found->to_text() == bytes, "written again it is another text");
+    for (heed::text::word_id id = 4; id < found->size(); ++id)
+        require(found->id(found->word(id)) == id, "a word has another word's id");
+}
+
+std::vector<std::string> seeds() { return {"<pad>\n<unk>\n<s>\n</s>", "<pad>\n<unk>\n<s>\n</s>\nein\nMann\nschläft"}; }
+
+const registered target({"vocabulary", run, seeds});
+
+}  // namespace fuzz::vocabulary

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+// English and German number words: a small parallel corpus with its exact word alignment
+// =======================================================================================
+//
+//     seven   hundred   twenty   four
+//       |        |          ╲     ╱
+//       |        |           ╲   ╱
+//       |        |            ╲ ╱
+//       |        |            ╱ ╲
+//     sieben  hundert     vier und zwanzig
+//
+// Two real languages, some thirty words each, sentences of one to eleven words, and yet much of what makes translation
+// hard: German says the ones before the tens ("four and twenty"), puts an "und" between them that has no English
+// counterpart, and repeats words ("hundert" may come twice, and only its place tells which "hundred" it is).
+//
+// The grammar, for n = 0 … 999,999. [x] is x in words, by this same table; a [0] after hundred or thousand is silent.
+//
+//     n               English                               German
+//     0               zero                                  null
+//     1 … 19          one, two, three, … nineteen           ein or eins, zwei, drei, … neunzehn
+//     20, 30, … 90    twenty, thirty, … ninety              zwanzig, dreißig, … neunzig
+//     other < 100     [tens] [ones]                         [ones] und [tens]
+//     < 1000          [n div 100] hundred [n mod 100]       [n div 100] hundert [n mod 100]
+//     < 1,000,000     [n div 1000] thousand [n mod 1000]    [n div 1000] tausend [n mod 1000]
+//
+// One is "eins" where the number ends ("ein hundert eins") and "ein" where more follows ("ein hundert", "ein und
+// zwanzig", "ein tausend"). What German writes as one word, einhunderteins, is written here as its parts.
+//
+// The alignment: every word is linked to its translation (hundred with hundert, four with vier), "und" to nothing.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace numbers {
+
+inline constexpr std::uint32_t limit = 1'000'000;  ///< the first number that the grammar cannot say
+
+/// A number in both languages. A link is (position in english, position in german), from 0.
+struct pair {
+    std::uint32_t number = 0;
+    std::vector<std::string> english, german;
+    std::vector<std::pair<int, int>> links;
+};
+
+namespace detail {
+
+// By number; the German list says 1 as it is said inside a number.
+inline constexpr std::array<const char*, 20> english_ones{
+    "zero", "one",    "two",    "three",    "four",     "five",    "six",     "seven",     "eight",    "nine",
+    "ten",  "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"};
+inline constexpr std::array<const char*, 20> german_ones{
+    "null", "ein", "zwei",  "drei",     "vier",     "fünf",     "sechs",    "sieben",   "acht",     "neun",
+    "zehn", "elf", "zwölf", "dreizehn", "vierzehn", "fünfzehn", "sechzehn", "siebzehn", "achtzehn", "neunzehn"};
+
+// By tens.
+inline constexpr std::array<const char*, 10> english_tens{"",      "",      "twenty",  "thirty", "forty",
+                                                          "fifty", "sixty", "seventy", "eighty", "ninety"};
+inline constexpr std::array<const char*, 10> german_tens{"",        "",        "zwanzig", "dreißig", "vierzig",
+                                                         "fünfzig", "sechzig", "siebzig", "achtzig", "neunzig"};
+
+/// Both languages say the same thing at the same place: one word each, linked.
+inline void say_both(pair& result, const char* english, const char* german)
+{
+    result.links.emplace_back(static_cast<int>(result.english.size()), static_cast<int>(result.german.size()));
+    result.english.emplace_back(english);
+    result.german.emplace_back(german);
+}
+
+/// The table above. `last` where the number ends after n: a 1 is "eins" there.
+inline void say_words(pair& result, std::uint32_t n, bool last)
+{
+    if (n >= 1000) {
+        say_words(result, n / 1000, false);
+        say_both(result, "thousand", "tausend");
+        if (n % 1000 != 0) say_words(result, n % 1000, last);
+    } else if (n >= 100) {
+        say_words(result, n / 100, false);
+        say_both(result, "hundred", "hundert");
+        if (n % 100 != 0) say_words(result, n % 100, last);
+    } else if (n == 1 && last) {
+        say_both(result, "one", "eins");
+    } else if (n < 20) {
+        say_both(result, english_ones[n], german_ones[n]);
+    } else if (n % 10 == 0) {
+        say_both(result, english_tens[n / 10], german_tens[n / 10]);
+    } else {
+        // twenty four -> vier und zwanzig: crossed, and "und" stands alone
+        const int i = static_cast<int>(result.english.size()), j = static_cast<int>(result.german.size());
+        result.english.insert(result.english.end(), {english_tens[n / 10], english_ones[n % 10]});
+        result.german.insert(result.german.end(), {german_ones[n % 10], "und", german_tens[n / 10]});
+        result.links.insert(result.links.end(), {{i, j + 2}, {i + 1, j}});
+    }
+}
+
+/// Sebastiano Vigna's splitmix64. Not from <random>: the distributions there differ between libraries, and a seed
+/// shall give the same corpus everywhere.
+struct generator {
+    std::uint64_t state;
+
+    std::uint64_t operator()()
+    {
+        std::uint64_t z = state += 0x9E3779B97F4A7C15u;
+        z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
+        z = (z ^ z >> 27) * 0x94D049BB133111EBu;
+        return z ^ z >> 31;
+    }
+
+    /// 0 … bound - 1. The remainder favours small values by less than one part in 2^44: no matter here.
+    std::uint32_t below(std::uint32_t bound) { return static_cast<std::uint32_t>((*this)() % bound); }
+};
+
+}  // namespace detail
+
+/// The number in both languages. Throws std::out_of_range from `limit` on.
+inline pair say(std::uint32_t number)
+{
+    if (number >= limit) throw std::out_of_range("numbers::say: only 0 to 999999 can be said");
+    pair result;
+    result.number = number;
+    detail::say_words(result, number, true);
+    return result;
+}
+
+/// Three sets of numbers without a number in common.
+struct split {
+    std::vector<pair> train, valid, test;
+};
+
+/// Draws three disjoint sets, the same ones for the same arguments.
+///
+/// Each draw first picks a count of digits, 1 to 6, all alike: drawn uniformly, nine of ten numbers would have six
+/// digits. Short numbers are few, so they run out: valid and test may each take an eighth of a length, and where
+/// one is used up, the others fill its place. Zero is always in training (if there is any): no other
+/// number has its word, so nothing about it could be learnt from the rest.
+///
+/// Throws std::invalid_argument for more than 124,999 in valid or in test, or more than a million in all.
+inline split sample(std::uint64_t seed, std::size_t train, std::size_t valid, std::size_t test)
+{
+    // The numbers of one length, `first` and the `count` that follow, and how many of them may be drawn so far.
+    struct length {
+        std::uint32_t first, count, drawn, most;
+    };
+    std::array<length, 6> lengths{};
+    std::size_t room = 0;
+    for (std::uint32_t i = 0, first = 0, end = 10; i < 6; ++i, first = end, end *= 10) {
+        lengths[i] = {first, end - first, 0, 0};
+        room += lengths[i].count / 8;
+    }
+    if (valid > room || test > room || train > limit - valid - test)
+        throw std::invalid_argument("numbers::sample: valid and test may have " + std::to_string(room) +
+                                    " numbers each, and all three together " + std::to_string(limit));
+
+    split result;
+    detail::generator random{seed};
+    std::vector<bool> taken(limit, false);
+    const auto take = [&](std::vector<pair>& set, std::uint32_t number, length& of) {
+        taken[number] = true;
+        ++of.drawn;
+        set.push_back(say(number));
+    };
+    const auto fill = [&](std::vector<pair>& set, std::size_t size) {
+        while (set.size() < size) {
+            const std::uint32_t i = random.below(6);
+            if (lengths[i].drawn == lengths[i].most) continue;
+            std::uint32_t number = 0;
+            do {
+                number = lengths[i].first + random.below(lengths[i].count);
+            } while (taken[number]);
+            take(set, number, lengths[i]);
+        }
+    };
+
+    if (train > 0) take(result.train, 0, lengths[0]);
+    taken[0] = true;
+    for (length& each : lengths) each.most = each.drawn + each.count / 8;
+    fill(result.test, test);
+    for (length& each : lengths) each.most = each.drawn + each.count / 8;
+    fill(result.valid, valid);
+    for (length& each : lengths) each.most = each.count;
+    fill(result.train, train);
+    return result;
+}
+
+}  // namespace numbers

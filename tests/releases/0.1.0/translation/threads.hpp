@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstdio>
+#include <string_view>
+
+extern "C" {
+[[gnu::weak]] char* openblas_get_corename();
+}
+
+namespace translation {
+
+/// OpenBLAS chooses its kernels by the processor's name when it is loaded. A processor that is newer than the library,
+/// or OPENBLAS_CORETYPE in the environment, can leave a processor with AVX-512 with AVX2 kernels, at half the speed.
+/// Only the user can mend that, and only before the program starts.
+inline void say_if_blas_is_slow()
+{
+#if defined(__x86_64__)
+    if (openblas_get_corename == nullptr) return;
+    const std::string_view core = openblas_get_corename();
+    const bool avx512 =
+        __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
+    if (avx512 && (core == "Haswell" || core == "Zen")) {
+        std::fputs(
+            "note: OpenBLAS runs its AVX2 kernels on this processor, which has AVX-512; with the environment variable\n"
+            "      OPENBLAS_CORETYPE=SkylakeX this program is up to twice as fast\n",
+            stderr);
+    }
+#endif
+}
+
+}  // namespace translation

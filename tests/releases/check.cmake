@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Which folders there must be in RELEASES, and what CHANGELOG must say of programs that no longer compile.
+
+cmake_minimum_required(VERSION 3.22)
+
+# promise(<version>): in `line`, what is the same in all versions that a program of this one compiles with.
+function(promise version)
+  string(REGEX MATCH "^(0\\.[0-9]+|[1-9][0-9]*)\\." ignored "${version}")
+  set(line "${CMAKE_MATCH_1}" PARENT_SCOPE)
+endfunction()
+promise("${VERSION}")
+set(current "${line}")
+
+set(problems "")
+file(READ "${CHANGELOG}" changelog)
+string(REPLACE ";" "," changelog "\n${changelog}")
+string(REGEX MATCHALL "\n## \\[[0-9]+\\.[0-9]+\\.[0-9]+\\]" headings "${changelog}")
+foreach(heading IN LISTS headings)
+  string(REGEX MATCH "[0-9]+\\.[0-9]+\\.[0-9]+" released "${heading}")
+  promise("${released}")
+  file(GLOB programs "${RELEASES}/${released}/*.cpp")
+  if(line STREQUAL current AND NOT programs)
+    list(APPEND problems "tests/releases/${released} is missing: the examples of ${released}, which ${VERSION} promises to take")
+  endif()
+endforeach()
+
+set(unreleased "")
+string(FIND "${changelog}" "\n## [Unreleased]" from)
+if(from GREATER -1)
+  math(EXPR from "${from} + 4")
+  string(SUBSTRING "${changelog}" ${from} -1 unreleased)
+  string(FIND "${unreleased}" "\n## " to)
+  string(SUBSTRING "${unreleased}" 0 ${to} unreleased)
+  string(REGEX REPLACE "[ \n]+" " " unreleased "${unreleased}")
+endif()
+
+file(GLOB programs RELATIVE "${RELEASES}" "${RELEASES}/*/*.cpp")
+foreach(program IN LISTS programs)
+  get_filename_component(released "${program}" DIRECTORY)
+  promise("${released}")
+  if(NOT line STREQUAL current)
+    list(APPEND problems "tests/releases/${program}: ${VERSION} does not promise to take programs of ${released}, delete them")
+    continue()
+  endif()
+  file(STRINGS "${RELEASES}/${program}" marks REGEX "^// breaks:")
+  foreach(mark IN LISTS marks)
+    string(REGEX REPLACE "^// breaks: *" "" sentence "${mark}")
+    string(FIND "${unreleased}" "${sentence}" at)
+    if(sentence STREQUAL "" OR at EQUAL -1)
+      list(APPEND problems "tests/releases/${program} no longer compiles, and CHANGELOG.md does not say under [Unreleased]: "
+                           "'${sentence}'. A release that breaks it is no patch (before 1.0: a new minor version).")
+    endif()
+  endforeach()
+endforeach()
+
+if(problems)
+  list(JOIN problems "\n" problems)
+  message(FATAL_ERROR "${problems}")
+endif()

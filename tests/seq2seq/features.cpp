@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: BSD-3-Clause
+
+#include <doctest/doctest.h>
+
+#include <heed/ad/ad.hpp>
+#include <heed/papers/gehring2017.hpp>
+#include <heed/seq2seq/convolutional.hpp>
+#include <heed/seq2seq/features.hpp>
+#include <heed/seq2seq/self_attentive_encoder.hpp>
+#include <support/tensors.hpp>
+
+#include <limits>
+#include <vector>
+
+// Encoders over features instead of word ids.
+
+using namespace heed;
+using support::contains;
+using support::message_of;
+using support::random;
+using support::same_bits;
+
+namespace {
+
+constexpr std::size_t B = 3, T = 5, F = 4, E = 6, H = 6;
+const lengths real{5, 2, 3};
+
+seq2seq::feature_batch<array<double, 3>> some_features() { return {random({B, T, F}, 1), real}; }
+
+/// check(encoder) for every kind of encoder over features.
+void each_encoder(const auto& check)
+{
+    random_source draw{3, 0};
+    const seq2seq::embeds::new_projected projected;
+    check(
+        seq2seq::new_bidirectional{}.make<double>(draw, F, E, H, nullptr, nn::new_stacked<nn::new_gru>{2}, projected));
+    check(seq2seq::new_forward{}.make<double>(draw, F, F, H, nullptr, nn::new_gru{}, seq2seq::embeds::new_as_given{}));
+    // With gelu: differences across the kink of relu are no derivatives.
+    const auto layer = [&] {
+        auto attention = papers::vaswani2017::make_multi_head<double>(draw, {H, 2});
+        return seq2seq::transformer_encoder_layer{std::move(attention), nn::new_post_norm::make<double>(H),
+                                                  nn::make_feed_forward<double>(draw, H, 2 * H, ops::gelu),
+                                                  nn::new_post_norm::make<double>(H)};
+    };
+    check(seq2seq::self_attentive_encoder{projected.source<double>(draw, F, H), nn::sinusoidal_positions{},
+                                          std::vector{layer(), layer()}, nn::new_post_norm::make_last<double>(H)});
+    seq2seq::convolutional_sizes n{.source_vocabulary = F, .embedding = E, .hidden = H, .encoder_layers = 2};
+    n.longest = T;
+    auto convolutions =
+        seq2seq::make_convolutional_encoder<double>(draw, n, 1, nn::new_learned_positions{0.1}, projected);
+    convolutions.gradient_scale = 1;  // so that its gradient is the derivative
+    check(convolutions);
+}
+
+}  // namespace
+
+TEST_CASE("features projected by hand and looked up in a table of these rows are encoded alike")
+{
+    // Row b, position t is word b T + t of a table that holds its projection.
+    const auto from = some_features();
+    const auto W = random({F, E}, 2);
+    const auto b = random({E}, 3);
+    const array<double, 2> table = ops::linear(ops::reshaped(from.features, B * T, F), W, b);
+    seq2seq::source_batch words{word_ids(T, B), real};
+    for (std::size_t t = 0; t < T; ++t)
+        for (std::size_t i = 0; i < B; ++i) words.words(t, i) = static_cast<std::uint32_t>(i * T + t);
+
+    random_source draw{3, 0};
+    const auto cell = nn::make_gru<double>(draw, E, H), back = nn::make_gru<double>(draw, E, H);
+    const nn::trained_start start{random({H}, 5)};
+    const seq2seq::bidirectional_encoder by_table{table, cell, back, start, start};
+    const seq2seq::bidirectional_encoder by_features{seq2seq::embeds::projected{W, b}, cell, back, start, start};
+    const auto must = by_table.encode(words), found = by_features.encode(from);
+    CHECK(support::distance(found.annotations, must.annotations) < 1e-15);
+    CHECK(support::distance(found.start, must.start) < 1e-15);
+    CHECK(support::distance(found.whole, must.whole) < 1e-15);
+
+    const nn::learned_positions places{random({T, E}, 6)};
+    const auto convolution = nn::gated_convolution{random({3 * H, 2 * H}, 7, 0.2), random({2 * H}, 8)};
+    const auto make = [&](const auto& embedding) {
+        return seq2seq::convolutional_encoder{
+            embedding,          places,         random({E, H}, 9), random({H}, 10), std::vector{convolution},
+            random({H, E}, 11), random({E}, 12)};
+    };
+    CHECK(support::distance(make(seq2seq::embeds::projected{W, b}).encode(from).values,
+                            make(table).encode(words).values) < 1e-14);
+}
+
+TEST_CASE("what stands in the padding changes no annotation and no gradient; a row alone is encoded as in a batch")
+{
+    each_encoder([](auto encoder) {
+        const auto clean = some_features();
+        auto dirty = clean;
+        for (std::size_t i = 0; i < B; ++i)
+            for (std::size_t t = real[i]; t < T; ++t)
+                for (std::size_t f = 0; f < F; ++f) dirty.features(i, t, f) = std::numeric_limits<double>::quiet_NaN();
+        const auto run = [&](const auto& from) {
+            ad::tape<double> on;
+            std::vector<ad::named_variable<double>> lifted;
+            const auto taped = ad::lift(on, encoder, lifted);
+            const auto annotations = ops::clear_padding(taped.encode(from).annotations, real);
+            on.backward(ops::inner(annotations, support::uneven(shape_of_rank<3>(annotations.shape()))));
+            std::vector<double> all(annotations.value().data, annotations.value().data + annotations.size());
+            for (const auto& x : lifted) {
+                const auto d = on.gradient(x.numbers);
+                all.insert(all.end(), d.data, d.data + d.size());
+            }
+            return all;
+        };
+        CHECK(run(clean) == run(dirty));
+
+        const std::vector<std::size_t> second{1};
+        const seq2seq::feature_batch alone{ops::slice(ops::rows_of(clean.features, second), 1, 0, 2), lengths{2}};
+        const auto together = encoder.encode(clean).annotations, one = encoder.encode(alone).annotations;
+        CHECK(support::distance(ops::slice(ops::rows_of(together, second), 1, 0, 2), one) < 1e-13);
+    });
+}
+
+TEST_CASE("the gradients of encoders over features, and of the features themselves")
+{
+    each_encoder([](auto encoder) {
+        const auto from = some_features();
+        const auto loss = [&](auto&, const auto& of) {
+            const auto annotations = ops::clear_padding(of.encode(from).annotations, real);
+            return ops::inner(annotations, support::uneven(shape_of_rank<3>(annotations.shape())));
+        };
+        const auto found = ad::grad_check(encoder, loss);
+        CHECK_MESSAGE(bool(found), found.text());
+    });
+    random_source draw{3, 0};
+    const auto encoder = seq2seq::new_bidirectional{}.make<double>(draw, F, E, H, nullptr, nn::new_gru{},
+                                                                   seq2seq::embeds::new_projected{});
+    ad::tape<double> on;
+    const auto from = some_features();
+    const auto x = on.parameter(from.features);
+    on.backward(
+        ops::inner(encoder.encode(seq2seq::feature_batch{x, real}).whole, support::uneven(shape_of_rank<2>{B, 2 * H})));
+    const auto d = on.gradient(x);
+    CHECK(d.data[0] != 0);
+    CHECK(d.data[(T + 2) * F] == 0);  // behind the end of row 1
+}
+
+TEST_CASE("features that do not fit are refused")
+{
+    random_source draw{3, 0};
+    const auto encoder =
+        seq2seq::new_forward{}.make<double>(draw, F, E, H, nullptr, nn::new_gru{}, seq2seq::embeds::new_projected{});
+    CHECK(contains(message_of<shape_error>([&] {
+                       (void)encoder.encode(seq2seq::feature_batch{random({B, T, F}, 1), lengths{5, 6, 1}});
+                   }),
+                   "forward_encoder::encode"));
+    CHECK(contains(message_of<shape_error>([&] {
+                       (void)encoder.encode(seq2seq::feature_batch{random({B, T, F + 1}, 1), real});
+                   }),
+                   "[4,6]"));
+    CHECK(contains(message_of<shape_error>([&] {
+                       (void)seq2seq::new_forward{}.make<double>(draw, F, E, H, nullptr, nn::new_gru{},
+                                                                 seq2seq::embeds::new_as_given{});
+                   }),
+                   "embeds::new_as_given: the embedding is [6] but must be [4]"));
+}

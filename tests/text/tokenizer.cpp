@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <heed/text/tokenizer.hpp>
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+using namespace heed::text;
+
+namespace {
+
+/// Words that are written in brackets after "↓".
+written_line written(const sentence& tokens)
+{
+    return write_tokens(tokens, [](const std::string& word, bool small) { return small ? "[" + word + "]" : word; });
+}
+
+std::string text_of(const sentence& tokens)
+{
+    const written_line line = written(tokens);
+    return spaced(line.words, line.joined);
+}
+
+}  // namespace
+
+TEST_CASE("spaces between words, none where tokens say so")
+{
+    CHECK(text_of({"▁a", "▁man", "▁sleep", "ing", "￭."}) == "a man sleeping.");
+    CHECK(text_of({"▁–", "▁yes", "▁(￭", "▁no", "￭)"}) == "– yes (no)");
+    CHECK(text_of({"▁a", "￭/￭", "▁b"}) == "a/b");
+    CHECK(text_of({"▁5", "￭", "▁km"}) == "5km");
+    CHECK(text_of({"▁…", "￭!", "￭!"}) == "…!!");
+    CHECK(text_of({}).empty());
+}
+
+TEST_CASE("the marks themselves can be text")
+{
+    CHECK(text_of({"▁￭"}) == "￭");
+    CHECK(text_of({"▁a", "￭￭"}) == "a￭");
+    CHECK(text_of({"▁￭￭", "▁a"}) == "￭a");
+    CHECK(text_of({"▁▁", "▁↓"}) == "▁ ↓");
+}
+
+TEST_CASE("which tokens make up each word")
+{
+    const written_line line = written({"↓", "▁sleep", "ing", "￭.", "￭", "↓", "▁x", "↓"});
+    CHECK(line.words == sentence{"[sleeping]", ".", "[x]"});
+    CHECK(line.tokens_of == std::vector<std::vector<std::size_t>>{{0, 1, 2}, {3}, {4, 5, 6, 7}});
+    CHECK(line.joined == std::vector<bool>{true, true, true});
+}
+
+TEST_CASE("tokens that no text has become text all the same")
+{
+    CHECK(text_of({"ing", "▁a"}) == "ing a");
+    CHECK(text_of({"￭", "￭", "↓", "↓"}).empty());
+    CHECK(text_of({"￭.", "ing"}) == ".ing");
+    CHECK(text_of({"▁", "▁", "a"}) == " a");
+    CHECK(text_of({""}).empty());
+}
+
+TEST_CASE("text of words without notes on joints is spaced throughout")
+{
+    CHECK(spaced(sentence{"a", "b", "c"}, {}) == "a b c");
+    CHECK(spaced(sentence{"a", "b", "c"}, {true, true}) == "ab c");
+}

@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: BSD-3-Clause
+
+// Every allocation, and every call of the system that writes, fails once: nothing is lost or torn.
+
+#include <support/faults.hpp>
+
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <heed/core/parallel.hpp>
+#include <heed/io/safetensors.hpp>
+#include <heed/io/weights.hpp>
+#include <heed/train/adam.hpp>
+#include <heed/train/checkpoint.hpp>
+#include <heed/train/training_lock.hpp>
+#include <heed/translator/batcher.hpp>
+#include <support/temporary_directory.hpp>
+#include <support/tensors.hpp>
+
+using namespace heed;
+
+namespace faulty {
+
+template <class Matrix, class Vector>
+struct model {
+    Matrix W;
+    Vector b;
+
+    static auto parameters(auto& self, auto&& visit) { return faulty::model{visit("W", self.W), visit("b", self.b)}; }
+};
+template <class Matrix, class Vector>
+model(Matrix, Vector) -> model<Matrix, Vector>;
+
+}  // namespace faulty
+
+namespace {
+
+/// All that a checkpoint keeps, filled with numbers that depend on `seed`.
+struct run {
+    explicit run(std::uint64_t seed)
+        : model{support::random<float>({2, 3}, seed), support::random<float>({3}, seed + 1)}
+    {
+        std::vector<train::adam<float>::moments> state;
+        for (const auto& [parameter, size] : {std::pair("W", std::size_t{6}), std::pair("b", std::size_t{3})}) {
+            const auto number = static_cast<float>(seed);
+            state.push_back({parameter, std::vector<float>(size, number), std::vector<float>(size, number + 1)});
+        }
+        adam.restore(seed, state);
+        at.epoch = seed;
+        last.add(model);
+        norms.assign(5, static_cast<double>(seed));
+        name = "a name that is too long for a string without memory, " + std::to_string(seed);
+    }
+
+    void save(const std::filesystem::path& path) const
+    {
+        train::save_checkpoint(path, model, adam, at, last, train::named("norms", norms), train::named("name", name));
+    }
+    void load(const std::filesystem::path& path)
+    {
+        train::load_checkpoint(path, model, adam, at, last, train::named("norms", norms), train::named("name", name));
+    }
+
+    /// Whether every part is that of this seed: none is torn, and none is of another.
+    bool is(std::uint64_t seed) const
+    {
+        const run other(seed);
+        bool same = at.epoch == other.at.epoch && adam.steps() == other.adam.steps() && norms == other.norms &&
+                    name == other.name && last.state() == other.last.state() &&
+                    support::same_bits(model.W, other.model.W) && support::same_bits(model.b, other.model.b);
+        REQUIRE(adam.state().size() == 2);
+        for (std::size_t i = 0; i < 2; ++i) {
+            same = same && adam.state()[i].first == other.adam.state()[i].first &&
+                   adam.state()[i].second == other.adam.state()[i].second;
+        }
+        return same;
+    }
+
+    faulty::model<array<float, 2>, array<float, 1>> model;
+    train::adam<float> adam{{.rate = 0.1}};
+    train::position at;
+    train::average_of_last<float> last{2};
+    std::vector<double> norms;
+    std::string name;
+};
+
+/// The seed of the run that a file has: it must be whole.
+std::uint64_t seed_in(const std::filesystem::path& path)
+{
+    run read(99);
+    read.load(path);
+    REQUIRE(read.is(read.at.epoch));
+    return read.at.epoch;
+}
+
+/// Only these are thrown.
+void expects(const auto& action)
+{
+    try {
+        action();
+    } catch (const std::bad_alloc&) {
+        throw;
+    } catch (const heed::error&) {
+        throw;
+    } catch (...) {
+        support::failing_allocation = 0;
+        FAIL("something else was thrown");
+    }
+}
+
+}  // namespace
+
+TEST_CASE("every allocation of a save fails once: the file is the old one or the new one, and no other is left")
+{
+    const temporary_directory directory;
+    const auto path = directory.path() / "a name that is too long for a string without memory";
+    const run first(1), second(2);
+    bool complete = false;
+    first.save(path);
+    const long count = support::fail_each_allocation(
+        [&] {
+            complete = false;
+            expects([&] { second.save(path); });
+            complete = true;
+        },
+        [&] {
+            CHECK(directory.files() == 1);
+            CHECK(seed_in(path) == (complete ? 2 : 1));
+            first.save(path);  // another try succeeds
+            CHECK(seed_in(path) == 1);
+        });
+    CHECK(count > 100);
+}
+
+TEST_CASE("every allocation of a resumption fails once: all parts are changed, or none is")
+{
+    const temporary_directory directory;
+    const auto path = directory.path() / "file";
+    run(1).save(path);
+    run resumed(2);
+    bool complete = false;
+    const long count = support::fail_each_allocation(
+        [&] {
+            complete = false;
+            expects([&] { resumed.load(path); });
+            complete = true;
+        },
+        [&] {
+            CHECK(resumed.is(complete ? 1 : 2));
+            resumed = run(2);
+        });
+    CHECK(count > 100);
+
+    auto weights = run(2).model;
+    const auto file = io::load(path);
+    support::fail_each_allocation(
+        [&] {
+            complete = false;
+            expects([&] { io::take(file, weights); });
+            complete = true;
+        },
+        [&] {
+            const auto whole = run(complete ? 1 : 2).model;
+            CHECK(support::same_bits(weights.W, whole.W));
+            CHECK(support::same_bits(weights.b, whole.b));
+            weights = run(2).model;
+        });
+}
+
+TEST_CASE("every allocation of a lock fails once: the next try is not refused")
+{
+    const temporary_directory directory;
+    const auto path = directory.path() / "a name that is too long for a string without memory";
+    const long count = support::fail_each_allocation([&] { expects([&] { const train::training_lock lock(path); }); },
+                                                     [&] { const train::training_lock lock(path); });
+    CHECK(count > 3);
+    CHECK(directory.files() == 0);
+}
+
+TEST_CASE("every allocation of the threads fails once: there are as many as before")
+{
+    const auto sum = [] {
+        std::vector<std::size_t> all(8);
+        parallel_for(8, 1, [&](std::size_t begin, std::size_t end, std::size_t) {
+            for (std::size_t i = begin; i < end; ++i) all[i] = i;
+        });
+        return all == std::vector<std::size_t>{0, 1, 2, 3, 4, 5, 6, 7};
+    };
+    set_threads(2);
+    bool complete = false;
+    const long count = support::fail_each_allocation(
+        [&] {
+            complete = false;
+            expects([] { set_threads(3); });
+            complete = true;
+        },
+        [&] {
+            CHECK(threads() == (complete ? 3 : 2));
+            CHECK(sum());
+            set_threads(2);
+        });
+    CHECK(count >= 4);
+    set_threads(1);
+}
+
+TEST_CASE("every allocation of a request fails once: it is answered or refused, and so is the next one")
+{
+    using batcher = translator::batcher<std::string, std::string>;
+    const std::string how = "options that are too long for a string without memory";
+    const auto work = [](const std::vector<std::string>& lines, const std::string&) {
+        std::vector<std::string> results;
+        for (const std::string& each : lines) results.push_back(each + " is translated to that");
+        return results;
+    };
+    batcher at(work, {.batch = 2, .queue = 3});  // the same one all the time
+    const auto ask = [&] {
+        const std::vector<std::string> texts{"a line", "another line, which is longer", "a third line"};
+        std::vector<batcher::line> lines;
+        for (const std::string& each : texts) lines.push_back({each, each.size()});
+        const auto results = at.submit(std::move(lines), how, std::chrono::seconds(60))->get();
+        REQUIRE(results.size() == 3);
+        for (std::size_t i = 0; i < 3; ++i) CHECK(results[i] == texts[i] + " is translated to that");
+    };
+    const auto one = [&] {
+        expects([&] {
+            auto asked =
+                at.submit({{"a line", 6}, {"another line", 12}, {"a third", 7}}, how, std::chrono::seconds(60));
+            const auto results = asked->get();
+            if (results.size() != 3 || results[1] != "another line is translated to that")
+                throw std::logic_error("another answer");
+        });
+    };
+    const long count = support::fail_each_allocation(one, [&] {
+        CHECK(at.counters().waiting == 0);
+        ask();
+    });
+    CHECK(count > 10);
+
+    // Its threads, its queue and what it says of late requests are made at the beginning.
+    support::fail_each_allocation(
+        [&] { expects([&] { const batcher other(work, {.batch = 2, .queue = 3, .workers = 3}); }); }, [] {});
+}
+
+#if defined(HEED_TEST_WRAPS)
+TEST_CASE("every call of the system in a save fails once: the file is the old one or the new one")
+{
+    const temporary_directory directory;
+    const auto path = directory.path() / "file";
+    const run first(1), second(2);
+    struct fault {
+        const char* call;
+        int reason;
+        bool passes;  // it is tried again, or does not matter
+    };
+    long failed = 0;
+    for (const fault& each : {fault{"write", ENOSPC, false}, {"write", EIO, false},    {"write", EDQUOT, false},
+                              {"write", EINTR, true},        {"write", 0, true},       {"fsync", EIO, false},
+                              {"fsync", ENOSPC, false},      {"fsync", EINTR, true},   {"rename", ENOSPC, false},
+                              {"rename", EIO, false},        {"rename", EINTR, true},  {"open", EMFILE, false},
+                              {"open", ENOSPC, false},       {"open", EINTR, true},    {"close", EIO, true},
+                              {"close", EINTR, true},        {"fchmod", EPERM, false}, {"fchmod", EINTR, true},
+                              {"flock", ENOLCK, true},       {"flock", EINTR, true}}) {
+        for (long n = 0;; ++n) {
+            CAPTURE(each.call);
+            CAPTURE(each.reason);
+            CAPTURE(n);
+            first.save(path);
+            support::calls_before = n;
+            support::fails_with = each.reason;
+            support::has_failed = false;
+            support::failing_call = each.call;
+            std::string problem;
+            try {
+                second.save(path);
+            } catch (const io::write_failed& caught) {
+                problem = caught.what();
+                CHECK(caught.reason == each.reason);
+            }
+            support::failing_call = "";
+            CHECK(directory.files() == 1);
+            CHECK(seed_in(path) == (problem.empty() ? 2 : 1));
+            if (!support::has_failed) {
+                CHECK(problem.empty());
+                break;
+            }
+            // The last open and fsync are those of the directory.
+            const bool of_directory = std::string(each.call) == "open" || std::string(each.call) == "fsync";
+            CHECK(problem.empty() == (each.passes || (of_directory && n > 0)));
+            if (!problem.empty()) {
+                CHECK(problem.starts_with(path.string() + ": cannot "));
+                CHECK(support::contains(problem, std::strerror(each.reason)));
+            }
+            ++failed;
+        }
+    }
+    CHECK(failed > 40);
+}
+
+TEST_CASE("every call of the system in a save to a free name fails once: there is a whole file or none")
+{
+    const temporary_directory directory;
+    const auto path = directory.path() / "file";
+    io::archive file;
+    file.metadata["text"] = "whole";
+    for (const char* const call : {"write", "fsync", "link", "open", "close"}) {
+        for (long n = 0;; ++n) {
+            CAPTURE(call);
+            CAPTURE(n);
+            support::calls_before = n;
+            support::fails_with = EIO;
+            support::has_failed = false;
+            support::failing_call = call;
+            bool done = true;
+            try {
+                io::save(path, file, io::existing::keep);
+            } catch (const io::write_failed&) {
+                done = false;
+            }
+            support::failing_call = "";
+            CHECK(directory.files() == (done ? 1 : 0));
+            if (done) CHECK(io::load(path).metadata.at("text") == "whole");
+            std::filesystem::remove(path);
+            if (!support::has_failed) break;
+        }
+    }
+    // No hard links, and then the rename fails, too: the name that was claimed is free again.
+    support::failing_call = "link";
+    support::calls_before = 0;
+    support::fails_with = EPERM;
+    io::save(path, file, io::existing::keep);
+    support::failing_call = "";
+    CHECK(io::load(path).metadata.at("text") == "whole");
+}
+#endif

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <heed/heed.hpp>
+#include <heed/nn/feed_forward.hpp>
+#include <heed/train/adamw.hpp>
+
+#include <doctest/doctest.h>
+
+#include <support/tensors.hpp>
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+using namespace heed;
+using support::random;
+using support::same_bits;
+
+// The lines of docs/guide.md, as a user types them. tests/quotes.cmake compares the sections.
+
+TEST_CASE("numbers that are elsewhere")
+{
+    const std::size_t B = 2, T = 5, D = 6, Q = 3, A = 4;
+    const auto W = random<float>({Q, A}, 1), U = random<float>({D, A}, 2);
+    const auto v = random<float>({A}, 3);
+    const auto annotations = random<float>({B, T, D}, 4);
+    const auto query = random<float>({B, Q}, 5);
+    std::vector<float> weights(W.begin(), W.end());
+    const std::vector<float> file(U.begin(), U.end());
+    const float* const frames = annotations.data();
+
+    // section: views
+    auto mine = view_of(weights, Q, A);   // of a std::vector, [Q,A]
+    auto constant = view_of(file, D, A);  // of a const one: read, not trained
+    attention attend{score::additive{mine, constant, v}, normalize::softmax{}, combine::weighted_sum{}};
+    auto memory = attend.on(view_of(frames, B, T, D));  // of a pointer, [B,T,D]: nothing is copied
+    auto seen = attend.step(memory, query, attend.start(memory));
+    // end
+
+    const attention other{score::additive{W, U, v}, normalize::softmax{}, combine::weighted_sum{}};
+    const auto owned = other.on(annotations);
+    CHECK(same_bits(seen.context, other.step(owned, query, other.start(owned)).context));
+    CHECK(memory.values.data() == frames);
+}
+
+namespace mine {
+
+// section: layers
+template <class Layer, class Vector>
+struct deep {
+    std::vector<Layer> layers;    // parameters "layers.0.W_1" and so on
+    std::optional<Vector> scale;  // "scale", if there is one
+
+    static auto parameters(auto& self, auto&& visit)
+    {
+        return mine::deep{visit("layers", self.layers), visit("scale", self.scale)};
+    }
+};
+template <class Layer, class Vector>
+deep(std::vector<Layer>, std::optional<Vector>) -> deep<Layer, Vector>;
+// end
+
+}  // namespace mine
+
+TEST_CASE("layers in a vector")
+{
+    random_source draw{1, 0};
+    auto layer = nn::make_feed_forward<float>(draw, 3, 4, ops::relu);
+    mine::deep model{std::vector{layer, layer}, std::optional{random<float>({3}, 1)}};
+    CHECK(parameter_count(model) == 2 * (2 * 12 + 7) + 3);
+    model.scale.reset();
+    CHECK(parameter_count(model) == 2 * (2 * 12 + 7));
+    ad::tape<float> tape;
+    CHECK(ad::lift(tape, model).layers.size() == 2);
+}
+
+TEST_CASE("shapes")
+{
+    const std::size_t B = 2, T = 3, N = 4;
+    const auto x = random<float>({B, N}, 1);
+    const auto many = random<float>({B, T, N}, 4);
+    const auto row = random<float>({N}, 2), factors = random<float>({B}, 3);
+
+    // section: shapes
+    auto shifted = ops::add(x, row);                        // x [B,N], row [N]: the row meets every row
+    auto column = ops::reshaped(factors, -1, 1);            // [B] -> [B,1]; -1 is what the other sizes leave
+    auto weighed = ops::multiply(x, column);                // each number meets a row of x; also subtract, divide
+    auto wide = ops::add(many, ops::reshaped(x, B, 1, N));  // many [B,T,N]: any axis of the second may be 1
+    auto turned = ops::permuted(many, 1, 0, 2);             // [T,B,N]
+    auto part = ops::slice(many, 1, 0, 2);                  // the first two of axis 1: [B,2,N]
+    // end
+
+    for (std::size_t b = 0; b < B; ++b) {
+        for (std::size_t n = 0; n < N; ++n) {
+            CHECK(shifted(b, n) == x(b, n) + row(n));
+            CHECK(weighed(b, n) == x(b, n) * factors(b));
+            for (std::size_t t = 0; t < T; ++t) {
+                CHECK(wide(b, t, n) == many(b, t, n) + x(b, n));
+                CHECK(turned(t, b, n) == many(b, t, n));
+                if (t < 2) CHECK(part(b, t, n) == many(b, t, n));
+            }
+        }
+    }
+}
+
+TEST_CASE("losses of numbers, and AdamW")
+{
+    const std::size_t B = 2, T = 3;
+    const auto x = random<float>({B, T}, 1), expected = random<float>({B, T}, 2);
+    const auto labels = ops::sigmoid(random<float>({B, T}, 3));
+    const lengths real{3, 1};
+
+    // section: losses
+    auto squares = ops::mean_squared_error(x, expected, real);  // of real positions; or give a mask, or weights
+    auto classes = ops::binary_cross_entropy(x, labels, real);  // x are logits, labels from 0 to 1; a sum, in nats
+    // end
+    CHECK(squares() > 0);
+    CHECK(classes() > 0);
+
+    // section: adamw
+    train::adamw<float> optimiser({.rate = 3e-4, .weight_decay = 0.1, .decays = train::matrices_only});
+    // end
+    CHECK(optimiser.settings.beta2 == 0.999);
+}

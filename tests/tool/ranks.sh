@@ -1,0 +1,211 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Several processes under mpirun: the updates are those of one process but for rounding, and repeat bit for bit; any
+# number of processes resumes; a killed one ends the others; translations and scores are those of one process.
+# shellcheck source=tests/tool/common.bash
+source "$(dirname "${BASH_SOURCE[0]}")/common.bash"
+# As root, with more processes than cores, and inside of containers. With another launcher these say nothing.
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+export OMPI_MCA_btl_vader_single_copy_mechanism=none OMPI_MCA_hwloc_base_binding_policy=none
+export ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0  # MPI itself leaks
+if ! command -v mpirun >/dev/null; then
+    echo 'there is no mpirun (Debian: openmpi-bin libopenmpi-dev): skipped'
+    exit 77
+fi
+
+# Without MPI several processes refuse, once.
+if ! ldd "$translate" | grep -q libmpi; then
+    status=0
+    mpirun -n 2 "$translate" score --model x --source x --target x 2>log || status=$?
+    ((status)) || fail "two processes without MPI"
+    (($(grep -c '^translate: was started as 2 processes, but is built without MPI' log) == 1)) || fail "no refusal, or two"
+    echo 'translate is built without MPI: the rest is skipped'
+    exit 77
+fi
+
+sentences 60 1 train
+sentences 21 2 valid
+# Without --alignment, which some systems have no use for.
+training=("$translate" train --source train.a --target train.b --valid-source valid.a --valid-target valid.b
+    --model model.safetensors --embedding 8 --hidden 8 --batch 8 --threads 1)
+fixed=(--optimizer sgd --learning-rate 0.5 --dropout 0.3 --epochs 3 --patience 9)
+
+# ranks N OPTION...: trains with N processes; with 0, without mpirun.
+ranks()
+{
+    local -a launcher=()
+    if (($1)); then launcher=(mpirun -n "$1"); fi
+    "${launcher[@]}" "${training[@]}" "${@:2}" 2>log
+}
+# numbers FILE: the parameters of a model, in an order of their own.
+numbers()
+{
+    local size
+    size=$(od -An -tu8 -N8 "$1")
+    tail -c +$((9 + size)) "$1" | od -An -v -w4 -tf4
+}
+# same_numbers ONE OTHER: no number differs by more than 1e-5.
+same_numbers()
+{
+    paste <(numbers "$1") <(numbers "$2") |
+        awk 'NF != 2 { bad = 1 } { d = $1 - $2; if (d < 0) d = -d; if (d > most) most = d; ++n }
+             END { if (bad || n == 0 || !(most < 1e-5)) { print "greatest difference", most, "of", n; exit 1 } }'
+}
+# same_course ONE OTHER: two logs, but for times and speeds; losses to 1e-5.
+same_course()
+{
+    paste -d , "$1" "$2" | awk -F , '
+        NR > 1 && ($1 != $9 || $2 != $10 || $5 != $13) { print "row", NR; exit 1 }
+        NR > 1 { for (i = 4; i < 8; ++i) { d = $i - $(i + 8); if (d < 0) d = -d; if (d > 2e-5) { print $0; exit 1 } } }
+        END { if (NR < 2) exit 1 }'
+}
+fresh() { rm -f model.safetensors* course.csv; }
+
+# 1, 2, 3 and 4 processes, of which some get no sentence of the last batches: the last has four.
+ranks 0 "${fixed[@]}" --log one.csv || fail "one process"
+mv model.safetensors one
+rm model.safetensors.checkpoint
+for n in 1 2 3 4; do
+    fresh
+    ranks $n "${fixed[@]}" --log course.csv || fail "$n processes"
+    same_course one.csv course.csv || fail "$n processes have other losses"
+    same_numbers one model.safetensors || fail "$n processes train another model"
+    if ((n == 1)); then cmp one model.safetensors || fail "one process under mpirun is not one process"; fi
+    (($(grep -c '^epoch' log) == 3)) || fail "not one line an epoch"
+done
+fresh
+ranks 0 "${fixed[@]}" --dropout 0 || fail "without dropout"
+same_numbers one model.safetensors >/dev/null && fail "dropout makes no difference, so this tests little"
+
+# More processes than sentences in a batch; the same again has the same bits.
+fresh
+ranks 0 "${fixed[@]}" --batch 2 --epochs 1 || fail "batches of two"
+mv model.safetensors two
+for again in 1 2; do
+    fresh
+    ranks 4 "${fixed[@]}" --batch 2 --epochs 1 || fail "four processes, batches of two"
+    mv model.safetensors four.$again
+done
+same_numbers two four.1 || fail "with idle processes another model"
+cmp four.1 four.2 || fail "the same again has other bits"
+
+# Each system, and what a step can have besides.
+while read -r -a how; do
+    for n in 0 3; do
+        fresh
+        ranks $n "${fixed[@]}" --epochs 1 "${how[@]}" --log course.csv || fail "${how[*]}: $n processes"
+        mv model.safetensors system.$n
+        mv course.csv system.$n.csv
+    done
+    same_course system.0.csv system.3.csv || fail "${how[*]}: other losses"
+    same_numbers system.0 system.3 || fail "${how[*]}: another model"
+done <<<"${HEED_RANKS_SYSTEMS:---system transformer --heads 2
+--system convs2s
+--system luong --input-feeding
+--system choi
+--system sankaran --attention coverage
+--accumulate 2 --average 2
+--candidates 3:2
+--bpe 3}"
+
+# Interrupted by other numbers of processes, it is the same training.
+fresh
+ranks 2 "${fixed[@]}" --epochs 1 --log course.csv || fail "the first epoch"
+ranks 3 "${fixed[@]}" --epochs 2 --log course.csv --resume || fail "resuming with three"
+grep -q '^note: started with 2 .*, resumed with 3' log || fail "no word about the number of processes"
+ranks 0 "${fixed[@]}" --log course.csv --resume || fail "resuming without mpirun"
+same_course one.csv course.csv || fail "resumed by other numbers of processes, the losses are others"
+same_numbers one model.safetensors || fail "resumed by other numbers of processes, the model is another"
+
+# long N: a training that does not end, and `launcher` is its mpirun; waits for a first checkpoint.
+long()
+{
+    fresh
+    mpirun -n "$1" "${training[@]}" --epochs 1000000 --patience 1000000 --batch 4 2>log &
+    launcher=$!
+    until [[ -e model.safetensors.checkpoint ]]; do
+        kill -0 $launcher || fail "it ended by itself"
+        sleep 0.02
+    done
+    mapfile -t processes < <(pgrep -P $launcher | sort -n)
+    ((${#processes[@]} == $1)) || fail "$1 processes should be the launcher's, not ${processes[*]}"
+}
+# ended SECONDS: waits for `launcher`, and sets `status`.
+ended()
+{
+    local begin=$SECONDS
+    status=0
+    wait $launcher || status=$?
+    ((SECONDS - begin <= $1)) || fail "it took $((SECONDS - begin)) seconds to end"
+    for process in "${processes[@]}"; do
+        while kill -0 "$process" 2>/dev/null; do
+            ((SECONDS - begin <= $1)) || fail "a process is left"
+            sleep 0.05
+        done
+    done
+}
+goes_on()
+{
+    local epochs=$(($(metadata training.epoch model.safetensors.checkpoint) + 1))
+    ranks "$1" --resume --epochs $epochs --patience 1000000 --batch 4 || fail "resuming with $1"
+    [[ $(metadata training.finished model.safetensors.checkpoint) == 1 ]] || fail "the resumed run did not finish"
+}
+
+# One of them is killed.
+for victim in 0 2; do
+    long 3
+    kill -KILL "${processes[victim]}"
+    ended 10
+    ((status)) || fail "a killed process, and all is well?"
+    grep -q -- '--resume goes on from model.safetensors.checkpoint' log || fail "it does not say how to go on"
+    goes_on $victim
+done
+
+# Ctrl-C is for all.
+long 2
+kill -INT $launcher
+ended 10
+((status)) || fail "interrupted, with status 0"
+# On a busy machine the launcher kills before a step has ended.
+grep -q -- '^stopped in epoch .*--resume\|--resume goes on' log || fail "it does not say how to go on"
+goes_on 3
+
+# Translations, alignments, pages and scores are those of one process, byte for byte.
+compare()
+{
+    "$translate" "$@" >expected 2>log || fail "$*"
+    mv pictures.svg expected.svg 2>/dev/null || true
+    mv page.html expected.html 2>/dev/null || true
+    mpirun -n 3 "$translate" "$@" >output 2>log || fail "three processes: $*"
+    cmp expected output || fail "three processes give another output: $*"
+    if [[ -e expected.svg ]]; then cmp expected.svg pictures.svg || fail "other pictures"; fi
+    if [[ -e expected.html ]]; then cmp expected.html page.html || fail "another page"; fi
+    rm -f expected.* pictures.svg page.html
+}
+{ cat valid.a; echo; cat train.a; } >lines
+common=(run --model one --threads 1 --batch 4)
+compare "${common[@]}" --input lines
+compare "${common[@]}" --input lines --beam 3 --n-best 2 --alignments pictures.svg --page page.html
+compare "${common[@]}" --input lines --candidates 4:0
+compare score --model one --threads 1 --batch 4 --source valid.a --target valid.b
+compare score --model one --model four.1 --threads 1 --batch 4 --source valid.a --target valid.b --replace-unknown --beam 2
+mpirun -n 2 "${translate}" "${common[@]}" <lines >output 2>log || fail "standard input"
+"$translate" "${common[@]}" <lines 2>log | cmp - output || fail "standard input of two processes"
+
+# What all refuse is said once.
+refused_by_all()
+{
+    local status=0
+    mpirun -n 3 "${@:2}" >output 2>log || status=$?
+    ((status)) || fail "not refused: ${*:2}"
+    (($(grep -c "$1" log) == 1)) || fail "not said once: $1"
+}
+fresh
+refused_by_all '^translate: model.safetensors.checkpoint: no such file, so nothing to resume' "${training[@]}" --resume
+refused_by_all '^translate: missing: ' "$translate" score --model one --source missing --target valid.b
+refused_by_all '^translate: `translate page` is the work of one process; start it without mpirun' \
+    "$translate" page --model one --source valid.a --reference valid.b --out page.html
+refused_by_all 'no-such-option' "$translate" run --model one --no-such-option
+no_temporaries
+if compgen -G '.*.lock'; then fail "a lock is left"; fi

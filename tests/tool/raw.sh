@@ -1,0 +1,162 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Raw text: in as people write it, out as people write it; everything that reads text reads it. docs/raw_text.md shows these
+# commands.
+here=$(cd -- "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+# shellcheck source=tests/tool/common.bash
+source "$here/common.bash"
+evaluate=$(realpath -- "$2" 2>/dev/null || true)
+[[ $evaluate ]] || evaluate=$(dirname "$translate")/evaluate
+
+# A few sentences, again and again: a small model learns them by heart.
+english=('A man is sleeping.' 'A woman is sleeping.' 'The man is reading a book.' 'The woman is reading a book.'
+    'Is the man sleeping?' 'Is the woman reading?' 'A dog is running!' 'The dog, a man and a woman are sleeping.'
+    'A man (30) is reading.' 'He said: “The dog is sleeping.”')
+german=('Ein Mann schläft.' 'Eine Frau schläft.' 'Der Mann liest ein Buch.' 'Die Frau liest ein Buch.'
+    'Schläft der Mann?' 'Liest die Frau?' 'Ein Hund rennt!' 'Der Hund, ein Mann und eine Frau schlafen.'
+    'Ein Mann (30) liest.' 'Er sagte: „Der Hund schläft.“')
+printf '%s\n' "${english[@]}" >valid.a
+printf '%s\n' "${german[@]}" >valid.b
+for ((i = 0; i < 12; ++i)); do cat valid.a >&3 && cat valid.b >&4; done 3>train.a 4>train.b
+
+# Without --raw it is said that this is raw text, and what to do; not of tokens.
+train --epochs 1 --model tokens.safetensors || fail "training on words"
+grep -q '^note: train.a: 108 of 120 lines end in a word with a mark, such as "sleeping.": .*--raw' log ||
+    fail "raw text is not noticed"
+sed -E 's/([.,?!:()]|“|”|„)/ \1 /g' train.a >cut.a
+sed -E 's/([.,?!:()]|“|”|„)/ \1 /g' train.b >cut.b
+"${training[@]}" --source cut.a --target cut.b --epochs 1 --model cut.safetensors 2>log || fail "training on tokens"
+if grep -q 'raw text' log; then fail "tokens are taken for raw text"; fi
+
+echo 'A man was sleepy.' | "$translate" run --model cut.safetensors --threads 1 >output 2>log || fail "run"
+grep -q '^note: 1 of 1 lines end in a word with a mark, such as "sleepy.", which the model does not know' log ||
+    fail "raw text for a model of tokens is not noticed"
+echo 'A man was sleepy .' | "$translate" run --model cut.safetensors --threads 1 >output 2>log || fail "run"
+if grep -q 'note: 1 of' log; then fail "tokens are taken for raw text by run"; fi
+
+# A program without SentencePiece and ICU says so.
+if ! train --raw --epochs 1 --model probe.safetensors; then
+    grep -q 'raw text needs SentencePiece and ICU, and this program was built without them; install them' log ||
+        fail "no reason why --raw fails"
+    echo "this program reads no raw text"
+    exit 0
+fi
+
+misused 'requires --raw' "${training[@]:1}" --pieces 100
+misused 'excludes' "${training[@]:1}" --raw --bpe 100
+misused 'pieces-by' "${training[@]:1}" --raw --pieces-by chance
+
+# In and out.
+raw=(--raw --pieces 150 --embedding 24 --hidden 24 --alignment 24 --dropout 0 --learning-rate 0.01 --epochs 30)
+train "${raw[@]}" || fail "training on raw text"
+grep -q 'pieces of words' log || fail "it does not say what its tokens are"
+grep -q 'best validation BLEU 100.00' log || fail "the sentences are not learned by heart"
+run() { "$translate" run --model model.safetensors --threads 1 "$@" 2>log; }
+[[ $(echo 'A man is sleeping.' | run) == 'Ein Mann schläft.' ]] || fail "A man is sleeping."
+run --input valid.a | cmp - valid.b || fail "not the translations"
+
+# However it is written: spaces, capitals, none; empty lines stay.
+[[ $(printf '  A\xc2\xa0man \t is sleeping.\r\n' | run) == 'Ein Mann schläft.' ]] || fail "white space"
+[[ $(echo 'A MAN IS SLEEPING.' | run) == 'EIN MANN SCHLÄFT.' ]] || fail "capitals"
+[[ $(echo 'a man is sleeping.' | run) == 'Ein Mann schläft.' ]] || fail "no capital"
+[[ $(echo 'A Man is SLEEPING.' | run) == 'Ein Mann schläft.' ]] || fail "some capitals"
+[[ $(printf '\nA dog is running!\n \n' | run) == $'\nEin Hund rennt!' ]] || fail "empty lines"
+printf 'Ω 日本 👍🏽 \xe2\x80\x8b￭ ▁a ↓b <unk> </s>\n' | run >output || fail "any text"
+refused 'standard input:1:1: byte 0xff is not valid UTF-8' run <<<$'\xff'
+
+# As a service.
+printf 'A man is sleeping.\nA DOG IS RUNNING!\n' | "$translate" serve --model model.safetensors --stdin --threads 1 \
+    >output 2>log || fail "serve"
+[[ $(<output) == $'Ein Mann schläft.\nEIN HUND RENNT!' ]] || fail "served otherwise"
+
+# Lists, and the opinion of a second model on them.
+run --n-best 3 --beam 4 --input valid.a >lists
+[[ $(head -n 1 lists) == '0 ||| Ein Mann schläft. ||| '* ]] || fail "a list is not text"
+"$translate" rescore --model model.safetensors --source valid.a --n-best lists --out both --threads 1 2>log || fail "rescore"
+(($(head -n 1 both | wc -w) == $(head -n 1 lists | wc -w) + 1)) || fail "no score is added"
+
+# Scores: by 13a and chrF.
+"$translate" score --model model.safetensors --source valid.a --target valid.b --threads 1 >output 2>log || fail "score"
+grep -q '^BLEU = 100.00' output || fail "BLEU of what is learned by heart"
+grep -q '^chrF = 100.00' output || fail "chrF of it"
+run --input valid.a >hypothesis
+"$evaluate" bleu --tokenize 13a --resamples 0 --reference valid.b hypothesis | grep -q ' 100.00 ' || fail "evaluate"
+
+# Links, pictures and pages have whole words, and marks apart.
+align=("$translate" align --model model.safetensors --source valid.a --target valid.b --threads 1)
+"${align[@]}" --link-all --weights weights --picture picture.svg >links 2>log || fail "align"
+(($(wc -l <links) == 10 && $(head -n 1 links | wc -w) == 4)) || fail "not a link for each of 'Ein Mann schläft .'"
+(($(head -n 1 weights | wc -w) == 6)) || fail "not a weight for each of 'A man is sleeping . </s>'"
+grep -q '>sleeping<' picture.svg || fail "the picture has no whole words"
+echo 'A man is reading.' | run --alignments one.svg --page one.html >output || fail "run with pictures"
+grep -q '>reading<' one.svg || fail "the picture of a translation has no whole words"
+grep -q '"reading"' one.html || fail "the page of a translation has no whole words"
+for forced in '' --forced; do
+    "$translate" page --model model.safetensors --source valid.a --reference valid.b --out page.html --threads 1 \
+        ${forced:+"$forced"} 2>log || fail "page $forced"
+    grep -q '"schläft"' page.html || fail "the page has no whole words"
+done
+refused 'cuts line 1 of valid.a into other words than model.safetensors' "$translate" page --model model.safetensors \
+    --model tokens.safetensors --source valid.a --out never.html --threads 1
+
+refused 'model.safetensors: reads raw text' "$translate" dimensions --model model.safetensors --source valid.a --target valid.b
+
+# Unknown words become source words; a dictionary of this model's tokens limits the search.
+[[ $(echo 'A 日本 is sleeping.' | run --replace-unknown) != *'<unk>'* ]] || fail "an unknown word stays"
+"$translate" dictionary --model model.safetensors --source train.a --target train.b --out words 2>log || fail "dictionary"
+grep -q '^▁man ▁Mann ' words || fail "no dictionary of tokens"
+[[ $(echo 'A man is sleeping.' | run --candidates 20:5 --dictionary words) == 'Ein Mann schläft.' ]] || fail "candidates"
+
+# Ensembles need the same tokens; others are refused.
+[[ $(echo 'A man is sleeping.' | run --model model.safetensors) == 'Ein Mann schläft.' ]] ||
+    fail "two models"
+refused 'the same vocabularies' "$translate" run --model model.safetensors --model tokens.safetensors
+
+# The same again, and in two parts.
+train "${raw[@]}" --epochs 4 --model whole.safetensors || fail "training again"
+train "${raw[@]}" --epochs 2 --model parts.safetensors || fail "the first part"
+train "${raw[@]}" --epochs 4 --model parts.safetensors --resume || fail "the second part"
+cmp whole.safetensors.checkpoint parts.safetensors.checkpoint >/dev/null ||
+    cmp whole.safetensors parts.safetensors || fail "in two parts it is another model"
+refused 'started with --pieces 150, not 160' "${training[@]}" "${raw[@]}" --pieces 160 --epochs 5 --model parts.safetensors --resume
+
+# The other ways.
+train "${raw[@]}" --epochs 2 --pieces-by unigram --model unigram.safetensors || fail "unigram"
+train "${raw[@]}" --epochs 2 --casing as-is --model as_is.safetensors || fail "casing as it is"
+train "${raw[@]}" --epochs 2 --reverse-source --model reversed.safetensors || fail "--reverse-source"
+"$translate" align --model reversed.safetensors --source valid.a --target valid.b --threads 1 >links 2>log ||
+    fail "align with --reverse-source"
+
+# The lines of docs/raw_text.md, with a small model.
+mkdir page
+for side in train valid; do cp $side.a page/$side.en && cp $side.b page/$side.de; done
+(
+    cd page
+    translate()
+    {
+        local more=()
+        [[ $1 != train ]] || more=("${tiny[@]}" "${raw[@]}")
+        "$translate" "$@" "${more[@]}"
+    }
+    evaluate() { "$evaluate" "$@"; }
+    eval "$(sed -n '/^```bash$/,/^```$/{/^```/d;p}' "$here/../../docs/raw_text.md")"
+) >output 2>log || fail "a line of docs/raw_text.md"
+[[ $(head -n 1 output) == 'Ein Mann schläft.' ]] || fail "docs/raw_text.md promises another translation"
+grep -q '^chrF = 100' output || fail "the scores of docs/raw_text.md"
+[[ -s page/links.svg && -s page/page.html && -s page/scored.nbest ]] || fail "the files of docs/raw_text.md"
+cmp page/valid.out valid.b || fail "the translations of docs/raw_text.md"
+
+# A smaller file of it does the same.
+"$translate" shrink --model model.safetensors --to int8 --output small.safetensors 2>log || fail "shrink"
+"$translate" run --model small.safetensors --input valid.a --threads 1 2>log | cmp - valid.b || fail "8 bits"
+"$translate" shrink --model model.safetensors --to bf16 --output small.safetensors 2>log || fail "shrink"
+"$translate" run --model small.safetensors --input valid.a --threads 1 2>log | cmp - valid.b || fail "half the size"
+
+# A damaged file is refused.
+edited 'heed.raw_text/1' 'heed.raw_text/9' model.safetensors >other.safetensors
+refused 'other.safetensors: raw text: its description begins with "heed.raw_text/9"' "$translate" run \
+    --model other.safetensors
+edited 'raw.source' 'row.source' model.safetensors >other.safetensors
+refused 'its metadata have no raw.source' "$translate" run --model other.safetensors
+no_temporaries

@@ -1,0 +1,173 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# A text of more than --shard pairs is kept as numbers in a file of shards and trained on shard by shard: in the same
+# order whatever the number of threads, and resumed in the middle of an epoch to the same result, bit for bit. A file of
+# shards that is of another text, cut off or damaged is made anew; a full disk leaves none.
+# shellcheck source=tests/tool/common.bash
+source "$(dirname "${BASH_SOURCE[0]}")/common.bash"
+sentences 1500 1 train
+sentences 50 2 valid
+how=(--epochs 3 --dropout 0.2 --seed 3)
+sharded=("${how[@]}" --shard 400)
+tensors() { tail -c +$((9 + $(od -An -tu8 -N8 "$1"))) "$1"; }
+
+# What fits in one shard is in memory, whatever --shard says: the same model, and no file.
+train "${how[@]}" || fail "in memory"
+mv model.safetensors whole.safetensors
+text=$(metadata training.text model.safetensors.checkpoint)
+rm model.safetensors.checkpoint
+train "${how[@]}" --shard 1500 || fail "in memory, exactly"
+cmp model.safetensors whole.safetensors || fail "--shard changes what fits in it"
+[[ -e model.safetensors.corpus ]] && fail "a text that fits has a file of shards"
+rm model.safetensors*
+
+# In shards: another order, and so another model; every pair once an epoch.
+train "${sharded[@]}" --log shards.csv || fail "in shards"
+grep -q '^model.safetensors.corpus: 1500 sentence pairs in 4 shards, read in' log || fail "it does not say that it shards"
+grep -q '^1500 sentence pairs, vocabularies of 7 and 7 words' log || fail "the text is another"
+cmp -s model.safetensors whole.safetensors && fail "one shard at a time, but the order is that of the whole text"
+[[ $(metadata training.text model.safetensors.checkpoint) == "$text" ]] && fail "shards have the hash of the whole"
+[[ $(metadata training.shards model.safetensors.checkpoint) == 4 ]] || fail "the checkpoint does not say how many shards"
+(($(sed -n '2s/,.*//p' shards.csv) == 1 && $(sed -n '2p' shards.csv | cut -d , -f 2) >= 1500 / 8)) || fail "an epoch lacks batches: $(cat shards.csv)"
+mv model.safetensors sharded.safetensors
+tensors model.safetensors.checkpoint >sharded.tensors
+rm model.safetensors.checkpoint
+
+# Its file is used again, also by another seed, and gives the same; elsewhere with --cache.
+before=$(stat -c '%i %y' model.safetensors.corpus)
+train "${sharded[@]}" || fail "again"
+grep -q '^model.safetensors.corpus: 1500 sentence pairs in 4 shards, as they were read before' log || fail "it is read again"
+[[ $(stat -c '%i %y' model.safetensors.corpus) == "$before" ]] || fail "it was written again"
+cmp model.safetensors sharded.safetensors || fail "used again, the shards give another model"
+rm model.safetensors model.safetensors.checkpoint
+mv model.safetensors.corpus kept.corpus
+train "${sharded[@]}" --cache kept.corpus --seed 4 || fail "another seed"
+grep -q '^kept.corpus: .*as they were read before' log || fail "another seed makes other shards"
+cmp -s model.safetensors sharded.safetensors && fail "another seed has the same order"
+[[ -e model.safetensors.corpus ]] && fail "--cache is ignored"
+rm model.safetensors*
+
+# Read by two threads, the file is the same to the byte.
+train "${sharded[@]}" --epochs 1 --threads 2 || fail "two threads"
+cmp model.safetensors.corpus kept.corpus || fail "read by two threads, the shards are others"
+rm model.safetensors*
+
+# Interrupted in each place of an epoch, and resumed, and resumed: the same, bit for bit.
+first=$(train "${sharded[@]}" --cache kept.corpus --epochs 1 && metadata training.seconds model.safetensors.checkpoint)
+rm model.safetensors*
+middles=0 resume=''
+for pause in 0.3 0.5 0.7; do
+    pause=$(awk "BEGIN {print $pause * $first}")
+    mkfifo messages.pipe
+    # shellcheck disable=SC2086  # no word at first
+    "${training[@]}" "${sharded[@]}" --cache kept.corpus $resume 2>messages.pipe &
+    {
+        while read -r line; do
+            if [[ $line == 1500* ]]; then break; fi
+        done
+        sleep "$pause"
+        kill -INT $! 2>/dev/null || true
+        cat
+    } <messages.pipe >log
+    rm messages.pipe
+    status=0
+    wait $! || status=$?
+    if ((status == 0)); then  # a busy machine: it finished before the signal came
+        rm model.safetensors*
+        resume=''
+        continue
+    fi
+    ((status == 130)) || fail "interrupted, it ended with $status"
+    (($(metadata training.shard model.safetensors.checkpoint) + $(metadata training.batch model.safetensors.checkpoint))) &&
+        middles=$((middles + 1))
+    resume=--resume
+done
+# With another --shard, an unfinished run is refused.
+if [[ $resume ]]; then
+    refused 'on a text in 4 shards, and now it is in 2; give the same files and the same --shard' \
+        train "${how[@]}" --shard 800 --resume
+    refused 'on a text in 4 shards, and now it is in 1; give' train "${how[@]}" --resume
+fi
+# shellcheck disable=SC2086
+train "${sharded[@]}" --cache kept.corpus $resume || fail "resuming"
+cmp model.safetensors sharded.safetensors || fail "interrupted and resumed, the model is another"
+tensors model.safetensors.checkpoint | cmp - sharded.tensors || fail "interrupted and resumed, weights or the optimiser's state are others"
+((middles > 0)) || echo "note: no interruption was in the middle of an epoch"
+rm model.safetensors*
+
+# Killed, it goes on from what --save-every has saved, in the middle of an epoch and behind its first shard; the same.
+shard() { metadata training.shard model.safetensors.checkpoint 2>/dev/null || true; }
+place=0
+for ((attempt = 0; attempt < 20 && place == 0; ++attempt)); do
+    rm -f model.safetensors*
+    "${training[@]}" "${sharded[@]}" --cache kept.corpus --save-every 0.00001 2>log &
+    until (($(shard))) || ! kill -0 $! 2>/dev/null; do sleep 0.01; done
+    kill -KILL $! 2>/dev/null || true
+    wait $! 2>/dev/null || true
+    place=$(shard)
+done
+((place > 0)) || fail "no checkpoint in the middle of an epoch"
+train "${sharded[@]}" --cache kept.corpus --resume || fail "resuming what was killed"
+cmp model.safetensors sharded.safetensors || fail "killed in shard $place and resumed, the model is another"
+tensors model.safetensors.checkpoint | cmp - sharded.tensors || fail "killed and resumed, weights or the optimiser's state are others"
+rm model.safetensors model.safetensors.checkpoint
+
+# remade TEXT OPTION...: the file is not used, for a reason with TEXT, and what is made is as the first time.
+remade()
+{
+    rm -f model.safetensors model.safetensors.checkpoint
+    train "${sharded[@]}" --epochs 1 --cache stale.corpus "${@:2}" || fail "$1"
+    grep -q "^note: stale.corpus.*$1.*made anew" log || fail "no word of '$1'"
+    grep -q '^stale.corpus: 1[0-9]* sentence pairs in . shards, read in' log || fail "not made anew: $1"
+}
+# Of another text: of the same size, of another, and by other options.
+cp kept.corpus stale.corpus
+cp train.b train.old
+sed '7s/eins/zwei/' train.old >train.b
+remade 'of another text'
+cmp -s stale.corpus kept.corpus && fail "another text has the same shards"
+mv train.old train.b
+remade 'of another text'
+remade 'other options' --max-length 3
+remade 'other options' --bpe 5
+remade 'other options'
+# The times of the text are in its header: it is the same but for them.
+tail -c +4097 stale.corpus | cmp - <(tail -c +4097 kept.corpus) || fail "made anew, the shards are others"
+
+# Cut off, and damaged in its header.
+size=$(stat -c %s kept.corpus)
+for bytes in 8 63 64 500 4096 $((size - 1)); do
+    head -c "$bytes" kept.corpus >stale.corpus
+    remade 'cut off\|not a file of sentence pairs\|damaged'
+done
+{ head -c 70 kept.corpus; printf X; tail -c +72 kept.corpus; } >stale.corpus
+remade 'damaged'
+# Damaged in a shard: found when that is read, and refused.
+cp stale.corpus good.corpus
+printf '\377' | dd of=stale.corpus bs=1 seek=$((size - 3)) conv=notrunc status=none
+rm -f model.safetensors model.safetensors.checkpoint
+refused 'stale.corpus: is damaged: shard 4 of 4 was changed; remove it, and it is made anew' train "${sharded[@]}" --cache stale.corpus
+# What is not such a file is left alone, and so is the text.
+echo 'dear diary' >stale.corpus
+refused 'stale.corpus: not what this program writes there' train "${sharded[@]}" --cache stale.corpus
+[[ $(cat stale.corpus) == 'dear diary' ]] || fail "another's file was written over"
+refused 'train.a: would overwrite an input' train "${sharded[@]}" --cache train.a
+
+# A full disk, here a limit on the size of files: it says so, and leaves nothing.
+rm -f model.safetensors* stale.corpus
+status=0
+(
+    trap '' XFSZ
+    ulimit -f 8
+    exec "${training[@]}" "${sharded[@]}" --cache stale.corpus
+) 2>log || status=$?
+((status == 1)) || fail "a full disk: it ended with $status"
+grep -q '^translate: stale.corpus: cannot write: ' log || fail "a full disk: it does not say so"
+[[ -e stale.corpus || -e model.safetensors ]] && fail "a full disk: something torn is left"
+
+# Text from a pipe is read once, too, and its file is not used again.
+train "${sharded[@]}" --epochs 1 --source <(cat train.a) --cache stale.corpus || fail "from a pipe"
+cmp <(tail -c +4097 stale.corpus) <(tail -c +4097 kept.corpus) || fail "from a pipe, the shards are others"
+remade 'of another text' --source <(cat train.a)
+no_temporaries

@@ -1,0 +1,240 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# `translate serve`: what it answers and refuses, as `translate run` translates, its limits, bad clients, its end.
+client=$(realpath -- "$3")
+# shellcheck source=tests/tool/common.bash
+source "$(dirname "${BASH_SOURCE[0]}")/common.bash"
+service=  # a process that must not outlive a test that fails
+trap 'status=$?; [[ ! $service ]] || kill -9 $service 2>/dev/null || true; rm -rf -- "$directory"; ((status)) || echo passed' EXIT
+sentences 100 1 train
+sentences 12 2 valid
+train --epochs 15 --learning-rate 0.02 || fail "training"  # so that it translates something
+train --model none.safetensors --attention none --epochs 1 || fail "training without attention"
+printf '#version: 0.2\no n\nt w\n' >codes
+"$translate" train --source train.a --target train.b --valid-source valid.a --valid-target valid.b --model pieces.safetensors \
+    --system transformer --embedding 8 --hidden 8 --heads 2 --batch 8 --epochs 1 --bpe-codes codes --threads 1 2>log || fail "training a transformer"
+
+# Lines: an empty one, one that is no text, one that is too long.
+"$translate" run --model model.safetensors --input valid.a --min-length 0 >offline 2>log || fail "translating"
+serve() { "$translate" serve --threads 1 "$@"; }
+serve --model model.safetensors --stdin <valid.a >lines 2>log || fail "lines"
+(($(sort -u offline | wc -l) > 5)) || fail "it has learned nothing: $(cat offline)"
+cmp lines offline || fail "lines are translated in another way"
+grep -q 'translated 12 sentences in ' log || fail "nothing is said of it: $(cat log)"
+long=$(printf 'one %.0s' {1..30})
+status=0
+printf 'one two\n\n\xff\n%s\r\nthree\r\n' "$long" | serve --model model.safetensors --stdin --max-length 20 --queue 2 >lines 2>log || status=$?
+((status == 1)) || fail "lines that failed end with $status"
+(($(wc -l <lines) == 5)) && [[ $(sed -n 2,4p lines) == $'\n\n' || -z $(sed -n 2,4p lines) ]] || fail "lines lost their places: $(cat lines)"
+grep -q 'translate: line 3: byte 1 is not valid UTF-8' log || fail "no message for what is no text: $(cat log)"
+grep -q 'translate: line 4: text has 30 tokens; at most 20' log || fail "no message for what is too long: $(cat log)"
+[[ $(sed -n 1p lines) == "$(echo one two | "$translate" run --model model.safetensors 2>>log)" ]] || fail "the first line"
+
+# A signal ends it when what was read is written, though the input has not ended.
+mkfifo input
+"$translate" serve --threads 1 --model model.safetensors --stdin <input >lines 2>log &
+service=$!
+exec 9>input
+head -n 5 valid.a >&9
+for ((i = 0; i < 600; ++i)); do
+    (($(wc -l <lines) < 5)) || break
+    sleep 0.05
+done
+head -n 5 offline | cmp - lines || fail "lines are not answered at once"
+kill -INT $service
+status=0
+wait $service || status=$?
+exec 9>&-
+((status == 0)) || fail "SIGINT ends lines with $status"
+
+serve --help >help
+awk 'length > 100' help | grep . && fail "--help is wider than 100 columns"
+refused '--beam 100 is more than --max-beam 64' "$translate" serve --model model.safetensors --beam 100 --stdin
+refused 'nowhere: cannot be opened' "$translate" serve --model nowhere --port 0
+misused '--queue' serve --model model.safetensors --queue 0
+misused '--port' serve --model model.safetensors --port 65536
+misused '--timeout' serve --model model.safetensors --timeout nan
+if "$translate" serve --model model.safetensors --host 192.0.2.1 --port 0 >output 2>log </dev/null; then fail "an address of others"; fi
+if grep -q 'built without cpp-httplib' log; then
+    echo 'without cpp-httplib: HTTP is not tested'
+    exit 0
+fi
+grep -q 'translate: cannot listen at 192.0.2.1' log || fail "an address of others: $(cat log)"
+
+model=model.safetensors
+# start OPTION...: a service of $model at $port; its process is $service, its messages are in `log`.
+start()
+{
+    : >url
+    "$translate" serve --threads 1 --model "$model" --port 0 "$@" >url 2>log &
+    service=$!
+    for ((i = 0; i < 600; ++i)); do
+        [[ ! -s url ]] || break
+        kill -0 $service 2>/dev/null || fail "it does not start"
+        sleep 0.05
+    done
+    port=$(sed 's/.*://' url)
+    [[ $(cat url) == http://127.0.0.1:[0-9]* ]] || fail "its address is $(cat url)"
+}
+# stop [SIGNAL]: it must end with 0.
+stop()
+{
+    kill -"${1:-TERM}" $service
+    local status=0
+    wait $service || status=$?
+    ((status == 0)) || fail "ended with $status"
+}
+# raw TEXT: what comes back for these bytes, as printf has them.
+raw()
+{
+    local connection
+    exec {connection}<>"/dev/tcp/127.0.0.1/$port"
+    # shellcheck disable=SC2059  # the format is the bytes
+    printf "$1" >&$connection
+    cat <&$connection || true
+    exec {connection}>&-
+}
+# ask METHOD PATH BODY [HEADER...]: the whole answer.
+ask()
+{
+    local headers=''
+    for header in "${@:4}"; do headers+="$header"$'\r\n'; done
+    local connection
+    exec {connection}<>"/dev/tcp/127.0.0.1/$port"
+    printf '%s %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n%sContent-Length: %s\r\n\r\n%s' "$1" "$2" "$headers" \
+        "$(printf %s "$3" | wc -c)" "$3" >&$connection
+    cat <&$connection || true
+    exec {connection}>&-
+}
+# answers STATUS TEXT METHOD PATH BODY [HEADER...]: the answer has this status, and contains the text.
+answers()
+{
+    ask "${@:3}" >answer
+    [[ $(head -n 1 answer) == "HTTP/1.1 $1 "* ]] || fail "not $1 but $(head -n 1 answer): ${*:3}: $(tail -n 1 answer)"
+    grep -q -F -- "$2" answer || fail "the answer has no '$2': ${*:3}: $(tail -n 1 answer)"
+}
+translates() { answers "$1" "$2" POST /translate "$3"; }
+
+start --max-length 20 --max-size 5000 --queue 50
+translates 200 '{"translations":[{"text":"' '{"text": "one two"}'
+translates 200 '"text":"","words":[]' '{"text": ""}'
+translates 200 '{"translations":[]}' '{"text": []}'
+translates 200 '"alternatives":[' '{"text": ["one", "two three"], "alternatives": 3}'
+[[ $(grep -o '"score":' answer | wc -l) == 8 ]] || fail "not three alternatives of two texts: $(cat answer)"
+translates 200 '"source":["one","two","</s>"]' '{"text": "one two", "alignment": true, "beam": 1}'
+grep -q '"alignment":\[\[[0-9.,]*\],' answer || fail "no weights: $(cat answer)"
+translates 200 '"score":' '{"text": "one\ntwo\u0000", "length_penalty": 0, "coverage_penalty": 0.5, "block_ngrams": 2}'
+while read -r line; do
+    expected=$(echo "$line" | "$translate" run --model model.safetensors --n-best 2 --batch 1 --threads 1 2>/dev/null | head -n 1)
+    translates 200 '"alternatives"' "{\"text\": \"$line\", \"alternatives\": 2}"
+    [[ $(tail -n 1 answer) == *"\"score\":$(echo "${expected##*|||}" | awk '{ print $1 + 0 }')"* ]] || fail "another score: $expected: $(tail -n 1 answer)"
+done < <(head -n 3 valid.a)
+
+translates 400 'no body' ''
+translates 400 'unexpected end of input' '{"text": '
+translates 400 'not an object' '["one"]'
+translates 400 'text is missing' '{}'
+translates 400 'text must be a string' '{"text": 1}'
+translates 400 'text must be a string' '{"text": [["one"]]}'
+translates 400 'of more than 3 levels' "$(printf '[%.0s' {1..2000})"
+translates 400 'ill-formed UTF-8' $'{"text": "\xff"}'
+translates 400 '\"bean\" is not known' '{"text": "one", "bean": 2}'
+translates 400 'beam must be a whole number from 1 to 64, not 1000000000' '{"text": "one", "beam": 1000000000}'
+for beam in 0 -1 1.5 1e9 '"2"' null 99999999999999999999; do translates 400 'beam must be a whole number' "{\"text\": \"one\", \"beam\": $beam}"; done
+for penalty in -1 11 1e999 '"x"'; do translates 400 '' "{\"text\": \"one\", \"length_penalty\": $penalty}"; done
+translates 400 '3 alternatives of a beam of 2' '{"text": "one", "beam": 2, "alternatives": 3}'
+translates 400 'alignment must be true or false' '{"text": "one", "alignment": 1}'
+translates 413 'text has 30 tokens; at most 20' "{\"text\": \"$long\"}"
+translates 413 'text 1 has 1000 bytes; at most 640' "{\"text\": [\"one\", \"$(printf 'x%.0s' {1..1000})\"]}"
+translates 413 '51 texts in one request; at most 50' "{\"text\": [$(printf '"one",%.0s' {1..50})\"one\"]}"
+translates 413 'a body of 6015 bytes; at most 5000' "{\"text\": \"$(printf 'x%.0s' {1..6003})\"}"
+answers 405 'Allow: POST' GET /translate ''
+answers 405 'only GET, HEAD is allowed' POST /metrics ''
+answers 405 'only POST' OPTIONS /translate '' 'Origin: http://example.com'
+answers 404 '/nothing: there are POST /translate' GET /nothing ''
+answers 411 'Content-Length' POST /translate '' 'Transfer-Encoding: chunked'
+answers 415 'Content-Encoding' POST /translate '{}' 'Content-Encoding: gzip'
+answers 400 'Content-Length is not one number' POST /translate '{}' 'Content-Length: 1'
+answers 400 'Name: value' GET /health '' 'X y: z'
+answers 200 '"status":"ok"' GET /health ''
+answers 200 "default-src 'none'" GET / ''
+grep -qi 'src="\|href="[^d]\|url(\|https*://' answer && fail "the page needs others"
+answers 200 'heed_requests_total{path="/translate",code="413"} 4' GET /metrics ''
+grep -q 'Access-Control' answer && fail "other pages' scripts may ask"
+grep -q '^heed_sentences_total [1-9]' answer && grep -q '^process_resident_memory_bytes [1-9]' answer || fail "metrics: $(cat answer)"
+awk 'sub(/\r$/, "") || 1; /^$/ { body = 1 } body && !/^#/ && NF && NF != 2 { exit 1 }' answer >/dev/null || fail "metrics are no Prometheus text"
+[[ $(raw 'GARBAGE\r\n\r\n' | head -n 1) == 'HTTP/1.1 400 '* ]] || fail "what is no HTTP"
+[[ $(raw 'GET /health HTTP/1.1\r\n\r\nGET /health HTTP/1.0\r\n\r\n' | grep -c '"status":"ok"') == 2 ]] || fail "two requests at once"
+[[ $(raw 'HEAD / HTTP/1.0\r\n\r\n' | tail -n 1) == $'\r' ]] || fail "HEAD has a body"
+
+# The same bytes as offline: 32 clients, batches of any size, words and pieces.
+"$client" "$port" ask 32 '' 3 <valid.a >online 2>messages || fail "32 clients: $(cat messages)"
+cmp online offline || fail "32 clients get other translations"
+stop INT
+grep -q ' "POST /translate" 200 ' log || fail "no line for a request: $(cat log)"
+grep -q 'translate: translated [0-9]* sentences in ' log || fail "nothing is said at the end"
+for batch in 1 5 64; do
+    "$translate" run --model pieces.safetensors --input train.a --n-best 3 --batch $batch --threads $((batch == 5 ? 3 : 1)) 2>log >best.$batch ||
+        fail "translating with --batch $batch"
+    cmp best.1 best.$batch || fail "a batch of $batch gives other numbers"
+done
+
+# Models without attention show none; other origins may ask if they are told so.
+model=none.safetensors
+start --allow-origin http://example.com --quiet
+translates 400 'no attention' '{"text": "one", "alignment": true}'
+translates 200 'Access-Control-Allow-Origin: http://example.com' '{"text": "one"}'
+answers 204 'Access-Control-Allow-Methods: POST' OPTIONS /translate ''
+stop
+grep -q POST log && fail "--quiet says something"
+model=model.safetensors
+
+# Limits: a full queue, no time. One line takes long here: its beam is wide, and nothing ends it.
+start --queue 100 --quiet --timeout 0.001 --max-beam 1024
+translates 504 'not translated within 0.001 s' "{\"text\": [$(for i in {1..60}; do printf '"%s",' "$long $i"; done)\"\"], \"beam\": 1000}"
+stop
+start --queue 1 --batch 1 --quiet
+for ((i = 0; i < 20; ++i)); do
+    ask POST /translate "{\"text\": \"$long $long $long\", \"beam\": 64}" >full.$i &
+done
+wait $(jobs -p | grep -v "^$service\$") || true
+grep -l 'HTTP/1.1 429 ' full.* >/dev/null || fail "a queue of 1 took 20: $(head -qn 1 full.*)"
+grep -h -A 9 'HTTP/1.1 429 ' full.* | grep -q 'Retry-After: [0-9]' || fail "no Retry-After"
+grep -l 'HTTP/1.1 200 ' full.* >/dev/null || fail "nobody was answered"
+stop
+
+# Its end while 32 requests are in work: all are answered.
+start --queue 100 --batch 4 --quiet
+for ((i = 0; i < 32; ++i)); do
+    ask POST /translate "{\"text\": \"$long $long\", \"beam\": 32}" >end.$i &
+done
+for ((i = 0; i < 200; ++i)); do
+    answers 200 '"status"' GET /health ''
+    (($(grep -o '"w[a-z]*ing":[0-9]*' answer | cut -d : -f 2 | paste -sd+ | bc 2>/dev/null || echo 32) < 20)) || break
+done
+stop
+wait || true
+for ((i = 0; i < 32; ++i)); do
+    grep -q '^HTTP/1.1 200 ' end.$i || fail "request $i of 32 at the end: $(cat end.$i)"
+done
+
+# 10,000 bad requests, beside good ones; clients that hold connections; the memory is back where it was.
+start --quiet --connections 100 --queue 200 --max-beam 16 --max-length 20
+"$client" "$port" bombard 2000 'one two' 4 2>messages || fail "$(cat messages)"
+resident() { awk '/^VmRSS/ { print $2 }' /proc/$service/status; }
+before=$(resident)
+"$client" "$port" hold 300 3 2>/dev/null &
+"$client" "$port" bombard 10000 'one two' 8 2>messages || fail "$(cat messages)"
+tail -n 1 messages
+wait $! || true
+sleep 0.3
+after=$(resident)
+answers 200 '"waiting":0,"working":0' GET /health ''
+answers 200 'heed_connections 1' GET /metrics ''
+grep -q '^heed_connections_displaced_total [1-9]' answer || fail "nobody was displaced: $(grep connections answer)"
+echo "memory: $before kB, after 10,000 bad requests $after kB"
+# With a sanitizer, freed memory is kept for a while.
+grep -q -a __asan_init "$translate" || ((after < before + 8192)) || fail "memory: $before kB became $after kB"
+stop
+no_temporaries

@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Clients of `translate serve`, good and bad ones.
+//
+//     service_client PORT ask CLIENTS [BEAM [ROUNDS]] <sentences
+//     service_client PORT bombard COUNT LINE [CLIENTS]
+//     service_client PORT hold COUNT SECONDS
+//
+// ask: each client asks, waits and asks again; prints the translations in order, and on standard error the rate.
+// bombard: so many hostile requests beside clients that ask for this line. hold: so many connections that send a byte
+// now and then.
+
+#include <algorithm>
+#include <atomic>
+#include <cctype>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <iostream>
+#include <memory>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+namespace {
+
+using clock_type = std::chrono::steady_clock;
+using namespace std::chrono_literals;
+
+int port = 0;
+
+class connection {
+public:
+    connection() : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0))
+    {
+        sockaddr_in to{};
+        to.sin_family = AF_INET;
+        to.sin_port = htons(static_cast<std::uint16_t>(port));
+        to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        const int yes = 1;
+        ::setsockopt(socket_, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+        if (::connect(socket_, reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0)
+            throw std::runtime_error("cannot connect");
+    }
+    connection(const connection&) = delete;
+    connection& operator=(const connection&) = delete;
+    ~connection() { ::close(socket_); }
+
+    bool send(const std::string& text)
+    {
+        for (std::size_t sent = 0; sent < text.size();) {
+            const ssize_t count = ::send(socket_, text.data() + sent, text.size() - sent, MSG_NOSIGNAL);
+            if (count <= 0) return false;
+            sent += static_cast<std::size_t>(count);
+        }
+        return true;
+    }
+
+    struct reply {
+        int status = 0;  // 0: none
+        std::string head, body;
+    };
+
+    /// The next answer, if it comes in time.
+    reply receive(std::chrono::milliseconds in_time = 60s)
+    {
+        const auto deadline = clock_type::now() + in_time;
+        reply result;
+        for (;;) {
+            const std::size_t end = text_.find("\r\n\r\n");
+            if (end != text_.npos) {
+                result.head = text_.substr(0, end + 2);
+                for (char& each : result.head) each = static_cast<char>(std::tolower(static_cast<unsigned char>(each)));
+                const std::size_t at = result.head.find("content-length: ");
+                const std::size_t size =
+                    at == result.head.npos ? 0 : std::strtoul(result.head.c_str() + at + 16, nullptr, 10);
+                if (text_.size() >= end + 4 + size) {
+                    result.status = std::atoi(result.head.c_str() + 9);
+                    result.body = text_.substr(end + 4, size);
+                    text_.erase(0, end + 4 + size);
+                    if (result.status != 100) return result;
+                    continue;
+                }
+            }
+            pollfd one{socket_, POLLIN, 0};
+            const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - clock_type::now());
+            if (left.count() <= 0 || ::poll(&one, 1, static_cast<int>(left.count())) <= 0) return {};
+            char buffer[16384];
+            const ssize_t count = ::recv(socket_, buffer, sizeof buffer, 0);
+            if (count <= 0) return {};
+            text_.append(buffer, static_cast<std::size_t>(count));
+        }
+    }
+
+    /// Closes so that the other side sees an error rather than an end.
+    void reset() const
+    {
+        const linger now{1, 0};
+        ::setsockopt(socket_, SOL_SOCKET, SO_LINGER, &now, sizeof now);
+    }
+    void shrink() const
+    {
+        const int size = 1024;
+        ::setsockopt(socket_, SOL_SOCKET, SO_RCVBUF, &size, sizeof size);
+    }
+
+private:
+    int socket_;
+    std::string text_;
+};
+
+std::string quoted(const std::string& text)
+{
+    std::string result = "\"";
+    for (const char each : text) {
+        if (each == '"' || each == '\\') result += '\\';
+        result += each;
+    }
+    return result + '"';
+}
+
+std::string post(const std::string& body, const std::string& more = "")
+{
+    return "POST /translate HTTP/1.1\r\nHost: localhost\r\n" + more + "Content-Length: " + std::to_string(body.size()) +
+           "\r\n\r\n" + body;
+}
+
+/// The first "text" of an answer. The texts of these tests have no escapes.
+std::string text_of(const std::string& body)
+{
+    const std::string mark = "\"text\":\"";
+    const std::size_t at = body.find(mark);
+    if (at == body.npos) return "?";
+    std::string result;
+    for (std::size_t i = at + mark.size(); i < body.size() && body[i] != '"'; ++i) {
+        if (body[i] == '\\') ++i;
+        result += body[i];
+    }
+    return result;
+}
+
+int ask(std::size_t clients, const std::string& beam, std::size_t rounds)
+{
+    std::vector<std::string> lines;
+    for (std::string line; std::getline(std::cin, line);) lines.push_back(line);
+    std::vector<std::string> answers(lines.size());
+    std::atomic<std::size_t> next{0}, failed{0}, again{0};
+    std::vector<double> latencies;
+    std::mutex mutex;
+    const auto start = clock_type::now();
+    std::vector<std::thread> threads;
+    for (std::size_t client = 0; client < clients; ++client) {
+        threads.emplace_back([&] {
+            connection to;
+            std::vector<double> mine;
+            for (std::size_t i = next++; i < rounds * lines.size(); i = next++) {
+                const std::size_t line = i % lines.size();
+                const auto asked = clock_type::now();
+                connection::reply reply;
+                do {
+                    if (!to.send(
+                            post("{\"text\":" + quoted(lines[line]) + (beam.empty() ? "" : ",\"beam\":" + beam) + "}")))
+                        break;
+                    reply = to.receive();
+                    if (reply.status == 429) ++again, std::this_thread::sleep_for(100ms);
+                } while (reply.status == 429);
+                mine.push_back(std::chrono::duration<double>(clock_type::now() - asked).count());
+                if (reply.status != 200) {
+                    ++failed;
+                    break;
+                }
+                answers[line] = text_of(reply.body);
+            }
+            const std::lock_guard<std::mutex> lock(mutex);
+            latencies.insert(latencies.end(), mine.begin(), mine.end());
+        });
+    }
+    for (std::thread& each : threads) each.join();
+    const double seconds = std::chrono::duration<double>(clock_type::now() - start).count();
+    std::size_t words = 0;
+    for (const std::string& each : answers) {
+        std::cout << each << '\n';
+        words += each.empty() ? 0 : 1 + static_cast<std::size_t>(std::count(each.begin(), each.end(), ' '));
+    }
+    std::sort(latencies.begin(), latencies.end());
+    const auto part = [&](double share) {
+        return latencies.empty()
+                   ? 0
+                   : 1000 * latencies[static_cast<std::size_t>(share * static_cast<double>(latencies.size() - 1))];
+    };
+    std::fprintf(stderr,
+                 "%zu clients: %zu answers in %.2f s: %.0f words/s; latency %.0f ms median, %.0f ms 99 %%; %zu refused "
+                 "at first, %zu failed\n",
+                 clients, latencies.size(), seconds, static_cast<double>(words * rounds) / seconds, part(0.5),
+                 part(0.99), again.load(), failed.load());
+    return failed == 0 ? 0 : 1;
+}
+
+constexpr std::size_t kinds = 16;
+
+/// One hostile request. Returns whether what came back, if anything, was a refusal.
+bool attack(std::size_t kind, std::size_t number)
+{
+    connection to;
+    const auto refused = [&](std::chrono::milliseconds in_time = 30s) {
+        const int status = to.receive(in_time).status;
+        return status == 0 || (status >= 400 && status < 500) || status == 503;
+    };
+    switch (kind) {
+    case 0:
+        return to.send(post("{\"text\": \"a" + std::string(number % 7, '[') + "}")) && refused();
+    case 1:
+        return to.send("POST /translate HTTP/1.1\r\nContent-Length: 999999999999999\r\n\r\n{}") && refused();
+    case 2:
+        to.send(post(std::string(400'000, 'x')));
+        return refused();
+    case 3:
+        return to.send(post("{\"text\": \"a\"}").substr(0, 40 + number % 50));  // and goes
+    case 4:
+        for (const char each : std::string("POST /translate HTTP")) {
+            if (!to.send(std::string(1, each))) break;
+            std::this_thread::sleep_for(5ms);
+        }
+        return true;
+    case 5:  // asks for much, and goes
+        to.send(post("{\"text\": [\"one two three one two\", \"three two one\"], \"beam\": 12}"));
+        if (number % 2 == 0) to.reset();
+        return true;
+    case 6: {
+        std::string flood = "GET /health HTTP/1.1\r\n";
+        for (int i = 0; i < 2000; ++i) flood += "X-" + std::to_string(i) + ": " + std::string(40, 'y') + "\r\n";
+        to.send(flood + "\r\n");
+        return refused();
+    }
+    case 7: {
+        std::string noise;
+        for (std::size_t i = 0; i < 200; ++i) noise += static_cast<char>((number * 7919 + i * 104729) % 251);
+        return to.send(noise + "\r\n\r\n") && refused();
+    }
+    case 8:
+        return to.send(post(std::string(100'000, '['))) && refused();
+    case 9:
+        return to.send("POST /translate HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nffffffff\r\n{}") && refused();
+    case 10:
+        return to.send(post("{\"text\": \"a\", \"beam\": 1000000000}")) && refused();
+    case 11: {
+        std::string words;
+        for (int i = 0; i < 3000; ++i) words += "one ";
+        return to.send(post("{\"text\": \"" + words + "\"}")) && refused();
+    }
+    case 12: {  // many questions at once, whose answers it does not read
+        to.shrink();
+        std::string all;
+        for (int i = 0; i < 30; ++i) all += "GET / HTTP/1.1\r\n\r\n";
+        to.send(all);
+        return true;
+    }
+    case 13:
+        return to.send("GET /../../etc/passwd HTTP/1.1\r\nRange: bytes=0-1,0-1,0-1\r\n\r\n") && refused();
+    case 14:
+        return to.send(post("{\"text\": \"\xff\xfe\"}")) && refused();
+    default:
+        return to.send(post("x", "Content-Length: 5\r\n")) && refused();
+    }
+}
+
+int bombard(std::size_t count, const std::string& line, std::size_t clients)
+{
+    const std::string question = post("{\"text\":" + quoted(line) + "}");
+    connection first;
+    first.send(question);
+    const auto expected = first.receive();
+    if (expected.status != 200) {
+        std::fprintf(stderr, "the first question got %d: %s\n", expected.status, expected.body.c_str());
+        return 1;
+    }
+    std::atomic<std::size_t> next{0}, accepted{0}, lost{0}, answered{0}, wrong{0}, left{64};
+    double slowest = 0;
+    std::string others;  // what came in place of the translation
+    std::mutex mutex;
+    std::vector<std::thread> threads;
+    const auto start = clock_type::now();
+    for (std::size_t i = 0; i < 64; ++i) {
+        threads.emplace_back([&] {
+            for (std::size_t number = next++; number < count; number = next++) {
+                try {
+                    if (!attack(number % kinds, number)) ++accepted;
+                } catch (const std::exception&) {
+                    ++lost;  // could not even connect
+                }
+            }
+            --left;
+        });
+    }
+    for (std::size_t i = 0; i < clients; ++i) {
+        threads.emplace_back([&] {
+            try {
+                auto to = std::make_unique<connection>();
+                while (left > 0) {
+                    const auto asked = clock_type::now();
+                    connection::reply reply;
+                    if (to->send(question)) reply = to->receive();
+                    // The service ends a connection after so many answers, and says so in the last one.
+                    if (reply.head.find("connection: close") != reply.head.npos) to = std::make_unique<connection>();
+                    const double seconds = std::chrono::duration<double>(clock_type::now() - asked).count();
+                    const bool right = reply.status == 200 && reply.body == expected.body;
+                    ++(right ? answered : wrong);
+                    const std::lock_guard<std::mutex> lock(mutex);
+                    if (!right) others += "\n" + std::to_string(reply.status) + " " + reply.body;
+                    if (reply.status == 0) break;
+                    slowest = std::max(slowest, seconds);
+                }
+            } catch (const std::exception&) {
+                ++wrong;
+            }
+        });
+    }
+    for (std::thread& each : threads) each.join();
+    std::fprintf(
+        stderr,
+        "%zu hostile requests in %.1f s: %zu accepted, %zu without a connection; beside them %zu good ones answered, "
+        "the slowest in %.2f s, and %zu not%s\n",
+        count, std::chrono::duration<double>(clock_type::now() - start).count(), accepted.load(), lost.load(),
+        answered.load(), slowest, wrong.load(), others.c_str());
+    return accepted == 0 && wrong == 0 && answered > 0 && lost == 0 ? 0 : 1;
+}
+
+int hold(std::size_t count, double seconds)
+{
+    std::vector<connection> all(count);
+    const std::string text = "POST /translate HTTP/1.1\r\nContent-Length: 1000\r\n\r\n" + std::string(900, ' ');
+    const auto end = clock_type::now() + std::chrono::duration<double>(seconds);
+    for (std::size_t i = 0; clock_type::now() < end && i < text.size(); ++i) {
+        for (connection& each : all) each.send(text.substr(i, 1));
+        std::this_thread::sleep_for(20ms);
+    }
+    return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv)
+{
+    const std::vector<std::string> given(argv + 1, argv + argc);
+    const auto number = [&](std::size_t i, std::size_t otherwise) {
+        return i < given.size() ? static_cast<std::size_t>(std::stoul(given[i])) : otherwise;
+    };
+    try {
+        if (given.size() < 3) throw std::runtime_error("see the head of its source");
+        port = std::stoi(given[0]);
+        if (given[1] == "ask") return ask(number(2, 32), given.size() > 3 ? given[3] : "", number(4, 1));
+        if (given[1] == "bombard" && given.size() > 3) return bombard(number(2, 10000), given[3], number(4, 8));
+        if (given[1] == "hold") return hold(number(2, 100), given.size() > 3 ? std::stod(given[3]) : 1);
+        throw std::runtime_error(given[1] + " is not known");
+    } catch (const std::exception& problem) {
+        std::fprintf(stderr, "service_client: %s\n", problem.what());
+        return 1;
+    }
+}
