@@ -8639,6 +8639,20 @@ struct context_only {};
 
 }  // namespace heed
 
+// ---- heed/core/bit_cast.hpp -----------------------------------------------------------------------------------------
+
+namespace heed::detail {
+
+/// std::bit_cast, which Debian 12's Emscripten does not have: the same bits as a To.
+template <class To, class From>
+constexpr To bit_cast(const From& x)
+{
+    static_assert(sizeof(To) == sizeof(From));
+    return __builtin_bit_cast(To, x);
+}
+
+} // namespace heed::detail
+
 // ---- heed/core/lane_steps.hpp ---------------------------------------------------------------------------------------
 
 /// What is known of places beside their lanes: how they go on from lane to lane, and with the next key.
@@ -9388,7 +9402,7 @@ template <kept_function f>
 HEED_SIMD_INLINE std::uint64_t name_of(double by)
 {
     if constexpr (f == kept_function::sine || f == kept_function::cosine) {
-        return std::bit_cast<std::uint64_t>(by) << 1 | static_cast<std::uint64_t>(f);
+        return detail::bit_cast<std::uint64_t>(by) << 1 | static_cast<std::uint64_t>(f);
     } else {
         return std::uint64_t{0xFFE} << 52 | static_cast<std::uint64_t>(f) << 32 |
                static_cast<std::uint32_t>(static_cast<std::int32_t>(by));

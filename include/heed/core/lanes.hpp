@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <concepts>
 #include <cstddef>
@@ -12,6 +11,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <heed/core/bit_cast.hpp>
 #include <heed/core/dual_number.hpp>
 #include <heed/core/lane_numbers.hpp>
 #include <heed/core/lane_steps.hpp>
@@ -443,7 +443,7 @@ template <kept_function f>
 HEED_SIMD_INLINE std::uint64_t name_of(double by)
 {
     if constexpr (f == kept_function::sine || f == kept_function::cosine) {
-        return std::bit_cast<std::uint64_t>(by) << 1 | static_cast<std::uint64_t>(f);
+        return detail::bit_cast<std::uint64_t>(by) << 1 | static_cast<std::uint64_t>(f);
     } else {
         return std::uint64_t{0xFFE} << 52 | static_cast<std::uint64_t>(f) << 32 |
                static_cast<std::uint32_t>(static_cast<std::int32_t>(by));

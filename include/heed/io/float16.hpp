@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include <heed/core/cxx20.hpp>
+#include <heed/core/bit_cast.hpp>
 
-#include <bit>
 #include <concepts>
 #include <cstdint>
 #include <limits>
@@ -30,9 +29,9 @@ constexpr std::uint16_t rounded_bits(From x)
 
     std::uint64_t bits = 0;
     if constexpr (sizeof(From) == 4) {
-        bits = std::bit_cast<std::uint32_t>(x);
+        bits = heed::detail::bit_cast<std::uint32_t>(x);
     } else {
-        bits = std::bit_cast<std::uint64_t>(x);
+        bits = heed::detail::bit_cast<std::uint64_t>(x);
     }
     const std::uint64_t sign = bits >> (8 * sizeof(From) - 1) << (Exponent + Fraction);
     const std::uint64_t fraction = bits & ((one << from_fraction) - 1);
@@ -78,10 +77,10 @@ struct float16 {
     constexpr explicit operator float() const
     {
         const std::uint32_t sign = (bits & 0x8000u) << 16, exponent = bits >> 10 & 31u, fraction = bits & 0x3FFu;
-        if (exponent == 31) return std::bit_cast<float>(sign | 0x7F800000u | fraction << 13);
-        if (exponent > 0) return std::bit_cast<float>(sign | (exponent + 112) << 23 | fraction << 13);
+        if (exponent == 31) return heed::detail::bit_cast<float>(sign | 0x7F800000u | fraction << 13);
+        if (exponent > 0) return heed::detail::bit_cast<float>(sign | (exponent + 112) << 23 | fraction << 13);
         const float size = static_cast<float>(fraction) * 0x1p-24F;
-        return std::bit_cast<float>(sign | std::bit_cast<std::uint32_t>(size));
+        return heed::detail::bit_cast<float>(sign | heed::detail::bit_cast<std::uint32_t>(size));
     }
     friend bool operator==(const float16&, const float16&) = default;  ///< the same bits
 };
@@ -100,7 +99,10 @@ struct bfloat16 {
         x.bits = bits;
         return x;
     }
-    constexpr explicit operator float() const { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16); }
+    constexpr explicit operator float() const
+    {
+        return heed::detail::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
+    }
     friend bool operator==(const bfloat16&, const bfloat16&) = default;  ///< the same bits
 };
 
