@@ -271,6 +271,7 @@ private:
         std::string client;
         state now = state::reading;
         std::string in, out;
+        std::size_t whole = 0;  // bytes of the request that is coming, from when its head is known
         std::size_t sent = 0, served = 0;
         bool close = false, continued = false;
         clock::time_point deadline;
@@ -513,7 +514,8 @@ private:
     bool take(identity id)
     {
         connection& here = connections_.find(id)->second;
-        here.in.erase(0, empty_lines(here.in));  // some clients send a line end too many
+        if (here.in.size() < here.whole) return false;  // the head is not read again for each packet of the body
+        here.in.erase(0, empty_lines(here.in));         // some clients send a line end too many
         const std::size_t end = here.in.find("\r\n\r\n");
         if (end == here.in.npos || end > most_.head) {
             if (here.in.size() <= most_.head) return false;
@@ -525,7 +527,8 @@ private:
             refuse(id, *head.refused, head.head.first_line);
             return true;
         }
-        if (here.in.size() < end + 4 + head.head.body) {
+        here.whole = end + 4 + head.head.body;
+        if (here.in.size() < here.whole) {
             if (head.head.expects && !std::exchange(here.continued, true)) {
                 static constexpr std::string_view go_on = "HTTP/1.1 100 Continue\r\n\r\n";
                 [[maybe_unused]] const ssize_t sent =
@@ -542,7 +545,7 @@ private:
         next.now.what.arrived = clock::now();
         next.now.what.client = next.there.get();
         next.now.close = stopping_ || ++here.served >= most_.each_connection;
-        here.in.erase(0, end + 4 + next.head.body);
+        here.in.erase(0, std::exchange(here.whole, 0));
         if (here.in.empty()) here.in.shrink_to_fit();
         here.continued = false;
         {
@@ -570,6 +573,7 @@ private:
     {
         connection& here = connections_.find(id)->second;
         here.in.clear();
+        here.whole = 0;
         record said{here.client, "", "", "", what.status, 0, 0};
         if (const std::size_t space = first_line.find(' '); space != first_line.npos) {
             said.method = first_line.substr(0, space);
