@@ -60,17 +60,17 @@ heed_setup "${packages[@]}"
 
 for preset in "${presets[@]}"; do
     # Set either way, since a build directory remembers its options. With --all, each build tests what the others do not.
-    # asan (clang++): every unit test, every example. release (g++): what a compiler may get wrong, from kernels for every
-    # kind of processor to text, and optimised examples. Both compilers judge products of policies: clang++ every one,
-    # g++ each policy among plain ones.
-    options=(-DHEED_TEST_ONLY_PROCESSOR=OFF -DHEED_TEST_POLICIES=ON -DHEED_TEST_EACH_POLICY=OFF -DHEED_BUILD_EXAMPLES=ON
-        -DHEED_BUILD_TRANSLATOR=ON
+    # asan (clang++): every unit test, every example. release (g++): kernels for every kind of processor, MPI, and
+    # optimised examples. Both compilers judge products of policies: clang++ every one, g++ each policy among plain ones.
+    options=(-DHEED_TEST_ONLY_PROCESSOR=OFF -DHEED_TEST_EACH_POLICY=OFF -DHEED_BUILD_EXAMPLES=ON -DHEED_BUILD_TRANSLATOR=ON
         -DHEED_EXAMPLE_OPTIMIZATION= -DHEED_BENCHMARK_OPTIMIZATION= -DHEED_SANITIZE_EXCEPT=)
+    [[ $preset == release ]] && options+=("-DHEED_TEST_WIDTHS=x86-64;x86-64-v3;x86-64-v4;portable")
     lines=-g1
     if [[ $all == yes ]]; then
         case $preset in
-        release) options+=(-DHEED_TEST_POLICIES=OFF -DHEED_TEST_EACH_POLICY=ON -DHEED_EXAMPLE_OPTIMIZATION=-O1
-            -DHEED_BENCHMARK_OPTIMIZATION=-O0) ;;
+        # asan is compiled for plain x86-64.
+        release) options+=(-DHEED_TEST_ONLY_PROCESSOR=ON -DHEED_TEST_EACH_POLICY=ON -DHEED_EXAMPLE_OPTIMIZATION=-O1
+            -DHEED_BENCHMARK_OPTIMIZATION=-O0 "-DHEED_TEST_WIDTHS=x86-64-v3;x86-64-v4;portable") ;;
         clang) options+=(-DHEED_TEST_ONLY_PROCESSOR=ON -DHEED_BUILD_EXAMPLES=OFF -DHEED_BUILD_TRANSLATOR=OFF) ;;
         # These two checks stand before every access: a third of the time to build and to run. A null pointer that is
         # followed ends the program without them; --sanitize alone has them.
