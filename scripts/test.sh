@@ -60,10 +60,10 @@ heed_setup "${packages[@]}"
 
 for preset in "${presets[@]}"; do
     # Set either way, since a build directory remembers its options. With --all, each build tests what the others do not.
-    # asan (clang++): every unit test, every example. release (g++): kernels for every kind of processor, MPI, and
-    # optimised examples. Both compilers judge products of policies: clang++ every one, g++ each policy among plain ones.
+    # asan (clang++): every unit test, the tools. release (g++): kernels for every kind of processor, MPI, and every
+    # example, optimised. Both compilers judge products of policies: clang++ every one, g++ each policy among plain ones.
     options=(-DHEED_TEST_ONLY_PROCESSOR=OFF -DHEED_TEST_EACH_POLICY=OFF -DHEED_BUILD_EXAMPLES=ON -DHEED_BUILD_TRANSLATOR=ON
-        -DHEED_EXAMPLE_OPTIMIZATION= -DHEED_BENCHMARK_OPTIMIZATION= -DHEED_SANITIZE_EXCEPT=)
+        -DHEED_EXAMPLE_OPTIMIZATION= -DHEED_BENCHMARK_OPTIMIZATION= -DHEED_SANITIZE_EXCEPT= -DHEED_EXAMPLES_ONLY=)
     [[ $preset == release ]] && options+=("-DHEED_TEST_WIDTHS=x86-64;x86-64-v3;x86-64-v4;portable")
     lines=-g1
     if [[ $all == yes ]]; then
@@ -74,7 +74,7 @@ for preset in "${presets[@]}"; do
         clang) options+=(-DHEED_TEST_ONLY_PROCESSOR=ON -DHEED_BUILD_EXAMPLES=OFF -DHEED_BUILD_TRANSLATOR=OFF) ;;
         # These two checks stand before every access: a third of the time to build and to run. A null pointer that is
         # followed ends the program without them; --sanitize alone has them.
-        asan) lines=-g0 options+=(-DHEED_SANITIZE_EXCEPT=null,alignment) ;;
+        asan) lines=-g0 options+=(-DHEED_SANITIZE_EXCEPT=null,alignment "-DHEED_EXAMPLES_ONLY=translate;evaluate;use_model") ;;
         esac
     fi
     [[ $preset == asan ]] && options+=("-DCMAKE_CXX_FLAGS_DEBUG=-O0 $lines")
