@@ -33,6 +33,11 @@ namespace heed::distributed {
 template <class T>
 class gradients {
 public:
+    /// A parameter of so many numbers or more has a sum of its own.
+    static constexpr std::size_t large = std::size_t{1} << 14;
+    /// Smaller ones are summed together, as soon as they are so many numbers.
+    static constexpr std::size_t pack = std::size_t{1} << 16;
+
     /// While one of these lives, gradients that become final on the way back are summed while the rest is computed, for
     /// a sum() that follows. It is made before the way back, for that one alone; from then until sum() nobody reads or
     /// changes gradients. Ranks that make one and ranks that do not, as without a loss, go together.
@@ -409,8 +414,6 @@ private:
     }
 
     static constexpr std::size_t none = static_cast<std::size_t>(-1);
-    static constexpr std::size_t large = std::size_t{1} << 14;  // numbers: from here on a sum of its own
-    static constexpr std::size_t pack = std::size_t{1} << 16;   // and so many of smaller ones together
 
     std::vector<parameter> parameters_;
     std::vector<std::pair<ad::slot<T>*, std::size_t>> slots_;  // and which parameter it is, by address
