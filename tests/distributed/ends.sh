@@ -20,6 +20,7 @@ check()
 }
 check killed 'signal 9|Killed|KILLED'
 check throws 'the disk of this rank is full'
+check throws-amid 'the memory of this rank is full'
 check returns 'rank 2 of 3 has ended'
 check exits 'exit'
 exit "$failed"
