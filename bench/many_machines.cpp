@@ -3,12 +3,14 @@
 // What a step of training costs on 2 to 64 hosts at 1, 10 and 100 Gbit/s, and where another host no longer pays:
 // computed from what is measured here.
 //
-//     build-bench/bench/many_machines [--threads N] [--system NAME]... [--fraction X]
+//     build-bench/bench/many_machines [--threads N] [--system NAME]... [--fraction X] [--hosts N] >> page.md
+//
+// Prints Markdown, as docs/results/many_machines.md has it; what it is at goes to standard error.
 //
 // Measured, for each system at its paper's sizes: the seconds of forward, backward and update when a host has 1/n of
 // the batch (the longest of its parts); the bytes of its gradients, and how many rows of tables a batch touches; when,
 // on the way back, the gradient of each parameter is final; and how fast this machine adds. --fraction 0.5 halves all
-// sizes.
+// sizes. --hosts 8 computes 2 to 8 hosts; every number of hosts is a power of two.
 //
 // Computed, one process a host, by how heed/distributed/mpi.hpp sums (D bytes over n hosts):
 //
@@ -17,29 +19,34 @@
 //     after      = compute(n) + Σ network + Σ adding + update
 //     during     = the same, but each gradient is sent as soon as it is final, one behind the other
 //
-// Each host sends and receives its share. `after` sums when the backward pass has ended.
+// Each host sends and receives its share. `after` sums when the backward pass has ended. `during` is the best that can
+// be: messages move as if nobody had to look after them, while an MPI may move them only when a rank asks it to, which
+// heed does whenever a gradient is final.
 //
 // Rows are sent when the backward pass has ended, in both cases. Hosts are as fast as this one, and nothing else uses
 // the network. It stops paying where twice as many hosts make the step less than a tenth shorter.
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <fstream>
 #include <limits>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include <time.h>
 
 #include <heed/ad/lookup.hpp>
+#include <heed/core/errors.hpp>
 #include <heed/core/parallel.hpp>
 #include <heed/core/random.hpp>
+#include <heed/distributed/gradients.hpp>
 #include <heed/kernels/rows.hpp>
 #include <heed/translator/systems.hpp>
 
@@ -120,9 +127,9 @@ lesson some_batch(std::size_t sentences, std::size_t vocabulary)
     return {seq2seq::make_training_batch<float>(from, to), {}, {}};
 }
 
-/// A gradient that is sent by itself.
+/// A gradient that is sent by itself, or several small ones together.
 struct bucket {
-    double bytes, ready;  // when it is final, in seconds after the way back has begun
+    double bytes, ready;  // when all of it is final, in seconds after the way back has begun
 };
 
 struct measured {
@@ -166,7 +173,14 @@ struct looking final : translator::system::exchange {
         watch(on, nullptr);
         dense.clear();
         row_bytes = 0;
-        for (const auto& [name, x] : lifted) {
+        using packs = distributed::gradients<float>;  // which makes the same ones
+        bucket small{0, 0};
+        const auto close = [&] {
+            if (small.bytes > 0) dense.push_back(small);
+            small = {0, 0};
+        };
+        for (std::size_t i = lifted.size(); i-- > 0;) {
+            const auto& x = lifted[i].numbers;
             const auto rows = ad::gradient_rows(x);
             if (rows.rows != nullptr) {
                 row_bytes +=
@@ -176,14 +190,21 @@ struct looking final : translator::system::exchange {
             double ready = end;
             for (const seen& each : final_at)
                 if (each.slot == &x.slot()) ready = each.when;
-            dense.push_back({static_cast<double>(x.size() * sizeof(float)), ready - back});
+            const bucket one{static_cast<double>(x.size() * sizeof(float)), ready - back};
+            if (x.size() >= packs::large) {
+                dense.push_back(one);
+                continue;
+            }
+            small = {small.bytes + one.bytes, std::max(small.ready, one.ready)};
+            if (small.bytes >= static_cast<double>(packs::pack * sizeof(float))) close();
         }
+        close();
         std::sort(dense.begin(), dense.end(), [](const bucket& a, const bucket& b) { return a.ready < b.ready; });
         return loss;
     }
 };
 
-measured measure(const work& what, double fraction)
+measured measure(const work& what, double fraction, std::size_t most_hosts)
 {
     const translator::options how = options_of(what, fraction);
     const auto vocabulary = static_cast<std::size_t>(static_cast<double>(what.words) * fraction);
@@ -192,7 +213,7 @@ measured measure(const work& what, double fraction)
     measured result;
     random_source random{1};
     looking look;
-    for (std::size_t n = 64; n > 0; n /= 2) {  // the smallest part first: it touches all memory
+    for (std::size_t n = most_hosts; n > 0; n /= 2) {  // the smallest part first: it touches all memory
         double compute = std::numeric_limits<double>::infinity();
         for (int round = 0; round < 3; ++round) {
             std::vector<lesson> one{n == 1 ? whole : translator::part_of(whole, 0, n)};
@@ -206,7 +227,7 @@ measured measure(const work& what, double fraction)
                 result.dense = look.dense;
                 result.row_bytes = look.row_bytes;
             }
-            result.update = round == 1 && n == 64 ? end - look.end : std::min(result.update, end - look.end);
+            result.update = round == 1 && n == most_hosts ? end - look.end : std::min(result.update, end - look.end);
         }
         result.hosts.insert(result.hosts.begin(), n);
         result.compute.insert(result.compute.begin(), compute);
@@ -253,45 +274,62 @@ step computed(const measured& m, std::size_t k, double bytes_a_second, double ad
     return {compute + all + rest, compute - back + std::max(back, sent) + rest};
 }
 
-/// The last number of hosts that made a step at least a tenth shorter than half as many did.
-std::size_t pays_to(const measured& m, double bytes_a_second, double added)
+constexpr double bandwidths[] = {1, 10, 100};  // Gbit/s
+
+/// The place of the last number of hosts that made a step at least a tenth shorter than half as many did.
+std::size_t pays_to(const measured& m, double gigabit, double added)
 {
-    std::size_t last = 1;
-    for (std::size_t k = 1; k < m.hosts.size(); ++k) {
-        if (computed(m, k, bytes_a_second, added).during > 0.9 * computed(m, k - 1, bytes_a_second, added).during)
-            break;
-        last = m.hosts[k];
-    }
+    const double bytes_a_second = gigabit * 1e9 / 8;
+    std::size_t last = 0;
+    while (last + 1 < m.hosts.size() &&
+           computed(m, last + 1, bytes_a_second, added).during <= 0.9 * computed(m, last, bytes_a_second, added).during)
+        ++last;
     return last;
 }
 
-void report(const work& what, const measured& m, double added)
+/// How much of the way back is left when this share of the dense gradients is final.
+double left_when_final(const measured& m, double share)
+{
+    double bytes = 0, when = 0;
+    for (const bucket& each : m.dense) {
+        if (bytes >= share * m.dense_bytes) break;
+        bytes += each.bytes;
+        when = each.ready;
+    }
+    return std::max(0.0, 1 - when / m.backward);
+}
+
+/// A row for each system: what was measured, and up to how many hosts it pays.
+void print_summary(const std::vector<std::pair<work, measured>>& all, double added)
+{
+    std::printf(
+        "| | batch | forward and back | of it back | update | gradients of all numbers | of rows | way back left when "
+        "50 %%, "
+        "90 %% are final | pays up to, at 1 Gbit/s | 10 | 100 |\n|---|---|---|---|---|---|---|---|---|---|---|\n");
+    for (const auto& [what, m] : all) {
+        std::printf("| %s | %zu | %.2f s | %.2f s | %.3f s | %.1f MB | %.2f MB | %.0f %%, %.0f %% |", what.system,
+                    what.batch, m.compute.front(), m.backward, m.update, m.dense_bytes / 1e6, m.row_bytes / 1e6,
+                    100 * left_when_final(m, 0.5), 100 * left_when_final(m, 0.9));
+        for (const double gigabit : bandwidths) {
+            const std::size_t last = pays_to(m, gigabit, added);
+            std::printf(" %zu host%s%s |", m.hosts[last], last == 0 ? "" : "s",
+                        last + 1 == m.hosts.size() ? " or more" : "");
+        }
+        std::printf("\n");
+    }
+}
+
+void print_steps(const work& what, const measured& m, double added)
 {
     const double first = m.compute.front() + m.update;
-    std::printf("\n### %s\n\n", what.system);
     std::printf(
-        "Measured: a batch of %zu sentences takes %.2f s forward and back (%.2f s of it back) and %.2f s to update; "
-        "its gradients have %.1f MB in all numbers, and %.2f MB in rows.",
-        what.batch, m.compute.front(), m.backward, m.update, m.dense_bytes / 1e6, m.row_bytes / 1e6);
-    double bytes = 0;
-    for (const double share : {0.5, 0.9}) {
-        bytes = 0;
-        double when = 0;
-        for (const bucket& each : m.dense) {
-            if (bytes >= share * m.dense_bytes) break;
-            bytes += each.bytes;
-            when = each.ready;
-        }
-        std::printf(" When %.0f %% of these are final, %.0f %% of the way back is left.", 100 * share,
-                    100 * std::max(0.0, 1 - when / m.backward));
-    }
-    std::printf(
-        "\n\n| hosts | computing | 1 Gbit/s, after | during | 10 Gbit/s, after | during | 100 Gbit/s, after | during | "
-        "speed-up at 1, 10, 100 |\n|---|---|---|---|---|---|---|---|---|\n");
+        "\n### %s\n\n| hosts | computing | 1 Gbit/s, after | during | 10 Gbit/s, after | during | 100 Gbit/s, after | "
+        "during | speed-up at 1, 10, 100 |\n|---|---|---|---|---|---|---|---|---|\n",
+        what.system);
     for (std::size_t k = 0; k < m.hosts.size(); ++k) {
         std::printf("| %zu | %.3f s |", m.hosts[k], m.compute[k]);
         std::string speed;
-        for (const double gigabit : {1.0, 10.0, 100.0}) {
+        for (const double gigabit : bandwidths) {
             const step s = computed(m, k, gigabit * 1e9 / 8, added);
             std::printf(" %.3f s | %.3f s |", s.after, s.during);
             char text[32];
@@ -300,35 +338,85 @@ void report(const work& what, const measured& m, double added)
         }
         std::printf(" %s |\n", speed.c_str());
     }
-    std::printf("\nIt pays up to");
-    for (const double gigabit : {1.0, 10.0, 100.0})
-        std::printf("%s %zu at %.0f Gbit/s", gigabit == 1 ? "" : ",", pays_to(m, gigabit * 1e9 / 8, added), gigabit);
-    std::printf(" (64 is the most that was computed).\n");
-    std::fflush(stdout);
+    std::printf("\n");
+    for (const double gigabit : bandwidths) {
+        const std::size_t last = pays_to(m, gigabit, added);
+        if (last + 1 == m.hosts.size()) {
+            std::printf("At %.0f Gbit/s each number of hosts pays, up to %zu, the most that was computed.\n", gigabit,
+                        m.hosts[last]);
+            continue;
+        }
+        const double next = computed(m, last + 1, gigabit * 1e9 / 8, added).during;
+        std::printf(
+            "At %.0f Gbit/s it stops paying after %zu host%s: with %zu, a step takes %.3f s, %.3f s of it sending "
+            "and adding.\n",
+            gigabit, m.hosts[last], last == 0 ? "" : "s", m.hosts[last + 1], next,
+            next - m.compute[last + 1] - m.update);
+    }
+}
+
+/// The processor's name, where Linux tells it.
+std::string processor()
+{
+    std::ifstream from("/proc/cpuinfo");
+    for (std::string line; std::getline(from, line);)
+        if (line.starts_with("model name") && line.find(": ") != std::string::npos)
+            return line.substr(line.find(": ") + 2);
+    return "a processor";
+}
+
+struct arguments {
+    std::vector<std::string> systems;
+    double fraction = 1;
+    std::size_t threads = 0, hosts = 64;
+};
+
+arguments read_arguments(int count, char** given)
+{
+    arguments result;
+    for (int i = 1; i < count; i += 2) {
+        const std::string name = given[i], value = i + 1 < count ? given[i + 1] : "";
+        const bool number = !value.empty() && value.find_first_not_of("0123456789") == std::string::npos;
+        char* end = nullptr;
+        if (name == "--threads" && number) {
+            result.threads = std::strtoul(value.c_str(), nullptr, 10);
+        } else if (name == "--hosts" && number && std::has_single_bit(std::strtoul(value.c_str(), nullptr, 10))) {
+            result.hosts = std::strtoul(value.c_str(), nullptr, 10);
+        } else if (name == "--fraction" && std::strtod(value.c_str(), &end) > 0 && *end == '\0') {
+            result.fraction = std::strtod(value.c_str(), nullptr);
+        } else if (name == "--system" && std::any_of(works().begin(), works().end(),
+                                                     [&](const work& each) { return value == each.system; })) {
+            result.systems.push_back(value);
+        } else {
+            throw error(name + " " + value +
+                        ": this program takes --threads N, --system NAME, --fraction X, and --hosts " +
+                        "N, a power of two");
+        }
+    }
+    return result;
 }
 
 }  // namespace
 
-int main(int count, char** arguments)
+int main(int count, char** given)
 {
-    std::vector<std::string> wanted;
-    double fraction = 1;
-    std::size_t threads = 0;
-    for (int i = 1; i + 1 < count; i += 2) {
-        const std::string_view name = arguments[i];
-        if (name == "--threads") threads = static_cast<std::size_t>(std::atoi(arguments[i + 1]));
-        if (name == "--system") wanted.emplace_back(arguments[i + 1]);
-        if (name == "--fraction") fraction = std::atof(arguments[i + 1]);
-    }
     try {
-        set_threads(threads);
+        const arguments how = read_arguments(count, given);
+        set_threads(how.threads);
         const double added = bytes_added();
-        std::printf("%zu threads, %.1f GB added a second, latency %.0f us, %.0f us a message\n", heed::threads(),
-                    added / 1e9, latency * 1e6, overhead * 1e6);
+        std::vector<std::pair<work, measured>> all;
         for (const work& what : works()) {
-            if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), what.system) == wanted.end()) continue;
-            report(what, measure(what, fraction), added);
+            if (!how.systems.empty() &&
+                std::find(how.systems.begin(), how.systems.end(), what.system) == how.systems.end())
+                continue;
+            std::fprintf(stderr, "%s\n", what.system);
+            all.emplace_back(what, measure(what, how.fraction, how.hosts));
         }
+        std::printf("%s, %s, sizes × %g; %.1f GB added a second, latency %.0f µs, %.0f µs to post a message:\n\n",
+                    processor().c_str(), counted(heed::threads(), "thread").c_str(), how.fraction, added / 1e9,
+                    latency * 1e6, overhead * 1e6);
+        print_summary(all, added);
+        for (const auto& [what, m] : all) print_steps(what, m, added);
     } catch (const std::exception& problem) {
         std::fprintf(stderr, "many_machines: %s\n", problem.what());
         return 1;

@@ -82,20 +82,18 @@ auto loss_of(const auto& attend, const batch& now)
 
 int train_largest()
 {
-    engine ranks;                                                                 // 1
-    distributed::optimizer optimiser{ranks, train::adam<float>({.rate = 0.05})};  // 2: in place of train::adam alone
-
     auto model = new_model();
-    optimiser.begin(model);  // 3: every rank has the parameters of rank 0
+    engine ranks;                                                                        // 1
+    distributed::optimizer optimiser{ranks, train::adam<float>({.rate = 0.05}), model};  // 2: around train::adam
 
     ad::tape<float> tape;
     float loss = 0;
     for (std::size_t update = 0; update < updates; ++update) {
-        const auto mine = distributed::share_of(ranks, lists);  // 4: which lists of the batch are this rank's
+        const auto mine = distributed::share_of(ranks, lists);  // 3: which lists of the batch are this rank's
         tape.clear();
         const auto lifted = ad::lift(tape, model);
         const auto part = loss_of(lifted, batch(update, mine.first, mine.size()));
-        tape.backward(part);
+        optimiser.backward(lifted, part);          // 4: tape.backward(part), and gradients that are final are summed
         optimiser.step(model, lifted, tape, 1.0);  // with the gradients of all ranks
         loss = *part.data();
     }

@@ -20,6 +20,7 @@
 #include <heed/version.hpp>
 
 #include "../support/environment.hpp"
+#include "../support/launched.hpp"
 #include "../support/processor.hpp"
 #include "../support/program.hpp"
 #include "adequacy.hpp"
@@ -33,6 +34,11 @@ const char* const heed_built_for = HEED_BUILT_FOR;
 int main(int argc, char** argv)
 {
     using namespace evaluation;
+    if (const auto started = program::launched_as::of_environment(); started.size > 1) {
+        if (started.rank != 0) return 0;  // the launcher would end all at once
+        std::cerr << "evaluate: is the work of one process; start it without mpirun\n";
+        return 1;
+    }
     CLI::App app{"Score translations, word alignments and texts."};
     app.formatter(std::make_shared<program::formatter>());  // before the subcommands, which take it over
     app.set_version_flag("--version", "evaluate (heed) " HEED_VERSION_STRING);

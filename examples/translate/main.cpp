@@ -21,6 +21,7 @@
 #include <heed/core/parallel.hpp>
 #include <heed/version.hpp>
 
+#include "../support/launched.hpp"
 #include "../support/processor.hpp"
 #include "../support/program.hpp"
 #include "align_command.hpp"
@@ -55,7 +56,7 @@ struct no_buffer : std::streambuf {
 
 int main(int argc, char** argv)
 {
-    const launched_as started = launched_as::of_environment();
+    const auto started = program::launched_as::of_environment();
     speaks = started.rank == 0;
     if (!speaks) {
         std::ios::sync_with_stdio(false);            // a later call would put the buffers back
@@ -98,9 +99,8 @@ int main(int argc, char** argv)
                 return with_ranks([&command](any_ranks& over) { return command.run(over); });
             } else {
                 if (started.size <= 1) return command.run();
-                if (speaks)
-                    say(fmt::format("translate: `translate {}` is the work of one process; start it without mpirun",
-                                    name));
+                if (!speaks) return 0;  // the launcher would end all at once
+                say(fmt::format("translate: `translate {}` is the work of one process; start it without mpirun", name));
                 return 1;
             }
         });

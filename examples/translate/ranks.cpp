@@ -18,37 +18,11 @@
 #include <heed/distributed/mpi.hpp>
 #endif
 
+#include "../support/launched.hpp"
 #include "interrupt.hpp"
 #include "progress.hpp"
 
 namespace translation {
-
-namespace {
-
-/// A number in the environment; `otherwise` if there is none.
-std::size_t number_of(const char* name, std::size_t otherwise)
-{
-    const char* const text = std::getenv(name);
-    if (text == nullptr || *text == '\0') return otherwise;
-    char* end = nullptr;
-    const unsigned long long value = std::strtoull(text, &end, 10);
-    return *end == '\0' ? static_cast<std::size_t>(value) : otherwise;
-}
-
-}  // namespace
-
-launched_as launched_as::of_environment()
-{
-    // OpenMPI's mpirun; the launchers of MPICH and Intel MPI; srun of Slurm with PMIx, which says how many otherwise.
-    launched_as result;
-    result.size = number_of("OMPI_COMM_WORLD_SIZE", number_of("PMI_SIZE", 1));
-    result.rank = number_of("OMPI_COMM_WORLD_RANK", number_of("PMI_RANK", 0));
-    if (std::getenv("PMIX_RANK") != nullptr && std::getenv("OMPI_COMM_WORLD_SIZE") == nullptr) {
-        result.size = number_of("SLURM_STEP_NUM_TASKS", number_of("SLURM_NTASKS", 1));
-        result.rank = number_of("PMIX_RANK", 0);
-    }
-    return result;
-}
 
 any_ranks& alone()
 {
@@ -59,7 +33,7 @@ any_ranks& alone()
 
 int with_ranks(const std::function<int(any_ranks&)>& work)
 {
-    const launched_as started = launched_as::of_environment();
+    const auto started = program::launched_as::of_environment();
     if (started.size <= 1) return work(alone());
 #ifdef HEED_DISTRIBUTED
     heed::distributed::mpi engine;
@@ -173,7 +147,8 @@ end_with_the_others::end_with_the_others(const any_ranks& over, std::string advi
     watch_->rank = over.rank();
     watch_->advice = std::move(advice);
     // mpirun kills so many seconds after it has asked.
-    const auto until_killed = static_cast<double>(number_of("OMPI_MCA_odls_base_sigkill_timeout", 1));
+    const auto until_killed =
+        static_cast<double>(program::number_of_environment("OMPI_MCA_odls_base_sigkill_timeout", 1));
     watch_->patience = std::max(0.5 * until_killed, until_killed - 1);
     watch_->thread = std::thread([this] { watch_->look(); });
 }

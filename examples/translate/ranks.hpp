@@ -16,26 +16,19 @@
 #include <fmt/format.h>
 
 #include <heed/core/errors.hpp>
-#include <heed/distributed/gradients.hpp>
 #include <heed/distributed/ranks.hpp>
 #include <heed/seq2seq/load.hpp>
 #include <heed/seq2seq/translation.hpp>
 #include <heed/translator/system.hpp>
 
 #include "library.hpp"
+#include "sums_over.hpp"
 
 /// One command in several processes: `mpirun -n 4 translate train …`. Rank 0 alone reads standard input, writes files
 /// and says something.
 namespace translation {
 
 using heed::distributed::any_ranks;
-
-/// How a launcher (mpirun, mpiexec, srun) has started this process, by the environment. MPI is not started for that.
-struct launched_as {
-    std::size_t rank = 0, size = 1;
-
-    static launched_as of_environment();
-};
 
 /// Runs work(ranks) in each of the processes that a launcher has started, or in this one alone, and returns its status.
 /// Throws heed::error, in each of them, if there are several and this program is built without MPI.
@@ -84,34 +77,6 @@ void require_same(any_ranks& over, std::uint64_t hash, const std::string& what);
 
 /// A number that follows from all parameters of a system.
 std::uint64_t hash_of(const system& of);
-
-/// A model's variables as heed::distributed takes a lifted model.
-struct lifted_model {
-    std::vector<heed::ad::named_variable<float>> all;
-
-    static auto parameters(auto& self, auto&& visit)
-    {
-        for (auto& each : self.all) visit(each.name, each.numbers);
-        return heed::visited{};
-    }
-};
-
-/// Sums gradients and losses over the ranks.
-class sums_over final : public system::exchange {
-public:
-    explicit sums_over(any_ranks over) : over_(std::move(over)) {}
-
-    double sum(heed::ad::tape<float>& on, const system::variables& lifted, double loss) override
-    {
-        gradients_.sum(over_, lifted_model{lifted}, on);
-        over_.sum(std::span<double>(&loss, 1));
-        return loss;
-    }
-
-private:
-    any_ranks over_;
-    heed::distributed::gradients<float> gradients_;
-};
 
 /// Dies with a message if this process was asked to end and then nothing moves: mpirun asks so when another process has
 /// died, and a moment later kills. While one of these exists, a thread looks for that. `advice` ends the message.

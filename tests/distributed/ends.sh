@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# ends.sh <mpirun> <program>: one of three ranks ends while the others wait for it. All end within seconds, with a status
-# other than 0, and something says why.
+# ends.sh <mpirun> <program>: one of three ranks ends while the others wait for it. All end within ten seconds, with a
+# status other than 0, and something says why.
 
 set -uo pipefail
 mpirun=$1 program=$2
@@ -13,13 +13,14 @@ check()
     local how=$1 text=$2 output status start=$SECONDS
     output=$(timeout -k 5 60 bash "$here/run.sh" "$mpirun" 3 "$program" --end "$how" 2>&1)
     status=$?
-    if ((status == 0 || status == 124 || SECONDS - start > 30)) || [[ ! $output =~ $text ]]; then
+    if ((status == 0 || status == 124 || SECONDS - start > 10)) || [[ ! $output =~ $text ]]; then
         printf '%s: status %d after %d s, should say "%s":\n%s\n' "$how" "$status" "$((SECONDS - start))" "$text" "$output"
         failed=1
     fi
 }
 check killed 'signal 9|Killed|KILLED'
 check throws 'the disk of this rank is full'
+check throws-amid 'the memory of this rank is full'
 check returns 'rank 2 of 3 has ended'
 check exits 'exit'
 exit "$failed"

@@ -14,6 +14,8 @@
 
 #include <heed/ad/ad.hpp>
 #include <heed/distributed/gradients.hpp>
+#include <heed/distributed/optimizer.hpp>
+#include <heed/train/sgd.hpp>
 #include <support/tensors.hpp>
 
 #include "engines.hpp"
@@ -195,6 +197,48 @@ TEST_CASE("every kind of gradient is among those that are compared")
     CHECK(at(4, "E").ids.empty());                 // all numbers of a table, as one rank asks for them,
     CHECK(!at(5, "E").ids.empty());                // and rows again
     CHECK(at(0, "wide").numbers.size() > 16'384);  // large
+}
+
+TEST_CASE("sums begin while the gradients of other parameters are still computed")
+{
+    support::on_ranks([](any_ranks& plain_engine) {
+        support::noting over(plain_engine);
+        const auto plain = some_model<double>();
+        const word_ids words(2, 1);
+        const array<double, 3> weights = filled<double, 3>({2, 1, columns}, 0.01);
+        distributed::gradients<double> sums;
+        distributed::optimizer together{over, train::sgd<double>({.rate = 0})};
+        ad::tape<double> on;
+        for (int step = 0; step < 3; ++step) {
+            CAPTURE(step);
+            for (const bool by_optimizer : {false, true}) {
+                CAPTURE(by_optimizer);
+                std::size_t at_end = 0, moved_at_end = 0;  // when all but this has gone back
+                over.begun = over.moved_on = 0;
+                on.clear();
+                on.record([&] {
+                    at_end = over.begun;
+                    moved_at_end = over.moved_on;
+                });
+                auto model = plain;
+                const auto lifted = ad::lift(on, model);
+                const auto loss = lifted.loss(words, weights);
+                if (by_optimizer) {
+                    together.backward(lifted, loss);
+                    CHECK(over.begun == at_end);
+                    together.step(model, lifted, on);
+                } else {
+                    sums.backward(over, lifted, loss);
+                    CHECK(over.begun == at_end);
+                    sums.sum(over, lifted, on);
+                }
+                // Of the first step nothing is known before; one rank has nothing to sum.
+                const bool early = step > 0 && over.size() > 1;
+                CHECK(at_end == (early ? 2u : 0u));  // `wide`, and `b` with `tied`
+                CHECK((moved_at_end > 1) == early);  // others were final after `wide` was on its way
+            }
+        }
+    });
 }
 
 TEST_CASE("a variable with two names is summed once")

@@ -115,6 +115,13 @@ int end(heed::distributed::mpi& ranks, const std::string& how)
 {
     float one = 1;
     ranks.sum({&one, 1});
+    if (how == "throws-amid") {  // on the way back, say, while sums are on their way
+        std::vector<float> many(1 << 22, 1.0f), more(1 << 10, 1.0f);
+        ranks.begin_sum(many);
+        ranks.begin_sum(more);
+        if (ranks.rank() + 1 == ranks.size()) throw heed::error("the memory of this rank is full");
+        ranks.finish();
+    }
     if (ranks.rank() + 1 == ranks.size()) {
         if (how == "killed") std::raise(SIGKILL);
         if (how == "throws") throw heed::error("the disk of this rank is full");

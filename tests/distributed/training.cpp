@@ -95,8 +95,7 @@ template <class T, class Make>
 trained<T> train_new(any_ranks over, Make make, bool meanwhile)
 {
     auto model = make(over.rank() + 1);  // of which only rank 0's counts
-    distributed::optimizer together{over, train::adam<T>({.rate = 1e-3})};
-    together.begin(model);
+    distributed::optimizer together{over, train::adam<T>({.rate = 1e-3}), model};
     trained<T> result;
     train_more<T>(over, model, together, meanwhile, &result.gradients);
     result.parameters = train::copy_parameters<T>(model);

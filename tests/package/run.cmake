@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # HOW is add_subdirectory, find_package or fetch_content; BESIDE a header that one translation unit includes before heed
-# and the other after it. Beside <cblas.h>, heed is used with HEED_BLAS=cblas.
+# and the other after it. Beside <cblas.h>, heed is used with HEED_BLAS=cblas. MPIEXEC: starts a program on several ranks,
+# where heed has been configured with MPI.
 
 cmake_minimum_required(VERSION 3.22)
 
@@ -43,7 +44,11 @@ if(HOW STREQUAL "find_package")
   list(PREPEND PREFIX_PATH "${prefix}")
 endif()
 
-set(definitions "BEFORE|AFTER|HEED_TRANSLATOR_COMPILED")
+set(definitions "BEFORE|AFTER|HEED_TRANSLATOR_COMPILED|HEED_DISTRIBUTED")
+set(distributed "")
+if(HOW STREQUAL "find_package" AND MPIEXEC)
+  set(distributed distributed)
+endif()
 if(BESIDE STREQUAL "<cblas.h>")
   set(HEED_BLAS -DHEED_BLAS=cblas)
   string(APPEND definitions "|HEED_BLAS_CBLAS")
@@ -52,11 +57,19 @@ run("configure"
     "${CMAKE_COMMAND}" -S "${CMAKE_CURRENT_LIST_DIR}/consumer" -B "${SCRATCH}/build" -G "${GENERATOR}"
     "-DCMAKE_CXX_COMPILER=${COMPILER}" -DCMAKE_EXPORT_COMPILE_COMMANDS=ON "-DCMAKE_PREFIX_PATH=${PREFIX_PATH}"
     -DCMAKE_FIND_USE_PACKAGE_REGISTRY=OFF "-DHOW=${HOW}" "-DBESIDE=${BESIDE}" ${HEED_BLAS}
+    "-DHEED_DISTRIBUTED=${distributed}"
     "-DHEED_SOURCE=${HEED_SOURCE}" "-DHEED_VERSION=${HEED_VERSION}")
 run("build" "${CMAKE_COMMAND}" --build "${SCRATCH}/build")
 run("run" "${SCRATCH}/build/consumer")
 if(NOT output MATCHES "heed ${HEED_VERSION}")
   message(FATAL_ERROR "the consumer should greet with heed ${HEED_VERSION}, and said:\n${output}")
+endif()
+
+if(distributed)
+  run("run on two ranks" bash "${CMAKE_CURRENT_LIST_DIR}/../distributed/run.sh" "${MPIEXEC}" 2 "${SCRATCH}/build/distributed")
+  if(NOT output MATCHES "2 ranks: 3\n")
+    message(FATAL_ERROR "two ranks should add up to 3, and said:\n${output}")
+  endif()
 endif()
 
 # The consumer sets no flags: anything beyond the language and the include directories comes from heed.

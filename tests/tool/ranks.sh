@@ -5,6 +5,7 @@
 # number of processes resumes; a killed one ends the others; translations and scores are those of one process.
 # shellcheck source=tests/tool/common.bash
 source "$(dirname "${BASH_SOURCE[0]}")/common.bash"
+evaluate=$(realpath -- "$2")
 # As root, with more processes than cores, and inside of containers. With another launcher these say nothing.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
 export OMPI_MCA_btl_vader_single_copy_mechanism=none OMPI_MCA_hwloc_base_binding_policy=none
@@ -193,6 +194,23 @@ compare score --model one --model four.1 --threads 1 --batch 4 --source valid.a 
 mpirun -n 2 "${translate}" "${common[@]}" <lines >output 2>log || fail "standard input"
 "$translate" "${common[@]}" <lines 2>log | cmp - output || fail "standard input of two processes"
 
+# A search waits for lines when one of its processes is killed.
+mkfifo fifo
+exec 9<>fifo
+mpirun -n 3 "$translate" "${common[@]}" <fifo >output 2>log &
+launcher=$!
+until mapfile -t processes < <(pgrep -P $launcher | sort -n) && ((${#processes[@]} == 3)); do
+    kill -0 $launcher || fail "the search ended by itself"
+    sleep 0.05
+done
+echo one >&9
+sleep 0.5
+kill -KILL "${processes[1]}"
+ended 10
+exec 9>&-
+((status)) || fail "a killed process, and the search is well?"
+grep -q 'signal 9\|[Kk]illed\|KILLED' log || fail "nothing says that a process was killed"
+
 # What all refuse is said once.
 refused_by_all()
 {
@@ -207,5 +225,8 @@ refused_by_all '^translate: missing: ' "$translate" score --model one --source m
 refused_by_all '^translate: `translate page` is the work of one process; start it without mpirun' \
     "$translate" page --model one --source valid.a --reference valid.b --out page.html
 refused_by_all 'no-such-option' "$translate" run --model one --no-such-option
+refused_by_all '^evaluate: is the work of one process; start it without mpirun' \
+    "$evaluate" bleu --reference valid.b valid.b
+[[ ! -s output ]] || fail "evaluate does not only refuse"
 no_temporaries
 if compgen -G '.*.lock'; then fail "a lock is left"; fi

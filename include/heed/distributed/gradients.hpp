@@ -33,42 +33,54 @@ namespace heed::distributed {
 template <class T>
 class gradients {
 public:
-    /// on.backward(loss), for a sum() that follows: what is final is summed while the rest is computed. Between the two
-    /// nobody reads or changes gradients. Ranks that call it and ranks that do not, as without a loss, go together.
+    /// A parameter of so many numbers or more has a sum of its own.
+    static constexpr std::size_t large = std::size_t{1} << 14;
+    /// Smaller ones are summed together, as soon as they are so many numbers.
+    static constexpr std::size_t pack = std::size_t{1} << 16;
+
+    /// While one of these lives, gradients that become final on the way back are summed while the rest is computed, for
+    /// a sum() that follows. It is made before the way back, for that one alone; from then until sum() nobody reads or
+    /// changes gradients. Ranks that make one and ranks that do not, as without a loss, go together.
+    template <ranks R>
+    class early_sums {
+    public:
+        /// `lifted` is the model as it was lifted for this recording. All but `lifted` must outlive this.
+        template <parameterised L>
+        early_sums(gradients& sums, R& over, const L& lifted, ad::tape<T>& on) : sums_(sums), over_(over), on_(on)
+        {
+            if (over.size() == 1) return;
+            sums.list(lifted);
+            sums.begin(over);
+            sums.begun_ = true;
+            on.when_final(
+                [](void* self, ad::slot<T>& s) {
+                    const auto& of = *static_cast<early_sums*>(self);
+                    of.sums_.is_final(of.over_, of.on_, s);
+                },
+                this);
+        }
+        early_sums(const early_sums&) = delete;
+        early_sums& operator=(const early_sums&) = delete;
+        ~early_sums()
+        {
+            if (over_.size() > 1) on_.when_final(nullptr, nullptr);
+        }
+
+    private:
+        gradients& sums_;
+        R& over_;
+        ad::tape<T>& on_;
+    };
+
+    /// on.backward(loss) with early_sums.
     template <ranks R, parameterised L>
     void backward(R& over, const L& lifted, const ad::var<T, 0>& loss)
     {
-        ad::tape<T>& on = loss.tape();
-        if (over.size() == 1) {
-            on.backward(loss);
-            return;
-        }
-        list(lifted);
-        begin(over);
-        begun_ = true;
-        struct listener {
-            gradients& sums;
-            R& over;
-            ad::tape<T>& on;
-
-            listener(gradients& to, R& engine, ad::tape<T>& tape) : sums(to), over(engine), on(tape)
-            {
-                on.when_final(
-                    [](void* self, ad::slot<T>& s) {
-                        auto& of = *static_cast<listener*>(self);
-                        of.sums.is_final(of.over, of.on, s);
-                    },
-                    this);
-            }
-            listener(const listener&) = delete;
-            listener& operator=(const listener&) = delete;
-            ~listener() { on.when_final(nullptr, nullptr); }
-        };
-        const listener listening(*this, over, on);
-        on.backward(loss);
+        const early_sums<R> meanwhile(*this, over, lifted, loss.tape());
+        loss.tape().backward(loss);
     }
 
-    /// After on.backward(loss) or the backward() above: the gradients on the tape become those of all ranks together;
+    /// After on.backward(loss) or backward() here: the gradients on the tape become those of all ranks together;
     /// `lifted` is the model as it was lifted for this recording. A rank without a loss lifts the model and does not go
     /// back. Throws heed::error on every rank if their models differ.
     template <ranks R, parameterised L>
@@ -402,8 +414,6 @@ private:
     }
 
     static constexpr std::size_t none = static_cast<std::size_t>(-1);
-    static constexpr std::size_t large = std::size_t{1} << 14;  // numbers: from here on a sum of its own
-    static constexpr std::size_t pack = std::size_t{1} << 16;   // and so many of smaller ones together
 
     std::vector<parameter> parameters_;
     std::vector<std::pair<ad::slot<T>*, std::size_t>> slots_;  // and which parameter it is, by address

@@ -16,8 +16,7 @@ namespace heed::distributed {
 /// the norm of the sum, and updates this rank's model, so that all models stay the same, bit for bit.
 ///
 ///     distributed::mpi ranks;
-///     distributed::optimizer together{ranks, train::adam<float>{{.rate = 1e-3}}};
-///     together.begin(model);                     // rank 0's parameters, moments, steps and settings for all
+///     distributed::optimizer together{ranks, train::adam<float>{{.rate = 1e-3}}, model};  // rank 0's model for all
 ///     for (…) {
 ///         tape.clear();
 ///         const auto lifted = ad::lift(tape, model);
@@ -36,6 +35,13 @@ public:
 
     /// `over` must outlive the optimiser.
     optimizer(R& over, train::optimiser<T, Rule> inner) : wrapped(std::move(inner)), ranks_(&over) {}
+
+    /// The same, and begin(model).
+    template <parameterised M>
+    optimizer(R& over, train::optimiser<T, Rule> inner, M& model) : optimizer(over, std::move(inner))
+    {
+        begin(model);
+    }
 
     /// Every rank gets rank 0's parameters and rank 0's optimiser: after the model was made, or loaded by rank 0.
     /// Throws heed::error on every rank if their models differ.

@@ -76,9 +76,11 @@ public:
     /// The other processes that train the same system, each with a part of every batch.
     struct exchange {
         virtual ~exchange() = default;
-        /// Before the way back through the last batch of a step.
+        /// Before the way back, in a step of one batch: what the tape then calls final (tape::when_final) is the step's
+        /// gradient. In a step of several batches it is not called.
         virtual void before_backward(heed::ad::tape<float>&, const variables&) {}
-        /// After it: the gradients on the tape become those of all processes together. Returns the sum of the losses.
+        /// After the way back: the gradients on the tape become those of all processes together. Returns the sum of the
+        /// losses.
         virtual double sum(heed::ad::tape<float>& on, const variables& lifted, double loss) = 0;
     };
 

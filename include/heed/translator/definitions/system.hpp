@@ -113,7 +113,9 @@ HEED_TRANSLATOR_INLINE system::learned system::train(std::span<lesson> together,
         const bool last = i + 1 == together.size();
         const std::optional<part_of_lesson>& part = together[i].part;
         const heed::nn::dropout drop{how.dropout, &random, part ? &part->sentences : nullptr};
-        mean += static_cast<double>(record(tape_, together[i], how, drop, lifted.all, last ? others : nullptr));
+        // Of several batches the last one's gradients are not yet those of the step: sum_.give adds the others'.
+        exchange* const told = together.size() == 1 ? others : nullptr;
+        mean += static_cast<double>(record(tape_, together[i], how, drop, lifted.all, told));
         if (!last && (!part || part->learns)) sum_.add(lifted, tape_);
     }
     sum_.give(lifted, tape_);

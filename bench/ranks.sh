@@ -1,0 +1,93 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+#     bench/ranks.sh TRANSLATE [ROUNDS [UPDATES [SOURCE TARGET]]]
+#
+# Two ranks of one thread against one process of two threads: `translate train` on the same batches, for two systems. The
+# two take turns, and each ratio is that of a round. Prints a table in Markdown: the median of ROUNDS (5) ratios of
+# tokens/s and their range, with messages as Open MPI sends them by itself on one machine (a process reads the other's
+# memory) and with OMPI_MCA_btl_vader_single_copy_mechanism=none (both copy through shared memory), as some containers
+# need it. UPDATES (40) are of 64 sentences. Without a text, one is made: 4,000 pairs of 5 to 20 words. HEED_RANKS_SYSTEMS
+# names other systems.
+
+set -Eeuo pipefail
+translate=$(realpath -- "$1") rounds=${2:-5} updates=${3:-40}
+read -r -a systems <<<"${HEED_RANKS_SYSTEMS:-rnnsearch transformer}"
+# shellcheck source=scripts/setup.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../scripts/setup.sh"
+heed_environment
+directory=$(mktemp -d)
+trap 'rm -rf -- "$directory"' EXIT
+source=${4:-$directory/made.a} target=${5:-$directory/made.b}
+if [[ $source == "$directory/made.a" ]]; then
+    awk -v a="$source" -v b="$target" 'BEGIN {
+        srand(1)
+        for (n = 0; n < 4000; ++n) {
+            length_of = 5 + int(16 * rand())
+            for (i = 0; i < length_of; ++i) {
+                word = int(exp(rand() * log(6000)))  # in proportion to 1 / rank
+                printf "%s%d", i ? " " : "", word >a
+                printf "%sw%d", i ? " " : "", word >b
+            }
+            print "" >a
+            print "" >b
+        }
+    }'
+fi
+head -n 64 "$source" >"$directory/valid.a"
+head -n 64 "$target" >"$directory/valid.b"
+
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 # Open MPI refuses root otherwise,
+export OMPI_MCA_rmaps_base_oversubscribe=1                       # and counts two threads of a core as one
+export OMPI_MCA_hwloc_base_binding_policy=none
+
+# speed SYSTEM THREADS [LAUNCHER...]: tokens/s of a training.
+speed()
+{
+    rm -f "$directory/model"*
+    if ! "${@:3}" "$translate" train --system "$1" --threads "$2" --source "$source" --target "$target" --valid-source "$directory/valid.a" \
+        --valid-target "$directory/valid.b" --model "$directory/model" --min-count 2 --epochs 1 --batch 64 --max-updates "$updates" 2>"$directory/log"; then
+        cat "$directory/log" >&2
+        return 1
+    fi
+    sed -n 's/^epoch .*  \([0-9]*\) tokens\/s.*/\1/p' "$directory/log"
+}
+
+for ((round = 0; round < rounds; ++round)); do
+    for system in "${systems[@]}"; do
+        for copies in unset none; do
+            set_copies=(env -u OMPI_MCA_btl_vader_single_copy_mechanism)
+            [[ $copies == unset ]] || set_copies=(env OMPI_MCA_btl_vader_single_copy_mechanism=none)
+            if (((round % 2) == 0)); then
+                one=$(speed "$system" 2)
+                two=$(speed "$system" 1 "${set_copies[@]}" mpirun -n 2)
+            else # the other first
+                two=$(speed "$system" 1 "${set_copies[@]}" mpirun -n 2)
+                one=$(speed "$system" 2)
+            fi
+            echo "round $((round + 1)): $system, $copies: one process $one tokens/s, two ranks $two" >&2
+            echo "$system $copies $one $two" >>"$directory/rounds"
+        done
+    done
+done
+
+sed -n 's/^model name.*: /Processor: /p' /proc/cpuinfo | head -n 1
+echo "$(mpirun --version | head -n 1), $rounds rounds of $updates updates:"
+echo
+echo '| system | single copy mechanism | one process, tokens/s | two ranks, tokens/s | ratio (bar: 0.95) | range |'
+echo '|---|---|---|---|---|---|'
+for system in "${systems[@]}"; do
+    for copies in unset none; do
+        awk -v system_is="$system" -v copies="$copies" '
+            function median(x, n, i, j, t) {
+                for (i = 2; i <= n; ++i)
+                    for (j = i; j > 1 && x[j] < x[j - 1]; --j) { t = x[j]; x[j] = x[j - 1]; x[j - 1] = t }
+                return n % 2 ? x[(n + 1) / 2] : (x[n / 2] + x[n / 2 + 1]) / 2
+            }
+            $1 == system_is && $2 == copies { ++n; one[n] = $3; two[n] = $4; ratio[n] = $4 / $3 }
+            END {
+                middle = median(ratio, n)
+                printf "| %s | %s | %.0f | %.0f | %.2f | %.2f to %.2f |\n", system_is, copies, median(one, n), median(two, n), middle, ratio[1], ratio[n]
+            }' "$directory/rounds"
+    done
+done

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <optional>
+#include <span>
+#include <utility>
+
+#include <heed/ad/ad.hpp>
+#include <heed/core/parameters.hpp>
+#include <heed/distributed/gradients.hpp>
+#include <heed/distributed/ranks.hpp>
+#include <heed/translator/system.hpp>
+
+namespace translation {
+
+/// A model's variables as heed::distributed takes a lifted model.
+struct lifted_model {
+    const heed::translator::system::variables& all;
+
+    static auto parameters(auto& self, auto&& visit)
+    {
+        for (const auto& each : self.all) visit(each.name, each.numbers);
+        return heed::visited{};
+    }
+};
+
+/// Sums gradients and losses over the ranks; gradients that are final while others are still computed, where a step
+/// allows it.
+class sums_over final : public heed::translator::system::exchange {
+public:
+    explicit sums_over(heed::distributed::any_ranks over) : over_(std::move(over)) {}
+
+    void before_backward(heed::ad::tape<float>& on, const heed::translator::system::variables& lifted) override
+    {
+        meanwhile_.emplace(gradients_, over_, lifted_model{lifted}, on);
+    }
+
+    double sum(heed::ad::tape<float>& on, const heed::translator::system::variables& lifted, double loss) override
+    {
+        meanwhile_.reset();
+        gradients_.sum(over_, lifted_model{lifted}, on);
+        over_.sum(std::span<double>(&loss, 1));
+        return loss;
+    }
+
+private:
+    heed::distributed::any_ranks over_;
+    heed::distributed::gradients<float> gradients_;
+    std::optional<heed::distributed::gradients<float>::early_sums<heed::distributed::any_ranks>> meanwhile_;
+};
+
+}  // namespace translation

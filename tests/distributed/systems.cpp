@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: BSD-3-Clause
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <heed/core/random.hpp>
+#include <heed/seq2seq/translator.hpp>
+#include <heed/translator/systems.hpp>
+#include <support/sentences.hpp>
+
+#include "../../examples/translate/sums_over.hpp"
+#include "engines.hpp"
+
+// The systems of `translate train`, whose gradients are summed as it sums them.
+
+using namespace heed;
+using distributed::any_ranks;
+using translator::lesson;
+
+namespace {
+
+/// So many words that the output layer has a sum of its own.
+constexpr std::size_t words = 2100, updates = 3;
+
+lesson some_lesson(std::uint64_t stream)
+{
+    constexpr std::size_t sentences = 5;
+    std::vector<seq2seq::id_sentence> source(sentences), target(sentences);
+    const auto fill = [&](seq2seq::id_sentence& to, std::uint64_t draws) {
+        to.resize(1 + below(5, draws, 0));
+        for (std::size_t j = 0; j < to.size(); ++j)
+            to[j] = static_cast<std::uint32_t>(4 + below(words - 4, draws, 1 + j));
+    };
+    for (std::size_t b = 0; b < sentences; ++b) {
+        fill(source[b], mix(100 * stream + 2 * b));
+        fill(target[b], mix(100 * stream + 2 * b + 1));
+    }
+    return {seq2seq::make_training_batch<float>(support::pointers(source), support::pointers(target)), {}, {}};
+}
+
+/// What sums, and the sums that had begun by then.
+class watched final : public translator::system::exchange {
+public:
+    /// `meanwhile`: what is told before the way back is told on.
+    watched(support::noting& engine, bool meanwhile) : engine_(engine), sums_(any_ranks(engine)), meanwhile_(meanwhile)
+    {}
+
+    bool told = false;                   // of the way back
+    std::size_t before = 0, on_way = 0;  // sums that had begun before the way back, and on it
+    std::size_t others = 0;              // parameters that were final after the first of these
+
+    void before_backward(ad::tape<float>& on, const translator::system::variables& lifted) override
+    {
+        told = true;
+        if (meanwhile_) sums_.before_backward(on, lifted);
+        before = engine_.begun;
+    }
+    double sum(ad::tape<float>& on, const translator::system::variables& lifted, double loss) override
+    {
+        on_way = engine_.begun - before;
+        others = engine_.moved_on;
+        return sums_.sum(on, lifted, loss);
+    }
+
+private:
+    support::noting& engine_;
+    translation::sums_over sums_;
+    bool meanwhile_;
+};
+
+/// Some updates with so many batches each; calls seen(update, exchange) after each.
+template <class Seen>
+std::vector<float> trained(const std::string& name, any_ranks engine, bool meanwhile, std::size_t batches, Seen seen)
+{
+    translator::options how;
+    how.system = name;
+    for (const translator::use& each : translator::kind_of(name).uses)
+        if (!each.preset.empty()) how.set(each.option, each.preset);
+    how.embedding = how.hidden = how.alignment = 16;
+    how.share_embeddings = "none";  // a shared table is the last to be final
+    how.optimizer = "sgd";
+    const auto system = translator::make_system(how, words, words);
+    support::noting over(engine);
+    watched sums(over, meanwhile);
+    random_source random{1};
+    for (std::size_t update = 0; update < updates; ++update) {
+        std::vector<lesson> together;
+        for (std::size_t k = 0; k < batches; ++k) {
+            const lesson whole = some_lesson(10 * update + k);
+            together.push_back(over.size() == 1 ? whole : translator::part_of(whole, over.rank(), over.size()));
+        }
+        over.begun = over.moved_on = 0;
+        sums.told = false;
+        system->train(together, how, random, 0.1, over.size() == 1 ? nullptr : &sums);
+        seen(update, sums);
+    }
+    return system->copy();
+}
+
+double difference(const std::vector<float>& a, const std::vector<float>& b)
+{
+    REQUIRE(a.size() == b.size());
+    double most = 0;
+    for (std::size_t i = 0; i < a.size(); ++i) most = std::max(most, static_cast<double>(std::abs(a[i] - b[i])));
+    return most;
+}
+
+constexpr auto nothing = [](auto&&...) {};
+
+}  // namespace
+
+TEST_CASE("each system: gradients are summed while others are computed, and the model is the same, bit for bit")
+{
+    for (const translator::system_kind& kind : translator::systems()) {
+        CAPTURE(kind.name);
+        distributed::alone one;
+        const auto whole = trained(kind.name, any_ranks(one), true, 1, nothing);
+        support::on_ranks([&](any_ranks& over) {
+            if (over.size() == 1) return;
+            const auto early = trained(kind.name, over, true, 1, [](std::size_t update, const watched& sums) {
+                CHECK(sums.told);
+                CHECK(sums.before == 0);
+                if (update == 0) return;  // what gradients there are is seen in the first step
+                CHECK(sums.on_way > 0);
+                CHECK(sums.others > 1);  // the one whose sum was begun, and more
+            });
+            CHECK(difference(early, whole) < 1e-6);
+            const auto late =
+                trained(kind.name, over, false, 1, [](std::size_t, const watched& sums) { CHECK(sums.on_way == 0); });
+            CHECK(early == late);
+        });
+    }
+}
+
+TEST_CASE("several batches an update: gradients are summed when all are added")
+{
+    distributed::alone one;
+    const auto whole = trained("rnnsearch", any_ranks(one), true, 2, nothing);
+    support::on_ranks([&](any_ranks& over) {
+        if (over.size() == 1) return;
+        const auto got = trained("rnnsearch", over, true, 2, [](std::size_t, const watched& sums) {
+            CHECK_FALSE(sums.told);
+            CHECK(sums.on_way == 0);
+        });
+        CHECK(difference(got, whole) < 1e-6);
+    });
+}

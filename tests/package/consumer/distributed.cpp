@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A program of a user, started by mpirun: all ranks have the sum.
+#include <cstdio>
+#include <span>
+
+#include <heed/distributed/mpi.hpp>
+
+int main()
+{
+    heed::distributed::mpi ranks;
+    double sum = 1 + static_cast<double>(ranks.rank());
+    ranks.sum(std::span(&sum, 1));
+    if (ranks.rank() == 0) std::printf("%zu ranks: %g\n", ranks.size(), sum);
+    return 0;
+}
