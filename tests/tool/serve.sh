@@ -6,8 +6,8 @@ client=$(realpath -- "$3")
 here=$(cd -- "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=tests/tool/common.bash
 source "$here/common.bash"
-service=  # a process that must not outlive a test that fails
-trap 'status=$?; [[ ! $service ]] || kill -9 $service 2>/dev/null || true; rm -rf -- "$directory"; ((status)) || echo passed' EXIT
+# shellcheck source=tests/tool/service.bash
+source "$here/service.bash"
 sentences 100 1 train
 sentences 12 2 valid
 train --epochs 15 --learning-rate 0.02 || fail "training"  # so that it translates something
@@ -78,67 +78,14 @@ refused 'nowhere: cannot be opened' "$translate" serve --model nowhere --port 0
 misused '--queue' serve --model model.safetensors --queue 0
 misused '--port' serve --model model.safetensors --port 65536
 misused '--timeout' serve --model model.safetensors --timeout nan
-if "$translate" serve --model model.safetensors --host 192.0.2.1 --port 0 >output 2>log </dev/null; then fail "an address of others"; fi
-if grep -q 'built without cpp-httplib' log; then
+if ! has_http model.safetensors; then
     echo 'without cpp-httplib: HTTP is not tested'
     exit 0
 fi
-grep -q 'translate: cannot listen at 192.0.2.1' log || fail "an address of others: $(cat log)"
 
 model=model.safetensors
-# begin COMMAND...: a service at $port; its process is $service, its messages are in `log`.
-begin()
-{
-    : >url
-    "$@" >url 2>log &
-    service=$!
-    for ((i = 0; i < 600; ++i)); do
-        [[ ! -s url ]] || break
-        kill -0 $service 2>/dev/null || fail "it does not start"
-        sleep 0.05
-    done
-    port=$(sed 's/.*://' url)
-    [[ $(cat url) == http://127.0.0.1:[0-9]* ]] || fail "its address is $(cat url)"
-}
-# start OPTION...: one of $model.
+# start OPTION...: a service of $model, see begin.
 start() { begin "$translate" serve --threads 1 --model "$model" --port 0 "$@"; }
-# stop [SIGNAL]: it must end with 0.
-stop()
-{
-    kill -"${1:-TERM}" $service
-    local status=0
-    wait $service || status=$?
-    ((status == 0)) || fail "ended with $status"
-}
-# raw TEXT: what comes back for these bytes, as printf has them.
-raw()
-{
-    local connection
-    exec {connection}<>"/dev/tcp/127.0.0.1/$port"
-    # shellcheck disable=SC2059  # the format is the bytes
-    printf "$1" >&$connection
-    cat <&$connection || true
-    exec {connection}>&-
-}
-# ask METHOD PATH BODY [HEADER...]: the whole answer.
-ask()
-{
-    local headers=''
-    for header in "${@:4}"; do headers+="$header"$'\r\n'; done
-    local connection
-    exec {connection}<>"/dev/tcp/127.0.0.1/$port"
-    printf '%s %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n%sContent-Length: %s\r\n\r\n%s' "$1" "$2" "$headers" \
-        "$(printf %s "$3" | wc -c)" "$3" >&$connection
-    cat <&$connection || true
-    exec {connection}>&-
-}
-# answers STATUS TEXT METHOD PATH BODY [HEADER...]: the answer has this status, and contains the text.
-answers()
-{
-    ask "${@:3}" >answer
-    [[ $(head -n 1 answer) == "HTTP/1.1 $1 "* ]] || fail "not $1 but $(head -n 1 answer): ${*:3}: $(tail -n 1 answer)"
-    grep -q -F -- "$2" answer || fail "the answer has no '$2': ${*:3}: $(tail -n 1 answer)"
-}
 translates() { answers "$1" "$2" POST /translate "$3"; }
 
 # The page's commands: each is served, and the answer has the members that are shown.
