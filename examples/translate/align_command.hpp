@@ -23,6 +23,7 @@
 #include "interrupt.hpp"
 #include "library.hpp"
 #include "progress.hpp"
+#include "raw_lines.hpp"
 
 namespace translation {
 
@@ -102,6 +103,7 @@ struct align_command {
         if (!looks(files))
             throw heed::error(paths.front().string() + ": trained with --attention none, so it links no words");
         const auto pairs = read_lines(source, target);
+        note_raw_lines(pairs.source, files.front().source);
         std::vector<heed::metrics::gold_links> by_hand;
         if (!gold.empty()) by_hand = read_gold(gold, source, shown(files.front(), pairs));
         stop_politely();

@@ -24,6 +24,7 @@
 #include "interrupt.hpp"
 #include "library.hpp"
 #include "progress.hpp"
+#include "raw_lines.hpp"
 #include "search_options.hpp"
 
 namespace translation {
@@ -105,10 +106,12 @@ struct page_command {
         progress line(std::min(pairs.source.size(), sentences) * paths.size());
         for (const fs::path& path : paths) {  // one at a time: only the sentences are kept
             const translator_file file = load_model(path);
-            if (page.sentences.empty())
+            if (page.sentences.empty()) {
                 begin(file, pairs, page);
-            else
+                note_raw_lines(pairs.source, file.source);
+            } else {
                 require_same_words(file, path, pairs, page);
+            }
             if (!forced) check_search(search, looks(file));
             if (forced)
                 lead(file, pairs, page, line);

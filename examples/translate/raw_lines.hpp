@@ -9,6 +9,9 @@
 #include <fmt/format.h>
 
 #include <heed/text/sentence.hpp>
+#include <heed/translator/language.hpp>
+
+#include "progress.hpp"
 
 namespace translation {
 
@@ -33,8 +36,24 @@ public:
         if (raw_++ == 0) example_ = last;
     }
 
+    /// Lines for this model.
+    void add(const std::vector<heed::text::sentence>& lines, const heed::translator::language& model)
+    {
+        if (model.in_pieces()) return;
+        for (const heed::text::sentence& each : lines)
+            add(each, [&](const std::string& word) { return model.vocabulary.contains(word); });
+    }
+
     /// Whether most lines are such.
     bool many() const { return 2 * raw_ > lines_; }
+
+    /// What is said of them to a model of words.
+    std::string note() const
+    {
+        return fmt::format("note: {}, which the model does not know. Its training text had tokens, words with spaces "
+                           "around them: cut this text likewise, or train with --raw",
+                           text());
+    }
 
     std::string text() const
     {
@@ -45,5 +64,13 @@ private:
     std::size_t lines_ = 0, raw_ = 0;
     std::string example_;
 };
+
+/// Says so if these lines are raw text, and the model has learned words.
+inline void note_raw_lines(const std::vector<heed::text::sentence>& lines, const heed::translator::language& model)
+{
+    raw_lines seen;
+    seen.add(lines, model);
+    if (seen.many()) say(seen.note());
+}
 
 }  // namespace translation

@@ -143,10 +143,7 @@ struct run_command {
         if (reader->line() == 0 && !input.empty())
             throw error_of_all(input.string() + ": is empty; there is nothing to translate");
         if (time_.words > 0) say(time_.text());
-        if (seen_.many())
-            say(fmt::format("note: {}, which the model does not know. Its training text had tokens, words with spaces "
-                            "around them: cut this text likewise, or train with --raw",
-                            seen_.text()));
+        if (seen_.many()) say(seen_.note());
         if (!alignments.empty()) draw();
         if (!page.empty()) heed::io::write_file(page, heed::view::html(shown_));
         return 0;
@@ -227,10 +224,7 @@ private:
     {
         const bool wants_drawing = !alignments.empty() && drawn_.size() < pictures;
         const bool wants_page = !page.empty() && shown_.sentences.size() < page_sentences;
-        const language& read_by = model.files().front().source;
-        if (!read_by.in_pieces())
-            for (const sentence& each : lines)
-                seen_.add(each, [&](const auto& word) { return read_by.vocabulary.contains(word); });
+        seen_.add(lines, model.files().front().source);
         heed::seq2seq::translate_options how;
         how.beam = search.beam;
         how.alternatives = search.best;

@@ -23,6 +23,7 @@
 #include "progress.hpp"
 #include "quality.hpp"
 #include "ranks.hpp"
+#include "raw_lines.hpp"
 #include "search_options.hpp"
 
 namespace translation {
@@ -97,6 +98,7 @@ struct score_command {
             after.push_back(file.target.scored(read));
         }
         say(took.text());
+        note_raw_lines(pairs.source, file.source);
         std::string perplexity = number_text(result.perplexity, 4);
         if (file.target.in_pieces())
             perplexity += fmt::format(" (a piece), {} (a word)", number_text(result.word_perplexity, 4));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -117,6 +118,8 @@ struct serve_command {
         most.timeout = std::chrono::milliseconds(static_cast<long>(1000 * timeout));
         most.origin = origin;
         most.batches = {.batch = batch, .queue = queue, .workers = threads};
+        // Lines wait until there is room, and those in work count: see serve_lines.
+        if (lines) most.batches.queue = std::max(queue, queue + batch * threads);
         service at(model, most, otherwise);
         std::signal(SIGPIPE, SIG_IGN);
         const int status = lines ? serve_standard_input(at) : serve_http(at);
@@ -151,13 +154,14 @@ private:
         on_signal([] {
             if (const int nothing = ::open("/dev/null", O_RDONLY); nothing >= 0) ::dup2(nothing, STDIN_FILENO);
         });
-        return serve_lines(at, queue, std::cin, std::cout, [] { return asked_to_stop != 0; }) == 0 ? 0 : 1;
+        return serve_lines(at, std::cin, std::cout, [] { return asked_to_stop != 0; }) == 0 ? 0 : 1;
     }
 
     int serve_http([[maybe_unused]] service& at) const
     {
 #ifdef HEED_HTTPLIB
         static http::server* now = nullptr;
+        static service* health = nullptr;
         http::limits limits;
         limits.body = most_bytes;
         limits.connections = connections;
@@ -172,7 +176,11 @@ private:
         const std::string address =
             fmt::format("http://{}:{}", host.find(':') == host.npos ? host : "[" + host + "]", listening);
         now = &server;
-        on_signal([] { now->stop(); });
+        health = &at;
+        on_signal([] {
+            health->stop();
+            now->stop();
+        });
         if (host != "127.0.0.1" && host != "::1" && host != "localhost")
             say("note: other machines may reach " + host + "; docs/service.md shows a proxy with TLS before it");
         std::cout << address << std::endl;

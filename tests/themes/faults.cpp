@@ -2,7 +2,7 @@
 
 // Every allocation, and every call of the system that writes, fails once: nothing is lost or torn.
 
-#include <support/faults.hpp>
+#include <support/failing_files.hpp>
 
 #include <doctest/doctest.h>
 

@@ -6,6 +6,8 @@
 here=$(cd -- "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=tests/tool/common.bash
 source "$here/common.bash"
+# shellcheck source=tests/tool/service.bash
+source "$here/service.bash"
 evaluate=$(realpath -- "$2" 2>/dev/null || true)
 [[ $evaluate ]] || evaluate=$(dirname "$translate")/evaluate
 
@@ -32,6 +34,14 @@ if grep -q 'raw text' log; then fail "tokens are taken for raw text"; fi
 echo 'A man was sleepy.' | "$translate" run --model cut.safetensors --threads 1 >output 2>log || fail "run"
 grep -q '^note: 1 of 1 lines end in a word with a mark, such as "sleepy.", which the model does not know' log ||
     fail "raw text for a model of tokens is not noticed"
+printf 'A man was sleepy.\nA dog was sleepy.\n' >raw.a
+printf 'Ein Mann\nEin Hund\n' >raw.b
+for command in 'score --source raw.a --target raw.b' 'align --source raw.a --target raw.b' 'page --source raw.a --out raw.html'; do
+    # shellcheck disable=SC2086  # words
+    "$translate" $command --model cut.safetensors --threads 1 >output 2>log || fail "$command"
+    grep -q '^note: 2 of 2 lines end in a word with a mark, such as "sleepy.", which the model does not know' log ||
+        fail "raw text for a model of tokens is not noticed by $command"
+done
 echo 'A man was sleepy .' | "$translate" run --model cut.safetensors --threads 1 >output 2>log || fail "run"
 if grep -q 'note: 1 of' log; then fail "tokens are taken for raw text by run"; fi
 
@@ -69,6 +79,15 @@ refused 'standard input:1:1: byte 0xff is not valid UTF-8' run <<<$'\xff'
 printf 'A man is sleeping.\nA DOG IS RUNNING!\n' | "$translate" serve --model model.safetensors --stdin --threads 1 \
     >output 2>log || fail "serve"
 [[ $(<output) == $'Ein Mann schläft.\nEIN HUND RENNT!' ]] || fail "served otherwise"
+if has_http model.safetensors; then
+    begin "$translate" serve --model model.safetensors --port 0 --threads 1
+    answers 200 '"text":"Ein Mann schläft.","words":["Ein","Mann","schläft","."]' POST /translate \
+        '{"text": "A man is sleeping.", "alignment": true}'
+    grep -q -F '"source":["A","man","is","sleeping",".","</s>"]' answer || fail "the source has no whole words: $(tail -n 1 answer)"
+    row='\[[0-9.]*,[0-9.]*,[0-9.]*,[0-9.]*,[0-9.]*,[0-9.]*\]'
+    grep -q "\"alignment\":\[$row,$row,$row,$row,$row\]" answer || fail "no weights between whole words: $(tail -n 1 answer)"
+    stop
+fi
 
 # Lists, and the opinion of a second model on them.
 run --n-best 3 --beam 4 --input valid.a >lists
@@ -146,6 +165,28 @@ for side in train valid; do cp $side.a page/$side.en && cp $side.b page/$side.de
 grep -q '^chrF = 100' output || fail "the scores of docs/raw_text.md"
 [[ -s page/links.svg && -s page/page.html && -s page/scored.nbest ]] || fail "the files of docs/raw_text.md"
 cmp page/valid.out valid.b || fail "the translations of docs/raw_text.md"
+
+# The lines of README, with a smaller model and one epoch; the service gets no line.
+mkdir readme
+for language in en:a de:b; do
+    cp train.${language#*:} readme/train.${language%:*}
+    for part in val test; do cp valid.${language#*:} readme/$part.${language%:*}; done
+done
+(
+    cd readme
+    translate()
+    {
+        case $1 in
+        train) "$translate" "$@" "${tiny[@]}" --pieces 150 --epochs 1 ;;
+        serve) "$translate" "$@" --stdin </dev/null ;;
+        *) "$translate" "$@" ;;
+        esac
+    }
+    eval "$(sed -n '/^    translate train --raw/,/^    translate shrink/p' "$here/../../README.md")"
+) >output 2>log || fail "a line of README"
+grep -q '^perplexity = ' output || fail "README's scores"
+grep -q 'translate: translated 0 sentences' log || fail "README's service"
+for file in en-de.csv where.html small.safetensors; do [[ -s readme/$file ]] || fail "README makes no $file"; done
 
 # A smaller file of it does the same.
 "$translate" shrink --model model.safetensors --to int8 --output small.safetensors 2>log || fail "shrink"

@@ -3,10 +3,11 @@
 #
 # `translate serve`: what it answers and refuses, as `translate run` translates, its limits, bad clients, its end.
 client=$(realpath -- "$3")
+here=$(cd -- "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=tests/tool/common.bash
-source "$(dirname "${BASH_SOURCE[0]}")/common.bash"
-service=  # a process that must not outlive a test that fails
-trap 'status=$?; [[ ! $service ]] || kill -9 $service 2>/dev/null || true; rm -rf -- "$directory"; ((status)) || echo passed' EXIT
+source "$here/common.bash"
+# shellcheck source=tests/tool/service.bash
+source "$here/service.bash"
 sentences 100 1 train
 sentences 12 2 valid
 train --epochs 15 --learning-rate 0.02 || fail "training"  # so that it translates something
@@ -31,6 +32,16 @@ grep -q 'translate: line 3: byte 1 is not valid UTF-8' log || fail "no message f
 grep -q 'translate: line 4: text has 30 tokens; at most 20' log || fail "no message for what is too long: $(cat log)"
 [[ $(sed -n 1p lines) == "$(echo one two | "$translate" run --model model.safetensors 2>>log)" ]] || fail "the first line"
 
+# No line is lost, however few may wait.
+for ((i = 0; i < 250; ++i)); do cat valid.a; done >many
+"$translate" run --model model.safetensors --input many --beam 1 --threads 1 >offline.many 2>log || fail "translating many lines"
+for limits in '1 1' '1 2' '64 3'; do
+    read -r batch queue <<<"$limits"
+    "$translate" serve --threads 2 --model model.safetensors --stdin --beam 1 --batch "$batch" --queue "$queue" <many >lines 2>log ||
+        fail "3,000 lines with a queue of $queue"
+    cmp lines offline.many || fail "3,000 lines with a queue of $queue and batches of $batch are not those of offline"
+done
+
 # A signal ends it when what was read is written, though the input has not ended.
 mkfifo input
 "$translate" serve --threads 1 --model model.safetensors --stdin <input >lines 2>log &
@@ -48,6 +59,18 @@ wait $service || status=$?
 exec 9>&-
 ((status == 0)) || fail "SIGINT ends lines with $status"
 
+# The commands of docs/service.md, with a small model.
+page=$here/../../docs/service.md
+for name in en-de one two; do ln -s model.safetensors $name.safetensors; done
+ln -s valid.a sentences
+translate() { exec "$translate" "$@"; }
+command=$(grep '^    tail -f ' "$page") || fail "docs/service.md has no lines on standard input"
+(
+    tail() { cat -- "$2"; }  # it would wait for more
+    eval "$command"
+) >lines 2>log || fail "docs/service.md: $command"
+cmp lines offline || fail "docs/service.md translates lines in another way"
+
 serve --help >help
 awk 'length > 100' help | grep . && fail "--help is wider than 100 columns"
 refused '--beam 100 is more than --max-beam 64' "$translate" serve --model model.safetensors --beam 100 --stdin
@@ -55,66 +78,33 @@ refused 'nowhere: cannot be opened' "$translate" serve --model nowhere --port 0
 misused '--queue' serve --model model.safetensors --queue 0
 misused '--port' serve --model model.safetensors --port 65536
 misused '--timeout' serve --model model.safetensors --timeout nan
-if "$translate" serve --model model.safetensors --host 192.0.2.1 --port 0 >output 2>log </dev/null; then fail "an address of others"; fi
-if grep -q 'built without cpp-httplib' log; then
+if ! has_http model.safetensors; then
     echo 'without cpp-httplib: HTTP is not tested'
     exit 0
 fi
-grep -q 'translate: cannot listen at 192.0.2.1' log || fail "an address of others: $(cat log)"
 
 model=model.safetensors
-# start OPTION...: a service of $model at $port; its process is $service, its messages are in `log`.
-start()
-{
-    : >url
-    "$translate" serve --threads 1 --model "$model" --port 0 "$@" >url 2>log &
-    service=$!
-    for ((i = 0; i < 600; ++i)); do
-        [[ ! -s url ]] || break
-        kill -0 $service 2>/dev/null || fail "it does not start"
-        sleep 0.05
-    done
-    port=$(sed 's/.*://' url)
-    [[ $(cat url) == http://127.0.0.1:[0-9]* ]] || fail "its address is $(cat url)"
-}
-# stop [SIGNAL]: it must end with 0.
-stop()
-{
-    kill -"${1:-TERM}" $service
-    local status=0
-    wait $service || status=$?
-    ((status == 0)) || fail "ended with $status"
-}
-# raw TEXT: what comes back for these bytes, as printf has them.
-raw()
-{
-    local connection
-    exec {connection}<>"/dev/tcp/127.0.0.1/$port"
-    # shellcheck disable=SC2059  # the format is the bytes
-    printf "$1" >&$connection
-    cat <&$connection || true
-    exec {connection}>&-
-}
-# ask METHOD PATH BODY [HEADER...]: the whole answer.
-ask()
-{
-    local headers=''
-    for header in "${@:4}"; do headers+="$header"$'\r\n'; done
-    local connection
-    exec {connection}<>"/dev/tcp/127.0.0.1/$port"
-    printf '%s %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n%sContent-Length: %s\r\n\r\n%s' "$1" "$2" "$headers" \
-        "$(printf %s "$3" | wc -c)" "$3" >&$connection
-    cat <&$connection || true
-    exec {connection}>&-
-}
-# answers STATUS TEXT METHOD PATH BODY [HEADER...]: the answer has this status, and contains the text.
-answers()
-{
-    ask "${@:3}" >answer
-    [[ $(head -n 1 answer) == "HTTP/1.1 $1 "* ]] || fail "not $1 but $(head -n 1 answer): ${*:3}: $(tail -n 1 answer)"
-    grep -q -F -- "$2" answer || fail "the answer has no '$2': ${*:3}: $(tail -n 1 answer)"
-}
+# start OPTION...: a service of $model, see begin.
+start() { begin "$translate" serve --threads 1 --model "$model" --port 0 "$@"; }
 translates() { answers "$1" "$2" POST /translate "$3"; }
+
+# The page's commands: each is served, and the answer has the members that are shown.
+members() { grep -o '"[a-z_]*":'; }
+command=$(grep '^    curl ' "$page") shown=$(grep -A 1 '^    curl ' "$page" | sed 1d)
+curl()
+{
+    [[ $1 == http://127.0.0.1:8080/translate && $2 == -d && $# == 3 ]] || fail "docs/service.md asks otherwise: $*"
+    ask POST /translate "$3" | tail -n 1
+}
+count=0
+while read -r line; do
+    [[ $line == *' --port '* ]] || line+=' --port 0'
+    begin eval "$line"
+    [[ $(eval "$command" | members) == "$(members <<<"$shown")" ]] || fail "docs/service.md shows another answer than $(eval "$command")"
+    stop
+    count=$((count + 1))
+done < <(grep '^    translate serve ' "$page" | sed 's/#.*//')
+((count == 2)) || fail "docs/service.md starts $count services"
 
 start --max-length 20 --max-size 5000 --queue 50
 translates 200 '{"translations":[{"text":"' '{"text": "one two"}'
@@ -133,15 +123,18 @@ done < <(head -n 3 valid.a)
 
 translates 400 'no body' ''
 translates 400 'unexpected end of input' '{"text": '
-translates 400 'not an object' '["one"]'
+for body in '["one"]' '[["one"]]' '[{"text": "one"}]' '1' 'null' '"text"' '[]'; do translates 400 'not an object' "$body"; done
 translates 400 'text is missing' '{}'
 translates 400 'text must be a string' '{"text": 1}'
-translates 400 'text must be a string' '{"text": [["one"]]}'
+for text in '[["one"]]' '["one", 1]' '[1, "one"]' '{"text": "one"}' '["one", ["two"]]' '["one", {"text": "one"}]' null true; do
+    translates 400 'text must be a string' "{\"text\": $text}"
+done
+translates 200 '"translations":[{"text":""' '{"text": 1, "beam": [2], "text": "", "beam": 1}'  # of equal names the last
 translates 400 'of more than 3 levels' "$(printf '[%.0s' {1..2000})"
 translates 400 'ill-formed UTF-8' $'{"text": "\xff"}'
 translates 400 '\"bean\" is not known' '{"text": "one", "bean": 2}'
 translates 400 'beam must be a whole number from 1 to 64, not 1000000000' '{"text": "one", "beam": 1000000000}'
-for beam in 0 -1 1.5 1e9 '"2"' null 99999999999999999999; do translates 400 'beam must be a whole number' "{\"text\": \"one\", \"beam\": $beam}"; done
+for beam in 0 -1 1.5 1e9 '"2"' null '[1]' '{"a": {"b": 1}}' 99999999999999999999; do translates 400 'beam must be a whole number' "{\"text\": \"one\", \"beam\": $beam}"; done
 for penalty in -1 11 1e999 '"x"'; do translates 400 '' "{\"text\": \"one\", \"length_penalty\": $penalty}"; done
 translates 400 '3 alternatives of a beam of 2' '{"text": "one", "beam": 2, "alternatives": 3}'
 translates 400 'alignment must be true or false' '{"text": "one", "alignment": 1}'
@@ -218,6 +211,29 @@ wait || true
 for ((i = 0; i < 32; ++i)); do
     grep -q '^HTTP/1.1 200 ' end.$i || fail "request $i of 32 at the end: $(cat end.$i)"
 done
+
+# A load balancer's connection reads that it is stopping. It is asked while the process cannot notice the signal.
+start --quiet
+exec {probe}<>"/dev/tcp/127.0.0.1/$port"
+printf 'GET /health HTTP/1.1\r\n\r\n' >question
+cat question >&$probe
+while read -r -u $probe line && [[ $line != $'\r' ]]; do :; done
+read -r -u $probe line
+[[ $line == '{"status":"ok",'* ]] || fail "its health is $line"
+kill -STOP $service
+for ((i = 0; i < 600; ++i)); do
+    ! grep -q '^State:[[:space:]]*T' /proc/$service/status || break
+    sleep 0.05
+done
+kill -TERM $service
+cat question >&$probe  # in one piece
+kill -CONT $service
+cat <&$probe >answer
+exec {probe}>&-
+[[ $(head -n 1 answer) == 'HTTP/1.1 503 '* ]] && grep -q '^{"status":"stopping",' answer || fail "while it stops: $(cat answer)"
+status=0
+wait $service || status=$?
+((status == 0)) || fail "ended with $status"
 
 # 10,000 bad requests, beside good ones; clients that hold connections; the memory is back where it was.
 start --quiet --connections 100 --queue 200 --max-beam 16 --max-length 20

@@ -12,12 +12,9 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cctype>
 #include <chrono>
 #include <cstddef>
-#include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <iostream>
 #include <memory>
 #include <mutex>
@@ -26,12 +23,7 @@
 #include <thread>
 #include <vector>
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <poll.h>
-#include <sys/socket.h>
-#include <unistd.h>
+#include <support/http_connection.hpp>
 
 namespace {
 
@@ -40,84 +32,8 @@ using namespace std::chrono_literals;
 
 int port = 0;
 
-class connection {
-public:
-    connection() : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0))
-    {
-        sockaddr_in to{};
-        to.sin_family = AF_INET;
-        to.sin_port = htons(static_cast<std::uint16_t>(port));
-        to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-        const int yes = 1;
-        ::setsockopt(socket_, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
-        if (::connect(socket_, reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0)
-            throw std::runtime_error("cannot connect");
-    }
-    connection(const connection&) = delete;
-    connection& operator=(const connection&) = delete;
-    ~connection() { ::close(socket_); }
-
-    bool send(const std::string& text)
-    {
-        for (std::size_t sent = 0; sent < text.size();) {
-            const ssize_t count = ::send(socket_, text.data() + sent, text.size() - sent, MSG_NOSIGNAL);
-            if (count <= 0) return false;
-            sent += static_cast<std::size_t>(count);
-        }
-        return true;
-    }
-
-    struct reply {
-        int status = 0;  // 0: none
-        std::string head, body;
-    };
-
-    /// The next answer, if it comes in time.
-    reply receive(std::chrono::milliseconds in_time = 60s)
-    {
-        const auto deadline = clock_type::now() + in_time;
-        reply result;
-        for (;;) {
-            const std::size_t end = text_.find("\r\n\r\n");
-            if (end != text_.npos) {
-                result.head = text_.substr(0, end + 2);
-                for (char& each : result.head) each = static_cast<char>(std::tolower(static_cast<unsigned char>(each)));
-                const std::size_t at = result.head.find("content-length: ");
-                const std::size_t size =
-                    at == result.head.npos ? 0 : std::strtoul(result.head.c_str() + at + 16, nullptr, 10);
-                if (text_.size() >= end + 4 + size) {
-                    result.status = std::atoi(result.head.c_str() + 9);
-                    result.body = text_.substr(end + 4, size);
-                    text_.erase(0, end + 4 + size);
-                    if (result.status != 100) return result;
-                    continue;
-                }
-            }
-            pollfd one{socket_, POLLIN, 0};
-            const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - clock_type::now());
-            if (left.count() <= 0 || ::poll(&one, 1, static_cast<int>(left.count())) <= 0) return {};
-            char buffer[16384];
-            const ssize_t count = ::recv(socket_, buffer, sizeof buffer, 0);
-            if (count <= 0) return {};
-            text_.append(buffer, static_cast<std::size_t>(count));
-        }
-    }
-
-    /// Closes so that the other side sees an error rather than an end.
-    void reset() const
-    {
-        const linger now{1, 0};
-        ::setsockopt(socket_, SOL_SOCKET, SO_LINGER, &now, sizeof now);
-    }
-    void shrink() const
-    {
-        const int size = 1024;
-        ::setsockopt(socket_, SOL_SOCKET, SO_RCVBUF, &size, sizeof size);
-    }
-
-private:
-    int socket_;
-    std::string text_;
+struct connection : support::http_connection {
+    connection() : http_connection(port) {}
 };
 
 std::string quoted(const std::string& text)

@@ -8,8 +8,10 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
+#include <iostream>
 #include <memory>
 #include <mutex>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -211,6 +213,21 @@ TEST_CASE("A deadline ends a request, and what waits of it is never translated")
     CHECK(now.at.counters().late == 2);
 }
 
+TEST_CASE("A deadline may be as far away as the clock can say, or farther")
+{
+    held now;
+    std::vector<std::shared_ptr<batcher::request>> all;
+    for (const auto timeout : {batcher::clock::duration::max(), batcher::clock::duration::max() - 1s})
+        all.push_back(now.ask("a", 1, 0, timeout));
+    CHECK_THROWS_AS(now.ask("b", 1, 0, batcher::clock::duration::min())->get(), heed::translator::too_late);
+    std::thread opens([&] {
+        std::this_thread::sleep_for(20ms);
+        now.gate.open();
+    });
+    for (const auto& each : all) CHECK(each->get() == strings{"a/0"});
+    opens.join();
+}
+
 TEST_CASE("A cancelled request leaves the queue; one that is in work is let go")
 {
     held now;
@@ -273,6 +290,27 @@ TEST_CASE("Stopping finishes what was accepted and refuses the rest")
         kept = now.first;
     }
     CHECK(kept->get() == strings{"first/0"});
+}
+
+TEST_CASE("The lines of docs/service.md")
+{
+    namespace translator = heed::translator;
+    struct how {
+        std::size_t beam = 1;
+        bool operator==(const how&) const = default;
+    };
+    const auto translate = [](const strings& lines, const how& with) {
+        return strings(lines.size(), lines.front() + "/" + std::to_string(with.beam));
+    };
+    const std::ostringstream shown;
+    std::streambuf* const before = std::cout.rdbuf(shown.rdbuf());
+    // section: batcher
+    translator::batcher<how, std::string> at(translate, {.batch = 32, .queue = 256});
+    const auto asked = at.submit({{"a man sleeps .", 4}}, how{.beam = 12}, std::chrono::seconds(10));
+    std::cout << asked->get().front();
+    // end
+    std::cout.rdbuf(before);
+    CHECK(shown.str() == "a man sleeps ./12");
 }
 
 TEST_CASE("Many clients at once: each gets its own answer, and the counters add up")

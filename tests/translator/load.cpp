@@ -156,6 +156,18 @@ TEST_CASE("a file of any system is loaded, and translates as its search does")
     }
 }
 
+TEST_CASE("the lines of README")
+{
+    stored("en-de.safetensors", "rnnsearch");
+    // clang-format off
+    const auto model = heed::seq2seq::load("en-de.safetensors");
+    const auto out = model.translate(lines, {.beam = 12, .alternatives = 3});   // text, score, alignment, alternatives
+    // clang-format on
+    CHECK(out.size() == lines.size());
+    CHECK(out.front().alternatives.size() == 3);
+    CHECK(out.front().text == out.front().alternatives.front().text);
+}
+
 TEST_CASE("a given pair is scored as the search scores its own translation")
 {
     const trained_translator model = load(stored("scored.safetensors", "rnnsearch"));

@@ -33,7 +33,8 @@ void presence::go()
 
 answer refusal(int status, const std::string& why)
 {
-    return {status, nlohmann::json{{"error", heed::text::printable(why)}}.dump() + "\n"};
+    // No object of JSON: its destructor needs memory, and ends the program if there is none.
+    return {status, "{\"error\":" + nlohmann::json(heed::text::printable(why)).dump() + "}\n"};
 }
 
 }  // namespace translation::http

@@ -36,6 +36,9 @@ constexpr std::size_t chunk = 16384;
 constexpr std::chrono::milliseconds patience{250};  // for a new client's first byte, when connections are many
 constexpr std::chrono::seconds grace{5};            // for the next question, when connections are many
 
+constexpr const char* no_memory = "out of memory; send less, or a smaller beam";
+constexpr std::string_view go_on = "HTTP/1.1 100 Continue\r\n\r\n";
+
 /// What httplib reads a request from and writes its answer to.
 class memory_stream final : public httplib::Stream {
 public:
@@ -84,6 +87,8 @@ public:
             answer said;
             try {
                 said = answers(now.what);
+            } catch (const std::bad_alloc&) {
+                throw;
             } catch (const std::exception& problem) {
                 said = refusal(500, problem.what());
             }
@@ -92,6 +97,9 @@ public:
             for (const auto& [name, value] : said.headers) response.set_header(name, value);
             response.set_content(said.body, said.type);
             return HandlerResponse::Handled;
+        });
+        set_exception_handler([](const httplib::Request&, httplib::Response&, std::exception_ptr why) {
+            std::rethrow_exception(std::move(why));  // of memory that ran out; run() throws it
         });
         set_error_handler([](const httplib::Request& asked, httplib::Response& response) {
             if (!response.body.empty()) return;
@@ -113,7 +121,7 @@ public:
         bool close = false;
     };
 
-    /// The answer's bytes.
+    /// The answer's bytes. Throws std::bad_alloc.
     std::string run(const request_head& head, current& now)
     {
         memory_stream stream(head.first_line +
@@ -197,6 +205,7 @@ public:
           answers_(std::move(answers)),
           seen_(std::move(seen)),
           parser_(most_, answers_),
+          out_of_memory_(as_http(refusal(503, no_memory))),
           wake_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC))
     {
         if (wake_ < 0) throw heed::error(std::string("cannot make an eventfd: ") + std::strerror(errno));
@@ -237,7 +246,7 @@ public:
         while (!(listener_ < 0 && connections_.empty())) {
             try {
                 wait();
-                if (stopping_ && listener_ >= 0) finish();
+                if (stopping_) finish();
             } catch (const std::bad_alloc&) {  // what waits is still there
                 std::this_thread::sleep_for(std::chrono::milliseconds(10));
             }
@@ -274,6 +283,8 @@ private:
         std::size_t whole = 0;  // bytes of the request that is coming, from when its head is known
         std::size_t sent = 0, served = 0;
         bool close = false, continued = false;
+        bool sends_no_more = false;  // it may still read
+        bool knows_go_on = false;    // HTTP/1.1
         clock::time_point deadline;
         clock::time_point began;  // to wait for the client: a request's first byte, or the one after the last answer
         std::shared_ptr<presence> there;
@@ -325,8 +336,14 @@ private:
         const bool accepts = clock::now() >= accept_again_;
         polled_.push_back({accepts ? listener_ : -1, POLLIN, 0});  // ignored if negative
         auto nearest = accepts ? clock::time_point::max() : accept_again_;
+        {
+            const std::lock_guard lock(mutex_);
+            start_threads(0);  // which the system has refused before
+            if (threads_ < busy_ + jobs_.size()) nearest = clock::now() + std::chrono::milliseconds(100);
+        }
         for (const auto& [id, each] : connections_) {
-            const int events = each.now == state::working ? POLLRDHUP : each.now == state::writing ? POLLOUT : POLLIN;
+            const int working = each.sends_no_more ? 0 : POLLRDHUP;
+            const int events = each.now == state::working ? working : each.now == state::writing ? POLLOUT : POLLIN;
             polled_.push_back({each.socket, static_cast<short>(events), 0});
             who_.push_back(id);
             if (each.now != state::working) nearest = std::min(nearest, each.deadline);
@@ -353,13 +370,20 @@ private:
         if (listener_ >= 0 && polled_[1].revents != 0) accept_all();
     }
 
-    /// If memory runs out for one connection, that one is closed; the others do not notice.
+    /// If memory runs out for one connection, that one is told so and ends; the others do not notice.
     void for_one(identity id, const auto& what)
     {
         try {
             what(id);
         } catch (const std::bad_alloc&) {
-            if (connections_.contains(id)) drop(id);
+            const auto it = connections_.find(id);
+            if (it == connections_.end()) return;
+            connection& here = it->second;
+            if (here.now == state::reading) {  // then no answer has been begun
+                [[maybe_unused]] const ssize_t sent =
+                    ::send(here.socket, out_of_memory_.data(), out_of_memory_.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+            }
+            leave(here);
         }
     }
 
@@ -463,6 +487,7 @@ private:
         connection& here = it->second;
         switch (here.now) {
         case state::working:
+            if ((events & (POLLHUP | POLLERR | POLLNVAL)) == 0 && stays(here)) return;
             if (here.there) here.there->go();
             drop(id);
             return;
@@ -473,6 +498,17 @@ private:
             if ((events & POLLNVAL) != 0) return drop(id);
             return receive(id);
         }
+    }
+
+    /// A client that sends no more has gone, or waits for its answer: that cannot be told apart until it is sent
+    /// something. Who has gone then answers with a reset, which poll reports. False if it cannot be sent to.
+    static bool stays(connection& here)
+    {
+        here.sends_no_more = true;
+        if (!here.knows_go_on) return true;  // HTTP/1.0: its answer will show it
+        const ssize_t sent = ::send(here.socket, go_on.data(), go_on.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (sent < 0) return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
+        return static_cast<std::size_t>(sent) == go_on.size();  // half of it would be read as a part of the answer
     }
 
     void expire(identity id, clock::time_point now)
@@ -530,17 +566,16 @@ private:
         here.whole = end + 4 + head.head.body;
         if (here.in.size() < here.whole) {
             if (head.head.expects && !std::exchange(here.continued, true)) {
-                static constexpr std::string_view go_on = "HTTP/1.1 100 Continue\r\n\r\n";
                 [[maybe_unused]] const ssize_t sent =
                     ::send(here.socket, go_on.data(), go_on.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
             }
             return false;
         }
         const std::string first_line = head.head.first_line;
+        here.knows_go_on = first_line.ends_with(" HTTP/1.1");
         job next{id, std::move(head.head), {}, std::make_shared<presence>(), here.client, {}};
         // Made before the work: then there may be no memory.
-        next.done.push_back({id, as_http(refusal(503, "out of memory; send less, or a smaller beam")), true,
-                             record{here.client, "", "", "", 503, 0, 0}});
+        next.done.push_back({id, out_of_memory_, true, record{here.client, "", "", "", 503, 0, 0}});
         next.now.what.body = here.in.substr(end + 4, next.head.body);
         next.now.what.arrived = clock::now();
         next.now.what.client = next.there.get();
@@ -553,7 +588,7 @@ private:
             // Some room is left for /health and /metrics when all of it is taken.
             const std::size_t room = most_.at_work + (next.head.first_line.starts_with("GET ") ? 16 : 0);
             if (jobs_.size() + busy_ < room) {
-                if (idle_ <= jobs_.size()) start_thread();
+                start_threads(1);
                 auto there = next.there;
                 jobs_.push_back(std::move(next));
                 here.now = state::working;
@@ -610,16 +645,20 @@ private:
             here.sent += static_cast<std::size_t>(count);
         }
         here.out = {};
-        if (here.close || stopping_) {
-            ::shutdown(here.socket, SHUT_WR);
-            here.now = state::leaving;
-            here.deadline = clock::now() + std::chrono::seconds(1);
-            return;
-        }
+        if (here.close) return leave(here);
         here.now = state::reading;
         here.began = clock::now();
         here.deadline = here.began + (here.in.empty() ? most_.between : most_.to_arrive);
         if (!here.in.empty()) take(id);  // the next one has come already
+    }
+
+    /// Everything is said.
+    static void leave(connection& here)
+    {
+        ::shutdown(here.socket, SHUT_WR);
+        here.now = state::leaving;
+        here.deadline = clock::now() + std::chrono::seconds(1);
+        std::string().swap(here.in);
     }
 
     /// The log and the counters may miss a request when memory runs out; its answer does not.
@@ -639,7 +678,9 @@ private:
         }
         for (finished& each : ready) {
             if (connections_.contains(each.to)) {
-                write(each.to, std::move(each.out), each.close, std::move(each.what));
+                // After it, the connection's next request may need memory.
+                for_one(each.to,
+                        [&](identity id) { write(id, std::move(each.out), each.close, std::move(each.what)); });
             } else {
                 each.what.status = 499;
                 each.what.bytes = 0;
@@ -648,37 +689,46 @@ private:
         }
     }
 
-    /// No new connections; what has come until now is answered.
+    /// No new connections; what has come until now is answered. Those that are open may ask once more while there is
+    /// work: a load balancer reads that the service is stopping.
     void finish()
     {
-        accept_all();
-        ::close(std::exchange(listener_, -1));
-        std::vector<identity> all;
-        for (const auto& each : connections_) all.push_back(each.first);
-        for (const identity id : all) {
-            const auto it = connections_.find(id);
-            if (it == connections_.end() || it->second.now != state::reading) continue;
-            receive(id);
-            const auto still = connections_.find(id);
-            if (still == connections_.end() || still->second.now != state::reading) continue;
-            if (still->second.in.empty())
-                drop(id);
-            else
-                refuse(id, refusal(503, "the service is stopping"));
+        if (listener_ >= 0) {
+            accept_all();
+            ::close(std::exchange(listener_, -1));
         }
+        const auto each_that_reads = [this](const auto& what) {
+            for (auto next = connections_.begin(); next != connections_.end();) {
+                const auto it = next++;  // which may leave the map
+                if (it->second.now == state::reading) for_one(it->first, what);
+            }
+        };
+        each_that_reads([this](identity id) {
+            receive(id);
+            const auto it = connections_.find(id);
+            if (it != connections_.end() && it->second.now == state::reading && !it->second.in.empty())
+                refuse(id, refusal(503, "the service is stopping"));
+        });
+        const bool work = std::any_of(connections_.begin(), connections_.end(), [](const auto& each) {
+            return each.second.now == state::working || each.second.now == state::writing;
+        });
+        if (!work) each_that_reads([this](identity id) { leave(connections_.find(id)->second); });
     }
 
     // ---- the threads that answer
     // ---------------------------------------------------------------------------------------
 
-    // With the mutex locked.
-    void start_thread()
+    // With the mutex locked: so that each job has one, and so many more.
+    void start_threads(std::size_t more)
     {
-        try {
-            std::thread([this] { work(); }).detach();  // the destructor waits for all
-            ++threads_;
-        } catch (const std::exception&) {               // no more threads, or no memory
-            if (threads_ == 0) throw std::bad_alloc();  // otherwise another thread will come to it
+        while (threads_ < busy_ + jobs_.size() + more) {
+            try {
+                std::thread([this] { work(); }).detach();  // the destructor waits for all
+                ++threads_;
+            } catch (const std::exception&) {               // no more threads, or no memory
+                if (threads_ == 0) throw std::bad_alloc();  // otherwise it is tried again
+                return;
+            }
         }
     }
 
@@ -686,10 +736,8 @@ private:
     {
         std::unique_lock lock(mutex_);
         for (;;) {
-            ++idle_;
             const bool wanted =
                 more_.wait_for(lock, std::chrono::seconds(2), [&] { return ending_ || !jobs_.empty(); });
-            --idle_;
             if (jobs_.empty() && (ending_ || !wanted)) break;  // one that has nothing to do for a while goes
             job next = std::move(jobs_.front());
             jobs_.pop_front();
@@ -720,6 +768,7 @@ private:
     handler answers_;
     observer seen_;
     interpreter parser_;
+    const std::string out_of_memory_;  // an answer
     int wake_ = -1, listener_ = -1;
     std::atomic<bool> stopping_{false};
     static_assert(std::atomic<bool>::is_always_lock_free);
@@ -737,7 +786,7 @@ private:
     std::condition_variable more_, thread_ended_;
     std::deque<job> jobs_;
     std::list<finished> finished_;
-    std::size_t threads_ = 0, idle_ = 0, busy_ = 0;
+    std::size_t threads_ = 0, busy_ = 0;
     bool ending_ = false;
 };
 

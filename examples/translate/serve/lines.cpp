@@ -20,7 +20,8 @@ namespace translation {
 
 namespace {
 
-/// What was asked, in order; the oldest is written first.
+/// What was asked, in order; the oldest is written first. At most `most` lines are asked and not answered, so that the
+/// service's queue, which holds as many, has room for each of them.
 class pending_lines {
 public:
     struct line {
@@ -31,10 +32,15 @@ public:
 
     explicit pending_lines(std::size_t most) : most_(most) {}
 
-    void add(line next)
+    /// Before a line is asked.
+    void wait_for_room()
     {
         std::unique_lock lock(mutex_);
-        changed_.wait(lock, [&] { return waiting_.size() < most_ || broken_; });
+        changed_.wait(lock, [&] { return waiting_.size() + answering_ < most_ || broken_; });
+    }
+    void add(line next)
+    {
+        const std::lock_guard lock(mutex_);
         waiting_.push_back(std::move(next));
         changed_.notify_all();
     }
@@ -44,15 +50,17 @@ public:
         ended_ = true;
         changed_.notify_all();
     }
-    /// False after the last.
+    /// False after the last. The line before it has been answered.
     bool take(line& next)
     {
         std::unique_lock lock(mutex_);
+        answering_ = 0;
+        changed_.notify_all();
         changed_.wait(lock, [&] { return !waiting_.empty() || ended_; });
         if (waiting_.empty()) return false;
         next = std::move(waiting_.front());
         waiting_.pop_front();
-        changed_.notify_all();
+        answering_ = 1;
         return true;
     }
     /// Nothing can be written any more.
@@ -69,7 +77,7 @@ public:
     }
 
 private:
-    std::size_t most_;
+    std::size_t most_, answering_ = 0;
     mutable std::mutex mutex_;
     std::condition_variable changed_;
     std::deque<line> waiting_;
@@ -113,10 +121,9 @@ private:
 
 }  // namespace
 
-std::size_t serve_lines(service& with, std::size_t in_work, std::istream& in, std::ostream& out,
-                        const std::function<bool()>& stopped)
+std::size_t serve_lines(service& with, std::istream& in, std::ostream& out, const std::function<bool()>& stopped)
 {
-    pending_lines waiting(in_work);
+    pending_lines waiting(with.queue());
     std::size_t failures = 0;
     const untied alone(in);
     std::thread writer([&] {
@@ -133,6 +140,7 @@ std::size_t serve_lines(service& with, std::size_t in_work, std::istream& in, st
         for (std::size_t number = 1; !stopped() && !waiting.broken() && std::getline(in, text); ++number) {
             if (text.ends_with('\r')) text.pop_back();
             pending_lines::line next{number, nullptr, {}};
+            waiting.wait_for_room();
             try {
                 next.asked = with.ask(text);
             } catch (const std::exception& why) {

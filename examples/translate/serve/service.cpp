@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cmath>
 #include <initializer_list>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -27,27 +28,91 @@ using namespace heed::translator;
 /// A request that gets this answer.
 struct refused {
     http::answer answer;
+    std::string why;
 };
 
-[[noreturn]] void refuse(int status, const std::string& why) { throw refused{refusal(status, why)}; }
+[[noreturn]] void refuse(int status, const std::string& why) { throw refused{refusal(status, why), why}; }
 
 constexpr const char* example =
     "{\"text\": \"a man is sleeping .\", \"beam\": 12, \"alternatives\": 3, \"alignment\": true}";
 
-json parse(const std::string& body)
-{
-    constexpr int deepest = 3;  // {"text": ["…"]} has depth 2
-    try {
-        return json::parse(body, [](int depth, json::parse_event_t, json&) {
-            if (depth > deepest) refuse(400, "JSON of more than 3 levels; expected is " + std::string(example));
-            return true;
-        });
-    } catch (const json::exception& problem) {
+/// The members of a request's object. Not as a tree of JSON: its destructor needs memory, and ends the program if there
+/// is none.
+class members : public nlohmann::json_sax<json> {
+public:
+    struct member {
+        json value;  // null if it is a list or an object
+        std::vector<std::string> texts;
+        bool is_list_of_texts = false;
+    };
+
+    explicit members(const std::string& body) : body_(body)
+    {
+        json::sax_parse(body, this);
+        if (!is_object_) refuse(400, std::string("the body is not an object; expected is ") + example);
+    }
+
+    std::map<std::string, member> all;  // of equal names the last
+
+    bool null() override { return put(nullptr); }
+    bool boolean(bool value) override { return put(value); }
+    bool number_integer(number_integer_t value) override { return put(value); }
+    bool number_unsigned(number_unsigned_t value) override { return put(value); }
+    bool number_float(number_float_t value, const string_t&) override { return put(value); }
+    bool binary(binary_t&) override { return true; }  // JSON has none
+    bool string(string_t& value) override
+    {
+        if (depth_ == 2 && now_ != nullptr && now_->is_list_of_texts)
+            now_->texts.push_back(std::move(value));
+        else
+            put(std::move(value));
+        return true;
+    }
+    bool key(string_t& name) override
+    {
+        if (depth_ == 1 && is_object_) *(now_ = &all[name]) = {};
+        return true;
+    }
+    bool start_object(std::size_t) override
+    {
+        is_object_ = is_object_ || depth_ == 0;
+        return enter(false);
+    }
+    bool start_array(std::size_t) override { return enter(true); }
+    bool end_object() override { return leave(); }
+    bool end_array() override { return leave(); }
+    bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception& problem) override
+    {
         std::string what = problem.what();  // "[json.exception.parse_error.101] parse error at …"
         if (const auto begin = what.find("] "); begin != what.npos) what.erase(0, begin + 2);
-        refuse(400, (body.empty() ? "no body" : what.substr(0, 300)) + "; expected is " + example);
+        refuse(400, (body_.empty() ? "no body" : what.substr(0, 300)) + "; expected is " + example);
     }
-}
+
+private:
+    bool put(auto&& value)
+    {
+        if (depth_ == 1 && now_ != nullptr) now_->value = std::forward<decltype(value)>(value);
+        if (depth_ == 2 && now_ != nullptr) now_->is_list_of_texts = false;
+        return true;
+    }
+    bool enter(bool list)
+    {
+        constexpr int deepest = 3;  // {"text": ["…"]} has depth 2
+        if (now_ != nullptr) now_->is_list_of_texts = list && depth_ == 1;
+        if (++depth_ > deepest) refuse(400, "JSON of more than 3 levels; expected is " + std::string(example));
+        return true;
+    }
+    bool leave()
+    {
+        --depth_;
+        return true;
+    }
+
+    const std::string& body_;
+    int depth_ = 0;
+    bool is_object_ = false;
+    member* now_ = nullptr;
+};
 
 std::size_t number(const json& value, const std::string& name, std::size_t least, std::size_t most)
 {
@@ -74,36 +139,45 @@ std::string one_line(std::string text)
     return text;
 }
 
-using ordered = nlohmann::ordered_json;  // the text comes first
+std::string quoted(const std::string& text) { return json(text).dump(); }
 
 /// Six digits, as `translate run --n-best` writes a score.
-ordered rounded(double value, double digits = 1e6) { return std::round(value * digits) / digits; }
+std::string rounded(double value, double digits = 1e6) { return json(std::round(value * digits) / digits).dump(); }
 
-ordered as_json(const served_sentence& sentence, const wishes& how)
+/// [a,b,…] of what `write` makes of each.
+std::string list(const auto& all, const auto& write)
 {
-    ordered result = {{"text", ""}, {"words", json::array()}, {"score", 0.0}, {"log_probability", 0.0}};
+    std::string text;
+    for (const auto& each : all) (text += text.empty() ? '[' : ',') += write(each);
+    return text.empty() ? "[]" : text + ']';
+}
+
+/// The members of a translation.
+std::string as_json(const served_translation& one, const wishes& how)
+{
+    std::string text = "\"text\":" + quoted(one.text) + ",\"words\":" + list(one.words, quoted) +
+                       ",\"score\":" + rounded(one.score) + ",\"log_probability\":" + rounded(one.log_probability);
     if (how.alignment) {
-        result["source"] = sentence.source;
-        result["source"].push_back("</s>");
+        text += ",\"alignment\":" + list(one.weights, [](const std::vector<float>& row) {
+                    return list(row, [](float weight) { return rounded(static_cast<double>(weight), 1e4); });
+                });
     }
-    if (how.alternatives > 1) result["alternatives"] = ordered::array();
-    for (std::size_t k = 0; k < sentence.best.size(); ++k) {
-        const served_translation& each = sentence.best[k];
-        ordered one = {{"text", each.text},
-                       {"words", each.words},
-                       {"score", rounded(each.score)},
-                       {"log_probability", rounded(each.log_probability)}};
-        if (how.alignment) {
-            one["alignment"] = ordered::array();
-            for (const auto& row : each.weights) {
-                ordered& to = one["alignment"].emplace_back(ordered::array());
-                for (const float weight : row) to.push_back(rounded(static_cast<double>(weight), 1e4));
-            }
-        }
-        if (how.alternatives > 1) result["alternatives"].push_back(one);
-        if (k == 0) result.update(one);
+    return text;
+}
+
+std::string as_json(const served_sentence& sentence, const wishes& how)
+{
+    std::string text = '{' + as_json(sentence.best.empty() ? served_translation{} : sentence.best.front(), how);
+    if (how.alignment) {
+        std::vector<std::string> source = sentence.source;
+        source.push_back("</s>");
+        text += ",\"source\":" + list(source, quoted);
     }
-    return result;
+    if (how.alternatives > 1) {
+        text += ",\"alternatives\":" +
+                list(sentence.best, [&](const served_translation& each) { return '{' + as_json(each, how) + '}'; });
+    }
+    return text + '}';
 }
 
 }  // namespace
@@ -147,6 +221,9 @@ public:
     metrics metrics_;
     std::function<http::counters()> connections_;
     std::atomic<bool> stopping_{false};
+    static_assert(std::atomic<bool>::is_always_lock_free);
+
+    std::size_t queue() const { return most_.batches.queue; }
 
     std::shared_ptr<batcher::request> ask(const std::string& line)
     {
@@ -158,7 +235,7 @@ public:
             if (tokens == 0) return nullptr;
             return batches_.submit({{std::move(texts.front()), tokens}}, otherwise_, std::chrono::hours(24 * 365));
         } catch (const refused& why) {
-            throw heed::error(json::parse(why.answer.body).at("error").get<std::string>());
+            throw heed::error(why.why);
         }
     }
 
@@ -182,7 +259,7 @@ private:
             if (asked.method == each) return;
             all += (all.empty() ? "" : ", ") + std::string(each);
         }
-        refused no{refusal(405, asked.method + " " + asked.path + ": only " + all + " is allowed")};
+        refused no{refusal(405, asked.method + " " + asked.path + ": only " + all + " is allowed"), {}};
         no.answer.headers.emplace_back("Allow", all);
         throw no;
     }
@@ -213,12 +290,11 @@ private:
     http::answer health() const
     {
         const auto now = batches_.counters();
-        const json said = {{"status", stopping_ ? "stopping" : "ok"},
-                           {"model", engine_.name},
-                           {"alignment", engine_.looks},
-                           {"waiting", now.waiting},
-                           {"working", now.working}};
-        return {stopping_ ? 503 : 200, said.dump() + "\n"};
+        const bool stopping = stopping_;
+        return {stopping ? 503 : 200,
+                fmt::format("{{\"status\":\"{}\",\"model\":{},\"alignment\":{},\"waiting\":{},\"working\":{}}}\n",
+                            stopping ? "stopping" : "ok", quoted(engine_.name), engine_.looks, now.waiting,
+                            now.working)};
     }
 
     struct question {
@@ -228,16 +304,15 @@ private:
 
     question read(const std::string& body) const
     {
-        const json asked = parse(body);
-        if (!asked.is_object()) refuse(400, std::string("the body is not an object; expected is ") + example);
+        const members asked(body);
         question result{{}, otherwise_};
-        for (const auto& [name, value] : asked.items()) {
+        for (const auto& [name, member] : asked.all) {
+            const json& value = member.value;
             if (name == "text") {
                 if (value.is_string())
                     result.texts = {one_line(value.get<std::string>())};
-                else if (value.is_array() &&
-                         std::all_of(value.begin(), value.end(), [](const json& each) { return each.is_string(); }))
-                    for (const json& each : value) result.texts.push_back(one_line(each.get<std::string>()));
+                else if (member.is_list_of_texts)
+                    for (const std::string& each : member.texts) result.texts.push_back(one_line(each));
                 else
                     refuse(400, "text must be a string, or a list of strings");
             } else if (name == "beam") {
@@ -259,9 +334,9 @@ private:
                                 "length_penalty, coverage_penalty and block_ngrams");
             }
         }
-        if (!asked.contains("text")) refuse(400, std::string("text is missing; expected is ") + example);
+        if (!asked.all.contains("text")) refuse(400, std::string("text is missing; expected is ") + example);
         if (result.how.alternatives > result.how.beam) {
-            if (asked.contains("beam"))
+            if (asked.all.contains("beam"))
                 refuse(400, fmt::format("{} alternatives of a beam of {}; beam must be at least alternatives",
                                         result.how.alternatives, result.how.beam));
             result.how.beam = result.how.alternatives;
@@ -310,7 +385,7 @@ private:
             done = pending->get();
             if (asked.client != nullptr) asked.client->when_gone(nullptr);
         } catch (const queue_full& full) {
-            refused later{refusal(429, full.what())};
+            refused later{refusal(429, full.what()), {}};
             const double seconds = std::clamp(std::ceil(full.retry_after), 1.0, 60.0);
             later.answer.headers.emplace_back("Retry-After", fmt::format("{:.0f}", seconds));
             throw later;
@@ -326,14 +401,11 @@ private:
         } catch (const std::exception& why) {
             refuse(500, why.what());
         }
-        ordered all = ordered::array();
-        std::size_t next = 0;
-        for (std::size_t i = 0; i < what.texts.size(); ++i) {
-            const bool here = next < places.size() && places[next] == i;
-            all.push_back(as_json(here ? done[next] : served_sentence{}, what.how));
-            next += here;
-        }
-        http::answer said{200, ordered{{"translations", std::move(all)}}.dump() + "\n"};
+        std::vector<served_sentence> all(what.texts.size());
+        for (std::size_t i = 0; i < places.size(); ++i) all[places[i]] = std::move(done[i]);
+        http::answer said{200, "{\"translations\":" + list(all, [&](const served_sentence& each) {
+                                   return as_json(each, what.how);
+                               }) + "}\n"};
         said.remark = fmt::format("{} sentence{}", what.texts.size(), what.texts.size() == 1 ? "" : "s");
         return said;
     }
@@ -365,6 +437,7 @@ http::answer service::answer(const http::request& asked) { return inside_->answe
 void service::observe(const http::record& what) { inside_->metrics_.observe(what); }
 void service::report(std::function<http::counters()> connections) { inside_->connections_ = std::move(connections); }
 void service::stop() { inside_->stopping_ = true; }
+std::size_t service::queue() const { return inside_->queue(); }
 std::shared_ptr<service::batcher::request> service::ask(const std::string& line) { return inside_->ask(line); }
 std::string service::summary() const { return inside_->summary(); }
 

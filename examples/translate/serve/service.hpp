@@ -68,7 +68,7 @@ public:
     /// /metrics also reports this server's.
     void report(std::function<http::counters()> connections);
 
-    /// /health says that the service is stopping.
+    /// From now on /health says that the service is stopping. May be called from a signal's handler.
     void stop();
 
     using batcher = heed::translator::batcher<wishes, served_sentence>;
@@ -76,6 +76,9 @@ public:
     /// One line, as a request without a deadline. Null if there is nothing to translate. Throws heed::error if the line
     /// is not text, or too long.
     std::shared_ptr<batcher::request> ask(const std::string& line);
+
+    /// So many sentences may wait.
+    std::size_t queue() const;
 
     /// What it has done so far, in words.
     std::string summary() const;

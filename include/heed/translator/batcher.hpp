@@ -163,7 +163,8 @@ public:
         auto asked = std::make_shared<request>();
         asked->shared_ = shared_;
         asked->how_ = std::move(how);
-        asked->deadline_ = clock::now() + timeout;
+        const clock::time_point now = clock::now();  // now + timeout may be after the end of the clock's time
+        asked->deadline_ = timeout < clock::time_point::max() - now ? now + timeout : clock::time_point::max();
         asked->lines_ = std::move(lines);
         asked->left_ = asked->lines_.size();
         asked->over_ = asked->lines_.empty();

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: BSD-3-Clause
+
+// Every allocation of the service of `translate serve`, and every call of the system that takes or gives something to a
+// client, fails once: at most the connection that needed it notices, the service ends as it should, and no memory is
+// lost.
+
+#include <support/faults.hpp>
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cstddef>
+#include <initializer_list>
+#include <string>
+#include <thread>
+
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <support/http_connection.hpp>
+#include <support/stub_service.hpp>
+
+extern "C" {
+ssize_t __real_recv(int socket, void* bytes, std::size_t size, int flags);
+ssize_t __real_send(int socket, const void* bytes, std::size_t size, int flags);
+int __real_accept4(int socket, sockaddr* from, socklen_t* size, int flags);
+int __real_poll(pollfd* all, nfds_t count, int timeout);
+
+ssize_t __wrap_recv(int socket, void* bytes, std::size_t size, int flags);
+ssize_t __wrap_send(int socket, const void* bytes, std::size_t size, int flags);
+int __wrap_accept4(int socket, sockaddr* from, socklen_t* size, int flags);
+int __wrap_poll(pollfd* all, nfds_t count, int timeout);
+
+ssize_t __wrap_recv(int socket, void* bytes, std::size_t size, int flags)
+{
+    return support::fails("recv") ? -1 : __real_recv(socket, bytes, size, flags);
+}
+ssize_t __wrap_send(int socket, const void* bytes, std::size_t size, int flags)
+{
+    if (!support::fails("send")) return __real_send(socket, bytes, size, flags);
+    return support::fails_with == 0 ? __real_send(socket, bytes, (size + 1) / 2, flags) : -1;
+}
+int __wrap_accept4(int socket, sockaddr* from, socklen_t* size, int flags)
+{
+    return support::fails("accept4") ? -1 : __real_accept4(socket, from, size, flags);
+}
+int __wrap_poll(pollfd* all, nfds_t count, int timeout)
+{
+    return support::fails("poll") ? -1 : __real_poll(all, count, timeout);
+}
+}
+
+namespace {
+
+using support::ask;
+using support::eventually;
+using support::http_connection;
+
+const std::string health = "GET /health HTTP/1.1\r\n\r\n";
+
+constexpr std::chrono::seconds patience{10};
+
+/// What the clients have seen.
+struct outcome {
+    int harmed = 0;       // connections that did not get what they asked for
+    bool hung = false;    // one got neither an answer nor an end, or another refusal than that memory ran out
+    bool failed = false;  // something has failed
+
+    void see(http_connection& client, std::initializer_list<const char*> expected)
+    {
+        for (const char* each : expected) {
+            const auto reply = client.receive(patience);
+            if (reply.status == 200 && reply.body.find(each) != reply.body.npos) continue;
+            hung = hung || (!reply.ended && reply.status != 503);
+            ++harmed;
+            return;
+        }
+    }
+    /// It asks for nothing that could be answered.
+    void see_end(http_connection& client)
+    {
+        const auto reply = client.receive(patience);
+        hung = hung || (!reply.ended && reply.status != 503);
+    }
+};
+
+/// A service from when clients come to its end, while something fails. Two answers become ready at once, and the first
+/// client has asked again by then.
+outcome serve_while(const auto& fail)
+{
+    outcome seen;
+    std::atomic<bool> holds{false};
+    support::stub_service* now = nullptr;
+    support::stub_service at([&](const translation::http::record&) {
+        if (!holds.exchange(false)) return;
+        now->model.set(true);  // the thread of all connections waits here until both answers are there
+        static_cast<void>(eventually([&] { return now->at_work() == 0; }));
+    });
+    now = &at;
+    at.model.set(false);
+    support::has_failed = false;
+    fail();
+    {
+        http_connection first(at.port), second(at.port), idle(at.port), half(at.port);
+        half.send(ask("half").substr(0, 30));
+        first.send(ask("first") + ask("again"));
+        second.send(ask("second"));
+        const auto over = [](const http_connection& client) { return std::size_t{client.is_readable()}; };
+        static_cast<void>(eventually([&] { return at.at_work() + over(first) + over(second) >= 2; }));
+        holds = true;
+        http_connection third(at.port);
+        third.send(health);
+        seen.see(third, {"\"status\":\"ok\""});
+        at.model.set(true);
+        seen.see(first, {"FIRST", "AGAIN"});
+        seen.see(second, {"SECOND"});
+        http_connection last(at.port);
+        last.send(ask("last"));
+        seen.see(last, {"LAST"});
+        at.stop();
+        seen.see_end(half);
+        seen.see_end(idle);
+    }
+    at.join();
+    seen.failed = support::has_failed;
+    support::failing_allocation = 0;
+    support::failing_call = "";
+    return seen;
+}
+
+/// This thread is the clients; what a service makes once has been made.
+struct clients {
+    clients()
+    {
+        support::spared = true;
+        serve_while([] {});
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));  // its threads end a moment after it
+        before = support::living_allocations;
+    }
+    clients(const clients&) = delete;
+    clients& operator=(const clients&) = delete;
+    ~clients() { support::spared = false; }
+
+    bool none_lost() const
+    {
+        return eventually([&] { return support::living_allocations == before; });
+    }
+
+    long before = 0;
+};
+
+}  // namespace
+
+TEST_CASE("every allocation of a service fails once: at most one connection notices")
+{
+    long count = 0;
+    CAPTURE(count);
+    const clients here;
+    for (outcome seen{0, false, true}; seen.failed; ++count) {
+        seen = serve_while([&] { support::failing_allocation = count + 1; });
+        REQUIRE(!seen.hung);
+        CHECK(seen.harmed <= (seen.failed ? 1 : 0));
+        CHECK(here.none_lost());
+    }
+    CHECK(count > 100);
+}
+
+TEST_CASE("every call of the system that takes or gives something fails once: at most one connection notices")
+{
+    struct fault {
+        const char* call;
+        int reason;
+        bool passes;  // it is tried again
+    };
+    fault now{};
+    long count = 0;
+    CAPTURE(now.call);
+    CAPTURE(now.reason);
+    CAPTURE(count);
+    const clients here;
+    for (const fault& each : {fault{"recv", EINTR, true},
+                              {"recv", EAGAIN, true},
+                              {"recv", ECONNRESET, false},
+                              {"recv", ENOMEM, false},
+                              {"send", EINTR, true},
+                              {"send", EAGAIN, true},
+                              {"send", 0, true},
+                              {"send", EPIPE, false},
+                              {"send", ENOBUFS, false},
+                              {"accept4", EINTR, true},
+                              {"accept4", ECONNABORTED, true},
+                              {"accept4", EMFILE, true},
+                              {"accept4", ENOMEM, true},
+                              {"poll", EINTR, true},
+                              {"poll", ENOMEM, true}}) {
+        now = each;
+        count = 0;
+        for (outcome seen{0, false, true}; seen.failed; ++count) {
+            seen = serve_while([&] {
+                support::calls_before = count;
+                support::fails_with = each.reason;
+                support::failing_call = each.call;
+            });
+            REQUIRE(!seen.hung);
+            CHECK(seen.harmed <= (each.passes ? 0 : 1));
+            CHECK(here.none_lost());
+        }
+        CHECK(count > 3);
+    }
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+// The service of `translate serve`, with a stub in place of a model.
+
+#include <cctype>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "../../examples/translate/serve/http.hpp"
+#include "../../examples/translate/serve/service.hpp"
+
+namespace support {
+
+/// What is asked waits here while it is shut.
+class gate {
+public:
+    void pass()
+    {
+        std::unique_lock lock(mutex_);
+        opened_.wait(lock, [&] { return open_; });
+    }
+    void set(bool open)
+    {
+        const std::lock_guard lock(mutex_);
+        open_ = open;
+        opened_.notify_all();
+    }
+
+private:
+    std::mutex mutex_;
+    std::condition_variable opened_;
+    bool open_ = true;
+};
+
+/// A service that writes in capitals, served at a free port from the beginning to the end of its life.
+class stub_service {
+public:
+    explicit stub_service(std::function<void(const translation::http::record&)> seen = [](const auto&) {})
+        : at_(engine(), limits(), {}),
+          server_(
+              {}, [this](const translation::http::request& asked) { return at_.answer(asked); },
+              [this, seen = std::move(seen)](const translation::http::record& what) {
+                  at_.observe(what);
+                  seen(what);
+              })
+    {
+        at_.report([this] { return server_.count(); });
+        port = server_.bind("127.0.0.1", 0);
+        runs_ = std::thread([this] { server_.run(); });
+    }
+    stub_service(const stub_service&) = delete;
+    stub_service& operator=(const stub_service&) = delete;
+    ~stub_service()
+    {
+        model.set(true);
+        stop();
+        join();
+    }
+
+    /// As SIGTERM does.
+    void stop()
+    {
+        at_.stop();
+        server_.stop();
+    }
+    /// Returns when it has ended.
+    void join()
+    {
+        if (runs_.joinable()) runs_.join();
+    }
+    std::size_t at_work() const { return server_.count().at_work; }
+
+    gate model;
+    int port = 0;
+
+private:
+    translation::engine engine()
+    {
+        return {"stub", false, [](const std::string& text) { return text.size(); },
+                [this](const std::vector<std::string>& lines, const translation::wishes&) {
+                    model.pass();
+                    std::vector<translation::served_sentence> all;
+                    for (const std::string& line : lines) {
+                        std::string text = line;
+                        for (char& each : text)
+                            each = static_cast<char>(std::toupper(static_cast<unsigned char>(each)));
+                        all.push_back({{line}, {{text, {text}, 0, 0, {}}}});
+                    }
+                    return all;
+                }};
+    }
+    static translation::service_limits limits()
+    {
+        translation::service_limits most;
+        most.batches = {.batch = 4, .queue = 100, .workers = 2};
+        return most;
+    }
+
+    translation::service at_;
+    translation::http::server server_;
+    std::thread runs_;
+};
+
+/// A request for a translation.
+inline std::string ask(const std::string& text, const std::string& version = "1.1")
+{
+    const std::string body = "{\"text\": \"" + text + "\"}";
+    return "POST /translate HTTP/" + version + "\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
+}
+
+/// Waits until this is so, or too long.
+inline bool eventually(const auto& is_so)
+{
+    for (const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30); !is_so();) {
+        if (std::chrono::steady_clock::now() > end) return false;
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return true;
+}
+
+}  // namespace support
