@@ -23,6 +23,9 @@ namespace support {
 /// The allocation of the whole program that fails, counted from 1; 0: none. It fails once.
 inline std::atomic<long> failing_allocation{0};
 
+/// How many bytes all allocations together have asked for.
+inline std::atomic<std::size_t> asked_for{0};
+
 /// The call that fails: its name, and how many come before it.
 inline const char* failing_call = "";
 inline long calls_before = 0;
@@ -31,6 +34,7 @@ inline bool has_failed = false;
 
 inline void* allocated(std::size_t bytes, std::size_t alignment)
 {
+    asked_for.fetch_add(bytes, std::memory_order_relaxed);
     if (failing_allocation.load(std::memory_order_relaxed) > 0 && failing_allocation.fetch_sub(1) == 1)
         throw std::bad_alloc();
     void* memory = std::aligned_alloc(alignment, (bytes + alignment) / alignment * alignment);
@@ -101,6 +105,7 @@ void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept { s
 
 extern "C" {
 ssize_t __real_write(int file, const void* bytes, std::size_t size);
+ssize_t __real_pwrite(int file, const void* bytes, std::size_t size, off_t place);
 int __real_fsync(int file);
 int __real_rename(const char* from, const char* to);
 int __real_close(int file);
@@ -110,6 +115,7 @@ int __real_fchmod(int file, mode_t mode);
 int __real_flock(int file, int what);
 
 ssize_t __wrap_write(int file, const void* bytes, std::size_t size);
+ssize_t __wrap_pwrite(int file, const void* bytes, std::size_t size, off_t place);
 int __wrap_fsync(int file);
 int __wrap_rename(const char* from, const char* to);
 int __wrap_close(int file);
@@ -122,6 +128,11 @@ ssize_t __wrap_write(int file, const void* bytes, std::size_t size)
 {
     if (!support::fails("write")) return __real_write(file, bytes, size);
     return support::fails_with == 0 ? __real_write(file, bytes, (size + 1) / 2) : -1;
+}
+ssize_t __wrap_pwrite(int file, const void* bytes, std::size_t size, off_t place)
+{
+    if (!support::fails("pwrite")) return __real_pwrite(file, bytes, size, place);
+    return support::fails_with == 0 ? __real_pwrite(file, bytes, (size + 1) / 2, place) : -1;
 }
 int __wrap_fsync(int file) { return support::fails("fsync") ? -1 : __real_fsync(file); }
 int __wrap_rename(const char* from, const char* to) { return support::fails("rename") ? -1 : __real_rename(from, to); }
