@@ -134,6 +134,9 @@ public:
     std::size_t size() const { return entries_.size(); }
     /// Of all shards together.
     std::size_t pairs() const { return pairs_; }
+    /// How many words the vocabularies have whose numbers it holds.
+    std::uint64_t source_vocabulary() const { return header_.source_vocabulary; }
+    std::uint64_t target_vocabulary() const { return header_.target_vocabulary; }  ///< of the translations
     /// How many pairs and words a shard has.
     const shard_size& size_of(std::size_t shard) const { return entries_[shard].size; }
     /// What the text was when it was written; see the writer.
