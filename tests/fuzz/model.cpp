@@ -43,6 +43,48 @@ void run(std::string_view bytes)
     });
 }
 
+/// Another size in the options, and in the tensors that seem to follow from it, all or most; or the last layer under
+/// another number.
+std::string with_other_size(std::string_view bytes, const dice& roll)
+{
+    if (bytes.size() < 8) return {};
+    const auto claimed = std::min<std::uint64_t>(number_at<std::uint64_t>(bytes, 0), bytes.size() - 8);
+    nlohmann::ordered_json header = nlohmann::ordered_json::parse(bytes.substr(8, claimed), nullptr, false);
+    if (!header.is_object() || !header["__metadata__"].is_object()) return {};
+    constexpr const char* sizes[] = {"layers", "embedding", "hidden", "alignment", "coverage", "longest", "width"};
+    const std::string size = sizes[roll(std::size(sizes))];
+    nlohmann::ordered_json& option = header["__metadata__"]["options." + size];
+    const std::string was = option.is_string() ? option.get<std::string>() : "1";
+    const std::uint64_t before = std::strtoull(was.c_str(), nullptr, 10);
+    const std::uint64_t after = roll(3) == 0 ? odd_number(roll) : 1 + roll(64);
+    option = std::to_string(after);
+    const bool all = roll(4) != 0;
+    const std::string last = "." + std::to_string(before - 1) + ".";
+    nlohmann::ordered_json changed = nlohmann::ordered_json::object();
+    for (auto& [name, tensor] : header.items()) {
+        std::string other = name;
+        const bool changes = all || roll(4) != 0;
+        if (const auto at = other.find(last); size == "layers" && at != other.npos && changes)
+            other.replace(at, last.size(), "." + std::to_string(after - 1) + ".");
+        if (size != "layers" && changes && tensor.is_object() && tensor.contains("shape"))
+            for (auto& extent : tensor["shape"])
+                for (std::uint64_t times = 1; times <= 4; ++times)
+                    if (extent == times * before) {
+                        extent = times * after;
+                        break;
+                    }
+        changed[other] = tensor;
+    }
+    std::string data = with_offsets(changed, std::string(bytes.substr(8 + claimed)));
+    return safetensors_of(changed.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace), data);
+}
+
+std::string mutate(std::string_view bytes, const dice& roll, const scramble& bytewise)
+{
+    const std::string changed = roll(3) == 0 ? with_other_size(bytes, roll) : std::string();
+    return changed.empty() ? mutated_safetensors(bytes, roll, bytewise) : changed;
+}
+
 /// A small model; `set`: options that are not the system's usual ones.
 std::string seed_of(const std::string& system, const std::vector<std::pair<std::string, std::string>>& set = {},
                     const std::string& numbers = "")
@@ -53,7 +95,9 @@ std::string seed_of(const std::string& system, const std::vector<std::pair<std::
     for (const translator::use& each : kind.uses)
         if (!each.preset.empty()) model.how.set(each.option, each.preset);
     if (translator::use_of("layers", kind) != nullptr) model.how.layers = 1;
-    model.how.embedding = model.how.hidden = model.how.alignment = model.how.coverage = 2;
+    model.how.embedding = model.how.coverage = 2;
+    model.how.hidden = 3;
+    model.how.alignment = 5;
     model.how.heads = system == "transformer" ? 2 : 1;
     model.how.longest = 5;
     for (const auto& [option, value] : set) model.how.set(option, value);
@@ -79,6 +123,6 @@ std::vector<std::string> seeds()
             seed_of("transformer", {{"share-embeddings", "none"}}, "int8")};
 }
 
-const registered target({"model", run, seeds, mutated_safetensors});
+const registered target({"model", run, seeds, mutate});
 
 }  // namespace fuzz::model
