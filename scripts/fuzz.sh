@@ -14,7 +14,8 @@ sanitizers. Builds what it needs with clang++. Without targets all run, one afte
 
   --minutes N      in all, shared by the targets; 10 by default
   --seconds N      for each target, instead
-  --seed N         of the inputs; another one each time by default
+  --seed N         of the inputs; another one each time by default, which is printed
+  --margin N       let readers allocate N times as much as they should; 1 by default
   --corpus FOLDER  what was found interesting, kept for the next run; ~/.cache/heed-fuzz by default
   --programs DIR   where the programs are built already
   --list           the targets
@@ -24,10 +25,10 @@ reader, and move the input to tests/fuzz/found/<target>, with a line in tests/fu
 END
 }
 
-minutes=10 seconds='' seed=0 corpus=${XDG_CACHE_HOME:-$HOME/.cache}/heed-fuzz programs='' list=no targets=()
+minutes=10 seconds='' seed='' margin=1 corpus=${XDG_CACHE_HOME:-$HOME/.cache}/heed-fuzz programs='' list=no targets=()
 while (($#)); do
     case $1 in
-    --minutes | --seconds | --seed | --corpus | --programs)
+    --minutes | --seconds | --seed | --margin | --corpus | --programs)
         (($# > 1)) || heed_fail "$1 needs a value"
         declare "${1#--}=$2"
         shift
@@ -39,7 +40,8 @@ while (($#)); do
     esac
     shift
 done
-[[ $seed =~ ^[0-9]+$ ]] || heed_fail "--seed takes a number"
+[[ -n $seed ]] || seed=$((RANDOM << 15 | RANDOM | 1))
+[[ $seed =~ ^[1-9][0-9]*$ && $margin =~ ^[1-9][0-9]*$ ]] || heed_fail "--seed and --margin take a number from 1"
 [[ ${seconds:-1} =~ ^[1-9][0-9]*$ && $minutes =~ ^[1-9][0-9]*$ ]] || heed_fail "--minutes and --seconds take a number from 1"
 
 if [[ -z $programs ]]; then
@@ -48,7 +50,7 @@ if [[ -z $programs ]]; then
     heed_say "Building the targets"
     cmake --log-level=WARNING -S "$heed_root" -B "$build" -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_COMPILER=clang++ \
         -DCMAKE_CXX_FLAGS_DEBUG=-g1 -DHEED_SANITIZE=address,undefined -DHEED_NATIVE=OFF -DHEED_BUILD_FUZZERS=ON \
-        -DHEED_BUILD_EXAMPLES=OFF -DHEED_BUILD_TRANSLATOR=OFF -DHEED_BUILD_BENCHMARKS=OFF >/dev/null
+        -DHEED_BUILD_EXAMPLES=OFF -DHEED_BUILD_BENCHMARKS=OFF >/dev/null
     cmake --build "$build" --target fuzz fuzz_replay --parallel "$(heed_jobs)"
     programs=$build/tests/fuzz
 fi
@@ -64,12 +66,17 @@ done
 mkdir -p "$corpus"
 corpus=$(cd "$corpus" && pwd)
 "$programs/fuzz_replay" --seeds "$corpus"
+export HEED_FUZZ_MARGIN=$margin
+heed_say "seed $seed, $seconds s for each of ${#targets[@]} targets"
 broken=()
 for target in "${targets[@]}"; do
     export HEED_FUZZ_TARGET=$target
     found=$corpus/found/$target
     mkdir -p "$found" "$corpus/$target"
-    options=(-max_len=4096 -timeout=20 -detect_leaks=0 -malloc_limit_mb=256 -rss_limit_mb=2048 "-seed=$seed")
+    # Models are larger than what other readers need to be tried with.
+    longest=4096
+    [[ $target != model ]] || longest=16384
+    options=("-max_len=$longest" -timeout=20 -detect_leaks=0 -malloc_limit_mb=256 -rss_limit_mb=2048 "-seed=$seed")
     dictionary=$heed_root/tests/fuzz/dictionaries/$target.dict
     [[ ! -e $dictionary ]] || options+=("-dict=$dictionary")
     if "$programs/fuzz" "${options[@]}" -max_total_time="$seconds" -artifact_prefix="$found/" "$corpus/$target" >"$corpus/$target.log" 2>&1; then
@@ -83,6 +90,10 @@ for target in "${targets[@]}"; do
     [[ -n $input ]] || continue
     timeout 90 "$programs/fuzz" "${options[@]}" -minimize_crash=1 -max_total_time=60 -exact_artifact_path="$input.small" "$input" >/dev/null 2>&1 || true
     if [[ -s $input.small ]]; then input=$input.small; fi
-    echo "    $input"
+    echo "    $input, from seed $seed; to repeat it:"
+    echo "base64 -d >input <<END"
+    base64 "$input"
+    echo END
+    echo "HEED_FUZZ_MARGIN=$margin $programs/fuzz_replay $target input"
 done
 ((${#broken[@]} == 0)) || heed_fail "broken: ${broken[*]}"

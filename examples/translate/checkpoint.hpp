@@ -6,6 +6,7 @@
 #include <deque>
 #include <filesystem>
 #include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -165,7 +166,7 @@ inline void require_same_run(const std::filesystem::path& path, const std::files
 }
 
 /// Resumes from a checkpoint: fills the model, and the candidates and averages, if there are any, and returns the run's
-/// position.
+/// position. If it throws, nothing has changed.
 inline standing load_checkpoint(const heed::io::archive& archive, translator_file& model, const std::string& text,
                                 std::size_t shards, std::size_t ranks, candidate_words* only = nullptr,
                                 averages* means = nullptr)
@@ -191,7 +192,6 @@ inline standing load_checkpoint(const heed::io::archive& archive, translator_fil
         stored.target != model.target) {
         throw heed::error("this run was started on another text; give the same files to resume it");
     }
-    if (only != nullptr) only->take(archive, model.source.vocabulary.size(), model.target.vocabulary.size());
     if (const std::string& threads = entry(archive.metadata, "training.threads");
         threads != std::to_string(heed::threads())) {
         say(fmt::format("note: started with --threads {}, resumed with {}: the result will differ in its last digits",
@@ -204,8 +204,14 @@ inline standing load_checkpoint(const heed::io::archive& archive, translator_fil
             ranks));
     }
     stored.system->take_optimiser(archive);
-    if (means != nullptr) means->take(archive, stored.system->parameter_count());
+    std::optional<averages> kept;
+    if (means != nullptr) {
+        kept = *means;
+        kept->take(archive, stored.system->parameter_count());
+    }
     require_finite(*stored.system);
+    if (only != nullptr) only->take(archive, model.source.vocabulary.size(), model.target.vocabulary.size());
+    if (means != nullptr) *means = std::move(*kept);
     model.system = std::move(stored.system);
     return at;
 }

@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstddef>
 #include <filesystem>
-#include <fstream>
-#include <limits>
 #include <map>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -19,12 +14,11 @@
 #include <fmt/format.h>
 
 #include <heed/io/atomic_file.hpp>
-#include <heed/text/corpus.hpp>
 #include <heed/view/chart.hpp>
 
 #include "command_line.hpp"
+#include "log_columns.hpp"
 #include "page_command.hpp"
-#include "training_log.hpp"
 
 namespace translation {
 
@@ -75,8 +69,11 @@ struct curves_command {
         heed::view::chart picture{.title = title, .x_label = across.at(x).label, .y_label = up.at(y).label, .all = {}};
         for (std::size_t i = 0; i < logs.size(); ++i) {
             heed::view::series& line = picture.all.emplace_back();
+            log_columns read = read_columns(logs[i], across.at(x).column, up.at(y).column);
             line.name = called[i];
-            read(logs[i], line);
+            line.xs = std::move(read.xs);
+            line.ys = std::move(read.ys);
+            for (double& each : line.ys) each = y == "perplexity" ? std::exp(each) : each;
         }
         heed::io::write_file(output, heed::view::svg(picture));
         return 0;
@@ -100,66 +97,6 @@ private:
         std::vector<std::string> names;
         for (const auto& [name, what] : of) names.push_back(name);
         return names;
-    }
-
-    void read(const fs::path& path, heed::view::series& line) const
-    {
-        std::ifstream file = heed::text::open_text(path);
-        heed::text::sentence_reader lines(file, path.string(), heed::text::empty_lines::keep);
-        sentence words;
-        if (!lines.next(words) || heed::text::join(words) != training_log::header)
-            throw heed::error(path.string() + ": not a log of `translate train`: its first line must be " +
-                              std::string(training_log::header));
-        const std::size_t x_column = place(across.at(x).column), y_column = place(up.at(y).column);
-        while (lines.next(words)) {
-            const std::string row = heed::text::join(words);
-            std::vector<double> values;
-            for (std::size_t begin = 0; begin <= row.size();) {
-                const std::size_t end = std::min(row.find(',', begin), row.size());
-                double value = std::numeric_limits<double>::quiet_NaN();  // missing
-                const auto [stop, problem] = std::from_chars(row.data() + begin, row.data() + end, value);
-                const auto refuse = [&, from = begin](const char* what) {
-                    throw heed::error(fmt::format("{}: {}: \"{}\" {}", lines.where(), column(values.size()),
-                                                  row.substr(from, end - from), what));
-                };
-                if (end > begin && (problem == std::errc::invalid_argument || stop != row.data() + end))
-                    refuse("is not a number");
-                if (problem == std::errc::result_out_of_range) refuse("is beyond what a double holds");
-                values.push_back(value);
-                begin = end + 1;
-            }
-            if (values.size() != columns().size())
-                throw heed::error(fmt::format("{}: {} values; a row of a log has {}", lines.where(), values.size(),
-                                              columns().size()));
-            line.xs.push_back(values[x_column]);
-            line.ys.push_back(y == "perplexity" ? std::exp(values[y_column]) : values[y_column]);
-        }
-        if (line.xs.empty()) throw heed::error(path.string() + ": has no epoch yet; there is nothing to draw");
-    }
-
-    /// The names of a log's columns.
-    static std::vector<std::string> columns()
-    {
-        std::vector<std::string> names;
-        const std::string header(training_log::header);
-        for (std::size_t begin = 0; begin <= header.size();) {
-            const std::size_t end = std::min(header.find(',', begin), header.size());
-            names.push_back(header.substr(begin, end - begin));
-            begin = end + 1;
-        }
-        return names;
-    }
-
-    static std::size_t place(std::string_view name)
-    {
-        const std::vector<std::string> all = columns();
-        return static_cast<std::size_t>(std::find(all.begin(), all.end(), name) - all.begin());
-    }
-
-    static std::string column(std::size_t place)
-    {
-        const std::vector<std::string> all = columns();
-        return place < all.size() ? all[place] : fmt::format("column {}", place + 1);
     }
 };
 

@@ -225,6 +225,9 @@ std::optional<training_pairs> training_text::cached(translator_file& file, const
             if (const auto codes = entries.find(std::string("bpe.") + name); codes != entries.end())
                 side->splitting.emplace(heed::text::bpe_codes::from_text(codes->second, "byte-pair codes"));
         }
+        if (found.source_vocabulary() != file.source.vocabulary.size() ||
+            found.target_vocabulary() != file.target.vocabulary.size())
+            throw heed::error(from_.cache.string() + ": is damaged: its words are not those of its vocabularies");
         say(fmt::format("{}: {} sentence pairs in {} shards, as they were read before", from_.cache.string(),
                         found.pairs(), found.size()));
         return training_pairs(std::move(found));

@@ -56,7 +56,8 @@ inline void require(bool good, const char* what)
     if (!good) fail(what);
 }
 
-/// Limits what operator new gives (memory.cpp): beyond it the program fails. One at a time.
+/// Limits what operator new gives (memory.cpp): beyond it the program fails. One at a time. HEED_FUZZ_MARGIN multiplies
+/// it: CI looks for files that claim what they do not have, and not for the last byte of a limit.
 class allowance {
 public:
     explicit allowance(std::size_t bytes);

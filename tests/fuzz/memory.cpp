@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "fuzz.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -11,22 +12,24 @@
 #include <malloc.h>
 #include <stdlib.h>  // mkdtemp
 
-// operator new with a limit; and files. A file that claims more than it has is found by what it makes its reader ask
-// for, whether or not the machine has that much.
+// operator new, aligned or not, with a limit; and files. A file that claims more than it has is found by what it makes
+// its reader ask for, whether or not the machine has that much.
 
 namespace {
 
 constexpr std::size_t no_limit = std::numeric_limits<std::size_t>::max();
 std::atomic<std::size_t> now{0}, limit{no_limit};
 
-[[gnu::noinline]] void* taken(std::size_t bytes)
+[[gnu::noinline]] void* taken(std::size_t bytes, std::size_t alignment = 0)
 {
     if (bytes > no_limit / 2 || now + bytes > limit) {
         const std::size_t had = now, most = limit.exchange(no_limit);
         fuzz::fail("asks for " + std::to_string(bytes) + " bytes; it has " + std::to_string(had) +
                    " already, and may have " + std::to_string(most));
     }
-    void* const memory = std::malloc(bytes);
+    void* const memory = alignment == 0
+                             ? std::malloc(bytes)
+                             : std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
     if (memory == nullptr) throw std::bad_alloc();
     now += ::malloc_usable_size(memory);
     return memory;
@@ -64,8 +67,17 @@ public:
 void* operator new(std::size_t bytes) { return taken(bytes); }
 void* operator new[](std::size_t bytes) { return taken(bytes); }
 void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept { return taken(bytes); }
+void* operator new[](std::size_t bytes, const std::nothrow_t&) noexcept { return taken(bytes); }
+void* operator new(std::size_t bytes, std::align_val_t to) { return taken(bytes, static_cast<std::size_t>(to)); }
+void* operator new[](std::size_t bytes, std::align_val_t to) { return taken(bytes, static_cast<std::size_t>(to)); }
 void operator delete(void* memory) noexcept { given(memory); }
 void operator delete[](void* memory) noexcept { given(memory); }
+void operator delete(void* memory, const std::nothrow_t&) noexcept { given(memory); }
+void operator delete[](void* memory, const std::nothrow_t&) noexcept { given(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { given(memory); }
+void operator delete[](void* memory, std::align_val_t) noexcept { given(memory); }
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { given(memory); }
+void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept { given(memory); }
 void operator delete(void* memory, std::size_t) noexcept { given(memory); }
 void operator delete[](void* memory, std::size_t) noexcept { given(memory); }
 
@@ -77,7 +89,14 @@ void fail(const std::string& what)
     std::abort();
 }
 
-allowance::allowance(std::size_t bytes) { limit = now + bytes; }
+allowance::allowance(std::size_t bytes)
+{
+    static const std::size_t margin = [] {
+        const char* const text = std::getenv("HEED_FUZZ_MARGIN");
+        return text == nullptr ? std::size_t{1} : std::max<std::size_t>(1, std::strtoul(text, nullptr, 10));
+    }();
+    limit = now + margin * bytes;
+}
 allowance::~allowance() { limit = no_limit; }
 
 std::filesystem::path file_of(std::string_view bytes, const std::string& name)

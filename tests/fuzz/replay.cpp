@@ -7,16 +7,59 @@
 //     fuzz_replay TARGET FILE…        these inputs
 //     fuzz_replay --seeds FOLDER      writes the seeds to FOLDER/<target>/, for libFuzzer
 //     fuzz_replay --targets           their names
+//
+// If one breaks, it prints the input and how to repeat it.
 
 #include "fuzz.hpp"
 
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <fstream>
 #include <iterator>
 #include <random>
 
+extern "C" [[gnu::weak]] void __sanitizer_set_death_callback(void (*callback)());
+
 namespace {
+
+/// What runs now.
+const char* running = "";
+std::string_view input;
+
+/// Says how to repeat what broke, with the input in base64.
+void say_input()
+{
+    if (*running == '\0') return;
+    constexpr char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    std::fprintf(stderr, "target %s broke; to repeat it:\nbase64 -d >input <<END\n", running);
+    for (std::size_t i = 0; i < input.size(); i += 3) {
+        const auto byte = [&](std::size_t k) {
+            return i + k < input.size() ? static_cast<unsigned char>(input[i + k]) : 0u;
+        };
+        const unsigned group = byte(0) << 16 | byte(1) << 8 | byte(2);
+        for (std::size_t k = 0; k < 4; ++k)
+            std::fputc(i + k > input.size() ? '=' : digits[group >> (18 - 6 * k) & 63], stderr);
+        if (i % 90 == 87) std::fputc('\n', stderr);
+    }
+    std::fprintf(stderr, "\nEND\nfuzz_replay %s input\n", running);
+    running = "";
+}
+
+void say_input_and_end(int signal)
+{
+    say_input();
+    std::signal(signal, SIG_DFL);
+    std::raise(signal);
+}
+
+void run_on(const fuzz::target& one, std::string_view bytes)
+{
+    running = one.name;
+    input = bytes;
+    one.run(bytes);
+    running = "";
+}
 
 std::string contents(const std::filesystem::path& path)
 {
@@ -53,7 +96,7 @@ private:
 
 void replay(const fuzz::target& one, const std::filesystem::path& found)
 {
-    const auto run = [&](const std::string& bytes) { one.run(bytes); };
+    const auto run = [&](const std::string& bytes) { run_on(one, bytes); };
     std::size_t inputs = 0;
     changer change(1);
     const fuzz::dice roll = [&](std::size_t end) { return change(end); };
@@ -87,6 +130,11 @@ void replay(const fuzz::target& one, const std::filesystem::path& found)
 int main(int count, char** values)
 {
     const std::vector<std::string> arguments(values + 1, values + count);
+    std::signal(SIGABRT, say_input_and_end);
+    if (__sanitizer_set_death_callback != nullptr)
+        __sanitizer_set_death_callback(say_input);
+    else
+        std::signal(SIGSEGV, say_input_and_end);
     std::sort(fuzz::targets().begin(), fuzz::targets().end(),
               [](const fuzz::target& a, const fuzz::target& b) { return std::string(a.name) < b.name; });
     if (arguments.size() == 1 && arguments[0] == "--targets") {
@@ -109,7 +157,7 @@ int main(int count, char** values)
     }
     for (const fuzz::target& each : fuzz::targets()) {
         if (arguments.size() < 2 || arguments[0] != each.name) continue;
-        for (std::size_t i = 1; i < arguments.size(); ++i) each.run(contents(arguments[i]));
+        for (std::size_t i = 1; i < arguments.size(); ++i) run_on(each, contents(arguments[i]));
         return 0;
     }
     std::fprintf(stderr, "usage: fuzz_replay FOLDER | TARGET FILE… | --seeds FOLDER | --targets\n");

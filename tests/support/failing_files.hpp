@@ -15,6 +15,7 @@
 
 extern "C" {
 ssize_t __real_write(int file, const void* bytes, std::size_t size);
+ssize_t __real_pwrite(int file, const void* bytes, std::size_t size, off_t place);
 int __real_fsync(int file);
 int __real_rename(const char* from, const char* to);
 int __real_close(int file);
@@ -24,6 +25,7 @@ int __real_fchmod(int file, mode_t mode);
 int __real_flock(int file, int what);
 
 ssize_t __wrap_write(int file, const void* bytes, std::size_t size);
+ssize_t __wrap_pwrite(int file, const void* bytes, std::size_t size, off_t place);
 int __wrap_fsync(int file);
 int __wrap_rename(const char* from, const char* to);
 int __wrap_close(int file);
@@ -36,6 +38,11 @@ ssize_t __wrap_write(int file, const void* bytes, std::size_t size)
 {
     if (!support::fails("write")) return __real_write(file, bytes, size);
     return support::fails_with == 0 ? __real_write(file, bytes, (size + 1) / 2) : -1;
+}
+ssize_t __wrap_pwrite(int file, const void* bytes, std::size_t size, off_t place)
+{
+    if (!support::fails("pwrite")) return __real_pwrite(file, bytes, size, place);
+    return support::fails_with == 0 ? __real_pwrite(file, bytes, (size + 1) / 2, place) : -1;
 }
 int __wrap_fsync(int file) { return support::fails("fsync") ? -1 : __real_fsync(file); }
 int __wrap_rename(const char* from, const char* to) { return support::fails("rename") ? -1 : __real_rename(from, to); }

@@ -18,6 +18,9 @@ namespace support {
 inline std::atomic<long> failing_allocation{0};
 inline std::atomic<long> living_allocations{0};
 
+/// How many bytes all allocations together have asked for.
+inline std::atomic<std::size_t> asked_for{0};
+
 /// The call that fails: its name, and how many come before it.
 inline std::atomic<const char*> failing_call{""};
 inline std::atomic<long> calls_before{0};
@@ -29,6 +32,7 @@ inline thread_local bool spared = false;
 
 inline void* allocated(std::size_t bytes, std::size_t alignment)
 {
+    asked_for.fetch_add(bytes, std::memory_order_relaxed);
     if (failing_allocation.load(std::memory_order_relaxed) > 0 && !spared && failing_allocation.fetch_sub(1) == 1) {
         has_failed = true;
         throw std::bad_alloc();

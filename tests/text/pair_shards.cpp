@@ -63,6 +63,8 @@ TEST_CASE("shards: what was added comes back, in 2 bytes a word and in 4")
         CHECK(file.pairs() == pairs);
         CHECK(file.stamp() == "stamp");
         CHECK(file.note() == "a note");
+        CHECK(file.source_vocabulary() == vocabulary);
+        CHECK(file.target_vocabulary() == 100);
         std::vector<id_pairs> read;
         for (std::size_t s = 0; s < shards; ++s) {
             CHECK(file.size_of(s) == sizes[s]);

@@ -9,13 +9,17 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include <unistd.h>
+
 #include <heed/core/parallel.hpp>
 #include <heed/io/safetensors.hpp>
 #include <heed/io/weights.hpp>
+#include <heed/text/pair_shards.hpp>
 #include <heed/train/adam.hpp>
 #include <heed/train/checkpoint.hpp>
 #include <heed/train/training_lock.hpp>
@@ -99,6 +103,51 @@ std::uint64_t seed_in(const std::filesystem::path& path)
     return read.at.epoch;
 }
 
+/// Shards of sentence pairs as numbers, two with a pair and the others empty; the words depend on `seed`. Of so many
+/// shards only 4 KB each wait in memory, so a part of the first is written before all is added.
+struct shards {
+    std::uint64_t seed;
+    std::size_t large = 2500;  // words
+
+    std::vector<text::word_id> sentence(std::size_t shard) const
+    {
+        std::vector<text::word_id> ids(shard == 0 ? large : 3);
+        for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<text::word_id>((i + seed) % 100);
+        return ids;
+    }
+    void write(const std::filesystem::path& path) const
+    {
+        std::vector<text::shard_size> sizes(large > 1000 ? 1100 : 3);
+        sizes[0] = {1, large, 3};
+        sizes[1] = {1, 3, 3};
+        text::pair_shards_writer file(path, sizes, 100, 100, std::to_string(seed), "a note");
+        for (const std::size_t shard : {1, 0}) file.add(shard, sentence(shard), sentence(1));
+        file.commit();
+    }
+    /// The seed in a file, which must be whole.
+    static std::uint64_t in(const std::filesystem::path& path, std::size_t large)
+    {
+        const text::pair_shards file(path);
+        const shards written{std::stoull(file.stamp()), large};
+        REQUIRE(file.size() > 2);
+        for (const std::size_t shard : {0, 1}) {
+            const text::id_pairs read = file.read(shard);
+            REQUIRE(read.size() == 1);
+            CHECK(read.source[0] == written.sentence(shard));
+            CHECK(read.target[0] == written.sentence(1));
+        }
+        return written.seed;
+    }
+};
+
+/// The file descriptor that the next open() will return.
+int next_descriptor()
+{
+    const int file = ::dup(STDERR_FILENO);
+    ::close(file);
+    return file;
+}
+
 /// Only these are thrown.
 void expects(const auto& action)
 {
@@ -171,6 +220,40 @@ TEST_CASE("every allocation of a resumption fails once: all parts are changed, o
             CHECK(support::same_bits(weights.b, whole.b));
             weights = run(2).model;
         });
+}
+
+TEST_CASE(
+    "every allocation of writing and reading shards fails once: the file is the old one or the new one, and none is "
+    "left open")
+{
+    const temporary_directory directory;
+    const auto path = directory.path() / "a name that is too long for a string without memory";
+    const shards first{1, 30}, second{2, 30};
+    first.write(path);
+    const int descriptor = next_descriptor();
+    bool complete = false;
+    const long written = support::fail_each_allocation(
+        [&] {
+            complete = false;
+            expects([&] { second.write(path); });
+            complete = true;
+        },
+        [&] {
+            CHECK(directory.files() == 1);
+            CHECK(shards::in(path, 30) == (complete ? 2 : 1));
+            first.write(path);
+            CHECK(next_descriptor() == descriptor);
+        });
+    CHECK(written > 20);
+    const long read = support::fail_each_allocation(
+        [&] {
+            expects([&] {
+                const text::pair_shards file(path);
+                if (file.read(0).size() != 1) throw std::logic_error("another number of pairs");
+            });
+        },
+        [&] { CHECK(next_descriptor() == descriptor); });
+    CHECK(read > 5);
 }
 
 TEST_CASE("every allocation of a lock fails once: the next try is not refused")
@@ -292,6 +375,61 @@ TEST_CASE("every call of the system in a save fails once: the file is the old on
             // The last open and fsync are those of the directory.
             const bool of_directory = std::string(each.call) == "open" || std::string(each.call) == "fsync";
             CHECK(problem.empty() == (each.passes || (of_directory && n > 0)));
+            if (!problem.empty()) {
+                CHECK(problem.starts_with(path.string() + ": cannot "));
+                CHECK(support::contains(problem, std::strerror(each.reason)));
+            }
+            ++failed;
+        }
+    }
+    CHECK(failed > 40);
+}
+
+TEST_CASE(
+    "every call of the system in writing shards fails once: the error names the file and the reason, and the old one "
+    "stays")
+{
+    const temporary_directory directory;
+    const auto path = directory.path() / "shards";
+    const shards first{1}, second{2};
+    long failed = 0;
+    struct fault {
+        const char* call;
+        int reason;
+        bool passes;  // it is tried again
+    };
+    for (const fault& each : {fault{"pwrite", ENOSPC, false},
+                              {"pwrite", EIO, false},
+                              {"pwrite", EINTR, true},
+                              {"pwrite", 0, true},
+                              {"fsync", EIO, false},
+                              {"rename", EIO, false},
+                              {"open", EMFILE, false}}) {
+        for (long n = 0;; ++n) {
+            CAPTURE(each.call);
+            CAPTURE(each.reason);
+            CAPTURE(n);
+            first.write(path);
+            support::calls_before = n;
+            support::fails_with = each.reason;
+            support::has_failed = false;
+            support::failing_call = each.call;
+            std::string problem;
+            try {
+                second.write(path);
+            } catch (const io::write_failed& caught) {
+                problem = caught.what();
+                CHECK(caught.reason == each.reason);
+            }
+            support::failing_call = "";
+            CHECK(directory.files() == 1);
+            CHECK(shards::in(path, second.large) == (problem.empty() ? 2 : 1));
+            if (!support::has_failed) {
+                CHECK(problem.empty());
+                break;
+            }
+            const bool of_directory = n > 0 && (std::string(each.call) == "open" || std::string(each.call) == "fsync");
+            CHECK(problem.empty() == (each.passes || of_directory));
             if (!problem.empty()) {
                 CHECK(problem.starts_with(path.string() + ": cannot "));
                 CHECK(support::contains(problem, std::strerror(each.reason)));

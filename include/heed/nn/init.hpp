@@ -1,13 +1,60 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <limits>
+#include <string>
 
+#include <heed/core/errors.hpp>
 #include <heed/core/random.hpp>
 #include <heed/core/tensor.hpp>
 
 /// Initial parameters. Each call takes one stream of the source, so that a model depends on its seed alone.
 namespace heed::nn {
+
+/// Thrown where new parameters would have more numbers than limited_numbers allows, or than any array has.
+struct too_many_numbers : error {
+    using error::error;
+};
+
+namespace detail {
+
+/// How many numbers this thread's new parameters may still have.
+inline thread_local std::size_t numbers_left = std::numeric_limits<std::size_t>::max();
+
+/// The number of rows, if so many numbers may be allocated; an empty parameter counts as one number.
+inline std::size_t allowed_rows(std::size_t rows, std::size_t columns = 1)
+{
+    const bool overflows = columns != 0 && rows > std::numeric_limits<std::size_t>::max() / columns;
+    const std::size_t numbers = overflows ? 0 : std::max<std::size_t>(1, rows * columns);
+    if (overflows || numbers > numbers_left)
+        throw too_many_numbers("a new parameter [" + std::to_string(rows) + "," + std::to_string(columns) +
+                               "] is larger than it may be: all new ones together may have " +
+                               std::to_string(numbers_left) + " numbers more");
+    numbers_left -= numbers;
+    return rows;
+}
+
+}  // namespace detail
+
+/// While it lives, the new parameters that this thread makes have at most so many numbers together, an empty one
+/// counted as one; making more throws too_many_numbers before it is allocated. For models whose sizes come from a file
+/// that nobody should trust.
+///
+///     const nn::limited_numbers limit(numbers_of_the_file);
+class limited_numbers {
+public:
+    /// `most`: numbers of all parameters together.
+    explicit limited_numbers(std::size_t most) : before_(detail::numbers_left) { detail::numbers_left = most; }
+    ~limited_numbers() { detail::numbers_left = before_; }
+    limited_numbers(const limited_numbers&) = delete;
+    limited_numbers& operator=(const limited_numbers&) = delete;
+
+private:
+    std::size_t before_;
+};
 
 /// A function that draws a matrix [rows,columns], such as glorot<T> or, from <heed/nn/orthogonal.hpp>, orthogonal<T>.
 template <class T>
@@ -19,7 +66,7 @@ array<T, 2> glorot(random_source& random, std::size_t rows, std::size_t columns)
 {
     const std::uint64_t stream = random.next_stream();
     const double bound = std::sqrt(6.0 / static_cast<double>(rows + columns));
-    array<T, 2> matrix(shape_of_rank<2>{rows, columns});
+    array<T, 2> matrix(shape_of_rank<2>{detail::allowed_rows(rows, columns), columns});
     for (std::size_t i = 0; i < matrix.size(); ++i) {
         matrix.data()[i] = static_cast<T>((2 * uniform(stream, i) - 1) * bound);
     }
@@ -31,7 +78,7 @@ template <class T>
 array<T, 2> gaussian(random_source& random, std::size_t rows, std::size_t columns, double deviation)
 {
     const std::uint64_t stream = random.next_stream();
-    array<T, 2> matrix(shape_of_rank<2>{rows, columns});
+    array<T, 2> matrix(shape_of_rank<2>{detail::allowed_rows(rows, columns), columns});
     for (std::size_t i = 0; i < matrix.size(); ++i) matrix.data()[i] = static_cast<T>(deviation * normal(stream, i));
     return matrix;
 }
@@ -42,7 +89,7 @@ array<T, 1> small_vector(random_source& random, std::size_t size)
 {
     const std::uint64_t stream = random.next_stream();
     const double bound = 1 / std::sqrt(static_cast<double>(size));
-    array<T, 1> vector(shape_of_rank<1>{size});
+    array<T, 1> vector(shape_of_rank<1>{detail::allowed_rows(size)});
     for (std::size_t i = 0; i < size; ++i) vector.data()[i] = static_cast<T>((2 * uniform(stream, i) - 1) * bound);
     return vector;
 }
@@ -51,7 +98,7 @@ array<T, 1> small_vector(random_source& random, std::size_t size)
 template <class T>
 array<T, 1> zeros(std::size_t size)
 {
-    return filled<T, 1>({size}, T(0));
+    return filled<T, 1>({detail::allowed_rows(size)}, T(0));
 }
 
 }  // namespace heed::nn

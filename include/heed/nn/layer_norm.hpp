@@ -33,7 +33,7 @@ layer_norm(Vector, Vector2, double = 1e-5) -> layer_norm<joint_tensor<Vector, Ve
 template <class T>
 auto make_layer_norm(std::size_t width)
 {
-    return layer_norm{filled<T, 1>({width}, T(1)), zeros<T>(width)};
+    return layer_norm{filled<T, 1>({detail::allowed_rows(width)}, T(1)), zeros<T>(width)};
 }
 
 }  // namespace heed::nn

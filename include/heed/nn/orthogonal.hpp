@@ -42,6 +42,7 @@ array<T, 2> orthogonal(random_source& random, std::size_t rows, std::size_t colu
         throw shape_error("nn::orthogonal: a matrix " + shape_text(shape_of_rank<2>{rows, columns}) +
                           " has no entries; there must be at least one row and one column");
     }
+    detail::allowed_rows(rows, columns);
     const std::uint64_t stream = random.next_stream();
     const bool flip = rows < columns;  // a wide matrix is a tall one, transposed
     array<double, 2> A(flip ? shape_of_rank<2>{columns, rows} : shape_of_rank<2>{rows, columns});

@@ -91,14 +91,12 @@ public:
     /// Opens it. Throws heed::error if it is not such a file, is damaged or is cut off.
     explicit pair_shards(const std::filesystem::path& path) : name_(path.string())
     {
-        const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-        if (file < 0) throw error(name_ + ": cannot be opened: " + std::strerror(errno));
-        file_ = std::shared_ptr<const int>(new int(file), [](const int* descriptor) {
-            ::close(*descriptor);
-            delete descriptor;
-        });
+        const auto file = std::make_shared<descriptor>();  // first: nothing is left open if memory runs out
+        file_ = file;
+        file->number = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        if (file->number < 0) throw error(name_ + ": cannot be opened: " + std::strerror(errno));
         struct stat about {};
-        if (::fstat(file, &about) != 0) throw error(name_ + ": cannot be read: " + std::strerror(errno));
+        if (::fstat(file->number, &about) != 0) throw error(name_ + ": cannot be read: " + std::strerror(errno));
         if (!S_ISREG(about.st_mode) || about.st_size < static_cast<::off_t>(sizeof header_)) not_ours();
         get(0, std::as_writable_bytes(std::span(&header_, 1)));
         if (header_.magic != detail::shards_magic) not_ours();
@@ -136,6 +134,9 @@ public:
     std::size_t size() const { return entries_.size(); }
     /// Of all shards together.
     std::size_t pairs() const { return pairs_; }
+    /// How many words the vocabularies have whose numbers it holds.
+    std::uint64_t source_vocabulary() const { return header_.source_vocabulary; }
+    std::uint64_t target_vocabulary() const { return header_.target_vocabulary; }  ///< of the translations
     /// How many pairs and words a shard has.
     const shard_size& size_of(std::size_t shard) const { return entries_[shard].size; }
     /// What the text was when it was written; see the writer.
@@ -188,6 +189,18 @@ public:
     }
 
 private:
+    struct descriptor {
+        int number = -1;
+
+        descriptor() = default;
+        descriptor(const descriptor&) = delete;
+        descriptor& operator=(const descriptor&) = delete;
+        ~descriptor()
+        {
+            if (number >= 0) ::close(number);
+        }
+    };
+
     [[noreturn]] void not_ours() const { throw error(name_ + ": not a file of sentence pairs as numbers"); }
     [[noreturn]] void damaged(const std::string& how) const
     {
@@ -197,7 +210,7 @@ private:
     void get(std::uint64_t place, std::span<std::byte> bytes) const
     {
         while (!bytes.empty()) {
-            const ::ssize_t count = ::pread(*file_, bytes.data(), bytes.size(), static_cast<::off_t>(place));
+            const ::ssize_t count = ::pread(file_->number, bytes.data(), bytes.size(), static_cast<::off_t>(place));
             if (count < 0 && errno == EINTR) continue;
             if (count < 0) throw error(name_ + ": cannot be read: " + std::strerror(errno));
             if (count == 0) damaged("it was cut off while it was in use");
@@ -207,7 +220,7 @@ private:
     }
 
     std::string name_, stamp_, note_;
-    std::shared_ptr<const int> file_;  // kept open: a file of the same name is another one
+    std::shared_ptr<const descriptor> file_;  // kept open: a file of the same name is another one
     detail::shards_header header_;
     std::vector<detail::shard_entry> entries_;
     std::size_t pairs_ = 0;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -8,6 +10,7 @@
 #include <vector>
 
 #include <heed/io/smaller.hpp>
+#include <heed/nn/init.hpp>
 #include <heed/translator/language.hpp>
 #include <heed/translator/raw.hpp>
 #include <heed/translator/system.hpp>
@@ -90,6 +93,31 @@ inline void check_sizes(const heed::io::archive& archive, const translator_file&
     }
 }
 
+/// The count of a file's numbers; an empty tensor counts as one number, as nn::limited_numbers counts.
+inline std::size_t count_numbers(const heed::io::archive& archive)
+{
+    std::size_t count = 0;
+    for (const heed::io::tensor_entry& each : archive.tensors) {
+        const bool known = heed::io::dtype_size(each.dtype).has_value();
+        count += known ? std::max<std::size_t>(1, each.size()) : 1;
+    }
+    return count;
+}
+
+/// A new system for a file, whose parameters have no more numbers than the file. check_sizes() before it says which
+/// tensor is another; whatever the options claim beyond that is refused here.
+inline std::unique_ptr<system> make_system_for(const heed::io::archive& archive, const translator_file& model)
+{
+    const std::size_t numbers = count_numbers(archive);
+    const heed::nn::limited_numbers limit(numbers);
+    try {
+        return make_system(model.how, model.source.vocabulary.size(), model.target.vocabulary.size());
+    } catch (const heed::nn::too_many_numbers&) {
+        throw heed::error("the file contradicts itself: it has " + heed::counted(numbers, "number") +
+                          ", but by its options and vocabularies the model has more");
+    }
+}
+
 /// Refuses a file if one of its numbers is not finite.
 inline void require_finite(const system& read)
 {
@@ -146,7 +174,7 @@ inline translator_file from_archive(const heed::io::archive& stored)
     model.source.backwards = model.how.reverse_source;
     model.source.forgiving = true;
     check_sizes(archive, model);
-    model.system = make_system(model.how, model.source.vocabulary.size(), model.target.vocabulary.size());
+    model.system = make_system_for(archive, model);
     model.system->take(archive);
     require_finite(*model.system);
     model.weights = weights_of(stored);

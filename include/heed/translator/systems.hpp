@@ -20,7 +20,7 @@ struct system_kind {
     std::string name, description;
     std::vector<use> uses;
     std::unique_ptr<system> (*make)(const options& how, std::size_t source_words, std::size_t target_words);
-    /// Each product of two sizes that the model allocates must occur.
+    /// Each option that is a size should occur.
     std::vector<claim> (*claims)(const options& how, std::size_t source_words, std::size_t target_words);
 };
 

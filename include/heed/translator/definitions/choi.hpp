@@ -46,7 +46,7 @@ HEED_TRANSLATOR_INLINE std::vector<claim> choi_claims(const options& how, std::s
         how.attention == "additive" ? "decoder.attention.score.W" : "decoder.attention.score.base.W";
     return {{"encoder." + words, source_words, E},
             {"decoder." + words, target_words, E},
-            {"decoder.cell.W", E, 4 * H},
+            {"decoder.cell.W", E, times(4, H)},
             {"decoder.W_s", H, H},
             {score, H, A}};
 }

@@ -37,8 +37,8 @@ HEED_TRANSLATOR_INLINE std::vector<claim> convs2s_claims(const options& how, std
         all.push_back({std::string(side) + ".positions.table", how.longest, E});
     all.push_back({"encoder.W_in", E, H});
     const std::string last = std::to_string(how.layers - 1);
-    all.push_back({"encoder.blocks." + last + ".W", how.width * H, 2 * H});
-    all.push_back({"decoder.layers." + last + ".convolution.W", how.width * H, 2 * H});
+    all.push_back({"encoder.blocks." + last + ".W", times(how.width, H), times(2, H)});
+    all.push_back({"decoder.layers." + last + ".convolution.W", times(how.width, H), times(2, H)});
     return all;
 }
 

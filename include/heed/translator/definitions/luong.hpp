@@ -34,12 +34,12 @@ HEED_TRANSLATOR_INLINE std::vector<claim> luong_claims(const options& how, std::
     std::vector<claim> all{{"encoder.embedding", source_words, E}, {"decoder.embedding", target_words, E}};
     const std::string last = std::to_string(how.layers - 1);
     for (const char* side : {"encoder", "decoder"}) {
-        all.push_back({std::string(side) + ".cell.layers.0.W", E, 4 * H});
-        all.push_back({side + (".cell.layers." + last) + ".U", H, 4 * H});
+        all.push_back({std::string(side) + ".cell.layers.0.W", E, times(4, H)});
+        all.push_back({side + (".cell.layers." + last) + ".U", H, times(4, H)});
     }
     all.push_back({"decoder.W_o", H, target_words});
     if (how.attention == "location") all.push_back({"decoder.attention.score.W", H, how.longest});
-    if (how.attention == "concat") all.push_back({"decoder.attention.score.W", 2 * H, A});
+    if (how.attention == "concat") all.push_back({"decoder.attention.score.W", times(2, H), A});
     if (how.attention.starts_with("local-p")) all.push_back({"decoder.attention.normalize.W_p", H, A});
     return all;
 }

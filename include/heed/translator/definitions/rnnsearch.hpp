@@ -56,14 +56,15 @@ HEED_TRANSLATOR_INLINE std::vector<claim> rnnsearch_claims(const options& how, s
     const std::size_t E = how.embedding, H = how.hidden, A = how.alignment;
     std::vector<claim> all{{"encoder.embedding", source_words, E},
                            {"decoder.embedding", target_words, E},
-                           {"decoder.cell.W", E, (how.cell == "lstm" ? 4 : 3) * H},
+                           {"decoder.cell.W", E, times(how.cell == "lstm" ? 4 : 3, H)},
                            {"decoder.W_s", H, H}};
     if (how.attention == "none") return all;
     const bool reads_word = how.attention == "additive-y" || how.attention == "per-dimension";
-    if (detail::remembers(how.attention)) return all;  // under several wrappers
-    const std::string score = "decoder.attention.score.";
-    all.push_back({score + (reads_word ? "base.W" : "W"), H, A});
-    if (reads_word) all.push_back({score + "Y", E, A});
+    std::string score = "decoder.attention.score.";  // of Bahdanau et al.; others are laid around it
+    if (reads_word || detail::remembers(how.attention)) score += "base.";
+    if (how.attention == "structural-biases") score += "base.base.";
+    all.push_back({score + "W", H, A});
+    if (reads_word) all.push_back({"decoder.attention.score.Y", E, A});
     return all;
 }
 

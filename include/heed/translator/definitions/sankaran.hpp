@@ -34,7 +34,7 @@ HEED_TRANSLATOR_INLINE std::vector<claim> sankaran_claims(const options& how, st
     const std::size_t E = how.embedding, H = how.hidden, A = how.alignment;
     std::vector<claim> all{{"encoder.embedding", source_words, E},
                            {"decoder.embedding", target_words, E},
-                           {"decoder.cell.W", E, 3 * H},
+                           {"decoder.cell.W", E, times(3, H)},
                            {"decoder.W_s", H, H}};
     if (how.attention == "coverage") {
         all.push_back({"decoder.attention.table", source_words, how.coverage});
