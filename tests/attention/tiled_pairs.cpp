@@ -116,6 +116,45 @@ TEST_CASE("the same under other normalizers")
     each_score(normalize::softmax_with_sink{array<double, 1>{0.7}});
 }
 
+TEST_CASE("a scale and a bias that learn")
+{
+    const normalize::sigmoid learns{array<double, 1>{-1}};
+    check(score::cosine{array<double, 1>{3}}, causal{}, real, 60, 70);
+    check(score::modified{score::cosine{random({4}, 8)}, alibi}, no_mask{}, real, 60, 70, learns);
+    check(additive(), causal{}, real, 60, 70, learns);
+    const attention first{score::dot{}, learns, combine::weighted_sum{}};
+    const attention second{score::dot{}, normalize::sigmoid{array<double, 1>{0.5}}, combine::weighted_sum{}};
+    CHECK(support::distance_from_one_by_one(multi_head{std::vector{first, second}, random({4, 4}, 1), random({4, 4}, 2),
+                                                       random({4, 4}, 3), random({4, 4}, 4)},
+                                            causal{}, real, 64, 70) < 1e-12);
+}
+
+TEST_CASE("temperature, below functions of scores and tables, too")
+{
+    const auto bias = random({1, 21}, 11);
+    const auto relative = [](auto e, place p, const auto& b) { return e + b(p.head, p.key - p.query + 10); };
+    const array<double, 1> number{0.7};
+    check(score::dot{}, causal{}, real, 60, 70, normalize::temperature{0.3});
+    check(additive(), no_mask{}, real, 60, 70, normalize::temperature{2.5, normalize::entmax{number}});
+    check(score::modified{score::match{}, alibi}, causal{} & sliding_window{9}, real, 60, 70,
+          normalize::temperature{0.3, normalize::top_k{5}});
+    check(score::modified{score::cosine{4}, bias, relative}, causal{}, real, 60, 70,
+          normalize::temperature{0.3, normalize::temperature{2, normalize::softmax_with_sink{number}}});
+    static_assert(!in_tiles<score::dot, normalize::temperature<normalize::temporal>, no_mask>);
+    const attention wrong{score::dot{}, normalize::temperature{-1}, combine::weighted_sum{}};
+    const auto x = random({1, 70, 4}, 1);
+    CHECK_THROWS_WITH_AS(wrong(wrong.on(x), x), doctest::Contains("tau is -1"), error);
+
+    // Few queries are rows of two products.
+    const auto few = [](const auto& normalize) {
+        static_assert(row_by_row<std::remove_cvref_t<decltype(normalize)>>);
+        const attention attend{score::dot{}, normalize, combine::weighted_sum{}};
+        CHECK(support::distance_from_one_by_one(attend, causal{}, lengths{6, 3, 0}, 5, 6) < 1e-13);
+    };
+    few(normalize::temperature{0.3});
+    few(normalize::temperature{0.3, normalize::sigmoid{-1}});
+}
+
 TEST_CASE("a comparison of one's own")
 {
     check(mine::nearness{}, no_mask{}, real, 60, 70);
