@@ -73,6 +73,31 @@ score::additive<array<double, 2>, array<double, 1>> additive(std::size_t width =
     return {random({4, width}, 5), random({4, width}, 6), random({width}, 7)};
 }
 
+/// Asks with a query and the word that is half of it.
+template <class Base>
+struct with_word {
+    Base base;
+
+    auto on(const auto&... source) const { return base.on(source...); }
+    auto start(const auto& memory) const { return base.start(memory); }
+    auto read(const auto& memory, const auto& query, const auto& state, const auto& mask) const
+    {
+        return base.read(memory, both(query), state, mask);
+    }
+    auto operator()(const auto& memory, const auto& queries, const auto& mask) const
+    {
+        return base(memory, both(queries), mask);
+    }
+    static auto both(const auto& query) { return state_and_word{query, ops::scale(query, 0.5)}; }
+    static auto parameters(auto& self, auto&& visit)
+    {
+        auto base = visit("base", self.base);
+        return with_word<decltype(base)>{std::move(base)};
+    }
+};
+template <class Base>
+with_word(Base) -> with_word<Base>;
+
 const lengths real({70, 33, 0});
 
 const auto alibi = [](auto e, place p) { return e - 0.1 * abs(p.query - p.key) * (p.batch + 1); };
@@ -153,6 +178,25 @@ TEST_CASE("temperature, below functions of scores and tables, too")
     };
     few(normalize::temperature{0.3});
     few(normalize::temperature{0.3, normalize::sigmoid{-1}});
+}
+
+TEST_CASE("stick-breaking, a learned entmax and temporal over scores that are no plain inner products")
+{
+    const auto each = [&](const auto& normalize) {
+        check(additive(), causal{}, real, 60, 70, normalize);
+        check(score::match{}, no_mask{}, real, 60, 70, normalize);
+        check(score::cosine{3}, causal{}, real, 60, 70, normalize);
+    };
+    each(normalize::stick_breaking{});
+    each(normalize::entmax{array<double, 1>{0.4}});
+    check(score::cosine{3}, causal{}, real, 60, 70, normalize::temporal{});
+}
+
+TEST_CASE("a score that is asked with a state and a word")
+{
+    const attention asks{score::conv_s2s{random({4, 4}, 5), random({4}, 6)}, normalize::softmax{},
+                         combine::weighted_sum{}};
+    CHECK(support::distance_from_one_by_one(with_word{asks}, causal{}, real, 60, 70) < 1e-12);
 }
 
 TEST_CASE("a comparison of one's own")
