@@ -36,8 +36,8 @@ struct problem {
     array<double, 3> queries, annotations, weights;
 };
 
-/// Σ weights · contexts by loops: what a function and a mask mean.
-double by_loops(const problem& x, const auto& f, const auto& mask)
+/// Σ weights · contexts by loops: what a function and a mask mean. `divides`: the weights of a query by their sum.
+double by_loops(const problem& x, const auto& f, const auto& mask, bool divides = true)
 {
     double loss = 0;
     place p;
@@ -58,7 +58,7 @@ double by_loops(const problem& x, const auto& f, const auto& mask)
                 sum += weight;
                 of += weight * value;
             }
-            if (sum > 0) loss += of / sum;
+            if (sum > 0) loss += divides ? of / sum : of;
         }
     }
     return loss;
@@ -69,14 +69,36 @@ struct distance {
     double forward, backward;
 };
 
-template <class Score, class Mask>
+/// Values with a 1 behind each.
+template <class Values>
+auto with_one(const Values& values)
+{
+    auto shape = shape_of(values);
+    shape[2] = 1;
+    return ops::concat(values, constant_like(values, shape, 1));
+}
+
+template <bool divides = true, class Score, class Mask>
 distance compare(problem x, const Score& score, const auto& f, const Mask& mask, array<double, 1>* table = nullptr)
 {
-    const attention attend{score, normalize::softmax{}, combine::weighted_sum{}};
+    const auto normalize = [] {
+        if constexpr (divides) {
+            return normalize::softmax{};
+        } else {
+            return normalize::softmax_with_sink{array<double, 1>{0}};
+        }
+    }();
+    const attention attend{score, normalize, combine::weighted_sum{}};
     ad::tape<double> on;
     const auto q = on.parameter(x.queries), h = on.parameter(x.annotations);
     const auto lifted = ad::lift(on, attend);
-    const auto loss = ops::inner(lifted(lifted.on(h), q, mask), x.weights);
+    const auto loss = [&] {
+        if constexpr (divides) {
+            return ops::inner(lifted(lifted.on(h), q, mask), x.weights);
+        } else {
+            return ops::inner(catalogue::undone(lifted(lifted.on(h, with_one(h)), q, mask)), x.weights);
+        }
+    }();
     on.backward(loss);
 
     random_source random{7};
@@ -93,7 +115,7 @@ distance compare(problem x, const Score& score, const auto& f, const Mask& mask,
     };
     go(on.gradient(q), ahead.queries, behind.queries);
     go(on.gradient(h), ahead.annotations, behind.annotations);
-    const double here = by_loops(x, f, mask);
+    const double here = by_loops(x, f, mask, divides);
     double above = 0, below = 0;
     if constexpr (requires { lifted.score.table.size(); }) {  // f looks numbers up in *table
         const array<double, 1> kept = *table;
@@ -105,8 +127,8 @@ distance compare(problem x, const Score& score, const auto& f, const Mask& mask,
         below = by_loops(behind, f, mask);
         *table = kept;
     } else {
-        above = by_loops(ahead, f, mask);
-        below = by_loops(behind, f, mask);
+        above = by_loops(ahead, f, mask, divides);
+        below = by_loops(behind, f, mask, divides);
     }
     return {std::abs(loss.value().data[0] - here), std::abs(slope - (above - below) / (2 * step))};
 }
@@ -155,6 +177,10 @@ int run(bool draw)
     with_table("T5's relative bias, learned", catalogue::relative);
     with_table("Graphormer's distances, learned", catalogue::spatial);
     with_table("Graphormer's edges, learned", catalogue::edges);
+
+    show("weights that are not divided",
+         compare<false>(x, score::modified{score::scaled_dot{}, catalogue::log_of_function}, catalogue::log_of_function,
+                        everything));
 
     fmt::print("\nMasks\n\n");
     for (const auto& [name, mask] : catalogue::masks(known))

@@ -82,10 +82,8 @@ inline std::vector<named_mask> masks(const known& at)
         causal{} & [=](place p) { return (document(p.query) == document(p.key)) | (document(p.key) == 0); });
     add("one mask for each sentence", [](place p) { return lane_mask(p.batch == 1) | (p.key <= p.query); });
     add("block diffusion", [](place p) {  // noisy words, then the same words clean, in blocks of 8
-        const lane_mask noisy = p.query < 48, noisy_key = p.key < 48, clean = !noisy, clean_key = !noisy_key;
-        const auto block = p.query % 48 / 8, block_of_key = p.key % 48 / 8;
-        return (noisy & noisy_key & (block == block_of_key)) | (noisy & clean_key & (block > block_of_key)) |
-               (clean & clean_key & (block >= block_of_key));
+        const auto ahead = p.query % 48 / 8 - p.key % 48 / 8;
+        return ((p.query / 48 == p.key / 48) & (ahead == 0)) | ((p.key >= 48) & (ahead > 0));
     });
     add("tree", [=](place p) { return ancestor(p.query, p.key) == 1; });
     add("trees of documents",

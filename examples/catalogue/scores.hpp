@@ -14,27 +14,29 @@ namespace catalogue {
 using namespace heed;
 
 /// Any function of a score. (One kernel is compiled for all entries; a function of its own type is inlined.)
+template <class T>
 struct any_function {
-    std::function<pack<double>(const pack<double>&, const place&)> value;
-    std::function<dual<double>(const dual<double>&, const place&)> with_slope;
+    std::function<pack<T>(const pack<T>&, const place&)> value;
+    std::function<dual<T>(const dual<T>&, const place&)> with_slope;
 
     any_function(const auto& f)
-        : value([f](const pack<double>& e, const place& p) { return pack<double>(f(e, p)); }),
-          with_slope([f](const dual<double>& e, const place& p) { return dual<double>(f(e, p)); })
+        : value([f](const pack<T>& e, const place& p) { return pack<T>(f(e, p)); }),
+          with_slope([f](const dual<T>& e, const place& p) { return dual<T>(f(e, p)); })
     {}
-    pack<double> operator()(const pack<double>& e, const place& p) const { return value(e, p); }
-    dual<double> operator()(const dual<double>& e, const place& p) const { return with_slope(e, p); }
+    pack<T> operator()(const pack<T>& e, const place& p) const { return value(e, p); }
+    dual<T> operator()(const dual<T>& e, const place& p) const { return with_slope(e, p); }
 };
 
+template <class T>
 struct named_function {
     std::string name;
-    any_function f;
+    any_function<T> f;
 };
 
 /// What the functions look up.
 template <class T>
 struct tables {
-    array<T, 1> offset{T(0.3), T(-0.2)};                                    // of each sentence
+    array<T, 1> factor{T(0.3), T(-0.2)};                                    // of each head
     array<T, 3> q_rope{shape_of_rank<3>{2, 96, 4}, T(0)}, k_rope = q_rope;  // parts of queries and keys that turn
 };
 
@@ -43,7 +45,7 @@ template <class T>
 void each_function(const tables<T>& at, const auto& add)
 {
     constexpr double none = -std::numeric_limits<double>::infinity();
-    const auto offset = looked_up(at.offset);
+    const auto factor = looked_up(at.factor);
     const auto q_rope = looked_up(at.q_rope), k_rope = looked_up(at.k_rope);
 
     add("nothing", [](auto e, place) { return e; });
@@ -60,7 +62,7 @@ void each_function(const tables<T>& at, const auto& add)
         const auto x = e / 3, x2 = x * x;
         return 3 * x * (27 + x2) / (27 + 9 * x2);
     });
-    add("offset of each sentence", [=](auto e, place p) { return e + offset(p.batch); });
+    add("a number of each head", [=](auto e, place p) { return e * factor(p.head); });
     add("sine", [](auto e, place p) { return e + sin(e) * cos(0.1 * p.key); });
     add("sine of the place", [](auto e, place p) { return e + sin(0.2 * (p.query - p.key)); });
     add("sandwich", [](auto e, place p) {
@@ -77,9 +79,10 @@ void each_function(const tables<T>& at, const auto& add)
     add("checkerboard", [](auto e, place p) { return select((p.query + p.key) % 2 == 0, e * 0.5, e * 2); });
 }
 
-inline std::vector<named_function> functions(const tables<double>& at)
+template <class T>
+std::vector<named_function<T>> functions(const tables<T>& at)
 {
-    std::vector<named_function> all;
+    std::vector<named_function<T>> all;
     each_function(at, [&](const char* name, const auto& f) { all.push_back({name, f}); });
     return all;
 }
@@ -93,6 +96,18 @@ inline constexpr auto spatial = [](auto e, place p, const auto& b) { return e + 
 /// Graphormer's edges: the mean of the numbers of the edges on a path, here three, with a number for each place on it.
 inline constexpr auto edges = [](auto e, place p, const auto& b) {
     return e + (b(p.query % 7) + b((p.query + p.key) % 7 + 7) + b(p.key % 7 + 14)) / 3;
+};
+
+// Weights that are a function f of scores alone, f(e) ≥ 0, and are not divided by their sum: softmax of log f(e) beside
+// a sink of weight 1, undone. Where f(e) is 0, the score is −inf and the key hidden, so that log needs no offset.
+
+/// log f(e) with f = max(0, ·), for normalize::softmax_with_sink{array<float, 1>{0}}
+inline constexpr auto log_of_function = [](auto e, place) { return log(select(e > 0, e, 0.0 * e)); };
+/// Σ_j f(e_j) v_j from contexts [B,S,D+1] of values that have a 1 behind them: Z / (1 + Z) of Z = Σ_j f(e_j).
+inline constexpr auto undone = [](const tensor auto& contexts) {
+    const std::size_t D = shape_of(contexts)[2] - 1;
+    const auto seen = ops::columns_between(contexts, D, D + 1), all = constant_like(seen, shape_of(seen), 1);
+    return ops::divide(ops::columns_between(contexts, 0, D), ops::subtract(all, seen));
 };
 
 }  // namespace catalogue

@@ -25,7 +25,7 @@ namespace detail {
 template <class Scores, class Normalize, class Keys, class Values, class Mixing>
 struct talking_source {
     Scores scores;        // of each head
-    Normalize normalize;  // the same for all
+    Normalize normalize;  // of each head
     Keys keys;            // of each head [B,T,K]
     Values values;        // of each head [B,T,V]
     Mixing of_scores;     // P_l [n,n]
@@ -34,7 +34,7 @@ struct talking_source {
     auto map(const auto& row, const auto& whole) const
     {
         auto e = detail::each_of(scores, [&](auto h) { return map_parameters(scores[h], whole); });
-        auto n = map_parameters(normalize, whole);
+        auto n = detail::each_of(normalize, [&](auto h) { return map_parameters(normalize[h], whole); });
         auto k = detail::each_of(keys, [&](auto h) { return row(keys[h]); });
         auto v = detail::each_of(values, [&](auto h) { return row(values[h]); });
         auto l = whole(of_scores);
@@ -45,7 +45,7 @@ struct talking_source {
     void visit(const auto& row, const auto& whole) const
     {
         for (const auto& e : scores) (void)map_parameters(e, whole);
-        (void)map_parameters(normalize, whole);
+        for (const auto& n : normalize) (void)map_parameters(n, whole);
         for (const auto& x : keys) (void)row(x);
         for (const auto& x : values) (void)row(x);
         (void)whole(of_scores);
@@ -201,9 +201,9 @@ struct talk {
         const auto weighed = [&](const auto& masks) {
             const moment<std::remove_cvref_t<decltype(in.queries)>, std::remove_cvref_t<decltype(masks)>> at{
                 real, 0, in.queries, masks};
-            std::vector<decltype(weigh(in.of.normalize, ops::block(mixed, 0), no_state{}, at))> all;
+            std::vector<decltype(weigh(in.of.normalize[0], ops::block(mixed, 0), no_state{}, at))> all;
             for (std::size_t g = 0; g < n; ++g)
-                all.push_back(weigh(in.of.normalize, ops::block(mixed, g), no_state{}, at));
+                all.push_back(weigh(in.of.normalize[g], ops::block(mixed, g), no_state{}, at));
             return ops::mix_heads(ops::stack(all), in.of.of_weights);
         };
         const auto weights = [&] {
@@ -311,8 +311,8 @@ struct talking_heads {
     {
         const scratch here;
         const std::size_t B = shape_of(query)[0];
-        const auto projected =
-            ops::by_sentence(detail::projection(base, "the query", query, base.W_Q), B, 1);  // [B,1,n·K]
+        const auto projected = ops::by_sentence(
+            detail::projection(base, "the query", query, base.W_Q, base.bias.query()), B, 1);  // [B,1,n·K]
         return with_source(memory, projected, [&](const auto& source) {
             auto seen = block<true>(source, projected, memory, state, mask, 0, 1, 1);
             auto context = base.from_heads(ops::step_of(seen.context, 0), query);
@@ -339,7 +339,8 @@ struct talking_heads {
     auto read_all(const auto& memory, const tensor auto& queries, const auto& state, const Mask& mask = {}) const
     {
         static_assert(rank_of<decltype(queries)> == 3, "heed: talking_heads of many queries takes queries [B,S,Q]");
-        const auto projected = detail::projection(base, "the queries", queries, base.W_Q);  // [B,S,n·K]
+        const auto projected =
+            detail::projection(base, "the queries", queries, base.W_Q, base.bias.query());  // [B,S,n·K]
         const std::size_t S = shape_of(queries)[1], n = detail::count_of(base.heads);
         const std::size_t rows = std::max<std::size_t>(1, numbers_of_a_block / (n * memory.positions() + 1));
         return with_source(memory, projected, [&](const auto& source) {
@@ -443,7 +444,7 @@ private:
             };
             return detail::talking_source{
                 each([&](std::size_t h) { return map_parameters(base.heads[h].score, bring); }),
-                map_parameters(base.heads[0].normalize, bring),
+                each([&](std::size_t h) { return map_parameters(base.heads[h].normalize, bring); }),
                 each([&](std::size_t h) { return bring(base.memory_of_head(memory, h).keys); }),
                 each([&](std::size_t h) { return bring(base.memory_of_head(memory, h).values); }),
                 bring(P_l),

@@ -137,6 +137,9 @@ TEST_CASE("tiles: rows that become weights in other ways")
     const auto scaled = [](auto e, place p) { return 2 * e - 0.02 * abs(p.query - p.key); };
     const score::modified by_place{score::dot{}, scaled};
     check_tiles(by_place, causal{}, normalize::sigmoid{-1});
+    const array<double, 1> scale{2}, bias{-1};
+    check_tiles(score::modified{score::cosine{scale}, scaled}, causal{},
+                normalize::temperature{0.6, normalize::sigmoid{bias}});
     // Small steps, so that no position enters or leaves a support between the two sides of a difference.
     check_tiles(by_place, causal{}, normalize::sparsemax{}, 60, 1e-7);
     check_tiles(by_place, causal{}, normalize::entmax15{}, 60, 1e-7);

@@ -125,6 +125,32 @@ TEST_CASE("unit matrices leave the heads as they are")
     CHECK(distance(a.weights, b.weights) < 1e-12);
 }
 
+TEST_CASE("biases of all four projections, and numbers of each head's normalizer")
+{
+    array<double, 2> unit(shape_of_rank<2>{n, n}, 0.0);
+    for (std::size_t i = 0; i < n; ++i) unit(i, i) = 1;
+    using sinks = normalize::softmax_with_sink<array<double, 1>>;
+    std::vector<attention<score::scaled_dot, sinks, combine::weighted_sum>> heads;
+    for (const double sink : {-1.0, 0.5, 2.0}) heads.push_back({{}, {array<double, 1>{sink}}, {}});
+    const biases bias{random({n * V}, 12), random({n * V}, 13), random({n * V}, 14), random({O}, 15)};
+    const talking_heads attend{multi_head{heads, W_Q, W_K, W_V, W_O, per_head::unchanged{}, bias}, unit, unit};
+    const auto x = random({2, 40, D}, 7);
+    const auto memory = attend.on(x);
+    CHECK(distance(attend(memory, x, causal{}), attend.base(memory, x, causal{})) < 1e-12);
+    const auto is = attend.step(memory, ops::step_of(x, 3), attend.start(memory));
+    const auto must = attend.base.step(memory, ops::step_of(x, 3), attend.start(memory));
+    CHECK(distance(is.weights, must.weights) < 1e-12);
+    CHECK(distance(is.context, must.context) < 1e-12);
+    CHECK(distance(attend.read(memory, ops::step_of(x, 3), attend.start(memory)).context, must.context) < 1e-12);
+
+    talking_heads model{attend.base, P_l, P_w};
+    const auto found = ad::grad_check(model, [y = random({2, 5, D}, 7)](auto&, const auto& m) {
+        const auto contexts = m(m.on(y), y, causal{});
+        return ops::inner(contexts, support::uneven(contexts.shape()));
+    });
+    CHECK_MESSAGE(bool(found), found.text());
+}
+
 TEST_CASE("many blocks of queries, one by one, and a memory that grows")
 {
     const auto check = [](const auto& attend, std::size_t T, std::size_t chunk) {

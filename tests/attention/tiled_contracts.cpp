@@ -58,6 +58,24 @@ void each_mechanism(const auto& use)
                   combine::weighted_sum{}});
 }
 
+/// These, and what else answers many queries at once.
+void each_of_all(const auto& use)
+{
+    each_mechanism(use);
+    const auto with = [&](const auto& score, const auto& normalize) {
+        use(attention{score, normalize, combine::weighted_sum{}});
+    };
+    const array<double, 1> number{0.3};
+    with(score::scaled_dot{}, normalize::softmax{});
+    with(score::scaled_dot{}, normalize::sigmoid{-1});
+    with(score::scaled_dot{}, normalize::sigmoid{number});
+    with(score::scaled_dot{}, normalize::sparsemax{});
+    with(score::scaled_dot{}, normalize::entmax{number});
+    with(score::kernel{score::elu_plus_one{}}, normalize::ratio{});
+    use(multi_head{std::vector(2, attention{score::scaled_dot{}, normalize::softmax{}, combine::weighted_sum{}}),
+                   random({4, 4}, 8), random({4, 2}, 9), random({4, 2}, 10), random({4, 4}, 11)});
+}
+
 }  // namespace
 
 TEST_CASE("long attention keeps a megabyte, however long")
@@ -74,7 +92,7 @@ TEST_CASE("long attention keeps a megabyte, however long")
 
 TEST_CASE("gradients are the same bits each time, at any number of threads; and through a checkpoint")
 {
-    each_mechanism([](const auto& attend) {
+    each_of_all([](const auto& attend) {
         const auto one = gradients(attend, 150, 200);
         for (const std::size_t count : {1u, 2u, 3u}) {
             set_threads(count);

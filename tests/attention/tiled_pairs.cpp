@@ -73,6 +73,31 @@ score::additive<array<double, 2>, array<double, 1>> additive(std::size_t width =
     return {random({4, width}, 5), random({4, width}, 6), random({width}, 7)};
 }
 
+/// Asks with a query and the word that is half of it.
+template <class Base>
+struct with_word {
+    Base base;
+
+    auto on(const auto&... source) const { return base.on(source...); }
+    auto start(const auto& memory) const { return base.start(memory); }
+    auto read(const auto& memory, const auto& query, const auto& state, const auto& mask) const
+    {
+        return base.read(memory, both(query), state, mask);
+    }
+    auto operator()(const auto& memory, const auto& queries, const auto& mask) const
+    {
+        return base(memory, both(queries), mask);
+    }
+    static auto both(const auto& query) { return state_and_word{query, ops::scale(query, 0.5)}; }
+    static auto parameters(auto& self, auto&& visit)
+    {
+        auto base = visit("base", self.base);
+        return with_word<decltype(base)>{std::move(base)};
+    }
+};
+template <class Base>
+with_word(Base) -> with_word<Base>;
+
 const lengths real({70, 33, 0});
 
 const auto alibi = [](auto e, place p) { return e - 0.1 * abs(p.query - p.key) * (p.batch + 1); };
@@ -114,6 +139,64 @@ TEST_CASE("the same under other normalizers")
     each_score(normalize::entmax15{});
     each_score(normalize::top_k{3});
     each_score(normalize::softmax_with_sink{array<double, 1>{0.7}});
+}
+
+TEST_CASE("a scale and a bias that learn")
+{
+    const normalize::sigmoid learns{array<double, 1>{-1}};
+    check(score::cosine{array<double, 1>{3}}, causal{}, real, 60, 70);
+    check(score::modified{score::cosine{random({4}, 8)}, alibi}, no_mask{}, real, 60, 70, learns);
+    check(additive(), causal{}, real, 60, 70, learns);
+    const attention first{score::dot{}, learns, combine::weighted_sum{}};
+    const attention second{score::dot{}, normalize::sigmoid{array<double, 1>{0.5}}, combine::weighted_sum{}};
+    CHECK(support::distance_from_one_by_one(multi_head{std::vector{first, second}, random({4, 4}, 1), random({4, 4}, 2),
+                                                       random({4, 4}, 3), random({4, 4}, 4)},
+                                            causal{}, real, 64, 70) < 1e-12);
+}
+
+TEST_CASE("temperature, below functions of scores and tables, too")
+{
+    const auto bias = random({1, 21}, 11);
+    const auto relative = [](auto e, place p, const auto& b) { return e + b(p.head, p.key - p.query + 10); };
+    const array<double, 1> number{0.7};
+    check(score::dot{}, causal{}, real, 60, 70, normalize::temperature{0.3});
+    check(additive(), no_mask{}, real, 60, 70, normalize::temperature{2.5, normalize::entmax{number}});
+    check(score::modified{score::match{}, alibi}, causal{} & sliding_window{9}, real, 60, 70,
+          normalize::temperature{0.3, normalize::top_k{5}});
+    check(score::modified{score::cosine{4}, bias, relative}, causal{}, real, 60, 70,
+          normalize::temperature{0.3, normalize::temperature{2, normalize::softmax_with_sink{number}}});
+    static_assert(!in_tiles<score::dot, normalize::temperature<normalize::temporal>, no_mask>);
+    const attention wrong{score::dot{}, normalize::temperature{-1}, combine::weighted_sum{}};
+    const auto x = random({1, 70, 4}, 1);
+    CHECK_THROWS_WITH_AS(wrong(wrong.on(x), x), doctest::Contains("tau is -1"), error);
+
+    // Few queries are rows of two products.
+    const auto few = [](const auto& normalize) {
+        static_assert(row_by_row<std::remove_cvref_t<decltype(normalize)>>);
+        const attention attend{score::dot{}, normalize, combine::weighted_sum{}};
+        CHECK(support::distance_from_one_by_one(attend, causal{}, lengths{6, 3, 0}, 5, 6) < 1e-13);
+    };
+    few(normalize::temperature{0.3});
+    few(normalize::temperature{0.3, normalize::sigmoid{-1}});
+}
+
+TEST_CASE("stick-breaking, a learned entmax and temporal over scores that are no plain inner products")
+{
+    const auto each = [&](const auto& normalize) {
+        check(additive(), causal{}, real, 60, 70, normalize);
+        check(score::match{}, no_mask{}, real, 60, 70, normalize);
+        check(score::cosine{3}, causal{}, real, 60, 70, normalize);
+    };
+    each(normalize::stick_breaking{});
+    each(normalize::entmax{array<double, 1>{0.4}});
+    check(score::cosine{3}, causal{}, real, 60, 70, normalize::temporal{});
+}
+
+TEST_CASE("a score that is asked with a state and a word")
+{
+    const attention asks{score::conv_s2s{random({4, 4}, 5), random({4}, 6)}, normalize::softmax{},
+                         combine::weighted_sum{}};
+    CHECK(support::distance_from_one_by_one(with_word{asks}, causal{}, real, 60, 70) < 1e-12);
 }
 
 TEST_CASE("a comparison of one's own")

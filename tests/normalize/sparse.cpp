@@ -268,6 +268,33 @@ TEST_CASE_TEMPLATE("sigmoid: each weight by itself, 0 at hidden positions", T, f
     CHECK(extreme(0, 3) == T(1));
 }
 
+TEST_CASE_TEMPLATE("sigmoid: a bias that learns weighs as one that stays, and has its gradient", T, float, double)
+{
+    const double tolerance = sizeof(T) == 4 ? 1e-5 : 1e-12;
+    const lengths real{21, 0, 5};
+    const plain_moment at{real};
+    auto scores = random<T>({3, 21}, 6, 3.0);
+    scores(0, 4) = static_cast<T>(-infinity);
+    const auto must = normalize::sigmoid{-0.75}(scores, no_state{}, at);
+    const normalize::sigmoid learns{array<T, 1>{T(-0.75)}};
+    const auto by = random<T>({3, 21}, 7);
+    ad::tape<T> on;
+    const auto lifted = ad::lift(on, learns);
+    const auto is = lifted(scores, no_state{}, at);
+    on.backward(ops::inner(is, by));
+    double slope = 0;
+    for (std::size_t i = 0; i < must.size(); ++i) {
+        const double w = static_cast<double>(must.data()[i]);
+        CHECK(std::abs(static_cast<double>(is.value().data[i]) - w) < tolerance);
+        slope += w * (1 - w) * static_cast<double>(by.data()[i]);
+    }
+    CHECK(std::abs(static_cast<double>(on.gradient(lifted.bias).data[0]) - slope) < tolerance);
+    CHECK(support::contains(support::message_of<shape_error>([&] {
+                                normalize::sigmoid{array<T, 1>{T(1), T(2)}}(scores, no_state{}, at);
+                            }),
+                            "sigmoid: the bias is [2]"));
+}
+
 TEST_CASE("temperature divides the scores, before any mask is added")
 {
     const auto scores = random({2, 5}, 7, 2.0);
@@ -366,7 +393,11 @@ TEST_CASE("lengths that do not fit are refused")
 
 TEST_CASE("sparsemax keeps the contracts") { check_contracts_of(normalize::sparsemax{}); }
 TEST_CASE("entmax15 keeps the contracts") { check_contracts_of(normalize::entmax15{}); }
-TEST_CASE("sigmoid keeps the contracts") { check_contracts_of(normalize::sigmoid{-0.5}); }
+TEST_CASE("sigmoid keeps the contracts")
+{
+    check_contracts_of(normalize::sigmoid{-0.5});
+    check_contracts_of(normalize::sigmoid{array<double, 1>{-0.5}});
+}
 TEST_CASE("temperature keeps the contracts")
 {
     check_contracts_of(normalize::temperature{0.7});

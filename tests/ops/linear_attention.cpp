@@ -5,6 +5,7 @@
 #include <heed/ops/linear_attention.hpp>
 #include <support/gradients.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -96,6 +97,47 @@ TEST_CASE("gradients by finite differences")
         };
         CHECK_GRADIENT(f, positive(random({z.B, z.S, z.F}, 1)), positive(random({z.B, z.T, z.F}, 2)),
                        random({z.B, z.T, z.D}, 3));
+    }
+}
+
+TEST_CASE("floats as doubles, forward and backward")
+{
+    // Contexts, and the gradients of queries, keys and values, of the same numbers.
+    const auto answers = [](const sized& z, const auto& q, const auto& k, const auto& v) {
+        using T = element_of<decltype(q)>;
+        ad::tape<T> on;
+        const auto Q = on.parameter(q), K = on.parameter(k), values = on.parameter(v);
+        const auto contexts = ops::linear_attention(Q, K, values, real_of(z), z.causal, z.rule);
+        on.backward(ops::inner(contexts, random<T>({z.B, z.S, z.D}, 4)));
+        std::vector<std::vector<double>> all;
+        const auto add = [&](const auto& x) { all.emplace_back(x.data, x.data + x.size()); };
+        add(contexts.value());
+        add(on.gradient(Q));
+        add(on.gradient(K));
+        add(on.gradient(values));
+        return all;
+    };
+    const auto in_float = [](const array<double, 3>& x) {
+        array<float, 3> y(shape_of(x));
+        std::transform(x.begin(), x.end(), y.begin(), [](double each) { return static_cast<float>(each); });
+        return y;
+    };
+    for (const sized& z : sizes) {
+        CAPTURE(z.S);
+        CAPTURE(z.T);
+        const auto q = positive(random({z.B, z.S, z.F}, 1)), k = positive(random({z.B, z.T, z.F}, 2)),
+                   v = random({z.B, z.T, z.D}, 3);
+        const auto is = answers(z, in_float(q), in_float(k), in_float(v)), must = answers(z, q, k, v);
+        for (std::size_t i = 0; i < must.size(); ++i) {
+            double worst = 0, greatest = 0;
+            for (std::size_t j = 0; j < must[i].size(); ++j) {
+                const double off = std::abs(is[i][j] - must[i][j]);
+                worst = off >= 0 ? std::max(worst, off) : std::numeric_limits<double>::infinity();
+                greatest = std::max(greatest, std::abs(must[i][j]));
+            }
+            CHECK(worst < 1e-5 * (1 + greatest));
+            if (z.F > 1) CHECK(greatest > 1e-3);  // a feature alone divides itself away
+        }
     }
 }
 

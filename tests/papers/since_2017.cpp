@@ -5,6 +5,7 @@
 #include <heed/papers.hpp>
 #include <support/gradients.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -46,7 +47,10 @@ double dot(std::size_t s, std::size_t j)
     return sum;
 }
 
-/// The same of vectors that are turned with their positions.
+/// The same, divided by √D.
+double scaled(std::size_t s, std::size_t j) { return dot(s, j) / std::sqrt(double{D}); }
+
+/// The inner product of vectors that are turned with their positions.
 double turned(std::size_t s, std::size_t j)
 {
     double sum = 0;
@@ -250,6 +254,100 @@ TEST_CASE("Lin et al. 2025")
             weight /= 1 + std::exp(-x);
         }
         return weight;
+    });
+}
+
+TEST_CASE("Ainslie et al. 2023")
+{
+    // Two heads of one group: the second asks with twice the query.
+    array<double, 2> W_Q(shape_of_rank<2>{D, 2 * D}, 0.0), unit(shape_of_rank<2>{D, D}, 0.0),
+        second(shape_of_rank<2>{2 * D, D}, 0.0);
+    for (std::size_t i = 0; i < D; ++i) W_Q(i, i) = unit(i, i) = second(D + i, i) = 1, W_Q(i, D + i) = 2;
+    check(paper::ainslie2023::grouped(2, W_Q, unit, unit, second),
+          [](std::size_t s, std::size_t j) { return std::exp(2 * scaled(s, j)); });
+}
+
+TEST_CASE("Henry et al. 2020")
+{
+    const auto length = [](const auto& x, std::size_t at) {
+        double sum = 0;
+        for (std::size_t i = 0; i < D; ++i) sum += x(0, at, i) * x(0, at, i);
+        return std::sqrt(sum);
+    };
+    check(paper::henry2020::normalised(array<double, 1>{3}),
+          [&](std::size_t s, std::size_t j) { return std::exp(3 * dot(s, j) / (length(q, s) * length(k, j))); });
+}
+
+TEST_CASE("Gemma Team 2024")
+{
+    for (const float cap : {0.5F, 50.0F}) {
+        check(paper::gemma2024::capped(cap), [=](std::size_t s, std::size_t j) {
+            return std::exp(double{cap} * std::tanh(scaled(s, j) / double{cap}));
+        });
+    }
+}
+
+TEST_CASE("Xiao et al. 2024, OpenAI 2025")
+{
+    const auto beside = [](double sink) {
+        return [=](std::size_t s, std::size_t j) {
+            double sum = std::exp(sink);
+            for (std::size_t i = 0; i <= s; ++i) sum += std::exp(scaled(s, i));
+            return std::exp(scaled(s, j)) / sum;
+        };
+    };
+    check(paper::xiao2024::zero_sink<double>(), beside(0), false);
+    check(paper::openai2025::with_sink(array<double, 1>{1.5}), beside(1.5), false);
+}
+
+TEST_CASE("Correia et al. 2019")
+{
+    for (const double a : {-1.0, 0.7}) {
+        const double delta = 1 / (1 + std::exp(-a));
+        const auto powers = [=](std::size_t s, std::size_t j, double tau) {
+            return std::pow(std::max(delta * scaled(s, j) - tau, 0.0), 1 / delta);
+        };
+        check(
+            paper::correia2019::adaptive(array<double, 1>{a}),
+            [=](std::size_t s, std::size_t j) {
+                double low = -100, high = 100;  // τ, by halving
+                for (int i = 0; i < 100; ++i) {
+                    const double tau = (low + high) / 2;
+                    double sum = 0;
+                    for (std::size_t t = 0; t <= s; ++t) sum += powers(s, t, tau);
+                    (sum > 1 ? low : high) = tau;
+                }
+                return powers(s, j, low);
+            },
+            false);
+    }
+}
+
+TEST_CASE("Tan et al. 2025")
+{
+    check(
+        paper::tan2025::stick_breaking(),
+        [](std::size_t s, std::size_t j) {
+            double weight = 1 / (1 + std::exp(-scaled(s, j)));
+            for (std::size_t t = j + 1; t <= s; ++t) weight /= 1 + std::exp(scaled(s, t));
+            return weight;
+        },
+        false);
+}
+
+TEST_CASE("Ramapuram et al. 2025")
+{
+    check(
+        paper::ramapuram2025::sigmoid(7),
+        [](std::size_t s, std::size_t j) { return 1 / (1 + 7 * std::exp(-scaled(s, j))); }, false);
+}
+
+TEST_CASE("Gupta et al. 2021")
+{
+    check(paper::gupta2021::top_k(2), [](std::size_t s, std::size_t j) {
+        std::size_t greater = 0;
+        for (std::size_t t = 0; t <= s; ++t) greater += scaled(s, t) > scaled(s, j) ? 1 : 0;
+        return greater < 2 ? std::exp(scaled(s, j)) : 0;
     });
 }
 

@@ -61,7 +61,7 @@ void each_score(std::size_t Q, std::size_t D, F&& f)
         },
         plain_query{D});
     f(
-        "cosine", score::cosine{.scale = 3},
+        "cosine", score::cosine<>{.scale = 3},
         [](const auto& q, const auto& h) { return numbers{3 * cosine_of(q[0], h)}; }, plain_query{D});
     f(
         "match", score::match{}, [](const auto& q, const auto& h) { return numbers{nearness(q[0], h)}; },
@@ -79,6 +79,9 @@ void each_score(std::size_t Q, std::size_t D, F&& f)
             return numbers{0.5 * scalar::inner(plus(q[0], scalar::times(q[1], Y)), h)};
         },
         query_with_word{D, E});
+    f(
+        "cosine, its scale learned", score::cosine{array<double, 1>{3}},
+        [](const auto& q, const auto& h) { return numbers{3 * cosine_of(q[0], h)}; }, plain_query{D});
     f(
         "cosine with word", score::with_word{score::cosine{}, Y},
         [Y = rows(Y)](const auto& q, const auto& h) {

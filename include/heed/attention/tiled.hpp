@@ -112,6 +112,20 @@ auto asking_all(const Score& score, const auto& projected, const auto& memory, s
     }
 }
 
+/// A function of scores and places whose result is multiplied by a number.
+template <class Function>
+struct scaled_function {
+    Function f;
+    double factor;
+
+    auto operator()(const auto& e, const place& p, const auto&... table) const requires requires { f(e, p, table...); }
+    {
+        return factor * f(e, p, table...);
+    }
+};
+template <class Function>
+scaled_function(Function, double) -> scaled_function<Function>;
+
 /// What changes the scores of a tile, where the first query is the first-th.
 template <class Score>
 auto change_of(const Score& score, std::size_t first)
@@ -179,6 +193,14 @@ bool fits_tiles(const auto& rule)
 /// with few of them most lanes would be empty.
 inline bool worth_tiles(std::size_t S, std::size_t positions) { return S >= 8 && S * positions >= 4096; }
 
+/// Are scores multiplied by a number before they become weights?
+template <class Rule>
+concept scales_first = requires(const Rule& rule)
+{
+    rule.rule;
+    rule.factor;
+};
+
 /// The rule without parameters: those are arguments of the operation.
 template <class Rule>
 auto rule_alone(const Rule& rule)
@@ -203,17 +225,15 @@ std::size_t head_of(const Past& past)
     }
 }
 
-/// Contexts [B,S,D] of projected queries [B,S,A].
-template <class Score, class Memory, class Mask>
-auto answers_by_tiles(const Score& score, const auto& normalize, const Memory& memory, const auto& projected,
-                      const auto& state, const Mask& mask)
+/// Contexts [B,S,D] of projected queries [B,S,A], by a rule.
+template <class Score, class Rule, class Memory, class Mask>
+auto answers_by_rule(const Score& score, const Rule& rule, const auto& change, const Memory& memory,
+                     const auto& projected, const auto& state, const Mask& mask, double scale = 1)
 {
-    const ops::heads_of how{.first_query = state.step, .first_head = head_of(state.score)};
+    const ops::heads_of how{.scale = scale, .first_query = state.step, .first_head = head_of(state.score)};
     using kernel = typename comparing_score<Score>::in_kernels;
     constexpr typename kernel::in_tiles compare{};
     const auto asked = asking_all(score, projected, memory, state.step);
-    const auto change = change_of(score, state.step);
-    const auto rule = normalize.by_tiles();
     const auto answer = [&](const auto& sees, const auto& real) {
         constexpr bool learned = requires { rule.of_heads; };
         if constexpr (learned || with_table<Score> || compare.has_factors) {
@@ -243,6 +263,22 @@ auto answers_by_tiles(const Score& score, const auto& normalize, const Memory& m
         return answer(kernels::tiles::unmasked{}, shortened(mask, memory.real, memory.positions()));
     } else {
         return answer(as_places(mask), memory.real);
+    }
+}
+
+/// The same by a normalizer.
+template <class Score>
+auto answers_by_tiles(const Score& score, const auto& normalize, const auto& memory, const auto& projected,
+                      const auto& state, const auto& mask)
+{
+    const auto change = change_of(score, state.step);
+    const auto rule = normalize.by_tiles();
+    if constexpr (!scales_first<decltype(rule)>) {
+        return answers_by_rule(score, rule, change, memory, projected, state, mask);
+    } else if constexpr (functions_in<Score>() == 0) {
+        return answers_by_rule(score, rule.rule, change, memory, projected, state, mask, rule.factor);
+    } else {
+        return answers_by_rule(score, rule.rule, scaled_function{change, rule.factor}, memory, projected, state, mask);
     }
 }
 

@@ -39,6 +39,21 @@ struct visited {};
 
 namespace detail {
 
+/// What a policy keeps of a number that is given: a double, which stays as it is, or a tensor, which learns.
+template <class X>
+using double_or_tensor = std::conditional_t<std::is_arithmetic_v<X>, double, X>;
+
+/// The tensor as `visit` returns it, or the double.
+template <class X>
+auto visit_if_tensor(auto& visit, const char* name, X& x)
+{
+    if constexpr (std::is_arithmetic_v<X>) {
+        return double{x};
+    } else {
+        return visit(name, x);
+    }
+}
+
 /// Does a member hold others, and how are they visited?
 template <class X>
 struct members_of {

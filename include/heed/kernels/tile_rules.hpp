@@ -43,6 +43,29 @@ HEED_SIMD_INLINE auto hidden(V e)
 /// What a normalizer says that tiles know over some others only, and not over this one.
 struct no_rule {};
 
+/// A rule for scores that are multiplied by a number first, after everything else that changes them.
+template <class Rule>
+struct of_scaled_scores {
+    Rule rule;
+    double factor;
+
+    bool fits() const requires requires(const Rule& alone) { alone.fits(); }
+    {
+        return rule.fits();
+    }
+};
+template <class Rule>
+auto scaled_before(Rule rule, double factor)
+{
+    return of_scaled_scores<Rule>{rule, factor};
+}
+template <class Rule>
+auto scaled_before(of_scaled_scores<Rule> scaled, double factor)
+{
+    return of_scaled_scores<Rule>{scaled.rule, scaled.factor * factor};
+}
+inline no_rule scaled_before(no_rule, double) { return {}; }
+
 /// w_j = e^{e_j} / (e^sink + Σ_k e^{e_k}), sink being the head's. z: top, the greatest of them, and the logarithm of
 /// the divisor of e^{e_j − top}. Their sum would not do: beside a great top, the logarithm is rounded away.
 struct softmax {
@@ -80,14 +103,55 @@ struct sigmoid {
     HEED_SIMD_INLINE V weight(V e, const std::array<V, 0>&) const
     {
         using T = std::remove_cvref_t<decltype(e[0])>;
-        const V w = simd::sigmoid(e + (V{} + static_cast<T>(bias)));
-        return simd::select(hidden(e), V{}, w);
+        return moved(e, V{} + static_cast<T>(bias));
+    }
+    template <class V>
+    HEED_SIMD_INLINE static V moved(V e, V by)
+    {
+        return simd::select(hidden(e), V{}, simd::sigmoid(e + by));
     }
     template <class V>
     HEED_SIMD_INLINE static V slope(V weight)
     {
         return weight * (1 - weight);
     }
+};
+
+/// The same with a bias that learns, of one head.
+template <class T>
+class sigmoid_of_head : public sigmoid {
+public:
+    explicit sigmoid_of_head(T by) : by_(by) {}
+
+    template <class V>
+    HEED_SIMD_INLINE V weight(V e, const std::array<V, 0>&) const
+    {
+        return moved(e, simd::splat(by_));
+    }
+    /// How a weight changes with the bias, and what comes back to it.
+    template <class V>
+    HEED_SIMD_INLINE static V bend(V weight)
+    {
+        return slope(weight);
+    }
+    static T of_number(T d_bias) { return d_bias; }
+
+private:
+    T by_;
+};
+/// Its rule of each head.
+struct learned_sigmoid : sigmoid {
+    template <class T>
+    sigmoid_of_head<T> of_head(T by) const
+    {
+        return sigmoid_of_head<T>(by);
+    }
+};
+/// The same, with the biases of the heads: ops::attend_tiled_with_op takes them.
+template <class Vector>
+struct sigmoid_with_biases : learned_sigmoid {
+    using alone = learned_sigmoid;
+    const Vector& of_heads;
 };
 
 /// w_j = σ(e_j) Π_{k>j} (1 − σ(e_k)). What runs from the last key to the first is the product, `stick`.

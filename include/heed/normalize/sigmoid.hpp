@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <type_traits>
+#include <utility>
+
 #include <heed/attention/concepts.hpp>
+#include <heed/core/errors.hpp>
 #include <heed/kernels/tile_rules.hpp>
+#include <heed/ops/elementwise.hpp>
 #include <heed/ops/sparse.hpp>
 
 namespace heed::normalize {
@@ -11,21 +16,45 @@ namespace heed::normalize {
 ///
 ///     α_j = σ(e_j + bias)                     Ramapuram et al. 2025; there bias = −log T
 ///
-/// With the default, bias 0, a score of 0 has weight 1/2 and the context grows with the sentence. Works per dimension,
-/// too. Positions beyond a row's length, and scores of -inf, get weight and gradient 0.
+///     normalize::sigmoid{-4}                      a bias that stays
+///     normalize::sigmoid{array<float, 1>{-4}}     one that learns; ad::lift makes it a parameter, as any other
+///
+/// With the default, bias 0, a score of 0 has weight 1/2 and the context grows with the sentence. A bias that learns is
+/// one number for each attention, and so one for each head of a multi_head. Works per dimension, too. Positions beyond
+/// a row's length, and scores of -inf, get weight and gradient 0.
 /// Deviation: the bias is one number for the whole model, even where the sentences of a batch differ in length.
+template <class Bias = double>
 struct sigmoid {
     static constexpr bool row_by_row = true;  // see attention/at_once.hpp
-    double bias = 0;
+    Bias bias{0};                             // a double, or a tensor [1]
 
     auto operator()(const tensor auto& scores, const auto&, const auto& at) const  // [B,T] or [B,T,D], the same
     {
-        return ops::sigmoid_weights(at.visible(scores), at.real, bias);
+        if constexpr (std::is_arithmetic_v<Bias>) {
+            return ops::sigmoid_weights(at.visible(scores), at.real, bias);
+        } else {
+            require_shape("sigmoid", "the bias", shape_of(bias), shape_of_rank<1>{1}, "one number");
+            return ops::sigmoid_weights(ops::add(at.visible(scores), bias), at.real, 0.0);
+        }
     }
 
-    kernels::tiles::sigmoid by_tiles() const { return {bias}; }
+    auto by_tiles() const
+    {
+        if constexpr (std::is_arithmetic_v<Bias>) {
+            return kernels::tiles::sigmoid{bias};
+        } else {
+            return kernels::tiles::sigmoid_with_biases<Bias>{{}, bias};
+        }
+    }
 
-    static auto parameters(auto& self, auto&&) { return normalize::sigmoid{self.bias}; }
+    static auto parameters(auto& self, auto&& visit)
+    {
+        auto bias = detail::visit_if_tensor(visit, "bias", self.bias);
+        return normalize::sigmoid<decltype(bias)>{std::move(bias)};
+    }
 };
+
+template <class Bias = double>
+sigmoid(Bias = {}) -> sigmoid<detail::double_or_tensor<Bias>>;
 
 }  // namespace heed::normalize

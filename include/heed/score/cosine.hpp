@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <type_traits>
+#include <utility>
+
 #include <heed/attention/concepts.hpp>
 #include <heed/ops/all_pairs.hpp>
 #include <heed/ops/elementwise.hpp>
@@ -14,11 +17,15 @@ namespace heed::score {
 ///
 ///     e_j = scale · qᵀ h_j / (|q| |h_j|)      Graves et al. 2014 (Neural Turing Machines), eq. 5 and 6
 ///
+///     score::cosine{8}                        a scale that stays
+///     score::cosine{array<float, 1>{8}}       one that learns; ad::lift makes it a parameter, as any other
+///
 /// `scale` is the sharpness, one over a temperature: with scale 1, scores lie within [-1, 1] and their softmax is
-/// almost flat. Query and annotations have the same size, Q = D. Annotations are scaled to length 1 once per batch. A
-/// vector of length 0 matches nothing: score 0, gradient 0. No parameters.
+/// almost flat. A tensor may also have a number for each dimension, [D]. Query and annotations have the same size,
+/// Q = D. Annotations are scaled to length 1 once per batch. A vector of length 0 matches nothing: score 0, gradient 0.
+template <class Scale = double>
 struct cosine {
-    double scale = 1;
+    Scale scale{1};  // a double, or a tensor [1] or [D]
 
     using in_kernels = kernels::inner_product_score;
     static constexpr weight_kind weights = weight_kind::per_position;
@@ -41,9 +48,23 @@ struct cosine {
     }
 
     /// What tiles compare with keys.
-    auto asking(const tensor auto& query) const { return ops::scale(ops::unit(query), scale); }
+    auto asking(const tensor auto& query) const
+    {
+        if constexpr (std::is_arithmetic_v<Scale>) {
+            return ops::scale(ops::unit(query), scale);
+        } else {
+            return ops::multiply(ops::unit(query), scale);
+        }
+    }
 
-    static auto parameters(auto& self, auto&&) { return score::cosine{self.scale}; }
+    static auto parameters(auto& self, auto&& visit)
+    {
+        auto scale = detail::visit_if_tensor(visit, "scale", self.scale);
+        return score::cosine<decltype(scale)>{std::move(scale)};
+    }
 };
+
+template <class Scale = double>
+cosine(Scale = {}) -> cosine<detail::double_or_tensor<Scale>>;
 
 }  // namespace heed::score

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "../../examples/catalogue/masks.hpp"
+#include "../../examples/catalogue/scores.hpp"
+
+#include <heed/ad/ad.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <support/tensors.hpp>
+
+// Every entry of examples/catalogue: tile by tile as composed, in both precisions; and as short as it is said to be.
+
+using namespace heed;
+using support::random;
+
+namespace {
+
+constexpr std::size_t B = 2, S = 91, P = catalogue::positions, D = 3, V = 5;
+constexpr std::size_t head = 1;  // of several
+const lengths real({P - 1, 70});
+
+/// Contexts and a loss's gradients.
+template <class T>
+struct answers {
+    std::vector<T> contexts, slopes;
+};
+
+/// In tiles, or `composed` of operations on all scores, [S,T].
+template <class T>
+answers<T> answers_of(const auto& score, const catalogue::any_mask& mask, bool composed)
+{
+    const attention attend{score, normalize::softmax{}, combine::weighted_sum{}};
+    ad::tape<T> on;
+    const auto h = random<T>({B, P, D}, 1), q = random<T>({B, S, D}, 2), v = random<T>({B, P, V}, 3);
+    const auto H = on.parameter(h), Q = on.parameter(q), values = on.parameter(v);
+    const auto lifted = ad::lift(on, attend);
+    const auto memory = lifted.on(H, values, real);
+    auto state = lifted.start(memory);
+    score::over::stand_at_head(state.score, head);
+    const auto contexts = [&]() -> ad::var<T, 3> {
+        if (composed)
+            return lifted.read_all(memory, Q, state, heed::detail::drawn_out(mask, real, 0, S, P, head)).contexts;
+        return lifted.read_all(memory, Q, state, mask).contexts;
+    }();
+    on.backward(ops::inner(contexts, random<T>({B, S, V}, 4)));
+    answers<T> found;
+    const auto add = [](std::vector<T>& to, const auto& x) { to.insert(to.end(), x.data, x.data + x.size()); };
+    add(found.contexts, contexts.value());
+    add(found.slopes, on.gradient(H));
+    add(found.slopes, on.gradient(Q));
+    add(found.slopes, on.gradient(values));
+    for_each_parameter(lifted, [&](const std::string&, const auto& x) { add(found.slopes, on.gradient(x)); });
+    return found;
+}
+
+/// The greatest |a − b|, of 1 + the greatest |b|.
+template <class T>
+double distance(const std::vector<T>& a, const std::vector<T>& b)
+{
+    double worst = 0, greatest = 0;
+    if (a.size() != b.size()) return std::numeric_limits<double>::infinity();
+    for (std::size_t i = 0; i < b.size(); ++i) {
+        const double x = static_cast<double>(a[i]), y = static_cast<double>(b[i]), off = std::abs(x - y);
+        worst = off >= 0 ? std::max(worst, off) : std::numeric_limits<double>::infinity();
+        greatest = std::max(greatest, std::abs(y));
+    }
+    return worst / (1 + greatest);
+}
+
+template <class T>
+void check(const std::string& name, const auto& score, const catalogue::any_mask& mask)
+{
+    constexpr double most = sizeof(T) == 4 ? 1e-5 : 1e-10;
+    CAPTURE(name);
+    const auto is = answers_of<T>(score, mask, false), must = answers_of<T>(score, mask, true);
+    CHECK(distance(is.contexts, must.contexts) < most);
+    CHECK(distance(is.slopes, must.slopes) < most);
+    const auto somewhere = [](T x) { return std::abs(x) > T(1e-3); };
+    CHECK(std::any_of(must.slopes.begin(), must.slopes.end(), somewhere));
+}
+
+/// One type for the functions that look numbers up in a table.
+struct any_with_table {
+    int which;
+
+    auto operator()(const auto& e, const place& p, const auto& b) const
+    {
+        return which == 0   ? catalogue::relative(e, p, b)
+               : which == 1 ? catalogue::spatial(e, p, b)
+                            : catalogue::edges(e, p, b);
+    }
+};
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("in tiles as composed, forward and backward", T, float, double)
+{
+    REQUIRE(heed::detail::worth_tiles(S, P));
+    const catalogue::any_mask everything{[](place) { return true; }};
+    catalogue::tables<T> tables;
+    tables.q_rope = random<T>({B, P, 4}, 5);
+    tables.k_rope = random<T>({B, P, 4}, 6);
+    const auto modified = [](const catalogue::any_function<T>& f) { return score::modified{score::scaled_dot{}, f}; };
+    const auto functions = catalogue::functions(tables);
+    REQUIRE(functions.size() == 17);
+    for (const auto& [name, f] : functions) check<T>(name, modified(f), everything);
+    check<T>("not divided", modified(catalogue::log_of_function), everything);
+    for (const int which : {0, 1, 2})
+        check<T>("table " + std::to_string(which),
+                 score::modified{score::scaled_dot{}, random<T>({48}, 7), any_with_table{which}}, everything);
+
+    const catalogue::known known;
+    const auto masks = catalogue::masks(known);
+    REQUIRE(masks.size() == 23);
+    for (const auto& [name, mask] : masks) check<T>(name, modified([](auto e, place) { return e; }), mask);
+}
+
+TEST_CASE("an entry is at most five lines long")
+{
+    const auto folder = std::filesystem::path(__FILE__).parent_path() / "../../examples/catalogue";
+    std::size_t entries = 0;
+    for (const char* const name : {"scores.hpp", "masks.hpp"}) {
+        std::ifstream file(folder / name);
+        std::string line, first;
+        std::size_t lines = 0;
+        int open = 0;  // brackets
+        while (std::getline(file, line)) {
+            const std::string start = line.substr(0, std::min(line.size(), line.find_first_not_of(' ')));
+            const std::string text = line.substr(start.size());
+            if (open == 0 && !text.starts_with("add(") && !text.starts_with("inline constexpr auto ")) continue;
+            if (open == 0) {
+                ++entries;
+                first = line;
+                lines = 0;
+            }
+            ++lines;
+            for (const char c : text.substr(0, text.find("//"))) {
+                open += std::string("({[").find(c) != std::string::npos ? 1 : 0;
+                open -= std::string(")}]").find(c) != std::string::npos ? 1 : 0;
+            }
+            if (open == 0) CHECK_MESSAGE(lines <= 5, first << " has " << lines << " lines");
+        }
+        CHECK(open == 0);
+    }
+    CHECK(entries == 17 + 3 + 2 + 23);
+}
