@@ -766,6 +766,31 @@ void forgetting(gallery& to)
             {{"softmax", alike(remembers), text, text}, {"forgetting at \"saw\"", alike(forgets), text, text}});
 }
 
+void fading(gallery& to)
+{
+    const auto w = matrix(D, 1, {{saw, 0, -3.0f}});  // nearly shut at "saw"
+    const auto b = vector(1, {{0, 3.0f}});
+    const auto alike = [&](const auto& attend) {
+        const auto memory = attend.on(annotations);
+        std::vector<float> rows;
+        auto state = attend.start(memory);
+        for (std::size_t s = 0; s < places; ++s) {
+            auto next = attend.step(memory, filled<float, 2>({1, D}, 1.0f), state, lengths{s + 1});
+            add_row(rows, next.weights, mean);
+            state = std::move(next.state);
+        }
+        return rows;
+    };
+    // section: fading
+    attention retention{score::kernel{score::elu_plus_one{}}, normalize::ratio{0.8}, combine::weighted_sum{}};
+    attention fades{score::fading{score::kernel{score::elu_plus_one{}}, w, b}, normalize::ratio{},
+                    combine::weighted_sum{}};
+    // end
+    const auto text = spelled(source);
+    to.draw("fading",
+            {{"one decay", alike(retention), text, text}, {"gates, shut at \"saw\"", alike(fades), text, text}});
+}
+
 void linear(gallery& to)
 {
     random_source drawn{3};
@@ -967,6 +992,7 @@ int main(int argc, char** argv)
                                    rotary,
                                    relative,
                                    forgetting,
+                                   fading,
                                    linear,
                                    temperature,
                                    sigmoid,

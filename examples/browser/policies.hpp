@@ -241,6 +241,10 @@ void each_score(const F& f)
         [](S k) {
             return forgetting{dot{}, heed::filled<double, 2>({width, 1}, 0.0), row({k[0]})};
         });
+    f(description{"fading", "Fading by gates", "e = φ(s) · φ(h) Π a_l,  a_l = σ(b)", "fading", {{"b", 1, -3, 5, 0.1}}},
+      [](S k) {
+          return fading{kernel{elu_plus_one{}}, heed::filled<double, 2>({width, 1}, 0.0), row({k[0]})};
+      });
     // x looks by x alone, y by y alone.
     const auto V_of = [](double v) {
         return rows(width, {v, v / 2, 0, 0, -v, -v / 2, 0, 0, 0, v / 2, v, 0, 0, -v / 2, -v, 0});

@@ -23,6 +23,7 @@ const std::pair<const char*, void (*)(const twins::presets&)> papers[] = {
     {"chiu2018", twins::chiu2018},
     {"choi2018", twins::choi2018},
     {"choromanski2021", twins::choromanski2021},
+    {"dao2024", twins::dao2024},
     {"deepseek2024", twins::deepseek2024},
     {"gehring2017", twins::gehring2017},
     {"graves2013", twins::graves2013},
@@ -41,6 +42,7 @@ const std::pair<const char*, void (*)(const twins::presets&)> papers[] = {
     {"sun2023", twins::sun2023},
     {"vaswani2017", twins::vaswani2017},
     {"xu2015", twins::xu2015},
+    {"yang2024", twins::yang2024},
     {"ye2024", twins::ye2024},
     {"yin2016", twins::yin2016},
 };

@@ -36,11 +36,13 @@ void shaw2018(const presets& add);
 void su2021(const presets& add);
 
 // of_heads.cpp
+void dao2024(const presets& add);
 void deepseek2024(const presets& add);
 void qiu2025(const presets& add);
 void shazeer2020(const presets& add);
 void sun2023(const presets& add);
 void vaswani2017(const presets& add);
+void yang2024(const presets& add);
 void ye2024(const presets& add);
 
 // of_pairs.cpp

@@ -62,6 +62,7 @@
 #include <heed/score/conv_s2s.hpp>
 #include <heed/score/cosine.hpp>
 #include <heed/score/dot.hpp>
+#include <heed/score/fading.hpp>
 #include <heed/score/forgetting.hpp>
 #include <heed/score/gaussian_mixture.hpp>
 #include <heed/score/general.hpp>

@@ -7,6 +7,7 @@
 #include <heed/papers/chiu2018.hpp>
 #include <heed/papers/choi2018.hpp>
 #include <heed/papers/choromanski2021.hpp>
+#include <heed/papers/dao2024.hpp>
 #include <heed/papers/deepseek2024.hpp>
 #include <heed/papers/gehring2017.hpp>
 #include <heed/papers/graves2013.hpp>
@@ -25,5 +26,6 @@
 #include <heed/papers/sun2023.hpp>
 #include <heed/papers/vaswani2017.hpp>
 #include <heed/papers/xu2015.hpp>
+#include <heed/papers/yang2024.hpp>
 #include <heed/papers/ye2024.hpp>
 #include <heed/papers/yin2016.hpp>

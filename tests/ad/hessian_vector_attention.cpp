@@ -161,6 +161,8 @@ TEST_CASE("linear time")
     check_tiles(score::kernel{score::elu_plus_one{}}, causal{}, normalize::ratio{0.9});
     check_tiles(score::kernel{score::positive_random{random({D, 6}, 9)}}, no_mask{}, normalize::ratio{});
     check_tiles(score::scaled_dot{}, causal{}, normalize::retention{0.9});
+    check_tiles(score::fading{score::scaled_dot{}, random({D, 1}, 7), random({1}, 8)}, causal{},
+                normalize::retention{});
 }
 
 TEST_CASE("several heads")

@@ -253,6 +253,26 @@ TEST_CASE("Lin et al. 2025")
     });
 }
 
+TEST_CASE("Yang et al. 2024; Dao and Gu 2024")
+{
+    const auto w = random({D, 1}, 5);
+    const auto b = random({1}, 6);
+    const auto left = [&](std::size_t s, std::size_t j) {
+        double product = 1;
+        for (std::size_t l = j + 1; l <= s; ++l) {
+            double x = b(0);
+            for (std::size_t i = 0; i < D; ++i) x += w(i, 0) * k(0, l, i);
+            product *= std::exp(-std::log1p(std::exp(-x)));  // exp(−softplus(−x)), which is σ(x)
+        }
+        return product;
+    };
+    check(
+        paper::yang2024::gated_linear(w, b),
+        [&](std::size_t s, std::size_t j) { return left(s, j) * dot(s, j) / std::sqrt(double{D}); }, false);
+    check(
+        paper::dao2024::state_space(w, b), [&](std::size_t s, std::size_t j) { return left(s, j) * dot(s, j); }, false);
+}
+
 TEST_CASE("Sun et al. 2023")
 {
     const auto weight = [](double gamma) {
