@@ -4,12 +4,14 @@
 
 #include <heed/papers/choromanski2021.hpp>
 #include <heed/papers/dao2024.hpp>
+#include <heed/papers/golovneva2024.hpp>
 #include <heed/papers/katharopoulos2020.hpp>
 #include <heed/papers/lin2025.hpp>
 #include <heed/papers/press2022.hpp>
 #include <heed/papers/raffel2020.hpp>
 #include <heed/papers/shaw2018.hpp>
 #include <heed/papers/su2021.hpp>
+#include <heed/papers/wu2019.hpp>
 #include <heed/papers/yang2024.hpp>
 
 #include "papers.hpp"
@@ -46,6 +48,14 @@ void dao2024(const presets& add)
         const auto w = t.input<2>("w", {D, 1});
         const auto b = t.input<1>("b", {1});
         attends(t, paper::dao2024::state_space(w, b));
+    });
+}
+
+void golovneva2024(const presets& add)
+{
+    add("contextual", [](twin& t) {
+        const auto positions = t.input<2>("positions", {D, M});
+        attends(t, paper::golovneva2024::contextual(positions));
     });
 }
 
@@ -89,6 +99,18 @@ void shaw2018(const presets& add)
 void su2021(const presets& add)
 {
     add("rotary", [](twin& t) { attends(t, paper::su2021::rotary()); });
+}
+
+void wu2019(const presets& add)
+{
+    add("dynamic", [](twin& t) {
+        const auto W = t.input<2>("W", {D, M});
+        attends(t, paper::wu2019::dynamic(W, heed::score::kernel_over::past));
+    });
+    add("lightweight", [](twin& t) {
+        const auto w = t.input<1>("w", {M});
+        attends(t, paper::wu2019::lightweight(w, heed::score::kernel_over::past));
+    });
 }
 
 void yang2024(const presets& add)

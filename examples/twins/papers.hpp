@@ -17,10 +17,12 @@ void bahdanau2015(const presets& add);
 void choi2018(const presets& add);
 void gehring2017(const presets& add);
 void luong2015(const presets& add);
+void wu2019(const presets& add);
 void xu2015(const presets& add);
 
 // with_memory.cpp: what was looked at before counts
 void chiu2018(const presets& add);
+void golovneva2024(const presets& add);
 void graves2013(const presets& add);
 void mi2016(const presets& add);
 void raffel2017(const presets& add);

@@ -10,6 +10,7 @@
 #include <heed/papers/dao2024.hpp>
 #include <heed/papers/deepseek2024.hpp>
 #include <heed/papers/gehring2017.hpp>
+#include <heed/papers/golovneva2024.hpp>
 #include <heed/papers/graves2013.hpp>
 #include <heed/papers/katharopoulos2020.hpp>
 #include <heed/papers/lin2025.hpp>
@@ -25,6 +26,7 @@
 #include <heed/papers/su2021.hpp>
 #include <heed/papers/sun2023.hpp>
 #include <heed/papers/vaswani2017.hpp>
+#include <heed/papers/wu2019.hpp>
 #include <heed/papers/xu2015.hpp>
 #include <heed/papers/yang2024.hpp>
 #include <heed/papers/ye2024.hpp>

@@ -88,6 +88,8 @@ TEST_CASE("scores step by step")
     check_steps(score::scaled_dot{});
     check_steps(score::general{random({Q, D}, 4)});
     check_steps(score::cosine{2.0});
+    check_steps(score::contextual_positions{score::scaled_dot{}, random({D, 3}, 7)});
+    check_steps(score::dynamic_convolution{random({Q, 3}, 7)});
     check_steps(score::concat{random({Q + D, A}, 5), random({A}, 6)});
     check_steps(score::with_location{additive(), random({3, 3}, 7), random({3, A}, 8)});
     check_steps(

@@ -250,11 +250,10 @@ struct linear_attention_op : operation<linear_attention_op> {
 };
 inline constexpr linear_attention_op linear_attention{};
 
-/// The same for causal queries where keys fade by the gates of later positions:
+/// Contexts of causal queries in linear time, where keys fade by the gates of later positions:
 ///
 ///     c_s = Σ_j f_sj (q_s · k_j) v_j / Σ_j f_sj (q_s · k_j),  f_sj = exp(F_p − F_j),  F_j = Σ_{l≤j} log a_l
-///                                                             Yang et al. 2024, section 4.1; Dao and Gu 2024,
-///                                                             section 5.1
+///                                                             Yang et al. 2024, §4.1; Dao and Gu 2024, §5.1
 ///
 /// queries [B,S,F], keys [B,T,2+F] with the columns (1, −F_j) of `carried_sums`, values [B,T,D] -> [B,S,D]. The s-th
 /// query stands at p = min(first + s, real − 1), which must be no earlier than the last key that it sees: first + S >=
