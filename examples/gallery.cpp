@@ -766,6 +766,76 @@ void forgetting(gallery& to)
             {{"softmax", alike(remembers), text, text}, {"forgetting at \"saw\"", alike(forgets), text, text}});
 }
 
+void fading(gallery& to)
+{
+    const auto w = matrix(D, 1, {{saw, 0, -3.0f}});  // nearly shut at "saw"
+    const auto b = vector(1, {{0, 3.0f}});
+    const auto alike = [&](const auto& attend) {
+        const auto memory = attend.on(annotations);
+        std::vector<float> rows;
+        auto state = attend.start(memory);
+        for (std::size_t s = 0; s < places; ++s) {
+            auto next = attend.step(memory, filled<float, 2>({1, D}, 1.0f), state, lengths{s + 1});
+            add_row(rows, next.weights, mean);
+            state = std::move(next.state);
+        }
+        return rows;
+    };
+    // section: fading
+    attention retention{score::kernel{score::elu_plus_one{}}, normalize::ratio{0.8}, combine::weighted_sum{}};
+    attention fades{score::fading{score::kernel{score::elu_plus_one{}}, w, b}, normalize::ratio{},
+                    combine::weighted_sum{}};
+    // end
+    const auto text = spelled(source);
+    to.draw("fading",
+            {{"one decay", alike(retention), text, text}, {"gates, shut at \"saw\"", alike(fades), text, text}});
+}
+
+void contextual_positions(gallery& to)
+{
+    // Queries ask for "the": a gate is open there and shut elsewhere. Only positions are compared besides.
+    auto ask = filled<float, 2>({1, D}, 0.0f);
+    ask(0, the) = 16, ask(0, one) = -16;
+    const auto distances = matrix(D, 5, {{one, 1, -0.5f}}), positions = matrix(D, 3, {{one, 1, -0.5f}});
+    const auto counted = [&](const auto& attend) {
+        const auto memory = attend.on(annotations);
+        std::vector<float> rows;
+        auto state = attend.start(memory);
+        for (std::size_t s = 0; s < places; ++s) {
+            auto next = attend.step(memory, ask, state, lengths{s + 1});
+            add_row(rows, next.weights, mean);
+            state = std::move(next.state);
+        }
+        return rows;
+    };
+    // section: contextual-positions
+    attention relative{score::relative{score::scaled_dot{}, distances}, normalize::softmax{}, combine::weighted_sum{}};
+    attention counts{score::contextual_positions{score::scaled_dot{}, positions}, normalize::softmax{},
+                     combine::weighted_sum{}};
+    // end
+    const auto text = spelled(source);
+    to.draw("contextual-positions",
+            {{"distances", counted(relative), text, text}, {"counts of \"the\"", counted(counts), text, text}});
+}
+
+void dynamic_convolution(gallery& to)
+{
+    const auto w = vector(3, {{0, 1.0f}, {1, 2.0f}, {2, 1.0f}});
+    const auto W_k = matrix(D, 3, {{cat, 0, 2.0f}, {dog, 0, 2.0f}, {saw, 1, 2.0f}, {stop, 1, 2.0f}, {the, 2, 2.0f}});
+    const auto own = [&](const auto& attend) {  // each word asks for itself
+        const auto memory = attend.on(annotations);
+        return look(attend, memory, attend.start(memory), places,
+                    [&](std::size_t s) { return ops::step_of(annotations, s); });
+    };
+    // section: dynamic-convolution
+    attention lightweight{score::lightweight_convolution{w}, normalize::retention{}, combine::weighted_sum{}};
+    attention dynamic{score::dynamic_convolution{W_k}, normalize::retention{}, combine::weighted_sum{}};
+    // end
+    const auto text = spelled(source);
+    to.draw("dynamic-convolution",
+            {{"one kernel", own(lightweight), text, text}, {"a kernel for each word", own(dynamic), text, text}});
+}
+
 void linear(gallery& to)
 {
     random_source drawn{3};
@@ -967,6 +1037,9 @@ int main(int argc, char** argv)
                                    rotary,
                                    relative,
                                    forgetting,
+                                   contextual_positions,
+                                   dynamic_convolution,
+                                   fading,
                                    linear,
                                    temperature,
                                    sigmoid,

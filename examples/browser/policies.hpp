@@ -241,6 +241,30 @@ void each_score(const F& f)
         [](S k) {
             return forgetting{dot{}, heed::filled<double, 2>({width, 1}, 0.0), row({k[0]})};
         });
+    f(description{"fading", "Fading by gates", "e = φ(s) · φ(h) Π a_l,  a_l = σ(b)", "fading", {{"b", 1, -3, 5, 0.1}}},
+      [](S k) {
+          return fading{kernel{elu_plus_one{}}, heed::filled<double, 2>({width, 1}, 0.0), row({k[0]})};
+      });
+    f(description{"contextual_positions",
+                  "Contextual positions",
+                  "e = s · h + s · z[p],  p = Σ σ(s · h)",
+                  "contextual-positions",
+                  {{"z_1", 2, -3, 3, 0.1}}},
+      [](S k) {
+          auto z = heed::filled<double, 2>({width, std::size_t{3}}, 0.0);
+          z(1, 1) = k[0];
+          return contextual_positions{dot{}, z};
+      });
+    f(description{"dynamic_convolution",
+                  "Dynamic convolution",
+                  "e = softmax(W s)_{j−t+1}",
+                  "dynamic-convolution",
+                  {{"w_{−1}", 2, -3, 3, 0.1}}},
+      [](S k) {
+          auto W = heed::filled<double, 2>({width, std::size_t{3}}, 0.0);
+          W(1, 0) = k[0];
+          return dynamic_convolution{W};
+      });
     // x looks by x alone, y by y alone.
     const auto V_of = [](double v) {
         return rows(width, {v, v / 2, 0, 0, -v, -v / 2, 0, 0, 0, v / 2, v, 0, 0, -v / 2, -v, 0});

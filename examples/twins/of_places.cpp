@@ -3,12 +3,16 @@
 #include <cstddef>
 
 #include <heed/papers/choromanski2021.hpp>
+#include <heed/papers/dao2024.hpp>
+#include <heed/papers/golovneva2024.hpp>
 #include <heed/papers/katharopoulos2020.hpp>
 #include <heed/papers/lin2025.hpp>
 #include <heed/papers/press2022.hpp>
 #include <heed/papers/raffel2020.hpp>
 #include <heed/papers/shaw2018.hpp>
 #include <heed/papers/su2021.hpp>
+#include <heed/papers/wu2019.hpp>
+#include <heed/papers/yang2024.hpp>
 
 #include "papers.hpp"
 
@@ -35,6 +39,23 @@ void choromanski2021(const presets& add)
     add("performer", [](twin& t) {
         const auto Omega = t.input<2>("Omega", {D, M});
         attends(t, paper::choromanski2021::performer(Omega));
+    });
+}
+
+void dao2024(const presets& add)
+{
+    add("state_space", [](twin& t) {
+        const auto w = t.input<2>("w", {D, 1});
+        const auto b = t.input<1>("b", {1});
+        attends(t, paper::dao2024::state_space(w, b));
+    });
+}
+
+void golovneva2024(const presets& add)
+{
+    add("contextual", [](twin& t) {
+        const auto positions = t.input<2>("positions", {D, M});
+        attends(t, paper::golovneva2024::contextual(positions));
     });
 }
 
@@ -78,6 +99,27 @@ void shaw2018(const presets& add)
 void su2021(const presets& add)
 {
     add("rotary", [](twin& t) { attends(t, paper::su2021::rotary()); });
+}
+
+void wu2019(const presets& add)
+{
+    add("dynamic", [](twin& t) {
+        const auto W = t.input<2>("W", {D, M});
+        attends(t, paper::wu2019::dynamic(W, heed::score::kernel_over::past));
+    });
+    add("lightweight", [](twin& t) {
+        const auto w = t.input<1>("w", {M});
+        attends(t, paper::wu2019::lightweight(w, heed::score::kernel_over::past));
+    });
+}
+
+void yang2024(const presets& add)
+{
+    add("gated_linear", [](twin& t) {
+        const auto w = t.input<2>("w", {D, 1});
+        const auto b = t.input<1>("b", {1});
+        attends(t, paper::yang2024::gated_linear(w, b));
+    });
 }
 
 }  // namespace twins

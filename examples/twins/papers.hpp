@@ -17,10 +17,12 @@ void bahdanau2015(const presets& add);
 void choi2018(const presets& add);
 void gehring2017(const presets& add);
 void luong2015(const presets& add);
+void wu2019(const presets& add);
 void xu2015(const presets& add);
 
 // with_memory.cpp: what was looked at before counts
 void chiu2018(const presets& add);
+void golovneva2024(const presets& add);
 void graves2013(const presets& add);
 void mi2016(const presets& add);
 void raffel2017(const presets& add);
@@ -36,11 +38,13 @@ void shaw2018(const presets& add);
 void su2021(const presets& add);
 
 // of_heads.cpp
+void dao2024(const presets& add);
 void deepseek2024(const presets& add);
 void qiu2025(const presets& add);
 void shazeer2020(const presets& add);
 void sun2023(const presets& add);
 void vaswani2017(const presets& add);
+void yang2024(const presets& add);
 void ye2024(const presets& add);
 
 // of_pairs.cpp

@@ -59,9 +59,12 @@
 #include <heed/score/additive_grouped.hpp>
 #include <heed/score/additive_per_dimension.hpp>
 #include <heed/score/concat.hpp>
+#include <heed/score/contextual_positions.hpp>
 #include <heed/score/conv_s2s.hpp>
 #include <heed/score/cosine.hpp>
 #include <heed/score/dot.hpp>
+#include <heed/score/dynamic_convolution.hpp>
+#include <heed/score/fading.hpp>
 #include <heed/score/forgetting.hpp>
 #include <heed/score/gaussian_mixture.hpp>
 #include <heed/score/general.hpp>

@@ -9,9 +9,11 @@
 #include <heed/papers/choi2018.hpp>
 #include <heed/papers/choromanski2021.hpp>
 #include <heed/papers/correia2019.hpp>
+#include <heed/papers/dao2024.hpp>
 #include <heed/papers/deepseek2024.hpp>
 #include <heed/papers/gehring2017.hpp>
 #include <heed/papers/gemma2024.hpp>
+#include <heed/papers/golovneva2024.hpp>
 #include <heed/papers/graves2013.hpp>
 #include <heed/papers/gupta2021.hpp>
 #include <heed/papers/henry2020.hpp>
@@ -32,7 +34,9 @@
 #include <heed/papers/sun2023.hpp>
 #include <heed/papers/tan2025.hpp>
 #include <heed/papers/vaswani2017.hpp>
+#include <heed/papers/wu2019.hpp>
 #include <heed/papers/xiao2024.hpp>
 #include <heed/papers/xu2015.hpp>
+#include <heed/papers/yang2024.hpp>
 #include <heed/papers/ye2024.hpp>
 #include <heed/papers/yin2016.hpp>

@@ -88,6 +88,8 @@ TEST_CASE("scores step by step")
     check_steps(score::scaled_dot{});
     check_steps(score::general{random({Q, D}, 4)});
     check_steps(score::cosine{2.0});
+    check_steps(score::contextual_positions{score::scaled_dot{}, random({D, 3}, 7)});
+    check_steps(score::dynamic_convolution{random({Q, 3}, 7)});
     check_steps(score::concat{random({Q + D, A}, 5), random({A}, 6)});
     check_steps(score::with_location{additive(), random({3, 3}, 7), random({3, A}, 8)});
     check_steps(
@@ -164,6 +166,8 @@ TEST_CASE("linear time")
     check_tiles(score::kernel{score::elu_plus_one{}}, causal{}, normalize::ratio{0.9});
     check_tiles(score::kernel{score::positive_random{random({D, 6}, 9)}}, no_mask{}, normalize::ratio{});
     check_tiles(score::scaled_dot{}, causal{}, normalize::retention{0.9});
+    check_tiles(score::fading{score::scaled_dot{}, random({D, 1}, 7), random({1}, 8)}, causal{},
+                normalize::retention{});
 }
 
 TEST_CASE("several heads")

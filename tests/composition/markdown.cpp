@@ -267,8 +267,8 @@ std::string markdown(const table& lines)
         "Every product answers many queries in one call. With `weighted_sum`, and without a mask of single positions "
         "in "
         "the memory, these do not take one query after the other: *tiles* store no `[S,T]`, forward or backward; "
-        "*products* are two matrix products a sentence; *linear* takes time linear in the positions. Functions of "
-        "scores "
+        "*products* are two matrix products a sentence; *linear* takes time linear in the positions (where keys fade "
+        "by gates, `fading`, with `causal{}` and a decay of 1). Functions of scores "
         "(`modified`) and `rotary` are over any of the first.\n\n";
     out += many_queries(lines);
     out += "## Illegal\n\n";

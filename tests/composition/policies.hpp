@@ -108,7 +108,7 @@ consteval many many_of()
         std::declval<const tensor&>(), std::declval<const heed::lengths&>()))>;
     using projected =
         std::remove_cvref_t<decltype(std::declval<const mechanism&>().project(std::declval<const queries&>()))>;
-    if constexpr (heed::detail::linear<Score, Normalize, Combine, projected, memory, heed::no_mask>) {
+    if constexpr (heed::detail::linear<Score, Normalize, Combine, projected, memory, heed::causal>) {
         return many::linear;
     } else if constexpr (heed::detail::tiled<Score, Normalize, Combine, projected, memory, heed::no_mask>) {
         return many::tiles;

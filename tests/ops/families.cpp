@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <heed/ad/ad.hpp>
+#include <heed/ops/distances.hpp>
+#include <heed/ops/linear_attention.hpp>
 
 #include <doctest/doctest.h>
 
@@ -109,6 +111,17 @@ TEST_CASE("masks, windows and sums are the same in the workspace and on a tape")
     check_families([](const auto& a) { return ops::carried_sums(a); }, random({2, 3, 1}, 3));
     check_families([](const auto& a, const auto& b) { return ops::carry_sums(a, b); }, x, random({2, 5, 4}, 3));
     check_families([](const auto& a) { return ops::carried_to(a, std::span<const std::size_t>{}, real, 1, 2); }, x);
+    check_families([](const auto& a, const auto& b) { return ops::faded(a, b); }, e, random({2, 3}, 3));
+    check_families([](const auto& q, const auto& k,
+                      const auto& v) { return ops::gated_linear_attention(q, k, v, real, std::size_t{0}, true); },
+                   random({2, 3, 2}, 3),
+                   ops::concat(ops::carried_sums(ops::log_sigmoid(random({2, 3, 1}, 4))), random({2, 3, 2}, 5)), x);
+    const lengths up_to{3, 0};
+    check_families(
+        [&](const auto& a) { return ops::at_distances(a, std::size_t{1}, std::size_t{4}, up_to, lengths_view{}); }, e);
+    check_families(
+        [&](const auto& a, const auto& z) { return ops::add_contextual_positions(a, z, up_to, lengths_view{}); }, e,
+        random({2, 2}, 3));
     check_families([](const auto& a) { return ops::columns_between(a, 1, 3); }, x);
     check_families([](const auto& a) { return ops::steps_between(a, 1, 3); }, x);
     check_families([](const auto& a) { return ops::reshaped(a, shape_of_rank<2>{2, 12}); }, x);

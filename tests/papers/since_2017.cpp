@@ -351,6 +351,66 @@ TEST_CASE("Gupta et al. 2021")
     });
 }
 
+TEST_CASE("Golovneva et al. 2024")
+{
+    const auto z = random({D, std::size_t{3}}, 5);
+    check(paper::golovneva2024::contextual(z), [&](std::size_t s, std::size_t j) {
+        double p = 0;
+        for (std::size_t l = j; l <= s; ++l) p += 1 / (1 + std::exp(-dot(s, l) / std::sqrt(double{D})));
+        p = std::min(p, 2.0);
+        double e = dot(s, j);
+        for (std::size_t i = 0; i < D; ++i) {
+            const auto low = static_cast<std::size_t>(p), high = static_cast<std::size_t>(std::ceil(p));
+            const double part = p - std::floor(p);
+            e += q(0, s, i) * ((1 - part) * z(i, low) + part * z(i, high));
+        }
+        return std::exp(e / std::sqrt(double{D}));
+    });
+}
+
+TEST_CASE("Wu et al. 2019")
+{
+    const auto W = random({D, std::size_t{3}}, 5);
+    const auto w = random({3}, 6);
+    // The kernel's last weight is that of the word itself; x_{i+k−3} with k from 1.
+    const auto share = [](std::size_t s, std::size_t j, const auto& e) {
+        return j + 2 < s ? 0.0 : std::exp(e(j + 2 - s)) / (std::exp(e(0)) + std::exp(e(1)) + std::exp(e(2)));
+    };
+    check(
+        paper::wu2019::dynamic(W, score::kernel_over::past),
+        [&](std::size_t s, std::size_t j) {
+            return share(s, j, [&](std::size_t c) {
+                double sum = 0;
+                for (std::size_t i = 0; i < D; ++i) sum += q(0, s, i) * W(i, c);
+                return sum;
+            });
+        },
+        false);
+    check(
+        paper::wu2019::lightweight(w, score::kernel_over::past),
+        [&](std::size_t s, std::size_t j) { return share(s, j, [&](std::size_t c) { return w(c); }); }, false);
+}
+
+TEST_CASE("Yang et al. 2024; Dao and Gu 2024")
+{
+    const auto w = random({D, 1}, 5);
+    const auto b = random({1}, 6);
+    const auto left = [&](std::size_t s, std::size_t j) {
+        double product = 1;
+        for (std::size_t l = j + 1; l <= s; ++l) {
+            double x = b(0);
+            for (std::size_t i = 0; i < D; ++i) x += w(i, 0) * k(0, l, i);
+            product *= std::exp(-std::log1p(std::exp(-x)));  // exp(−softplus(−x)), which is σ(x)
+        }
+        return product;
+    };
+    check(
+        paper::yang2024::gated_linear(w, b),
+        [&](std::size_t s, std::size_t j) { return left(s, j) * dot(s, j) / std::sqrt(double{D}); }, false);
+    check(
+        paper::dao2024::state_space(w, b), [&](std::size_t s, std::size_t j) { return left(s, j) * dot(s, j); }, false);
+}
+
 TEST_CASE("Sun et al. 2023")
 {
     const auto weight = [](double gamma) {

@@ -128,7 +128,8 @@ auto read_many(const attention<Score, Normalize, Combine>& attend, const auto& m
         return all_read{heed::finished_all(attend.combine, std::move(contexts), queries), std::move(last)};
     };
     if constexpr (linear<Score, Normalize, summing, asked, source, Mask>) {
-        if (worth_sums(shape_of(projected), memory.positions(), memory.width()))
+        if (worth_sums(shape_of(projected), memory.positions(), memory.width()) &&
+            fits_sums(attend.score, attend.normalize.by_sums(), memory.real, state.step, S))
             return finished(answers_by_sums(attend.score, attend.normalize, memory, projected, state.step, mask));
     }
     if constexpr (tiled<Score, Normalize, summing, asked, source, Mask>) {

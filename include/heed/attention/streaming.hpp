@@ -2,10 +2,15 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <utility>
 
 #include <heed/attention/linear.hpp>
 #include <heed/core/family.hpp>
+#include <heed/ops/all_pairs.hpp>
+#include <heed/ops/carried_sums.hpp>
+#include <heed/ops/elementwise.hpp>
+#include <heed/ops/parts.hpp>
 #include <heed/ops/running_sums.hpp>
 
 namespace heed {
@@ -29,7 +34,7 @@ sums_of_keys(Sums) -> sums_of_keys<Sums>;
 /// Linear attention that generates: each word costs the same, and the memory does not grow.
 ///
 ///     S_t = γ S_{t−1} + k_t v_tᵀ,  c_t = q_tᵀ S_t / z_t        Katharopoulos et al. 2020, eq. 16-20; Sun et al. 2023,
-///     eq. 6
+///     eq. 6; with a_t in place of γ, score::fading, Yang et al. 2024, section 4.1
 ///
 ///     streaming generate{attend};
 ///     auto sums = generate.start(attend.on(prompt));
@@ -48,28 +53,45 @@ struct streaming {
     auto start(const auto& memory) const
     {
         const auto keys = shape_of(memory.keys);
-        const shape_of_rank<3> shape{keys[0], keys[2], memory.width() + 1};
+        const shape_of_rank<3> shape{keys[0], keys[2] - columns_of_gates, memory.width() + 1};
         return extend(sums_of_keys{constant_like(memory.keys, shape, 0)}, memory);
     }
 
     /// The sums with the keys of another memory behind them.
     auto extend(const auto& sums, const auto& memory) const
     {
-        return sums_of_keys{
-            ops::add_to_sums(sums.of, memory.keys, memory.values, memory.real, attend.normalize.by_sums().decay)};
+        const double decay = attend.normalize.by_sums().decay;
+        if constexpr (columns_of_gates > 0) {
+            const auto [B, T, N] = shape_of(memory.keys);
+            if (T == 0) return sums_of_keys{ops::scale(sums.of, 1)};
+            const auto last = ops::carried_to(memory.keys, std::span<const std::size_t>{}, memory.real, T - 1,
+                                              std::size_t{1});  // (F_n, 1) [B,1,2]
+            const auto between = ops::dot_all(last, ops::columns_between(memory.keys, 0, 2));
+            const auto left = ops::faded(constant_like(memory.keys, shape_of_rank<2>{B, T}, 1), between);
+            const auto keys = ops::multiply(ops::columns_between(memory.keys, 2, N), ops::reshaped(left, B, T, 1));
+            return sums_of_keys{ops::add_to_sums(ops::multiply(sums.of, ops::exp(ops::columns_between(last, 0, 1))),
+                                                 keys, memory.values, memory.real, decay)};
+        } else {
+            return sums_of_keys{ops::add_to_sums(sums.of, memory.keys, memory.values, memory.real, decay)};
+        }
     }
 
     /// The context [B,D] of one query, which sees all keys.
     auto answer(const auto& sums, const auto& query) const
     {
         static_assert(detail::linear<decltype(attend.score), decltype(attend.normalize), decltype(attend.combine),
-                                     std::remove_cvref_t<decltype(attend.project(query))>, memory_of_any, no_mask>,
+                                     std::remove_cvref_t<decltype(attend.project(query))>, memory_of_any, causal>,
                       "heed: streaming is for linear attention: a score that is an inner product, such as "
-                      "score::kernel, normalize::ratio or normalize::retention, combine::weighted_sum");
-        return ops::read_sums(attend.score.asking(attend.project(query)), sums.of, attend.normalize.by_sums().divides);
+                      "score::kernel, or score::fading over it, normalize::ratio or normalize::retention, "
+                      "combine::weighted_sum");
+        return ops::read_sums(detail::summed(attend.score).asking(attend.project(query)), sums.of,
+                              attend.normalize.by_sums().divides);
     }
 
 private:
+    // Keys that fade by gates have their sums in front.
+    static constexpr std::size_t columns_of_gates = detail::fades<decltype(Attention::score)> ? 2 : 0;
+
     struct memory_of_any {
         no_mask mask;
     };

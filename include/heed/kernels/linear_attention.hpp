@@ -12,43 +12,88 @@
 
 /// Sums over the past in linear time, a chunk of rows at a time.
 ///
-///     y_i = Σ_{j ≤ i + shift} γ^{i + shift − j} (x_i · k_j) v_j          Katharopoulos et al. 2020, eq. 8-12
+///     y_i = Σ_{j ≤ i + shift} f(j, i + shift) (x_i · k_j) v_j          Katharopoulos et al. 2020, eq. 8-12
 ///
-/// What is behind a chunk is one matrix A = Σ_j γ^{p−j} k_j v_jᵀ, p its last row; within a chunk all pairs are
-/// compared. The derivatives have the same form, with x, k and v in other places and rows counted from the last.
+/// f(j, p) is what is left of row j at row p, f(j, p) f(p, r) = f(j, r): γ^{p−j}, or a product of gates. What is behind
+/// a chunk is one matrix A = Σ_j f(j, p) k_j v_jᵀ, p its last row; within a chunk all pairs are compared. The
+/// derivatives have the same form, with x, k and v in other places and rows counted from the last.
 namespace heed::kernels {
 
 /// Rows of a chunk.
 inline constexpr std::size_t rows_of_chunk = 64;
 
+/// f(j, p) = γ^{p−j}
+template <class T>
+class fading_with_age {
+public:
+    fading_with_age(double gamma, scratch& here) : decay(gamma), few(powers<T>(gamma, rows_of_chunk, here)) {}
+
+    bool none() const { return decay == 1; }
+    T operator()(std::size_t from, std::size_t to) const
+    {
+        const std::size_t by = to - from;
+        return by <= rows_of_chunk ? few[by] : static_cast<T>(std::pow(decay, static_cast<double>(by)));
+    }
+    /// row[i] *= f(first + i, to)
+    void operator()(std::size_t n, T* row, std::size_t first, std::size_t to) const
+    {
+        for (std::size_t i = 0; i < n; ++i) row[i] *= (*this)(first + i, to);
+    }
+
+private:
+    double decay;
+    const T* few;
+};
+
+/// f(j, p) = exp(c_j − c_p) with numbers c that never fall: a product of gates is a difference of sums of logarithms,
+/// and at most 1.
+template <class T>
+struct fading_by_gates {
+    const T* c;
+
+    static bool none() { return false; }
+    T operator()(std::size_t from, std::size_t to) const
+    {
+        using std::exp;
+        return c[from] < c[to] ? exp(c[from] - c[to]) : T(1);
+    }
+    /// row[i] *= f(first + i, to)
+    void operator()(std::size_t n, T* row, std::size_t first, std::size_t to) const
+    {
+        simd::transform(
+            n, row,
+            [end = simd::splat(c[to])](auto x, auto from) {
+                return x * simd::exp(simd::min(from - end, decltype(x){}));
+            },
+            static_cast<const T*>(row), c + first);
+    }
+};
+
 /// `outputs` rows y, from `inputs` rows k and v. x, k and v are functions (first, count, to) that write rows; y is one
 /// that takes them, (first, count, from). Rows are `width` (x, k) and `depth` (v, y) wide.
 template <class T>
 void sums_over_past(std::size_t outputs, std::size_t inputs, std::ptrdiff_t shift, std::size_t width, std::size_t depth,
-                    double decay, const auto& x, const auto& k, const auto& v, const auto& y)
+                    const auto& fading, const auto& x, const auto& k, const auto& v, const auto& y)
 {
     using blas::op;
     constexpr std::size_t C = rows_of_chunk;
     scratch here;
     T *const xs = here.take<T>(C * width), *const ks = here.take<T>(C * width), *const vs = here.take<T>(C * depth);
     T *const pairs = here.take<T>(C * C), *const ys = here.take<T>(C * depth), *const A = here.take<T>(width * depth);
-    const T* const powers_of_decay = powers<T>(decay, C, here);
-    const auto aged = [&](std::size_t by) {
-        return by <= C ? powers_of_decay[by] : static_cast<T>(std::pow(decay, static_cast<double>(by)));
-    };
-    const auto age_rows = [&](std::size_t n, T* rows, const auto& by) {
-        for (std::size_t r = 0; r < n && decay != 1; ++r) {
+    const auto fade_rows = [&](std::size_t n, T* rows, const auto& left) {
+        for (std::size_t r = 0; r < n && !fading.none(); ++r) {
             T* const row = rows + r * width;
             simd::transform(
-                width, row, [f = aged(by(r))](auto number) { return f * number; }, static_cast<const T*>(row));
+                width, row, [f = left(r)](auto number) { return f * number; }, static_cast<const T*>(row));
         }
     };
     std::size_t behind = 0;                 // rows of k and v in A
     const auto fold = [&](std::size_t n) {  // the next n, which are in ks and vs
         if (n == 0) return;
-        age_rows(n, ks, [&](std::size_t r) { return n - 1 - r; });
-        blas::gemm(op::transposed, op::plain, width, depth, n, ks, width, vs, depth, behind > 0 ? aged(n) : T(0), A,
-                   depth);
+        const std::size_t last = behind + n - 1;
+        fade_rows(n, ks, [&](std::size_t r) { return fading(behind + r, last); });
+        blas::gemm(op::transposed, op::plain, width, depth, n, ks, width, vs, depth,
+                   behind > 0 ? fading(behind - 1, last) : T(0), A, depth);
         behind += n;
     };
     // Rows that row i sees: `ahead` of them if there are as many.
@@ -71,16 +116,15 @@ void sums_over_past(std::size_t outputs, std::size_t inputs, std::ptrdiff_t shif
             v(behind, own, vs);
             blas::gemm(op::plain, op::transposed, n, own, width, xs, width, ks, width, T(0), pairs, own);
             for (std::size_t r = 0; r < n; ++r) {
-                const std::size_t seen = ahead(i + r);
-                for (std::size_t c = 0; c < own; ++c) {
-                    T& pair = pairs[r * own + c];
-                    pair = behind + c < seen ? pair * aged(seen - 1 - behind - c) : T(0);
-                }
+                const std::size_t seen = ahead(i + r), of_own = std::min(own, seen > behind ? seen - behind : 0);
+                T* const row = pairs + r * own;
+                if (of_own > 0 && !fading.none()) fading(of_own, row, behind, seen - 1);
+                std::fill(row + of_own, row + own, T(0));
             }
         }
         blas::gemm(op::plain, op::plain, n, depth, own, pairs, own, vs, depth, T(0), ys, depth);
         if (behind > 0) {  // every row sees all of them
-            age_rows(n, xs, [&](std::size_t r) { return ahead(i + r) - behind; });
+            fade_rows(n, xs, [&](std::size_t r) { return fading(behind - 1, ahead(i + r) - 1); });
             blas::gemm(op::plain, op::plain, n, depth, width, xs, width, A, depth, T(1), ys, depth);
         }
         y(i, n, static_cast<const T*>(ys));

@@ -70,7 +70,7 @@ struct carry_sums_op : operation<carry_sums_op> {
     static void require_columns(const shape_of_rank<3>& keys)
     {
         if (keys[2] < 2) {
-            throw shape_error("score::forgetting: keys " + shape_text(keys) +
+            throw shape_error("a score with gates: keys " + shape_text(keys) +
                               " have no columns of sums; take the memory that this mechanism made");
         }
     }
@@ -111,7 +111,7 @@ struct carried_to_op : operation<carried_to_op> {
         carry_sums_op::require_columns(keys.shape);
         // No rows may share sentences as well.
         const std::size_t rows = real.batch() == 0 || !sentence.empty() ? real.batch() : keys.shape[0];
-        real.require("score::forgetting", rows, keys.shape[1]);
+        real.require("a score with gates", rows, keys.shape[1]);
         return {rows, queries, 2};
     }
 

@@ -121,6 +121,16 @@ struct multiply {
     static auto slope_b(auto a, auto, auto, auto dy) { return dy * a; }
 };
 
+/// a exp(min(b, 0)): what is left of a, the logarithm of which falls by −b
+struct faded {
+    static auto value(auto a, auto b) { return a * left(b); }
+    static auto slope_a(auto, auto b, auto, auto dy) { return dy * left(b); }
+    static auto slope_b(auto, auto b, auto y, auto dy) { return simd::select(b < 0, dy * y, decltype(dy){}); }
+
+private:
+    static auto left(auto b) { return simd::exp(simd::select(b < 0, b, decltype(b){})); }
+};
+
 /// a / b
 struct divide {
     static auto value(auto a, auto b) { return a / b; }
@@ -403,6 +413,10 @@ inline constexpr binary<functions::add> add_alike{"add"};
 ///
 ///     ∂a += b ∂y,  ∂b += a ∂y
 inline constexpr binary<functions::multiply> multiply_alike{"multiply"};
+/// y = a exp(min(b, 0)) of the same shape: [...] and [...] -> [...]
+///
+///     ∂a += exp(min(b, 0)) ∂y,  ∂b += y ∂y where b < 0
+inline constexpr binary<functions::faded> faded{"faded"};
 /// y = log(eᵃ + eᵇ), exact where one side is -inf: [...] and [...] -> [...]
 ///
 ///     ∂a += exp(a − y) ∂y,  ∂b += exp(b − y) ∂y, nothing for a side of -inf

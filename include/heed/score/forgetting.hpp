@@ -1,41 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
-#include <span>
 #include <type_traits>
 #include <utility>
 
-#include <heed/attention/query_numbers.hpp>
-#include <heed/attention/rows.hpp>
-#include <heed/core/transient.hpp>
-#include <heed/ops/all_pairs.hpp>
-#include <heed/ops/carried_sums.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/parts.hpp>
 #include <heed/ops/products.hpp>
 #include <heed/score/inner_product.hpp>
-#include <heed/score/over.hpp>
+#include <heed/score/over_gates.hpp>
 
 namespace heed::score {
-
-/// The sum (F_i, 1) at the query that is answered, for each row.
-template <class Sums>
-struct sums_of_query {
-    Sums sums;  // [B,2]
-
-    auto map(auto&& f, const auto&... others) const
-    {
-        if constexpr (spares_rows<decltype(f)>) {
-            return *this;
-        } else {
-            return score::sums_of_query{f(sums, others.sums...)};
-        }
-    }
-};
-template <class Sums>
-sums_of_query(Sums) -> sums_of_query<Sums>;
 
 /// A score that fades with what was forgotten since: each position has a gate, and the score of a key falls by the
 /// gates of all later positions up to the query's own (forgetting attention, FoX).
@@ -60,49 +36,12 @@ sums_of_query(Sums) -> sums_of_query<Sums>;
 /// other scores but `modified`. Weights per position only. F is rounded to the tensors' type, an error of 1e-4 at F =
 /// −1000 in float.
 template <class Base, class Matrix, class Vector>
-struct forgetting {
-    Base base;
-    Matrix w;  // [D,1]
-    Vector b;  // [1]
+struct forgetting : over_gates<forgetting<Base, Matrix, Vector>, Base, Matrix, Vector> {
+    using gates = over_gates<forgetting, Base, Matrix, Vector>;
+    using gates::base;
 
-    static constexpr weight_kind weights = Base::weights;
-    static constexpr bool reads_context = over::reads_context<Base>();
-    static constexpr bool reads_length = true;  // a query behind the last position stands there
-    static constexpr bool widens_keys = true, counts_queries = true;
-
-    auto prepare(const tensor auto& annotations, std::size_t first = 0) const  // -> [B,T,2+A]
-    {
-        static_assert(weights == weight_kind::per_position,
-                      "heed: score::forgetting adds one number for each position: its base has weights per position");
-        static_assert(!detail::widens_keys_of<Base>(), "heed: score::forgetting over score::forgetting: one will do");
-        return ops::concat(ops::carried_sums(ops::log_sigmoid(ops::linear(annotations, w, b))),
-                           over::prepare(base, annotations, first));
-    }
-    auto follow(const tensor auto& keys, const tensor auto& before) const { return ops::carry_sums(keys, before); }
-
-    auto project(const auto& query) const { return over::project(base, query); }
-
-    auto start(const auto& memory) const
-    {
-        return beside(score::sums_of_query{constant_like(memory.keys, shape_of_rank<2>{memory.batch(), 2}, 0.0)},
-                      over::start(base, memory));
-    }
-    auto recall(const auto& now, const auto& at, const auto& memory) const
-    {
-        using keys = std::remove_cvref_t<decltype(memory.keys)>;
-        if constexpr (detail::keys_grow<keys>) {
-            return beside(score::sums_of_query{sums_in_rows(memory, at.step)},
-                          over::recall(base, now.base, at, memory));
-        } else {
-            return beside(score::sums_of_query{ops::step_of(sums_at_queries(memory.keys, memory.real, at.step, 1), 0)},
-                          over::recall(base, now.base, at, memory));
-        }
-    }
-    template <class Past>
-    auto advance(Past&& now, const tensor auto& seen, const tensor auto& context, const auto& at) const
-    {
-        return beside(now.own(), over::advance(base, now.base, seen, context, at));
-    }
+    /// w [D,1] and b [1].
+    forgetting(Base one, Matrix matrix, Vector vector) : gates(std::move(one), std::move(matrix), std::move(vector)) {}
 
     auto match(const tensor auto& projected, const tensor auto& keys, const auto& now) const  // [B,T]
     {
@@ -113,30 +52,17 @@ struct forgetting {
             const auto asked = over::innermost(base).asking(over::query(base, projected, now.base));
             return ops::dot_each(ops::concat(now.sums, asked), keys);
         } else {
-            const std::size_t N = shape_of(keys)[2];
-            return ops::add_alike(over::match(base, projected, ops::columns_between(keys, 2, N), now.base),
-                                  ops::dot_each(now.sums, ops::columns_between(keys, 0, 2)));
+            return gates::match(projected, keys, now);
         }
     }
-    auto operator()(const auto& query, const tensor auto& keys, const auto& now) const
-    {
-        return match(project(query), keys, now);
-    }
 
-    template <tensor Queries, tensor Keys>
-        requires(over::matches_all<Base, Queries, Keys>)
-    auto match_all(const Queries& queries, const Keys& keys, const over::queries_from& from) const  // [B·S,T]
-    {
-        const std::size_t N = shape_of(keys)[2];
-        const auto sums = sums_at_queries(keys, from.real, from.first, shape_of(queries)[1]);
-        return ops::add_alike(over::match_all(base, queries, ops::columns_between(keys, 2, N), from),
-                              ops::dot_all(sums, ops::columns_between(keys, 0, 2)));
-    }
+    /// Scores [B·S,T] and what they fall by.
+    auto changed(const tensor auto& scores, const tensor auto& sums) const { return ops::add_alike(scores, sums); }
 
     /// Queries [B,S,A] as they are multiplied with keys: (F_i, 1, q).
     auto asked_all(const tensor auto& asked, const auto& memory, std::size_t first) const
     {
-        return ops::concat(sums_at_queries(memory.keys, memory.real, first, shape_of(asked)[1]), asked);
+        return ops::concat(gates::sums_at_queries(memory.keys, memory.real, first, shape_of(asked)[1]), asked);
     }
 
     static auto parameters(auto& self, auto&& visit)
@@ -145,41 +71,6 @@ struct forgetting {
         auto w = visit("w", self.w);
         auto b = visit("b", self.b);
         return score::forgetting<decltype(base), decltype(w), decltype(b)>{std::move(base), std::move(w), std::move(b)};
-    }
-
-private:
-    template <class Own, class Inner>
-    static over::past<Own, Inner> beside(Own own, Inner inner)
-    {
-        return {std::move(own), std::move(inner)};
-    }
-
-    /// The sums [B,2] at one query of a growing memory, whose rows lie apart.
-    static auto sums_in_rows(const auto& memory, std::size_t step)
-    {
-        using keys = std::remove_cvref_t<decltype(memory.keys)>;
-        using T = detail::element_of_rows<keys>;
-        const std::size_t B = memory.batch, N = shape_of(memory.keys.of)[2];
-        ops::carry_sums_op::require_columns(shape_of(memory.keys.of));
-        T* const sums = transient_family::take<T>(2 * B);
-        for (std::size_t b = 0; b < B; ++b) {
-            const std::size_t n = memory.real[b], at = detail::number_in_sentence(step, n, memory.positions);
-            const T* const row = memory.keys.of.row(detail::row_asked(memory.keys, b));
-            sums[2 * b] = n == 0 ? T(0) : -row[std::min(at, n - 1) * N + 1];
-            sums[2 * b + 1] = 1;
-        }
-        return transient<T, 2>(sums, {B, 2});
-    }
-
-    template <class Keys>
-    static auto sums_at_queries(const Keys& keys, const lengths_view& real, std::size_t first, std::size_t queries)
-    {
-        if constexpr (detail::shares_rows<Keys>) {
-            return ops::carried_to(detail::as_transient{}(keys.of),
-                                   std::span<const std::size_t>(keys.sentence, real.batch()), real, first, queries);
-        } else {
-            return ops::carried_to(keys, std::span<const std::size_t>{}, real, first, queries);
-        }
     }
 };
 

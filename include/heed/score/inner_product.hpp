@@ -22,6 +22,9 @@ struct inner_product_score {
     using in_tiles = tiles::inner_product;
 };
 
+/// A score laid over another one, whose scores fade by gates: score::fading.
+struct fading_score {};
+
 }  // namespace kernels
 
 template <class Score, class Normalize, class Combine>

@@ -102,7 +102,7 @@ struct another {
     using laid_over = Base;
     static_assert(!detail::widens_keys_of<Base>(),
                   "heed: this score adds to keys or queries, and its base's keys hold more than those: lay "
-                  "score::forgetting over it instead");
+                  "score::forgetting or score::fading over it instead");
     static constexpr bool hands_past_on = std::is_same_v<Memory, over::base_remembers>;
     static constexpr weight_kind weights = Base::weights;
     static constexpr bool reads_context = over::reads_context<Base>();

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+#include <heed/attention/concepts.hpp>
+#include <heed/core/errors.hpp>
+#include <heed/core/transient.hpp>
+#include <heed/ops/distances.hpp>
+#include <heed/ops/parts.hpp>
+#include <heed/ops/products.hpp>
+#include <heed/ops/softmax.hpp>
+#include <heed/score/keys_up_to_query.hpp>
+
+namespace heed::score {
+
+/// Which keys a kernel has weights for.
+enum class kernel_over {
+    both_sides,  // its column K / 2 is that of the query's own place
+    past         // its last column is: no key behind it, as in a decoder
+};
+
+/// Base class of a score that is a query's kernel of weights for distances, whatever the keys: `kernel(query)` [...,K],
+/// before the softmax; `side` says where it lies.
+template <class Self>
+struct convolution {
+    static constexpr weight_kind weights = weight_kind::per_position;
+    static constexpr bool never_negative = true;
+    static constexpr bool reads_context = false;
+    static constexpr bool reads_length = true;  // a query behind the last position stands there
+    static constexpr bool counts_queries = true;
+
+    auto project(const tensor auto& query) const { return self().kernel(query); }  // [B,K] or [B,S,K]
+
+    auto start(const auto&) const { return keys_up_to_query{}; }
+    auto recall(const keys_up_to_query&, const auto& at, const auto& memory) const
+    {
+        return keys_up_to_query::of_step(at.step, memory);
+    }
+    auto advance(const keys_up_to_query&, const tensor auto&, const auto&) const { return keys_up_to_query{}; }
+
+    auto match(const tensor auto& projected, const tensor auto& keys, const keys_up_to_query& now) const  // [B,T]
+    {
+        return ops::at_distances(shares(projected), center(shape_of(projected)[1]), shape_of(keys)[1], now.count,
+                                 now.first);
+    }
+    auto operator()(const tensor auto& query, const tensor auto& keys, const keys_up_to_query& now) const
+    {
+        return match(project(query), keys, now);
+    }
+
+    auto match_all(const tensor auto& queries, const tensor auto& keys,
+                   const over::queries_from& from) const  // [B·S,T]
+    {
+        const auto [B, S, K] = shape_of(queries);
+        const auto now = keys_up_to_query::of_all(from, S);
+        return ops::at_distances(shares(ops::reshaped(queries, B * S, K)), center(K), shape_of(keys)[1], now.count,
+                                 now.first);
+    }
+
+protected:
+    convolution() = default;
+
+private:
+    const Self& self() const { return static_cast<const Self&>(*this); }
+
+    /// The column of the query's own place.
+    std::size_t center(std::size_t K) const { return self().side == kernel_over::past ? K - 1 : K / 2; }
+
+    /// softmax(kernels) over the last axis.
+    static auto shares(const tensor auto& kernels)  // [R,K]
+    {
+        const auto [R, K] = shape_of(kernels);
+        if (K == 0) throw shape_error("score::dynamic_convolution: a kernel of no weights; it must have one at least");
+        auto* const all = transient_family::take<std::size_t>(R);
+        std::fill_n(all, R, K);
+        return ops::softmax(kernels, lengths_view{all, R});
+    }
+};
+
+/// Weights that follow from the query and the distance alone: a kernel that each position makes for itself, for all
+/// dimensions (dynamic convolution).
+///
+///     e_ij = softmax(q_i W)_{j−i+c},  c = ⌊K/2⌋; 0 where there is no such column      Wu et al. 2019, section 4
+///
+///     attention convolve{score::dynamic_convolution{W}, normalize::retention{}, combine::weighted_sum{}};
+///
+/// The scores are weights: retention with a decay of 1 takes them as they are, so that o_i = Σ_k w_{i,k}
+/// x_{i+k−⌈(K+1)/2⌉} with 0 for what lies beyond the sentence, as in the paper; `ratio` shares them out anew among what
+/// is seen. Keys are only counted: annotations are not read. In a multi_head each head has its W, and the values are
+/// the head's.
+///
+/// The i-th query stands at the i-th position of the memory, or at the last one if there are fewer. Composed: a row of
+/// [T] for each query; inside a normalizer that cuts windows, normalize::local_m, only its positions. Deviations: no
+/// bias, as in the authors' program; the gated linear unit around it and the dropout on W are layers of a model.
+template <class Matrix>
+struct dynamic_convolution : convolution<dynamic_convolution<Matrix>> {
+    Matrix W;  // [Q,K]
+    kernel_over side;
+
+    explicit dynamic_convolution(Matrix matrix, kernel_over which = kernel_over::both_sides)
+        : W(std::move(matrix)), side(which)
+    {}
+
+    auto kernel(const tensor auto& query) const { return ops::linear(query, W); }
+
+    static auto parameters(auto& self, auto&& visit)
+    {
+        auto W = visit("W", self.W);
+        return score::dynamic_convolution<decltype(W)>{std::move(W), self.side};
+    }
+};
+template <class Matrix>
+dynamic_convolution(Matrix) -> dynamic_convolution<Matrix>;
+template <class Matrix>
+dynamic_convolution(Matrix, kernel_over) -> dynamic_convolution<Matrix>;
+
+/// The same with one kernel for all positions (lightweight convolution).
+///
+///     e_ij = softmax(w)_{j−i+c}                                                       Wu et al. 2019, section 3
+///
+/// Of the query only its place is read.
+template <class Vector>
+struct lightweight_convolution : convolution<lightweight_convolution<Vector>> {
+    Vector w;  // [K]
+    kernel_over side;
+
+    explicit lightweight_convolution(Vector vector, kernel_over which = kernel_over::both_sides)
+        : w(std::move(vector)), side(which)
+    {}
+
+    auto kernel(const tensor auto& query) const  // the same for all
+    {
+        const auto shape = shape_of(query);
+        if constexpr (rank_of<decltype(query)> == 3) {
+            return ops::reshaped(ops::repeat(w, shape[0] * shape[1]), shape[0], shape[1], shape_of(w)[0]);
+        } else {
+            return ops::repeat(w, shape[0]);
+        }
+    }
+
+    static auto parameters(auto& self, auto&& visit)
+    {
+        auto w = visit("w", self.w);
+        return score::lightweight_convolution<decltype(w)>{std::move(w), self.side};
+    }
+};
+template <class Vector>
+lightweight_convolution(Vector) -> lightweight_convolution<Vector>;
+template <class Vector>
+lightweight_convolution(Vector, kernel_over) -> lightweight_convolution<Vector>;
+
+}  // namespace heed::score

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <type_traits>
+
+#include <heed/attention/query_numbers.hpp>
+#include <heed/attention/state.hpp>
+#include <heed/core/mask.hpp>
+#include <heed/core/transient.hpp>
+#include <heed/score/hooks.hpp>
+
+/// Where a query stands among the keys, for scores that count from there: score::contextual_positions and
+/// score::dynamic_convolution.
+namespace heed::score {
+
+/// How many keys there are up to the query's own, for each row: the i-th query stands at the i-th position of the
+/// memory, or at the last one if there are fewer. A state without tensors; a window is told which of its keys is the
+/// first.
+struct keys_up_to_query {
+    static constexpr bool holds_no_tensors = true;
+
+    lengths_view count{};
+    lengths_view first{};  // the number of the first key of each row; none: 0
+
+    keys_up_to_query map(auto&& f, const auto&...) const
+    {
+        auto there = *this;
+        if constexpr (requires { f.part(count); }) {
+            if (count.batch() > 0) there.count = f.part(count);
+        }
+        if constexpr (cuts_out_windows<decltype(f)>) there.first = {f.where.begin, f.where.count.batch()};
+        return there;
+    }
+
+    /// Of the query number `step`, as `recall` knows it.
+    static keys_up_to_query of_step(std::size_t step, const auto& memory)
+    {
+        return at(1, memory.real, [&](std::size_t n, std::size_t) {
+            if constexpr (detail::keys_grow<std::remove_cvref_t<decltype(memory.keys)>>) {
+                return detail::number_in_sentence(step, n, memory.positions);
+            } else {
+                return step;
+            }
+        });
+    }
+
+    /// Of `queries` queries of each sentence, [B·S], as `match_all` knows them.
+    static keys_up_to_query of_all(const over::queries_from& from, std::size_t queries)
+    {
+        return at(queries, from.real, [&](std::size_t, std::size_t s) { return from.first + s; });
+    }
+
+private:
+    static keys_up_to_query at(std::size_t queries, const lengths_view& real, const auto& number)
+    {
+        const std::size_t rows = real.batch() * queries;
+        auto* const count = transient_family::take<std::size_t>(rows);
+        for (std::size_t i = 0; i < rows; ++i) {
+            const std::size_t n = real[i / queries];
+            count[i] = n == 0 ? 0 : std::min(number(n, i % queries), n - 1) + 1;
+        }
+        return {{count, rows}, {}};
+    }
+};
+
+}  // namespace heed::score
