@@ -181,12 +181,13 @@ struct attention {
     }
 
     /// Many queries: queries [B,S,Q] -> contexts [B,S,D]; the state runs from the first to the last. Work that does not
-    /// depend on the previous step is one product for all queries. `mask`: causal{}, a mask with a row for each query,
-    /// or one for all of them. S = 0 returns [B,0,D].
+    /// depend on the previous step is one product for all queries. `mask`: causal{}, a function of a place, masks
+    /// combined of these (attention/place.hpp), a mask with a row for each query, or one for all of them. S = 0 returns
+    /// [B,0,D].
     template <class Mask = no_mask>
     auto operator()(const auto& memory, const auto& queries, const Mask& mask = {}) const
     {
-        return read_all(memory, detail::asked(memory, queries), start(memory), detail::mask_of_many(mask)).contexts;
+        return read_all(memory, detail::asked(memory, queries), start(memory), mask).contexts;
     }
 
     /// The same from a state of the caller's (a first coverage, or the state after other queries). Also returns the
@@ -199,15 +200,16 @@ struct attention {
         detail::require_fits<attention, decltype(memory)>();
         const auto& projected = project(detail::asked(memory, queries));
         static_assert(rank_of<decltype(projected)> == 3, "heed: attention of many queries takes queries [B,S,Q]");
+        const auto& sees = detail::mask_of_many(mask);
         if constexpr (detail::grows<std::remove_cvref_t<decltype(memory)>>) {
             detail::require_no_tape<attention, decltype(projected), decltype(state), Mask>();
             // One query runs by rows, wherever they lie. Many need them in one piece, and are worth a copy.
-            if (shape_of(projected)[1] == 1) return detail::read_one(*this, memory, queries, projected, state, mask);
+            if (shape_of(projected)[1] == 1) return detail::read_one(*this, memory, queries, projected, state, sees);
             if (detail::numbers_differ<Score>(memory))
-                return detail::read_each(*this, memory, queries, projected, state, mask);
-            return detail::in_one_piece(memory, [&](const auto& all) { return read_all(all, queries, state, mask); });
+                return detail::read_each(*this, memory, queries, projected, state, sees);
+            return detail::in_one_piece(memory, [&](const auto& all) { return read_all(all, queries, state, sees); });
         } else {
-            return detail::read_many(*this, memory, queries, projected, state, mask);
+            return detail::read_many(*this, memory, queries, projected, state, sees);
         }
     }
 
@@ -226,12 +228,13 @@ struct attention {
         static_assert(Score::weights == weight_kind::per_position,
                       "heed: weights_of returns [B,S,T], one weight for each query and position");
         const auto& projected = project(detail::asked(memory, queries));
+        const auto& sees = detail::mask_of_many(mask);
         if constexpr (detail::grows<std::remove_cvref_t<decltype(memory)>>) {
             detail::require_no_tape<attention, decltype(projected), decltype(state), Mask>();
             detail::require_one_number<Score>(memory);
-            return detail::in_one_piece(memory, [&](const auto& all) { return weights_of(all, queries, state, mask); });
+            return detail::in_one_piece(memory, [&](const auto& all) { return weights_of(all, queries, state, sees); });
         } else {
-            return detail::weights_of_many(*this, memory, queries, projected, state, mask);
+            return detail::weights_of_many(*this, memory, queries, projected, state, sees);
         }
     }
 

@@ -409,7 +409,7 @@ private:
             boolean_mask_view<2>(mask).require("talking_heads", {all[0], all[2]});
             return detail::block_is_drawn<2>{mask};
         } else {
-            static_assert(detail::mask_of_any_place<Mask>,
+            static_assert(detail::mask_of_any_place<Mask> || bare_mask<Mask>,
                           "heed: talking_heads takes causal{}, lengths, boolean masks and masks of places");
             return detail::block_of_places<Mask>{mask};
         }

@@ -3,20 +3,24 @@
 
 #include <heed/ad/ad.hpp>
 #include <heed/core/family.hpp>
+#include <heed/ops/temporal_tiles.hpp>
 #include <heed/ops/tiles.hpp>
 #include <support/tensors.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 using namespace heed;
 
-// What a mask says of its reach saves work and changes nothing: contexts and gradients are those of a mask that says
-// nothing, where queries of a block see different keys, at the edges of registers, blocks and tiles.
+// What a mask says of its reach, or says when it is asked, saves work and changes nothing: contexts and gradients are
+// those of a mask that is asked about each place alone, where queries of a block see different keys, at the edges of
+// registers, blocks and tiles.
 
 namespace {
 
@@ -30,11 +34,22 @@ struct in_steps : mask_of_places {
     key_range whole(std::int32_t first, std::int32_t last) const { return {last / 8 * 13, first / 8 * 13 + 17}; }
 };
 
-/// The same mask without its reach.
+/// The same mask without its reach: it is asked.
 auto silent(const auto& mask)
 {
     return [mask](const place& p) { return lane_mask(mask(p)); };
 }
+
+/// The same, saying that blocks are not worth a question.
+template <class Mask>
+struct unasked : mask_of_places {
+    Mask mask;
+
+    explicit unasked(const Mask& of) : mask(of) {}
+    lane_mask operator()(const place& p) const { return lane_mask(mask(p)); }
+    key_range reach(std::int32_t, std::int32_t) const { return {}; }
+    key_range whole(std::int32_t, std::int32_t) const { return {0, 0}; }
+};
 
 /// Contexts, and the gradients of f(q, k, v, p), one behind the other.
 std::vector<float> contexts_and_gradients(std::size_t S, std::size_t T, const array<float, 1>& p, float spread,
@@ -71,8 +86,8 @@ void check(const auto& mask, const array<float, 1>& p, const auto& answers)
                                                   return answers(with, q, k, v, P, real, ops::heads_of{2, 2, 0.7});
                                               });
             };
-            of(silent(mask), std::numeric_limits<float>::quiet_NaN());  // what stays in memory must not matter
-            const auto is = of(mask, 1), must = of(silent(mask), 1);
+            of(unasked(mask), std::numeric_limits<float>::quiet_NaN());  // what stays in memory must not matter
+            const auto is = of(mask, 1), asked = of(silent(mask), 1), must = of(unasked(mask), 1);
             REQUIRE(is.size() == must.size());
             float worst = 0;
             for (std::size_t i = 0; i < is.size(); ++i) {
@@ -80,6 +95,11 @@ void check(const auto& mask, const array<float, 1>& p, const auto& answers)
                 worst = std::isnan(off) ? 1e9F : std::max(worst, off);
             }
             CHECK(worst < 1e-5F);
+            // Bit by bit, but for what comes back to the parameter, which is added up in another order.
+            const auto end = must.end() - static_cast<std::ptrdiff_t>(p.size());
+            CHECK(std::equal(must.begin(), end, asked.begin()));
+            for (std::size_t i = must.size() - p.size(); i < must.size(); ++i)
+                CHECK(asked[i] == doctest::Approx(must[i]).epsilon(1e-5));
         }
         set_threads(1);
     }
@@ -96,7 +116,214 @@ void check_rule(const auto& mask, const Rule& rule)
           });
 }
 
+/// Changes that count what is computed: tiles, and pairs of a query and a key.
+struct counting final : kernels::tiles::changes<float> {
+    using head = kernels::tiles::head<float>;
+    using tile_reach = kernels::tiles::tile_reach;
+
+    const kernels::tiles::changes<float>& of;
+    mutable std::size_t tiles = 0, pairs = 0;
+
+    explicit counting(const kernels::tiles::changes<float>& what) : of(what)
+    {
+        changed = true;  // so that they are asked to change every tile
+        asks = what.asks;
+    }
+    key_range reach(std::int32_t first, std::int32_t last) const override { return of.reach(first, last); }
+    key_range whole(std::int32_t first, std::int32_t last) const override { return of.whole(first, last); }
+    void ask(const head& h, std::size_t s, std::size_t n, std::size_t first, tile_reach& seen) const override
+    {
+        of.ask(h, s, n, first, seen);
+    }
+    void scores(const head& h, std::size_t s, std::size_t first, const tile_reach& seen, std::size_t width,
+                float* tile) const override
+    {
+        count(h, s, seen);
+        of.scores(h, s, first, seen, width, tile);
+    }
+    void scores_and_slopes(const head& h, std::size_t s, std::size_t first, const tile_reach& seen, std::size_t width,
+                           float* tile, float* slopes) const override
+    {
+        count(h, s, seen);
+        of.scores_and_slopes(h, s, first, seen, width, tile, slopes);
+    }
+    void back_to_table(const head&, std::size_t, std::size_t, const tile_reach&, std::size_t, const float*,
+                       const float*, float*) const override
+    {}
+
+private:
+    void count(const head& h, std::size_t s, const tile_reach& seen) const
+    {
+        ++tiles;
+        for (std::size_t g = 0; g < seen.groups && s + g * lane_count < h.queries_count; ++g)
+            if (!seen.reach[g].empty())
+                pairs += seen.reach[g].size() * std::min(lane_count, h.queries_count - s - g * lane_count);
+    }
+};
+
+constexpr std::size_t most_registers = kernels::tiles::most_registers_of<float>,
+                      queries_of_block = kernels::tiles::lanes<float, most_registers>;
+
+/// One head of S queries and T keys.
+struct one_head {
+    std::size_t S, T;
+    array<float, 2> q, k, v, d, contexts, d_q, d_k, d_v;
+    std::vector<float> numbers, room;
+    heed::detail::lane_memo memo;
+    kernels::tiles::head<float> of{};
+
+    one_head(std::size_t queries, std::size_t keys)
+        : S(queries),
+          T(keys),
+          q(random<float>({S, 6}, 1)),
+          k(random<float>({T, 6}, 2)),
+          v(random<float>({T, 5}, 3)),
+          d(random<float>({S, 5}, 4)),
+          contexts(random<float>({S, 5}, 5)),
+          d_q(q),
+          d_k(k),
+          d_v(v),
+          numbers(2 * S),
+          room(heed::detail::lane_memo::room_for(S, T)),
+          memo(room.data(), S, T)
+    {
+        of.queries = {q.data(), 6};
+        of.keys = {k.data(), 6};
+        of.values = {v.data(), 5};
+        of.width = 6;
+        of.value_width = 5;
+        of.queries_count = S;
+        of.positions = T;
+        of.scale = 1;
+        of.memo = &memo;
+    }
+    void each_block(const auto& f) const
+    {
+        for (std::size_t s = 0; s < S; s += queries_of_block) f(s, std::min(queries_of_block, S - s));
+    }
+    void forward(const kernels::tiles::changes<float>& what)
+    {
+        each_block([&](std::size_t s, std::size_t n) {
+            kernels::tiles::forward<most_registers>(of, s, n, what, kernels::tiles::softmax{}, {contexts.data(), 5},
+                                                    numbers.data());
+        });
+    }
+    void backward(const kernels::tiles::changes<float>& what)
+    {
+        const kernels::tiles::head_gradients<float> to{{d_q.data(), 6}, {d_k.data(), 6}, {d_v.data(), 5}};
+        each_block([&](std::size_t s, std::size_t n) {
+            kernels::tiles::backward<most_registers>(of, s, n, what, kernels::tiles::softmax{}, {contexts.data(), 5},
+                                                     numbers.data(), {d.data(), 5}, to,
+                                                     [](std::size_t) { return true; });
+        });
+    }
+};
+
+/// What has to be computed: for each tile and eight queries, or as many as a place has, the keys from the first to the
+/// last that one of them sees.
+std::pair<std::size_t, std::size_t> tiles_and_pairs(const auto& mask, const one_head& x)
+{
+    std::size_t tiles = 0, pairs = 0;
+    x.each_block([&](std::size_t begin, std::size_t n) {
+        for (std::size_t tile = 0; tile < x.T; tile += kernels::tiles::keys) {
+            bool any = false;
+            for (std::size_t g = begin; g < begin + n; g += lane_count) {
+                const std::size_t end = std::min(g + lane_count, begin + n);
+                std::size_t first = x.T, last = 0;
+                for (std::size_t s = g; s < end; ++s) {
+                    for (std::size_t t = tile; t < std::min(x.T, tile + kernels::tiles::keys); ++t) {
+                        place p;
+                        p.query = static_cast<std::int32_t>(s);
+                        p.here = x.of.place_of(s);
+                        p.key = static_cast<std::int32_t>(t);
+                        if (lane_mask(mask(p)).at[0] == 0) continue;
+                        first = std::min(first, t);
+                        last = std::max(last, t);
+                    }
+                }
+                if (first == x.T) continue;
+                any = true;
+                pairs += (last - first + 1) * (end - g);
+            }
+            tiles += any ? 1 : 0;
+        }
+    });
+    return {tiles, pairs};
+}
+
+template <class Mask>
+void check_computed(const Mask& mask, std::size_t S = 403, std::size_t T = 403)
+{
+    one_head x(S, T);
+    const auto same = [](auto e, place) { return e; };
+    const kernels::tiles::changes_by<float, std::remove_const_t<decltype(same)>, Mask> by(same, mask);
+    const auto [tiles, pairs] = tiles_and_pairs(mask, x);
+    CHECK(pairs < S * T);
+    counting forward(by), backward(by);
+    x.forward(forward);
+    CHECK(forward.tiles == tiles);
+    CHECK(forward.pairs == pairs);
+    x.backward(backward);
+    CHECK(backward.tiles == tiles);
+    CHECK(backward.pairs == pairs);
+}
+
+const auto same_document = [](place p) { return p.query / 100 == p.key / 100; };
+
 }  // namespace
+
+TEST_CASE("only what a block of queries sees is computed, forward and backward")
+{
+    check_computed(same_document);
+    check_computed(not_behind{} & same_document);
+    check_computed(not_behind{} & same_document, 130, 403);  // the last queries of all
+    check_computed(!not_behind{});
+    check_computed(!not_behind{}, 403, 130);  // queries before the first key
+    check_computed(sliding_window{20} | [](place p) { return (p.key < 4) | (p.query < 4); });  // Longformer
+    check_computed([](place p) {  // block diffusion: noisy words, then the same words clean, in blocks of 40
+        const lane_mask noisy = p.query < 200, noisy_key = p.key < 200, clean = !noisy, clean_key = !noisy_key;
+        const auto block = p.query % 200 / 40, block_of_key = p.key % 200 / 40;
+        return (noisy & noisy_key & (block == block_of_key)) | (noisy & clean_key & (block > block_of_key)) |
+               (clean & clean_key & (block >= block_of_key));
+    });
+    check_computed([](place p) { return p.query / 200 != p.key / 200; });
+    check_computed([](place) { return false; });
+}
+
+TEST_CASE("a mask is asked about each place once, but for two keys of a tile")
+{
+    one_head x(403, 403);
+    std::size_t questions = 0;
+    const auto mask = [&](const place& p) {
+        ++questions;
+        return same_document(p);
+    };
+    const unmodified pair;
+    const kernels::tiles::changes_by<float, unmodified, std::remove_const_t<decltype(mask)>> by(pair, mask);
+    const std::size_t groups = (x.S + lane_count - 1) / lane_count,
+                      tiles = (x.T + kernels::tiles::keys - 1) / kernels::tiles::keys;
+    x.forward(by);
+    CHECK(questions <= groups * (x.T + 2 * tiles));
+}
+
+TEST_CASE("keys that remember: a tile that no query sees has no weights")
+{
+    one_head x(403, 80 + queries_of_block);
+    const unmodified pair;
+    const ops::modulated_by_past past;
+    const auto seen = [&](const auto& mask, std::size_t key, std::size_t query) {
+        using mask_type = std::remove_cvref_t<decltype(mask)>;
+        kernels::tiles::detail::block_of_keys<most_registers, float, unmodified, mask_type, ops::modulated_by_past>
+            block(x.of, pair, mask, past);
+        block.go_to(key);
+        std::vector<float> tile(kernels::tiles::queries * queries_of_block);
+        return block.hide(query, kernels::tiles::queries, tile.data());
+    };
+    CHECK(seen(same_document, 0, 0));
+    CHECK(!seen(same_document, 0, 300));
+    const auto behind_all = [&](place p) { return p.key >= static_cast<std::int32_t>(x.T); };  // there is no such key
+    CHECK(!seen(behind_all, x.T - 5, 0));
+}
 
 TEST_CASE("masks")
 {

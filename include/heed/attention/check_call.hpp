@@ -43,7 +43,7 @@ inline constexpr bool raw_mask = tensor<Mask> || lazy_expression<Mask> || is_vec
 template <class Mask>
 decltype(auto) mask_of_one(const Mask& mask)
 {
-    constexpr bool of_many = std::is_same_v<Mask, causal> || mask_of_any_place<Mask>;
+    constexpr bool of_many = marked_mask<Mask> || bare_mask<Mask>;
     static_assert(
         !of_many,
         "heed: `causal{}` and other masks of places are for many queries, `attend(memory, queries, causal{})`; "
@@ -57,13 +57,18 @@ decltype(auto) mask_of_one(const Mask& mask)
     }
 }
 
-/// The mask of many queries, where it is one.
+/// The mask of many queries, where it is one; a function of a place becomes one.
 template <class Mask>
 decltype(auto) mask_of_many(const Mask& mask)
 {
+    constexpr bool one_value = std::is_arithmetic_v<Mask>;
     static_assert(!raw_mask<Mask>, HEED_SAYS_RAW_MASK);
-    if constexpr (raw_mask<Mask>) {
+    static_assert(!one_value,
+                  "heed: one truth value is no mask; C++ makes one of `!f` where f is a lambda: write `!seen_if{f}`");
+    if constexpr (raw_mask<Mask> || one_value) {
         return no_mask{};
+    } else if constexpr (bare_mask<Mask>) {
+        return seen_if{mask};
     } else {
         return (mask);
     }

@@ -11,6 +11,7 @@
 #include <heed/core/dual_lanes.hpp>
 #include <heed/core/lanes.hpp>
 #include <heed/core/mask.hpp>
+#include <heed/core/mistakes.hpp>
 
 /// Where a score stands, and masks that are predicates over places.
 ///
@@ -18,13 +19,15 @@
 ///     attend(memory, queries, causal{} & [&](place p) { return document(p.key) == document(p.query); });
 ///
 /// A mask of places is any callable from a place to a lane_mask (or bool), true = attend. `&`, `|` and `!` combine
-/// masks. One that knows which keys a run of queries can see at all, or sees all of, says so, and whole blocks of keys
-/// are skipped, or taken without asking:
+/// masks. It is asked about each query and key, before anything is computed of them, and blocks of keys that no query
+/// of a block sees are skipped. A mask need not be asked if it knows which keys a run of queries can see at all, and
+/// which ones all of them see:
 ///
 ///     key_range reach(std::int32_t first, std::int32_t last) const;
 ///     key_range whole(std::int32_t first, std::int32_t last) const;
 ///
 /// Queries that stand at the keys first … last see no key outside of `reach`, and all of them see every key of `whole`.
+/// A mask that says both is only asked about the keys between them.
 namespace heed {
 
 /// Places of a register of scores.
@@ -110,6 +113,21 @@ struct mask_of_places {};
 template <class Mask>
 concept marked_mask = std::is_base_of_v<mask_of_places, Mask> || std::is_same_v<Mask, causal>;
 
+/// A function of a place that is a mask and does not say so, such as a lambda.
+template <class Mask>
+concept bare_mask = !marked_mask<Mask> && !tensor<Mask> && !detail::lazy_expression<Mask> &&
+                    std::is_invocable_r_v<lane_mask, const Mask&, const place&>;
+
+/// A mask of a function, marked: `!seen_if{f}`. Where the names of heed are not in reach, C++ has a `!` of its own for
+/// a lambda, which means something else.
+template <class Function>
+struct seen_if : mask_of_places {
+    Function sees;
+
+    explicit seen_if(Function f) : sees(std::move(f)) {}
+    lane_mask operator()(const place& p) const { return lane_mask(sees(p)); }
+};
+
 /// Keys not behind the query.
 struct not_behind : mask_of_places {
     lane_mask operator()(const place& p) const { return p.key <= p.here; }
@@ -189,9 +207,34 @@ struct not_mask : mask_of_places {
 
     explicit not_mask(A of) : a(std::move(of)) {}
     lane_mask operator()(const place& p) const { return !lane_mask(a(p)); }
+    key_range reach(std::int32_t first, std::int32_t last) const
+    {
+        const key_range seen = detail::whole_of(a, first, last);
+        return seen.empty() || seen.begin > 0 ? detail::all_keys : key_range{.begin = seen.end};
+    }
+    key_range whole(std::int32_t first, std::int32_t last) const
+    {
+        const key_range seen = detail::reach_of(a, first, last);
+        if (seen.empty()) return detail::all_keys;
+        return seen.begin > 0 ? key_range{0, seen.begin} : key_range{.begin = seen.end};
+    }
 };
 
 namespace detail {
+
+/// Do `reach` and `whole` say all there is to know of blocks of keys?
+template <class Mask>
+inline constexpr bool told_by_ranges = requires(const Mask& mask)
+{
+    mask.reach(0, 0);
+    mask.whole(0, 0);
+};
+template <class A, class B>
+inline constexpr bool told_by_ranges<both_masks<A, B>> = told_by_ranges<A>&& told_by_ranges<B>;
+template <class A, class B>
+inline constexpr bool told_by_ranges<either_mask<A, B>> = false;
+template <class A>
+inline constexpr bool told_by_ranges<not_mask<A>> = false;
 
 /// A mask as a mask of places: `causal` is not_behind.
 inline not_behind as_places(const causal&) { return {}; }
@@ -201,19 +244,21 @@ const Mask& as_places(const Mask& mask)
     return mask;
 }
 
+/// Two masks, one of which may be a bare function, or both.
+template <class A, class B>
+concept combined_masks = marked_mask<A> || marked_mask<B> ||(bare_mask<A>&& bare_mask<B>);
+
 }  // namespace detail
 
 template <class A, class B>
-    requires(marked_mask<A> || marked_mask<B>)
+    requires(detail::combined_masks<A, B>)
 auto operator&(const A& a, const B& b) { return both_masks(detail::as_places(a), detail::as_places(b)); }
 template <class A, class B>
-    requires(marked_mask<A> || marked_mask<B>)
+    requires(detail::combined_masks<A, B>)
 auto operator|(const A& a, const B& b) { return either_mask(detail::as_places(a), detail::as_places(b)); }
-template <marked_mask A>
-auto operator!(const A& a)
-{
-    return not_mask(detail::as_places(a));
-}
+template <class A>
+    requires(marked_mask<A> || bare_mask<A>)
+auto operator!(const A& a) { return not_mask(detail::as_places(a)); }
 
 namespace detail {
 

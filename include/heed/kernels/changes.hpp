@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <type_traits>
+#include <utility>
 
 #include <heed/attention/place.hpp>
 #include <heed/core/dual_lanes.hpp>
@@ -48,6 +50,7 @@ struct modified_by_table {
 /// Every query sees every key.
 struct unmasked {
     bool operator()(const place&) const { return true; }
+    key_range reach(std::int32_t, std::int32_t) const { return heed::detail::all_keys; }
     key_range whole(std::int32_t, std::int32_t) const { return heed::detail::all_keys; }
 };
 
@@ -57,10 +60,15 @@ class changes {
 public:
     bool changed = false;  // is there a function?
     bool learns = false;   // has it a table that learns?
+    bool asks = false;     // is more known of a tile when the mask has been asked than `reach` and `whole` say?
 
     /// Keys that queries which stand at the keys first … last may see, and keys that all of them see.
     virtual key_range reach(std::int32_t first, std::int32_t last) const = 0;
     virtual key_range whole(std::int32_t first, std::int32_t last) const = 0;
+    /// Asks the mask, and narrows what the groups of n queries may see of the keys from `first` on: keys before and
+    /// behind all that a group sees, and where it sees each one, are known then. Others are not looked for: where a
+    /// group sees some keys and some not, two of them are asked about.
+    virtual void ask(const head<T>& of, std::size_t s, std::size_t n, std::size_t first, tile_reach& seen) const = 0;
 
     /// Scores as the function changes them; −inf where a query does not see a key.
     virtual void scores(const head<T>& of, std::size_t s, std::size_t first, const tile_reach& seen, std::size_t width,
@@ -101,7 +109,7 @@ public:
 
     tile_reach of(const range& keys) const
     {
-        tile_reach seen{keys.size(), groups, {}, {}, {0, keys.size()}, true};
+        tile_reach seen{keys.size(), groups, {}, {}, {}, false};
         const auto rows = [&](const range& x) {
             return range{std::clamp(x.begin, keys.begin, keys.end) - keys.begin,
                          std::clamp(x.end, keys.begin, keys.end) - keys.begin};
@@ -111,10 +119,8 @@ public:
             seen.reach[g] = reach;
             seen.whole[g] = {std::max(reach.begin, whole.begin), std::min(reach.end, whole.end)};
             if (seen.whole[g].empty()) seen.whole[g] = {reach.end, reach.end};
-            seen.common = {std::max(seen.common.begin, reach.begin), std::min(seen.common.end, reach.end)};
-            seen.all = seen.all && seen.whole[g].size() == keys.size();
         }
-        if (seen.common.empty()) seen.common = {0, 0};
+        seen.conclude();
         return seen;
     }
 
@@ -131,7 +137,31 @@ private:
     range reach_[groups], whole_[groups], all_;
 };
 
-/// The tiles of keys that queries s … s + n − 1 may see: f(first, reach) for each that `wants(tile)`, from the first or
+/// What queries see of a tile of keys when the mask has been asked. Keys before and behind that are left out; returns
+/// the first one that is not.
+template <class T>
+[[gnu::noinline]] std::size_t narrow(const head<T>& of, std::size_t s, std::size_t n, std::size_t first,
+                                     const changes<T>& what, tile_reach& seen)
+{
+    what.ask(of, s, n, first, seen);
+    range all{seen.count, 0};
+    for (std::size_t g = 0; g < seen.groups; ++g)
+        if (!seen.reach[g].empty())
+            all = {std::min(all.begin, seen.reach[g].begin), std::max(all.end, seen.reach[g].end)};
+    if (all.empty()) all = {0, 0};
+    constexpr std::size_t few = 4;  // sums over dimensions take as many keys at once: the same ones as without a mask
+    all = {all.begin / few * few, std::min((all.end + few - 1) / few * few, seen.count)};
+    for (std::size_t g = 0; g < seen.groups; ++g) {
+        const bool none = seen.reach[g].empty();
+        for (range* const rows : {&seen.reach[g], &seen.whole[g]})
+            *rows = none ? range{} : range{rows->begin - all.begin, rows->end - all.begin};
+    }
+    seen.count = all.size();
+    seen.conclude();
+    return first + all.begin;
+}
+
+/// The tiles of keys that queries s … s + n − 1 see: f(first, reach) for each that `wants(tile)`, from the first or
 /// from the last.
 template <std::size_t registers, bool from_the_last = false, class T>
 void each_tile(const head<T>& of, std::size_t s, std::size_t n, const changes<T>& what, const auto& wants,
@@ -144,15 +174,19 @@ void each_tile(const head<T>& of, std::size_t s, std::size_t n, const changes<T>
         const std::size_t tile = from_the_last ? first_tile + last_tile - 1 - i : i;
         if (!wants(tile)) continue;
         const range keys{std::max(begin, tile * tiles::keys), std::min(end, (tile + 1) * tiles::keys)};
-        if (!keys.empty()) f(keys.begin, reach.of(keys));
+        if (keys.empty()) continue;
+        tile_reach seen = reach.of(keys);
+        std::size_t first = keys.begin;
+        if (what.asks && !seen.all) first = detail::narrow(of, s, n, first, what, seen);
+        if (seen.count > 0) f(first, std::as_const(seen));
     }
 }
 
 /// f(at, place) for rows of a group of lanes in a tile: `at` is their offset there. What functions of places find is
-/// kept in the head's memo.
+/// kept in the head's memo, from a slot on.
 template <class T>
 HEED_SIMD_INLINE void each_place(const head<T>& of, std::size_t s, std::size_t group, std::size_t first,
-                                 const range& rows, std::size_t width, const auto& f)
+                                 const range& rows, std::size_t width, const auto& f, std::size_t slot = 0)
 {
     using heed::detail::lane_steps;
     const auto query = static_cast<std::int32_t>(of.first_query + s + group * lane_count),
@@ -160,7 +194,7 @@ HEED_SIMD_INLINE void each_place(const head<T>& of, std::size_t s, std::size_t g
     const auto batch = static_cast<std::int32_t>(of.batch), number = static_cast<std::int32_t>(of.number);
     heed::detail::lane_memo& memo = *of.memo;
     for (std::size_t j = rows.begin, end = rows.end; j < end; ++j) {
-        heed::detail::lane_memo::call call{memo};
+        heed::detail::lane_memo::call call{memo, slot};
         // Whatever computes in doubles has no use for numbers kept as floats.
         heed::detail::lane_memo::call* const kept = std::is_same_v<plain_number<T>, float> ? &call : nullptr;
         place p;
@@ -171,6 +205,26 @@ HEED_SIMD_INLINE void each_place(const head<T>& of, std::size_t s, std::size_t g
         p.here = heed::detail::stepping(lane_steps{true, here, 1, 0, kept});
         f(j * width + group * lane_count, p);
     }
+}
+
+/// Which of n queries see a key: none of them, some, or every one?
+enum class seen_by { none, some, every };
+
+HEED_SIMD_INLINE bool any_of_lanes(const lane_mask::vector& which)
+{
+    simd::mask<float> bits;
+    std::memcpy(&bits, &which, sizeof bits);
+    return simd::any(bits);
+}
+HEED_SIMD_INLINE lane_mask first_lanes(std::size_t n)
+{
+    return heed::detail::counted_from(0) < static_cast<std::int32_t>(n);
+}
+/// `those`: the lanes of the queries.
+HEED_SIMD_INLINE seen_by who_sees(const lane_mask& sees, const lane_mask& those)
+{
+    if (!any_of_lanes((sees & those).at)) return seen_by::none;
+    return any_of_lanes(((!sees) & those).at) ? seen_by::some : seen_by::every;
 }
 
 /// x in the rows that a group does not see.
@@ -240,6 +294,7 @@ public:
     {
         this->changed = function;
         this->learns = requires { pair.table; };
+        this->asks = asked;
     }
 
     key_range reach(std::int32_t first, std::int32_t last) const override
@@ -249,6 +304,46 @@ public:
     key_range whole(std::int32_t first, std::int32_t last) const override
     {
         return heed::detail::whole_of(mask_, first, last);
+    }
+
+    [[gnu::flatten]] void ask(const head<T>& of, std::size_t s, std::size_t n, std::size_t first,
+                              tile_reach& seen) const override
+    {
+        if constexpr (asked) {
+            using detail::seen_by;
+            for (std::size_t g = 0; g < seen.groups; ++g) {
+                range &reach = seen.reach[g], &whole = seen.whole[g];
+                if (reach.empty() || reach == whole) continue;
+                const bool told = !whole.empty();
+                const lane_mask those = detail::first_lanes(n - g * lane_count);
+                range left{reach.begin, told ? whole.begin : reach.end};
+                for (const bool from_the_last : {false, true}) {
+                    if (from_the_last && told) left = {whole.end, reach.end};
+                    const bool counts = whole.empty();  // is a run of rows that all queries see looked for?
+                    std::size_t full = 0;
+                    while (!left.empty()) {
+                        const std::size_t row = from_the_last ? left.end - 1 : left.begin;
+                        seen_by now = seen_by::none;
+                        detail::each_place(
+                            of, s, g, first, {row, row + 1}, 0,
+                            [&](std::size_t, const place& p)
+                                __attribute__((always_inline)) { now = detail::who_sees(lane_mask(mask_(p)), those); },
+                            slot_of_questions);
+                        if (now == seen_by::some || (now == seen_by::every ? !counts : full > 0)) break;
+                        if (now == seen_by::every) ++full;
+                        from_the_last ? --left.end : ++left.begin;
+                    }
+                    if (from_the_last) {
+                        reach.end = left.end + full;
+                        if (full > 0) whole = {left.end, reach.end};
+                    } else {
+                        reach.begin = left.begin - full;
+                        if (full > 0) whole = {reach.begin, left.begin};
+                    }
+                }
+                if (whole.empty()) whole = {reach.end, reach.end};
+            }
+        }
     }
 
     [[gnu::flatten]] void scores(const head<T>& of, std::size_t s, std::size_t first, const tile_reach& seen,
@@ -311,7 +406,11 @@ public:
 
 private:
     static constexpr bool function = !std::is_same_v<Pair, unmodified>;
+    static constexpr bool asked = !heed::detail::told_by_ranges<Mask>;
     static constexpr T lowest = -std::numeric_limits<T>::infinity();
+    // Where a function's numbers come first, those of the mask have another slot when it is asked alone: in the same
+    // ones, each of the two would drive the other one's out.
+    static constexpr std::size_t slot_of_questions = function ? heed::detail::lane_memo::slots / 2 : 0;
 
     const Pair& pair_;
     const Mask& mask_;

@@ -121,15 +121,21 @@ public:
         const key_range reach = heed::detail::reach_of(mask_, q0, q1);
         if (reach.end <= begin || reach.begin >= end) return false;
         constexpr T lowest = -std::numeric_limits<T>::infinity();
-        if (!heed::detail::whole_of(mask_, q0, q1).contains(begin, end - 1)) {
+        constexpr bool asks = !heed::detail::told_by_ranges<Mask>;
+        lane_mask seen(!asks);
+        if (heed::detail::whole_of(mask_, q0, q1).contains(begin, end - 1)) {
+            seen = true;
+        } else {
             each_place_of_keys<registers>(of_, s, count, first_, [&](std::size_t at, const place& p) {
-                put_lanes(tile + at, select(lane_mask(mask_(p)), lanes_at(tile + at), lowest));
+                const lane_mask sees(mask_(p));
+                if constexpr (asks) seen = seen | (sees & first_lanes(n_ - std::min(n_, at % width)));
+                put_lanes(tile + at, select(sees, lanes_at(tile + at), lowest));
             });
         }
         if (n_ < width) {
             for (std::size_t q = 0; q < count; ++q) std::fill(tile + q * width + n_, tile + (q + 1) * width, lowest);
         }
-        return true;
+        return any_of_lanes(seen.at);
     }
 
     /// What comes back to the numbers that the pair's function looked up.

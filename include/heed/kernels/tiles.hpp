@@ -104,6 +104,17 @@ struct tile_reach {
     range common;                 // rows that all groups may see
     bool all;                     // does every query see all of them?
 
+    /// `common` and `all`, of the reach and whole of all groups.
+    void conclude()
+    {
+        common = {0, count};
+        all = true;
+        for (std::size_t g = 0; g < groups; ++g) {
+            common = {std::max(common.begin, reach[g].begin), std::min(common.end, reach[g].end)};
+            all = all && whole[g].size() == count;
+        }
+        if (common.empty()) common = {0, 0};
+    }
     /// Of `queries` lanes, those whose groups may see some of the rows.
     range lanes_of(const range& rows, std::size_t queries) const
     {
