@@ -1133,6 +1133,21 @@ struct visited {};
 
 namespace detail {
 
+/// What a policy keeps of a number that is given: a double, which stays as it is, or a tensor, which learns.
+template <class X>
+using double_or_tensor = std::conditional_t<std::is_arithmetic_v<X>, double, X>;
+
+/// The tensor as `visit` returns it, or the double.
+template <class X>
+auto visit_if_tensor(auto& visit, const char* name, X& x)
+{
+    if constexpr (std::is_arithmetic_v<X>) {
+        return double{x};
+    } else {
+        return visit(name, x);
+    }
+}
+
 /// Does a member hold others, and how are they visited?
 template <class X>
 struct members_of {
@@ -4493,6 +4508,16 @@ struct multiply {
     static auto slope_b(auto a, auto, auto, auto dy) { return dy * a; }
 };
 
+/// a exp(min(b, 0)): what is left of a, the logarithm of which falls by −b
+struct faded {
+    static auto value(auto a, auto b) { return a * left(b); }
+    static auto slope_a(auto, auto b, auto, auto dy) { return dy * left(b); }
+    static auto slope_b(auto, auto b, auto y, auto dy) { return simd::select(b < 0, dy * y, decltype(dy){}); }
+
+private:
+    static auto left(auto b) { return simd::exp(simd::select(b < 0, b, decltype(b){})); }
+};
+
 /// a / b
 struct divide {
     static auto value(auto a, auto b) { return a / b; }
@@ -4775,6 +4800,10 @@ inline constexpr binary<functions::add> add_alike{"add"};
 ///
 ///     ∂a += b ∂y,  ∂b += a ∂y
 inline constexpr binary<functions::multiply> multiply_alike{"multiply"};
+/// y = a exp(min(b, 0)) of the same shape: [...] and [...] -> [...]
+///
+///     ∂a += exp(min(b, 0)) ∂y,  ∂b += y ∂y where b < 0
+inline constexpr binary<functions::faded> faded{"faded"};
 /// y = log(eᵃ + eᵇ), exact where one side is -inf: [...] and [...] -> [...]
 ///
 ///     ∂a += exp(a − y) ∂y,  ∂b += exp(b − y) ∂y, nothing for a side of -inf
@@ -8651,7 +8680,7 @@ constexpr To bit_cast(const From& x)
     return __builtin_bit_cast(To, x);
 }
 
-} // namespace heed::detail
+}  // namespace heed::detail
 
 // ---- heed/core/lane_steps.hpp ---------------------------------------------------------------------------------------
 
@@ -9666,13 +9695,15 @@ HEED_SIMD_INLINE dual<T> operator-(const dual<T>& x)
 ///     attend(memory, queries, causal{} & [&](place p) { return document(p.key) == document(p.query); });
 ///
 /// A mask of places is any callable from a place to a lane_mask (or bool), true = attend. `&`, `|` and `!` combine
-/// masks. One that knows which keys a run of queries can see at all, or sees all of, says so, and whole blocks of keys
-/// are skipped, or taken without asking:
+/// masks. It is asked about each query and key, before anything is computed of them, and blocks of keys that no query
+/// of a block sees are skipped. A mask need not be asked if it knows which keys a run of queries can see at all, and
+/// which ones all of them see:
 ///
 ///     key_range reach(std::int32_t first, std::int32_t last) const;
 ///     key_range whole(std::int32_t first, std::int32_t last) const;
 ///
 /// Queries that stand at the keys first … last see no key outside of `reach`, and all of them see every key of `whole`.
+/// A mask that says both is only asked about the keys between them.
 namespace heed {
 
 /// Places of a register of scores.
@@ -9756,6 +9787,21 @@ struct mask_of_places {};
 template <class Mask>
 concept marked_mask = std::is_base_of_v<mask_of_places, Mask> || std::is_same_v<Mask, causal>;
 
+/// A function of a place that is a mask and does not say so, such as a lambda.
+template <class Mask>
+concept bare_mask = !marked_mask<Mask> && !tensor<Mask> && !detail::lazy_expression<Mask> &&
+                    std::is_invocable_r_v<lane_mask, const Mask&, const place&>;
+
+/// A mask of a function, marked: `!seen_if{f}`. Where the names of heed are not in reach, C++ has a `!` of its own for
+/// a lambda, which means something else.
+template <class Function>
+struct seen_if : mask_of_places {
+    Function sees;
+
+    explicit seen_if(Function f) : sees(std::move(f)) {}
+    lane_mask operator()(const place& p) const { return lane_mask(sees(p)); }
+};
+
 /// Keys not behind the query.
 struct not_behind : mask_of_places {
     lane_mask operator()(const place& p) const { return p.key <= p.here; }
@@ -9835,9 +9881,34 @@ struct not_mask : mask_of_places {
 
     explicit not_mask(A of) : a(std::move(of)) {}
     lane_mask operator()(const place& p) const { return !lane_mask(a(p)); }
+    key_range reach(std::int32_t first, std::int32_t last) const
+    {
+        const key_range seen = detail::whole_of(a, first, last);
+        return seen.empty() || seen.begin > 0 ? detail::all_keys : key_range{.begin = seen.end};
+    }
+    key_range whole(std::int32_t first, std::int32_t last) const
+    {
+        const key_range seen = detail::reach_of(a, first, last);
+        if (seen.empty()) return detail::all_keys;
+        return seen.begin > 0 ? key_range{0, seen.begin} : key_range{.begin = seen.end};
+    }
 };
 
 namespace detail {
+
+/// Do `reach` and `whole` say all there is to know of blocks of keys?
+template <class Mask>
+inline constexpr bool told_by_ranges = requires(const Mask& mask)
+{
+    mask.reach(0, 0);
+    mask.whole(0, 0);
+};
+template <class A, class B>
+inline constexpr bool told_by_ranges<both_masks<A, B>> = told_by_ranges<A>&& told_by_ranges<B>;
+template <class A, class B>
+inline constexpr bool told_by_ranges<either_mask<A, B>> = false;
+template <class A>
+inline constexpr bool told_by_ranges<not_mask<A>> = false;
 
 /// A mask as a mask of places: `causal` is not_behind.
 inline not_behind as_places(const causal&) { return {}; }
@@ -9847,19 +9918,21 @@ const Mask& as_places(const Mask& mask)
     return mask;
 }
 
+/// Two masks, one of which may be a bare function, or both.
+template <class A, class B>
+concept combined_masks = marked_mask<A> || marked_mask<B> ||(bare_mask<A>&& bare_mask<B>);
+
 }  // namespace detail
 
 template <class A, class B>
-    requires(marked_mask<A> || marked_mask<B>)
+    requires(detail::combined_masks<A, B>)
 auto operator&(const A& a, const B& b) { return both_masks(detail::as_places(a), detail::as_places(b)); }
 template <class A, class B>
-    requires(marked_mask<A> || marked_mask<B>)
+    requires(detail::combined_masks<A, B>)
 auto operator|(const A& a, const B& b) { return either_mask(detail::as_places(a), detail::as_places(b)); }
-template <marked_mask A>
-auto operator!(const A& a)
-{
-    return not_mask(detail::as_places(a));
-}
+template <class A>
+    requires(marked_mask<A> || bare_mask<A>)
+auto operator!(const A& a) { return not_mask(detail::as_places(a)); }
 
 namespace detail {
 
@@ -9946,7 +10019,7 @@ inline constexpr bool raw_mask = tensor<Mask> || lazy_expression<Mask> || is_vec
 template <class Mask>
 decltype(auto) mask_of_one(const Mask& mask)
 {
-    constexpr bool of_many = std::is_same_v<Mask, causal> || mask_of_any_place<Mask>;
+    constexpr bool of_many = marked_mask<Mask> || bare_mask<Mask>;
     static_assert(
         !of_many,
         "heed: `causal{}` and other masks of places are for many queries, `attend(memory, queries, causal{})`; "
@@ -9960,13 +10033,18 @@ decltype(auto) mask_of_one(const Mask& mask)
     }
 }
 
-/// The mask of many queries, where it is one.
+/// The mask of many queries, where it is one; a function of a place becomes one.
 template <class Mask>
 decltype(auto) mask_of_many(const Mask& mask)
 {
+    constexpr bool one_value = std::is_arithmetic_v<Mask>;
     static_assert(!raw_mask<Mask>, HEED_SAYS_RAW_MASK);
-    if constexpr (raw_mask<Mask>) {
+    static_assert(!one_value,
+                  "heed: one truth value is no mask; C++ makes one of `!f` where f is a lambda: write `!seen_if{f}`");
+    if constexpr (raw_mask<Mask> || one_value) {
         return no_mask{};
+    } else if constexpr (bare_mask<Mask>) {
+        return seen_if{mask};
     } else {
         return (mask);
     }
@@ -13298,6 +13376,17 @@ struct tile_reach {
     range common;                 // rows that all groups may see
     bool all;                     // does every query see all of them?
 
+    /// `common` and `all`, of the reach and whole of all groups.
+    void conclude()
+    {
+        common = {0, count};
+        all = true;
+        for (std::size_t g = 0; g < groups; ++g) {
+            common = {std::max(common.begin, reach[g].begin), std::min(common.end, reach[g].end)};
+            all = all && whole[g].size() == count;
+        }
+        if (common.empty()) common = {0, 0};
+    }
     /// Of `queries` lanes, those whose groups may see some of the rows.
     range lanes_of(const range& rows, std::size_t queries) const
     {
@@ -13648,6 +13737,7 @@ struct modified_by_table {
 /// Every query sees every key.
 struct unmasked {
     bool operator()(const place&) const { return true; }
+    key_range reach(std::int32_t, std::int32_t) const { return heed::detail::all_keys; }
     key_range whole(std::int32_t, std::int32_t) const { return heed::detail::all_keys; }
 };
 
@@ -13657,10 +13747,15 @@ class changes {
 public:
     bool changed = false;  // is there a function?
     bool learns = false;   // has it a table that learns?
+    bool asks = false;     // is more known of a tile when the mask has been asked than `reach` and `whole` say?
 
     /// Keys that queries which stand at the keys first … last may see, and keys that all of them see.
     virtual key_range reach(std::int32_t first, std::int32_t last) const = 0;
     virtual key_range whole(std::int32_t first, std::int32_t last) const = 0;
+    /// Asks the mask, and narrows what the groups of n queries may see of the keys from `first` on: keys before and
+    /// behind all that a group sees, and where it sees each one, are known then. Others are not looked for: where a
+    /// group sees some keys and some not, two of them are asked about.
+    virtual void ask(const head<T>& of, std::size_t s, std::size_t n, std::size_t first, tile_reach& seen) const = 0;
 
     /// Scores as the function changes them; −inf where a query does not see a key.
     virtual void scores(const head<T>& of, std::size_t s, std::size_t first, const tile_reach& seen, std::size_t width,
@@ -13701,7 +13796,7 @@ public:
 
     tile_reach of(const range& keys) const
     {
-        tile_reach seen{keys.size(), groups, {}, {}, {0, keys.size()}, true};
+        tile_reach seen{keys.size(), groups, {}, {}, {}, false};
         const auto rows = [&](const range& x) {
             return range{std::clamp(x.begin, keys.begin, keys.end) - keys.begin,
                          std::clamp(x.end, keys.begin, keys.end) - keys.begin};
@@ -13711,10 +13806,8 @@ public:
             seen.reach[g] = reach;
             seen.whole[g] = {std::max(reach.begin, whole.begin), std::min(reach.end, whole.end)};
             if (seen.whole[g].empty()) seen.whole[g] = {reach.end, reach.end};
-            seen.common = {std::max(seen.common.begin, reach.begin), std::min(seen.common.end, reach.end)};
-            seen.all = seen.all && seen.whole[g].size() == keys.size();
         }
-        if (seen.common.empty()) seen.common = {0, 0};
+        seen.conclude();
         return seen;
     }
 
@@ -13731,7 +13824,31 @@ private:
     range reach_[groups], whole_[groups], all_;
 };
 
-/// The tiles of keys that queries s … s + n − 1 may see: f(first, reach) for each that `wants(tile)`, from the first or
+/// What queries see of a tile of keys when the mask has been asked. Keys before and behind that are left out; returns
+/// the first one that is not.
+template <class T>
+[[gnu::noinline]] std::size_t narrow(const head<T>& of, std::size_t s, std::size_t n, std::size_t first,
+                                     const changes<T>& what, tile_reach& seen)
+{
+    what.ask(of, s, n, first, seen);
+    range all{seen.count, 0};
+    for (std::size_t g = 0; g < seen.groups; ++g)
+        if (!seen.reach[g].empty())
+            all = {std::min(all.begin, seen.reach[g].begin), std::max(all.end, seen.reach[g].end)};
+    if (all.empty()) all = {0, 0};
+    constexpr std::size_t few = 4;  // sums over dimensions take as many keys at once: the same ones as without a mask
+    all = {all.begin / few * few, std::min((all.end + few - 1) / few * few, seen.count)};
+    for (std::size_t g = 0; g < seen.groups; ++g) {
+        const bool none = seen.reach[g].empty();
+        for (range* const rows : {&seen.reach[g], &seen.whole[g]})
+            *rows = none ? range{} : range{rows->begin - all.begin, rows->end - all.begin};
+    }
+    seen.count = all.size();
+    seen.conclude();
+    return first + all.begin;
+}
+
+/// The tiles of keys that queries s … s + n − 1 see: f(first, reach) for each that `wants(tile)`, from the first or
 /// from the last.
 template <std::size_t registers, bool from_the_last = false, class T>
 void each_tile(const head<T>& of, std::size_t s, std::size_t n, const changes<T>& what, const auto& wants,
@@ -13744,15 +13861,19 @@ void each_tile(const head<T>& of, std::size_t s, std::size_t n, const changes<T>
         const std::size_t tile = from_the_last ? first_tile + last_tile - 1 - i : i;
         if (!wants(tile)) continue;
         const range keys{std::max(begin, tile * tiles::keys), std::min(end, (tile + 1) * tiles::keys)};
-        if (!keys.empty()) f(keys.begin, reach.of(keys));
+        if (keys.empty()) continue;
+        tile_reach seen = reach.of(keys);
+        std::size_t first = keys.begin;
+        if (what.asks && !seen.all) first = detail::narrow(of, s, n, first, what, seen);
+        if (seen.count > 0) f(first, std::as_const(seen));
     }
 }
 
 /// f(at, place) for rows of a group of lanes in a tile: `at` is their offset there. What functions of places find is
-/// kept in the head's memo.
+/// kept in the head's memo, from a slot on.
 template <class T>
 HEED_SIMD_INLINE void each_place(const head<T>& of, std::size_t s, std::size_t group, std::size_t first,
-                                 const range& rows, std::size_t width, const auto& f)
+                                 const range& rows, std::size_t width, const auto& f, std::size_t slot = 0)
 {
     using heed::detail::lane_steps;
     const auto query = static_cast<std::int32_t>(of.first_query + s + group * lane_count),
@@ -13760,7 +13881,7 @@ HEED_SIMD_INLINE void each_place(const head<T>& of, std::size_t s, std::size_t g
     const auto batch = static_cast<std::int32_t>(of.batch), number = static_cast<std::int32_t>(of.number);
     heed::detail::lane_memo& memo = *of.memo;
     for (std::size_t j = rows.begin, end = rows.end; j < end; ++j) {
-        heed::detail::lane_memo::call call{memo};
+        heed::detail::lane_memo::call call{memo, slot};
         heed::detail::lane_memo::call* const kept = std::is_same_v<plain_number<T>, float> ? &call : nullptr;
         place p;
         p.batch = batch;
@@ -13770,6 +13891,26 @@ HEED_SIMD_INLINE void each_place(const head<T>& of, std::size_t s, std::size_t g
         p.here = heed::detail::stepping(lane_steps{true, here, 1, 0, kept});
         f(j * width + group * lane_count, p);
     }
+}
+
+/// Which of n queries see a key: none of them, some, or every one?
+enum class seen_by { none, some, every };
+
+HEED_SIMD_INLINE bool any_of_lanes(const lane_mask::vector& which)
+{
+    simd::mask<float> bits;
+    std::memcpy(&bits, &which, sizeof bits);
+    return simd::any(bits);
+}
+HEED_SIMD_INLINE lane_mask first_lanes(std::size_t n)
+{
+    return heed::detail::counted_from(0) < static_cast<std::int32_t>(n);
+}
+/// `those`: the lanes of the queries.
+HEED_SIMD_INLINE seen_by who_sees(const lane_mask& sees, const lane_mask& those)
+{
+    if (!any_of_lanes((sees & those).at)) return seen_by::none;
+    return any_of_lanes(((!sees) & those).at) ? seen_by::some : seen_by::every;
 }
 
 /// x in the rows that a group does not see.
@@ -13839,6 +13980,7 @@ public:
     {
         this->changed = function;
         this->learns = requires { pair.table; };
+        this->asks = asked;
     }
 
     key_range reach(std::int32_t first, std::int32_t last) const override
@@ -13848,6 +13990,46 @@ public:
     key_range whole(std::int32_t first, std::int32_t last) const override
     {
         return heed::detail::whole_of(mask_, first, last);
+    }
+
+    [[gnu::flatten]] void ask(const head<T>& of, std::size_t s, std::size_t n, std::size_t first,
+                              tile_reach& seen) const override
+    {
+        if constexpr (asked) {
+            using detail::seen_by;
+            for (std::size_t g = 0; g < seen.groups; ++g) {
+                range &reach = seen.reach[g], &whole = seen.whole[g];
+                if (reach.empty() || reach == whole) continue;
+                const bool told = !whole.empty();
+                const lane_mask those = detail::first_lanes(n - g * lane_count);
+                range left{reach.begin, told ? whole.begin : reach.end};
+                for (const bool from_the_last : {false, true}) {
+                    if (from_the_last && told) left = {whole.end, reach.end};
+                    const bool counts = whole.empty();  // is a run of rows that all queries see looked for?
+                    std::size_t full = 0;
+                    while (!left.empty()) {
+                        const std::size_t row = from_the_last ? left.end - 1 : left.begin;
+                        seen_by now = seen_by::none;
+                        detail::each_place(
+                            of, s, g, first, {row, row + 1}, 0,
+                            [&](std::size_t, const place& p)
+                                __attribute__((always_inline)) { now = detail::who_sees(lane_mask(mask_(p)), those); },
+                            slot_of_questions);
+                        if (now == seen_by::some || (now == seen_by::every ? !counts : full > 0)) break;
+                        if (now == seen_by::every) ++full;
+                        from_the_last ? --left.end : ++left.begin;
+                    }
+                    if (from_the_last) {
+                        reach.end = left.end + full;
+                        if (full > 0) whole = {left.end, reach.end};
+                    } else {
+                        reach.begin = left.begin - full;
+                        if (full > 0) whole = {reach.begin, left.begin};
+                    }
+                }
+                if (whole.empty()) whole = {reach.end, reach.end};
+            }
+        }
     }
 
     [[gnu::flatten]] void scores(const head<T>& of, std::size_t s, std::size_t first, const tile_reach& seen,
@@ -13910,7 +14092,9 @@ public:
 
 private:
     static constexpr bool function = !std::is_same_v<Pair, unmodified>;
+    static constexpr bool asked = !heed::detail::told_by_ranges<Mask>;
     static constexpr T lowest = -std::numeric_limits<T>::infinity();
+    static constexpr std::size_t slot_of_questions = function ? heed::detail::lane_memo::slots / 2 : 0;
 
     const Pair& pair_;
     const Mask& mask_;
@@ -13951,6 +14135,29 @@ HEED_SIMD_INLINE auto hidden(V e)
 /// What a normalizer says that tiles know over some others only, and not over this one.
 struct no_rule {};
 
+/// A rule for scores that are multiplied by a number first, after everything else that changes them.
+template <class Rule>
+struct of_scaled_scores {
+    Rule rule;
+    double factor;
+
+    bool fits() const requires requires(const Rule& alone) { alone.fits(); }
+    {
+        return rule.fits();
+    }
+};
+template <class Rule>
+auto scaled_before(Rule rule, double factor)
+{
+    return of_scaled_scores<Rule>{rule, factor};
+}
+template <class Rule>
+auto scaled_before(of_scaled_scores<Rule> scaled, double factor)
+{
+    return of_scaled_scores<Rule>{scaled.rule, scaled.factor * factor};
+}
+inline no_rule scaled_before(no_rule, double) { return {}; }
+
 /// w_j = e^{e_j} / (e^sink + Σ_k e^{e_k}), sink being the head's. z: top, the greatest of them, and the logarithm of
 /// the divisor of e^{e_j − top}. Their sum would not do: beside a great top, the logarithm is rounded away.
 struct softmax {
@@ -13988,14 +14195,55 @@ struct sigmoid {
     HEED_SIMD_INLINE V weight(V e, const std::array<V, 0>&) const
     {
         using T = std::remove_cvref_t<decltype(e[0])>;
-        const V w = simd::sigmoid(e + (V{} + static_cast<T>(bias)));
-        return simd::select(hidden(e), V{}, w);
+        return moved(e, V{} + static_cast<T>(bias));
+    }
+    template <class V>
+    HEED_SIMD_INLINE static V moved(V e, V by)
+    {
+        return simd::select(hidden(e), V{}, simd::sigmoid(e + by));
     }
     template <class V>
     HEED_SIMD_INLINE static V slope(V weight)
     {
         return weight * (1 - weight);
     }
+};
+
+/// The same with a bias that learns, of one head.
+template <class T>
+class sigmoid_of_head : public sigmoid {
+public:
+    explicit sigmoid_of_head(T by) : by_(by) {}
+
+    template <class V>
+    HEED_SIMD_INLINE V weight(V e, const std::array<V, 0>&) const
+    {
+        return moved(e, simd::splat(by_));
+    }
+    /// How a weight changes with the bias, and what comes back to it.
+    template <class V>
+    HEED_SIMD_INLINE static V bend(V weight)
+    {
+        return slope(weight);
+    }
+    static T of_number(T d_bias) { return d_bias; }
+
+private:
+    T by_;
+};
+/// Its rule of each head.
+struct learned_sigmoid : sigmoid {
+    template <class T>
+    sigmoid_of_head<T> of_head(T by) const
+    {
+        return sigmoid_of_head<T>(by);
+    }
+};
+/// The same, with the biases of the heads: ops::attend_tiled_with_op takes them.
+template <class Vector>
+struct sigmoid_with_biases : learned_sigmoid {
+    using alone = learned_sigmoid;
+    const Vector& of_heads;
 };
 
 /// w_j = σ(e_j) Π_{k>j} (1 − σ(e_k)). What runs from the last key to the first is the product, `stick`.
@@ -14415,15 +14663,21 @@ public:
         const key_range reach = heed::detail::reach_of(mask_, q0, q1);
         if (reach.end <= begin || reach.begin >= end) return false;
         constexpr T lowest = -std::numeric_limits<T>::infinity();
-        if (!heed::detail::whole_of(mask_, q0, q1).contains(begin, end - 1)) {
+        constexpr bool asks = !heed::detail::told_by_ranges<Mask>;
+        lane_mask seen(!asks);
+        if (heed::detail::whole_of(mask_, q0, q1).contains(begin, end - 1)) {
+            seen = true;
+        } else {
             each_place_of_keys<registers>(of_, s, count, first_, [&](std::size_t at, const place& p) {
-                put_lanes(tile + at, select(lane_mask(mask_(p)), lanes_at(tile + at), lowest));
+                const lane_mask sees(mask_(p));
+                if constexpr (asks) seen = seen | (sees & first_lanes(n_ - std::min(n_, at % width)));
+                put_lanes(tile + at, select(sees, lanes_at(tile + at), lowest));
             });
         }
         if (n_ < width) {
             for (std::size_t q = 0; q < count; ++q) std::fill(tile + q * width + n_, tile + (q + 1) * width, lowest);
         }
-        return true;
+        return any_of_lanes(seen.at);
     }
 
     /// What comes back to the numbers that the pair's function looked up.
@@ -17919,6 +18173,9 @@ struct inner_product_score {
     using in_tiles = tiles::inner_product;
 };
 
+/// A score laid over another one, whose scores fade by gates: score::fading.
+struct fading_score {};
+
 }  // namespace kernels
 
 template <class Score, class Normalize, class Combine>
@@ -18034,6 +18291,20 @@ auto asking_all(const Score& score, const auto& projected, const auto& memory, s
     }
 }
 
+/// A function of scores and places whose result is multiplied by a number.
+template <class Function>
+struct scaled_function {
+    Function f;
+    double factor;
+
+    auto operator()(const auto& e, const place& p, const auto&... table) const requires requires { f(e, p, table...); }
+    {
+        return factor * f(e, p, table...);
+    }
+};
+template <class Function>
+scaled_function(Function, double) -> scaled_function<Function>;
+
 /// What changes the scores of a tile, where the first query is the first-th.
 template <class Score>
 auto change_of(const Score& score, std::size_t first)
@@ -18101,6 +18372,14 @@ bool fits_tiles(const auto& rule)
 /// with few of them most lanes would be empty.
 inline bool worth_tiles(std::size_t S, std::size_t positions) { return S >= 8 && S * positions >= 4096; }
 
+/// Are scores multiplied by a number before they become weights?
+template <class Rule>
+concept scales_first = requires(const Rule& rule)
+{
+    rule.rule;
+    rule.factor;
+};
+
 /// The rule without parameters: those are arguments of the operation.
 template <class Rule>
 auto rule_alone(const Rule& rule)
@@ -18125,17 +18404,15 @@ std::size_t head_of(const Past& past)
     }
 }
 
-/// Contexts [B,S,D] of projected queries [B,S,A].
-template <class Score, class Memory, class Mask>
-auto answers_by_tiles(const Score& score, const auto& normalize, const Memory& memory, const auto& projected,
-                      const auto& state, const Mask& mask)
+/// Contexts [B,S,D] of projected queries [B,S,A], by a rule.
+template <class Score, class Rule, class Memory, class Mask>
+auto answers_by_rule(const Score& score, const Rule& rule, const auto& change, const Memory& memory,
+                     const auto& projected, const auto& state, const Mask& mask, double scale = 1)
 {
-    const ops::heads_of how{.first_query = state.step, .first_head = head_of(state.score)};
+    const ops::heads_of how{.scale = scale, .first_query = state.step, .first_head = head_of(state.score)};
     using kernel = typename comparing_score<Score>::in_kernels;
     constexpr typename kernel::in_tiles compare{};
     const auto asked = asking_all(score, projected, memory, state.step);
-    const auto change = change_of(score, state.step);
-    const auto rule = normalize.by_tiles();
     const auto answer = [&](const auto& sees, const auto& real) {
         constexpr bool learned = requires { rule.of_heads; };
         if constexpr (learned || with_table<Score> || compare.has_factors) {
@@ -18165,6 +18442,22 @@ auto answers_by_tiles(const Score& score, const auto& normalize, const Memory& m
         return answer(kernels::tiles::unmasked{}, shortened(mask, memory.real, memory.positions()));
     } else {
         return answer(as_places(mask), memory.real);
+    }
+}
+
+/// The same by a normalizer.
+template <class Score>
+auto answers_by_tiles(const Score& score, const auto& normalize, const auto& memory, const auto& projected,
+                      const auto& state, const auto& mask)
+{
+    const auto change = change_of(score, state.step);
+    const auto rule = normalize.by_tiles();
+    if constexpr (!scales_first<decltype(rule)>) {
+        return answers_by_rule(score, rule, change, memory, projected, state, mask);
+    } else if constexpr (functions_in<Score>() == 0) {
+        return answers_by_rule(score, rule.rule, change, memory, projected, state, mask, rule.factor);
+    } else {
+        return answers_by_rule(score, rule.rule, scaled_function{change, rule.factor}, memory, projected, state, mask);
     }
 }
 
@@ -18236,43 +18529,88 @@ const T* powers(double base, std::size_t n, scratch& here)
 
 /// Sums over the past in linear time, a chunk of rows at a time.
 ///
-///     y_i = Σ_{j ≤ i + shift} γ^{i + shift − j} (x_i · k_j) v_j          Katharopoulos et al. 2020, eq. 8-12
+///     y_i = Σ_{j ≤ i + shift} f(j, i + shift) (x_i · k_j) v_j          Katharopoulos et al. 2020, eq. 8-12
 ///
-/// What is behind a chunk is one matrix A = Σ_j γ^{p−j} k_j v_jᵀ, p its last row; within a chunk all pairs are
-/// compared. The derivatives have the same form, with x, k and v in other places and rows counted from the last.
+/// f(j, p) is what is left of row j at row p, f(j, p) f(p, r) = f(j, r): γ^{p−j}, or a product of gates. What is behind
+/// a chunk is one matrix A = Σ_j f(j, p) k_j v_jᵀ, p its last row; within a chunk all pairs are compared. The
+/// derivatives have the same form, with x, k and v in other places and rows counted from the last.
 namespace heed::kernels {
 
 /// Rows of a chunk.
 inline constexpr std::size_t rows_of_chunk = 64;
 
+/// f(j, p) = γ^{p−j}
+template <class T>
+class fading_with_age {
+public:
+    fading_with_age(double gamma, scratch& here) : decay(gamma), few(powers<T>(gamma, rows_of_chunk, here)) {}
+
+    bool none() const { return decay == 1; }
+    T operator()(std::size_t from, std::size_t to) const
+    {
+        const std::size_t by = to - from;
+        return by <= rows_of_chunk ? few[by] : static_cast<T>(std::pow(decay, static_cast<double>(by)));
+    }
+    /// row[i] *= f(first + i, to)
+    void operator()(std::size_t n, T* row, std::size_t first, std::size_t to) const
+    {
+        for (std::size_t i = 0; i < n; ++i) row[i] *= (*this)(first + i, to);
+    }
+
+private:
+    double decay;
+    const T* few;
+};
+
+/// f(j, p) = exp(c_j − c_p) with numbers c that never fall: a product of gates is a difference of sums of logarithms,
+/// and at most 1.
+template <class T>
+struct fading_by_gates {
+    const T* c;
+
+    static bool none() { return false; }
+    T operator()(std::size_t from, std::size_t to) const
+    {
+        using std::exp;
+        return c[from] < c[to] ? exp(c[from] - c[to]) : T(1);
+    }
+    /// row[i] *= f(first + i, to)
+    void operator()(std::size_t n, T* row, std::size_t first, std::size_t to) const
+    {
+        simd::transform(
+            n, row,
+            [end = simd::splat(c[to])](auto x, auto from) {
+                return x * simd::exp(simd::min(from - end, decltype(x){}));
+            },
+            static_cast<const T*>(row), c + first);
+    }
+};
+
 /// `outputs` rows y, from `inputs` rows k and v. x, k and v are functions (first, count, to) that write rows; y is one
 /// that takes them, (first, count, from). Rows are `width` (x, k) and `depth` (v, y) wide.
 template <class T>
 void sums_over_past(std::size_t outputs, std::size_t inputs, std::ptrdiff_t shift, std::size_t width, std::size_t depth,
-                    double decay, const auto& x, const auto& k, const auto& v, const auto& y)
+                    const auto& fading, const auto& x, const auto& k, const auto& v, const auto& y)
 {
     using blas::op;
     constexpr std::size_t C = rows_of_chunk;
     scratch here;
     T *const xs = here.take<T>(C * width), *const ks = here.take<T>(C * width), *const vs = here.take<T>(C * depth);
     T *const pairs = here.take<T>(C * C), *const ys = here.take<T>(C * depth), *const A = here.take<T>(width * depth);
-    const T* const powers_of_decay = powers<T>(decay, C, here);
-    const auto aged = [&](std::size_t by) {
-        return by <= C ? powers_of_decay[by] : static_cast<T>(std::pow(decay, static_cast<double>(by)));
-    };
-    const auto age_rows = [&](std::size_t n, T* rows, const auto& by) {
-        for (std::size_t r = 0; r < n && decay != 1; ++r) {
+    const auto fade_rows = [&](std::size_t n, T* rows, const auto& left) {
+        for (std::size_t r = 0; r < n && !fading.none(); ++r) {
             T* const row = rows + r * width;
             simd::transform(
-                width, row, [f = aged(by(r))](auto number) { return f * number; }, static_cast<const T*>(row));
+                width, row, [f = left(r)](auto number) { return f * number; }, static_cast<const T*>(row));
         }
     };
     std::size_t behind = 0;                 // rows of k and v in A
     const auto fold = [&](std::size_t n) {  // the next n, which are in ks and vs
         if (n == 0) return;
-        age_rows(n, ks, [&](std::size_t r) { return n - 1 - r; });
-        blas::gemm(op::transposed, op::plain, width, depth, n, ks, width, vs, depth, behind > 0 ? aged(n) : T(0), A,
-                   depth);
+        const std::size_t last = behind + n - 1;
+        fade_rows(n, ks, [&](std::size_t r) { return fading(behind + r, last); });
+        blas::gemm(op::transposed, op::plain, width, depth, n, ks, width, vs, depth,
+                   behind > 0 ? fading(behind - 1, last) : T(0), A, depth);
         behind += n;
     };
     const auto ahead = [&](std::size_t i) {
@@ -18294,16 +18632,15 @@ void sums_over_past(std::size_t outputs, std::size_t inputs, std::ptrdiff_t shif
             v(behind, own, vs);
             blas::gemm(op::plain, op::transposed, n, own, width, xs, width, ks, width, T(0), pairs, own);
             for (std::size_t r = 0; r < n; ++r) {
-                const std::size_t seen = ahead(i + r);
-                for (std::size_t c = 0; c < own; ++c) {
-                    T& pair = pairs[r * own + c];
-                    pair = behind + c < seen ? pair * aged(seen - 1 - behind - c) : T(0);
-                }
+                const std::size_t seen = ahead(i + r), of_own = std::min(own, seen > behind ? seen - behind : 0);
+                T* const row = pairs + r * own;
+                if (of_own > 0 && !fading.none()) fading(of_own, row, behind, seen - 1);
+                std::fill(row + of_own, row + own, T(0));
             }
         }
         blas::gemm(op::plain, op::plain, n, depth, own, pairs, own, vs, depth, T(0), ys, depth);
         if (behind > 0) {  // every row sees all of them
-            age_rows(n, xs, [&](std::size_t r) { return ahead(i + r) - behind; });
+            fade_rows(n, xs, [&](std::size_t r) { return fading(behind - 1, ahead(i + r) - 1); });
             blas::gemm(op::plain, op::plain, n, depth, width, xs, width, A, depth, T(1), ys, depth);
         }
         y(i, n, static_cast<const T*>(ys));
@@ -18312,6 +18649,146 @@ void sums_over_past(std::size_t outputs, std::size_t inputs, std::ptrdiff_t shif
 }
 
 }  // namespace heed::kernels
+
+// ---- heed/ops/carried_sums.hpp --------------------------------------------------------------------------------------
+
+/// Sums over all positions so far, F_j = Σ_{l≤j} x_l, carried as two columns of the keys, (1, −F_j): an inner product
+/// with (F_i, 1) is then F_i − F_j, the sum over the positions between.
+namespace heed::ops {
+
+/// y[b,t] = (1, −Σ_{l≤t} x[b,l]): x [B,T,1] -> [B,T,2]. Summed in double.
+///
+///     ∂x[b,l] −= Σ_{t≥l} ∂y[b,t,1]
+struct carried_sums_op : operation<carried_sums_op> {
+    static shape_of_rank<3> shape(const auto& x)
+    {
+        require_shape("carried_sums", "x", x.shape, {x.shape[0], x.shape[1], 1}, "one number for each position");
+        return {x.shape[0], x.shape[1], 2};
+    }
+
+    template <class T>
+    static void forward(in<T, 3> x, out<T, 3> y)
+    {
+        const std::size_t positions = x.shape[1];
+        for (std::size_t b = 0; b < x.shape[0]; ++b) {
+            in_double<T> sum = 0;
+            for (std::size_t i = b * positions; i < (b + 1) * positions; ++i) {
+                sum += static_cast<in_double<T>>(x.data[i]);
+                y.data[2 * i] = 1;
+                y.data[2 * i + 1] = static_cast<T>(-sum);
+            }
+        }
+    }
+
+    template <class T>
+    static void backward(in<T, 3> x, in<T, 3>, in<T, 3> d_y, adjoint<T, 3> d_x)
+    {
+        const std::size_t positions = x.shape[1];
+        for (std::size_t b = 0; b < x.shape[0]; ++b) {
+            in_double<T> sum = 0;
+            for (std::size_t i = (b + 1) * positions; i-- > b * positions;) {
+                sum += static_cast<in_double<T>>(d_y.data[2 * i + 1]);
+                d_x.data[i] -= static_cast<T>(sum);
+            }
+        }
+    }
+};
+inline constexpr carried_sums_op carried_sums{};
+
+/// y[b,t,1] = keys[b,t,1] + before[b,T−1,1], and the other columns of the keys as they are: keys [B,t,N], before
+/// [B,T,N]
+/// -> [B,t,N]. The sums of new keys go on after those of the keys before them.
+///
+///     ∂keys += ∂y,  ∂before[b,T−1,1] += Σ_t ∂y[b,t,1]
+struct carry_sums_op : operation<carry_sums_op> {
+    static shape_of_rank<3> shape(const auto& keys, const auto& before)
+    {
+        const auto k = keys.shape, f = before.shape;
+        require_shape("carry_sums", "the keys before", f, {k[0], f[1], k[2]}, "as many rows and as wide as ", k);
+        require_columns(k);
+        return k;
+    }
+    /// Throws shape_error unless keys have the two columns of sums.
+    static void require_columns(const shape_of_rank<3>& keys)
+    {
+        if (keys[2] < 2) {
+            throw shape_error("a score with gates: keys " + shape_text(keys) +
+                              " have no columns of sums; take the memory that this mechanism made");
+        }
+    }
+
+    template <class T>
+    static void forward(in<T, 3> keys, in<T, 3> before, out<T, 3> y)
+    {
+        const auto [B, n, N] = keys.shape;
+        std::copy_n(keys.data, keys.size(), y.data);
+        for (std::size_t b = 0; b < B && before.shape[1] > 0; ++b) {
+            const T last = before.data[((b + 1) * before.shape[1] - 1) * N + 1];
+            for (std::size_t t = 0; t < n; ++t) y.data[(b * n + t) * N + 1] += last;
+        }
+    }
+
+    template <class T>
+    static void backward(in<T, 3> keys, in<T, 3> before, in<T, 3>, in<T, 3> d_y, adjoint<T, 3> d_keys,
+                         adjoint<T, 3> d_before)
+    {
+        const auto [B, n, N] = keys.shape;
+        if (d_keys) kernels::add(keys.size(), d_keys.data, d_y.data);
+        for (std::size_t b = 0; d_before && b < B && before.shape[1] > 0; ++b) {
+            T& last = d_before.data[((b + 1) * before.shape[1] - 1) * N + 1];
+            for (std::size_t t = 0; t < n; ++t) last += d_y.data[(b * n + t) * N + 1];
+        }
+    }
+};
+inline constexpr carry_sums_op carry_sums{};
+
+/// y[r,s] = (F_p, 1), p = min(first + s, real[r] − 1): keys [B,T,N] -> [R,S,2]. The sums at the queries' own positions,
+/// of the keys of row r, or of row sentence[r] if `sentence` is not empty. (0, 1) where a row has no position.
+///
+///     ∂keys[r,p,1] −= ∂y[r,s,0]
+struct carried_to_op : operation<carried_to_op> {
+    static shape_of_rank<3> shape(const auto& keys, std::span<const std::size_t> sentence, const lengths_view& real,
+                                  std::size_t, std::size_t queries)
+    {
+        carry_sums_op::require_columns(keys.shape);
+        const std::size_t rows = real.batch() == 0 || !sentence.empty() ? real.batch() : keys.shape[0];
+        real.require("a score with gates", rows, keys.shape[1]);
+        return {rows, queries, 2};
+    }
+
+    template <class T>
+    static void forward(in<T, 3> keys, std::span<const std::size_t> sentence, const lengths_view& real,
+                        std::size_t first, std::size_t, out<T, 3> y)
+    {
+        for (std::size_t i = 0, n = y.shape[0] * y.shape[1]; i < n; ++i) y.data[2 * i] = 0, y.data[2 * i + 1] = 1;
+        each(y.shape, keys.shape, sentence, real, first,
+             [&](std::size_t query, std::size_t key) { y.data[query] = -keys.data[key]; });
+    }
+
+    template <class T>
+    static void backward(in<T, 3> keys, std::span<const std::size_t> sentence, const lengths_view& real,
+                         std::size_t first, std::size_t, in<T, 3> y, in<T, 3> d_y, adjoint<T, 3> d_keys)
+    {
+        each(y.shape, keys.shape, sentence, real, first,
+             [&](std::size_t query, std::size_t key) { d_keys.data[key] -= d_y.data[query]; });
+    }
+
+private:
+    /// f(where F_p goes, where it comes from) for each query of a row with positions.
+    static void each(const shape_of_rank<3>& y, const shape_of_rank<3>& keys, std::span<const std::size_t> sentence,
+                     const lengths_view& real, std::size_t first, const auto& f)
+    {
+        for (std::size_t r = 0; r < y[0]; ++r) {
+            if (real[r] == 0) continue;
+            const std::size_t b = sentence.empty() ? r : sentence[r];
+            for (std::size_t s = 0; s < y[1]; ++s)
+                f((r * y[1] + s) * 2, (b * keys[1] + std::min(first + s, real[r] - 1)) * keys[2] + 1);
+        }
+    }
+};
+inline constexpr carried_to_op carried_to{};
+
+}  // namespace heed::ops
 
 // ---- heed/ops/weights_by_sum.hpp ------------------------------------------------------------------------------------
 
@@ -18383,6 +18860,175 @@ inline constexpr weights_by_sum_op weights_by_sum{};
 
 namespace heed::ops {
 
+namespace detail {
+
+/// The sums of one sentence's rows, over the keys that each query sees and over the queries that see each key, where a
+/// key fades with its age.
+template <class T>
+struct sums_with_age {
+    bool causal;
+    std::size_t S, n;  // queries, keys
+    double decay;
+
+    /// For each query the sum over the keys that it sees.
+    void over_keys(std::size_t width, std::size_t depth, const auto& x, const auto& k, const auto& v,
+                   const auto& put) const
+    {
+        scratch here;
+        const auto shift = static_cast<std::ptrdiff_t>(n) - static_cast<std::ptrdiff_t>(S);
+        if (causal)
+            return kernels::sums_over_past<T>(S, n, shift, width, depth, kernels::fading_with_age<T>(decay, here), x, k,
+                                              v, put);
+        const auto aged = [&](std::size_t first, std::size_t count, T* to) {
+            k(first, count, to);
+            age(first, count, width, to);
+        };
+        kernels::sums_over_past<T>(S, n, static_cast<std::ptrdiff_t>(n), width, depth,
+                                   kernels::fading_with_age<T>(1, here), x, aged, v, put);
+    }
+    /// For each key the sum over the queries that see it.
+    void over_queries(std::size_t width, std::size_t depth, const auto& x, const auto& k, const auto& v,
+                      const auto& put) const
+    {
+        scratch here;
+        if (causal) return from_last(S, n, width, depth, kernels::fading_with_age<T>(decay, here), x, k, v, put);
+        const auto aged = [&](std::size_t first, std::size_t count, T* to) {
+            x(first, count, to);
+            age(first, count, width, to);
+        };
+        kernels::sums_over_past<T>(n, S, static_cast<std::ptrdiff_t>(S), width, depth,
+                                   kernels::fading_with_age<T>(1, here), aged, k, v, put);
+    }
+
+    /// The same for queries that see keys up to their own: rows are counted from the last, and so is `fading`.
+    static void from_last(std::size_t S, std::size_t n, std::size_t width, std::size_t depth, const auto& fading,
+                          const auto& x, const auto& k, const auto& v, const auto& put)
+    {
+        scratch here;
+        T* const turned = here.take<T>(kernels::rows_of_chunk * depth);
+        const auto last_first = [](std::size_t rows, std::size_t row, const auto& get) {
+            return [rows, row, &get](std::size_t first, std::size_t count, T* to) {
+                get(rows - first - count, count, to);
+                turn(count, row, to);
+            };
+        };
+        const auto put_back = [&](std::size_t first, std::size_t count, const T* from) {
+            std::copy_n(from, count * depth, turned);
+            turn(count, depth, turned);
+            put(n - first - count, count, static_cast<const T*>(turned));
+        };
+        kernels::sums_over_past<T>(n, S, 0, width, depth, fading, last_first(n, width, x), last_first(S, width, k),
+                                   last_first(S, depth, v), put_back);
+    }
+
+private:
+    /// Rows first … first + count − 1 of n, times γ^(n − 1 − row).
+    void age(std::size_t first, std::size_t count, std::size_t width, T* rows) const
+    {
+        if (decay == 1) return;
+        for (std::size_t r = 0; r < count; ++r) {
+            const auto by = static_cast<T>(std::pow(decay, static_cast<double>(n - 1 - first - r)));
+            for (std::size_t i = 0; i < width; ++i) rows[r * width + i] *= by;
+        }
+    }
+    /// The last row becomes the first.
+    static void turn(std::size_t count, std::size_t width, T* rows)
+    {
+        for (std::size_t r = 0; r < count / 2; ++r)
+            std::swap_ranges(rows + r * width, rows + (r + 1) * width, rows + (count - 1 - r) * width);
+    }
+};
+
+/// The same where a key fades by the gates of later positions, for queries that see the keys up to their own.
+template <class T>
+struct sums_with_gates {
+    std::size_t S, n;
+    const T *c, *c_from_last;  // −F, and F with its last number first: neither ever falls
+
+    void over_keys(std::size_t width, std::size_t depth, const auto& x, const auto& k, const auto& v,
+                   const auto& put) const
+    {
+        const auto shift = static_cast<std::ptrdiff_t>(n) - static_cast<std::ptrdiff_t>(S);
+        kernels::sums_over_past<T>(S, n, shift, width, depth, kernels::fading_by_gates<T>{c}, x, k, v, put);
+    }
+    void over_queries(std::size_t width, std::size_t depth, const auto& x, const auto& k, const auto& v,
+                      const auto& put) const
+    {
+        sums_with_age<T>::from_last(S, n, width, depth, kernels::fading_by_gates<T>{c_from_last}, x, k, v, put);
+    }
+};
+
+/// A function (first, count, to) that copies the rows of sentence b, without the first `skip` numbers of each.
+template <class T>
+auto rows_of(in<T, 3> x, std::size_t b, std::size_t skip = 0)
+{
+    return
+        [from = x.data + b * x.shape[1] * x.shape[2], N = x.shape[2], skip](std::size_t first, std::size_t n, T* to) {
+            if (skip == 0) {
+                std::copy_n(from + first * N, n * N, to);
+            } else {
+                for (std::size_t r = 0; r < n; ++r)
+                    std::copy_n(from + (first + r) * N + skip, N - skip, to + r * (N - skip));
+            }
+        };
+}
+/// The same with a 1 behind each: its sum is what is divided by.
+template <class T>
+auto rows_with_one(in<T, 3> x, std::size_t b)
+{
+    return [from = x.data + b * x.shape[1] * x.shape[2], N = x.shape[2]](std::size_t first, std::size_t n, T* to) {
+        for (std::size_t r = 0; r < n; ++r, to += N + 1) {
+            std::copy_n(from + (first + r) * N, N, to);
+            to[N] = 1;
+        }
+    };
+}
+/// A function that adds the first N numbers of rows that are `width` wide.
+template <class T>
+auto adding_rows(adjoint<T, 3> d, std::size_t b, std::size_t N, std::size_t width)
+{
+    return [to = d.data + b * d.shape[1] * N, N, width](std::size_t first, std::size_t n, const T* from) {
+        for (std::size_t r = 0; r < n; ++r) kernels::add(N, to + (first + r) * N, from + r * width);
+    };
+}
+
+/// The contexts of one sentence from rows q, k and [v, 1], and what each is divided by. `from` counts queries of the
+/// batch.
+template <class T>
+void contexts_by_sums(const auto& sums, std::size_t F, bool divides, std::size_t from, const auto& q, const auto& k,
+                      const auto& v, out<T, 3> contexts, T* divisors)
+{
+    const std::size_t D = contexts.shape[2];
+    sums.over_keys(F, D + 1, q, k, v, [&](std::size_t first, std::size_t n, const T* rows) {
+        for (std::size_t r = 0; r < n; ++r) {
+            const T* const of = rows + r * (D + 1);
+            const T by = of[D];
+            divisors[from + first + r] = by;
+            const T factor = !divides ? T(1) : by == 0 ? T(0) : 1 / by;
+            T* const to = contexts.data + (from + first + r) * D;
+            for (std::size_t i = 0; i < D; ++i) to[i] = of[i] * factor;
+        }
+    });
+}
+
+/// What comes back to the sums of one sentence and to what they are divided by: a function that writes rows.
+template <class T>
+auto rows_of_d_sums(bool divides, std::size_t from, in<T, 3> contexts, in<T, 3> d_contexts, const T* divisors)
+{
+    return [=](std::size_t first, std::size_t count, T* to) {
+        const std::size_t D = contexts.shape[2];
+        for (std::size_t r = 0; r < count; ++r, to += D + 1) {
+            const std::size_t at = from + first + r;
+            const T by = divisors[at], factor = !divides ? T(1) : by == 0 ? T(0) : 1 / by;
+            const T *const d = d_contexts.data + at * D, *const c = contexts.data + at * D;
+            for (std::size_t i = 0; i < D; ++i) to[i] = d[i] * factor;
+            to[D] = divides ? -kernels::dot(D, d, c) * factor : T(0);
+        }
+    };
+}
+
+}  // namespace detail
+
 /// Contexts of many queries in linear time:
 ///
 ///     c_s = Σ_j γ^age (q_s · k_j) v_j / Σ_j γ^age (q_s · k_j)         Katharopoulos et al. 2020, eq. 9
@@ -18417,21 +19063,12 @@ struct linear_attention_op : operation<linear_attention_op> {
     static void forward(in<T, 3> queries, in<T, 3> keys, in<T, 3> values, const lengths_view& real, bool causal,
                         const rule_of_sums& rule, out<T, 3> contexts, T* divisors)
     {
-        const std::size_t S = queries.shape[1], D = values.shape[2];
+        const std::size_t S = queries.shape[1];
         parallel_for(queries.shape[0], 1, [&](std::size_t begin, std::size_t end, std::size_t) {
             for (std::size_t b = begin; b < end; ++b) {
-                const auto put = [&](std::size_t first, std::size_t n, const T* sums) {
-                    for (std::size_t r = 0; r < n; ++r) {
-                        const T* const of = sums + r * (D + 1);
-                        const T by = of[D];
-                        divisors[b * S + first + r] = by;
-                        const T factor = !rule.divides ? T(1) : by == 0 ? T(0) : 1 / by;
-                        T* const to = contexts.data + (b * S + first + r) * D;
-                        for (std::size_t i = 0; i < D; ++i) to[i] = of[i] * factor;
-                    }
-                };
-                sums<T>(causal, S, real[b], queries.shape[2], D + 1, rule.decay, rows_of(queries, b), rows_of(keys, b),
-                        with_one(values, b), put);
+                detail::contexts_by_sums<T>(detail::sums_with_age<T>{causal, S, real[b], rule.decay}, queries.shape[2],
+                                            rule.divides, b * S, detail::rows_of(queries, b), detail::rows_of(keys, b),
+                                            detail::rows_with_one(values, b), contexts, divisors);
             }
         });
     }
@@ -18444,117 +19081,141 @@ struct linear_attention_op : operation<linear_attention_op> {
         const std::size_t S = queries.shape[1], F = queries.shape[2], D = values.shape[2];
         parallel_for(queries.shape[0], 1, [&](std::size_t begin, std::size_t end, std::size_t) {
             for (std::size_t b = begin; b < end; ++b) {
-                const std::size_t n = real[b];
-                const auto d_sums = [&](std::size_t first, std::size_t count, T* to) {
-                    for (std::size_t r = 0; r < count; ++r, to += D + 1) {
-                        const std::size_t at = b * S + first + r;
-                        const T by = divisors[at], factor = !rule.divides ? T(1) : by == 0 ? T(0) : 1 / by;
-                        const T *const d = d_contexts.data + at * D, *const c = contexts.data + at * D;
-                        for (std::size_t i = 0; i < D; ++i) to[i] = d[i] * factor;
-                        to[D] = rule.divides ? -kernels::dot(D, d, c) * factor : T(0);
+                const detail::sums_with_age<T> sums{causal, S, real[b], rule.decay};
+                const auto d_sums = detail::rows_of_d_sums<T>(rule.divides, b * S, contexts, d_contexts, divisors);
+                const auto q = detail::rows_of(queries, b), k = detail::rows_of(keys, b);
+                const auto v = detail::rows_with_one(values, b);
+                if (d_queries) sums.over_keys(D + 1, F, d_sums, v, k, detail::adding_rows(d_queries, b, F, F));
+                if (d_keys) sums.over_queries(D + 1, F, v, d_sums, q, detail::adding_rows(d_keys, b, F, F));
+                if (d_values) sums.over_queries(F, D + 1, k, q, d_sums, detail::adding_rows(d_values, b, D, D + 1));
+            }
+        });
+    }
+};
+inline constexpr linear_attention_op linear_attention{};
+
+/// Contexts of causal queries in linear time, where keys fade by the gates of later positions:
+///
+///     c_s = Σ_j f_sj (q_s · k_j) v_j / Σ_j f_sj (q_s · k_j),  f_sj = exp(F_p − F_j),  F_j = Σ_{l≤j} log a_l
+///                                                             Yang et al. 2024, §4.1; Dao and Gu 2024, §5.1
+///
+/// queries [B,S,F], keys [B,T,2+F] with the columns (1, −F_j) of `carried_sums`, values [B,T,D] -> [B,S,D]. The s-th
+/// query stands at p = min(first + s, real − 1), which must be no earlier than the last key that it sees: first + S >=
+/// real. No exponent is above 0.
+///
+///     ∂q, ∂k and ∂v as those of linear_attention with f_sj in place of γ^age;  ∂F_p += q_s · ∂q_s,  ∂F_j −= k_j · ∂k_j
+struct gated_linear_attention_op : operation<gated_linear_attention_op> {
+    static shape_of_rank<3> shape(const auto& queries, const auto& keys, const auto& values, const lengths_view& real,
+                                  std::size_t, bool)
+    {
+        const auto q = queries.shape, k = keys.shape, v = values.shape;
+        carry_sums_op::require_columns(k);
+        require_shape("gated_linear_attention", "the keys", k, {q[0], k[1], q[2] + 2},
+                      "one row for each row of queries, two columns wider than they are");
+        require_shape("gated_linear_attention", "the values", v, {q[0], k[1], v[2]}, "one for each key");
+        real.require("gated_linear_attention", q[0], k[1]);
+        return {q[0], q[1], v[2]};
+    }
+
+    /// What each query is divided by.
+    static std::size_t saved(const auto& queries, const auto&, const auto&, const lengths_view&, std::size_t, bool)
+    {
+        return queries.shape[0] * queries.shape[1];
+    }
+
+    template <class T>
+    static void forward(in<T, 3> queries, in<T, 3> keys, in<T, 3> values, const lengths_view& real, std::size_t first,
+                        bool divides, out<T, 3> contexts, T* divisors)
+    {
+        const std::size_t S = queries.shape[1];
+        parallel_for(queries.shape[0], 1, [&](std::size_t begin, std::size_t end, std::size_t) {
+            for (std::size_t b = begin; b < end; ++b) {
+                const scratch here;
+                const auto sums = sums_of(keys, b, S, real[b]);
+                detail::contexts_by_sums<T>(sums, queries.shape[2], divides, b * S, faded_rows(queries, b, sums, first),
+                                            detail::rows_of(keys, b, 2), detail::rows_with_one(values, b), contexts,
+                                            divisors);
+            }
+        });
+    }
+
+    template <class T>
+    static void backward(in<T, 3> queries, in<T, 3> keys, in<T, 3> values, const lengths_view& real, std::size_t first,
+                         bool divides, in<T, 3> contexts, in<T, 3> d_contexts, const T* divisors,
+                         adjoint<T, 3> d_queries, adjoint<T, 3> d_keys, adjoint<T, 3> d_values)
+    {
+        const std::size_t S = queries.shape[1], F = queries.shape[2], D = values.shape[2], N = F + 2;
+        parallel_for(queries.shape[0], 1, [&](std::size_t begin, std::size_t end, std::size_t) {
+            for (std::size_t b = begin; b < end; ++b) {
+                const scratch here;
+                const auto sums = sums_of(keys, b, S, real[b]);
+                const auto d_sums = detail::rows_of_d_sums<T>(divides, b * S, contexts, d_contexts, divisors);
+                const auto q = faded_rows(queries, b, sums, first);
+                const auto k = detail::rows_of(keys, b, 2);
+                const auto v = detail::rows_with_one(values, b);
+                const auto d_c = [&](std::size_t j) -> T& { return d_keys.data[(b * keys.shape[1] + j) * N + 1]; };
+                const auto add_q = [&](std::size_t begun, std::size_t count, const T* rows) {
+                    for (std::size_t r = 0; r < count; ++r) {
+                        const std::size_t s = begun + r, at = (b * S + s) * F;
+                        const T left = left_of(sums, s, first);
+                        if (d_queries) kernels::add_scaled(F, d_queries.data + at, left, rows + r * F);
+                        if (d_keys && sums.n > 0)
+                            d_c(stands(sums, s, first)) -= left * kernels::dot(F, queries.data + at, rows + r * F);
                     }
                 };
-                const auto q = rows_of(queries, b), k = rows_of(keys, b);
-                const auto v = with_one(values, b);
-                if (d_queries) sums<T>(causal, S, n, D + 1, F, rule.decay, d_sums, v, k, adding(d_queries, b, F, F));
-                if (d_keys)
-                    sums_from_last<T>(causal, n, S, D + 1, F, rule.decay, v, d_sums, q, adding(d_keys, b, F, F));
-                if (d_values)
-                    sums_from_last<T>(causal, n, S, F, D + 1, rule.decay, k, q, d_sums, adding(d_values, b, D, D + 1));
+                const auto add_k = [&](std::size_t begun, std::size_t count, const T* rows) {
+                    for (std::size_t r = 0; r < count; ++r) {
+                        const std::size_t j = begun + r, at = (b * keys.shape[1] + j) * N + 2;
+                        kernels::add(F, d_keys.data + at, rows + r * F);
+                        d_c(j) += kernels::dot(F, keys.data + at, rows + r * F);
+                    }
+                };
+                if (d_queries || d_keys) sums.over_keys(D + 1, F, d_sums, v, k, add_q);
+                if (d_keys) sums.over_queries(D + 1, F, v, d_sums, q, add_k);
+                if (d_values) sums.over_queries(F, D + 1, k, q, d_sums, detail::adding_rows(d_values, b, D, D + 1));
             }
         });
     }
 
 private:
-    /// Functions (first, count, to) that copy rows of sentence b.
+    /// The sums −F of a sentence in one piece, from the first and from the last. The caller opens a scratch.
     template <class T>
-    static auto rows_of(in<T, 3> x, std::size_t b)
+    static detail::sums_with_gates<T> sums_of(in<T, 3> keys, std::size_t b, std::size_t S, std::size_t n)
     {
-        return [from = x.data + b * x.shape[1] * x.shape[2], N = x.shape[2]](std::size_t first, std::size_t n, T* to) {
-            std::copy_n(from + first * N, n * N, to);
-        };
+        T *const c = transient_family::take<T>(n), *const from_last = transient_family::take<T>(n);
+        for (std::size_t j = 0; j < n; ++j) {
+            c[j] = keys.data[(b * keys.shape[1] + j) * keys.shape[2] + 1];
+            from_last[n - 1 - j] = -c[j];
+        }
+        return {S, n, c, from_last};
     }
-    /// The same with a 1 behind each: its sum is what is divided by.
-    template <class T>
-    static auto with_one(in<T, 3> x, std::size_t b)
+
+    /// Where query s stands; there is a position.
+    static std::size_t stands(const auto& sums, std::size_t s, std::size_t first)
     {
-        return [from = x.data + b * x.shape[1] * x.shape[2], N = x.shape[2]](std::size_t first, std::size_t n, T* to) {
-            for (std::size_t r = 0; r < n; ++r, to += N + 1) {
-                std::copy_n(from + (first + r) * N, N, to);
-                to[N] = 1;
+        return std::min(first + s, sums.n - 1);
+    }
+    /// What is left at its place of the last key that query s sees: 1 unless it stands later.
+    template <class T>
+    static T left_of(const detail::sums_with_gates<T>& sums, std::size_t s, std::size_t first)
+    {
+        if (sums.n + s < sums.S) return T(1);  // it sees none
+        return kernels::fading_by_gates<T>{sums.c}(sums.n + s - sums.S, stands(sums, s, first));
+    }
+    template <class T>
+    static auto faded_rows(in<T, 3> queries, std::size_t b, const detail::sums_with_gates<T>& sums, std::size_t first)
+    {
+        return [copy = detail::rows_of(queries, b), F = queries.shape[2], sums, first](std::size_t begin, std::size_t n,
+                                                                                       T* to) {
+            copy(begin, n, to);
+            for (std::size_t r = 0; r < n; ++r) {
+                const T left = left_of(sums, begin + r, first);
+                for (std::size_t i = 0; i < F; ++i) to[r * F + i] *= left;
             }
         };
     }
-    /// Adds the first N numbers of rows that are `width` wide.
-    template <class T>
-    static auto adding(adjoint<T, 3> d, std::size_t b, std::size_t N, std::size_t width)
-    {
-        return [to = d.data + b * d.shape[1] * N, N, width](std::size_t first, std::size_t n, const T* from) {
-            for (std::size_t r = 0; r < n; ++r) kernels::add(N, to + (first + r) * N, from + r * width);
-        };
-    }
-
-    /// For each of S queries the sum over the keys that it sees, of n.
-    template <class T>
-    static void sums(bool causal, std::size_t S, std::size_t n, std::size_t width, std::size_t depth, double decay,
-                     const auto& x, const auto& k, const auto& v, const auto& put)
-    {
-        const auto shift = static_cast<std::ptrdiff_t>(n) - static_cast<std::ptrdiff_t>(S);
-        if (causal) return kernels::sums_over_past<T>(S, n, shift, width, depth, decay, x, k, v, put);
-        const auto aged = [&](std::size_t first, std::size_t count, T* to) {
-            k(first, count, to);
-            age(n, first, count, width, decay, to);
-        };
-        kernels::sums_over_past<T>(S, n, static_cast<std::ptrdiff_t>(n), width, depth, 1, x, aged, v, put);
-    }
-    /// For each of n keys the sum over the queries that see it, of S.
-    template <class T>
-    static void sums_from_last(bool causal, std::size_t n, std::size_t S, std::size_t width, std::size_t depth,
-                               double decay, const auto& x, const auto& k, const auto& v, const auto& put)
-    {
-        if (!causal) {
-            const auto aged = [&](std::size_t first, std::size_t count, T* to) {
-                x(first, count, to);
-                age(n, first, count, width, decay, to);
-            };
-            return kernels::sums_over_past<T>(n, S, static_cast<std::ptrdiff_t>(S), width, depth, 1, aged, k, v, put);
-        }
-        scratch here;
-        T* const turned = here.take<T>(kernels::rows_of_chunk * depth);
-        const auto last_first = [](std::size_t rows, std::size_t row, const auto& get) {
-            return [rows, row, &get](std::size_t first, std::size_t count, T* to) {
-                get(rows - first - count, count, to);
-                turn(count, row, to);
-            };
-        };
-        const auto put_back = [&](std::size_t first, std::size_t count, const T* from) {
-            std::copy_n(from, count * depth, turned);
-            turn(count, depth, turned);
-            put(n - first - count, count, static_cast<const T*>(turned));
-        };
-        kernels::sums_over_past<T>(n, S, 0, width, depth, decay, last_first(n, width, x), last_first(S, width, k),
-                                   last_first(S, depth, v), put_back);
-    }
-
-    /// Rows first … first + count − 1 of n, times γ^(n − 1 − row).
-    template <class T>
-    static void age(std::size_t n, std::size_t first, std::size_t count, std::size_t width, double decay, T* rows)
-    {
-        if (decay == 1) return;
-        for (std::size_t r = 0; r < count; ++r) {
-            const auto by = static_cast<T>(std::pow(decay, static_cast<double>(n - 1 - first - r)));
-            for (std::size_t i = 0; i < width; ++i) rows[r * width + i] *= by;
-        }
-    }
-    /// The last row becomes the first.
-    template <class T>
-    static void turn(std::size_t count, std::size_t width, T* rows)
-    {
-        for (std::size_t r = 0; r < count / 2; ++r)
-            std::swap_ranges(rows + r * width, rows + (r + 1) * width, rows + (count - 1 - r) * width);
-    }
 };
-inline constexpr linear_attention_op linear_attention{};
+inline constexpr gated_linear_attention_op gated_linear_attention{};
 
 }  // namespace heed::ops
 
@@ -18564,21 +19225,42 @@ inline constexpr linear_attention_op linear_attention{};
 ///
 ///     Σ_j (q · k_j) v_j = q · Σ_j k_j v_jᵀ             Katharopoulos et al. 2020, eq. 5-6
 ///
-/// The types decide: a score that is an inner product, a normalizer with `by_sums()`, a weighted sum, and no mask but
-/// lengths and causal{}.
+/// The types decide: a score that is an inner product, or one that fades by gates over it, a normalizer with
+/// `by_sums()`, a weighted sum, and no mask but lengths and causal{}, which gates need.
 namespace heed::detail {
 
-template <class Score, class Normalize, class Combine, class Projected, class Memory, class Mask>
-concept linear = functions_in<Score>()
-== 0 &&
-    known_to_kernels_as<comparing_score<Score>, kernels::inner_product_score>&& hook::by_sums<Normalize>&&
-        known_to_kernels_as<Combine, kernels::weighted_sum_of_row>&& std::is_same_v<decltype(Memory::mask), no_mask> &&
-    !shared_by_rows<Memory> &&
-    (std::is_same_v<Mask, no_mask> || std::is_same_v<Mask, lengths> ||
-     std::is_same_v<Mask, causal>)&&requires(const comparing_score<Score>& score, const Projected& projected)
+/// Do the keys of this score fade by the gates of later positions?
+template <class Score>
+concept fades = known_to_kernels_as<Score, kernels::fading_score>;
+
+/// The score whose products are summed: the base of one that fades.
+template <class Score>
+const auto& summed(const Score& score)
+{
+    if constexpr (fades<Score>) {
+        return score.base;
+    } else {
+        return score;
+    }
+}
+template <class Score>
+using summed_score = std::remove_cvref_t<decltype(detail::summed(std::declval<const Score&>()))>;
+
+/// Are its scores inner products of queries as they ask and keys?
+template <class Score, class Projected>
+concept inner_products = functions_in<Score>()
+== 0 && known_to_kernels_as<comparing_score<Score>, kernels::inner_product_score>&& requires(
+            const comparing_score<Score>& score, const Projected& projected)
 {
     score.asking(projected);
 };
+
+template <class Score, class Normalize, class Combine, class Projected, class Memory, class Mask>
+concept linear = inner_products<summed_score<Score>, Projected> && hook::by_sums<Normalize> &&
+                 known_to_kernels_as<Combine, kernels::weighted_sum_of_row> &&
+                 std::is_same_v<decltype(Memory::mask), no_mask> && !shared_by_rows<Memory> &&
+                 (std::is_same_v<Mask, causal> ||
+                  (!fades<Score> && (std::is_same_v<Mask, no_mask> || std::is_same_v<Mask, lengths>)));
 
 /// Does it pay? A pair of query and key costs F + D, and the matrix of sums F·D for each of them.
 inline bool worth_sums(const shape_of_rank<3>& queries, std::size_t positions, std::size_t width)
@@ -18587,19 +19269,40 @@ inline bool worth_sums(const shape_of_rank<3>& queries, std::size_t positions, s
     return S * positions * (F + width) >= (S + positions) * F * width;
 }
 
+/// Can S queries from the first-th on be answered by sums? Where keys fade by gates, each query must stand no earlier
+/// than the last key that it sees, and nothing else may fade.
+template <class Score>
+bool fits_sums(const Score&, const ops::rule_of_sums& rule, const lengths_view& real, std::size_t first, std::size_t S)
+{
+    if constexpr (fades<Score>) {
+        for (std::size_t b = 0; b < real.batch(); ++b) {
+            if (first + S < real[b]) return false;
+        }
+        return rule.decay == 1;
+    } else {
+        return true;
+    }
+}
+
 /// Contexts [B,S,D] of projected queries [B,S,F].
-template <class Mask>
-auto answers_by_sums(const auto& score, const auto& normalize, const auto& memory, const auto& projected,
+template <class Score, class Mask>
+auto answers_by_sums(const Score& score, const auto& normalize, const auto& memory, const auto& projected,
                      std::size_t first, const Mask& mask)
 {
-    const auto answer = [&](const auto& real) {
-        return ops::linear_attention(asking_all(score, projected, memory, first), memory.keys, memory.values, real,
-                                     std::is_same_v<Mask, causal>, normalize.by_sums());
-    };
-    if constexpr (std::is_same_v<Mask, lengths>) {
-        return answer(shortened(mask, memory.real, memory.positions()));
+    const auto asked = asking_all(summed(score), projected, memory, first);
+    if constexpr (fades<Score>) {
+        return ops::gated_linear_attention(asked, memory.keys, memory.values, memory.real, first,
+                                           normalize.by_sums().divides);
     } else {
-        return answer(memory.real);
+        const auto answer = [&](const auto& real) {
+            return ops::linear_attention(asked, memory.keys, memory.values, real, std::is_same_v<Mask, causal>,
+                                         normalize.by_sums());
+        };
+        if constexpr (std::is_same_v<Mask, lengths>) {
+            return answer(shortened(mask, memory.real, memory.positions()));
+        } else {
+            return answer(memory.real);
+        }
     }
 }
 
@@ -19328,7 +20031,8 @@ auto read_many(const attention<Score, Normalize, Combine>& attend, const auto& m
         return all_read{heed::finished_all(attend.combine, std::move(contexts), queries), std::move(last)};
     };
     if constexpr (linear<Score, Normalize, summing, asked, source, Mask>) {
-        if (worth_sums(shape_of(projected), memory.positions(), memory.width()))
+        if (worth_sums(shape_of(projected), memory.positions(), memory.width()) &&
+            fits_sums(attend.score, attend.normalize.by_sums(), memory.real, state.step, S))
             return finished(answers_by_sums(attend.score, attend.normalize, memory, projected, state.step, mask));
     }
     if constexpr (tiled<Score, Normalize, summing, asked, source, Mask>) {
@@ -19776,12 +20480,13 @@ struct attention {
     }
 
     /// Many queries: queries [B,S,Q] -> contexts [B,S,D]; the state runs from the first to the last. Work that does not
-    /// depend on the previous step is one product for all queries. `mask`: causal{}, a mask with a row for each query,
-    /// or one for all of them. S = 0 returns [B,0,D].
+    /// depend on the previous step is one product for all queries. `mask`: causal{}, a function of a place, masks
+    /// combined of these (attention/place.hpp), a mask with a row for each query, or one for all of them. S = 0 returns
+    /// [B,0,D].
     template <class Mask = no_mask>
     auto operator()(const auto& memory, const auto& queries, const Mask& mask = {}) const
     {
-        return read_all(memory, detail::asked(memory, queries), start(memory), detail::mask_of_many(mask)).contexts;
+        return read_all(memory, detail::asked(memory, queries), start(memory), mask).contexts;
     }
 
     /// The same from a state of the caller's (a first coverage, or the state after other queries). Also returns the
@@ -19794,14 +20499,15 @@ struct attention {
         detail::require_fits<attention, decltype(memory)>();
         const auto& projected = project(detail::asked(memory, queries));
         static_assert(rank_of<decltype(projected)> == 3, "heed: attention of many queries takes queries [B,S,Q]");
+        const auto& sees = detail::mask_of_many(mask);
         if constexpr (detail::grows<std::remove_cvref_t<decltype(memory)>>) {
             detail::require_no_tape<attention, decltype(projected), decltype(state), Mask>();
-            if (shape_of(projected)[1] == 1) return detail::read_one(*this, memory, queries, projected, state, mask);
+            if (shape_of(projected)[1] == 1) return detail::read_one(*this, memory, queries, projected, state, sees);
             if (detail::numbers_differ<Score>(memory))
-                return detail::read_each(*this, memory, queries, projected, state, mask);
-            return detail::in_one_piece(memory, [&](const auto& all) { return read_all(all, queries, state, mask); });
+                return detail::read_each(*this, memory, queries, projected, state, sees);
+            return detail::in_one_piece(memory, [&](const auto& all) { return read_all(all, queries, state, sees); });
         } else {
-            return detail::read_many(*this, memory, queries, projected, state, mask);
+            return detail::read_many(*this, memory, queries, projected, state, sees);
         }
     }
 
@@ -19820,12 +20526,13 @@ struct attention {
         static_assert(Score::weights == weight_kind::per_position,
                       "heed: weights_of returns [B,S,T], one weight for each query and position");
         const auto& projected = project(detail::asked(memory, queries));
+        const auto& sees = detail::mask_of_many(mask);
         if constexpr (detail::grows<std::remove_cvref_t<decltype(memory)>>) {
             detail::require_no_tape<attention, decltype(projected), decltype(state), Mask>();
             detail::require_one_number<Score>(memory);
-            return detail::in_one_piece(memory, [&](const auto& all) { return weights_of(all, queries, state, mask); });
+            return detail::in_one_piece(memory, [&](const auto& all) { return weights_of(all, queries, state, sees); });
         } else {
-            return detail::weights_of_many(*this, memory, queries, projected, state, mask);
+            return detail::weights_of_many(*this, memory, queries, projected, state, sees);
         }
     }
 
@@ -20050,7 +20757,7 @@ sums_of_keys(Sums) -> sums_of_keys<Sums>;
 /// Linear attention that generates: each word costs the same, and the memory does not grow.
 ///
 ///     S_t = γ S_{t−1} + k_t v_tᵀ,  c_t = q_tᵀ S_t / z_t        Katharopoulos et al. 2020, eq. 16-20; Sun et al. 2023,
-///     eq. 6
+///     eq. 6; with a_t in place of γ, score::fading, Yang et al. 2024, section 4.1
 ///
 ///     streaming generate{attend};
 ///     auto sums = generate.start(attend.on(prompt));
@@ -20069,28 +20776,44 @@ struct streaming {
     auto start(const auto& memory) const
     {
         const auto keys = shape_of(memory.keys);
-        const shape_of_rank<3> shape{keys[0], keys[2], memory.width() + 1};
+        const shape_of_rank<3> shape{keys[0], keys[2] - columns_of_gates, memory.width() + 1};
         return extend(sums_of_keys{constant_like(memory.keys, shape, 0)}, memory);
     }
 
     /// The sums with the keys of another memory behind them.
     auto extend(const auto& sums, const auto& memory) const
     {
-        return sums_of_keys{
-            ops::add_to_sums(sums.of, memory.keys, memory.values, memory.real, attend.normalize.by_sums().decay)};
+        const double decay = attend.normalize.by_sums().decay;
+        if constexpr (columns_of_gates > 0) {
+            const auto [B, T, N] = shape_of(memory.keys);
+            if (T == 0) return sums_of_keys{ops::scale(sums.of, 1)};
+            const auto last = ops::carried_to(memory.keys, std::span<const std::size_t>{}, memory.real, T - 1,
+                                              std::size_t{1});  // (F_n, 1) [B,1,2]
+            const auto between = ops::dot_all(last, ops::columns_between(memory.keys, 0, 2));
+            const auto left = ops::faded(constant_like(memory.keys, shape_of_rank<2>{B, T}, 1), between);
+            const auto keys = ops::multiply(ops::columns_between(memory.keys, 2, N), ops::reshaped(left, B, T, 1));
+            return sums_of_keys{ops::add_to_sums(ops::multiply(sums.of, ops::exp(ops::columns_between(last, 0, 1))),
+                                                 keys, memory.values, memory.real, decay)};
+        } else {
+            return sums_of_keys{ops::add_to_sums(sums.of, memory.keys, memory.values, memory.real, decay)};
+        }
     }
 
     /// The context [B,D] of one query, which sees all keys.
     auto answer(const auto& sums, const auto& query) const
     {
         static_assert(detail::linear<decltype(attend.score), decltype(attend.normalize), decltype(attend.combine),
-                                     std::remove_cvref_t<decltype(attend.project(query))>, memory_of_any, no_mask>,
+                                     std::remove_cvref_t<decltype(attend.project(query))>, memory_of_any, causal>,
                       "heed: streaming is for linear attention: a score that is an inner product, such as "
-                      "score::kernel, normalize::ratio or normalize::retention, combine::weighted_sum");
-        return ops::read_sums(attend.score.asking(attend.project(query)), sums.of, attend.normalize.by_sums().divides);
+                      "score::kernel, or score::fading over it, normalize::ratio or normalize::retention, "
+                      "combine::weighted_sum");
+        return ops::read_sums(detail::summed(attend.score).asking(attend.project(query)), sums.of,
+                              attend.normalize.by_sums().divides);
     }
 
 private:
+    static constexpr std::size_t columns_of_gates = detail::fades<decltype(Attention::score)> ? 2 : 0;
+
     struct memory_of_any {
         no_mask mask;
     };
@@ -21097,7 +21820,7 @@ struct another {
     using laid_over = Base;
     static_assert(!detail::widens_keys_of<Base>(),
                   "heed: this score adds to keys or queries, and its base's keys hold more than those: lay "
-                  "score::forgetting over it instead");
+                  "score::forgetting or score::fading over it instead");
     static constexpr bool hands_past_on = std::is_same_v<Memory, over::base_remembers>;
     static constexpr weight_kind weights = Base::weights;
     static constexpr bool reads_context = over::reads_context<Base>();
@@ -21958,7 +22681,7 @@ namespace detail {
 template <class Scores, class Normalize, class Keys, class Values, class Mixing>
 struct talking_source {
     Scores scores;        // of each head
-    Normalize normalize;  // the same for all
+    Normalize normalize;  // of each head
     Keys keys;            // of each head [B,T,K]
     Values values;        // of each head [B,T,V]
     Mixing of_scores;     // P_l [n,n]
@@ -21967,7 +22690,7 @@ struct talking_source {
     auto map(const auto& row, const auto& whole) const
     {
         auto e = detail::each_of(scores, [&](auto h) { return map_parameters(scores[h], whole); });
-        auto n = map_parameters(normalize, whole);
+        auto n = detail::each_of(normalize, [&](auto h) { return map_parameters(normalize[h], whole); });
         auto k = detail::each_of(keys, [&](auto h) { return row(keys[h]); });
         auto v = detail::each_of(values, [&](auto h) { return row(values[h]); });
         auto l = whole(of_scores);
@@ -21978,7 +22701,7 @@ struct talking_source {
     void visit(const auto& row, const auto& whole) const
     {
         for (const auto& e : scores) (void)map_parameters(e, whole);
-        (void)map_parameters(normalize, whole);
+        for (const auto& n : normalize) (void)map_parameters(n, whole);
         for (const auto& x : keys) (void)row(x);
         for (const auto& x : values) (void)row(x);
         (void)whole(of_scores);
@@ -22134,9 +22857,9 @@ struct talk {
         const auto weighed = [&](const auto& masks) {
             const moment<std::remove_cvref_t<decltype(in.queries)>, std::remove_cvref_t<decltype(masks)>> at{
                 real, 0, in.queries, masks};
-            std::vector<decltype(weigh(in.of.normalize, ops::block(mixed, 0), no_state{}, at))> all;
+            std::vector<decltype(weigh(in.of.normalize[0], ops::block(mixed, 0), no_state{}, at))> all;
             for (std::size_t g = 0; g < n; ++g)
-                all.push_back(weigh(in.of.normalize, ops::block(mixed, g), no_state{}, at));
+                all.push_back(weigh(in.of.normalize[g], ops::block(mixed, g), no_state{}, at));
             return ops::mix_heads(ops::stack(all), in.of.of_weights);
         };
         const auto weights = [&] {
@@ -22243,8 +22966,8 @@ struct talking_heads {
     {
         const scratch here;
         const std::size_t B = shape_of(query)[0];
-        const auto projected =
-            ops::by_sentence(detail::projection(base, "the query", query, base.W_Q), B, 1);  // [B,1,n·K]
+        const auto projected = ops::by_sentence(
+            detail::projection(base, "the query", query, base.W_Q, base.bias.query()), B, 1);  // [B,1,n·K]
         return with_source(memory, projected, [&](const auto& source) {
             auto seen = block<true>(source, projected, memory, state, mask, 0, 1, 1);
             auto context = base.from_heads(ops::step_of(seen.context, 0), query);
@@ -22271,7 +22994,8 @@ struct talking_heads {
     auto read_all(const auto& memory, const tensor auto& queries, const auto& state, const Mask& mask = {}) const
     {
         static_assert(rank_of<decltype(queries)> == 3, "heed: talking_heads of many queries takes queries [B,S,Q]");
-        const auto projected = detail::projection(base, "the queries", queries, base.W_Q);  // [B,S,n·K]
+        const auto projected =
+            detail::projection(base, "the queries", queries, base.W_Q, base.bias.query());  // [B,S,n·K]
         const std::size_t S = shape_of(queries)[1], n = detail::count_of(base.heads);
         const std::size_t rows = std::max<std::size_t>(1, numbers_of_a_block / (n * memory.positions() + 1));
         return with_source(memory, projected, [&](const auto& source) {
@@ -22340,7 +23064,7 @@ private:
             boolean_mask_view<2>(mask).require("talking_heads", {all[0], all[2]});
             return detail::block_is_drawn<2>{mask};
         } else {
-            static_assert(detail::mask_of_any_place<Mask>,
+            static_assert(detail::mask_of_any_place<Mask> || bare_mask<Mask>,
                           "heed: talking_heads takes causal{}, lengths, boolean masks and masks of places");
             return detail::block_of_places<Mask>{mask};
         }
@@ -22375,7 +23099,7 @@ private:
             };
             return detail::talking_source{
                 each([&](std::size_t h) { return map_parameters(base.heads[h].score, bring); }),
-                map_parameters(base.heads[0].normalize, bring),
+                each([&](std::size_t h) { return map_parameters(base.heads[h].normalize, bring); }),
                 each([&](std::size_t h) { return bring(base.memory_of_head(memory, h).keys); }),
                 each([&](std::size_t h) { return bring(base.memory_of_head(memory, h).values); }),
                 bring(P_l),
@@ -25974,22 +26698,46 @@ namespace heed::normalize {
 ///
 ///     α_j = σ(e_j + bias)                     Ramapuram et al. 2025; there bias = −log T
 ///
-/// With the default, bias 0, a score of 0 has weight 1/2 and the context grows with the sentence. Works per dimension,
-/// too. Positions beyond a row's length, and scores of -inf, get weight and gradient 0.
+///     normalize::sigmoid{-4}                      a bias that stays
+///     normalize::sigmoid{array<float, 1>{-4}}     one that learns; ad::lift makes it a parameter, as any other
+///
+/// With the default, bias 0, a score of 0 has weight 1/2 and the context grows with the sentence. A bias that learns is
+/// one number for each attention, and so one for each head of a multi_head. Works per dimension, too. Positions beyond
+/// a row's length, and scores of -inf, get weight and gradient 0.
 /// Deviation: the bias is one number for the whole model, even where the sentences of a batch differ in length.
+template <class Bias = double>
 struct sigmoid {
     static constexpr bool row_by_row = true;  // see attention/at_once.hpp
-    double bias = 0;
+    Bias bias{0};                             // a double, or a tensor [1]
 
     auto operator()(const tensor auto& scores, const auto&, const auto& at) const  // [B,T] or [B,T,D], the same
     {
-        return ops::sigmoid_weights(at.visible(scores), at.real, bias);
+        if constexpr (std::is_arithmetic_v<Bias>) {
+            return ops::sigmoid_weights(at.visible(scores), at.real, bias);
+        } else {
+            require_shape("sigmoid", "the bias", shape_of(bias), shape_of_rank<1>{1}, "one number");
+            return ops::sigmoid_weights(ops::add(at.visible(scores), bias), at.real, 0.0);
+        }
     }
 
-    kernels::tiles::sigmoid by_tiles() const { return {bias}; }
+    auto by_tiles() const
+    {
+        if constexpr (std::is_arithmetic_v<Bias>) {
+            return kernels::tiles::sigmoid{bias};
+        } else {
+            return kernels::tiles::sigmoid_with_biases<Bias>{{}, bias};
+        }
+    }
 
-    static auto parameters(auto& self, auto&&) { return normalize::sigmoid{self.bias}; }
+    static auto parameters(auto& self, auto&& visit)
+    {
+        auto bias = detail::visit_if_tensor(visit, "bias", self.bias);
+        return normalize::sigmoid<decltype(bias)>{std::move(bias)};
+    }
 };
+
+template <class Bias = double>
+sigmoid(Bias = {}) -> sigmoid<detail::double_or_tensor<Bias>>;
 
 }  // namespace heed::normalize
 
@@ -26165,13 +26913,14 @@ namespace heed::normalize {
 /// If the inner normalizer ignores a constant that is added to all scores, e − max e is divided instead of e: scores of
 /// 1e4 stay exact in float. Under a normalizer that remembers scores, or `sigmoid`, they stay exact only if τ is a
 /// power of 2; so prefer temporal over temperature, `fading_temporal{1, 0, temperature{τ}}`, to the other way round.
+/// Many queries in tiles divide e as it is, too.
 template <class Inner>
 struct temperature {
     double tau = 1;
     Inner inner{};
 
     using wraps = Inner;
-    static constexpr bool cuts = cuts_windows<Inner>;
+    static constexpr bool cuts = cuts_windows<Inner>, row_by_row = heed::row_by_row<Inner>;
 
     auto operator()(const tensor auto& scores, const auto& past, const auto& at) const
     {
@@ -26181,6 +26930,15 @@ struct temperature {
     auto advance(const tensor auto& scores, const tensor auto& weights, const auto& past, const auto& at) const
     {
         return next_of(inner, cooled(scores, at), weights, past, at);
+    }
+
+    auto by_tiles() const
+    {
+        if constexpr (row_by_row && hook::by_tiles<Inner>) {
+            return kernels::tiles::scaled_before(inner.by_tiles(), factor());
+        } else {
+            return kernels::tiles::no_rule{};
+        }
     }
 
     auto focus(const auto& at, std::size_t positions) const { return inner.focus(at, positions); }
@@ -26197,16 +26955,21 @@ struct temperature {
     }
 
 private:
-    auto cooled(const tensor auto& scores, const auto& at) const
+    double factor() const
     {
         if (!(tau > 0) || std::isinf(tau)) {
             throw error("normalize::temperature: tau is " + std::to_string(tau) +
                         " but must be a finite number above 0; near 0 all weight goes to the greatest score");
         }
+        return 1 / tau;
+    }
+
+    auto cooled(const tensor auto& scores, const auto& at) const
+    {
         if constexpr (detail::ignores_offset_of<Inner>()) {
-            return ops::scale_from_greatest(scores, at.visible(scores), at.real, 1 / tau);
+            return ops::scale_from_greatest(scores, at.visible(scores), at.real, factor());
         } else {
-            return ops::scale(scores, 1 / tau);
+            return ops::scale(scores, factor());
         }
     }
 };
@@ -27153,6 +27916,315 @@ concat(Matrix, Vector, std::size_t) -> concat<Matrix, Vector>;
 
 }  // namespace heed::score
 
+// ---- heed/ops/distances.hpp -----------------------------------------------------------------------------------------
+
+/// Numbers that each query has for distances, looked up for its keys. `count` says how many keys there are up to the
+/// query's own, for each row, and `first` the number of the first key of each row, if that is not 0 (score/
+/// keys_up_to_query.hpp).
+namespace heed::ops {
+
+namespace detail {
+
+/// Throws shape_error unless there is a count for each row, and a first key or none at all.
+inline void require_places(const char* where, const lengths_view& count, const lengths_view& first, std::size_t rows)
+{
+    if (count.batch() != rows || (first.batch() != rows && first.batch() != 0)) {
+        throw shape_error(std::string(where) + ": " + std::to_string(count.batch()) + " counts of keys and " +
+                          std::to_string(first.batch()) + " first keys for " + std::to_string(rows) +
+                          " rows; each row has a count, and a first key or none of them");
+    }
+}
+
+/// How many of the `positions` keys of row r are no later than the query.
+inline std::size_t keys_of_row(const lengths_view& count, const lengths_view& first, std::size_t r,
+                               std::size_t positions)
+{
+    const std::size_t begin = first.batch() == 0 ? 0 : first[r];
+    return count[r] > begin ? std::min(count[r] - begin, positions) : 0;
+}
+
+}  // namespace detail
+
+/// y[r,j] = w[r, j − i + c] where that is a column of w, and else 0; i is where the query stands: w [R,K] -> [R,T].
+///
+///     ∂w[r, j − i + c] += ∂y[r,j]
+struct at_distances_op : operation<at_distances_op> {
+    static shape_of_rank<2> shape(const auto& w, std::size_t, std::size_t positions, const lengths_view& count,
+                                  const lengths_view& first)
+    {
+        detail::require_places("at_distances", count, first, w.shape[0]);
+        return {w.shape[0], positions};
+    }
+
+    template <class T>
+    static void forward(in<T, 2> w, std::size_t center, std::size_t, const lengths_view& count,
+                        const lengths_view& first, out<T, 2> y)
+    {
+        std::fill_n(y.data, y.size(), T(0));
+        each(w.shape, y.shape, center, count, first,
+             [&](std::size_t to, std::size_t from) { y.data[to] = w.data[from]; });
+    }
+
+    template <class T>
+    static void backward(in<T, 2> w, std::size_t center, std::size_t, const lengths_view& count,
+                         const lengths_view& first, in<T, 2> y, in<T, 2> d_y, adjoint<T, 2> d_w)
+    {
+        each(w.shape, y.shape, center, count, first,
+             [&](std::size_t to, std::size_t from) { d_w.data[from] += d_y.data[to]; });
+    }
+
+private:
+    /// f(a number of y, its number of w)
+    static void each(const shape_of_rank<2>& w, const shape_of_rank<2>& y, std::size_t center,
+                     const lengths_view& count, const lengths_view& first, const auto& f)
+    {
+        for (std::size_t r = 0; r < y[0]; ++r) {
+            if (count[r] == 0) continue;
+            const auto shift = static_cast<std::ptrdiff_t>(count[r] - 1) - static_cast<std::ptrdiff_t>(center) -
+                               static_cast<std::ptrdiff_t>(first.batch() == 0 ? 0 : first[r]);
+            for (std::size_t k = 0; k < w[1]; ++k) {
+                const std::ptrdiff_t j = static_cast<std::ptrdiff_t>(k) + shift;
+                if (j >= 0 && j < static_cast<std::ptrdiff_t>(y[1]))
+                    f(r * y[1] + static_cast<std::size_t>(j), r * w[1] + k);
+            }
+        }
+    }
+};
+inline constexpr at_distances_op at_distances{};
+
+/// y[r,j] = e[r,j] + z[r,p], p = min(P − 1, Σ_{l=j..i} σ(e[r,l])): e [R,T], z [R,P] -> [R,T]. i is where the query
+/// stands; between whole p, z is a line; p of a key behind the query is 0.
+///
+///     with f = ⌊p⌋ and ∂p = (z[r,f+1] − z[r,f]) ∂y, or 0 where p = P − 1:
+///     ∂z[r,f] += (1 + f − p) ∂y,  ∂z[r,f+1] += (p − f) ∂y
+///     ∂e[r,l] += ∂y[r,l] + σ(e[r,l]) (1 − σ(e[r,l])) Σ_{j≤l} ∂p_j
+struct add_contextual_positions_op : operation<add_contextual_positions_op> {
+    static shape_of_rank<2> shape(const auto& e, const auto& z, const lengths_view& count, const lengths_view& first)
+    {
+        require_shape("add_contextual_positions", "the scores of positions", z.shape, {e.shape[0], z.shape[1]},
+                      "one row for each row of scores ", e.shape);
+        if (z.shape[1] == 0) {
+            throw shape_error("add_contextual_positions: no positions, " + shape_text(z.shape) +
+                              "; there must be a column for position 0 at least");
+        }
+        detail::require_places("add_contextual_positions", count, first, e.shape[0]);
+        return e.shape;
+    }
+
+    template <class T>
+    static void forward(in<T, 2> e, in<T, 2> z, const lengths_view& count, const lengths_view& first, out<T, 2> y)
+    {
+        const std::size_t positions = e.shape[1], P = z.shape[1];
+        detail::each_row(e.shape[0], 64 * positions, [=, &count, &first](std::size_t r) {
+            scratch here;
+            T* const p = here.take<T>(positions);
+            const T *const scores = e.data + r * positions, *const table = z.data + r * P;
+            sum_gates(scores, positions, detail::keys_of_row(count, first, r, positions), p);
+            for (std::size_t j = 0; j < positions; ++j) {
+                const auto [f, part] = between(p[j], P);
+                const T added = f + 1 < P ? table[f] + part * (table[f + 1] - table[f]) : table[f];
+                y.data[r * positions + j] = scores[j] + added;
+            }
+        });
+    }
+
+    template <class T>
+    static void backward(in<T, 2> e, in<T, 2> z, const lengths_view& count, const lengths_view& first, in<T, 2>,
+                         in<T, 2> d_y, adjoint<T, 2> d_e, adjoint<T, 2> d_z)
+    {
+        const std::size_t positions = e.shape[1], P = z.shape[1];
+        detail::each_row(e.shape[0], 64 * positions, [=, &count, &first](std::size_t r) {
+            scratch here;
+            T* const p = here.take<T>(positions);
+            const T *const scores = e.data + r * positions, *const table = z.data + r * P;
+            const T* const d = d_y.data + r * positions;
+            const std::size_t n = detail::keys_of_row(count, first, r, positions);
+            sum_gates(scores, positions, n, p);
+            T before = 0;  // Σ_{j≤l} ∂p_j
+            for (std::size_t j = 0; j < positions; ++j) {
+                const auto [f, part] = between(p[j], P);
+                const bool inside = f + 1 < P;
+                if (d_z) d_z.data[r * P + f] += inside ? (1 - part) * d[j] : d[j];
+                if (d_z && inside) d_z.data[r * P + f + 1] += part * d[j];
+                if (!d_e) continue;
+                if (j < n && inside && d[j] != T(0)) before += (table[f + 1] - table[f]) * d[j];
+                d_e.data[r * positions + j] += d[j];
+                if (j < n) {
+                    const T gate = sigmoid(scores[j]);
+                    d_e.data[r * positions + j] += gate * (1 - gate) * before;
+                }
+            }
+        });
+    }
+
+private:
+    template <class T>
+    static T sigmoid(T x)
+    {
+        using std::exp;
+        const T power = exp(x < 0 ? x : -x);
+        return x < 0 ? power / (1 + power) : 1 / (1 + power);
+    }
+    /// p of each key, not yet cut off at the last position; 0 behind the n keys up to the query. Summed in double.
+    template <class T>
+    static void sum_gates(const T* e, std::size_t positions, std::size_t n, T* p)
+    {
+        std::fill(p + n, p + positions, T(0));
+        in_double<T> sum = 0;
+        for (std::size_t j = n; j-- > 0;) p[j] = static_cast<T>(sum += static_cast<in_double<T>>(sigmoid(e[j])));
+    }
+    /// The whole position below p, and how far p is above it; the last one, P − 1, from there on.
+    template <class T>
+    static std::pair<std::size_t, T> between(T p, std::size_t P)
+    {
+        const double value = static_cast<double>(value_of(p));
+        if (!(value < static_cast<double>(P - 1))) return {P - 1, T(0)};
+        const auto f = static_cast<std::size_t>(value);
+        return {f, p - static_cast<T>(static_cast<plain_number<T>>(f))};
+    }
+};
+inline constexpr add_contextual_positions_op add_contextual_positions{};
+
+}  // namespace heed::ops
+
+// ---- heed/score/keys_up_to_query.hpp --------------------------------------------------------------------------------
+
+/// Where a query stands among the keys, for scores that count from there: score::contextual_positions and
+/// score::dynamic_convolution.
+namespace heed::score {
+
+/// How many keys there are up to the query's own, for each row: the i-th query stands at the i-th position of the
+/// memory, or at the last one if there are fewer. A state without tensors; a window is told which of its keys is the
+/// first.
+struct keys_up_to_query {
+    static constexpr bool holds_no_tensors = true;
+
+    lengths_view count{};
+    lengths_view first{};  // the number of the first key of each row; none: 0
+
+    keys_up_to_query map(auto&& f, const auto&...) const
+    {
+        auto there = *this;
+        if constexpr (requires { f.part(count); }) {
+            if (count.batch() > 0) there.count = f.part(count);
+        }
+        if constexpr (cuts_out_windows<decltype(f)>) there.first = {f.where.begin, f.where.count.batch()};
+        return there;
+    }
+
+    /// Of the query number `step`, as `recall` knows it.
+    static keys_up_to_query of_step(std::size_t step, const auto& memory)
+    {
+        return at(1, memory.real, [&](std::size_t n, std::size_t) {
+            if constexpr (detail::keys_grow<std::remove_cvref_t<decltype(memory.keys)>>) {
+                return detail::number_in_sentence(step, n, memory.positions);
+            } else {
+                return step;
+            }
+        });
+    }
+
+    /// Of `queries` queries of each sentence, [B·S], as `match_all` knows them.
+    static keys_up_to_query of_all(const over::queries_from& from, std::size_t queries)
+    {
+        return at(queries, from.real, [&](std::size_t, std::size_t s) { return from.first + s; });
+    }
+
+private:
+    static keys_up_to_query at(std::size_t queries, const lengths_view& real, const auto& number)
+    {
+        const std::size_t rows = real.batch() * queries;
+        auto* const count = transient_family::take<std::size_t>(rows);
+        for (std::size_t i = 0; i < rows; ++i) {
+            const std::size_t n = real[i / queries];
+            count[i] = n == 0 ? 0 : std::min(number(n, i % queries), n - 1) + 1;
+        }
+        return {{count, rows}, {}};
+    }
+};
+
+}  // namespace heed::score
+
+// ---- heed/score/contextual_positions.hpp ----------------------------------------------------------------------------
+
+namespace heed::score {
+
+/// An inner product that also compares the query with the key's position, which the query itself counts: how many words
+/// like it stand from the key up to its own place (contextual positions, CoPE).
+///
+///     e'_{ij} = a(q_i) · (k_j + z[p_ij]),  p_ij = min(p_max, Σ_{l=j..i} g_il),  g_il = σ(a(q_i) · k_l)
+///     z[p] = (1 + ⌊p⌋ − p) z[⌊p⌋] + (p − ⌊p⌋) z[⌊p⌋ + 1]             Golovneva et al. 2024, section 4
+///
+///     score::contextual_positions counts{score::scaled_dot{}, positions};           // z: [A, p_max + 1]
+///
+/// a(q) is the base's: q / √A of scaled_dot. A column of `positions` for each position from 0 to p_max. Products with
+/// all columns come first, [S, p_max + 1], so that no vector is added to a key. The gates are the scores themselves, as
+/// in the paper. Deviation: the authors' program divides q · k by √A, but not q · z; z may as well be √A times as
+/// large.
+///
+/// For self-attention with causal{}: the i-th query stands at the i-th position of the memory, or at the last one if
+/// there are fewer. A key behind it has position 0. A position that only a mask hides is counted, one that a window
+/// cuts off is not. Not in tiles: each query has the gates of all keys. Throws shape_error if there are no columns.
+template <class Base, class Matrix>
+struct contextual_positions {
+    Base base;
+    Matrix positions;
+
+    static constexpr weight_kind weights = weight_kind::per_position;
+    static constexpr bool reads_context = over::reads_context<Base>();
+    static constexpr bool reads_length = true;  // a query behind the last position stands there
+    static constexpr bool counts_queries = true;
+    static_assert(detail::placeholder<Base> || known_to_kernels_as<Base, kernels::inner_product_score>,
+                  "heed: score::contextual_positions compares the query with keys and with positions alike, by inner "
+                  "products: its base is dot, scaled_dot or general");
+
+    auto prepare(const tensor auto& annotations, std::size_t first = 0) const
+    {
+        return over::prepare(base, annotations, first);
+    }
+    auto project(const auto& query) const { return over::project(base, query); }
+
+    auto start(const auto&) const { return keys_up_to_query{}; }
+    auto recall(const keys_up_to_query&, const auto& at, const auto& memory) const
+    {
+        return keys_up_to_query::of_step(at.step, memory);
+    }
+    auto advance(const keys_up_to_query&, const tensor auto&, const auto&) const { return keys_up_to_query{}; }
+
+    auto match(const tensor auto& projected, const tensor auto& keys, const keys_up_to_query& now) const  // [B,T]
+    {
+        return ops::add_contextual_positions(over::match(base, projected, keys, no_past{}),
+                                             ops::linear(base.asking(projected), positions), now.count, now.first);
+    }
+    auto operator()(const auto& query, const tensor auto& keys, const keys_up_to_query& now) const
+    {
+        return match(project(query), keys, now);
+    }
+
+    auto match_all(const tensor auto& queries, const tensor auto& keys,
+                   const over::queries_from& from) const  // [B·S,T]
+    {
+        const auto [B, S, A] = shape_of(queries);
+        const auto now = keys_up_to_query::of_all(from, S);
+        const auto of_positions = ops::linear(base.asking(queries), positions);  // [B,S,P]
+        return ops::add_contextual_positions(over::match_all(base, queries, keys, from),
+                                             ops::reshaped(of_positions, B * S, shape_of(of_positions)[2]), now.count,
+                                             now.first);
+    }
+
+    static auto parameters(auto& self, auto&& visit)
+    {
+        auto base = visit("base", self.base);
+        auto positions = visit("positions", self.positions);
+        return score::contextual_positions<decltype(base), decltype(positions)>{std::move(base), std::move(positions)};
+    }
+};
+
+template <class Base, class Matrix>
+contextual_positions(Base, Matrix) -> contextual_positions<Base, Matrix>;
+
+}  // namespace heed::score
+
 // ---- heed/score/conv_s2s.hpp ----------------------------------------------------------------------------------------
 
 namespace heed::score {
@@ -27218,11 +28290,15 @@ namespace heed::score {
 ///
 ///     e_j = scale · qᵀ h_j / (|q| |h_j|)      Graves et al. 2014 (Neural Turing Machines), eq. 5 and 6
 ///
+///     score::cosine{8}                        a scale that stays
+///     score::cosine{array<float, 1>{8}}       one that learns; ad::lift makes it a parameter, as any other
+///
 /// `scale` is the sharpness, one over a temperature: with scale 1, scores lie within [-1, 1] and their softmax is
-/// almost flat. Query and annotations have the same size, Q = D. Annotations are scaled to length 1 once per batch. A
-/// vector of length 0 matches nothing: score 0, gradient 0. No parameters.
+/// almost flat. A tensor may also have a number for each dimension, [D]. Query and annotations have the same size,
+/// Q = D. Annotations are scaled to length 1 once per batch. A vector of length 0 matches nothing: score 0, gradient 0.
+template <class Scale = double>
 struct cosine {
-    double scale = 1;
+    Scale scale{1};  // a double, or a tensor [1] or [D]
 
     using in_kernels = kernels::inner_product_score;
     static constexpr weight_kind weights = weight_kind::per_position;
@@ -27245,10 +28321,24 @@ struct cosine {
     }
 
     /// What tiles compare with keys.
-    auto asking(const tensor auto& query) const { return ops::scale(ops::unit(query), scale); }
+    auto asking(const tensor auto& query) const
+    {
+        if constexpr (std::is_arithmetic_v<Scale>) {
+            return ops::scale(ops::unit(query), scale);
+        } else {
+            return ops::multiply(ops::unit(query), scale);
+        }
+    }
 
-    static auto parameters(auto& self, auto&&) { return score::cosine{self.scale}; }
+    static auto parameters(auto& self, auto&& visit)
+    {
+        auto scale = detail::visit_if_tensor(visit, "scale", self.scale);
+        return score::cosine<decltype(scale)>{std::move(scale)};
+    }
 };
+
+template <class Scale = double>
+cosine(Scale = {}) -> cosine<detail::double_or_tensor<Scale>>;
 
 }  // namespace heed::score
 
@@ -27282,148 +28372,152 @@ struct dot {
 
 }  // namespace heed::score
 
-// ---- heed/ops/carried_sums.hpp --------------------------------------------------------------------------------------
+// ---- heed/score/dynamic_convolution.hpp -----------------------------------------------------------------------------
 
-/// Sums over all positions so far, F_j = Σ_{l≤j} x_l, carried as two columns of the keys, (1, −F_j): an inner product
-/// with (F_i, 1) is then F_i − F_j, the sum over the positions between.
-namespace heed::ops {
+namespace heed::score {
 
-/// y[b,t] = (1, −Σ_{l≤t} x[b,l]): x [B,T,1] -> [B,T,2]. Summed in double.
-///
-///     ∂x[b,l] −= Σ_{t≥l} ∂y[b,t,1]
-struct carried_sums_op : operation<carried_sums_op> {
-    static shape_of_rank<3> shape(const auto& x)
-    {
-        require_shape("carried_sums", "x", x.shape, {x.shape[0], x.shape[1], 1}, "one number for each position");
-        return {x.shape[0], x.shape[1], 2};
-    }
-
-    template <class T>
-    static void forward(in<T, 3> x, out<T, 3> y)
-    {
-        const std::size_t positions = x.shape[1];
-        for (std::size_t b = 0; b < x.shape[0]; ++b) {
-            in_double<T> sum = 0;
-            for (std::size_t i = b * positions; i < (b + 1) * positions; ++i) {
-                sum += static_cast<in_double<T>>(x.data[i]);
-                y.data[2 * i] = 1;
-                y.data[2 * i + 1] = static_cast<T>(-sum);
-            }
-        }
-    }
-
-    template <class T>
-    static void backward(in<T, 3> x, in<T, 3>, in<T, 3> d_y, adjoint<T, 3> d_x)
-    {
-        const std::size_t positions = x.shape[1];
-        for (std::size_t b = 0; b < x.shape[0]; ++b) {
-            in_double<T> sum = 0;
-            for (std::size_t i = (b + 1) * positions; i-- > b * positions;) {
-                sum += static_cast<in_double<T>>(d_y.data[2 * i + 1]);
-                d_x.data[i] -= static_cast<T>(sum);
-            }
-        }
-    }
+/// Which keys a kernel has weights for.
+enum class kernel_over {
+    both_sides,  // its column K / 2 is that of the query's own place
+    past         // its last column is: no key behind it, as in a decoder
 };
-inline constexpr carried_sums_op carried_sums{};
 
-/// y[b,t,1] = keys[b,t,1] + before[b,T−1,1], and the other columns of the keys as they are: keys [B,t,N], before
-/// [B,T,N]
-/// -> [B,t,N]. The sums of new keys go on after those of the keys before them.
-///
-///     ∂keys += ∂y,  ∂before[b,T−1,1] += Σ_t ∂y[b,t,1]
-struct carry_sums_op : operation<carry_sums_op> {
-    static shape_of_rank<3> shape(const auto& keys, const auto& before)
-    {
-        const auto k = keys.shape, f = before.shape;
-        require_shape("carry_sums", "the keys before", f, {k[0], f[1], k[2]}, "as many rows and as wide as ", k);
-        require_columns(k);
-        return k;
-    }
-    /// Throws shape_error unless keys have the two columns of sums.
-    static void require_columns(const shape_of_rank<3>& keys)
-    {
-        if (keys[2] < 2) {
-            throw shape_error("score::forgetting: keys " + shape_text(keys) +
-                              " have no columns of sums; take the memory that this mechanism made");
-        }
-    }
+/// Base class of a score that is a query's kernel of weights for distances, whatever the keys: `kernel(query)` [...,K],
+/// before the softmax; `side` says where it lies.
+template <class Self>
+struct convolution {
+    static constexpr weight_kind weights = weight_kind::per_position;
+    static constexpr bool never_negative = true;
+    static constexpr bool reads_context = false;
+    static constexpr bool reads_length = true;  // a query behind the last position stands there
+    static constexpr bool counts_queries = true;
 
-    template <class T>
-    static void forward(in<T, 3> keys, in<T, 3> before, out<T, 3> y)
+    auto project(const tensor auto& query) const { return self().kernel(query); }  // [B,K] or [B,S,K]
+
+    auto start(const auto&) const { return keys_up_to_query{}; }
+    auto recall(const keys_up_to_query&, const auto& at, const auto& memory) const
     {
-        const auto [B, n, N] = keys.shape;
-        std::copy_n(keys.data, keys.size(), y.data);
-        for (std::size_t b = 0; b < B && before.shape[1] > 0; ++b) {
-            const T last = before.data[((b + 1) * before.shape[1] - 1) * N + 1];
-            for (std::size_t t = 0; t < n; ++t) y.data[(b * n + t) * N + 1] += last;
-        }
+        return keys_up_to_query::of_step(at.step, memory);
+    }
+    auto advance(const keys_up_to_query&, const tensor auto&, const auto&) const { return keys_up_to_query{}; }
+
+    auto match(const tensor auto& projected, const tensor auto& keys, const keys_up_to_query& now) const  // [B,T]
+    {
+        return ops::at_distances(shares(projected), center(shape_of(projected)[1]), shape_of(keys)[1], now.count,
+                                 now.first);
+    }
+    auto operator()(const tensor auto& query, const tensor auto& keys, const keys_up_to_query& now) const
+    {
+        return match(project(query), keys, now);
     }
 
-    template <class T>
-    static void backward(in<T, 3> keys, in<T, 3> before, in<T, 3>, in<T, 3> d_y, adjoint<T, 3> d_keys,
-                         adjoint<T, 3> d_before)
+    auto match_all(const tensor auto& queries, const tensor auto& keys,
+                   const over::queries_from& from) const  // [B·S,T]
     {
-        const auto [B, n, N] = keys.shape;
-        if (d_keys) kernels::add(keys.size(), d_keys.data, d_y.data);
-        for (std::size_t b = 0; d_before && b < B && before.shape[1] > 0; ++b) {
-            T& last = d_before.data[((b + 1) * before.shape[1] - 1) * N + 1];
-            for (std::size_t t = 0; t < n; ++t) last += d_y.data[(b * n + t) * N + 1];
-        }
-    }
-};
-inline constexpr carry_sums_op carry_sums{};
-
-/// y[r,s] = (F_p, 1), p = min(first + s, real[r] − 1): keys [B,T,N] -> [R,S,2]. The sums at the queries' own positions,
-/// of the keys of row r, or of row sentence[r] if `sentence` is not empty. (0, 1) where a row has no position.
-///
-///     ∂keys[r,p,1] −= ∂y[r,s,0]
-struct carried_to_op : operation<carried_to_op> {
-    static shape_of_rank<3> shape(const auto& keys, std::span<const std::size_t> sentence, const lengths_view& real,
-                                  std::size_t, std::size_t queries)
-    {
-        carry_sums_op::require_columns(keys.shape);
-        const std::size_t rows = real.batch() == 0 || !sentence.empty() ? real.batch() : keys.shape[0];
-        real.require("score::forgetting", rows, keys.shape[1]);
-        return {rows, queries, 2};
+        const auto [B, S, K] = shape_of(queries);
+        const auto now = keys_up_to_query::of_all(from, S);
+        return ops::at_distances(shares(ops::reshaped(queries, B * S, K)), center(K), shape_of(keys)[1], now.count,
+                                 now.first);
     }
 
-    template <class T>
-    static void forward(in<T, 3> keys, std::span<const std::size_t> sentence, const lengths_view& real,
-                        std::size_t first, std::size_t, out<T, 3> y)
-    {
-        for (std::size_t i = 0, n = y.shape[0] * y.shape[1]; i < n; ++i) y.data[2 * i] = 0, y.data[2 * i + 1] = 1;
-        each(y.shape, keys.shape, sentence, real, first,
-             [&](std::size_t query, std::size_t key) { y.data[query] = -keys.data[key]; });
-    }
-
-    template <class T>
-    static void backward(in<T, 3> keys, std::span<const std::size_t> sentence, const lengths_view& real,
-                         std::size_t first, std::size_t, in<T, 3> y, in<T, 3> d_y, adjoint<T, 3> d_keys)
-    {
-        each(y.shape, keys.shape, sentence, real, first,
-             [&](std::size_t query, std::size_t key) { d_keys.data[key] -= d_y.data[query]; });
-    }
+protected:
+    convolution() = default;
 
 private:
-    /// f(where F_p goes, where it comes from) for each query of a row with positions.
-    static void each(const shape_of_rank<3>& y, const shape_of_rank<3>& keys, std::span<const std::size_t> sentence,
-                     const lengths_view& real, std::size_t first, const auto& f)
+    const Self& self() const { return static_cast<const Self&>(*this); }
+
+    /// The column of the query's own place.
+    std::size_t center(std::size_t K) const { return self().side == kernel_over::past ? K - 1 : K / 2; }
+
+    /// softmax(kernels) over the last axis.
+    static auto shares(const tensor auto& kernels)  // [R,K]
     {
-        for (std::size_t r = 0; r < y[0]; ++r) {
-            if (real[r] == 0) continue;
-            const std::size_t b = sentence.empty() ? r : sentence[r];
-            for (std::size_t s = 0; s < y[1]; ++s)
-                f((r * y[1] + s) * 2, (b * keys[1] + std::min(first + s, real[r] - 1)) * keys[2] + 1);
-        }
+        const auto [R, K] = shape_of(kernels);
+        if (K == 0) throw shape_error("score::dynamic_convolution: a kernel of no weights; it must have one at least");
+        auto* const all = transient_family::take<std::size_t>(R);
+        std::fill_n(all, R, K);
+        return ops::softmax(kernels, lengths_view{all, R});
     }
 };
-inline constexpr carried_to_op carried_to{};
 
-}  // namespace heed::ops
+/// Weights that follow from the query and the distance alone: a kernel that each position makes for itself, for all
+/// dimensions (dynamic convolution).
+///
+///     e_ij = softmax(q_i W)_{j−i+c},  c = ⌊K/2⌋; 0 where there is no such column      Wu et al. 2019, section 4
+///
+///     attention convolve{score::dynamic_convolution{W}, normalize::retention{}, combine::weighted_sum{}};
+///
+/// The scores are weights: retention with a decay of 1 takes them as they are, so that o_i = Σ_k w_{i,k}
+/// x_{i+k−⌈(K+1)/2⌉} with 0 for what lies beyond the sentence, as in the paper; `ratio` shares them out anew among what
+/// is seen. Keys are only counted: annotations are not read. In a multi_head each head has its W, and the values are
+/// the head's.
+///
+/// The i-th query stands at the i-th position of the memory, or at the last one if there are fewer. Composed: a row of
+/// [T] for each query; inside a normalizer that cuts windows, normalize::local_m, only its positions. Deviations: no
+/// bias, as in the authors' program; the gated linear unit around it and the dropout on W are layers of a model.
+template <class Matrix>
+struct dynamic_convolution : convolution<dynamic_convolution<Matrix>> {
+    Matrix W;  // [Q,K]
+    kernel_over side;
 
-// ---- heed/score/forgetting.hpp --------------------------------------------------------------------------------------
+    explicit dynamic_convolution(Matrix matrix, kernel_over which = kernel_over::both_sides)
+        : W(std::move(matrix)), side(which)
+    {}
 
+    auto kernel(const tensor auto& query) const { return ops::linear(query, W); }
+
+    static auto parameters(auto& self, auto&& visit)
+    {
+        auto W = visit("W", self.W);
+        return score::dynamic_convolution<decltype(W)>{std::move(W), self.side};
+    }
+};
+template <class Matrix>
+dynamic_convolution(Matrix) -> dynamic_convolution<Matrix>;
+template <class Matrix>
+dynamic_convolution(Matrix, kernel_over) -> dynamic_convolution<Matrix>;
+
+/// The same with one kernel for all positions (lightweight convolution).
+///
+///     e_ij = softmax(w)_{j−i+c}                                                       Wu et al. 2019, section 3
+///
+/// Of the query only its place is read.
+template <class Vector>
+struct lightweight_convolution : convolution<lightweight_convolution<Vector>> {
+    Vector w;  // [K]
+    kernel_over side;
+
+    explicit lightweight_convolution(Vector vector, kernel_over which = kernel_over::both_sides)
+        : w(std::move(vector)), side(which)
+    {}
+
+    auto kernel(const tensor auto& query) const  // the same for all
+    {
+        const auto shape = shape_of(query);
+        if constexpr (rank_of<decltype(query)> == 3) {
+            return ops::reshaped(ops::repeat(w, shape[0] * shape[1]), shape[0], shape[1], shape_of(w)[0]);
+        } else {
+            return ops::repeat(w, shape[0]);
+        }
+    }
+
+    static auto parameters(auto& self, auto&& visit)
+    {
+        auto w = visit("w", self.w);
+        return score::lightweight_convolution<decltype(w)>{std::move(w), self.side};
+    }
+};
+template <class Vector>
+lightweight_convolution(Vector) -> lightweight_convolution<Vector>;
+template <class Vector>
+lightweight_convolution(Vector, kernel_over) -> lightweight_convolution<Vector>;
+
+}  // namespace heed::score
+
+// ---- heed/score/over_gates.hpp --------------------------------------------------------------------------------------
+
+/// Scores of another score that change with the gates between key and query: what score::forgetting and score::fading
+/// have in common.
 namespace heed::score {
 
 /// The sum (F_i, 1) at the query that is answered, for each row.
@@ -27443,30 +28537,14 @@ struct sums_of_query {
 template <class Sums>
 sums_of_query(Sums) -> sums_of_query<Sums>;
 
-/// A score that fades with what was forgotten since: each position has a gate, and the score of a key falls by the
-/// gates of all later positions up to the query's own (forgetting attention, FoX).
+/// Base class of a score that changes those of its `base` by the gates f_l = σ(w · x_l + b) between key and query:
 ///
-///     e'_{i,j} = e_{i,j} + D_{i,j},  D_{i,j} = Σ_{l=j+1..i} log f_l,  f_l = σ(w · x_l + b)
-///                                             Lin, Nikishin, He and Courville 2025, section 3
+///     changed(scores, sums)      scores [B·S,T], and as many Σ_{l=j+1..i} log f_l
 ///
-///     attention attend{score::forgetting{score::scaled_dot{}, w, b}, normalize::softmax{}, combine::weighted_sum{}};
-///
-/// D_{i,j} = F_i − F_j with F_j = Σ_{l≤j} log f_l: keys are prepared with (1, −F_j) before the base's, so that an inner
-/// product of queries (F_i, 1, q) is e + D, within tiles, too; other bases get D added. `attention::extend` carries the
-/// sum on. x_l are the annotations.
-///
-/// Deviation: in a multi_head the annotations are those of the head, x W_K, so that each head's gate, with its own w
-/// and b, reads the head's keys; in the paper and the authors' program it reads all of x. Their w starts as other
-/// matrices do, and b at 0. What their "Pro" block has besides (norms, an output gate, shifted keys) is not part of
-/// this.
-///
-/// For self-attention: the i-th query stands at the i-th position of the memory, or at the last one if there are fewer.
-/// F_i shifts all scores of a query alike: softmax does not see it, but sigmoid, sinks and temporal normalizers do.
-/// Meant with causal{}: later keys get more, not less. No positions are needed in words or scores. Lie it over all
-/// other scores but `modified`. Weights per position only. F is rounded to the tensors' type, an error of 1e-4 at F =
-/// −1000 in float.
-template <class Base, class Matrix, class Vector>
-struct forgetting {
+/// Keys are prepared with the columns (1, −F_j), F_j = Σ_{l≤j} log f_l, before the base's: their inner product with
+/// (F_i, 1) is that sum. `attention::extend` carries it on.
+template <class Self, class Base, class Matrix, class Vector>
+struct over_gates {
     Base base;
     Matrix w;  // [D,1]
     Vector b;  // [1]
@@ -27479,8 +28557,10 @@ struct forgetting {
     auto prepare(const tensor auto& annotations, std::size_t first = 0) const  // -> [B,T,2+A]
     {
         static_assert(weights == weight_kind::per_position,
-                      "heed: score::forgetting adds one number for each position: its base has weights per position");
-        static_assert(!detail::widens_keys_of<Base>(), "heed: score::forgetting over score::forgetting: one will do");
+                      "heed: score::forgetting and score::fading change one number for each position: their base has "
+                      "weights per position");
+        static_assert(!detail::widens_keys_of<Base>(),
+                      "heed: score::forgetting and score::fading are not laid over each other: one of them will do");
         return ops::concat(ops::carried_sums(ops::log_sigmoid(ops::linear(annotations, w, b))),
                            over::prepare(base, annotations, first));
     }
@@ -27512,21 +28592,13 @@ struct forgetting {
 
     auto match(const tensor auto& projected, const tensor auto& keys, const auto& now) const  // [B,T]
     {
-        using past = std::remove_cvref_t<decltype(now.base)>;
-        using comparing = std::remove_cvref_t<decltype(over::innermost(base))>;
-        if constexpr (known_to_kernels_as<comparing, kernels::inner_product_score> &&
-                      !over::changes_keys<Base, std::remove_cvref_t<decltype(keys)>, past>()) {
-            const auto asked = over::innermost(base).asking(over::query(base, projected, now.base));
-            return ops::dot_each(ops::concat(now.sums, asked), keys);
-        } else {
-            const std::size_t N = shape_of(keys)[2];
-            return ops::add_alike(over::match(base, projected, ops::columns_between(keys, 2, N), now.base),
-                                  ops::dot_each(now.sums, ops::columns_between(keys, 0, 2)));
-        }
+        const std::size_t N = shape_of(keys)[2];
+        return self().changed(over::match(base, projected, ops::columns_between(keys, 2, N), now.base),
+                              ops::dot_each(now.sums, ops::columns_between(keys, 0, 2)));
     }
     auto operator()(const auto& query, const tensor auto& keys, const auto& now) const
     {
-        return match(project(query), keys, now);
+        return self().match(project(query), keys, now);
     }
 
     template <tensor Queries, tensor Keys>
@@ -27535,22 +28607,26 @@ struct forgetting {
     {
         const std::size_t N = shape_of(keys)[2];
         const auto sums = sums_at_queries(keys, from.real, from.first, shape_of(queries)[1]);
-        return ops::add_alike(over::match_all(base, queries, ops::columns_between(keys, 2, N), from),
+        return self().changed(over::match_all(base, queries, ops::columns_between(keys, 2, N), from),
                               ops::dot_all(sums, ops::columns_between(keys, 0, 2)));
     }
 
-    /// Queries [B,S,A] as they are multiplied with keys: (F_i, 1, q).
-    auto asked_all(const tensor auto& asked, const auto& memory, std::size_t first) const
-    {
-        return ops::concat(sums_at_queries(memory.keys, memory.real, first, shape_of(asked)[1]), asked);
-    }
+protected:
+    over_gates(Base one, Matrix matrix, Vector vector)
+        : base(std::move(one)), w(std::move(matrix)), b(std::move(vector))
+    {}
+    const Self& self() const { return static_cast<const Self&>(*this); }
 
-    static auto parameters(auto& self, auto&& visit)
+    /// The sums (F_i, 1), [B,S,2], at queries the first of which is the first-th.
+    template <class Keys>
+    static auto sums_at_queries(const Keys& keys, const lengths_view& real, std::size_t first, std::size_t queries)
     {
-        auto base = visit("base", self.base);
-        auto w = visit("w", self.w);
-        auto b = visit("b", self.b);
-        return score::forgetting<decltype(base), decltype(w), decltype(b)>{std::move(base), std::move(w), std::move(b)};
+        if constexpr (detail::shares_rows<Keys>) {
+            return ops::carried_to(detail::as_transient{}(keys.of),
+                                   std::span<const std::size_t>(keys.sentence, real.batch()), real, first, queries);
+        } else {
+            return ops::carried_to(keys, std::span<const std::size_t>{}, real, first, queries);
+        }
     }
 
 private:
@@ -27576,16 +28652,128 @@ private:
         }
         return transient<T, 2>(sums, {B, 2});
     }
+};
 
-    template <class Keys>
-    static auto sums_at_queries(const Keys& keys, const lengths_view& real, std::size_t first, std::size_t queries)
+}  // namespace heed::score
+
+// ---- heed/score/fading.hpp ------------------------------------------------------------------------------------------
+
+namespace heed::score {
+
+/// A score whose keys fade by the gates of all later positions, up to the query's own (gated linear attention,
+/// state-space duality): retention with a decay for each position, which depends on the text.
+///
+///     e'_{i,j} = e_{i,j} Π_{l=j+1..i} a_l,  a_l = σ(w · x_l + b)
+///                                             Yang et al. 2024, section 4.1; Dao and Gu 2024, section 5.1
+///
+///     attention attend{score::fading{score::scaled_dot{}, w, b}, normalize::retention{}, combine::weighted_sum{}};
+///     attention shares{score::fading{score::kernel{score::elu_plus_one{}}, w, b}, normalize::ratio{},
+///                      combine::weighted_sum{}};
+///
+/// Over an inner product, with causal{}, contexts are the states of a recurrence, S_t = a_t S_{t−1} + k_t v_tᵀ and o_t
+/// = S_tᵀ q_t: many queries take linear time (attention/linear.hpp), forward and backward, and heed::streaming keeps
+/// S_t alone. The sums F_j = Σ_{l≤j} log a_l are prepared with the keys, as those of score::forgetting, which adds F_i
+/// − F_j where this multiplies by exp(F_i − F_j). x_l are the annotations.
+///
+/// Deviations: one number for each position and head, as Dao and Gu have it; Yang et al. have one for each dimension,
+/// the 16th root of a sigmoid. Dao and Gu's a_l = exp(−A softplus(w · x_l + b)) with A = 1 is σ(−w · x_l − b), and A is
+/// 1 here; their step Δ, which also scales the input, their convolution, skip and norm are layers of a model. In a
+/// multi_head a gate reads the head's annotations, x W_K.
+///
+/// For self-attention: the i-th query stands at the i-th position of the memory, or at the last one if there are fewer.
+/// A later key has not faded. Of many queries the last must stand at the last position or behind it; else, and with
+/// other masks, or with a `decay` of the normalizer's besides, they are answered pair by pair. No exponent is above 0:
+/// what is far away fades to 0. Lie it over all other scores but `modified`. Weights per position only. F is rounded to
+/// the tensors' type, an error of 1e-4 at F = −1000 in float.
+template <class Base, class Matrix, class Vector>
+struct fading : over_gates<fading<Base, Matrix, Vector>, Base, Matrix, Vector> {
+    using gates = over_gates<fading, Base, Matrix, Vector>;
+
+    using in_kernels = kernels::fading_score;
+    static constexpr bool never_negative = detail::never_negative<Base>;
+
+    /// w [D,1] and b [1].
+    fading(Base one, Matrix matrix, Vector vector) : gates(std::move(one), std::move(matrix), std::move(vector)) {}
+
+    /// Scores [B·S,T] times what is left of them.
+    auto changed(const tensor auto& scores, const tensor auto& sums) const { return ops::faded(scores, sums); }
+
+    static auto parameters(auto& self, auto&& visit)
     {
-        if constexpr (detail::shares_rows<Keys>) {
-            return ops::carried_to(detail::as_transient{}(keys.of),
-                                   std::span<const std::size_t>(keys.sentence, real.batch()), real, first, queries);
+        auto base = visit("base", self.base);
+        auto w = visit("w", self.w);
+        auto b = visit("b", self.b);
+        return score::fading<decltype(base), decltype(w), decltype(b)>{std::move(base), std::move(w), std::move(b)};
+    }
+};
+
+template <class Base, class Matrix, class Vector>
+fading(Base, Matrix, Vector) -> fading<Base, Matrix, Vector>;
+
+}  // namespace heed::score
+
+// ---- heed/score/forgetting.hpp --------------------------------------------------------------------------------------
+
+namespace heed::score {
+
+/// A score that fades with what was forgotten since: each position has a gate, and the score of a key falls by the
+/// gates of all later positions up to the query's own (forgetting attention, FoX).
+///
+///     e'_{i,j} = e_{i,j} + D_{i,j},  D_{i,j} = Σ_{l=j+1..i} log f_l,  f_l = σ(w · x_l + b)
+///                                             Lin, Nikishin, He and Courville 2025, section 3
+///
+///     attention attend{score::forgetting{score::scaled_dot{}, w, b}, normalize::softmax{}, combine::weighted_sum{}};
+///
+/// D_{i,j} = F_i − F_j with F_j = Σ_{l≤j} log f_l: keys are prepared with (1, −F_j) before the base's, so that an inner
+/// product of queries (F_i, 1, q) is e + D, within tiles, too; other bases get D added. `attention::extend` carries the
+/// sum on. x_l are the annotations.
+///
+/// Deviation: in a multi_head the annotations are those of the head, x W_K, so that each head's gate, with its own w
+/// and b, reads the head's keys; in the paper and the authors' program it reads all of x. Their w starts as other
+/// matrices do, and b at 0. What their "Pro" block has besides (norms, an output gate, shifted keys) is not part of
+/// this.
+///
+/// For self-attention: the i-th query stands at the i-th position of the memory, or at the last one if there are fewer.
+/// F_i shifts all scores of a query alike: softmax does not see it, but sigmoid, sinks and temporal normalizers do.
+/// Meant with causal{}: later keys get more, not less. No positions are needed in words or scores. Lie it over all
+/// other scores but `modified`. Weights per position only. F is rounded to the tensors' type, an error of 1e-4 at F =
+/// −1000 in float.
+template <class Base, class Matrix, class Vector>
+struct forgetting : over_gates<forgetting<Base, Matrix, Vector>, Base, Matrix, Vector> {
+    using gates = over_gates<forgetting, Base, Matrix, Vector>;
+    using gates::base;
+
+    /// w [D,1] and b [1].
+    forgetting(Base one, Matrix matrix, Vector vector) : gates(std::move(one), std::move(matrix), std::move(vector)) {}
+
+    auto match(const tensor auto& projected, const tensor auto& keys, const auto& now) const  // [B,T]
+    {
+        using past = std::remove_cvref_t<decltype(now.base)>;
+        using comparing = std::remove_cvref_t<decltype(over::innermost(base))>;
+        if constexpr (known_to_kernels_as<comparing, kernels::inner_product_score> &&
+                      !over::changes_keys<Base, std::remove_cvref_t<decltype(keys)>, past>()) {
+            const auto asked = over::innermost(base).asking(over::query(base, projected, now.base));
+            return ops::dot_each(ops::concat(now.sums, asked), keys);
         } else {
-            return ops::carried_to(keys, std::span<const std::size_t>{}, real, first, queries);
+            return gates::match(projected, keys, now);
         }
+    }
+
+    /// Scores [B·S,T] and what they fall by.
+    auto changed(const tensor auto& scores, const tensor auto& sums) const { return ops::add_alike(scores, sums); }
+
+    /// Queries [B,S,A] as they are multiplied with keys: (F_i, 1, q).
+    auto asked_all(const tensor auto& asked, const auto& memory, std::size_t first) const
+    {
+        return ops::concat(gates::sums_at_queries(memory.keys, memory.real, first, shape_of(asked)[1]), asked);
+    }
+
+    static auto parameters(auto& self, auto&& visit)
+    {
+        auto base = visit("base", self.base);
+        auto w = visit("w", self.w);
+        auto b = visit("b", self.b);
+        return score::forgetting<decltype(base), decltype(w), decltype(b)>{std::move(base), std::move(w), std::move(b)};
     }
 };
 
@@ -28486,6 +29674,48 @@ rotary(Base, ops::rotation) -> rotary<Base>;
 /// Initial parameters. Each call takes one stream of the source, so that a model depends on its seed alone.
 namespace heed::nn {
 
+/// Thrown where new parameters would have more numbers than limited_numbers allows, or than any array has.
+struct too_many_numbers : error {
+    using error::error;
+};
+
+namespace detail {
+
+/// How many numbers this thread's new parameters may still have.
+inline thread_local std::size_t numbers_left = std::numeric_limits<std::size_t>::max();
+
+/// The number of rows, if so many numbers may be allocated; an empty parameter counts as one number.
+inline std::size_t allowed_rows(std::size_t rows, std::size_t columns = 1)
+{
+    const bool overflows = columns != 0 && rows > std::numeric_limits<std::size_t>::max() / columns;
+    const std::size_t numbers = overflows ? 0 : std::max<std::size_t>(1, rows * columns);
+    if (overflows || numbers > numbers_left)
+        throw too_many_numbers("a new parameter [" + std::to_string(rows) + "," + std::to_string(columns) +
+                               "] is larger than it may be: all new ones together may have " +
+                               std::to_string(numbers_left) + " numbers more");
+    numbers_left -= numbers;
+    return rows;
+}
+
+}  // namespace detail
+
+/// While it lives, the new parameters that this thread makes have at most so many numbers together, an empty one
+/// counted as one; making more throws too_many_numbers before it is allocated. For models whose sizes come from a file
+/// that nobody should trust.
+///
+///     const nn::limited_numbers limit(numbers_of_the_file);
+class limited_numbers {
+public:
+    /// `most`: numbers of all parameters together.
+    explicit limited_numbers(std::size_t most) : before_(detail::numbers_left) { detail::numbers_left = most; }
+    ~limited_numbers() { detail::numbers_left = before_; }
+    limited_numbers(const limited_numbers&) = delete;
+    limited_numbers& operator=(const limited_numbers&) = delete;
+
+private:
+    std::size_t before_;
+};
+
 /// A function that draws a matrix [rows,columns], such as glorot<T> or, from <heed/nn/orthogonal.hpp>, orthogonal<T>.
 template <class T>
 using initializer = array<T, 2> (*)(random_source& random, std::size_t rows, std::size_t columns);
@@ -28496,7 +29726,7 @@ array<T, 2> glorot(random_source& random, std::size_t rows, std::size_t columns)
 {
     const std::uint64_t stream = random.next_stream();
     const double bound = std::sqrt(6.0 / static_cast<double>(rows + columns));
-    array<T, 2> matrix(shape_of_rank<2>{rows, columns});
+    array<T, 2> matrix(shape_of_rank<2>{detail::allowed_rows(rows, columns), columns});
     for (std::size_t i = 0; i < matrix.size(); ++i) {
         matrix.data()[i] = static_cast<T>((2 * uniform(stream, i) - 1) * bound);
     }
@@ -28508,7 +29738,7 @@ template <class T>
 array<T, 2> gaussian(random_source& random, std::size_t rows, std::size_t columns, double deviation)
 {
     const std::uint64_t stream = random.next_stream();
-    array<T, 2> matrix(shape_of_rank<2>{rows, columns});
+    array<T, 2> matrix(shape_of_rank<2>{detail::allowed_rows(rows, columns), columns});
     for (std::size_t i = 0; i < matrix.size(); ++i) matrix.data()[i] = static_cast<T>(deviation * normal(stream, i));
     return matrix;
 }
@@ -28519,7 +29749,7 @@ array<T, 1> small_vector(random_source& random, std::size_t size)
 {
     const std::uint64_t stream = random.next_stream();
     const double bound = 1 / std::sqrt(static_cast<double>(size));
-    array<T, 1> vector(shape_of_rank<1>{size});
+    array<T, 1> vector(shape_of_rank<1>{detail::allowed_rows(size)});
     for (std::size_t i = 0; i < size; ++i) vector.data()[i] = static_cast<T>((2 * uniform(stream, i) - 1) * bound);
     return vector;
 }
@@ -28528,7 +29758,7 @@ array<T, 1> small_vector(random_source& random, std::size_t size)
 template <class T>
 array<T, 1> zeros(std::size_t size)
 {
-    return filled<T, 1>({size}, T(0));
+    return filled<T, 1>({detail::allowed_rows(size)}, T(0));
 }
 
 }  // namespace heed::nn
@@ -33484,6 +34714,73 @@ inline constexpr number_loss<functions::binary_cross_entropy> binary_cross_entro
 
 /// Every published mechanism under its paper's name, built from the same policies as your own. Not part of heed.hpp.
 
+// ---- heed/papers/vaswani2017.hpp ------------------------------------------------------------------------------------
+
+/// Vaswani et al. 2017, "Attention Is All You Need" (Transformer).
+namespace heed::papers::vaswani2017 {
+
+/// Scaled dot-product attention.
+///
+///     Attention(Q, K, V) = softmax(Q Kᵀ / √d_k) V             eq. 1
+///
+/// For a decoder whose queries must not see later positions: `attend(memory, queries, causal{})`.
+inline auto scaled_dot() { return attention{score::scaled_dot{}, normalize::softmax{}, combine::weighted_sum{}}; }
+
+/// Multi-head attention.
+///
+///     head_i = Attention(Q W_Q^i, K W_K^i, V W_V^i)           section 3.2.2
+///     MultiHead(Q, K, V) = Concat(head_1, …, head_n) W_O
+///
+/// W_Q = [W_Q^1, …, W_Q^n] and so on. No bias, as in the paper. No deviation.
+template <class Matrix>
+auto multi_head(std::size_t heads, Matrix W_Q, Matrix W_K, Matrix W_V, Matrix W_O)  // [Q,nK], [D,nK], [D,nV], [nV,O]
+{
+    return heed::multi_head{std::vector(heads, vaswani2017::scaled_dot()), std::move(W_Q), std::move(W_K),
+                            std::move(W_V), std::move(W_O)};
+}
+
+/// The base model's sizes: d_k = d_v = d_model / h.
+struct sizes {
+    std::size_t model = 512;  // d_model: of queries, annotations and results
+    std::size_t heads = 8;    // h
+};
+
+/// The same with new parameters. Throws heed::error unless the number of heads divides the model's width.
+template <class T>
+auto make_multi_head(random_source& random, const sizes& n = {})
+{
+    if (n.heads == 0 || n.model % n.heads != 0) {
+        throw error("vaswani2017::make_multi_head: " + std::to_string(n.heads) + " heads for a width of " +
+                    std::to_string(n.model) + "; the number of heads must divide it");
+    }
+    auto W_Q = nn::glorot<T>(random, n.model, n.model);
+    auto W_K = nn::glorot<T>(random, n.model, n.model);
+    auto W_V = nn::glorot<T>(random, n.model, n.model);
+    return vaswani2017::multi_head(n.heads, std::move(W_Q), std::move(W_K), std::move(W_V),
+                                   nn::glorot<T>(random, n.model, n.model));
+}
+
+}  // namespace heed::papers::vaswani2017
+
+// ---- heed/papers/ainslie2023.hpp ------------------------------------------------------------------------------------
+
+/// Ainslie et al. 2023, "GQA: Training Generalized Multi-Query Transformer Models from Multi-Head Checkpoints".
+namespace heed::papers::ainslie2023 {
+
+/// Grouped-query attention: the Transformer's heads, of which several in a row read the same keys and values.
+///
+///     head_i = softmax(Q W_Q^i (K W_K^g)ᵀ / √d) V W_V^g, g = ⌊i G / n⌋          section 2.2
+///
+/// W_K [D,G·K] and W_V [D,G·V] have columns for G groups, G a divisor of `heads`. One group is multi-query attention
+/// (Shazeer 2019).
+template <class Matrix>
+auto grouped(std::size_t heads, Matrix W_Q, Matrix W_K, Matrix W_V, Matrix W_O)
+{
+    return vaswani2017::multi_head(heads, std::move(W_Q), std::move(W_K), std::move(W_V), std::move(W_O));
+}
+
+}  // namespace heed::papers::ainslie2023
+
 // ---- heed/papers/bahdanau2015.hpp -----------------------------------------------------------------------------------
 
 /// Bahdanau, Cho, Bengio 2015, "Neural Machine Translation by Jointly Learning to Align and Translate".
@@ -33636,6 +34933,48 @@ auto make_performer(random_source& random, std::size_t width, std::size_t featur
 
 }  // namespace heed::papers::choromanski2021
 
+// ---- heed/papers/correia2019.hpp ------------------------------------------------------------------------------------
+
+/// Correia, Niculae and Martins 2019, "Adaptively Sparse Transformers".
+namespace heed::papers::correia2019 {
+
+/// A head that learns how sparse it is.
+///
+///     α-entmax(Q Kᵀ / √d) V,  α = 1 + σ(a)           section 3.2
+///
+/// a [1]. With a = 0, α is 1.5: Peters, Niculae, Martins 2019.
+template <class Vector>
+auto adaptive(Vector a)
+{
+    return attention{score::scaled_dot{}, normalize::entmax{std::move(a)}, combine::weighted_sum{}};
+}
+
+}  // namespace heed::papers::correia2019
+
+// ---- heed/papers/dao2024.hpp ----------------------------------------------------------------------------------------
+
+/// Dao and Gu 2024, "Transformers are SSMs: Generalized Models and Efficient Algorithms Through Structured State Space
+/// Duality".
+namespace heed::papers::dao2024 {
+
+/// Structured masked attention of one head with the 1-semiseparable mask of a state-space model (SSD): queries are its
+/// C, keys its B, values its X.
+///
+///     Y = (L ∘ C Bᵀ) X,  L_ij = a_i ⋯ a_{j+1}                                            section 5.1
+///
+/// with a_t = σ(w · x_t + b) = exp(−softplus(−w · x_t − b)), which is the exp(Δ A) of Mamba-2 with A = −1 and Δ =
+/// softplus of a line; w [D,1] and b [1]. `attend(memory, queries, causal{})` takes linear time, `streaming{attend}` is
+/// the recurrence h_t = a_t h_{t−1} + B_t x_tᵀ. Deviation: Δ does not also scale the input; scale the values if it
+/// shall.
+template <class Matrix, class Vector>
+auto state_space(Matrix w, Vector b)
+{
+    return attention{score::fading{score::dot{}, std::move(w), std::move(b)}, normalize::retention{},
+                     combine::weighted_sum{}};
+}
+
+}  // namespace heed::papers::dao2024
+
 // ---- heed/papers/deepseek2024.hpp -----------------------------------------------------------------------------------
 
 /// DeepSeek-AI 2024, "DeepSeek-V2: A Strong, Economical, and Efficient Mixture-of-Experts Language Model".
@@ -33690,6 +35029,49 @@ auto multi_step(std::vector<score::conv_s2s<Matrix, Vector>> layers, Update upda
 
 }  // namespace heed::papers::gehring2017
 
+// ---- heed/papers/gemma2024.hpp --------------------------------------------------------------------------------------
+
+/// Gemma Team 2024, "Gemma 2: Improving Open Language Models at a Practical Size".
+namespace heed::papers::gemma2024 {
+
+/// Scores that stay between −cap and cap: cap · tanh(e / cap).
+struct soft_cap {
+    float cap = 50;
+
+    auto operator()(const auto& e, const place&) const { return cap * tanh(e / cap); }
+};
+
+/// Attention whose scores are capped softly; 50 in the paper's models.
+///
+///     softmax(c · tanh(Q Kᵀ / √d / c)) V           "Logit soft-capping"
+inline auto capped(float cap = 50)
+{
+    return attention{score::modified{score::scaled_dot{}, soft_cap{cap}}, normalize::softmax{},
+                     combine::weighted_sum{}};
+}
+
+}  // namespace heed::papers::gemma2024
+
+// ---- heed/papers/golovneva2024.hpp ----------------------------------------------------------------------------------
+
+/// Golovneva, Wang, Weston and Sukhbaatar 2024, "Contextual Position Encoding: Learning to Count What's Important".
+namespace heed::papers::golovneva2024 {
+
+/// Attention of one head with contextual positions (CoPE): `attend(memory, queries, causal{})`.
+///
+///     a_ij = softmax_j(q_i · (k_j + z[p_ij]) / √d),  p_ij = min(p_max, Σ_{l=j..i} σ(q_i · k_l / √d))          section
+///     4
+///
+/// z is [D, p_max + 1]; see score::contextual_positions.
+template <class Matrix>
+auto contextual(Matrix positions)
+{
+    return attention{score::contextual_positions{score::scaled_dot{}, std::move(positions)}, normalize::softmax{},
+                     combine::weighted_sum{}};
+}
+
+}  // namespace heed::papers::golovneva2024
+
 // ---- heed/papers/graves2013.hpp -------------------------------------------------------------------------------------
 
 /// Graves 2013, "Generating Sequences With Recurrent Neural Networks".
@@ -33708,6 +35090,42 @@ auto window(Matrix W, Vector b, Matrix W_kappa, Vector b_kappa)
 }
 
 }  // namespace heed::papers::graves2013
+
+// ---- heed/papers/gupta2021.hpp --------------------------------------------------------------------------------------
+
+/// Gupta, Dar, Goodman, Ciprut and Berant 2021, "Memory-efficient Transformers via Top-k Attention".
+namespace heed::papers::gupta2021 {
+
+/// Attention to the k keys of the greatest scores.
+///
+///     softmax(top_k(Q Kᵀ / √d)) V
+///
+/// The same weights as Zhao et al. 2019, "Explicit Sparse Transformer". Deviation: scores equal to the k-th greatest
+/// all get a weight.
+inline auto top_k(std::size_t k)
+{
+    return attention{score::scaled_dot{}, normalize::top_k{k}, combine::weighted_sum{}};
+}
+
+}  // namespace heed::papers::gupta2021
+
+// ---- heed/papers/henry2020.hpp --------------------------------------------------------------------------------------
+
+/// Henry, Dachapally, Pawar and Chen 2020, "Query-Key Normalization for Transformers".
+namespace heed::papers::henry2020 {
+
+/// Attention of queries and keys of length 1, with a scale that learns.
+///
+///     softmax(g · Q̂ K̂ᵀ) V
+///
+/// g [1]; the paper begins with log2(L² − L), L a length that most sentences do not exceed.
+template <class Vector>
+auto normalised(Vector g)
+{
+    return attention{score::cosine{std::move(g)}, normalize::softmax{}, combine::weighted_sum{}};
+}
+
+}  // namespace heed::papers::henry2020
 
 // ---- heed/papers/katharopoulos2020.hpp ------------------------------------------------------------------------------
 
@@ -33888,6 +35306,24 @@ auto make_coverage(random_source& random, const sizes& n = {})
 
 }  // namespace heed::papers::mi2016
 
+// ---- heed/papers/openai2025.hpp -------------------------------------------------------------------------------------
+
+/// OpenAI 2025, "gpt-oss-120b & gpt-oss-20b Model Card".
+namespace heed::papers::openai2025 {
+
+/// Attention with a sink that learns, one for each head.
+///
+///     α_j = exp(e_j) / (exp(s) + Σ_k exp(e_k))           in words: a bias in the divisor of softmax
+///
+/// s [1].
+template <class Vector>
+auto with_sink(Vector s)
+{
+    return attention{score::scaled_dot{}, normalize::softmax_with_sink{std::move(s)}, combine::weighted_sum{}};
+}
+
+}  // namespace heed::papers::openai2025
+
 // ---- heed/papers/press2022.hpp --------------------------------------------------------------------------------------
 
 /// Press, Smith and Lewis 2022, "Train Short, Test Long: Attention with Linear Biases Enables Input Length
@@ -34035,6 +35471,24 @@ auto relative_bias(Matrix table, const raffel2020::buckets& which = {})  // [hea
 
 }  // namespace heed::papers::raffel2020
 
+// ---- heed/papers/ramapuram2025.hpp ----------------------------------------------------------------------------------
+
+/// Ramapuram et al. 2025, "Theory, Analysis, and Best Practices for Sigmoid Self-Attention".
+namespace heed::papers::ramapuram2025 {
+
+/// Attention by sigmoids, for sequences of about `length` positions.
+///
+///     σ(Q Kᵀ / √d + b) V,  b = −log n           section 2
+///
+/// Deviation: the bias is one number for the whole model, even where the sentences of a batch differ in length.
+inline auto sigmoid(std::size_t length)
+{
+    return attention{score::scaled_dot{}, normalize::sigmoid{-std::log(static_cast<double>(length))},
+                     combine::weighted_sum{}};
+}
+
+}  // namespace heed::papers::ramapuram2025
+
 // ---- heed/papers/sankaran2016.hpp -----------------------------------------------------------------------------------
 
 /// Sankaran, Mi, Al-Onaizan, Ittycheriah 2016, "Temporal Attention Model for Neural Machine Translation".
@@ -34111,54 +35565,6 @@ auto relative(Matrix distances)
 
 }  // namespace heed::papers::shaw2018
 
-// ---- heed/papers/vaswani2017.hpp ------------------------------------------------------------------------------------
-
-/// Vaswani et al. 2017, "Attention Is All You Need" (Transformer).
-namespace heed::papers::vaswani2017 {
-
-/// Scaled dot-product attention.
-///
-///     Attention(Q, K, V) = softmax(Q Kᵀ / √d_k) V             eq. 1
-///
-/// For a decoder whose queries must not see later positions: `attend(memory, queries, causal{})`.
-inline auto scaled_dot() { return attention{score::scaled_dot{}, normalize::softmax{}, combine::weighted_sum{}}; }
-
-/// Multi-head attention.
-///
-///     head_i = Attention(Q W_Q^i, K W_K^i, V W_V^i)           section 3.2.2
-///     MultiHead(Q, K, V) = Concat(head_1, …, head_n) W_O
-///
-/// W_Q = [W_Q^1, …, W_Q^n] and so on. No bias, as in the paper. No deviation.
-template <class Matrix>
-auto multi_head(std::size_t heads, Matrix W_Q, Matrix W_K, Matrix W_V, Matrix W_O)  // [Q,nK], [D,nK], [D,nV], [nV,O]
-{
-    return heed::multi_head{std::vector(heads, vaswani2017::scaled_dot()), std::move(W_Q), std::move(W_K),
-                            std::move(W_V), std::move(W_O)};
-}
-
-/// The base model's sizes: d_k = d_v = d_model / h.
-struct sizes {
-    std::size_t model = 512;  // d_model: of queries, annotations and results
-    std::size_t heads = 8;    // h
-};
-
-/// The same with new parameters. Throws heed::error unless the number of heads divides the model's width.
-template <class T>
-auto make_multi_head(random_source& random, const sizes& n = {})
-{
-    if (n.heads == 0 || n.model % n.heads != 0) {
-        throw error("vaswani2017::make_multi_head: " + std::to_string(n.heads) + " heads for a width of " +
-                    std::to_string(n.model) + "; the number of heads must divide it");
-    }
-    auto W_Q = nn::glorot<T>(random, n.model, n.model);
-    auto W_K = nn::glorot<T>(random, n.model, n.model);
-    auto W_V = nn::glorot<T>(random, n.model, n.model);
-    return vaswani2017::multi_head(n.heads, std::move(W_Q), std::move(W_K), std::move(W_V),
-                                   nn::glorot<T>(random, n.model, n.model));
-}
-
-}  // namespace heed::papers::vaswani2017
-
 // ---- heed/papers/shazeer2020.hpp ------------------------------------------------------------------------------------
 
 /// Shazeer, Lan, Cheng, Ding and Hou 2020, "Talking-Heads Attention".
@@ -34227,6 +35633,71 @@ auto multi_scale(std::size_t heads, Matrix W_Q, Matrix W_K, Matrix W_V, Matrix W
 }
 
 }  // namespace heed::papers::sun2023
+
+// ---- heed/papers/tan2025.hpp ----------------------------------------------------------------------------------------
+
+/// Tan, Yang, Courville, Panda and Shen 2025, "Scaling Stick-Breaking Attention: An Efficient Implementation and
+/// In-depth Study".
+namespace heed::papers::tan2025 {
+
+/// Attention whose weights are parts of a stick, for queries that see no later keys: `attend(memory, queries,
+/// causal{})`.
+///
+///     α_j = σ(e_j) Π_{j<k} (1 − σ(e_k)),  e = Q Kᵀ / √d
+///
+/// Deviation: the query's own position takes part; in the paper only those before it.
+inline auto stick_breaking()
+{
+    return attention{score::scaled_dot{}, normalize::stick_breaking{}, combine::weighted_sum{}};
+}
+
+}  // namespace heed::papers::tan2025
+
+// ---- heed/papers/wu2019.hpp -----------------------------------------------------------------------------------------
+
+/// Wu, Fan, Baevski, Dauphin and Auli 2019, "Pay Less Attention with Lightweight and Dynamic Convolutions".
+namespace heed::papers::wu2019 {
+
+/// Dynamic convolution of one head, whose kernels of width K follow from the words at their middles.
+///
+///     DynamicConv(X, i) = Σ_k softmax(W x_i)_k x_{i+k−⌈(K+1)/2⌉}                                    sections 3 and 4
+///
+/// W is [Q,K]; `side` = score::kernel_over::past for a decoder. Retention with a decay of 1 takes scores as weights.
+template <class Matrix>
+auto dynamic(Matrix W, score::kernel_over side = score::kernel_over::both_sides)
+{
+    return attention{score::dynamic_convolution{std::move(W), side}, normalize::retention{}, combine::weighted_sum{}};
+}
+
+/// Lightweight convolution of one head, with one kernel w [K] for all positions.
+///
+///     LightConv(X, i) = Σ_k softmax(w)_k x_{i+k−⌈(K+1)/2⌉}                                                section 3
+template <class Vector>
+auto lightweight(Vector w, score::kernel_over side = score::kernel_over::both_sides)
+{
+    return attention{score::lightweight_convolution{std::move(w), side}, normalize::retention{},
+                     combine::weighted_sum{}};
+}
+
+}  // namespace heed::papers::wu2019
+
+// ---- heed/papers/xiao2024.hpp ---------------------------------------------------------------------------------------
+
+/// Xiao, Tian, Chen, Han and Lewis 2024, "Efficient Streaming Language Models with Attention Sinks".
+namespace heed::papers::xiao2024 {
+
+/// Attention with a sink whose score is 0 ("zero sink", or softmax off by one: Miller 2023).
+///
+///     α_j = exp(e_j) / (1 + Σ_k exp(e_k))           "SoftMax₁"
+///
+/// The 0 is a parameter: ad::lift lets it learn (openai2025::with_sink).
+template <class T>
+auto zero_sink()
+{
+    return attention{score::scaled_dot{}, normalize::softmax_with_sink{array<T, 1>{T(0)}}, combine::weighted_sum{}};
+}
+
+}  // namespace heed::papers::xiao2024
 
 // ---- heed/nn/dropout.hpp --------------------------------------------------------------------------------------------
 
@@ -35078,6 +36549,28 @@ auto reader(std::uint64_t seed, const sizes& n, Normalize normalize)
 }
 
 }  // namespace heed::papers::xu2015
+
+// ---- heed/papers/yang2024.hpp ---------------------------------------------------------------------------------------
+
+/// Yang, Wang, Shen, Panda and Kim 2024, "Gated Linear Attention Transformers with Hardware-Efficient Training".
+namespace heed::papers::yang2024 {
+
+/// Gated linear attention of one head, with a gate for each position: `attend(memory, queries, causal{})` takes linear
+/// time, and `streaming{attend}` is the recurrence.
+///
+///     S_t = α_t S_{t−1} + k_tᵀ v_t,  o_t = q_t S_t / √d,  α_t = σ(w · x_t + b)            section 4.1
+///
+/// w [D,1] and b [1] of the head's annotations x. Deviations: in the paper α_t is a vector, σ(x W¹ W² + b)^{1/16}, with
+/// a gate for each dimension of the keys; here it is one number. The 1/√d is that of the authors' program. The norm and
+/// the output gate behind the heads are layers of the model.
+template <class Matrix, class Vector>
+auto gated_linear(Matrix w, Vector b)
+{
+    return attention{score::fading{score::scaled_dot{}, std::move(w), std::move(b)}, normalize::retention{},
+                     combine::weighted_sum{}};
+}
+
+}  // namespace heed::papers::yang2024
 
 // ---- heed/papers/ye2024.hpp -----------------------------------------------------------------------------------------
 
@@ -36080,7 +37573,7 @@ layer_norm(Vector, Vector2, double = 1e-5) -> layer_norm<joint_tensor<Vector, Ve
 template <class T>
 auto make_layer_norm(std::size_t width)
 {
-    return layer_norm{filled<T, 1>({width}, T(1)), zeros<T>(width)};
+    return layer_norm{filled<T, 1>({detail::allowed_rows(width)}, T(1)), zeros<T>(width)};
 }
 
 }  // namespace heed::nn
