@@ -2,6 +2,7 @@
 
 #include <cstddef>
 
+#include <heed/papers/ainslie2023.hpp>
 #include <heed/papers/deepseek2024.hpp>
 #include <heed/papers/qiu2025.hpp>
 #include <heed/papers/shazeer2020.hpp>
@@ -42,6 +43,16 @@ struct matrices {
 };
 
 }  // namespace
+
+void ainslie2023(const presets& add)
+{
+    add("grouped", [](twin& t) {  // one group
+        t.setting("heads", n);
+        const auto W_Q = t.input<2>("W_Q", {D, n * K}), W_K = t.input<2>("W_K", {D, K}),
+                   W_V = t.input<2>("W_V", {D, V}), W_O = t.input<2>("W_O", {n * V, O});
+        attends(t, paper::ainslie2023::grouped(n, W_Q, W_K, W_V, W_O));
+    });
+}
 
 void deepseek2024(const presets& add)
 {

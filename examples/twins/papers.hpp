@@ -37,7 +37,18 @@ void raffel2020(const presets& add);
 void shaw2018(const presets& add);
 void su2021(const presets& add);
 
+// of_weights.cpp: other weights than softmax of inner products
+void correia2019(const presets& add);
+void gemma2024(const presets& add);
+void gupta2021(const presets& add);
+void henry2020(const presets& add);
+void openai2025(const presets& add);
+void ramapuram2025(const presets& add);
+void tan2025(const presets& add);
+void xiao2024(const presets& add);
+
 // of_heads.cpp
+void ainslie2023(const presets& add);
 void dao2024(const presets& add);
 void deepseek2024(const presets& add);
 void qiu2025(const presets& add);

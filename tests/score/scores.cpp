@@ -335,7 +335,7 @@ TEST_CASE("location: the query alone says where, whatever is there")
 
 TEST_CASE("cosine: scores of -scale to scale, and 0 for a vector without direction")
 {
-    const score::cosine cosine{.scale = 10};
+    const score::cosine<> cosine{.scale = 10};
     const array<double, 2> q{{3, 4}, {0, 0}, {1e200, 0}};
     const array<double, 3> h{{{6, 8}, {-3e-200, -4e-200}, {0, 0}}, {{1, 2}, {0, 0}, {5, 5}}, {{1, 1}, {-2, 0}, {0, 1}}};
     const auto e = cosine(q, cosine.prepare(h));

@@ -54,6 +54,7 @@ struct of_scaled_scores {
         return rule.fits();
     }
 };
+/// A normalizer's rule where it weighs scores that are multiplied by `factor`; no_rule stays none.
 template <class Rule>
 auto scaled_before(Rule rule, double factor)
 {

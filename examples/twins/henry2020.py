@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Henry et al. 2020: queries and keys of length 1, with a scale that learns."""
+import torch
+
+from twin import Twin
+
+twin = Twin("henry2020", "normalised")
+g, q, k = twin["g q k"]
+e = g * (torch.nn.functional.normalize(q, dim=-1) @ torch.nn.functional.normalize(k, dim=-1).transpose(-1, -2))
+seen = torch.ones(q.shape[1], q.shape[1]).tril().bool()  # no later keys
+twin.agrees(context=torch.softmax(e.masked_fill(~seen, -torch.inf), dim=-1) @ k)
