@@ -121,7 +121,7 @@ struct shards {
         sizes[0] = {1, large, 3};
         sizes[1] = {1, 3, 3};
         text::pair_shards_writer file(path, sizes, 100, 100, std::to_string(seed), "a note");
-        for (const std::size_t shard : {1, 0}) file.add(shard, sentence(shard), sentence(1));
+        for (const std::size_t shard : {1u, 0u}) file.add(shard, sentence(shard), sentence(1));
         file.commit();
     }
     /// The seed in a file, which must be whole.
@@ -130,7 +130,7 @@ struct shards {
         const text::pair_shards file(path);
         const shards written{std::stoull(file.stamp()), large};
         REQUIRE(file.size() > 2);
-        for (const std::size_t shard : {0, 1}) {
+        for (const std::size_t shard : {0u, 1u}) {
             const text::id_pairs read = file.read(shard);
             REQUIRE(read.size() == 1);
             CHECK(read.source[0] == written.sentence(shard));
