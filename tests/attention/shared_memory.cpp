@@ -79,6 +79,14 @@ TEST_CASE("rows that share a sentence's memory see what they see in copies of it
         compare(attention{score::forgetting{additive(), random({5, 1}, 6), random({1}, 7)}, normalize::sigmoid{},
                           combine::weighted_sum{}},
                 plain_query{});
+        // Many queries of a memory that is not shared are products, which round otherwise.
+        const auto one = [](std::size_t rows, std::uint64_t seed) { return random({rows, 3}, seed); };
+        compare(attention{score::contextual_positions{score::general{random({3, 5}, 8)}, random({5, 3}, 9)},
+                          normalize::softmax{}, combine::weighted_sum{}},
+                one);
+        compare(
+            attention{score::dynamic_convolution{random({3, 3}, 8)}, normalize::retention{}, combine::weighted_sum{}},
+            one);
         compare(
             attention{score::with_word{additive(), random({2, 4}, 5)}, normalize::temporal{}, combine::weighted_sum{}},
             [](std::size_t rows, std::uint64_t seed) {

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// expect: heed: score::forgetting and score::fading are not laid over each other: one of them will do
+#include <heed/heed.hpp>
+
+using namespace heed;
+
+auto ask(array<float, 3> annotations, array<float, 2> w, array<float, 1> b)
+{
+    const attention attend{score::fading{score::forgetting{score::dot{}, w, b}, w, b}, normalize::retention{},
+                           combine::weighted_sum{}};
+    return attend.on(annotations).keys;
+}
