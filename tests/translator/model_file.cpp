@@ -101,7 +101,7 @@ std::string refusal(const archive& file)
         said = problem.what();
     }
     const std::size_t asked = support::asked_for - before;
-    CHECK(asked < 65'536 + 10 * bytes_of(file));
+    CHECK(asked < 65'536 + 16 * bytes_of(file));
     return said;
 }
 

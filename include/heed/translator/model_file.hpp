@@ -104,12 +104,13 @@ inline std::size_t count_numbers(const heed::io::archive& archive)
     return count;
 }
 
-/// A new system for a file, whose parameters have no more numbers than the file. check_sizes() before it says which
-/// tensor is another; whatever the options claim beyond that is refused here.
+/// A new system for a file, whose parameters have at most twice as many numbers as the file: what the options claim
+/// beyond check_sizes() is refused here before it is allocated, and a single tensor that is missing is still named
+/// later.
 inline std::unique_ptr<system> make_system_for(const heed::io::archive& archive, const translator_file& model)
 {
     const std::size_t numbers = count_numbers(archive);
-    const heed::nn::limited_numbers limit(numbers);
+    const heed::nn::limited_numbers limit(2 * numbers);
     try {
         return make_system(model.how, model.source.vocabulary.size(), model.target.vocabulary.size());
     } catch (const heed::nn::too_many_numbers&) {
