@@ -222,7 +222,7 @@ void normalizers(const settings& with)
     }
 }
 
-void window(const settings& with)
+void one_window(const settings& with)
 {
     if (!with.wants("window")) return;
     const size z{1, 1, 32768, 64};
@@ -364,7 +364,7 @@ int main(int argc, char** argv)
     peak_and_peer(with);
     functions(with);
     normalizers(with);
-    window(with);
+    one_window(with);
     masks(with);
     in_linear_time(with);
     one_query(with);

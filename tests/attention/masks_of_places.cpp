@@ -60,8 +60,9 @@ const auto even = [](const place& p) { return (p.query + p.key) % 2 == 0; };
 TEST_CASE("every mask of the catalogue, tile by tile and composed")
 {
     const catalogue::known known;
-    for (const auto& [name, mask] : catalogue::masks(known)) {
-        CAPTURE(name);
+    for (const catalogue::named_mask& each : catalogue::masks(known)) {
+        const auto& mask = each.mask;
+        CAPTURE(each.name);
         CHECK(distance_from_composed<double>(mask, lengths({203, 61}), 70, 203) < 1e-10);
         CHECK(distance_from_composed<float>(mask, lengths({99, 203}), 131, 203) < 1e-5);
     }
