@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
@@ -116,8 +117,10 @@ struct settings : bench::choices {
     std::vector<named_peer> peers;
 };
 
-/// One line, with the first column's share of the peak where its operations are known.
-void line(const settings& with, const std::string& name, const std::vector<column>& columns, double operations = 0)
+/// One line, with the first column's share of the peak where its operations are known; and if the other columns compute
+/// so great a `share` of the first one's pairs, with their time in shares.
+void line(const settings& with, const std::string& name, const std::vector<column>& columns, double operations = 0,
+          double share = 0)
 {
     std::vector<double> peaks;
     const bench::timings took = bench::in_turn(columns, with.rounds, [&] {
@@ -125,14 +128,15 @@ void line(const settings& with, const std::string& name, const std::vector<colum
     });
     std::printf("%-34s", name.c_str());
     if (operations > 0) {
-        std::vector<double> share;
+        std::vector<double> reached;
         for (std::size_t i = 0; i < took.seconds[0].size(); ++i)  // the first round is not among them
-            share.push_back(100 * operations / took.seconds[0][i] / peaks[i + 1]);
-        std::printf(" %3.0f %% of the peak", bench::median(share));
+            reached.push_back(100 * operations / took.seconds[0][i] / peaks[i + 1]);
+        std::printf(" %3.0f %% of the peak", bench::median(reached));
     }
     for (std::size_t i = 0; i < columns.size(); ++i) {
         std::printf("  %s %.1f ms", columns[i].name.c_str(), 1e3 * bench::median(took.seconds[i]));
         if (i > 0) std::printf(" (%.2f)", bench::median(took.ratios[i]));
+        if (i > 0 && share > 0) std::printf(", %.2f of its share", bench::median(took.ratios[i]) / share);
     }
     std::printf("\n");
     std::fflush(stdout);
@@ -218,13 +222,36 @@ void normalizers(const settings& with)
     }
 }
 
-void masks(const settings& with)
+void one_window(const settings& with)
 {
     if (!with.wants("window")) return;
     const size z{1, 1, 32768, 64};
+    constexpr double causal_pairs = 32768.0 * 32769 / 2, outside = 31744.0 * 31745 / 2;
     line(with, "window of 1024 in 32768, forward",
          {mechanism(with.threads, "causal", z, false, made(), causal{}),
-          mechanism(with.threads, "window", z, false, made(), causal{} & sliding_window{1024})});
+          mechanism(with.threads, "window", z, false, made(), causal{} & sliding_window{1024})},
+         0, 1 - outside / causal_pairs);
+}
+
+/// Masks that are asked: one that hides whole blocks, and one that hides none.
+void masks(const settings& with)
+{
+    const size z{1, 1, 4096, 64};
+    std::vector<std::int32_t> ids(z.length);
+    for (std::size_t i = 0; i < z.length; ++i) ids[i] = static_cast<std::int32_t>(i / 512);
+    const auto document = looked_up(ids);
+    for (const bool backward : {false, true}) {
+        const std::string way = backward ? "forward+backward" : "forward";
+        if (!with.wants("masks/" + way)) continue;
+        const auto full = mechanism(with.threads, "full", z, backward, made(), no_mask{});
+        line(with, "masks/" + way + ", 8 documents of 512",
+             {full, mechanism(with.threads, "documents", z, backward, made(),
+                              [=](place p) { return document(p.query) == document(p.key); })},
+             0, 1.0 / 8);
+        line(with, "masks/" + way + ", each third key",
+             {full, mechanism(with.threads, "scattered", z, backward, made(),
+                              [](place p) { return (p.query + p.key) % 3 == 0; })});
+    }
 }
 
 void in_linear_time(const settings& with)
@@ -337,6 +364,7 @@ int main(int argc, char** argv)
     peak_and_peer(with);
     functions(with);
     normalizers(with);
+    one_window(with);
     masks(with);
     in_linear_time(with);
     one_query(with);
