@@ -13754,7 +13754,8 @@ public:
     virtual key_range whole(std::int32_t first, std::int32_t last) const = 0;
     /// Asks the mask, and narrows what the groups of n queries may see of the keys from `first` on: keys before and
     /// behind all that a group sees, and where it sees each one, are known then. Others are not looked for: where a
-    /// group sees some keys and some not, two of them are asked about.
+    /// group sees some keys and some not, two of them are asked about. Of keys that are alike, several are asked about
+    /// at once.
     virtual void ask(const head<T>& of, std::size_t s, std::size_t n, std::size_t first, tile_reach& seen) const = 0;
 
     /// Scores as the function changes them; −inf where a query does not see a key.
@@ -13893,7 +13894,7 @@ HEED_SIMD_INLINE void each_place(const head<T>& of, std::size_t s, std::size_t g
     }
 }
 
-/// Which of n queries see a key: none of them, some, or every one?
+/// Of some queries and some keys, who sees what: nobody anything, some of them some, or every query every key?
 enum class seen_by { none, some, every };
 
 HEED_SIMD_INLINE bool any_of_lanes(const lane_mask::vector& which)
@@ -13906,11 +13907,11 @@ HEED_SIMD_INLINE lane_mask first_lanes(std::size_t n)
 {
     return heed::detail::counted_from(0) < static_cast<std::int32_t>(n);
 }
-/// `those`: the lanes of the queries.
-HEED_SIMD_INLINE seen_by who_sees(const lane_mask& sees, const lane_mask& those)
+/// `one`: who sees one of some keys; `all`: who sees all of them; `those`: the lanes of the queries.
+HEED_SIMD_INLINE seen_by who_sees(const lane_mask& one, const lane_mask& all, const lane_mask& those)
 {
-    if (!any_of_lanes((sees & those).at)) return seen_by::none;
-    return any_of_lanes(((!sees) & those).at) ? seen_by::some : seen_by::every;
+    if (!any_of_lanes((one & those).at)) return seen_by::none;
+    return any_of_lanes(((!all) & those).at) ? seen_by::some : seen_by::every;
 }
 
 /// x in the rows that a group does not see.
@@ -14006,18 +14007,34 @@ public:
                 for (const bool from_the_last : {false, true}) {
                     if (from_the_last && told) left = {whole.end, reach.end};
                     const bool counts = whole.empty();  // is a run of rows that all queries see looked for?
-                    std::size_t full = 0;
+                    std::size_t full = 0, at_once = 1;
+                    bool closely = false;
+                    seen_by before = seen_by::some;
                     while (!left.empty()) {
-                        const std::size_t row = from_the_last ? left.end - 1 : left.begin;
-                        seen_by now = seen_by::none;
+                        const std::size_t n_rows = std::min(at_once, left.size());
+                        const range rows =
+                            from_the_last ? range{left.end - n_rows, left.end} : range{left.begin, left.begin + n_rows};
+                        lane_mask one(false), all(true);  // who sees one of the rows, and all of them
                         detail::each_place(
-                            of, s, g, first, {row, row + 1}, 0,
-                            [&](std::size_t, const place& p)
-                                __attribute__((always_inline)) { now = detail::who_sees(lane_mask(mask_(p)), those); },
+                            of, s, g, first, rows, 0,
+                            [&](std::size_t, const place& p) __attribute__((always_inline)) {
+                                const lane_mask sees(mask_(p));
+                                one = one | sees;
+                                all = all & sees;
+                            },
                             slot_of_questions);
-                        if (now == seen_by::some || (now == seen_by::every ? !counts : full > 0)) break;
-                        if (now == seen_by::every) ++full;
-                        from_the_last ? --left.end : ++left.begin;
+                        const seen_by now = detail::who_sees(one, all, those);
+                        if (now == seen_by::some || (now == seen_by::every ? !counts : full > 0)) {
+                            if (n_rows == 1) break;
+                            closely = true;  // row by row, as long as they are like those before
+                            at_once = 1;
+                            continue;
+                        }
+                        if (now == seen_by::every) full += n_rows;
+                        (from_the_last ? left.end = rows.begin : left.begin = rows.end);
+                        closely = closely && now == before;
+                        at_once = closely ? 1 : rows_of_a_question;
+                        before = now;
                     }
                     if (from_the_last) {
                         reach.end = left.end + full;
@@ -14092,6 +14109,7 @@ public:
 
 private:
     static constexpr bool function = !std::is_same_v<Pair, unmodified>;
+    static constexpr std::size_t rows_of_a_question = 16;
     static constexpr bool asked = !heed::detail::told_by_ranges<Mask>;
     static constexpr T lowest = -std::numeric_limits<T>::infinity();
     static constexpr std::size_t slot_of_questions = function ? heed::detail::lane_memo::slots / 2 : 0;
@@ -14146,6 +14164,7 @@ struct of_scaled_scores {
         return rule.fits();
     }
 };
+/// A normalizer's rule where it weighs scores that are multiplied by `factor`; no_rule stays none.
 template <class Rule>
 auto scaled_before(Rule rule, double factor)
 {
