@@ -14,8 +14,7 @@ namespace catalogue {
 
 using namespace heed;
 
-/// Any mask. (One kernel is compiled for all entries; a mask of its own type is inlined, and says which blocks it
-/// skips.)
+/// Any mask. (One kernel is compiled for all entries; a mask of its own type is inlined.)
 struct any_mask : mask_of_places {
     std::function<lane_mask(const place&)> sees;
 
