@@ -9,6 +9,7 @@
 
 #include <heed/core/arena.hpp>
 #include <heed/core/dual_number.hpp>
+#include <heed/core/errors.hpp>
 #include <heed/core/mistakes.hpp>
 #include <heed/core/shared_tensor.hpp>
 #include <heed/core/tensor.hpp>
@@ -320,9 +321,15 @@ public:
         return nullptr;
     }
 
-    /// ∂loss/∂(every wanted value). Once per recording.
+    /// ∂loss/∂(every wanted value). Once per recording: throws heed::error the second time.
     void backward(const var<T, 0>& loss)
     {
+        if (gone_back_) {
+            throw error(
+                "ad::tape::backward: this recording has gone back already, and a second time would add the same "
+                "gradients again; call tape.clear() before each step, or add losses and go back once");
+        }
+        gone_back_ = true;
         adjoint(loss.slot())[0] = T(1);
         go_back();
     }
@@ -405,6 +412,7 @@ private:
         for (const ending& e : endings_) e.destroy(e.closure);
         endings_.clear();
         entries_.clear();
+        gone_back_ = false;
     }
 
     slot<T>& new_slot(const T* value, std::size_t size)
@@ -440,6 +448,7 @@ private:
     arena memory_;
     std::vector<entry> entries_;
     std::vector<ending> endings_;
+    bool gone_back_ = false;
 };
 
 struct taped_family;
