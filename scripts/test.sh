@@ -64,6 +64,7 @@ for preset in "${presets[@]}"; do
     # example, optimised. Both compilers judge products of policies: clang++ every one, g++ each policy among plain ones.
     options=(-DHEED_TEST_ONLY_PROCESSOR=OFF -DHEED_TEST_EACH_POLICY=OFF -DHEED_BUILD_EXAMPLES=ON -DHEED_BUILD_TRANSLATOR=ON
         -DHEED_EXAMPLE_OPTIMIZATION= -DHEED_BENCHMARK_OPTIMIZATION= -DHEED_SANITIZE_EXCEPT= -DHEED_EXAMPLES_ONLY=)
+    [[ $preset == clang ]] && options+=(-DHEED_BUILD_BENCHMARKS=ON)
     [[ $preset == release ]] && options+=("-DHEED_TEST_WIDTHS=x86-64;x86-64-v3;x86-64-v4;portable")
     lines=-g1
     if [[ $all == yes ]]; then
@@ -71,7 +72,8 @@ for preset in "${presets[@]}"; do
         # asan is compiled for plain x86-64.
         release) options+=(-DHEED_TEST_ONLY_PROCESSOR=ON -DHEED_TEST_EACH_POLICY=ON -DHEED_EXAMPLE_OPTIMIZATION=-O1
             -DHEED_BENCHMARK_OPTIMIZATION=-O0 "-DHEED_TEST_WIDTHS=x86-64-v3;x86-64-v4;portable") ;;
-        clang) options+=(-DHEED_TEST_ONLY_PROCESSOR=ON -DHEED_BUILD_EXAMPLES=OFF -DHEED_BUILD_TRANSLATOR=OFF) ;;
+        clang) options+=(-DHEED_TEST_ONLY_PROCESSOR=ON -DHEED_BUILD_EXAMPLES=OFF -DHEED_BUILD_TRANSLATOR=OFF
+            -DHEED_BUILD_BENCHMARKS=OFF) ;;
         # These two checks stand before every access: a third of the time to build and to run. A null pointer that is
         # followed ends the program without them; --sanitize alone has them.
         asan) lines=-g0 options+=(-DHEED_SANITIZE_EXCEPT=null,alignment "-DHEED_EXAMPLES_ONLY=translate;evaluate;use_model") ;;
