@@ -67,21 +67,6 @@ struct run {
     }
 };
 
-/// Only these are thrown.
-void expects(const auto& action)
-{
-    try {
-        action();
-    } catch (const std::bad_alloc&) {
-        throw;
-    } catch (const heed::error&) {
-        throw;
-    } catch (...) {
-        support::failing_allocation = 0;
-        FAIL("something else was thrown");
-    }
-}
-
 }  // namespace
 
 TEST_CASE("every allocation of a resumption fails once: the model, the words and the averages are changed, or none is")
@@ -93,7 +78,7 @@ TEST_CASE("every allocation of a resumption fails once: the model, the words and
     const long count = support::fail_each_allocation(
         [&] {
             complete = false;
-            expects([&] { resumed.load(file); });
+            support::expects([&] { resumed.load(file); });
             complete = true;
         },
         [&] { CHECK(resumed.is(complete ? first : second)); });

@@ -12,6 +12,10 @@
 #include <cstring>
 #include <new>
 
+#include <doctest/doctest.h>
+
+#include <heed/core/errors.hpp>
+
 namespace support {
 
 /// The allocation of the whole program that fails, counted from 1; 0: none. It fails once.
@@ -74,6 +78,21 @@ long fail_each_allocation(const auto& attempt, const auto& look)
         const bool passed_over = failing_allocation.exchange(0) > 0;
         look();
         if (passed_over) return n - 1;
+    }
+}
+
+/// Runs it; only these are thrown.
+void expects(const auto& action)
+{
+    try {
+        action();
+    } catch (const std::bad_alloc&) {
+        throw;
+    } catch (const heed::error&) {
+        throw;
+    } catch (...) {
+        failing_allocation = 0;
+        FAIL("something else was thrown");
     }
 }
 

@@ -148,21 +148,6 @@ int next_descriptor()
     return file;
 }
 
-/// Only these are thrown.
-void expects(const auto& action)
-{
-    try {
-        action();
-    } catch (const std::bad_alloc&) {
-        throw;
-    } catch (const heed::error&) {
-        throw;
-    } catch (...) {
-        support::failing_allocation = 0;
-        FAIL("something else was thrown");
-    }
-}
-
 }  // namespace
 
 TEST_CASE("every allocation of a save fails once: the file is the old one or the new one, and no other is left")
@@ -175,7 +160,7 @@ TEST_CASE("every allocation of a save fails once: the file is the old one or the
     const long count = support::fail_each_allocation(
         [&] {
             complete = false;
-            expects([&] { second.save(path); });
+            support::expects([&] { second.save(path); });
             complete = true;
         },
         [&] {
@@ -197,7 +182,7 @@ TEST_CASE("every allocation of a resumption fails once: all parts are changed, o
     const long count = support::fail_each_allocation(
         [&] {
             complete = false;
-            expects([&] { resumed.load(path); });
+            support::expects([&] { resumed.load(path); });
             complete = true;
         },
         [&] {
@@ -211,7 +196,7 @@ TEST_CASE("every allocation of a resumption fails once: all parts are changed, o
     support::fail_each_allocation(
         [&] {
             complete = false;
-            expects([&] { io::take(file, weights); });
+            support::expects([&] { io::take(file, weights); });
             complete = true;
         },
         [&] {
@@ -235,7 +220,7 @@ TEST_CASE(
     const long written = support::fail_each_allocation(
         [&] {
             complete = false;
-            expects([&] { second.write(path); });
+            support::expects([&] { second.write(path); });
             complete = true;
         },
         [&] {
@@ -247,7 +232,7 @@ TEST_CASE(
     CHECK(written > 20);
     const long read = support::fail_each_allocation(
         [&] {
-            expects([&] {
+            support::expects([&] {
                 const text::pair_shards file(path);
                 if (file.read(0).size() != 1) throw std::logic_error("another number of pairs");
             });
@@ -260,8 +245,9 @@ TEST_CASE("every allocation of a lock fails once: the next try is not refused")
 {
     const temporary_directory directory;
     const auto path = directory.path() / "a name that is too long for a string without memory";
-    const long count = support::fail_each_allocation([&] { expects([&] { const train::training_lock lock(path); }); },
-                                                     [&] { const train::training_lock lock(path); });
+    const long count =
+        support::fail_each_allocation([&] { support::expects([&] { const train::training_lock lock(path); }); },
+                                      [&] { const train::training_lock lock(path); });
     CHECK(count > 3);
     CHECK(directory.files() == 0);
 }
@@ -280,7 +266,7 @@ TEST_CASE("every allocation of the threads fails once: there are as many as befo
     const long count = support::fail_each_allocation(
         [&] {
             complete = false;
-            expects([] { set_threads(3); });
+            support::expects([] { set_threads(3); });
             complete = true;
         },
         [&] {
@@ -311,7 +297,7 @@ TEST_CASE("every allocation of a request fails once: it is answered or refused, 
         for (std::size_t i = 0; i < 3; ++i) CHECK(results[i] == texts[i] + " is translated to that");
     };
     const auto one = [&] {
-        expects([&] {
+        support::expects([&] {
             auto asked =
                 at.submit({{"a line", 6}, {"another line", 12}, {"a third", 7}}, how, std::chrono::seconds(60));
             const auto results = asked->get();
@@ -327,7 +313,7 @@ TEST_CASE("every allocation of a request fails once: it is answered or refused, 
 
     // Its threads, its queue and what it says of late requests are made at the beginning.
     support::fail_each_allocation(
-        [&] { expects([&] { const batcher other(work, {.batch = 2, .queue = 3, .workers = 3}); }); }, [] {});
+        [&] { support::expects([&] { const batcher other(work, {.batch = 2, .queue = 3, .workers = 3}); }); }, [] {});
 }
 
 #if defined(HEED_TEST_WRAPS)
