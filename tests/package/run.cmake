@@ -48,6 +48,7 @@ set(definitions "BEFORE|AFTER|HEED_TRANSLATOR_COMPILED|HEED_DISTRIBUTED")
 set(distributed "")
 if(HOW STREQUAL "find_package" AND MPIEXEC)
   set(distributed distributed)
+  string(APPEND definitions "|MPICH_SKIP_MPICXX|OMPI_SKIP_MPICXX|_MPICC_H")  # CMake leaves MPI's C++ bindings out
 endif()
 if(BESIDE STREQUAL "<cblas.h>")
   set(HEED_BLAS -DHEED_BLAS=cblas)
