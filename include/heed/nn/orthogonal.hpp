@@ -10,6 +10,7 @@
 #include <heed/core/errors.hpp>
 #include <heed/core/random.hpp>
 #include <heed/core/tensor.hpp>
+#include <heed/nn/init.hpp>
 
 // Compilers continue after an #error; including a file that does not exist stops them.
 #if defined(HEED_BLAS_NONE)
