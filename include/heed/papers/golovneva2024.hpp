@@ -14,8 +14,8 @@ namespace heed::papers::golovneva2024 {
 
 /// Attention of one head with contextual positions (CoPE): `attend(memory, queries, causal{})`.
 ///
-///     a_ij = softmax_j(q_i · (k_j + z[p_ij]) / √d),  p_ij = min(p_max, Σ_{l=j..i} σ(q_i · k_l / √d))          section
-///     4
+///     a_ij = softmax_j(q_i · (k_j + z[p_ij]) / √d)                                            section 4
+///     p_ij = min(p_max, Σ_{l=j..i} σ(q_i · k_l / √d))
 ///
 /// z is [D, p_max + 1]; see score::contextual_positions.
 template <class Matrix>
