@@ -8,6 +8,8 @@
 
 #include <chrono>
 #include <cstddef>
+#include <filesystem>
+#include <initializer_list>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -317,43 +319,38 @@ TEST_CASE("every allocation of a request fails once: it is answered or refused, 
 }
 
 #if defined(HEED_TEST_WRAPS)
-TEST_CASE("every call of the system in a save fails once: the file is the old one or the new one")
+struct fault {
+    const char* call;
+    int reason;
+    bool passes;  // it is tried again, or does not matter
+};
+
+/// Each of these calls of write_new() fails once, after write_old(): it passes, or throws with the path and the reason,
+/// and then the file is the old one; is_new() looks which it is. At last nothing fails. Returns how many have failed.
+long fail_each_call(std::initializer_list<fault> faults, const temporary_directory& directory,
+                    const std::filesystem::path& path, const auto& write_old, const auto& write_new, const auto& is_new)
 {
-    const temporary_directory directory;
-    const auto path = directory.path() / "file";
-    const run first(1), second(2);
-    struct fault {
-        const char* call;
-        int reason;
-        bool passes;  // it is tried again, or does not matter
-    };
     long failed = 0;
-    for (const fault& each : {fault{"write", ENOSPC, false}, {"write", EIO, false},    {"write", EDQUOT, false},
-                              {"write", EINTR, true},        {"write", 0, true},       {"fsync", EIO, false},
-                              {"fsync", ENOSPC, false},      {"fsync", EINTR, true},   {"rename", ENOSPC, false},
-                              {"rename", EIO, false},        {"rename", EINTR, true},  {"open", EMFILE, false},
-                              {"open", ENOSPC, false},       {"open", EINTR, true},    {"close", EIO, true},
-                              {"close", EINTR, true},        {"fchmod", EPERM, false}, {"fchmod", EINTR, true},
-                              {"flock", ENOLCK, true},       {"flock", EINTR, true}}) {
+    for (const fault& each : faults) {
         for (long n = 0;; ++n) {
             CAPTURE(each.call);
             CAPTURE(each.reason);
             CAPTURE(n);
-            first.save(path);
+            write_old();
             support::calls_before = n;
             support::fails_with = each.reason;
             support::has_failed = false;
             support::failing_call = each.call;
             std::string problem;
             try {
-                second.save(path);
+                write_new();
             } catch (const io::write_failed& caught) {
                 problem = caught.what();
                 CHECK(caught.reason == each.reason);
             }
             support::failing_call = "";
             CHECK(directory.files() == 1);
-            CHECK(seed_in(path) == (problem.empty() ? 2 : 1));
+            CHECK(is_new() == problem.empty());
             if (!support::has_failed) {
                 CHECK(problem.empty());
                 break;
@@ -368,6 +365,26 @@ TEST_CASE("every call of the system in a save fails once: the file is the old on
             ++failed;
         }
     }
+    return failed;
+}
+
+TEST_CASE("every call of the system in a save fails once: the file is the old one or the new one")
+{
+    const temporary_directory directory;
+    const auto path = directory.path() / "file";
+    const run first(1), second(2);
+    const long failed = fail_each_call(
+        {{"write", ENOSPC, false},  {"write", EIO, false},   {"write", EDQUOT, false}, {"write", EINTR, true},
+         {"write", 0, true},        {"fsync", EIO, false},   {"fsync", ENOSPC, false}, {"fsync", EINTR, true},
+         {"rename", ENOSPC, false}, {"rename", EIO, false},  {"rename", EINTR, true},  {"open", EMFILE, false},
+         {"open", ENOSPC, false},   {"open", EINTR, true},   {"close", EIO, true},     {"close", EINTR, true},
+         {"fchmod", EPERM, false},  {"fchmod", EINTR, true}, {"flock", ENOLCK, true},  {"flock", EINTR, true}},
+        directory, path, [&] { first.save(path); }, [&] { second.save(path); },
+        [&] {
+            const auto seed = seed_in(path);
+            CHECK((seed == 1 || seed == 2));
+            return seed == 2;
+        });
     CHECK(failed > 40);
 }
 
@@ -378,51 +395,20 @@ TEST_CASE(
     const temporary_directory directory;
     const auto path = directory.path() / "shards";
     const shards first{1}, second{2};
-    long failed = 0;
-    struct fault {
-        const char* call;
-        int reason;
-        bool passes;  // it is tried again
-    };
-    for (const fault& each : {fault{"pwrite", ENOSPC, false},
-                              {"pwrite", EIO, false},
-                              {"pwrite", EINTR, true},
-                              {"pwrite", 0, true},
-                              {"fsync", EIO, false},
-                              {"rename", EIO, false},
-                              {"open", EMFILE, false}}) {
-        for (long n = 0;; ++n) {
-            CAPTURE(each.call);
-            CAPTURE(each.reason);
-            CAPTURE(n);
-            first.write(path);
-            support::calls_before = n;
-            support::fails_with = each.reason;
-            support::has_failed = false;
-            support::failing_call = each.call;
-            std::string problem;
-            try {
-                second.write(path);
-            } catch (const io::write_failed& caught) {
-                problem = caught.what();
-                CHECK(caught.reason == each.reason);
-            }
-            support::failing_call = "";
-            CHECK(directory.files() == 1);
-            CHECK(shards::in(path, second.large) == (problem.empty() ? 2 : 1));
-            if (!support::has_failed) {
-                CHECK(problem.empty());
-                break;
-            }
-            const bool of_directory = n > 0 && (std::string(each.call) == "open" || std::string(each.call) == "fsync");
-            CHECK(problem.empty() == (each.passes || of_directory));
-            if (!problem.empty()) {
-                CHECK(problem.starts_with(path.string() + ": cannot "));
-                CHECK(support::contains(problem, std::strerror(each.reason)));
-            }
-            ++failed;
-        }
-    }
+    const long failed = fail_each_call(
+        {{"pwrite", ENOSPC, false},
+         {"pwrite", EIO, false},
+         {"pwrite", EINTR, true},
+         {"pwrite", 0, true},
+         {"fsync", EIO, false},
+         {"rename", EIO, false},
+         {"open", EMFILE, false}},
+        directory, path, [&] { first.write(path); }, [&] { second.write(path); },
+        [&] {
+            const auto found = shards::in(path, second.large);
+            CHECK((found == 1 || found == 2));
+            return found == 2;
+        });
     CHECK(failed > 40);
 }
 
