@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -90,7 +91,7 @@ TEST_CASE("lifting copies no weight, a constant is a copy, a block shares its me
     CHECK(lifted.W.data() == model.W.data());
     CHECK(lifted.U.data() == model.U.data());
     CHECK(lifted.v.data() == model.v.data());
-    CHECK(on.entries() == 3);
+    CHECK(on.entries() == 0);  // until something reads them
 
     array<double, 2> source{{1.0, 2.0}};
     const auto constant = on.constant(source);
@@ -243,4 +244,59 @@ TEST_CASE("grad_check finds a wrong gradient")
     CHECK(support::contains(found.text(), "input 0["));
     const auto nan = wrong(std::numeric_limits<double>::quiet_NaN());
     CHECK_FALSE(bool(nan));
+}
+
+TEST_CASE("a gradient is final as soon as the way back has passed the first use, whenever the parameter was made")
+{
+    const auto first = random({3, 4}, 1), second = random({4, 2}, 2), table = random({6, 3}, 5);
+    const auto bias = random({2}, 4), unused = random({5}, 3);
+    ad::tape<double> on;
+    const auto b = on.parameter(bias);
+    const auto V = on.parameter(second), W = on.parameter(first);
+    const auto u = on.parameter(unused);
+    const auto E = on.parameter(table);
+    const auto x = ops::lookup(E, word_ids(1, 3, 2));
+    const auto hidden = ops::tanh(ops::linear(x, W));
+    const auto y = ops::linear(hidden, V, b);
+    const auto again = ops::linear(hidden, V);
+    std::vector<ad::slot<double>*> finals;
+    on.when_final([](void* to, ad::slot<double>& s) { static_cast<decltype(finals)*>(to)->push_back(&s); }, &finals);
+    on.backward(ops::add(ops::inner(y, support::uneven(y.shape())), ops::inner(again, support::uneven(y.shape()))));
+    const auto place = [&](const auto& p) { return std::find(finals.begin(), finals.end(), &p.slot()) - finals.begin(); };
+    CHECK(finals.size() == 5);
+    CHECK(place(V) < place(W));
+    CHECK(place(b) < place(W));
+    CHECK(place(W) < place(E));
+    CHECK(place(u) == 4);
+    CHECK_GRADIENT([](const auto& p, const auto& q, const auto& c,
+                      const auto& z) { return ops::linear(ops::tanh(ops::linear(z, p)), q, c); },
+                   first, second, bias, random({1, 3, 3}, 6));
+}
+
+TEST_CASE("an operation that is recorded by hand: its parameters are final at the end, and never too early")
+{
+    const auto values = random({3}, 1);
+    ad::tape<double> on;
+    const auto x = on.parameter(values);
+    const auto unasked = on.make(shape_of_rank<1>{3}, true);
+    on.record([&on, x, y = unasked.result] {
+        for (std::size_t i = 0; i < 3; ++i) on.adjoint(x)[i] += 2 * on.reached(y)[i];
+    });
+    bool final = false;
+    on.when_final([](void* to, ad::slot<double>&) { *static_cast<bool*>(to) = true; }, &final);
+    on.record([&final] { CHECK_FALSE(final); });
+    std::fill_n(unasked.data, 3, 1.0);
+    on.backward(ops::inner(unasked.result, support::uneven(x.shape())));
+    CHECK(final);
+    for (std::size_t i = 0; i < 3; ++i) CHECK(on.gradient(x).data[i] == 2 * support::uneven(x.shape())(i));
+
+    // One that asks too late is told so, in place of losing a gradient.
+    on.clear();
+    const auto w = on.parameter(values);
+    const auto early = on.make(shape_of_rank<1>{3}, true);
+    std::fill_n(early.data, 3, 1.0);
+    on.record([&on, w] { (void)on.wanted_adjoint(w); });
+    const auto late = ops::scale(w, 2.0);
+    const auto loss = ops::add(ops::inner(late, early.result), ops::inner(early.result, late));
+    CHECK_THROWS_WITH_AS(on.backward(loss), doctest::Contains("has to ask wanted()"), error);
 }

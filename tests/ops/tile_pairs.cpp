@@ -29,13 +29,24 @@ struct size {
 
 auto additive_by_hand(const array<double, 1>& v)
 {
-    return [&v](const double* q, const double* k, std::size_t d, std::size_t head) {
+    return [&v](const double* q, const double* k, std::size_t d, std::size_t head, long) {
         double sum = 0;
         for (std::size_t i = 0; i < d; ++i) sum += v(head * d + i) * std::tanh(q[i] + k[i]);
         return sum;
     };
 }
-double closeness_by_hand(const double* q, const double* k, std::size_t d, std::size_t)
+/// D of a head, [d,2R+1].
+auto distances_by_hand(const array<double, 1>& D, long reach)
+{
+    return [&D, reach](const double* q, const double* k, std::size_t d, std::size_t head, long away) {
+        const auto columns = static_cast<std::size_t>(2 * reach + 1);
+        const auto r = static_cast<std::size_t>(std::clamp(away, -reach, reach) + reach);
+        double sum = 0;
+        for (std::size_t i = 0; i < d; ++i) sum += q[i] * (k[i] + D((head * d + i) * columns + r));
+        return sum;
+    };
+}
+double closeness_by_hand(const double* q, const double* k, std::size_t d, std::size_t, long)
 {
     double sum = 0;
     for (std::size_t i = 0; i < d; ++i) sum += (q[i] - k[i]) * (q[i] - k[i]);
@@ -55,7 +66,8 @@ array<double, 3> by_hand(const Compare& compare, const array<double, 3>& q, cons
                 std::vector<double> e;
                 for (std::size_t t = 0; t < real[b]; ++t) {
                     if (z.causal && t + z.S > real[b] + s) break;
-                    e.push_back(scale * compare(&q(b, s, h * z.d), &k(b, t, g * z.d), z.d, h));
+                    e.push_back(scale * compare(&q(b, s, h * z.d), &k(b, t, g * z.d), z.d, h,
+                                                static_cast<long>(t) - static_cast<long>(s)));
                 }
                 double top = -1e300, total = 0;
                 for (const double x : e) top = std::max(top, x);
@@ -127,6 +139,11 @@ TEST_CASE("contexts are those of the definition, any sizes")
         const auto v = random({z.heads * z.d}, 7);
         CHECK(distance_from_hand<double, kernels::tiles::additive>(z, 1, additive_by_hand(v), v) < 1e-13);
         CHECK(distance_from_hand<double, kernels::tiles::closeness>(z, 1, closeness_by_hand, v) < 1e-13);
+        for (const std::size_t reach : {0u, 3u, 40u, 300u}) {
+            const auto D = random({z.heads * z.d * (2 * reach + 1)}, 8);
+            const auto hand = distances_by_hand(D, static_cast<long>(reach));
+            CHECK(distance_from_hand<double, kernels::tiles::inner_product_with_distances>(z, 1, hand, D) < 1e-13);
+        }
     }
 }
 
@@ -136,6 +153,8 @@ TEST_CASE("in float")
         const auto v = support::converted<double>(support::converted<float>(random({z.heads * z.d}, 7)));
         CHECK(distance_from_hand<float, kernels::tiles::additive>(z, 1, additive_by_hand(v), v) < 1e-5);
         CHECK(distance_from_hand<float, kernels::tiles::closeness>(z, 1, closeness_by_hand, v) < 1e-5);
+        const auto D = support::converted<double>(support::converted<float>(random({z.heads * z.d * 7}, 8)));
+        CHECK(distance_from_hand<float, kernels::tiles::inner_product_with_distances>(z, 1, distances_by_hand(D, 3), D) < 1e-5);
     }
 }
 
@@ -168,6 +187,10 @@ TEST_CASE("gradients")
                 return answers_of<kernels::tiles::additive>(x, y, w, f, real, how, not_behind{});
             };
             CHECK_GRADIENT(additive, q, k, v, factors);
+            const auto distances = [&](const auto& x, const auto& y, const auto& w, const auto& f) {
+                return answers_of<kernels::tiles::inner_product_with_distances>(x, y, w, f, real, how, not_behind{});
+            };
+            CHECK_GRADIENT(distances, q, k, v, random({z.heads * z.d * 5}, 4));
             const auto close = [&](const auto& x, const auto& y, const auto& w) {
                 return answers_of<kernels::tiles::closeness>(x, y, w, factors, real, how);
             };
@@ -244,6 +267,10 @@ TEST_CASE("gradients are the same bits each time, at any number of threads")
         set_threads(threads);
         const auto once = gradients_of<kernels::tiles::additive>(q, k, v, factors, real, how);
         CHECK(same_bits(once, gradients_of<kernels::tiles::additive>(q, k, v, factors, real, how)));
+        using distances = kernels::tiles::inner_product_with_distances;
+        const auto D = random({z.heads * z.d * 31}, 4);
+        const auto also = gradients_of<distances>(q, k, v, D, real, how);
+        CHECK(same_bits(also, gradients_of<distances>(q, k, v, D, real, how)));
     }
     set_threads(1);
 }
@@ -314,4 +341,46 @@ TEST_CASE("factors that do not fit are refused")
     const auto q = random({1, 3, 4}, 1), k = random({1, 5, 4}, 2);
     CHECK_THROWS_WITH_AS(answers_of<kernels::tiles::additive>(q, k, k, random({3}, 4), lengths({5}), ops::heads_of{}),
                          doctest::Contains("the factors of the score"), shape_error);
+    using distances = kernels::tiles::inner_product_with_distances;
+    for (const std::size_t wrong : {8u, 13u})  // an even number of columns; not the same number for each dimension
+        CHECK_THROWS_WITH_AS(answers_of<distances>(q, k, k, random({wrong}, 4), lengths({5}), ops::heads_of{}),
+                             doctest::Contains("the factors of the score"), shape_error);
+}
+
+TEST_CASE("a key that nobody sees may be NaN: parameters get the gradient that they get without it")
+{
+    // The sums for queries are NaN then, and the way back begins again, selecting.
+    const auto q = random({1, 20, 3}, 1), v = random({1, 20, 2}, 3);
+    const auto D = random({3 * 5}, 4);
+    auto k = random({1, 20, 3}, 2);
+    const seen_if others{[](place p) { return p.key != 4; }};
+    const auto of_distances = [&] {
+        ad::tape<double> on;
+        const auto Q = on.parameter(q), K = on.parameter(k);
+        const auto F = on.parameter(D);
+        const auto c = answers_of<kernels::tiles::inner_product_with_distances>(Q, K, v, F, lengths({20}),
+                                                                                ops::heads_of{}, others);
+        on.backward(ops::inner(c, support::uneven<double>(c.shape())));
+        return std::pair{copy_of(on.gradient(Q)), copy_of(on.gradient(F))};
+    };
+    const auto of_bias = [&] {
+        const array<double, 1> bias{0.3}, nothing{-std::numeric_limits<double>::infinity()};
+        ad::tape<double> on;
+        const auto Q = on.parameter(q), K = on.parameter(k);
+        const auto b = on.parameter(bias);
+        const ops::attend_tiled_with_op attend{unmodified{}, others, kernels::tiles::learned_sigmoid{}};
+        const auto c = attend(Q, K, v, on.constant(nothing), b, on.constant(nothing), lengths({20}), ops::heads_of{});
+        on.backward(ops::inner(c, support::uneven<double>(c.shape())));
+        return std::pair{copy_of(on.gradient(Q)), copy_of(on.gradient(b))};
+    };
+    const auto [q_by_distance, by_distance] = of_distances();
+    const auto [q_by_bias, by_bias] = of_bias();
+    for (std::size_t i = 0; i < 3; ++i) k(0, 4, i) = std::numeric_limits<double>::quiet_NaN();
+    const auto [q_with_nan, with_nan] = of_distances();
+    const auto [q_bias_with_nan, bias_with_nan] = of_bias();
+    CHECK(support::distance(q_with_nan, q_by_distance) < 1e-14);
+    CHECK(support::distance(with_nan, by_distance) < 1e-14);
+    CHECK(support::distance(q_bias_with_nan, q_by_bias) < 1e-14);
+    CHECK(support::distance(bias_with_nan, by_bias) < 1e-14);
+    CHECK(by_bias(0) != 0);
 }

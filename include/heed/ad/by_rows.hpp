@@ -92,7 +92,7 @@ struct look_at_rows {
     {
         if constexpr (is_var<std::remove_cvref_t<decltype(x)>>) {
             at.on = &x.tape();
-            at.wanted = at.wanted || x.wanted();
+            at.wanted |= x.wanted();
             if (at.what == look<T>::purpose::open_adjoints) at.on->wanted_adjoint(x);
         }
         return {};
@@ -108,7 +108,7 @@ struct look_at_parameters {
     {
         if constexpr (is_var<std::remove_cvref_t<decltype(x)>>) {
             at.on = &x.tape();
-            at.wanted = at.wanted || x.wanted();
+            at.wanted |= x.wanted();
             if (at.what == look<T>::purpose::find_tape || !x.wanted()) return {};
             T* const adjoint = at.on->wanted_adjoint(x);
             if (at.what == look<T>::purpose::add_sums) {

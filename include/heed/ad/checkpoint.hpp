@@ -37,7 +37,7 @@ struct wanted_among {
 
     visited operator()(const tensor auto& x) const
     {
-        if constexpr (is_var<std::remove_cvref_t<decltype(x)>>) any = any || x.wanted();
+        if constexpr (is_var<std::remove_cvref_t<decltype(x)>>) any |= x.wanted();
         return {};
     }
 };

@@ -16,7 +16,7 @@ var<T, 0> twin(const ops::cross_entropy_op& operation, const var<T, 3>& x, const
 {
     tape<T>& on = x.tape();
     operation.shape(x.value(), W.value(), b.value(), targets.view(), smoothing);
-    auto [loss, out] = on.template make<0>({}, x.wanted() || W.wanted() || b.wanted());
+    auto [loss, out] = on.template make<0>({}, detail::any_wanted(x, W, b));
     const std::size_t rows = targets.words.ids.size(), N = W.shape()[0], V = W.shape()[1];
     if (!loss.wanted()) {
         operation.forward(x.value(), W.value(), b.value(), targets.view(), smoothing, tensor_view<T, 0>{out, {}});

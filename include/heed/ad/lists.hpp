@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <span>
 #include <vector>
@@ -59,7 +58,8 @@ auto twin(const Operation& operation, const std::vector<var<T, R>>& parts)
 {
     const auto shape = operation.shape(parts);
     tape<T>& on = parts.front().tape();
-    const bool wanted = std::any_of(parts.begin(), parts.end(), [](const auto& x) { return x.wanted(); });
+    bool wanted = false;
+    for (const auto& x : parts) wanted |= x.wanted();  // of each: see var::wanted
     auto [y, out] = on.make(shape, wanted);
     operation.forward(parts, ops::out<T, rank_of<decltype(y)>>{out, shape});
     if (wanted) {

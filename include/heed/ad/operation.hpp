@@ -111,7 +111,9 @@ bool any_wanted(const auto&... x)
             return false;
         }
     };
-    return (wanted(x) || ...);
+    bool any = false;
+    ((any = wanted(x) || any), ...);  // of each: see var::wanted
+    return any;
 }
 
 /// Which of some types are variables.

@@ -50,8 +50,8 @@
 /// **Two shortcuts.** Nothing is recorded for a slot whose derivative is not wanted: a constant, or a value computed
 /// from constants. And what a *parameter* gets from its many uses may wait: x W at fifty steps adds fifty products to
 /// W̄, but one product of all of them costs less. Such work is `deferred` until every use is known, that is, until the
-/// way back reaches the moment when the parameter came onto the tape. The recorder does not know what that work is: for
-/// matrix products see ad/products.hpp, for rows of tables ad/lookup.hpp.
+/// way back has passed the parameter's first use. The recorder does not know what that work is: for matrix products see
+/// ad/products.hpp, for rows of tables ad/lookup.hpp.
 namespace heed::ad {
 
 template <class T>
@@ -80,6 +80,8 @@ struct slot {
     std::size_t size = 0;
     bool wanted = false;  // is the loss's derivative by this value wanted?
     bool leaf = false;    // a parameter
+    bool used = false;    // a parameter that an operation has read
+    bool final = false;   // a parameter to whose adjoint nothing is added any more
     bool lent = false;    // deferred work will still read this adjoint: others add to a copy
 
     slot* whole = nullptr;  // this value is a piece of another one and shares its memory
@@ -101,7 +103,13 @@ public:
     tensor_view<const T, N> value() const { return {slot_->value, shape_}; }
     const T* data() const { return slot_->value; }
     std::size_t size() const { return slot_->size; }
-    bool wanted() const { return slot_->wanted; }  // is the loss's derivative by this wanted?
+    /// Is the loss's derivative by this wanted? An operation asks this of each of its variables before it is recorded:
+    /// by that the tape knows where a parameter is used first.
+    bool wanted() const
+    {
+        if (slot_->leaf && !slot_->used) tape_->first_use(*slot_);
+        return slot_->wanted;
+    }
 
 private:
     ad::tape<T>* tape_ = nullptr;
@@ -128,8 +136,7 @@ public:
     {
         slot<T>& s = new_slot(values.data, values.size());
         s.wanted = s.leaf = true;
-        // The first entry that mentions a leaf is the last one on the way back: by then every use is known.
-        entries_.push_back({&settle, &s, nullptr});
+        leaves_.push_back(&s);
         return {*this, s, values.shape};
     }
     template <std::size_t N>
@@ -269,6 +276,7 @@ public:
     template <std::size_t N>
     T* wanted_adjoint(const var<T, N>& x)
     {
+        check_open(x.slot());
         return x.wanted() ? adjoint(x.slot()) : nullptr;
     }
 
@@ -304,6 +312,7 @@ public:
     template <class D, class... Arguments>
     D& defer(slot<T>& s, const Arguments&... arguments)
     {
+        check_open(s);
         if (D* const there = find_deferred<D>(s)) return *there;
         D& made = *new (memory_.allocate(sizeof(D))) D(arguments...);
         made.at_last = &D::settle;
@@ -337,10 +346,24 @@ public:
     /// The same from adjoints that the caller has set.
     void go_back()
     {
+        going_back_ = true;
         for (std::size_t i = entries_.size(); i-- > 0;) {
             const entry e = entries_[i];
             e.back(*this, e.of, e.closure);
         }
+        for (slot<T>* s : leaves_) {
+            if (!s->final) settle(*this, s, nullptr);
+        }
+        going_back_ = false;
+    }
+
+    /// A parameter is about to be read for the first time. var::wanted() says so.
+    void first_use(slot<T>& s)
+    {
+        if (going_back_) return;
+        s.used = true;
+        // Before the entry of the operation that reads it, so after that on the way back: by then every use is known.
+        entries_.push_back({&settle, &s, nullptr});
     }
 
     /// Calls f(of, slot) on the way back for each parameter, as soon as nothing will be added to its gradient any more;
@@ -412,7 +435,8 @@ private:
         for (const ending& e : endings_) e.destroy(e.closure);
         endings_.clear();
         entries_.clear();
-        gone_back_ = false;
+        leaves_.clear();
+        gone_back_ = going_back_ = false;
     }
 
     slot<T>& new_slot(const T* value, std::size_t size)
@@ -431,6 +455,16 @@ private:
         return to;
     }
 
+    /// Nothing may be added to a gradient that was said to be final.
+    void check_open(const slot<T>& s) const
+    {
+        if (s.final && going_back_) {
+            throw error(
+                "ad::tape: a gradient is added to a parameter after its first use; an operation has to ask wanted() of "
+                "each of its variables before it is recorded");
+        }
+    }
+
     /// The last thing that happens to a parameter on the way back.
     static void settle(tape& self, slot<T>* s, void*)
     {
@@ -439,6 +473,7 @@ private:
         for (deferred<T>* d = s->adjoint == nullptr ? nullptr : s->waiting; d != nullptr; d = d->next) {
             if (d->in_full != nullptr) d->in_full(self, *s, *d);
         }
+        s->final = true;
         if (self.final_ != nullptr) self.final_(self.of_final_, *s);
     }
 
@@ -448,7 +483,9 @@ private:
     arena memory_;
     std::vector<entry> entries_;
     std::vector<ending> endings_;
+    std::vector<slot<T>*> leaves_;
     bool gone_back_ = false;
+    bool going_back_ = false;
 };
 
 struct taped_family;

@@ -137,6 +137,23 @@ auto change_of(const Score& score, std::size_t first)
     }
 }
 
+/// Is there no function in tiles because the score, with what changes it, is a comparison of theirs?
+template <class Score>
+concept changed_by_comparing = requires
+{
+    typename changing_score<Score>::compares_in_tiles;
+};
+
+/// How tiles compare.
+template <class Score>
+struct comparison_in_tiles {
+    using type = typename comparing_score<Score>::in_kernels::in_tiles;
+};
+template <changed_by_comparing Score>
+struct comparison_in_tiles<Score> {
+    using type = typename changing_score<Score>::compares_in_tiles;
+};
+
 /// Does its function look numbers up in a table?
 template <class Score>
 concept with_table = requires
@@ -231,15 +248,17 @@ auto answers_by_rule(const Score& score, const Rule& rule, const auto& change, c
                      const auto& projected, const auto& state, const Mask& mask, double scale = 1)
 {
     const ops::heads_of how{.scale = scale, .first_query = state.step, .first_head = head_of(state.score)};
-    using kernel = typename comparing_score<Score>::in_kernels;
-    constexpr typename kernel::in_tiles compare{};
+    constexpr typename comparison_in_tiles<Score>::type compare{};
+    constexpr bool looks_up = with_table<Score> && !changed_by_comparing<Score>;
     const auto asked = asking_all(score, projected, memory, state.step);
     const auto answer = [&](const auto& sees, const auto& real) {
         constexpr bool learned = requires { rule.of_heads; };
-        if constexpr (learned || with_table<Score> || compare.has_factors) {
+        if constexpr (learned || looks_up || compare.has_factors) {
             const auto factors = [&] {
-                if constexpr (compare.has_factors) {
-                    return kernel::factors(comparing(score));
+                if constexpr (changed_by_comparing<Score>) {
+                    return changing(score).factors_in_tiles();
+                } else if constexpr (compare.has_factors) {
+                    return comparing_score<Score>::in_kernels::factors(comparing(score));
                 } else {
                     return constant_like(memory.keys, shape_of_rank<1>{1}, 1);
                 }
@@ -251,8 +270,15 @@ auto answers_by_rule(const Score& score, const Rule& rule, const auto& change, c
                     return constant_like(memory.keys, shape_of_rank<1>{1}, -std::numeric_limits<double>::infinity());
                 }
             }();
+            const auto table = [&] {
+                if constexpr (looks_up) {
+                    return table_of(score, asked);
+                } else {
+                    return constant_like(memory.keys, shape_of_rank<1>{1}, 0);
+                }
+            }();
             return ops::attend_tiled_with_op{change, sees, rule_alone(rule), compare}(
-                asked, memory.keys, memory.values, factors, of_heads, table_of(score, asked), real, how);
+                asked, memory.keys, memory.values, factors, of_heads, table, real, how);
         } else {
             return ops::attend_tiled_op{change, sees, rule, compare}(asked, memory.keys, memory.values, real, how);
         }
@@ -271,11 +297,18 @@ template <class Score>
 auto answers_by_tiles(const Score& score, const auto& normalize, const auto& memory, const auto& projected,
                       const auto& state, const auto& mask)
 {
-    const auto change = change_of(score, state.step);
+    constexpr bool unchanged = functions_in<Score>() == 0 || changed_by_comparing<Score>;
+    const auto change = [&] {
+        if constexpr (unchanged) {
+            return kernels::tiles::unmodified{};
+        } else {
+            return change_of(score, state.step);
+        }
+    }();
     const auto rule = normalize.by_tiles();
     if constexpr (!scales_first<decltype(rule)>) {
         return answers_by_rule(score, rule, change, memory, projected, state, mask);
-    } else if constexpr (functions_in<Score>() == 0) {
+    } else if constexpr (unchanged) {
         return answers_by_rule(score, rule.rule, change, memory, projected, state, mask, rule.factor);
     } else {
         return answers_by_rule(score, rule.rule, scaled_function{change, rule.factor}, memory, projected, state, mask);

@@ -114,6 +114,7 @@ private:
         ad::sparse_gradient<T> own{};             // its rows on this rank
         std::size_t width = 0;                    // of a row
         std::size_t ids_first = 0, ids_last = 0;  // its rows on any rank, in ids_
+        std::uint32_t turn = 0;                   // the first gradient that was final here has 1, others 0
         bool prepared = false;                    // its sum, as far as this rank has to do with it
         T* beside = nullptr;                      // what is summed in place of the gradient
     };
@@ -128,13 +129,13 @@ private:
     /// Where a parameter's gradient is summed.
     struct place {
         kind expected = nothing;
+        std::uint32_t turn = 0;  // as it was in the last step
         std::size_t unit = 0, offset = 0;
     };
 
     struct told {
-        std::uint32_t is;
-        std::uint32_t count;
-        std::uint64_t width;
+        std::uint32_t is, turn;
+        std::uint64_t count, width;
     };
 
     // ---- the parameters of this recording ----
@@ -184,21 +185,27 @@ private:
 
     // ---- what is summed in which order ----
 
-    /// The next step expects of each parameter what was seen of it so far.
+    /// The next step expects of each parameter what was seen of it so far, and the order of this one.
     void plan()
     {
         bool changed = false;
         for (std::size_t i = 0; i < parameters_.size(); ++i) {
-            if (parameters_[i].is <= places_[i].expected) continue;
-            places_[i].expected = parameters_[i].is;
-            changed = true;
+            const parameter& p = parameters_[i];
+            place& at = places_[i];
+            changed = changed || p.is > at.expected || (at.expected == all && p.turn != at.turn);
+            at.expected = std::max(at.expected, p.is);
+            at.turn = p.turn;
         }
         if (changed) arrange();
     }
 
-    /// The last parameters come first, as on the way back.
+    /// The gradients that are final first come first; as long as nothing is known of that, those of the last parameters.
     void arrange()
     {
+        order_.clear();
+        for (std::size_t i = parameters_.size(); i-- > 0;) order_.push_back(i);
+        std::stable_sort(order_.begin(), order_.end(),
+                         [&](std::size_t i, std::size_t k) { return places_[i].turn < places_[k].turn; });
         units_.clear();
         std::size_t used = 0, first = 0, members = 0;
         const auto close = [&] {
@@ -206,7 +213,7 @@ private:
             first = used;
             members = 0;
         };
-        for (std::size_t i = parameters_.size(); i-- > 0;) {
+        for (const std::size_t i : order_) {
             const std::size_t size = parameters_[i].x.size();
             if (places_[i].expected != all) continue;
             if (size >= large) {
@@ -238,6 +245,7 @@ private:
     {
         if (next_ != 0) detail::finish(over);  // those of a step that was given up
         next_ = 0;
+        turns_ = 0;
         for (unit& each : units_) each.missing = each.members;
     }
 
@@ -251,6 +259,7 @@ private:
             });
         if (found == slots_.end() || found->first != &s) return;
         look_at(parameters_[found->second]);
+        parameters_[found->second].turn = ++turns_;
         prepare(over, on, found->second);
         detail::progress(over);
     }
@@ -333,7 +342,7 @@ private:
         for (parameter& p : parameters_) {
             if (!p.prepared) look_at(p);
             p.is = p.mine;
-            const told one{p.is, static_cast<std::uint32_t>(p.own.ids.size()), p.own.width};
+            const told one{p.is, p.turn, p.own.ids.size(), p.own.width};
             put(&one, sizeof one);
         }
         for (const parameter& p : parameters_) put(p.own.ids.data(), p.own.ids.size_bytes());
@@ -361,6 +370,7 @@ private:
                 told one{};
                 std::memcpy(&one, messages_.of(r).data() + sizeof outline_ + i * sizeof one, sizeof one);
                 p.is = std::max(p.is, static_cast<kind>(one.is));
+                if (r == 0 || p.turn == 0) p.turn = one.turn;  // that of the first rank with one: the same everywhere
                 p.width = std::max(p.width, static_cast<std::size_t>(one.width));
                 if (one.count == 0) continue;
                 const std::size_t known = ids_.size();
@@ -420,7 +430,9 @@ private:
     std::uint64_t outline_ = 0, planned_ = 0;                  // a number that follows from the sizes of all parameters
     std::vector<place> places_;
     std::vector<unit> units_;
-    std::size_t next_ = 0;  // the first unit whose sum has not begun
+    std::vector<std::size_t> order_;  // of parameters
+    std::size_t next_ = 0;            // the first unit whose sum has not begun
+    std::uint32_t turns_ = 0;         // gradients that were final in this step
     bool begun_ = false;    // by backward()
     std::vector<std::byte> message_;
     gathered messages_;

@@ -359,8 +359,9 @@ void backward(const head<T>& of, std::size_t s, std::size_t n, const changes<T>&
         compare.back(first, seen, d_scores, to, selects);
     });
     if (!selects && to.queries.data != nullptr && !compare.sums_finite())
-        return backward<registers, Compare>(of, s, n, what, rule, contexts, numbers, d_contexts,
-                                            head_gradients<T>{to.queries, {nullptr, 0}, {nullptr, 0}}, wants, true);
+        return backward<registers, Compare>(
+            of, s, n, what, rule, contexts, numbers, d_contexts,
+            head_gradients<T>{to.queries, {nullptr, 0}, {nullptr, 0}, nullptr, to.factors, to.of_head}, wants, true);
     compare.add_to(to);
     if constexpr (shaped) {
         T some[width];

@@ -80,6 +80,13 @@ struct inner_product {
             detail::add_transposed<registers>(of_.width, s_, n_, d_queries_, to.queries);
         }
 
+    protected:
+        rows<const T> queries() const { return {of_.queries[s_], of_.queries.stride}; }
+
+        const head<T>& of_;
+        std::size_t s_, n_;
+        T *panel_ = nullptr, *d_queries_ = nullptr;
+
     private:
         static constexpr std::size_t width = lanes<T, registers>;
 
@@ -92,12 +99,8 @@ struct inner_product {
                 detail::selected_products<registers>(of_.width, seen.count,
                                                      rows<const T>{of_.keys[first], of_.keys.stride}, d, d_queries_);
         }
-        rows<const T> queries() const { return {of_.queries[s_], of_.queries.stride}; }
 
         scratch here_;
-        const head<T>& of_;
-        std::size_t s_, n_;
-        T *panel_, *d_queries_ = nullptr;
     };
 };
 

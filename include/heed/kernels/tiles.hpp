@@ -397,7 +397,8 @@ struct head {
     std::size_t first_query;
     T sink = -std::numeric_limits<T>::infinity();  // a score whose weight goes nowhere
     const head* next = nullptr;                    // the head whose turn it is afterwards, if that is known
-    const T* factors = nullptr;                    // [width], of comparisons that have some
+    const T* factors = nullptr;                    // of comparisons that have some
+    std::size_t factor_count = 0;
     heed::detail::lane_memo* memo = nullptr;  // of the thread and the call: tiles with a function or a mask need it
 
     /// Where query s stands among the keys: the last one at the last key.

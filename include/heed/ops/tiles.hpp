@@ -49,9 +49,10 @@ template <class Rule, class Compare>
 struct attend_heads {
     const Rule& rule;
 
-    /// `factors`: the comparison's [H·d]; `of_heads`: the rule's number of each head (softmax: its sink), or null.
+    /// `factors`: the comparison's, those of each head behind those of the one before; `of_heads`: the rule's number
+    /// of each head (softmax: its sink), or null.
     template <class T>
-    void forward(const tiles::changes<T>& changes, in<T, 3> queries, in<T, 3> keys, in<T, 3> values, const T* factors,
+    void forward(const tiles::changes<T>& changes, in<T, 3> queries, in<T, 3> keys, in<T, 3> values, in<T, 1> factors,
                  const T* of_heads, const lengths_view& real, const heads_of& how, out<T, 3> contexts, T* numbers) const
     {
         const std::size_t S = queries.shape[1];
@@ -81,9 +82,9 @@ struct attend_heads {
     }
 
     /// `table_of_shard(i)`, `factors_of_shard(i)`, `of_heads_of_shard(i)`: where the i-th thread adds what comes back
-    /// to the table, to the factors [H·d] and to the rule's numbers [H], or null.
+    /// to the table, to the factors and to the rule's numbers [H], or null.
     template <class T>
-    void backward(const tiles::changes<T>& changes, in<T, 3> queries, in<T, 3> keys, in<T, 3> values, const T* factors,
+    void backward(const tiles::changes<T>& changes, in<T, 3> queries, in<T, 3> keys, in<T, 3> values, in<T, 1> factors,
                   const T* of_heads, const lengths_view& real, const heads_of& how, in<T, 3> contexts,
                   in<T, 3> d_contexts, const T* numbers, adjoint<T, 3> d_queries, adjoint<T, 3> d_keys,
                   adjoint<T, 3> d_values, const shard_place<T>& table_of_shard, const shard_place<T>& factors_of_shard,
@@ -100,7 +101,7 @@ struct attend_heads {
                                               group_part(d_keys, how, nth),
                                               group_part(d_values, how, nth),
                                               table_of_shard(shard),
-                                              d_factors == nullptr ? nullptr : d_factors + head * of.width,
+                                              d_factors == nullptr ? nullptr : d_factors + head * of.factor_count,
                                               d_of_heads == nullptr ? nullptr : d_of_heads + head};
             tiles::backward<registers, Compare>(of, s, std::min(lanes, S - s), changes, rule_of_head(of_heads, head),
                                                 part(contexts, how.heads, nth), numbers + nth * S * Rule::numbers,
@@ -181,7 +182,7 @@ private:
     }
     template <class T>
     static tiles::head<T> head_of(const in<T, 3>& queries, const in<T, 3>& keys, const in<T, 3>& values,
-                                  const T* factors, const lengths_view& real, const heads_of& how, std::size_t nth)
+                                  const in<T, 1>& factors, const lengths_view& real, const heads_of& how, std::size_t nth)
     {
         tiles::head<T> of{part(queries, how.heads, nth),
                           group_part(keys, how, nth),
@@ -194,7 +195,10 @@ private:
                           nth / how.heads,
                           how.first_head + nth % how.heads,
                           how.first_query};
-        if constexpr (Compare::has_factors) of.factors = factors + nth % how.heads * of.width;
+        if constexpr (Compare::has_factors) {
+            of.factor_count = factors.size() / how.heads;
+            of.factors = factors.data + nth % how.heads * of.factor_count;
+        }
         return of;
     }
 };
@@ -253,7 +257,7 @@ struct attend_tiled_op : operation<attend_tiled_op<Pair, Mask, Rule, Compare>> {
         static_assert(!Compare::has_factors, "heed: attend_tiled_with takes a comparison's factors");
         static_assert(!kernels::tiles::learned_rule<Rule>, "heed: attend_tiled_with takes a rule's numbers");
         const tiles::changes_by<T, Pair, Mask> changes(pair, mask);
-        detail::attend_heads<Rule, Compare>{rule}.template forward<T>(changes, queries, keys, values, nullptr, nullptr,
+        detail::attend_heads<Rule, Compare>{rule}.template forward<T>(changes, queries, keys, values, {}, nullptr,
                                                                       real, how, contexts, numbers);
     }
 
@@ -265,7 +269,7 @@ struct attend_tiled_op : operation<attend_tiled_op<Pair, Mask, Rule, Compare>> {
         const detail::no_place<T> nobody;
         const tiles::changes_by<T, Pair, Mask> changes(pair, mask);
         detail::attend_heads<Rule, Compare>{rule}.template backward<T>(
-            changes, queries, keys, values, nullptr, nullptr, real, how, contexts, d_contexts, numbers, d_queries,
+            changes, queries, keys, values, {}, nullptr, real, how, contexts, d_contexts, numbers, d_queries,
             d_keys, d_values, nobody, nobody, nobody);
     }
 };
@@ -284,7 +288,7 @@ auto function_with(const Function& f, const in<T, N>& table)
     }
 }
 
-/// The same with parameters of the policies: the comparison's factors [H·d], such as v of additive scores, a number for
+/// The same with parameters of the policies: the comparison's factors, such as v [H·d] of additive scores, a number for
 /// each head, of_heads [H], and a table that the function of the score looks numbers up in. Policies without them are
 /// given any factors [H·d], -inf, and any table. softmax's number is the head's sink s_h, entmax's its a
 /// (kernels/entmax_rule.hpp).
@@ -303,9 +307,12 @@ struct attend_tiled_with_op : operation<attend_tiled_with_op<Function, Mask, Rul
     auto shape(const auto& queries, const auto& keys, const auto& values, const auto& factors, const auto& of_heads,
                const auto& table, const lengths_view& real, const heads_of& how) const
     {
-        if (Compare::has_factors)
-            require_shape("attend_tiled", "the factors of the score", factors.shape, {queries.shape[2]},
-                          "one for each dimension of the queries");
+        if constexpr (Compare::has_factors) {
+            const std::size_t dimensions = queries.shape[2], columns = factors.size() / std::max<std::size_t>(1, dimensions);
+            require_shape("attend_tiled", "the factors of the score", factors.shape,
+                          {dimensions * (requires { Compare::of_distances; } ? columns / 2 * 2 + 1 : 1)},
+                          "one for each dimension of the queries, or for each distance and dimension");
+        }
         require_shape("attend_tiled", "the numbers of the heads", of_heads.shape, {how.heads}, "one for each head");
         if (table.size() == 0 && queries.size() > 0)
             throw shape_error("score::modified: the table is empty, " + shape_text(table.shape));
@@ -324,7 +331,7 @@ struct attend_tiled_with_op : operation<attend_tiled_with_op<Function, Mask, Rul
         const auto pair = function_with(f, table);
         const tiles::changes_by<T, std::remove_const_t<decltype(pair)>, Mask> changes(pair, attend.mask);
         detail::attend_heads<Rule, Compare>{attend.rule}.template forward<T>(
-            changes, queries, keys, values, factors.data, of_heads.data, real, how, contexts, numbers);
+            changes, queries, keys, values, factors, of_heads.data, real, how, contexts, numbers);
     }
 
     template <class T, std::size_t N>
@@ -340,11 +347,11 @@ struct attend_tiled_with_op : operation<attend_tiled_with_op<Function, Mask, Rul
         const auto pair = function_with(f, table);
         const tiles::changes_by<T, std::remove_const_t<decltype(pair)>, Mask> changes(pair, attend.mask);
         detail::attend_heads<Rule, Compare>{attend.rule}.template backward<T>(
-            changes, queries, keys, values, factors.data, of_heads.data, real, how, contexts, d_contexts, numbers,
+            changes, queries, keys, values, factors, of_heads.data, real, how, contexts, d_contexts, numbers,
             d_queries, d_keys, d_values, to_table, to_factors, to_heads);
-        to_table.add_to(d_table);
-        to_factors.add_to(d_factors);
-        to_heads.add_to(d_of_heads);
+        to_table.finish();
+        to_factors.finish();
+        to_heads.finish();
         if (!learned && d_of_heads) to_sinks(of_heads, how, contexts, d_contexts, numbers, d_of_heads);
     }
 
@@ -367,7 +374,7 @@ private:
         }
     }
 
-    /// What comes back to a parameter, for each thread, or null if nobody wants it.
+    /// Where each thread adds what comes back to a parameter, or null if nobody wants it.
     template <class T>
     class of_shards {
     public:
@@ -375,20 +382,24 @@ private:
         of_shards(scratch& here, const adjoint<T, N>& wanted) : size_(wanted ? wanted.size() : 0)
         {
             if (!wanted) return;
-            parts_ = here.take<T>(threads() * size_);
-            std::fill_n(parts_, threads() * size_, T(0));
+            first_ = wanted.data;
+            others_ = here.take<T>((threads() - 1) * size_);
+            std::fill_n(others_, (threads() - 1) * size_, T(0));
         }
-        T* operator()(std::size_t shard) const { return parts_ == nullptr ? nullptr : parts_ + shard * size_; }
-        template <std::size_t N>
-        void add_to(const adjoint<T, N>& wanted) const
+        T* operator()(std::size_t shard) const
         {
-            for (std::size_t shard = 0; parts_ != nullptr && shard < threads(); ++shard)
-                for (std::size_t i = 0; i < size_; ++i) wanted.data[i] += parts_[shard * size_ + i];
+            return first_ == nullptr || shard == 0 ? first_ : others_ + (shard - 1) * size_;
+        }
+        /// What other threads than the first have added to copies of their own.
+        void finish() const
+        {
+            for (std::size_t shard = 1; first_ != nullptr && shard < threads(); ++shard)
+                for (std::size_t i = 0; i < size_; ++i) first_[i] += others_[(shard - 1) * size_ + i];
         }
 
     private:
         std::size_t size_;
-        T* parts_ = nullptr;
+        T *first_ = nullptr, *others_ = nullptr;
     };
 };
 template <class Function, class Mask, class Rule>

@@ -9,7 +9,9 @@
 
 #include <heed/attention/place.hpp>
 #include <heed/core/errors.hpp>
+#include <heed/kernels/tile_distances.hpp>
 #include <heed/ops/modify.hpp>
+#include <heed/ops/parts.hpp>
 #include <heed/ops/products.hpp>
 #include <heed/score/by_place.hpp>
 #include <heed/score/inner_product.hpp>
@@ -39,9 +41,10 @@ struct add_by_distance {
 ///     score::relative near{score::scaled_dot{}, distances};           // [A, 2R + 1]
 ///
 /// a(q) is the base's: q / √A of scaled_dot. A column of `distances` for each distance from −R to R, those farther away
-/// share the last ones. Products with all columns come first, Q Dᵀ, [B,S,2R+1], so that no vector is added to a key;
-/// the tiles look numbers up there. The paper also adds such vectors to the values (eq. 3), and finds that it does not
-/// need to; heed does not. Queries and keys count from 0. Throws shape_error if the number of columns is even.
+/// share the last ones. Products with all columns come first, Q Dᵀ, so that no vector is added to a key: step by step
+/// and with a temporal normalizer [B,S,2R+1], in tiles for a block of queries. The paper also adds such vectors to the
+/// values (eq. 3), and finds that it does not need to; heed does not. Queries and keys count from 0. Throws shape_error
+/// if the number of columns is even.
 template <class Base, class Matrix>
 struct relative : by_place<relative<Base, Matrix>, Base> {
     Base base;
@@ -70,6 +73,14 @@ struct relative : by_place<relative<Base, Matrix>, Base> {
                 static_cast<std::int32_t>(reach())};
     }
     static constexpr bool looks_up = true;
+
+    /// Tiles compare with keys and distances alike.
+    using compares_in_tiles = kernels::tiles::inner_product_with_distances;
+    auto factors_in_tiles() const
+    {
+        (void)reach();  // which refuses what is no matrix of distances
+        return ops::reshaped(distances, -1);
+    }
     /// What the function looks numbers up in: q · a_d for each query and distance d.
     auto looked_up(const tensor auto& asking) const { return ops::linear(asking, distances); }
 
