@@ -20,19 +20,9 @@ directory=$(mktemp -d)
 trap 'rm -rf -- "$directory"' EXIT
 source=${4:-$directory/made.a} target=${5:-$directory/made.b}
 if [[ $source == "$directory/made.a" ]]; then
-    awk -v a="$source" -v b="$target" 'BEGIN {
-        srand(1)
-        for (n = 0; n < 4000; ++n) {
-            length_of = 5 + int(16 * rand())
-            for (i = 0; i < length_of; ++i) {
-                word = int(exp(rand() * log(6000)))  # in proportion to 1 / rank
-                printf "%s%d", i ? " " : "", word >a
-                printf "%sw%d", i ? " " : "", word >b
-            }
-            print "" >a
-            print "" >b
-        }
-    }'
+    # shellcheck source=bench/made_text.sh
+    source "$(dirname "${BASH_SOURCE[0]}")/made_text.sh"
+    heed_made_text "$source" "$target" 4000
 fi
 head -n 64 "$source" >"$directory/valid.a"
 head -n 64 "$target" >"$directory/valid.b"

@@ -113,6 +113,48 @@ TEST_CASE("training does not keep the scores")
     CHECK(workspace_size() < scores / 4);  // one block of queries
 }
 
+TEST_CASE("a mask of places is drawn block by block, on the tape and without one")
+{
+    const seen_if mask{[](place p) { return p.key * 7 % 5 != p.query % 3 + p.batch; }};
+    const attention attend{score::cosine{3}, normalize::stick_breaking{}, combine::weighted_sum{}};
+    const auto h = random({3, T, 4}, 1), q = random({3, S, 4}, 2);
+    const detail::places_of_queries places{mask, 0, S, T, 0};
+    const auto drawn = detail::drawn_out(mask, real, 0, S, T);
+    const auto answer = [&](const auto& x, const auto& y, const auto& which) {
+        return detail::answers_in_blocks(attend.score, attend.normalize, attend.combine, attend.on(x, real),
+                                         attend.project(y), {}, which, little);
+    };
+    CHECK(support::same_bits(answer(h, q, places), answer(h, q, drawn)));
+    const auto gradients = [&](const auto& which) {
+        ad::tape<double> on;
+        const auto H = on.parameter(h), Q = on.parameter(q);
+        on.backward(ops::inner(answer(H, Q, which), support::uneven<double>(shape_of_rank<3>{3, S, 4})));
+        return std::pair{copy_of(on.gradient(H)), copy_of(on.gradient(Q))};
+    };
+    const auto by_places = gradients(places), by_rows = gradients(drawn);
+    CHECK(support::same_bits(by_places.first, by_rows.first));
+    CHECK(support::same_bits(by_places.second, by_rows.second));
+    // As users have it: a normalizer that tiles do not know.
+    const attention local{score::scaled_dot{}, normalize::stick_breaking{}, combine::weighted_sum{}};
+    CHECK(support::distance(local(local.on(h, real), q, mask), local(local.on(h, real), q, drawn)) < 1e-14);
+}
+
+TEST_CASE("training does not keep a mask of places")
+{
+    const std::size_t many = 2500, width = 2, pairs = many * many;
+    const auto h = random({1, many, width}, 1), q = random({1, many, width}, 2), w = random({1, many, width}, 3);
+    // Two functions of scores, one over the other: not for tiles.
+    const attention attend{score::modified{score::modified{score::dot{}, [](auto e, place) { return e; }},
+                                           [](auto e, place) { return 2 * e; }},
+                           normalize::softmax{}, combine::weighted_sum{}};
+    release_workspace();
+    ad::tape<double> on;
+    const auto H = on.parameter(h), Q = on.parameter(q);
+    const auto lifted = ad::lift(on, attend);
+    on.backward(ops::inner(lifted(lifted.on(H), Q, causal{} & [](place p) { return p.key % 3 != 1; }), w));
+    CHECK(on.memory().capacity() < pairs / 2);  // a mask of all is a byte for each
+}
+
 TEST_CASE("positions behind each other")
 {
     const auto f = [](const auto& a, const auto& b, const auto& c) { return ops::append_all(std::vector{a, b, c}); };

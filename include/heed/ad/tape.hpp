@@ -350,6 +350,7 @@ public:
         for (std::size_t i = entries_.size(); i-- > 0;) {
             const entry e = entries_[i];
             e.back(*this, e.of, e.closure);
+            if (between_ != nullptr) between_(of_between_);
         }
         for (slot<T>* s : leaves_) {
             if (!s->final) settle(*this, s, nullptr);
@@ -372,6 +373,14 @@ public:
     {
         final_ = f;
         of_final_ = of;
+    }
+
+    /// Calls f(of) on the way back between one operation and the next, for what wants to be looked after meanwhile;
+    /// nullptr: no longer.
+    void meanwhile(void (*f)(void* of), void* of)
+    {
+        between_ = f;
+        of_between_ = of;
     }
 
     /// ∂loss/∂x after backward. Zeros where the loss does not depend on x.
@@ -480,6 +489,8 @@ private:
     kept_results<T>* keeps_ = nullptr;
     void (*final_)(void*, slot<T>&) = nullptr;
     void* of_final_ = nullptr;
+    void (*between_)(void*) = nullptr;
+    void* of_between_ = nullptr;
     arena memory_;
     std::vector<entry> entries_;
     std::vector<ending> endings_;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <heed/attention/at_once.hpp>
+#include <heed/attention/drawn.hpp>
 #include <heed/attention/masks.hpp>
 #include <heed/attention/rows.hpp>
 #include <heed/attention/weigh.hpp>
@@ -94,6 +95,15 @@ private:
     }
 };
 
+/// A mask of places for some queries is drawn where they are computed, forth and back; others are as they are.
+const auto& drawn_of_part(const auto& mask, const lengths_view&, const part_of_queries&) { return mask; }
+template <class Mask>
+boolean_mask_view<3> drawn_of_part(const places_of_queries<Mask>& mask, const lengths_view& real,
+                                   const part_of_queries& part)
+{
+    return detail::drawn(mask, real, part.first, part.count);
+}
+
 /// The contexts of a block, [B,n,D].
 struct contexts_of_block {
     auto operator()(const auto& in) const
@@ -102,9 +112,10 @@ struct contexts_of_block {
             auto from = of.from;
             from.sentence = of.real.first_row();
             from.real = of.real;
-            return of.combine.combine_all(weights_of_part(of.score, of.normalize, of.keys, of.source, of.real,
-                                                          of.queries, from, of.mask, of.part),
-                                          of.values);
+            return of.combine.combine_all(
+                weights_of_part(of.score, of.normalize, of.keys, of.source, of.real, of.queries, from,
+                                detail::drawn_of_part(of.mask, of.real, of.part), of.part),
+                of.values);
         };
         using result = one_result<decltype(compute(in))>;
         // The run on no row asks for the shape, which without a sentence no operation tells; nor may it list operations
@@ -135,14 +146,20 @@ auto answers_in_blocks(const auto& score, const auto& normalize, const auto& com
                        const auto& projected, const heed::score::over::queries_from& from, const Mask& mask,
                        const kept_scores& keep = {})
 {
-    using contexts = decltype(answers_at_once(score, normalize, combine, memory, projected, from, mask));
+    const auto answers = [&] {
+        const scratch here;
+        const part_of_queries all{0, shape_of(projected)[1], shape_of(projected)[1]};
+        return answers_at_once(score, normalize, combine, memory, projected, from,
+                               detail::drawn_of_part(mask, memory.real, all));
+    };
+    using contexts = decltype(answers());
     using family = family_of<contexts>;
     const std::size_t S = shape_of(projected)[1], T = memory.positions(), B = memory.batch();
     const std::size_t most = keep.queries(T);
     constexpr bool taped = !std::is_same_v<family, plain_family>;
     if (S <= most || B == 0 || (taped && B * S * T < keep.on_tape) ||
         !known_to_kernels_as<std::remove_cvref_t<decltype(combine)>, kernels::weighted_sum_of_row>)
-        return answers_at_once(score, normalize, combine, memory, projected, from, mask);
+        return answers();
     std::vector<contexts> blocks;
     const auto each = [&](const auto& answer) {
         for (std::size_t first = 0; first < S; first += most) {
@@ -160,7 +177,9 @@ auto answers_in_blocks(const auto& score, const auto& normalize, const auto& com
         each([&](const window_view& where, const part_of_queries& part, const auto& now) {
             return combine.combine_all(weights_of_part(score, normalize, memory.keys, shown(memory.mask), memory.real,
                                                        ops::window_of(projected, where), now,
-                                                       mask_of_part(shown(mask), part), part),
+                                                       detail::drawn_of_part(mask_of_part(shown(mask), part),
+                                                                             memory.real, part),
+                                                       part),
                                        memory.values);
         });
     } else {

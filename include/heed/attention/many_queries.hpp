@@ -8,6 +8,7 @@
 
 #include <heed/attention/answers.hpp>
 #include <heed/attention/at_once.hpp>
+#include <heed/attention/drawn.hpp>
 #include <heed/attention/growing.hpp>
 #include <heed/attention/in_blocks.hpp>
 #include <heed/attention/in_order.hpp>
@@ -32,6 +33,18 @@ template <class Score, class Normalize, class Combine>
 struct attention;
 
 namespace detail {
+
+/// A mask of places with the queries that it is asked about; others as they are.
+template <class Mask>
+decltype(auto) asked_of_queries(const Mask& mask, const auto& memory, const auto& projected, const auto& state)
+{
+    if constexpr (mask_of_any_place<Mask>) {
+        return places_of_queries<Mask>{mask, state.step, shape_of(projected)[1], memory.positions(),
+                                       head_of(state.score)};
+    } else {
+        return (mask);
+    }
+}
 
 /// Many queries, each after the one before.
 template <class Mask>
@@ -84,13 +97,7 @@ template <class Mask>
 auto read_each(const auto& attend, const auto& memory, const auto& queries, const auto& projected, const auto& state,
                const Mask& mask)
 {
-    if constexpr (mask_of_any_place<Mask>) {
-        return one_by_one(
-            attend, memory, queries, projected, state,
-            drawn_out(mask, memory.real, state.step, shape_of(projected)[1], memory.positions(), head_of(state.score)));
-    } else {
-        return one_by_one(attend, memory, queries, projected, state, mask);
-    }
+    return one_by_one(attend, memory, queries, projected, state, asked_of_queries(mask, memory, projected, state));
 }
 
 /// One query, [B,1,Q], of a growing memory. Of one sentence, only the positions that the mask lets it reach are read,
@@ -143,15 +150,14 @@ auto read_many(const attention<Score, Normalize, Combine>& attend, const auto& m
             }
         }
     }
-    if constexpr (mask_of_any_place<Mask>) {
-        return attend.read_all(memory, queries, state,
-                               drawn_out(mask, memory.real, state.step, S, memory.positions(), head_of(state.score)));
-    } else if constexpr (at_once<Score, Normalize, summing, asked, source, Mask>) {
+    const auto& of_queries = asked_of_queries(mask, memory, projected, state);
+    using of_rows = std::conditional_t<mask_of_any_place<Mask>, boolean_mask<3>, Mask>;
+    if constexpr (at_once<Score, Normalize, summing, asked, source, of_rows>) {
         return finished(answers_in_blocks(attend.score, attend.normalize, sums, memory, projected,
-                                          {state.step, head_of(state.score), memory.real}, mask));
+                                          {state.step, head_of(state.score), memory.real}, of_queries));
     } else {
         static_assert(check_at_once<Score, Combine, asked, source>());
-        return one_by_one(attend, memory, queries, projected, state, mask);
+        return one_by_one(attend, memory, queries, projected, state, of_queries);
     }
 }
 

@@ -279,30 +279,6 @@ std::pair<std::size_t, std::size_t> seen_in_one_piece(const Mask& mask, const au
 template <class Mask>
 concept mask_of_any_place = std::is_base_of_v<mask_of_places, Mask>;
 
-/// What each of S queries of a head sees, for the mechanisms that take a row of truth values: [B,S,T].
-template <class Mask>
-boolean_mask<3> drawn_out(const Mask& mask, const lengths_view& real, std::size_t first, std::size_t S,
-                          std::size_t positions, std::size_t head = 0)
-{
-    boolean_mask<3> drawn(shape_of_rank<3>{real.batch(), S, positions});
-    for (std::size_t b = 0; b < real.batch(); ++b) {
-        place p;
-        p.batch = static_cast<std::int32_t>(b);
-        p.head = static_cast<std::int32_t>(head);
-        for (std::size_t s = 0; s < S; ++s) {
-            p.query = static_cast<std::int32_t>(first + s);
-            p.here = static_cast<std::int32_t>(real[b] + s) - static_cast<std::int32_t>(S);
-            for (std::size_t t = 0; t < real[b]; t += lane_count) {
-                for (std::size_t i = 0; i < lane_count; ++i) p.key.at[i] = static_cast<std::int32_t>(t + i);
-                const lane_mask seen = mask(p);
-                for (std::size_t i = 0; i < lane_count && t + i < real[b]; ++i)
-                    drawn[(b * S + s) * positions + t + i] = seen.at[i] != 0 ? 1 : 0;
-            }
-        }
-    }
-    return drawn;
-}
-
 }  // namespace detail
 
 }  // namespace heed

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -58,18 +59,34 @@ public:
                     of.sums_.is_final(of.over_, of.on_, s);
                 },
                 this);
+            on.meanwhile(
+                [](void* self) {
+                    auto& of = *static_cast<early_sums*>(self);
+                    if (of.sums_.next_ == 0) return;
+                    const auto now = std::chrono::steady_clock::now();
+                    if (now - of.looked_ < look_every) return;
+                    detail::progress(of.over_);
+                    of.looked_ = now;
+                },
+                this);
         }
         early_sums(const early_sums&) = delete;
         early_sums& operator=(const early_sums&) = delete;
         ~early_sums()
         {
-            if (over_.size() > 1) on_.when_final(nullptr, nullptr);
+            if (over_.size() == 1) return;
+            on_.when_final(nullptr, nullptr);
+            on_.meanwhile(nullptr, nullptr);
         }
 
     private:
+        /// Messages wait for somebody who looks: often enough for a fast network, and seldom enough to cost nothing.
+        static constexpr auto look_every = std::chrono::microseconds(200);
+
         gradients& sums_;
         R& over_;
         ad::tape<T>& on_;
+        std::chrono::steady_clock::time_point looked_{};
     };
 
     /// on.backward(loss) with early_sums.
