@@ -47,9 +47,9 @@ struct inner_product_with_distances {
         void scores(std::size_t first, const tile_reach& seen, T* tile) const
         {
             product::scores(first, seen, tile);
-            each_run(first, seen, [&](std::size_t row, std::size_t step, const range& keys, std::size_t lane) {
+            each_run(first, seen, [&](std::size_t row, std::size_t step, const range& run, std::size_t lane) {
                 const T* own = by_row_ + row;
-                for (std::size_t j = keys.begin; j < keys.end; ++j, own += step) {
+                for (std::size_t j = run.begin; j < run.end; ++j, own += step) {
                     T* const at = tile + j * width + lane;
                     simd::unrolled<lane_count / one>(
                         [&](auto c) { simd::store(at + c * one, simd::load(at + c * one) + simd::load(own + c * one)); });
@@ -65,16 +65,16 @@ struct inner_product_with_distances {
         }
         void back(std::size_t first, const tile_reach& seen, const T* d, const head_gradients<T>& to, bool selects)
         {
-            each_run(first, seen, [&](std::size_t row, std::size_t step, const range& keys, std::size_t lane) {
+            each_run(first, seen, [&](std::size_t row, std::size_t step, const range& run, std::size_t lane) {
                 simd::unrolled<lane_count / one>([&](auto c) {
                     T* own = d_by_row_ + row + c * one;
                     const T* const from = d + lane + c * one;
                     if (step == 0) {  // a sum in a register, which does not wait for what was stored last
                         simd::vec<T> sum = simd::load(own);
-                        for (std::size_t j = keys.begin; j < keys.end; ++j) sum += simd::load(from + j * width);
+                        for (std::size_t j = run.begin; j < run.end; ++j) sum += simd::load(from + j * width);
                         simd::store(own, sum);
                     } else {
-                        for (std::size_t j = keys.begin; j < keys.end; ++j, own += step)
+                        for (std::size_t j = run.begin; j < run.end; ++j, own += step)
                             simd::store(own, simd::load(own) + simd::load(from + j * width));
                     }
                 });
@@ -127,22 +127,22 @@ struct inner_product_with_distances {
         HEED_SIMD_INLINE void each_run(std::size_t first, const tile_reach& seen, const auto& f) const
         {
             for (std::size_t g = 0; g < groups; ++g) {
-                const range& keys = seen.reach[g];
-                if (keys.empty()) continue;
+                const range& reach = seen.reach[g];
+                if (reach.empty()) continue;
                 const auto query = static_cast<std::int64_t>(product::of_.first_query + product::s_ + g * lane_count);
                 const std::int64_t count = static_cast<std::int64_t>(rows_),
-                                   row = static_cast<std::int64_t>(first + keys.begin + columns_ / 2) - query;
+                                   row = static_cast<std::int64_t>(first + reach.begin + columns_ / 2) - query;
                 const auto after = [&](std::int64_t rows) {  // so many rows from the first one
-                    const std::int64_t size = static_cast<std::int64_t>(keys.size());
-                    return keys.begin + static_cast<std::size_t>(std::clamp(rows, std::int64_t{0}, size));
+                    const std::int64_t size = static_cast<std::int64_t>(reach.size());
+                    return reach.begin + static_cast<std::size_t>(std::clamp(rows, std::int64_t{0}, size));
                 };
                 const std::size_t here = g * rows_ * lane_count, near = after(-row), far = after(count - row);
-                if (keys.begin < near) f(here, 0, range{keys.begin, near}, g * lane_count);
+                if (reach.begin < near) f(here, 0, range{reach.begin, near}, g * lane_count);
                 if (near < far) {
                     const auto at = static_cast<std::size_t>(std::max(row, std::int64_t{0}));
                     f(here + at * lane_count, lane_count, range{near, far}, g * lane_count);
                 }
-                if (far < keys.end) f(here + (rows_ - 1) * lane_count, 0, range{far, keys.end}, g * lane_count);
+                if (far < reach.end) f(here + (rows_ - 1) * lane_count, 0, range{far, reach.end}, g * lane_count);
             }
         }
 
