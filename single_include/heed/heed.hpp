@@ -9953,30 +9953,6 @@ std::pair<std::size_t, std::size_t> seen_in_one_piece(const Mask& mask, const au
 template <class Mask>
 concept mask_of_any_place = std::is_base_of_v<mask_of_places, Mask>;
 
-/// What each of S queries of a head sees, for the mechanisms that take a row of truth values: [B,S,T].
-template <class Mask>
-boolean_mask<3> drawn_out(const Mask& mask, const lengths_view& real, std::size_t first, std::size_t S,
-                          std::size_t positions, std::size_t head = 0)
-{
-    boolean_mask<3> drawn(shape_of_rank<3>{real.batch(), S, positions});
-    for (std::size_t b = 0; b < real.batch(); ++b) {
-        place p;
-        p.batch = static_cast<std::int32_t>(b);
-        p.head = static_cast<std::int32_t>(head);
-        for (std::size_t s = 0; s < S; ++s) {
-            p.query = static_cast<std::int32_t>(first + s);
-            p.here = static_cast<std::int32_t>(real[b] + s) - static_cast<std::int32_t>(S);
-            for (std::size_t t = 0; t < real[b]; t += lane_count) {
-                for (std::size_t i = 0; i < lane_count; ++i) p.key.at[i] = static_cast<std::int32_t>(t + i);
-                const lane_mask seen = mask(p);
-                for (std::size_t i = 0; i < lane_count && t + i < real[b]; ++i)
-                    drawn[(b * S + s) * positions + t + i] = seen.at[i] != 0 ? 1 : 0;
-            }
-        }
-    }
-    return drawn;
-}
-
 }  // namespace detail
 
 }  // namespace heed
@@ -12397,6 +12373,86 @@ auto answers_at_once(const auto& score, const auto& normalize, const auto& combi
 
 }  // namespace heed::detail
 
+// ---- heed/attention/drawn.hpp ---------------------------------------------------------------------------------------
+
+/// Masks of places for the mechanisms that take a row of truth values for each query. They are drawn for as many
+/// queries as are computed at once, a block or a step, and forgotten with their scores.
+namespace heed::detail {
+
+/// A mask of places and the queries that it is asked about: `all` of them, the first of which has the number `first`.
+template <class Mask>
+struct places_of_queries {
+    Mask mask;
+    std::size_t first, all, positions, head;
+
+    const places_of_queries& rows(std::size_t, std::size_t) const { return *this; }  // lengths know which sentences
+};
+template <class Mask>
+places_of_queries(Mask, std::size_t, std::size_t, std::size_t, std::size_t) -> places_of_queries<Mask>;
+template <class Mask>
+inline constexpr bool of_places = false;
+template <class Mask>
+inline constexpr bool of_places<places_of_queries<Mask>> = true;
+
+/// What `count` queries from the begin-th on see: [B,count,T] at `to`.
+template <class Mask>
+void draw(const places_of_queries<Mask>& what, const lengths_view& real, std::size_t begin, std::size_t count,
+          std::uint8_t* to)
+{
+    const std::size_t T = what.positions;
+    std::fill_n(to, real.batch() * count * T, std::uint8_t{0});
+    place p;
+    p.head = static_cast<std::int32_t>(what.head);
+    for (std::size_t b = 0; b < real.batch(); ++b) {
+        p.batch = static_cast<std::int32_t>(real.first_row() + b);
+        for (std::size_t s = begin; s < begin + count; ++s, to += T) {
+            p.query = static_cast<std::int32_t>(what.first + s);
+            p.here = static_cast<std::int32_t>(real[b] + s) - static_cast<std::int32_t>(what.all);
+            for (std::size_t t = 0; t < real[b]; t += lane_count) {
+                p.key.at = counted_from(t).at;
+                const lane_mask seen = what.mask(p);
+                for (std::size_t i = 0; i < lane_count && t + i < real[b]; ++i) to[t + i] = seen.at[i] != 0 ? 1 : 0;
+            }
+        }
+    }
+}
+
+/// The same in this thread's workspace.
+template <class Mask>
+boolean_mask_view<3> drawn(const places_of_queries<Mask>& what, const lengths_view& real, std::size_t begin,
+                           std::size_t count)
+{
+    auto* const to = transient_family::take<std::uint8_t>(real.batch() * count * what.positions);
+    detail::draw(what, real, begin, count, to);
+    return {to, {real.batch(), count, what.positions}};
+}
+
+/// What each of S queries of a head sees, [B,S,T].
+template <class Mask>
+boolean_mask<3> drawn_out(const Mask& mask, const lengths_view& real, std::size_t first, std::size_t S,
+                          std::size_t positions, std::size_t head = 0)
+{
+    boolean_mask<3> all(shape_of_rank<3>{real.batch(), S, positions});
+    if (real.batch() * S * positions > 0)
+        detail::draw(places_of_queries{mask, first, S, positions, head}, real, 0, S, &all[0]);
+    return all;
+}
+
+/// The part of a mask that applies to query s, [B,T].
+template <class Mask>
+boolean_mask_view<2> mask_of_step(const places_of_queries<Mask>& what, std::size_t s, std::size_t S,
+                                  const lengths_view& real)
+{
+    if (s >= S) {  // where there is no query, one of zeros stands in, and sees nothing
+        auto* const none = transient_family::take<std::uint8_t>(real.batch() * what.positions);
+        std::fill_n(none, real.batch() * what.positions, std::uint8_t{0});
+        return {none, {real.batch(), what.positions}};
+    }
+    return {detail::drawn(what, real, s, 1).data(), {real.batch(), what.positions}};
+}
+
+}  // namespace heed::detail
+
 // ---- heed/attention/in_blocks.hpp -----------------------------------------------------------------------------------
 
 /// Many queries at once, block by block: the scores and weights of a block are forgotten before the next one. On the
@@ -12475,6 +12531,15 @@ private:
     }
 };
 
+/// A mask of places for some queries is drawn where they are computed, forth and back; others are as they are.
+const auto& drawn_of_part(const auto& mask, const lengths_view&, const part_of_queries&) { return mask; }
+template <class Mask>
+boolean_mask_view<3> drawn_of_part(const places_of_queries<Mask>& mask, const lengths_view& real,
+                                   const part_of_queries& part)
+{
+    return detail::drawn(mask, real, part.first, part.count);
+}
+
 /// The contexts of a block, [B,n,D].
 struct contexts_of_block {
     auto operator()(const auto& in) const
@@ -12484,7 +12549,8 @@ struct contexts_of_block {
             from.sentence = of.real.first_row();
             from.real = of.real;
             return of.combine.combine_all(weights_of_part(of.score, of.normalize, of.keys, of.source, of.real,
-                                                          of.queries, from, of.mask, of.part),
+                                                          of.queries, from,
+                                                          detail::drawn_of_part(of.mask, of.real, of.part), of.part),
                                           of.values);
         };
         using result = one_result<decltype(compute(in))>;
@@ -12514,14 +12580,20 @@ auto answers_in_blocks(const auto& score, const auto& normalize, const auto& com
                        const auto& projected, const heed::score::over::queries_from& from, const Mask& mask,
                        const kept_scores& keep = {})
 {
-    using contexts = decltype(answers_at_once(score, normalize, combine, memory, projected, from, mask));
+    const auto answers = [&] {
+        const scratch here;
+        const part_of_queries all{0, shape_of(projected)[1], shape_of(projected)[1]};
+        return answers_at_once(score, normalize, combine, memory, projected, from,
+                               detail::drawn_of_part(mask, memory.real, all));
+    };
+    using contexts = decltype(answers());
     using family = family_of<contexts>;
     const std::size_t S = shape_of(projected)[1], T = memory.positions(), B = memory.batch();
     const std::size_t most = keep.queries(T);
     constexpr bool taped = !std::is_same_v<family, plain_family>;
     if (S <= most || B == 0 || (taped && B * S * T < keep.on_tape) ||
         !known_to_kernels_as<std::remove_cvref_t<decltype(combine)>, kernels::weighted_sum_of_row>)
-        return answers_at_once(score, normalize, combine, memory, projected, from, mask);
+        return answers();
     std::vector<contexts> blocks;
     const auto each = [&](const auto& answer) {
         for (std::size_t first = 0; first < S; first += most) {
@@ -12537,10 +12609,11 @@ auto answers_in_blocks(const auto& score, const auto& normalize, const auto& com
     };
     if constexpr (!taped) {
         each([&](const window_view& where, const part_of_queries& part, const auto& now) {
-            return combine.combine_all(weights_of_part(score, normalize, memory.keys, shown(memory.mask), memory.real,
-                                                       ops::window_of(projected, where), now,
-                                                       mask_of_part(shown(mask), part), part),
-                                       memory.values);
+            return combine.combine_all(
+                weights_of_part(score, normalize, memory.keys, shown(memory.mask), memory.real,
+                                ops::window_of(projected, where), now,
+                                detail::drawn_of_part(mask_of_part(shown(mask), part), memory.real, part), part),
+                memory.values);
         });
     } else {
         const auto bring = variables_beside<element_of<contexts>>(family{}, [&](const auto& look) {
@@ -13667,7 +13740,8 @@ struct head {
     std::size_t first_query;
     T sink = -std::numeric_limits<T>::infinity();  // a score whose weight goes nowhere
     const head* next = nullptr;                    // the head whose turn it is afterwards, if that is known
-    const T* factors = nullptr;                    // [width], of comparisons that have some
+    const T* factors = nullptr;                    // of comparisons that have some
+    std::size_t factor_count = 0;
     heed::detail::lane_memo* memo = nullptr;  // of the thread and the call: tiles with a function or a mask need it
 
     /// Where query s stands among the keys: the last one at the last key.
@@ -15122,6 +15196,13 @@ struct inner_product {
             detail::add_transposed<registers>(of_.width, s_, n_, d_queries_, to.queries);
         }
 
+    protected:
+        rows<const T> queries() const { return {of_.queries[s_], of_.queries.stride}; }
+
+        const head<T>& of_;
+        std::size_t s_, n_;
+        T *panel_ = nullptr, *d_queries_ = nullptr;
+
     private:
         static constexpr std::size_t width = lanes<T, registers>;
 
@@ -15134,12 +15215,8 @@ struct inner_product {
                 detail::selected_products<registers>(of_.width, seen.count,
                                                      rows<const T>{of_.keys[first], of_.keys.stride}, d, d_queries_);
         }
-        rows<const T> queries() const { return {of_.queries[s_], of_.queries.stride}; }
 
         scratch here_;
-        const head<T>& of_;
-        std::size_t s_, n_;
-        T *panel_, *d_queries_ = nullptr;
     };
 };
 
@@ -16046,8 +16123,9 @@ void backward(const head<T>& of, std::size_t s, std::size_t n, const changes<T>&
         compare.back(first, seen, d_scores, to, selects);
     });
     if (!selects && to.queries.data != nullptr && !compare.sums_finite())
-        return backward<registers, Compare>(of, s, n, what, rule, contexts, numbers, d_contexts,
-                                            head_gradients<T>{to.queries, {nullptr, 0}, {nullptr, 0}}, wants, true);
+        return backward<registers, Compare>(
+            of, s, n, what, rule, contexts, numbers, d_contexts,
+            head_gradients<T>{to.queries, {nullptr, 0}, {nullptr, 0}, nullptr, to.factors, to.of_head}, wants, true);
     compare.add_to(to);
     if constexpr (shaped) {
         T some[width];
@@ -16517,9 +16595,10 @@ template <class Rule, class Compare>
 struct attend_heads {
     const Rule& rule;
 
-    /// `factors`: the comparison's [H·d]; `of_heads`: the rule's number of each head (softmax: its sink), or null.
+    /// `factors`: the comparison's, those of each head behind those of the one before; `of_heads`: the rule's number
+    /// of each head (softmax: its sink), or null.
     template <class T>
-    void forward(const tiles::changes<T>& changes, in<T, 3> queries, in<T, 3> keys, in<T, 3> values, const T* factors,
+    void forward(const tiles::changes<T>& changes, in<T, 3> queries, in<T, 3> keys, in<T, 3> values, in<T, 1> factors,
                  const T* of_heads, const lengths_view& real, const heads_of& how, out<T, 3> contexts, T* numbers) const
     {
         const std::size_t S = queries.shape[1];
@@ -16548,9 +16627,9 @@ struct attend_heads {
     }
 
     /// `table_of_shard(i)`, `factors_of_shard(i)`, `of_heads_of_shard(i)`: where the i-th thread adds what comes back
-    /// to the table, to the factors [H·d] and to the rule's numbers [H], or null.
+    /// to the table, to the factors and to the rule's numbers [H], or null.
     template <class T>
-    void backward(const tiles::changes<T>& changes, in<T, 3> queries, in<T, 3> keys, in<T, 3> values, const T* factors,
+    void backward(const tiles::changes<T>& changes, in<T, 3> queries, in<T, 3> keys, in<T, 3> values, in<T, 1> factors,
                   const T* of_heads, const lengths_view& real, const heads_of& how, in<T, 3> contexts,
                   in<T, 3> d_contexts, const T* numbers, adjoint<T, 3> d_queries, adjoint<T, 3> d_keys,
                   adjoint<T, 3> d_values, const shard_place<T>& table_of_shard, const shard_place<T>& factors_of_shard,
@@ -16567,7 +16646,7 @@ struct attend_heads {
                                               group_part(d_keys, how, nth),
                                               group_part(d_values, how, nth),
                                               table_of_shard(shard),
-                                              d_factors == nullptr ? nullptr : d_factors + head * of.width,
+                                              d_factors == nullptr ? nullptr : d_factors + head * of.factor_count,
                                               d_of_heads == nullptr ? nullptr : d_of_heads + head};
             tiles::backward<registers, Compare>(of, s, std::min(lanes, S - s), changes, rule_of_head(of_heads, head),
                                                 part(contexts, how.heads, nth), numbers + nth * S * Rule::numbers,
@@ -16646,7 +16725,8 @@ private:
     }
     template <class T>
     static tiles::head<T> head_of(const in<T, 3>& queries, const in<T, 3>& keys, const in<T, 3>& values,
-                                  const T* factors, const lengths_view& real, const heads_of& how, std::size_t nth)
+                                  const in<T, 1>& factors, const lengths_view& real, const heads_of& how,
+                                  std::size_t nth)
     {
         tiles::head<T> of{part(queries, how.heads, nth),
                           group_part(keys, how, nth),
@@ -16659,7 +16739,10 @@ private:
                           nth / how.heads,
                           how.first_head + nth % how.heads,
                           how.first_query};
-        if constexpr (Compare::has_factors) of.factors = factors + nth % how.heads * of.width;
+        if constexpr (Compare::has_factors) {
+            of.factor_count = factors.size() / how.heads;
+            of.factors = factors.data + nth % how.heads * of.factor_count;
+        }
         return of;
     }
 };
@@ -16718,8 +16801,8 @@ struct attend_tiled_op : operation<attend_tiled_op<Pair, Mask, Rule, Compare>> {
         static_assert(!Compare::has_factors, "heed: attend_tiled_with takes a comparison's factors");
         static_assert(!kernels::tiles::learned_rule<Rule>, "heed: attend_tiled_with takes a rule's numbers");
         const tiles::changes_by<T, Pair, Mask> changes(pair, mask);
-        detail::attend_heads<Rule, Compare>{rule}.template forward<T>(changes, queries, keys, values, nullptr, nullptr,
-                                                                      real, how, contexts, numbers);
+        detail::attend_heads<Rule, Compare>{rule}.template forward<T>(changes, queries, keys, values, {}, nullptr, real,
+                                                                      how, contexts, numbers);
     }
 
     template <class T>
@@ -16730,8 +16813,8 @@ struct attend_tiled_op : operation<attend_tiled_op<Pair, Mask, Rule, Compare>> {
         const detail::no_place<T> nobody;
         const tiles::changes_by<T, Pair, Mask> changes(pair, mask);
         detail::attend_heads<Rule, Compare>{rule}.template backward<T>(
-            changes, queries, keys, values, nullptr, nullptr, real, how, contexts, d_contexts, numbers, d_queries,
-            d_keys, d_values, nobody, nobody, nobody);
+            changes, queries, keys, values, {}, nullptr, real, how, contexts, d_contexts, numbers, d_queries, d_keys,
+            d_values, nobody, nobody, nobody);
     }
 };
 inline constexpr attend_tiled_op<> attend_tiled{};
@@ -16749,7 +16832,7 @@ auto function_with(const Function& f, const in<T, N>& table)
     }
 }
 
-/// The same with parameters of the policies: the comparison's factors [H·d], such as v of additive scores, a number for
+/// The same with parameters of the policies: the comparison's factors, such as v [H·d] of additive scores, a number for
 /// each head, of_heads [H], and a table that the function of the score looks numbers up in. Policies without them are
 /// given any factors [H·d], -inf, and any table. softmax's number is the head's sink s_h, entmax's its a
 /// (kernels/entmax_rule.hpp).
@@ -16768,9 +16851,13 @@ struct attend_tiled_with_op : operation<attend_tiled_with_op<Function, Mask, Rul
     auto shape(const auto& queries, const auto& keys, const auto& values, const auto& factors, const auto& of_heads,
                const auto& table, const lengths_view& real, const heads_of& how) const
     {
-        if (Compare::has_factors)
-            require_shape("attend_tiled", "the factors of the score", factors.shape, {queries.shape[2]},
-                          "one for each dimension of the queries");
+        if constexpr (Compare::has_factors) {
+            const std::size_t dimensions = queries.shape[2],
+                              columns = factors.size() / std::max<std::size_t>(1, dimensions);
+            require_shape("attend_tiled", "the factors of the score", factors.shape,
+                          {dimensions * (requires { Compare::of_distances; } ? columns / 2 * 2 + 1 : 1)},
+                          "one for each dimension of the queries, or for each distance and dimension");
+        }
         require_shape("attend_tiled", "the numbers of the heads", of_heads.shape, {how.heads}, "one for each head");
         if (table.size() == 0 && queries.size() > 0)
             throw shape_error("score::modified: the table is empty, " + shape_text(table.shape));
@@ -16789,7 +16876,7 @@ struct attend_tiled_with_op : operation<attend_tiled_with_op<Function, Mask, Rul
         const auto pair = function_with(f, table);
         const tiles::changes_by<T, std::remove_const_t<decltype(pair)>, Mask> changes(pair, attend.mask);
         detail::attend_heads<Rule, Compare>{attend.rule}.template forward<T>(
-            changes, queries, keys, values, factors.data, of_heads.data, real, how, contexts, numbers);
+            changes, queries, keys, values, factors, of_heads.data, real, how, contexts, numbers);
     }
 
     template <class T, std::size_t N>
@@ -16805,11 +16892,11 @@ struct attend_tiled_with_op : operation<attend_tiled_with_op<Function, Mask, Rul
         const auto pair = function_with(f, table);
         const tiles::changes_by<T, std::remove_const_t<decltype(pair)>, Mask> changes(pair, attend.mask);
         detail::attend_heads<Rule, Compare>{attend.rule}.template backward<T>(
-            changes, queries, keys, values, factors.data, of_heads.data, real, how, contexts, d_contexts, numbers,
-            d_queries, d_keys, d_values, to_table, to_factors, to_heads);
-        to_table.add_to(d_table);
-        to_factors.add_to(d_factors);
-        to_heads.add_to(d_of_heads);
+            changes, queries, keys, values, factors, of_heads.data, real, how, contexts, d_contexts, numbers, d_queries,
+            d_keys, d_values, to_table, to_factors, to_heads);
+        to_table.finish();
+        to_factors.finish();
+        to_heads.finish();
         if (!learned && d_of_heads) to_sinks(of_heads, how, contexts, d_contexts, numbers, d_of_heads);
     }
 
@@ -16832,7 +16919,7 @@ private:
         }
     }
 
-    /// What comes back to a parameter, for each thread, or null if nobody wants it.
+    /// Where each thread adds what comes back to a parameter, or null if nobody wants it.
     template <class T>
     class of_shards {
     public:
@@ -16840,20 +16927,24 @@ private:
         of_shards(scratch& here, const adjoint<T, N>& wanted) : size_(wanted ? wanted.size() : 0)
         {
             if (!wanted) return;
-            parts_ = here.take<T>(threads() * size_);
-            std::fill_n(parts_, threads() * size_, T(0));
+            first_ = wanted.data;
+            others_ = here.take<T>((threads() - 1) * size_);
+            std::fill_n(others_, (threads() - 1) * size_, T(0));
         }
-        T* operator()(std::size_t shard) const { return parts_ == nullptr ? nullptr : parts_ + shard * size_; }
-        template <std::size_t N>
-        void add_to(const adjoint<T, N>& wanted) const
+        T* operator()(std::size_t shard) const
         {
-            for (std::size_t shard = 0; parts_ != nullptr && shard < threads(); ++shard)
-                for (std::size_t i = 0; i < size_; ++i) wanted.data[i] += parts_[shard * size_ + i];
+            return first_ == nullptr || shard == 0 ? first_ : others_ + (shard - 1) * size_;
+        }
+        /// What other threads than the first have added to copies of their own.
+        void finish() const
+        {
+            for (std::size_t shard = 1; first_ != nullptr && shard < threads(); ++shard)
+                for (std::size_t i = 0; i < size_; ++i) first_[i] += others_[(shard - 1) * size_ + i];
         }
 
     private:
         std::size_t size_;
-        T* parts_ = nullptr;
+        T *first_ = nullptr, *others_ = nullptr;
     };
 };
 template <class Function, class Mask, class Rule>
@@ -18335,6 +18426,23 @@ auto change_of(const Score& score, std::size_t first)
     }
 }
 
+/// Is there no function in tiles because the score, with what changes it, is a comparison of theirs?
+template <class Score>
+concept changed_by_comparing = requires
+{
+    typename changing_score<Score>::compares_in_tiles;
+};
+
+/// How tiles compare.
+template <class Score>
+struct comparison_in_tiles {
+    using type = typename comparing_score<Score>::in_kernels::in_tiles;
+};
+template <changed_by_comparing Score>
+struct comparison_in_tiles<Score> {
+    using type = typename changing_score<Score>::compares_in_tiles;
+};
+
 /// Does its function look numbers up in a table?
 template <class Score>
 concept with_table = requires
@@ -18429,15 +18537,17 @@ auto answers_by_rule(const Score& score, const Rule& rule, const auto& change, c
                      const auto& projected, const auto& state, const Mask& mask, double scale = 1)
 {
     const ops::heads_of how{.scale = scale, .first_query = state.step, .first_head = head_of(state.score)};
-    using kernel = typename comparing_score<Score>::in_kernels;
-    constexpr typename kernel::in_tiles compare{};
+    constexpr typename comparison_in_tiles<Score>::type compare{};
+    constexpr bool looks_up = with_table<Score> && !changed_by_comparing<Score>;
     const auto asked = asking_all(score, projected, memory, state.step);
     const auto answer = [&](const auto& sees, const auto& real) {
         constexpr bool learned = requires { rule.of_heads; };
-        if constexpr (learned || with_table<Score> || compare.has_factors) {
+        if constexpr (learned || looks_up || compare.has_factors) {
             const auto factors = [&] {
-                if constexpr (compare.has_factors) {
-                    return kernel::factors(comparing(score));
+                if constexpr (changed_by_comparing<Score>) {
+                    return changing(score).factors_in_tiles();
+                } else if constexpr (compare.has_factors) {
+                    return comparing_score<Score>::in_kernels::factors(comparing(score));
                 } else {
                     return constant_like(memory.keys, shape_of_rank<1>{1}, 1);
                 }
@@ -18449,8 +18559,15 @@ auto answers_by_rule(const Score& score, const Rule& rule, const auto& change, c
                     return constant_like(memory.keys, shape_of_rank<1>{1}, -std::numeric_limits<double>::infinity());
                 }
             }();
+            const auto table = [&] {
+                if constexpr (looks_up) {
+                    return table_of(score, asked);
+                } else {
+                    return constant_like(memory.keys, shape_of_rank<1>{1}, 0);
+                }
+            }();
             return ops::attend_tiled_with_op{change, sees, rule_alone(rule), compare}(
-                asked, memory.keys, memory.values, factors, of_heads, table_of(score, asked), real, how);
+                asked, memory.keys, memory.values, factors, of_heads, table, real, how);
         } else {
             return ops::attend_tiled_op{change, sees, rule, compare}(asked, memory.keys, memory.values, real, how);
         }
@@ -18469,11 +18586,18 @@ template <class Score>
 auto answers_by_tiles(const Score& score, const auto& normalize, const auto& memory, const auto& projected,
                       const auto& state, const auto& mask)
 {
-    const auto change = change_of(score, state.step);
+    constexpr bool unchanged = functions_in<Score>() == 0 || changed_by_comparing<Score>;
+    const auto change = [&] {
+        if constexpr (unchanged) {
+            return kernels::tiles::unmodified{};
+        } else {
+            return change_of(score, state.step);
+        }
+    }();
     const auto rule = normalize.by_tiles();
     if constexpr (!scales_first<decltype(rule)>) {
         return answers_by_rule(score, rule, change, memory, projected, state, mask);
-    } else if constexpr (functions_in<Score>() == 0) {
+    } else if constexpr (unchanged) {
         return answers_by_rule(score, rule.rule, change, memory, projected, state, mask, rule.factor);
     } else {
         return answers_by_rule(score, rule.rule, scaled_function{change, rule.factor}, memory, projected, state, mask);
@@ -19955,6 +20079,18 @@ struct attention;
 
 namespace detail {
 
+/// A mask of places with the queries that it is asked about; others as they are.
+template <class Mask>
+decltype(auto) asked_of_queries(const Mask& mask, const auto& memory, const auto& projected, const auto& state)
+{
+    if constexpr (mask_of_any_place<Mask>) {
+        return places_of_queries<Mask>{mask, state.step, shape_of(projected)[1], memory.positions(),
+                                       head_of(state.score)};
+    } else {
+        return (mask);
+    }
+}
+
 /// Many queries, each after the one before.
 template <class Mask>
 auto one_by_one(const auto& attend, const auto& memory, const auto& queries, const auto& projected, const auto& state,
@@ -20006,13 +20142,7 @@ template <class Mask>
 auto read_each(const auto& attend, const auto& memory, const auto& queries, const auto& projected, const auto& state,
                const Mask& mask)
 {
-    if constexpr (mask_of_any_place<Mask>) {
-        return one_by_one(
-            attend, memory, queries, projected, state,
-            drawn_out(mask, memory.real, state.step, shape_of(projected)[1], memory.positions(), head_of(state.score)));
-    } else {
-        return one_by_one(attend, memory, queries, projected, state, mask);
-    }
+    return one_by_one(attend, memory, queries, projected, state, asked_of_queries(mask, memory, projected, state));
 }
 
 /// One query, [B,1,Q], of a growing memory. Of one sentence, only the positions that the mask lets it reach are read,
@@ -20065,15 +20195,14 @@ auto read_many(const attention<Score, Normalize, Combine>& attend, const auto& m
             }
         }
     }
-    if constexpr (mask_of_any_place<Mask>) {
-        return attend.read_all(memory, queries, state,
-                               drawn_out(mask, memory.real, state.step, S, memory.positions(), head_of(state.score)));
-    } else if constexpr (at_once<Score, Normalize, summing, asked, source, Mask>) {
+    const auto& of_queries = asked_of_queries(mask, memory, projected, state);
+    using of_rows = std::conditional_t<mask_of_any_place<Mask>, boolean_mask<3>, Mask>;
+    if constexpr (at_once<Score, Normalize, summing, asked, source, of_rows>) {
         return finished(answers_in_blocks(attend.score, attend.normalize, sums, memory, projected,
-                                          {state.step, head_of(state.score), memory.real}, mask));
+                                          {state.step, head_of(state.score), memory.real}, of_queries));
     } else {
         static_assert(check_at_once<Score, Combine, asked, source>());
-        return one_by_one(attend, memory, queries, projected, state, mask);
+        return one_by_one(attend, memory, queries, projected, state, of_queries);
     }
 }
 
@@ -29482,6 +29611,155 @@ modified(Base, Table, Function) -> modified<Base, Function, Table>;
 
 }  // namespace heed::score
 
+// ---- heed/kernels/tile_distances.hpp --------------------------------------------------------------------------------
+
+/// Inner products of queries with keys and with how far away these are, in tiles.
+///
+///     e_{s,j} = scale · q_s · (k_j + d_r),  r = clip(j − s, −R, R)        Shaw, Uszkoreit, Vaswani 2018, eq. 4 and 5
+///
+/// **Distances run along diagonals, and lie in rows.** q_s · d_r is computed once for a block of queries, for all 2 R +
+/// 1 columns of D. In a tile, lane l of the row of key j needs column j − (s + l) + R, so what a row needs stands on a
+/// diagonal. It is copied to where one row of lanes has it all,
+///
+///     row_r[l] = q_{s+l} · d_{clip(r − l, 0, 2R)},  r = 0 … 2 R + lanes − 1
+///
+/// so that a score costs one addition; keys that are farther away share the first row, or the last. What comes back is
+/// added to such rows, and copied back once for all keys.
+namespace heed::kernels::tiles {
+
+/// The factors are D [A,2R+1], those of each head behind those of the one before.
+struct inner_product_with_distances {
+    static constexpr bool has_factors = true, of_distances = true, prepares = false;
+
+    template <std::size_t registers, class T>
+    class block : public inner_product::block<registers, T> {
+        using product = inner_product::block<registers, T>;
+
+    public:
+        block(const head<T>& of, std::size_t s, std::size_t n)
+            : product(of, s, n),
+              columns_(of.width == 0 ? 1 : of.factor_count / of.width),
+              rows_(columns_ + lane_count - 1)
+        {
+            by_row_ = here_.template take<T>(rows_ * width);
+            scratch brief;
+            T* const by_column = brief.template take<T>(columns_ * width);
+            detail::products<registers, false>(columns_, of.width, of.factors, 1, columns_, product::panel_, by_column,
+                                               width);
+            each_lane([&](std::size_t of_row, std::size_t of_column) { by_row_[of_row] = by_column[of_column]; });
+        }
+
+        void scores(std::size_t first, const tile_reach& seen, T* tile) const
+        {
+            product::scores(first, seen, tile);
+            each_run(first, seen, [&](std::size_t row, std::size_t step, const range& run, std::size_t lane) {
+                const T* own = by_row_ + row;
+                for (std::size_t j = run.begin; j < run.end; ++j, own += step) {
+                    T* const at = tile + j * width + lane;
+                    simd::unrolled<lane_count / one>([&](auto c) {
+                        simd::store(at + c * one, simd::load(at + c * one) + simd::load(own + c * one));
+                    });
+                }
+            });
+        }
+
+        void begin_back()
+        {
+            product::begin_back();
+            d_by_row_ = here_.template take<T>(rows_ * width);
+            std::fill_n(d_by_row_, rows_ * width, T(0));
+        }
+        void back(std::size_t first, const tile_reach& seen, const T* d, const head_gradients<T>& to, bool selects)
+        {
+            each_run(first, seen, [&](std::size_t row, std::size_t step, const range& run, std::size_t lane) {
+                simd::unrolled<lane_count / one>([&](auto c) {
+                    T* own = d_by_row_ + row + c * one;
+                    const T* const from = d + lane + c * one;
+                    if (step == 0) {  // a sum in a register, which does not wait for what was stored last
+                        simd::vec<T> sum = simd::load(own);
+                        for (std::size_t j = run.begin; j < run.end; ++j) sum += simd::load(from + j * width);
+                        simd::store(own, sum);
+                    } else {
+                        for (std::size_t j = run.begin; j < run.end; ++j, own += step)
+                            simd::store(own, simd::load(own) + simd::load(from + j * width));
+                    }
+                });
+            });
+            product::back(first, seen, d, to, selects);
+        }
+        void add_to(const head_gradients<T>& to)
+        {
+            const head<T>& of = product::of_;
+            scratch brief;
+            T* const by_column = brief.template take<T>(columns_ * width);
+            std::fill_n(by_column, columns_ * width, T(0));
+            each_lane([&](std::size_t of_row, std::size_t of_column) { by_column[of_column] += d_by_row_[of_row]; });
+            detail::products<registers, true>(of.width, columns_, of.factors, columns_, 1, by_column,
+                                              product::d_queries_, width);
+            product::add_to(to);
+            if (to.factors == nullptr) return;
+            T* const sums = brief.template take<T>(columns_ * of.width);
+            std::fill_n(sums, columns_ * of.width, T(0));
+            const rows<T> sum{sums, of.width};
+            if (product::finite()) {
+                detail::products_of_lanes<registers>(columns_, product::n_, by_column, product::queries(), sum,
+                                                     of.width);
+            } else {
+                detail::selected_products_of_lanes<registers>(columns_, product::n_, by_column, product::queries(), sum,
+                                                              of.width);
+            }
+            for (std::size_t r = 0; r < columns_; ++r)
+                for (std::size_t i = 0; i < of.width; ++i) to.factors[i * columns_ + r] += sum[r][i];
+        }
+
+    private:
+        static constexpr std::size_t width = lanes<T, registers>, groups = width / lane_count, one = simd::lanes<T>;
+
+        /// f(where it is in rows, where it is in columns) for each lane of each row.
+        void each_lane(const auto& f) const
+        {
+            for (std::size_t g = 0; g < groups; ++g) {
+                for (std::size_t row = 0; row < rows_; ++row) {
+                    for (std::size_t l = 0; l < lane_count; ++l) {
+                        const std::size_t column = row < l ? 0 : std::min(row - l, columns_ - 1);
+                        f((g * rows_ + row) * lane_count + l, column * width + g * lane_count + l);
+                    }
+                }
+            }
+        }
+
+        /// f(row, step, keys, lane) for runs of the keys that a group may see: where the row of the first one is, and
+        /// from each to the next: none before and behind all distances.
+        HEED_SIMD_INLINE void each_run(std::size_t first, const tile_reach& seen, const auto& f) const
+        {
+            for (std::size_t g = 0; g < groups; ++g) {
+                const range& reach = seen.reach[g];
+                if (reach.empty()) continue;
+                const auto query = static_cast<std::int64_t>(product::of_.first_query + product::s_ + g * lane_count);
+                const std::int64_t count = static_cast<std::int64_t>(rows_),
+                                   row = static_cast<std::int64_t>(first + reach.begin + columns_ / 2) - query;
+                const auto after = [&](std::int64_t rows) {  // so many rows from the first one
+                    const std::int64_t size = static_cast<std::int64_t>(reach.size());
+                    return reach.begin + static_cast<std::size_t>(std::clamp(rows, std::int64_t{0}, size));
+                };
+                const std::size_t here = g * rows_ * lane_count, near = after(-row), far = after(count - row);
+                if (reach.begin < near) f(here, 0, range{reach.begin, near}, g * lane_count);
+                if (near < far) {
+                    const auto at = static_cast<std::size_t>(std::max(row, std::int64_t{0}));
+                    f(here + at * lane_count, lane_count, range{near, far}, g * lane_count);
+                }
+                if (far < reach.end) f(here + (rows_ - 1) * lane_count, 0, range{far, reach.end}, g * lane_count);
+            }
+        }
+
+        scratch here_;
+        std::size_t columns_, rows_;
+        T *by_row_, *d_by_row_ = nullptr;  // [group][row][lane]
+    };
+};
+
+}  // namespace heed::kernels::tiles
+
 // ---- heed/score/relative.hpp ----------------------------------------------------------------------------------------
 
 /// Keys that know how far away they are: Shaw, Uszkoreit, Vaswani 2018, eq. 2, 4 and 5.
@@ -29509,9 +29787,10 @@ struct add_by_distance {
 ///     score::relative near{score::scaled_dot{}, distances};           // [A, 2R + 1]
 ///
 /// a(q) is the base's: q / √A of scaled_dot. A column of `distances` for each distance from −R to R, those farther away
-/// share the last ones. Products with all columns come first, Q Dᵀ, [B,S,2R+1], so that no vector is added to a key;
-/// the tiles look numbers up there. The paper also adds such vectors to the values (eq. 3), and finds that it does not
-/// need to; heed does not. Queries and keys count from 0. Throws shape_error if the number of columns is even.
+/// share the last ones. Products with all columns come first, Q Dᵀ, so that no vector is added to a key: step by step
+/// and with a temporal normalizer [B,S,2R+1], in tiles for a block of queries. The paper also adds such vectors to the
+/// values (eq. 3), and finds that it does not need to; heed does not. Queries and keys count from 0. Throws shape_error
+/// if the number of columns is even.
 template <class Base, class Matrix>
 struct relative : by_place<relative<Base, Matrix>, Base> {
     Base base;
@@ -29540,6 +29819,15 @@ struct relative : by_place<relative<Base, Matrix>, Base> {
                 static_cast<std::int32_t>(reach())};
     }
     static constexpr bool looks_up = true;
+
+    /// How tiles compare: with keys and distances alike.
+    using compares_in_tiles = kernels::tiles::inner_product_with_distances;
+    /// What they compare with besides keys: the distances, [A·(2R+1)].
+    auto factors_in_tiles() const
+    {
+        (void)reach();  // which refuses what is no matrix of distances
+        return ops::reshaped(distances, -1);
+    }
     /// What the function looks numbers up in: q · a_d for each query and distance d.
     auto looked_up(const tensor auto& asking) const { return ops::linear(asking, distances); }
 
@@ -31685,8 +31973,8 @@ private:
 /// **Two shortcuts.** Nothing is recorded for a slot whose derivative is not wanted: a constant, or a value computed
 /// from constants. And what a *parameter* gets from its many uses may wait: x W at fifty steps adds fifty products to
 /// W̄, but one product of all of them costs less. Such work is `deferred` until every use is known, that is, until the
-/// way back reaches the moment when the parameter came onto the tape. The recorder does not know what that work is: for
-/// matrix products see ad/products.hpp, for rows of tables ad/lookup.hpp.
+/// way back has passed the parameter's first use. The recorder does not know what that work is: for matrix products see
+/// ad/products.hpp, for rows of tables ad/lookup.hpp.
 namespace heed::ad {
 
 template <class T>
@@ -31715,6 +32003,8 @@ struct slot {
     std::size_t size = 0;
     bool wanted = false;  // is the loss's derivative by this value wanted?
     bool leaf = false;    // a parameter
+    bool used = false;    // a parameter that an operation has read
+    bool final = false;   // a parameter to whose adjoint nothing is added any more
     bool lent = false;    // deferred work will still read this adjoint: others add to a copy
 
     slot* whole = nullptr;  // this value is a piece of another one and shares its memory
@@ -31736,7 +32026,13 @@ public:
     tensor_view<const T, N> value() const { return {slot_->value, shape_}; }
     const T* data() const { return slot_->value; }
     std::size_t size() const { return slot_->size; }
-    bool wanted() const { return slot_->wanted; }  // is the loss's derivative by this wanted?
+    /// Is the loss's derivative by this wanted? An operation asks this of each of its variables before it is recorded:
+    /// by that the tape knows where a parameter is used first.
+    bool wanted() const
+    {
+        if (slot_->leaf && !slot_->used) tape_->first_use(*slot_);
+        return slot_->wanted;
+    }
 
 private:
     ad::tape<T>* tape_ = nullptr;
@@ -31763,7 +32059,7 @@ public:
     {
         slot<T>& s = new_slot(values.data, values.size());
         s.wanted = s.leaf = true;
-        entries_.push_back({&settle, &s, nullptr});
+        leaves_.push_back(&s);
         return {*this, s, values.shape};
     }
     template <std::size_t N>
@@ -31903,6 +32199,7 @@ public:
     template <std::size_t N>
     T* wanted_adjoint(const var<T, N>& x)
     {
+        check_open(x.slot());
         return x.wanted() ? adjoint(x.slot()) : nullptr;
     }
 
@@ -31938,6 +32235,7 @@ public:
     template <class D, class... Arguments>
     D& defer(slot<T>& s, const Arguments&... arguments)
     {
+        check_open(s);
         if (D* const there = find_deferred<D>(s)) return *there;
         D& made = *new (memory_.allocate(sizeof(D))) D(arguments...);
         made.at_last = &D::settle;
@@ -31971,10 +32269,24 @@ public:
     /// The same from adjoints that the caller has set.
     void go_back()
     {
+        going_back_ = true;
         for (std::size_t i = entries_.size(); i-- > 0;) {
             const entry e = entries_[i];
             e.back(*this, e.of, e.closure);
+            if (between_ != nullptr) between_(of_between_);
         }
+        for (slot<T>* s : leaves_) {
+            if (!s->final) settle(*this, s, nullptr);
+        }
+        going_back_ = false;
+    }
+
+    /// A parameter is about to be read for the first time. var::wanted() says so.
+    void first_use(slot<T>& s)
+    {
+        if (going_back_) return;
+        s.used = true;
+        entries_.push_back({&settle, &s, nullptr});
     }
 
     /// Calls f(of, slot) on the way back for each parameter, as soon as nothing will be added to its gradient any more;
@@ -31983,6 +32295,14 @@ public:
     {
         final_ = f;
         of_final_ = of;
+    }
+
+    /// Calls f(of) on the way back between one operation and the next, for what wants to be looked after meanwhile;
+    /// nullptr: no longer.
+    void meanwhile(void (*f)(void* of), void* of)
+    {
+        between_ = f;
+        of_between_ = of;
     }
 
     /// ∂loss/∂x after backward. Zeros where the loss does not depend on x.
@@ -32046,7 +32366,8 @@ private:
         for (const ending& e : endings_) e.destroy(e.closure);
         endings_.clear();
         entries_.clear();
-        gone_back_ = false;
+        leaves_.clear();
+        gone_back_ = going_back_ = false;
     }
 
     slot<T>& new_slot(const T* value, std::size_t size)
@@ -32065,6 +32386,16 @@ private:
         return to;
     }
 
+    /// Nothing may be added to a gradient that was said to be final.
+    void check_open(const slot<T>& s) const
+    {
+        if (s.final && going_back_) {
+            throw error(
+                "ad::tape: a gradient is added to a parameter after its first use; an operation has to ask wanted() of "
+                "each of its variables before it is recorded");
+        }
+    }
+
     /// The last thing that happens to a parameter on the way back.
     static void settle(tape& self, slot<T>* s, void*)
     {
@@ -32072,16 +32403,21 @@ private:
         for (deferred<T>* d = s->adjoint == nullptr ? nullptr : s->waiting; d != nullptr; d = d->next) {
             if (d->in_full != nullptr) d->in_full(self, *s, *d);
         }
+        s->final = true;
         if (self.final_ != nullptr) self.final_(self.of_final_, *s);
     }
 
     kept_results<T>* keeps_ = nullptr;
     void (*final_)(void*, slot<T>&) = nullptr;
     void* of_final_ = nullptr;
+    void (*between_)(void*) = nullptr;
+    void* of_between_ = nullptr;
     arena memory_;
     std::vector<entry> entries_;
     std::vector<ending> endings_;
+    std::vector<slot<T>*> leaves_;
     bool gone_back_ = false;
+    bool going_back_ = false;
 };
 
 struct taped_family;
@@ -32221,7 +32557,9 @@ bool any_wanted(const auto&... x)
             return false;
         }
     };
-    return (wanted(x) || ...);
+    bool any = false;
+    ((any = wanted(x) || any), ...);  // of each: see var::wanted
+    return any;
 }
 
 /// Which of some types are variables.
@@ -32549,7 +32887,7 @@ struct look_at_rows {
     {
         if constexpr (is_var<std::remove_cvref_t<decltype(x)>>) {
             at.on = &x.tape();
-            at.wanted = at.wanted || x.wanted();
+            at.wanted |= x.wanted();
             if (at.what == look<T>::purpose::open_adjoints) at.on->wanted_adjoint(x);
         }
         return {};
@@ -32565,7 +32903,7 @@ struct look_at_parameters {
     {
         if constexpr (is_var<std::remove_cvref_t<decltype(x)>>) {
             at.on = &x.tape();
-            at.wanted = at.wanted || x.wanted();
+            at.wanted |= x.wanted();
             if (at.what == look<T>::purpose::find_tape || !x.wanted()) return {};
             T* const adjoint = at.on->wanted_adjoint(x);
             if (at.what == look<T>::purpose::add_sums) {
@@ -32830,7 +33168,7 @@ struct wanted_among {
 
     visited operator()(const tensor auto& x) const
     {
-        if constexpr (is_var<std::remove_cvref_t<decltype(x)>>) any = any || x.wanted();
+        if constexpr (is_var<std::remove_cvref_t<decltype(x)>>) any |= x.wanted();
         return {};
     }
 };
@@ -33298,7 +33636,7 @@ var<T, 0> twin(const ops::cross_entropy_op& operation, const var<T, 3>& x, const
 {
     tape<T>& on = x.tape();
     operation.shape(x.value(), W.value(), b.value(), targets.view(), smoothing);
-    auto [loss, out] = on.template make<0>({}, x.wanted() || W.wanted() || b.wanted());
+    auto [loss, out] = on.template make<0>({}, detail::any_wanted(x, W, b));
     const std::size_t rows = targets.words.ids.size(), N = W.shape()[0], V = W.shape()[1];
     if (!loss.wanted()) {
         operation.forward(x.value(), W.value(), b.value(), targets.view(), smoothing, tensor_view<T, 0>{out, {}});
@@ -33938,7 +34276,8 @@ auto twin(const Operation& operation, const std::vector<var<T, R>>& parts)
 {
     const auto shape = operation.shape(parts);
     tape<T>& on = parts.front().tape();
-    const bool wanted = std::any_of(parts.begin(), parts.end(), [](const auto& x) { return x.wanted(); });
+    bool wanted = false;
+    for (const auto& x : parts) wanted |= x.wanted();  // of each: see var::wanted
     auto [y, out] = on.make(shape, wanted);
     operation.forward(parts, ops::out<T, rank_of<decltype(y)>>{out, shape});
     if (wanted) {

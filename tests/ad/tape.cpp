@@ -262,7 +262,9 @@ TEST_CASE("a gradient is final as soon as the way back has passed the first use,
     std::vector<ad::slot<double>*> finals;
     on.when_final([](void* to, ad::slot<double>& s) { static_cast<decltype(finals)*>(to)->push_back(&s); }, &finals);
     on.backward(ops::add(ops::inner(y, support::uneven(y.shape())), ops::inner(again, support::uneven(y.shape()))));
-    const auto place = [&](const auto& p) { return std::find(finals.begin(), finals.end(), &p.slot()) - finals.begin(); };
+    const auto place = [&](const auto& p) {
+        return std::find(finals.begin(), finals.end(), &p.slot()) - finals.begin();
+    };
     CHECK(finals.size() == 5);
     CHECK(place(V) < place(W));
     CHECK(place(b) < place(W));

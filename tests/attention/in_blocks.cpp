@@ -151,7 +151,9 @@ TEST_CASE("training does not keep a mask of places")
     ad::tape<double> on;
     const auto H = on.parameter(h), Q = on.parameter(q);
     const auto lifted = ad::lift(on, attend);
-    on.backward(ops::inner(lifted(lifted.on(H), Q, causal{} & [](place p) { return p.key % 3 != 1; }), w));
+    on.backward(ops::inner(lifted(
+                               lifted.on(H), Q, causal{} & [](place p) { return p.key % 3 != 1; }),
+                           w));
     CHECK(on.memory().capacity() < pairs / 2);  // a mask of all is a byte for each
 }
 

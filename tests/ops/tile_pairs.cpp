@@ -154,7 +154,8 @@ TEST_CASE("in float")
         CHECK(distance_from_hand<float, kernels::tiles::additive>(z, 1, additive_by_hand(v), v) < 1e-5);
         CHECK(distance_from_hand<float, kernels::tiles::closeness>(z, 1, closeness_by_hand, v) < 1e-5);
         const auto D = support::converted<double>(support::converted<float>(random({z.heads * z.d * 7}, 8)));
-        CHECK(distance_from_hand<float, kernels::tiles::inner_product_with_distances>(z, 1, distances_by_hand(D, 3), D) < 1e-5);
+        CHECK(distance_from_hand<float, kernels::tiles::inner_product_with_distances>(z, 1, distances_by_hand(D, 3),
+                                                                                      D) < 1e-5);
     }
 }
 

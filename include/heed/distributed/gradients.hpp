@@ -216,7 +216,8 @@ private:
         if (changed) arrange();
     }
 
-    /// The gradients that are final first come first; as long as nothing is known of that, those of the last parameters.
+    /// The gradients that are final first come first; as long as nothing is known of that, those of the last
+    /// parameters.
     void arrange()
     {
         order_.clear();
@@ -450,7 +451,7 @@ private:
     std::vector<std::size_t> order_;  // of parameters
     std::size_t next_ = 0;            // the first unit whose sum has not begun
     std::uint32_t turns_ = 0;         // gradients that were final in this step
-    bool begun_ = false;    // by backward()
+    bool begun_ = false;              // by backward()
     std::vector<std::byte> message_;
     gathered messages_;
     std::vector<std::size_t> at_;

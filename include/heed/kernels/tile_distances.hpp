@@ -14,8 +14,8 @@
 ///
 ///     e_{s,j} = scale · q_s · (k_j + d_r),  r = clip(j − s, −R, R)        Shaw, Uszkoreit, Vaswani 2018, eq. 4 and 5
 ///
-/// **Distances run along diagonals, and lie in rows.** q_s · d_r is computed once for a block of queries, for all 2 R + 1
-/// columns of D. In a tile, lane l of the row of key j needs column j − (s + l) + R, so what a row needs stands on a
+/// **Distances run along diagonals, and lie in rows.** q_s · d_r is computed once for a block of queries, for all 2 R +
+/// 1 columns of D. In a tile, lane l of the row of key j needs column j − (s + l) + R, so what a row needs stands on a
 /// diagonal. It is copied to where one row of lanes has it all,
 ///
 ///     row_r[l] = q_{s+l} · d_{clip(r − l, 0, 2R)},  r = 0 … 2 R + lanes − 1
@@ -34,7 +34,9 @@ struct inner_product_with_distances {
 
     public:
         block(const head<T>& of, std::size_t s, std::size_t n)
-            : product(of, s, n), columns_(of.width == 0 ? 1 : of.factor_count / of.width), rows_(columns_ + lane_count - 1)
+            : product(of, s, n),
+              columns_(of.width == 0 ? 1 : of.factor_count / of.width),
+              rows_(columns_ + lane_count - 1)
         {
             by_row_ = here_.template take<T>(rows_ * width);
             scratch brief;
@@ -51,8 +53,9 @@ struct inner_product_with_distances {
                 const T* own = by_row_ + row;
                 for (std::size_t j = run.begin; j < run.end; ++j, own += step) {
                     T* const at = tile + j * width + lane;
-                    simd::unrolled<lane_count / one>(
-                        [&](auto c) { simd::store(at + c * one, simd::load(at + c * one) + simd::load(own + c * one)); });
+                    simd::unrolled<lane_count / one>([&](auto c) {
+                        simd::store(at + c * one, simd::load(at + c * one) + simd::load(own + c * one));
+                    });
                 }
             });
         }
@@ -99,8 +102,8 @@ struct inner_product_with_distances {
                 detail::products_of_lanes<registers>(columns_, product::n_, by_column, product::queries(), sum,
                                                      of.width);
             } else {
-                detail::selected_products_of_lanes<registers>(columns_, product::n_, by_column, product::queries(),
-                                                              sum, of.width);
+                detail::selected_products_of_lanes<registers>(columns_, product::n_, by_column, product::queries(), sum,
+                                                              of.width);
             }
             for (std::size_t r = 0; r < columns_; ++r)
                 for (std::size_t i = 0; i < of.width; ++i) to.factors[i * columns_ + r] += sum[r][i];

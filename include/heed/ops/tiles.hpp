@@ -182,7 +182,8 @@ private:
     }
     template <class T>
     static tiles::head<T> head_of(const in<T, 3>& queries, const in<T, 3>& keys, const in<T, 3>& values,
-                                  const in<T, 1>& factors, const lengths_view& real, const heads_of& how, std::size_t nth)
+                                  const in<T, 1>& factors, const lengths_view& real, const heads_of& how,
+                                  std::size_t nth)
     {
         tiles::head<T> of{part(queries, how.heads, nth),
                           group_part(keys, how, nth),
@@ -257,8 +258,8 @@ struct attend_tiled_op : operation<attend_tiled_op<Pair, Mask, Rule, Compare>> {
         static_assert(!Compare::has_factors, "heed: attend_tiled_with takes a comparison's factors");
         static_assert(!kernels::tiles::learned_rule<Rule>, "heed: attend_tiled_with takes a rule's numbers");
         const tiles::changes_by<T, Pair, Mask> changes(pair, mask);
-        detail::attend_heads<Rule, Compare>{rule}.template forward<T>(changes, queries, keys, values, {}, nullptr,
-                                                                      real, how, contexts, numbers);
+        detail::attend_heads<Rule, Compare>{rule}.template forward<T>(changes, queries, keys, values, {}, nullptr, real,
+                                                                      how, contexts, numbers);
     }
 
     template <class T>
@@ -269,8 +270,8 @@ struct attend_tiled_op : operation<attend_tiled_op<Pair, Mask, Rule, Compare>> {
         const detail::no_place<T> nobody;
         const tiles::changes_by<T, Pair, Mask> changes(pair, mask);
         detail::attend_heads<Rule, Compare>{rule}.template backward<T>(
-            changes, queries, keys, values, {}, nullptr, real, how, contexts, d_contexts, numbers, d_queries,
-            d_keys, d_values, nobody, nobody, nobody);
+            changes, queries, keys, values, {}, nullptr, real, how, contexts, d_contexts, numbers, d_queries, d_keys,
+            d_values, nobody, nobody, nobody);
     }
 };
 inline constexpr attend_tiled_op<> attend_tiled{};
@@ -308,7 +309,8 @@ struct attend_tiled_with_op : operation<attend_tiled_with_op<Function, Mask, Rul
                const auto& table, const lengths_view& real, const heads_of& how) const
     {
         if constexpr (Compare::has_factors) {
-            const std::size_t dimensions = queries.shape[2], columns = factors.size() / std::max<std::size_t>(1, dimensions);
+            const std::size_t dimensions = queries.shape[2],
+                              columns = factors.size() / std::max<std::size_t>(1, dimensions);
             require_shape("attend_tiled", "the factors of the score", factors.shape,
                           {dimensions * (requires { Compare::of_distances; } ? columns / 2 * 2 + 1 : 1)},
                           "one for each dimension of the queries, or for each distance and dimension");
@@ -347,8 +349,8 @@ struct attend_tiled_with_op : operation<attend_tiled_with_op<Function, Mask, Rul
         const auto pair = function_with(f, table);
         const tiles::changes_by<T, std::remove_const_t<decltype(pair)>, Mask> changes(pair, attend.mask);
         detail::attend_heads<Rule, Compare>{attend.rule}.template backward<T>(
-            changes, queries, keys, values, factors, of_heads.data, real, how, contexts, d_contexts, numbers,
-            d_queries, d_keys, d_values, to_table, to_factors, to_heads);
+            changes, queries, keys, values, factors, of_heads.data, real, how, contexts, d_contexts, numbers, d_queries,
+            d_keys, d_values, to_table, to_factors, to_heads);
         to_table.finish();
         to_factors.finish();
         to_heads.finish();

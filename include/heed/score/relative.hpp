@@ -74,8 +74,9 @@ struct relative : by_place<relative<Base, Matrix>, Base> {
     }
     static constexpr bool looks_up = true;
 
-    /// Tiles compare with keys and distances alike.
+    /// How tiles compare: with keys and distances alike.
     using compares_in_tiles = kernels::tiles::inner_product_with_distances;
+    /// What they compare with besides keys: the distances, [A·(2R+1)].
     auto factors_in_tiles() const
     {
         (void)reach();  // which refuses what is no matrix of distances
