@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -12,6 +14,7 @@
 #include <heed/attention/projection.hpp>
 #include <heed/combine/weighted_sum.hpp>
 #include <heed/core/errors.hpp>
+#include <heed/core/growing.hpp>
 #include <heed/core/several.hpp>
 #include <heed/normalize/softmax.hpp>
 #include <heed/ops/parts.hpp>
@@ -31,7 +34,35 @@ struct latent_memory {
 
     std::size_t batch() const { return shape_of(latent)[0]; }
     std::size_t positions() const { return shape_of(latent)[1]; }  // T
+
+    /// The memory of these rows, in this order: a row may be taken several times or not at all. Copies what is kept,
+    /// but not that of a growing memory.
+    latent_memory rows(std::span<const std::size_t> which) const
+    {
+        static_assert(std::is_same_v<Mask, no_mask>, "heed: latent_memory::rows: a memory with a mask of its own");
+        return {ops::rows_of(latent, which), real.rows({which.begin(), which.end()})};
+    }
 };
+
+/// The memory with room behind its last positions, so that `extend` need not copy it: see attention/growing.hpp. Its
+/// rows are equally long. A memory on a tape is returned as it is.
+template <class Latent>
+auto growing(const latent_memory<Latent>& from)
+{
+    if constexpr (plain_tensor<Latent> && !is_growing<Latent>) {
+        using kept = growing_tensor<element_of<Latent>>;
+        return latent_memory<kept>{kept(view_of(from.latent), from.real), from.real};
+    } else {
+        return from;
+    }
+}
+
+/// A copy of a growing memory that no longer grows.
+template <class T>
+auto gathered(const latent_memory<growing_tensor<T>>& from)
+{
+    return latent_memory<array<T, 3>>{gathered(from.latent), from.real};
+}
 
 /// How latent heads answer many queries: with keys and values of each head, or with W_UK absorbed into the queries.
 /// The result is the same, but for rounding.
@@ -111,6 +142,18 @@ struct latent_heads {
         return latent_memory<decltype(all)>{std::move(all), lengths::full(shape[0], shape[1])};
     }
 
+    /// The same of a memory that grows: costs what is new, amortised.
+    template <class T>
+    auto extend(const latent_memory<growing_tensor<T>>& memory, const plain_tensor auto& annotations) const
+    {
+        detail::require_no_padding("latent_heads::extend", memory.real, memory.positions());
+        auto all = memory.latent;
+        const auto more = memory_of(memory.positions(), annotations);
+        all.append(view_of(more.latent), more.real);
+        const auto shape = all.shape();
+        return latent_memory<growing_tensor<T>>{std::move(all), lengths::full(shape[0], shape[1])};
+    }
+
     /// The state before the first step: the number of the next query.
     auto start(const auto&) const { return attention_state<no_state>{}; }
 
@@ -120,17 +163,20 @@ struct latent_heads {
               const Mask& mask = {}) const
     {
         check(memory);
-        const auto [B, T, L] = shape_of(memory.latent);
         const std::size_t C = shape_of(W_DKV)[1];
         // The heads are rows of queries that share their keys.
         const auto asked = ops::swap_axes(ops::stack(absorbed(query, state.step)));  // [B,n,C+R]
-        auto weights = asking().weights_of(shown(memory), asked, state, mask);       // [B,n,T]
-        const auto sums =
-            ops::weighted_sums(ops::reshaped(weights, shape_of_rank<2>{B * heads, T}), memory.latent);  // [B,n,C+R]
+        auto [weights, sums] = summed(memory, asked, state, mask);
         std::vector<decltype(value(ops::step_of(sums, 0), 0, C))> contexts;
         for (std::size_t h = 0; h < heads; ++h) contexts.push_back(value(ops::step_of(sums, h), h, C));
         auto context = ops::linear(ops::join(contexts), W_O);
         return attended{std::move(context), std::move(weights), attention_state<no_state>{{}, state.step + 1}};
+    }
+    template <class T, class Mask = no_mask>
+    auto compose(const latent_memory<growing_tensor<T>>& memory, const tensor auto& query,
+                 const attention_state<no_state>& state, const Mask& mask = {}) const
+    {
+        return in_one_piece(memory, [&](const auto& all) { return compose(all, query, state, mask); });
     }
 
     /// The same; the weights are not kept.
@@ -196,6 +242,13 @@ struct latent_heads {
         return all_read{ops::linear(contexts, W_O), attention_state<no_state>{{}, state.step + S}};
     }
 
+    template <class T, class Mask = no_mask>
+    auto read_all(const latent_memory<growing_tensor<T>>& memory, const tensor auto& queries,
+                  const attention_state<no_state>& state, const Mask& mask = {}) const
+    {
+        return in_one_piece(memory, [&](const auto& all) { return read_all(all, queries, state, mask); });
+    }
+
     /// `step` into results that the caller keeps. `state` may be `result.state`.
     template <class Result, class Mask = no_mask>
     void step_into(Result& result, const auto& memory, const tensor auto& query, const attention_state<no_state>& state,
@@ -232,6 +285,45 @@ private:
         const std::size_t width = (shape_of(W_Q)[1] + shape_of(W_QR)[1]) / heads;
         return attention{score::scaled_dot{1 / std::sqrt(static_cast<double>(width))}, normalize,
                          combine::weighted_sum{}};
+    }
+
+    /// The weights of each row's queries `asked` [B,n,C+R], and the sums of what is kept with them: [B,n,T], [B,n,C+R].
+    template <class Memory, class Mask>
+    auto summed(const Memory& memory, const auto& asked, const attention_state<no_state>& state, const Mask& mask) const
+    {
+        const auto [B, T, L] = shape_of(memory.latent);
+        auto weights = asking().weights_of(shown(memory), asked, state, mask);
+        auto sums = ops::weighted_sums(ops::reshaped(weights, shape_of_rank<2>{B * heads, T}), memory.latent);
+        return std::pair{std::move(weights), std::move(sums)};
+    }
+    /// Rows that grow have places of their own: one is asked after the other.
+    template <class T, class Mask>
+    auto summed(const latent_memory<growing_tensor<T>>& memory, const auto& asked,
+                const attention_state<no_state>& state, const Mask& mask) const
+    {
+        static_assert(std::is_same_v<Mask, no_mask>,
+                      "heed: latent_heads::step of a growing memory takes no mask; give gathered(memory), a copy");
+        const auto [B, P, L] = memory.latent.shape();
+        array<T, 3> weights(shape_of_rank<3>{B, heads, P}), sums(shape_of_rank<3>{B, heads, L});
+        for (std::size_t b = 0; b < B; ++b) {
+            const tensor_view<const T, 3> kept{memory.latent.row(b), {1, P, L}},
+                query{asked.data() + b * heads * L, {1, heads, L}};
+            const latent_memory<tensor_view<const T, 3>> row{kept, lengths{P}};
+            const auto [w, sum] = summed(row, query, state, mask);
+            std::copy_n(w.data(), heads * P, weights.data() + b * heads * P);
+            std::copy_n(sum.data(), heads * L, sums.data() + b * heads * L);
+        }
+        return std::pair{std::move(weights), std::move(sums)};
+    }
+
+    /// f(the memory in one piece): several rows that grow are copied.
+    template <class T>
+    static auto in_one_piece(const latent_memory<growing_tensor<T>>& memory, const auto& f)
+    {
+        using view = tensor_view<const T, 3>;
+        if (memory.batch() <= 1) return f(latent_memory<view>{view_of(memory.latent), memory.real});
+        const auto all = gathered(memory.latent);
+        return f(latent_memory<view>{view_of(all), memory.real});
     }
 
     /// Is W_UK rather absorbed into S queries than keys and values of T positions expanded?

@@ -126,11 +126,11 @@ TEST_CASE("a step is that of the expanded heads, weights included, under masks a
 
 TEST_CASE("all at once, one by one, and with a memory that grows")
 {
-    const auto check = [](const auto& attend, std::size_t T) {
+    const auto grow = [](const auto& attend, std::size_t T, const auto& begin) {
         const auto x = random({2, T, D}, 8), q = random({2, T, D}, 9);
         const auto all = attend(attend.on(x), q, causal{});
         for (const std::size_t chunk : {std::size_t{1}, std::size_t{5}}) {
-            auto known = attend.on(words_of(x, 0, chunk));
+            auto known = begin(attend.on(words_of(x, 0, chunk)));
             auto state = attend.start(known);
             for (std::size_t t = 0; t < T; t += chunk) {
                 const std::size_t m = std::min(chunk, T - t);
@@ -146,10 +146,42 @@ TEST_CASE("all at once, one by one, and with a memory that grows")
             CHECK(state.step == T);
         }
     };
+    const auto check = [&](const auto& attend, std::size_t T) {
+        grow(attend, T, [](auto memory) { return memory; });
+        grow(attend, T, [](const auto& memory) { return growing(memory); });
+    };
     for (const std::size_t T : {std::size_t{7}, std::size_t{70}}) {
         check(with(), T);
         check(with(latent_form::absorbed, normalize::sigmoid{-1}), T);
     }
+}
+
+TEST_CASE("a growing memory: hypotheses share what they have in common, and nothing is copied")
+{
+    const auto attend = with();
+    const auto x = random({2, 6, D}, 8);
+    const auto q = random({3, D}, 9);
+    const auto begun = growing(attend.on(words_of(x, 0, 5)));
+    const std::vector<std::size_t> chosen{1, 0, 1};
+    const auto beam = begun.rows(chosen);
+    CHECK(beam.latent.row(0) == begun.latent.row(1));
+    CHECK(beam.latent.row(2) == begun.latent.row(1));
+    const auto more = ops::rows_of(words_of(x, 5, 1), std::vector<std::size_t>{0, 0, 1});
+    const auto next = attend.extend(beam, more);
+    const auto plain = attend.extend(attend.on(words_of(x, 0, 5)).rows(chosen), more);
+    CHECK(distance(gathered(next).latent, plain.latent) < 1e-13);
+    CHECK(distance(gathered(begun).latent, attend.on(words_of(x, 0, 5)).latent) == 0);  // as it was
+    const auto state = attend.start(next);
+    const auto is = attend.step(next, q, state), must = attend.step(plain, q, state);
+    CHECK(distance(is.context, must.context) < 1e-13);
+    CHECK(distance(is.weights, must.weights) < 1e-13);
+    CHECK(distance(attend.compose(next, q, state).context, must.context) < 1e-12);
+    // Room is taken for twice as many positions: a word more does not move what was there.
+    auto one = growing(attend.on(words_of(x, 0, 1)));
+    const auto* const place = one.latent.row(0);
+    for (std::size_t t = 1; t < 6; ++t) one = attend.extend(one, words_of(x, t, 1));
+    CHECK(one.latent.row(0) == place);
+    CHECK(distance(gathered(one).latent, attend.on(x).latent) < 1e-13);
 }
 
 TEST_CASE("gradients by input and by every matrix, in both forms and by steps")

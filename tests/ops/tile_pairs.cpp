@@ -3,9 +3,11 @@
 
 #include <heed/ad/ad.hpp>
 #include <heed/core/family.hpp>
+#include <heed/kernels/tile_distances.hpp>
 #include <heed/ops/tiles.hpp>
 #include <support/gradients.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
