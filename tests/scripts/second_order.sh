@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# The second order of every operation is checked: each one of the headers in the first argument, a folder, has a
+# CHECK_CURVATURE(ops::name, ...) in one of the files behind it, or is listed there as without_derivative(ops::name, ...).
+set -euo pipefail
+
+headers=$1
+shift
+
+# declared FOLDER: the names of its operations. They are objects; a template that is made by hand is known by its type.
+declared()
+{
+    local objects
+    objects=$(grep -hoE '^inline constexpr [a-z_0-9]+(<.*>)? [a-z_0-9]+\{' "$1"/*.hpp)
+    sed -E 's/.* ([a-z_0-9]+)\{$/\1/' <<<"$objects"
+    grep -hoE '^struct [a-z_0-9]+_op\b' "$1"/*.hpp | sed 's/^struct //' |
+        grep -vxFf <(sed -E 's/^inline constexpr ([a-z_0-9]+).*/\1/' <<<"$objects")
+}
+
+# missing FOLDER FILE...: those that no file checks or lists, each on a line.
+missing()
+{
+    local folder=$1
+    shift
+    declared "$folder" | sort -u | comm -23 - <(
+        cat "$@" | tr '\n' ' ' | tr -s ' ' |
+            grep -oE '(CHECK_CURVATURE|without_derivative)\([ (]*ops::[a-z_0-9]+' | sed 's/.*:://' | sort -u)
+}
+
+directory=$(mktemp -d)
+trap 'rm -rf -- "$directory"' EXIT
+
+# First of all, does it see what is missing?
+cat >"$directory/some.hpp" <<'END'
+struct checked_op : operation<checked_op> {
+inline constexpr checked_op checked{};
+inline constexpr choice_op choice{};
+inline constexpr pair<functions::forgotten, double> forgotten{"forgotten", "its first argument",
+struct by_hand_op : operation<by_hand_op<Function>> {
+struct also_by_hand_op : operation<also_by_hand_op<Function>> {
+inline constexpr bool is_none = false;
+END
+cat >"$directory/some.cpp" <<'END'
+    CHECK_CURVATURE(ops::checked, with(), ops::forgotten(x));
+    static_assert(without_derivative(ops::choice, "it jumps"));
+    CHECK_CURVATURE(
+        (ops::by_hand_op{ops::forgotten}), with(), x);
+END
+if [[ $(missing "$directory" "$directory/some.cpp" | paste -sd' ') != "also_by_hand_op forgotten" ]]; then
+    echo "FAILED: this script must find also_by_hand_op and forgotten missing in its example, not:" >&2
+    missing "$directory" "$directory/some.cpp" >&2
+    exit 1
+fi
+
+count=$(declared "$headers" | sort -u | wc -l)
+if ((count < 100)); then
+    echo "FAILED: only $count operations found in $headers; are they declared in another way now?" >&2
+    exit 1
+fi
+mapfile -t left < <(missing "$headers" "$@")
+if ((${#left[@]} > 0)); then
+    {
+        echo "FAILED: nothing checks the second order of these operations:"
+        printf '    %s\n' "${left[@]}"
+        echo "Give each a CHECK_CURVATURE in one of these files, or say there why it has no derivative:"
+        printf '    %s\n' "$@"
+    } >&2
+    exit 1
+fi
+echo "passed: $count operations"
