@@ -12389,10 +12389,6 @@ struct places_of_queries {
 };
 template <class Mask>
 places_of_queries(Mask, std::size_t, std::size_t, std::size_t, std::size_t) -> places_of_queries<Mask>;
-template <class Mask>
-inline constexpr bool of_places = false;
-template <class Mask>
-inline constexpr bool of_places<places_of_queries<Mask>> = true;
 
 /// What `count` queries from the begin-th on see: [B,count,T] at `to`.
 template <class Mask>

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <type_traits>
 
 #include <heed/attention/place.hpp>
 #include <heed/core/mask.hpp>
@@ -24,10 +23,6 @@ struct places_of_queries {
 };
 template <class Mask>
 places_of_queries(Mask, std::size_t, std::size_t, std::size_t, std::size_t) -> places_of_queries<Mask>;
-template <class Mask>
-inline constexpr bool of_places = false;
-template <class Mask>
-inline constexpr bool of_places<places_of_queries<Mask>> = true;
 
 /// What `count` queries from the begin-th on see: [B,count,T] at `to`.
 template <class Mask>
