@@ -175,8 +175,8 @@ TEST_CASE("positions behind each other")
     });
     CHECK(checked.worst < 1e-8);
     CHECK(support::second_order(all, [&](auto&, const auto& x) {
-              const auto y = std::apply(f, x.at);
-              return ops::inner(ops::multiply(y, y), support::uneven(y.shape()));
+              const auto joined = std::apply(f, x.at);
+              return ops::inner(ops::multiply(joined, joined), support::uneven(joined.shape()));
           }).worst < 1e-6);
     CHECK_THROWS_WITH_AS(ops::append_all(std::vector{a, random({2, 3, 5}, 1)}), doctest::Contains("append_all"),
                          shape_error);
