@@ -117,7 +117,12 @@ endif()
 
 # ---- xtensor-blas, whose typed layer calls the BLAS; or, with HEED_BLAS=cblas, <cblas.h>. --------------------------------
 
-if(HEED_BLAS MATCHES "^(auto|xtensor-blas)$" AND NOT TARGET xtensor-blas)
+# Its package file creates the target before it looks for the BLAS and the LAPACK, so here, too, only _FOUND counts.
+# (A second find_package would find that target, and report success.)
+set(heed_has_xtensor_blas OFF)
+if(TARGET xtensor-blas AND (xtensor-blas_FOUND OR NOT DEFINED xtensor-blas_FOUND))
+  set(heed_has_xtensor_blas ON)
+elseif(NOT TARGET xtensor-blas AND HEED_BLAS MATCHES "^(auto|xtensor-blas)$")
   # It looks for a BLAS and a LAPACK itself: they should be those that heed has found.
   if(heed_found_openblas)
     set(BLA_VENDOR OpenBLAS)
@@ -127,18 +132,20 @@ if(HEED_BLAS MATCHES "^(auto|xtensor-blas)$" AND NOT TARGET xtensor-blas)
     unset(BLA_VENDOR)
   endif()
   if(xtensor-blas_FOUND)
+    set(heed_has_xtensor_blas ON)
     heed_share_targets(xtensor-blas BLAS::BLAS LAPACK::LAPACK)
-  elseif(HEED_BLAS STREQUAL "xtensor-blas")
-    heed_missing("heed needs xtensor-blas 0.20 or later, and the BLAS and LAPACK that it asks for "
-                 "(Debian: libxtensor-blas-dev libopenblas-dev). HEED_BLAS=cblas uses <cblas.h> in its place, "
-                 "HEED_BLAS=none no BLAS.")
   endif()
+endif()
+if(HEED_BLAS STREQUAL "xtensor-blas" AND NOT heed_has_xtensor_blas)
+  heed_missing("heed needs xtensor-blas 0.20 or later, and the BLAS and LAPACK that it asks for "
+               "(Debian: libxtensor-blas-dev libopenblas-dev). HEED_BLAS=cblas uses <cblas.h> in its place, "
+               "HEED_BLAS=none no BLAS.")
 endif()
 # auto becomes what it found, for all that follows: a program and the heed that it uses make the same choice.
 if(HEED_BLAS STREQUAL "auto")
   find_path(HEED_CBLAS_INCLUDE_DIR cblas.h PATH_SUFFIXES openblas)
   mark_as_advanced(HEED_CBLAS_INCLUDE_DIR)
-  if(TARGET xtensor-blas)
+  if(heed_has_xtensor_blas)
     set(HEED_BLAS xtensor-blas)
   elseif(HEED_CBLAS_INCLUDE_DIR)
     set(HEED_BLAS cblas)
@@ -148,6 +155,7 @@ if(HEED_BLAS STREQUAL "auto")
   endif()
 endif()
 unset(heed_found_openblas)
+unset(heed_has_xtensor_blas)
 
 if(HEED_BLAS STREQUAL "xtensor-blas" AND NOT TARGET heed::xtensor_blas)
   heed_add_dependency(heed::xtensor_blas)
@@ -238,11 +246,20 @@ if(NOT TARGET heed::sentencepiece)
   endif()
 endif()
 
-# ---- MPI: for distributed/mpi.hpp; without it there is no heed::distributed. Looked for only where it is asked for: that
-# takes a second. -----------------------------------------------------------------------------------------------------------
+# ---- MPI, as heed::mpi: for distributed/mpi.hpp; without it there is no heed::distributed. Looked for only where it is
+# asked for: that takes a second. -------------------------------------------------------------------------------------------
 
-if((HEED_MPI OR "distributed" IN_LIST heed_FIND_COMPONENTS) AND NOT TARGET MPI::MPI_CXX)
-  set(MPI_CXX_SKIP_MPICXX ON)  # the C++ bindings that MPI no longer has
-  find_package(MPI QUIET COMPONENTS CXX)
-  heed_share_targets(MPI::MPI_CXX)
+# That a target exists does not mean that its package was found: FindMPI creates MPI::MPI_CXX to try the compiler with it,
+# and leaves it behind when the trial fails. Only *_FOUND counts; a project that has a target of that name and no verdict
+# of FindMPI has made it itself.
+if((HEED_MPI OR "distributed" IN_LIST heed_FIND_COMPONENTS) AND NOT TARGET heed::mpi)
+  if(NOT TARGET MPI::MPI_CXX OR (DEFINED MPI_CXX_FOUND AND NOT MPI_CXX_FOUND))
+    set(MPI_CXX_SKIP_MPICXX ON)  # the C++ bindings that MPI no longer has
+    find_package(MPI QUIET COMPONENTS CXX)
+  endif()
+  if(TARGET MPI::MPI_CXX AND (MPI_CXX_FOUND OR NOT DEFINED MPI_CXX_FOUND))
+    heed_share_targets(MPI::MPI_CXX)
+    heed_add_dependency(heed::mpi)
+    target_link_libraries(heed::mpi INTERFACE MPI::MPI_CXX)
+  endif()
 endif()

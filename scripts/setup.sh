@@ -21,7 +21,9 @@ heed_fail()
 heed_packages_build=(g++ cmake ninja-build libxtensor-dev libxsimd-dev libxtensor-blas-dev libopenblas-dev
     nlohmann-json3-dev zlib1g-dev)
 # shellcheck disable=SC2034
-heed_packages_examples=(libcli11-dev libfmt-dev libsentencepiece-dev libicu-dev libcpp-httplib-dev)
+heed_packages_demo=(libcli11-dev libfmt-dev)
+# shellcheck disable=SC2034
+heed_packages_examples=("${heed_packages_demo[@]}" libsentencepiece-dev libicu-dev libcpp-httplib-dev)
 # shellcheck disable=SC2034
 heed_packages_tests=(doctest-dev libbenchmark-dev libeigen3-dev libopenmpi-dev openmpi-bin)
 # shellcheck disable=SC2034
