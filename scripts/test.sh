@@ -18,8 +18,11 @@ Installs what is missing (Debian 12, root or sudo), builds heed's tests, example
                       share, `translate serve`; nothing else
   --xtensor-assert    xtensor's own bounds and dimension checks alone, clang++
   --all               g++, --sanitize and clang++, each without what another one tests; warnings as errors, the
-                      format check, the page in a browser, the site (scripts/docs.sh), and heed as WebAssembly where
-                      emcc is installed; what CI=true does by itself
+                      format check, the site (scripts/docs.sh), and the demo on a bare Debian (scripts/bare.sh); what
+                      CI=true does by itself
+  --exhaustive        everything, before a release: --all, with every product of policies, each header alone, the tools
+                      and examples with every compiler, twins, benchmarks, the page in a browser, and heed as
+                      WebAssembly where emcc is installed; hours
 
 For example: scripts/test.sh --sanitize -- -R score.
 END
@@ -27,6 +30,7 @@ END
 
 presets=(release)
 all=no
+exhaustive=no
 [[ ${CI:-} == true && $# == 0 ]] && all=yes
 while (($#)); do
     case $1 in
@@ -42,6 +46,7 @@ while (($#)); do
     --sanitize-threads) presets=(tsan) ;;
     --xtensor-assert) presets=(xt-assert) ;;
     --all) all=yes ;;
+    --exhaustive) all=yes exhaustive=yes ;;
     -h | --help) usage && exit ;;
     --) shift && break ;;
     *) usage >&2 && heed_fail "" "unknown option $1" ;;
@@ -52,28 +57,37 @@ done
 packages=("${heed_packages_build[@]}" "${heed_packages_examples[@]}" "${heed_packages_tests[@]}")
 if [[ $all == yes ]]; then
     presets=(release clang asan)
-    packages+=(clang-format-14 chromium "${heed_packages_docs[@]}" "${heed_packages_debian[@]}")
+    packages+=(clang-format-14 chromium debootstrap "${heed_packages_docs[@]}" "${heed_packages_debian[@]}")
 fi
 [[ ${presets[*]} != release ]] && packages+=(clang libclang-rt-14-dev)
 heed_setup "${packages[@]}"
 [[ $all == no ]] || "$heed_root/scripts/docs.sh" --no-run  # the course's steps are tests of their own
 
+if [[ $all == yes ]]; then "$heed_root/scripts/bare.sh" --check || true; fi  # says so if it cannot
+
 for preset in "${presets[@]}"; do
-    # Set either way, since a build directory remembers its options. With --all, each build tests what the others do not.
-    # asan (clang++): every unit test, the tools. release (g++): kernels for every kind of processor, MPI, and every
-    # example, optimised. Both compilers judge products of policies: clang++ every one, g++ each policy among plain ones.
-    options=(-DHEED_TEST_ONLY_PROCESSOR=OFF -DHEED_TEST_EACH_POLICY=OFF -DHEED_BUILD_EXAMPLES=ON -DHEED_BUILD_TRANSLATOR=ON
-        -DHEED_EXAMPLE_OPTIMIZATION= -DHEED_BENCHMARK_OPTIMIZATION= -DHEED_SANITIZE_EXCEPT= -DHEED_EXAMPLES_ONLY=)
-    [[ $preset == clang ]] && options+=(-DHEED_BUILD_BENCHMARKS=ON)
+    # Set either way, since a build directory remembers its options.
+    options=(-DHEED_TEST_ONLY_PROCESSOR=OFF -DHEED_TEST_EACH_POLICY=OFF -DHEED_TEST_WITHOUT_PRODUCTS=OFF
+        -DHEED_TEST_EXHAUSTIVE=OFF -DHEED_BUILD_EXAMPLES=ON -DHEED_BUILD_TRANSLATOR=ON -DHEED_BUILD_BENCHMARKS=OFF
+        -DHEED_EXAMPLE_OPTIMIZATION= -DHEED_BENCHMARK_OPTIMIZATION= -DHEED_SANITIZE_EXCEPT= -DHEED_EXAMPLES_ONLY=
+        -DHEED_EXAMPLES_EXCEPT=)
     [[ $preset == release ]] && options+=("-DHEED_TEST_WIDTHS=x86-64;x86-64-v3;x86-64-v4;portable")
-    lines=-g1
-    if [[ $all == yes ]]; then
+    target=all lines=-g1
+    if [[ $exhaustive == yes ]]; then
+        options+=(-DHEED_TEST_EXHAUSTIVE=ON)
         case $preset in
-        # asan is compiled for plain x86-64.
-        release) options+=(-DHEED_TEST_ONLY_PROCESSOR=ON -DHEED_TEST_EACH_POLICY=ON -DHEED_EXAMPLE_OPTIMIZATION=-O1
-            -DHEED_BENCHMARK_OPTIMIZATION=-O0 "-DHEED_TEST_WIDTHS=x86-64-v3;x86-64-v4;portable") ;;
-        clang) options+=(-DHEED_TEST_ONLY_PROCESSOR=ON -DHEED_BUILD_EXAMPLES=OFF -DHEED_BUILD_TRANSLATOR=OFF
-            -DHEED_BUILD_BENCHMARKS=OFF) ;;
+        release) options+=(-DHEED_TEST_WITHOUT_PRODUCTS=ON -DHEED_BUILD_BENCHMARKS=ON -DHEED_BENCHMARK_OPTIMIZATION=-O0) ;;
+        clang) options+=(-DHEED_BUILD_BENCHMARKS=ON) ;;
+        esac
+    elif [[ $all == yes ]]; then
+        # Each build tests what the others do not. asan (clang++): every unit test, the tools and thus heed::translator.
+        # release (g++): kernels for every kind of processor, MPI, the other examples, optimised, and all that one
+        # compiler is enough for. clang: products of policies.
+        case $preset in
+        release) options+=(-DHEED_TEST_ONLY_PROCESSOR=ON -DHEED_TEST_WITHOUT_PRODUCTS=ON -DHEED_EXAMPLE_OPTIMIZATION=-O1
+            -DHEED_BUILD_TRANSLATOR=OFF "-DHEED_EXAMPLES_EXCEPT=translate;evaluate;use_model;browser"
+            "-DHEED_TEST_WIDTHS=x86-64-v3;x86-64-v4;portable") ;;  # asan is compiled for plain x86-64
+        clang) target=composition_products options+=(-DHEED_BUILD_EXAMPLES=OFF -DHEED_BUILD_TRANSLATOR=OFF) ;;
         # These two checks stand before every access: a third of the time to build and to run. A null pointer that is
         # followed ends the program without them; --sanitize alone has them.
         asan) lines=-g0 options+=(-DHEED_SANITIZE_EXCEPT=null,alignment "-DHEED_EXAMPLES_ONLY=translate;evaluate;use_model") ;;
@@ -81,7 +95,6 @@ for preset in "${presets[@]}"; do
     fi
     [[ $preset == asan ]] && options+=("-DCMAKE_CXX_FLAGS_DEBUG=-O0 $lines")
     [[ $preset != clang ]] && options+=(-DHEED_WARNINGS_AS_ERRORS="$([[ $all == yes ]] && echo ON || echo OFF)")
-    target=all
     if [[ $preset == tsan ]]; then
         target=tests_of_threads
         set -- -R '\.(core\.(parallel|workspace|growing)|kernels\..*|threads\..*|translator\.(batcher|load)|tool\.serve)$' "$@"
@@ -94,7 +107,9 @@ heed_environment
 tests=$heed_builds/${presets[0]}
 if ((${#presets[@]} > 1)); then
     tests=$heed_builds
-    printf 'subdirs(%s)\n' "${presets[*]}" >"$tests/CTestTestfile.cmake"
+    folders="${presets[*]}"
+    [[ $exhaustive == yes ]] || folders=${folders/clang/clang\/tests\/composition}  # all that was built there
+    printf 'subdirs(%s)\n' "$folders" >"$tests/CTestTestfile.cmake"
 fi
 progress=()
 [[ -t 1 ]] && progress=(--progress)

@@ -1,30 +1,65 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
 #include <cstdio>
+#include <set>
+#include <string>
 #include <string_view>
 
 #include <composition/products.hpp>
 
-// Judges every legal product, or each policy among plain ones (HEED_TEST_EACH_POLICY). --markdown prints
-// docs/composition.md;
-// --allocations prints which products allocate memory in a steady step_into.
+// Judges the products that to_be_judged (policies.hpp) chooses. --markdown prints docs/composition.md; --allocations
+// prints which products allocate memory in a steady step_into.
 
 namespace {
 
 using namespace composition;
 
-/// The first mistake that `judge` overlooks, made in attention{additive, softmax, .}; true if there is one.
+/// The pairs of policies of the products that `chosen` chooses.
+template <class Chosen>
+std::set<std::string> pairs_of(const table& lines, const Chosen& chosen)
+{
+    std::set<std::string> pairs;
+    for (const row& line : lines) {
+        if (!chosen(line)) continue;
+        pairs.insert(line.score + ", " + line.normalizer);
+        pairs.insert(line.score + ", " + line.combiner);
+        pairs.insert(line.normalizer + ", " + line.combiner);
+    }
+    return pairs;
+}
+
+/// Whether a pair of policies that stands in a legal product stands in none that is judged; prints such pairs.
+bool misses_a_pair(const table& lines)
+{
+#ifdef HEED_TEST_EACH_POLICY
+    return lines.empty();
+#else
+    const auto judged = pairs_of(lines, [](const row& line) { return line.judged != nullptr; });
+    bool misses = false;
+    for (const std::string& pair : pairs_of(lines, [](const row& line) { return line.legal(); })) {
+        if (judged.contains(pair)) continue;
+        std::fprintf(stderr, "no product of %s is judged\n", pair.c_str());
+        misses = true;
+    }
+    return misses;
+#endif
+}
+
+/// The first mistake that `judge` overlooks, made in attention{additive, softmax, .}; true if there is one, or if no
+/// such product is judged.
 bool overlooks_a_mistake(const table& lines)
 {
+    bool tried = false;
     for (const row& line : lines) {
         if (line.score != "additive" || line.normalizer != "softmax" || !line.judged) continue;
+        tried = true;
         const std::string overlooked = overlooked_mistakes(*line.judged);
         if (overlooked.empty()) continue;
         std::fprintf(stderr, "judge overlooks the mistakes%s in attention{additive, softmax, %s}\n", overlooked.c_str(),
                      line.combiner.c_str());
         return true;
     }
-    return false;
+    return !tried;
 }
 
 struct verdict {
@@ -90,7 +125,7 @@ int main(int argc, char** argv)
         std::fputs(markdown(lines).c_str(), stdout);
         return 0;
     }
-    if (overlooks_a_mistake(lines)) return 1;
+    if (overlooks_a_mistake(lines) || misses_a_pair(lines)) return 1;
     const verdict of_heed = judge_all(lines), of_own = judge_all(own);
     const auto legal = std::count_if(lines.begin(), lines.end(), [](const row& line) { return line.legal(); });
     std::printf(
