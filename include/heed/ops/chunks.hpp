@@ -84,6 +84,8 @@ void moving_sums(std::size_t n, std::size_t w, const auto& at, const auto& tell)
 /// is 0. Linear time for any w, by sums that move along; each sum is relative to the greatest u of its window, so that
 /// no window underflows beside another one.
 struct chunks_op : operation<chunks_op> {
+    static constexpr ranks takes{2, 3};
+
     static auto shape(const auto& alpha, const auto& e, const auto& factor, std::size_t w, const lengths_view& real)
     {
         if (w == 0) throw error("chunkwise: a chunk of 0 positions; give at least 1");

@@ -30,6 +30,8 @@ namespace heed::ops {
 ///
 /// Beyond a row's length weights and gradients are 0.
 struct entmax_op : operation<entmax_op> {
+    static constexpr ranks takes{2, 3};
+
     static auto shape(const auto& e, const auto& a, const lengths_view& real)
     {
         require_shape("entmax", "what shapes it", a.shape, {1}, "one number");

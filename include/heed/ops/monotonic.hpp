@@ -51,6 +51,8 @@ inline void require_alignment(const char* name, const auto& e, const auto& bias,
 /// e, before [B,T] or [B,T,D], each dimension alone; r [1]. Behind the real positions of a row weights are 0, and where
 /// e_j is -inf nothing stops. Nothing is divided, so nothing is lost in long rows.
 struct monotonic_op : operation<monotonic_op> {
+    static constexpr ranks takes{2, 3};
+
     static auto shape(const auto& e, const auto& bias, const auto& before, const lengths_view& real)
     {
         detail::require_alignment("monotonic", e, bias, before, real);
@@ -119,6 +121,7 @@ inline constexpr monotonic_op monotonic{};
 /// [B,T] or [B,T,D], r [1] -> the shape of e. All 0 if there is none, or if `before` is 0. A choice, without
 /// derivative.
 struct first_stop_op : operation<first_stop_op> {
+    static constexpr ranks takes{2, 3};
     static constexpr bool differentiable = false;
 
     static auto shape(const auto& e, const auto& bias, const auto& before, const lengths_view& real)

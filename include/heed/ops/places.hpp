@@ -62,6 +62,8 @@ inline constexpr place_in_row_op place_in_row{};
 ///
 ///     ∂x[b,j] += f[b,j] ∂y[b,j],  ∂p_b += Σ_j y[b,j] ∂y[b,j] (s − p_b) / σ²
 struct gaussian_op : operation<gaussian_op> {
+    static constexpr ranks takes{2, 3};
+
     static auto shape(const auto& x, const auto& p, std::span<const std::size_t> begin, double)
     {
         require_shape("gaussian", "the centre", p.shape, {x.shape[0]}, "one for each row of the weights ", x.shape);

@@ -35,6 +35,8 @@ void add_weighted_rows(std::size_t rows, std::size_t n, const T* f, const T* x, 
 ///
 ///     ∂x += ∂y Wᵀ,  ∂W += xᵀ ∂y,  ∂b += Σ_rows ∂y         on the tape: ad/products.hpp
 struct linear_op : operation<linear_op> {
+    static constexpr ranks takes{1};
+
     static auto shape(const auto& x, const auto& W)
     {
         constexpr std::size_t R = rank_of<decltype(x)>;
@@ -71,6 +73,8 @@ inline constexpr linear_op linear{};
 ///
 ///     ∂base += ∂y,  ∂x += ∂y Wᵀ,  ∂W += xᵀ ∂y             on the tape: ad/products.hpp
 struct linear_onto_op : operation<linear_onto_op> {
+    static constexpr ranks takes{1};
+
     static auto shape(const auto& base, const auto& x, const auto& W)
     {
         constexpr std::size_t R = rank_of<decltype(x)>;

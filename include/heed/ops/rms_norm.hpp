@@ -18,6 +18,8 @@ namespace heed::ops {
 ///
 ///     r = 1 / sqrt(mean(x²) + ε):   ∂x_i += r g_i ∂y_i − x_i r³ / n Σ_k g_k ∂y_k x_k,  ∂g_i += r x_i ∂y_i
 struct rms_norm_op : operation<rms_norm_op> {
+    static constexpr ranks takes{1};
+
     static auto shape(const auto& x, const auto& gain, double epsilon)
     {
         const std::size_t N = x.shape.back(), n = gain.shape[0];

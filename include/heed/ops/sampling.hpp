@@ -188,6 +188,8 @@ inline constexpr sample_op sample{};
 ///
 ///     ∂e_k += [k drawn] ∂y_k − p_k Σ_{j drawn} ∂y_j              nothing for `drawn`
 struct log_probability_op : operation<log_probability_op> {
+    static constexpr ranks takes{2, 3};
+
     static auto shape(const auto& e, const auto& drawn, const lengths_view& real)
     {
         require_shape("log_probability", "what was drawn", drawn.shape, e.shape, "the shape of the scores");

@@ -14,6 +14,8 @@ namespace heed::ops {
 ///
 ///     ∂x[...,n] += ∂y
 struct sum_last_op : operation<sum_last_op> {
+    static constexpr ranks takes{1};
+
     static auto shape(const auto& x)
     {
         constexpr std::size_t R = rank_of<decltype(x)>;
@@ -70,6 +72,8 @@ inline constexpr inner_op inner{};
 ///
 ///     ∂x_j += (∂y_j − Σ_k y_k ∂y_k) / Σ x
 struct divide_by_sum_op : operation<divide_by_sum_op> {
+    static constexpr ranks takes{2, 3};
+
     static auto shape(const auto& x) { return x.shape; }
 
     template <class T, std::size_t R>
@@ -149,6 +153,8 @@ inline constexpr multiply_rows_op multiply_rows{};
 ///
 ///     ∂x[..., p·n + i] += g[..., p] ∂y[..., p·n + i],  ∂g[..., p] += Σ_i x[..., p·n + i] ∂y[..., p·n + i]
 struct multiply_parts_op : operation<multiply_parts_op> {
+    static constexpr ranks takes{1};
+
     static auto shape(const auto& x, const auto& g)
     {
         auto must = x.shape;
