@@ -10,7 +10,7 @@
 // expect: heed: word ids are no std::vector but `heed::word_ids ids.steps, batch.`
 // expect: heed: a std::vector holds other whole numbers than this operation takes
 // expect: heed: the numbers of real positions are `heed::lengths`
-// expect: heed: this operation takes no arguments of these types in this order
+// expect: heed: this operation takes no arguments of these types and ranks in this order
 // expect: heed: operations compute with float and double, and these tensors hold other numbers
 // expect: heed: an operation takes tensors, and none of these is one
 // expect: heed: this operation takes one std::vector of tensors of one type

@@ -199,10 +199,15 @@ struct meant_ranks {
     {
         (change<count - 1 - c / most, c % most>(meant), ...);
     }
+    template <std::size_t i, std::size_t k, std::size_t... c>
+    static constexpr void change_pair(ranks_of_arguments<count>& meant, std::index_sequence<c...>)
+    {
+        (change_two<i, c / most, k, c % most>(meant), ...);
+    }
     template <std::size_t... c>
     static constexpr void change_pairs(ranks_of_arguments<count>& meant, std::index_sequence<c...>)
     {
-        (change_two<c / most / most / count, c / most % most, c / most / most % count, c % most>(meant), ...);
+        (change_pair<c / count, c % count>(meant, std::make_index_sequence<most * most>{}), ...);
     }
     static constexpr auto one()
     {
@@ -217,7 +222,7 @@ struct meant_ranks {
             return by_one;
         } else {
             ranks_of_arguments<count> meant = by_one;
-            change_pairs(meant, std::make_index_sequence<count * count * most * most>{});
+            change_pairs(meant, std::make_index_sequence<count * count>{});
             return meant;
         }
     }
@@ -287,9 +292,10 @@ struct argument_of_wrong_rank {
 /// Says that the operation takes no such arguments, where it is not the rank of a tensor.
 template <class Operation>
 struct arguments_of_wrong_types {
-    static_assert(sizeof(Operation) == 0,
-                  "heed: this operation takes no arguments of these types in this order: the comment above the "
-                  "operation says which it takes");
+    static_assert(
+        sizeof(Operation) == 0,
+        "heed: this operation takes no arguments of these types and ranks in this order: the comment above the "
+        "operation says which it takes");
 };
 
 /// A list of whole numbers that was given for another one.

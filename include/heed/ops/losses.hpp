@@ -63,6 +63,8 @@ void require_targets(const shape_of_rank<2>& rows, std::size_t vocabulary, const
                      const char* where, const char* of)
 {
     require_shape<2>(where, "the targets", {targets.steps, targets.batch}, rows, "one word for each row of ", of);
+    require_shape<1>(where, "the list of targets", {targets.ids.size()}, {rows[0] * rows[1]},
+                     "one word for each row of ", of);
     require_shape<1>(where, "the weights", {targets.weights.size()}, {rows[0] * rows[1]}, "one for each target");
     for (const std::uint32_t id : targets.ids) {
         if (id >= vocabulary) {

@@ -20,6 +20,14 @@ template <std::size_t R>
 shape_of_rank<R> window_shape(const shape_of_rank<R>& x, const window_view& where)
 {
     where.count.require("window_of", x[0], x[1]);
+    for (std::size_t b = 0; b < x[0]; ++b) {
+        if (where.count[b] > where.width || where.begin[b] > x[1] - where.count[b]) {
+            throw shape_error("window_of: the window of row " + std::to_string(b) + " has " +
+                              counted(where.count[b], "position") + " from " + std::to_string(where.begin[b]) +
+                              " on; it must lie within " + counted(x[1], "position") + ", and have at most " +
+                              std::to_string(where.width));
+        }
+    }
     shape_of_rank<R> y = x;
     y[1] = where.width;
     return y;
