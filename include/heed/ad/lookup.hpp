@@ -59,14 +59,14 @@ struct waiting_lookups : deferred<T> {
         }
         std::stable_sort(all, all + count, [](const lookup& a, const lookup& b) { return a.id < b.id; });
         std::size_t distinct = 0;
-        for (std::size_t i = 0; i < count; ++i) {
-            if (i == 0 || all[i].id != all[i - 1].id) {
-                ids[distinct] = all[i].id;
-                std::copy_n(all[i].d_y, width, rows + distinct * width);
-                ++distinct;
-            } else {
-                kernels::add(width, rows + (distinct - 1) * width, all[i].d_y);
-            }
+        for (std::size_t i = 0, end = 0; i < count; i = end) {
+            for (end = i + 1; end < count && all[end].id == all[i].id;) ++end;
+            ids[distinct] = all[i].id;
+            T* const row = rows + distinct++ * width;
+            std::copy_n(all[i].d_y, width, row);
+            kernels::add_in_blocks(end - i - 1, width, row, [=](std::size_t first, std::size_t last, T* to) {
+                for (std::size_t k = i + 1 + first; k < i + 1 + last; ++k) kernels::add(width, to, all[k].d_y);
+            });
         }
         on.memory().release(before);
         waiting.gradient = {{ids, distinct}, rows, width};

@@ -93,7 +93,7 @@ struct monotonic_op : operation<monotonic_op> {
             const detail::stops<T> p(n, e.data + at, r, here);
             T* const behind = here.take<T>(N);  // ∂q_{j+1}
             std::fill_n(behind, N, T(0));
-            T sum = 0;
+            in_double<T> sum = 0;
             for (std::size_t j = n; j > 0;) {
                 j -= N;
                 for (std::size_t d = 0; d < N; ++d) {
@@ -104,12 +104,12 @@ struct monotonic_op : operation<monotonic_op> {
                     }
                     const T d_w = d_weights.data[i], d_x = p.go_on[j + d] * weights.data[i] * (d_w - behind[d]);
                     if (d_e) d_e.data[i] += d_x;
-                    sum += d_x;
+                    sum += static_cast<in_double<T>>(d_x);
                     behind[d] = p.stop[j + d] * d_w + p.go_on[j + d] * behind[d];
                     if (d_before) d_before.data[i] += behind[d];
                 }
             }
-            of_row[b] = sum;
+            of_row[b] = static_cast<T>(sum);
         });
         if (!d_bias) return;
         for (std::size_t b = 0; b < e.shape[0]; ++b) d_bias.data[0] += of_row[b];

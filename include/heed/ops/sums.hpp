@@ -53,9 +53,10 @@ struct inner_op : operation<inner_op> {
     template <class T, std::size_t R>
     static void forward(in<T, R> x, in<T, R> c, out<T, 0> y)
     {
-        T sum = 0;
-        for (std::size_t i = 0, n = x.size(); i < n; ++i) sum += x.data[i] * c.data[i];
-        *y.data = sum;
+        in_double<T> sum = 0;
+        for (std::size_t i = 0, n = x.size(); i < n; ++i)
+            sum += static_cast<in_double<T>>(x.data[i]) * static_cast<in_double<T>>(c.data[i]);
+        *y.data = static_cast<T>(sum);
     }
 
     template <class T, std::size_t R>
@@ -100,8 +101,9 @@ struct divide_by_sum_op : operation<divide_by_sum_op> {
                 const T sum = sums[b * N + n];
                 if (sum == T(0)) continue;
                 const std::size_t first = b * positions * N + n, end = (b + 1) * positions * N;
-                T mean = 0;
-                for (std::size_t i = first; i < end; i += N) mean += y.data[i] * d_y.data[i];
+                in_double<T> all = 0;
+                for (std::size_t i = first; i < end; i += N) all += static_cast<in_double<T>>(y.data[i] * d_y.data[i]);
+                const T mean = static_cast<T>(all);
                 for (std::size_t i = first; i < end; i += N) d_x.data[i] += (d_y.data[i] - mean) / sum;
             }
         }
@@ -115,7 +117,8 @@ private:
         const auto [B, positions, N] = detail::by_position(x.shape);
         T* const sums = here.take<T>(B * N);
         std::fill_n(sums, B * N, T(0));
-        for (std::size_t i = 0; i < B * positions; ++i) kernels::add(N, sums + i / positions * N, x.data + i * N);
+        for (std::size_t b = 0; b < B; ++b)
+            kernels::add_columns(positions, N, sums + b * N, x.data + b * positions * N);
         return sums;
     }
 };
