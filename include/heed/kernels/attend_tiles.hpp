@@ -98,7 +98,8 @@ void forward(const head<T>& of, std::size_t s, std::size_t n, const changes<T>& 
     if (blocks) std::fill_n(before, 2 * (size + width), T(0));
     row tops_before = row::all(lowest);
     std::size_t block_now = 0;
-    const auto end_block = [&]([[maybe_unused]] const row& top) __attribute__((noinline))
+    // `all` and `top` by value, so that they stay in registers elsewhere.
+    const auto end_block = [ =, &tops_before ]([[maybe_unused]] row top, row all) __attribute__((noinline))
     {
         row factor = row::all(1);
         if constexpr (Rule::online) {
@@ -109,8 +110,8 @@ void forward(const head<T>& of, std::size_t s, std::size_t n, const changes<T>& 
             tops_before = top;
         }
         const auto join = [&](std::size_t at, auto c, vec<T> more) {
-            const vec<T> all = load(before + at) * factor.at[c], together = all + more;
-            store(lost + at, load(lost + at) * factor.at[c] + kernels::detail::lost_in_sum(all, more, together));
+            const vec<T> faded = load(before + at) * factor.at[c], together = faded + more;
+            store(lost + at, load(lost + at) * factor.at[c] + kernels::detail::lost_in_sum(faded, more, together));
             store(before + at, together);
         };
         for (std::size_t i = 0; i < of.value_width; ++i) {
@@ -120,16 +121,13 @@ void forward(const head<T>& of, std::size_t s, std::size_t n, const changes<T>& 
                 store(sums + at, vec<T>{});
             });
         }
-        unrolled<registers>([&](auto c) {
-            join(size + c * simd::lanes<T>, c, sum.at[c]);
-            sum.at[c] = vec<T>{};
-        });
+        unrolled<registers>([&](auto c) { join(size + c * simd::lanes<T>, c, all.at[c]); });
     };
     // Tiles may be left out: what belongs together follows from where they stand.
-    const auto next_block = [&](std::size_t first, const row& top) {
-        if (!blocks || first / keys_of_sum == block_now) return;
+    const auto is_next = [&](std::size_t first) {
+        if (!blocks || first / keys_of_sum == block_now) return false;
         block_now = first / keys_of_sum;
-        end_block(top);
+        return true;
     };
     const auto every = [](std::size_t) { return true; };
     const auto add = [&](std::size_t first, const tile_reach& seen, const T* weights) {
@@ -146,7 +144,10 @@ void forward(const head<T>& of, std::size_t s, std::size_t n, const changes<T>& 
         auto next_queries = next.queries();
         rows_ahead<T> results(contexts, {s, s + n}, of.value_width);
         detail::each_tile<registers>(of, s, n, what, every, [&](std::size_t first, const tile_reach& seen) {
-            next_block(first, top);
+            if (is_next(first)) {
+                end_block(top, sum);
+                sum = row::all(0);
+            }
             detail::scores_of<registers>(compare, of, s, first, seen, what, tile);
             row now = top;
             for (std::size_t j = 0; j < seen.count; ++j) {
@@ -184,17 +185,17 @@ void forward(const head<T>& of, std::size_t s, std::size_t n, const changes<T>& 
             begun = true;
             add(first, seen, tile);
         });
-        if (blocks) end_block(top);
+        if (blocks) end_block(top, sum);
         unrolled<registers>([&](auto c) { store(z + c * simd::lanes<T>, top.at[c]); });
     } else if constexpr (Rule::runs) {
         detail::running<registers, Rule, T> rest;
         detail::each_tile<registers, true>(of, s, n, what, every, [&](std::size_t first, const tile_reach& seen) {
-            next_block(first, sum);
+            if (is_next(first)) end_block(sum, sum);
             detail::scores_of<registers>(compare, of, s, first, seen, what, tile);
             detail::weights_in_turn<registers>(seen.count, rule, tile, static_cast<T*>(nullptr), rest);
             add(first, seen, tile);
         });
-        if (blocks) end_block(sum);
+        if (blocks) end_block(sum, sum);
     } else {
         T* const all =
             Rule::selects && keeps_scores<T, registers>(of.positions) ? here.take<T>(of.positions * width) : nullptr;
@@ -210,7 +211,10 @@ void forward(const head<T>& of, std::size_t s, std::size_t n, const changes<T>& 
         for (std::size_t i = 0; i < Rule::numbers; ++i) now[i] = row::of(z + i * width);
         T* at = all;
         detail::each_tile<registers>(of, s, n, what, every, [&](std::size_t first, const tile_reach& seen) {
-            next_block(first, sum);
+            if (is_next(first)) {
+                end_block(sum, sum);
+                sum = row::all(0);
+            }
             T* const scores = all != nullptr ? std::exchange(at, at + seen.count * width) : tile;
             if (all == nullptr) detail::scores_of<registers>(compare, of, s, first, seen, what, scores);
             if (detail::weights_of<registers>(seen.count, rule, now, scores, [&](std::size_t, auto c, vec<T> w) {
@@ -218,7 +222,7 @@ void forward(const head<T>& of, std::size_t s, std::size_t n, const changes<T>& 
                 }))
                 add(first, seen, scores);
         });
-        if (blocks) end_block(sum);
+        if (blocks) end_block(sum, sum);
     }
     if (blocks) {  // `lost` is NaN beside what is not finite
         const auto both = [&](std::size_t at) {

@@ -7,7 +7,7 @@
 #include <heed/core/workspace.hpp>
 #include <heed/kernels/simd.hpp>
 
-/// Sums of very many numbers that stay as accurate as sums of a few hundred.
+/// Sums of very many numbers that stay as accurate as sums of a hundred.
 ///
 /// One float that a million numbers are added to loses three digits or more: each addition rounds to the size of the
 /// whole. So numbers are added up in blocks, and the sums of blocks are added with what rounding loses (Knuth 1969,
@@ -16,8 +16,8 @@
 /// batch.
 namespace heed::kernels {
 
-/// Numbers of a block.
-inline constexpr std::size_t numbers_of_block = 256;
+/// Numbers of a block: so few that equal numbers, whose rounding errors all have one sign, keep six digits.
+inline constexpr std::size_t numbers_of_block = 128;
 
 namespace detail {
 

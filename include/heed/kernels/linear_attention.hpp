@@ -23,6 +23,10 @@ namespace heed::kernels {
 /// Rows of a chunk.
 inline constexpr std::size_t rows_of_chunk = 64;
 
+/// A chunk is added to as many rows as these without a thought to what rounding loses; to more, very many chunks would
+/// cost digits.
+inline constexpr std::size_t rows_added_plainly = 4096;
+
 /// f(j, p) = γ^{p−j}
 template <class T>
 class fading_with_age {
@@ -99,8 +103,7 @@ void sums_over_past(std::size_t outputs, std::size_t inputs, std::ptrdiff_t shif
     scratch here;
     T *const xs = here.take<T>(C * width), *const ks = here.take<T>(C * width), *const vs = here.take<T>(C * depth);
     T *const pairs = here.take<T>(C * C), *const ys = here.take<T>(C * depth), *const A = here.take<T>(width * depth);
-    // A is added to once for each chunk: without what rounding loses there, very many would cost digits.
-    T *const more = here.take<T>(width * depth), *const lost = here.take<T>(width * depth);
+    T *more = nullptr, *lost = nullptr;  // of a chunk, and what rounding loses where it is added to A
     const auto fade_rows = [&](std::size_t n, T* rows, const auto& left) {
         for (std::size_t r = 0; r < n && !fading.none(); ++r) {
             T* const row = rows + r * width;
@@ -113,13 +116,16 @@ void sums_over_past(std::size_t outputs, std::size_t inputs, std::ptrdiff_t shif
         if (n == 0) return;
         const std::size_t last = behind + n - 1;
         fade_rows(n, ks, [&](std::size_t r) { return fading(behind + r, last); });
-        if (behind == 0) {
-            blas::gemm(op::transposed, op::plain, width, depth, n, ks, width, vs, depth, T(0), A, depth);
-            std::fill_n(lost, width * depth, T(0));
+        const T left = behind > 0 ? fading(behind - 1, last) : T(0);
+        if (behind <= rows_added_plainly) {
+            blas::gemm(op::transposed, op::plain, width, depth, n, ks, width, vs, depth, left, A, depth);
         } else {
+            if (lost == nullptr) {
+                more = here.take<T>(width * depth), lost = here.take<T>(width * depth);
+                std::fill_n(lost, width * depth, T(0));
+            }
             blas::gemm(op::transposed, op::plain, width, depth, n, ks, width, vs, depth, T(0), more, depth);
-            detail::add_faded(width * depth, fading.none() ? T(1) : fading(behind - 1, last),
-                              static_cast<const T*>(more), lost, A);
+            detail::add_faded(width * depth, left, static_cast<const T*>(more), lost, A);
         }
         behind += n;
     };

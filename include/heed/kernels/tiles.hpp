@@ -65,7 +65,7 @@ struct rows {
 };
 
 /// Keys whose products are added up before their sum joins that of the keys before them: see kernels/block_sums.hpp.
-inline constexpr std::size_t keys_of_sum = 4 * keys;
+inline constexpr std::size_t keys_of_sum = 3 * keys;
 
 /// One row of lanes in registers.
 template <class T, std::size_t registers>

@@ -53,10 +53,7 @@ struct inner_op : operation<inner_op> {
     template <class T, std::size_t R>
     static void forward(in<T, R> x, in<T, R> c, out<T, 0> y)
     {
-        in_double<T> sum = 0;
-        for (std::size_t i = 0, n = x.size(); i < n; ++i)
-            sum += static_cast<in_double<T>>(x.data[i]) * static_cast<in_double<T>>(c.data[i]);
-        *y.data = static_cast<T>(sum);
+        *y.data = kernels::dot(x.size(), x.data, c.data);
     }
 
     template <class T, std::size_t R>
