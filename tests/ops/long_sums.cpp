@@ -236,6 +236,12 @@ TEST_CASE("whole steps over very long memories")
             }
         },
         enough, values);
+    forward("attend_in_order", [&](const auto& q, const auto& k, const auto& h) {
+        using T = element_of<decltype(q)>;
+        const ops::attend_in_order_op attend{kernels::tiles::unmodified{}, kernels::tiles::unmasked{},
+                                             ops::modulated_by_past{1.0, 0.0}};
+        return std::get<0>(attend(as_queries(q), k, h, filled<T, 2>({1, P}, T(0)), q, all, ops::heads_of{}));
+    });
     forward("linear_attention", [&](const auto& q, const auto& k, const auto& h) {
         return ops::linear_attention(as_queries(q), k, h, all, false, ops::rule_of_sums{1.0, true});
     });
