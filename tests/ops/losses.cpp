@@ -146,6 +146,30 @@ TEST_CASE("cross entropy of logits: what does not fit is refused")
           "cross_entropy_each: target word 3 of a vocabulary of 3 words; ids count from 0");
 }
 
+TEST_CASE("cross entropy: a list of targets that is longer or shorter than steps x batch is refused")
+{
+    const auto logits = random({2, 2, 3}, 1), x = random({2, 2, 4}, 2);
+    const auto W = random({4, 3}, 3);
+    const auto b = random({3}, 4);
+    ad::tape<double> on;
+    for (const std::size_t count : {std::size_t{3}, std::size_t{5}, std::size_t{400}}) {
+        ops::expected_words<double> targets{word_ids(2, 2, 1), {1.0, 1.0, 0.0, 1.0}};
+        targets.words.ids.resize(count, 1);
+        const auto reason = [&](const char* where, const char* of) {
+            return std::string(where) + ": the list of targets is [" + std::to_string(count) +
+                   "] but must be [4] (one word for each row of " + of + ")";
+        };
+        const auto said = [](const auto& f) { return support::message_of<shape_error>(f); };
+        CHECK(said([&] { ops::cross_entropy(logits, targets); }) == reason("cross_entropy", "the logits"));
+        CHECK(said([&] { ops::cross_entropy(on.parameter(logits), targets); }) ==
+              reason("cross_entropy", "the logits"));
+        CHECK(said([&] { ops::cross_entropy_each(logits, targets); }) == reason("cross_entropy_each", "the logits"));
+        CHECK(said([&] { ops::cross_entropy(x, W, b, targets, 0.0); }) == reason("cross_entropy", "x"));
+        CHECK(said([&] { ops::cross_entropy(on.parameter(x), on.parameter(W), on.parameter(b), targets, 0.0); }) ==
+              reason("cross_entropy", "x"));
+    }
+}
+
 TEST_CASE("dropout: about the rate is dropped, the rest is lifted, and the gradient goes the same way")
 {
     const auto x = filled<double, 2>({100, 103}, 1.0);

@@ -159,3 +159,20 @@ TEST_CASE("append: behind the positions that are there; transpose of a matrix; p
               ops::add_positions(x, random({2, 4}, 3));
           }) == "add_positions: p is [2,4] but must be [3,4] (one row for each position of x [2,3,4])");
 }
+
+TEST_CASE("positions and steps that are not there are refused")
+{
+    const auto x = random({1, 4, 2}, 1);
+    ad::tape<double> on;
+    const auto said = [](const auto& f) { return support::message_of<shape_error>(f); };
+    const std::string behind =
+        "positions_between: 3 positions from 2 on of [1,4,2]; they must be positions of one sentence, [1,T] or [1,T,N]";
+    CHECK(said([&] { ops::positions_between(x, 2, 3); }) == behind);
+    CHECK(said([&] { ops::positions_between(on.parameter(x), 2, 3); }) == behind);
+    CHECK(support::contains(said([&] { ops::positions_between(random({2, 4}, 2), 0, 1); }), "of one sentence"));
+    CHECK(ops::positions_between(x, 4, 0).size() == 0);
+    auto steps = random({2, 3, 4}, 3);
+    CHECK(said([&] {
+              ops::put_step(steps, 3, random({2, 4}, 4));
+          }) == "put_step: step 3 of [2,3,4], which has only 3 steps");
+}

@@ -230,6 +230,18 @@ TEST_CASE("lookup: repeated words, unused words, a table that was computed, and 
     words.ids[3] = 6;
     CHECK(support::message_of<error>([&] { ops::lookup(table, words); }) ==
           "lookup: word 6 of a table of 6 embeddings; ids count from 0");
+    words.ids[3] = static_cast<std::uint32_t>(-1);
+    CHECK(support::message_of<error>([&] { ops::lookup(table, words); }) ==
+          "lookup: word 4294967295 of a table of 6 embeddings; ids count from 0");
+    for (const std::size_t count : {std::size_t{5}, std::size_t{7}, std::size_t{600}}) {
+        words.ids.assign(count, 1);
+        const std::string reason = "lookup: " + std::to_string(count) +
+                                   " word ids for 3 steps of 2 sentences; give one for each step of each sentence, 6";
+        CHECK(support::message_of<shape_error>([&] { ops::lookup(table, words); }) == reason);
+        CHECK(support::message_of<shape_error>([&] { ops::lookup(E, words); }) == reason);
+        const scratch here;
+        CHECK(support::message_of<shape_error>([&] { ops::lookup(transient(view_of(table)), words); }) == reason);
+    }
 }
 
 TEST_CASE("a step of coverage is its equations, and has their gradient")

@@ -205,6 +205,20 @@ TEST_CASE("windows that do not fit are refused")
     const auto of = [](const auto& x) { return ops::window_of(x, in_five); };
     CHECK(both(of, random({2, 5}, 1)) == "window_of: 3 lengths for a batch of 2 rows; give one length per row");
     CHECK(both(of, random({3, 2}, 1)) == "window_of: the length of row 0 is 3 but there are only 2 positions");
+    const window no_begin{{1, 0}, lengths{1, 1, 1}, 2}, behind{{4, 0, 0}, lengths{2, 1, 1}, 2},
+        too_many{{0, 0, 0}, lengths{1, 1, 3}, 2};
+    CHECK(both([&](const auto& x) { return ops::window_of(x, no_begin); }, random({3, 5}, 1)) ==
+          "window: the list of first positions is [2] but must be [3] (one for each row, as of the counts)");
+    CHECK(
+        both([&](const auto& x) { return ops::window_of(x, behind); }, random({3, 5}, 1)) ==
+        "window_of: the window of row 0 has 2 positions from 4 on; it must lie within 5 positions, and have at most 2");
+    CHECK(
+        both([&](const auto& w) { return ops::spread_window(w, behind, 5u); }, random({3, 2}, 1)) ==
+        "window_of: the window of row 0 has 2 positions from 4 on; it must lie within 5 positions, and have at most 2");
+    CHECK(
+        both([&](const auto& x, const auto& w) { return ops::put_window(x, w, too_many); }, random({3, 5}, 1),
+             random({3, 2}, 2)) ==
+        "window_of: the window of row 2 has 3 positions from 0 on; it must lie within 5 positions, and have at most 2");
     const auto put = [](const auto& x, const auto& w) { return ops::put_window(x, w, in_five); };
     CHECK(both(put, random({3, 5}, 1), random({3, 2}, 1)) ==
           "put_window: what is put is [3,2] but must be [3,3] (as wide as the window)");

@@ -261,4 +261,12 @@ TEST_CASE("operations")
     CHECK(f(k)(0, 0, 0) == -k(0, 1, 1));
     CHECK(f(k)(1, 2, 0) == -k(1, 1, 1));
     CHECK(ops::carried_to(k, std::span<const std::size_t>{}, lengths{0, 3}, 0, 1)(0, 0, 0) == 0);
+    const std::vector<std::size_t> few{1}, beyond{1, 2};
+    CHECK(support::message_of<shape_error>([&] {
+              ops::carried_to(k, few, lengths{1, 3}, 0, 1);
+          }) == "carried_to: the list of sentences is [1] but must be [2] (one for each row)");
+    CHECK(support::contains(support::message_of<shape_error>([&] {
+                                ops::carried_to(k, beyond, lengths{1, 3}, 0, 1);
+                            }),
+                            "carried_to: sentence 2 of keys"));
 }

@@ -100,4 +100,9 @@ TEST_CASE("limits that allow nothing, and sides that do not belong together, are
     CHECK_THROWS_WITH_AS(shuffled_batches(two, two, {0, 0}, 1), "a batch of 0 sentence pairs; allow at least one",
                          heed::error);
     CHECK_THROWS_WITH_AS(shuffled_batches(two, three, 8, 1), "sentence pairs: 2 sources, but 3 targets", heed::error);
+    const std::vector<const id_sentence*> one_side{&two[0]}, other_side{&three[0], &three[1]};
+    CHECK_THROWS_WITH_AS(
+        make_training_batch<float>(one_side, other_side),
+        "make_training_batch: the list of targets is [2] but must be [1] (one translation for each source)",
+        heed::shape_error);
 }

@@ -164,6 +164,15 @@ TEST_CASE("a model without words and wrong rows are refused")
           "decoding_by::select: row 2 of 2; rows count from 0");
     CHECK(support::contains(support::message_of<shape_error>([&] { at_work.step(word_ids(1, 3)); }),
                             "decoding_by::step: the previous words"));
+    word_ids long_list(1, 2);
+    long_list.ids.resize(3);
+    CHECK(support::message_of<shape_error>([&] { at_work.step(long_list); }) ==
+          "decoding_by::step: 3 word ids for 1 step of 2 sentences; give one for each step of each sentence, 2");
+    at_work.step(word_ids(1, 2));
+    proposals<float> into;
+    const std::vector<std::uint32_t> also{1};
+    CHECK(support::message_of<error>([&] { at_work.propose(1, also, into); }) ==
+          "decoding::propose: 1 word for 2 rows; ask about one word of each row, or about none");
     CHECK(support::contains(support::message_of<error>([&] { at_work.restrict_to({4, 4}); }), "ascending order"));
     CHECK(support::contains(support::message_of<error>([&] { at_work.restrict_to({6}); }), "words below 6"));
 }

@@ -209,6 +209,19 @@ TEST_CASE("wrong input is refused with names and numbers")
     batch.targets.words(0, 0) = 50;
     CHECK_THROWS_WITH_AS(model.loss(batch),
                          "cross_entropy: target word 50 of a vocabulary of 11 words; ids count from 0", error);
+    batch = make_training_batch<float>(pointers({{4}}), pointers({{4}}));
+    batch.source.words.ids.push_back(4);
+    CHECK_THROWS_AS(model.loss(batch), shape_error);
+    CHECK_THROWS_AS(model.open(batch.source), shape_error);
+    CHECK_THROWS_AS(candidate_lists(1, 1, std::vector<std::vector<std::uint32_t>>{}).of(batch.source, 9), shape_error);
+    batch = make_training_batch<float>(pointers({{4}}), pointers({{4}}));
+    batch.previous.ids.pop_back();
+    CHECK_THROWS_AS(model.loss(batch), shape_error);
+    batch = make_training_batch<float>(pointers({{4}}), pointers({{4}}));
+    batch.targets.words.ids.push_back(4);
+    CHECK_THROWS_AS(model.loss(batch), shape_error);
+    const std::vector<std::uint32_t> all{0, 1, 2, 3, 4};
+    CHECK_THROWS_AS(model.loss(batch, 0.0F, {}, &all), shape_error);
 }
 
 TEST_CASE("a zero start has no parameters, a trained one has the state's size")

@@ -4,12 +4,18 @@
 #include <doctest/doctest.h>
 
 #include <tuple>
+#include <type_traits>
+#include <utility>
 
 #include <heed/ad/ad.hpp>
 #include <heed/core/callback.hpp>
 #include <heed/core/dual_number.hpp>
+#include <heed/ops/dropout.hpp>
 #include <heed/ops/elementwise.hpp>
+#include <heed/ops/modify.hpp>
+#include <heed/ops/parts.hpp>
 #include <heed/ops/sums.hpp>
+#include <heed/ops/tiles.hpp>
 #include <support/gradients.hpp>
 
 /// The second order of one operation in one line, by its name: tests/scripts/second_order.sh reads these.
@@ -48,10 +54,76 @@ auto curved(const std::tuple<First, Rest...>& y)
         y);
 }
 
+/// Does each tensor have a rank that the operation takes, and 0 or 6 axes that it does not take, by a sentence
+/// (ops/arguments.hpp)? Some operations take tensors of any rank.
+template <class Operation>
+inline constexpr bool any_rank = false;
+template <class F>
+inline constexpr bool any_rank<heed::ops::unary<F>> = true;
+template <class F>
+inline constexpr bool any_rank<heed::ops::repeating_binary<F>> = true;
+template <class F>
+inline constexpr bool any_rank<heed::ops::modify_with_table_op<F>> = true;  // the table
+template <class F, class M, class R, class C>
+inline constexpr bool any_rank<heed::ops::attend_tiled_with_op<F, M, R, C>> = true;
+template <>
+inline constexpr bool any_rank<heed::ops::scale_op> = true;
+template <>
+inline constexpr bool any_rank<heed::ops::scale_gradient_op> = true;
+template <>
+inline constexpr bool any_rank<heed::ops::dropout_op> = true;
+template <>
+inline constexpr bool any_rank<heed::ops::reshaped_op> = true;
+
+template <class Operation, std::size_t i, std::size_t n, class... A, std::size_t... at>
+consteval bool takes_rank(std::index_sequence<at...>)
+{
+    using namespace heed::ops::detail;
+    return takes<Operation, double, typename with_rank<A, at == i ? n : rank_or_0<A>>::type...>();
+}
+template <class Operation, class... A>
+consteval bool refuses_ranks()
+{
+    return []<std::size_t... i>(std::index_sequence<i...> all)
+    {
+        return ((!heed::ops::detail::is_view<A> || !takes_rank<Operation, i, 0, A...>(all) ||
+                 !takes_rank<Operation, i, 6, A...>(all)) &&
+                ...);
+    }
+    (std::index_sequence_for<A...>{});
+}
+
+/// Calls an operation with settings behind its tensors.
+template <class... Settings>
+struct with_settings {
+    std::tuple<Settings...> settings;
+
+    auto operator()(const auto& operation, const auto&... x) const
+    {
+        return std::apply([&](const auto&... each) { return operation(x..., each...); }, settings);
+    }
+    template <class Operation, class... X>
+    static consteval bool refuses_other_ranks()
+    {
+        using namespace heed::ops::detail;
+        using heed::plain_family;
+        if constexpr (any_rank<Operation> || std::is_same_v<Operation, heed::ops::permuted_op>) {
+            return true;
+        } else {
+            return takes<Operation, double, typename argument_type<plain_family, double, X>::type...,
+                         typename argument_type<plain_family, double, Settings>::type...>() &&
+                   refuses_ranks<Operation, typename argument_type<plain_family, double, X>::type...,
+                                 typename argument_type<plain_family, double, Settings>::type...>();
+        }
+    }
+};
+
 /// Products with the Hessian of curved(call(operation, tanh(x)...)) by all of x... against differences.
 template <class Operation, class Call, class... X>
 heed::ad::grad_check_result curvature_of(const Operation& operation, const Call& call, const X&... x)
 {
+    if constexpr (requires { Call::template refuses_other_ranks<Operation, X...>(); })
+        static_assert(Call::template refuses_other_ranks<Operation, X...>(), "a rank that makes no sense is taken");
     inputs<X...> module{{x...}};
     const auto loss = [&](const auto& lifted) {
         return std::apply([&](const auto&... v) { return curved(call(operation, heed::ops::tanh(v)...)); }, lifted.at);
@@ -64,7 +136,7 @@ heed::ad::grad_check_result curvature_of(const Operation& operation, const Call&
 /// Calls an operation with these settings behind its tensors.
 auto with(const auto&... settings)
 {
-    return [=](const auto& operation, const auto&... x) { return operation(x..., settings...); };
+    return detail::with_settings<std::remove_cvref_t<decltype(settings)>...>{{settings...}};
 }
 
 /// Has the operation no derivative, on purpose? The reason is for the reader.

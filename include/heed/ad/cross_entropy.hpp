@@ -40,8 +40,11 @@ var<T, 0> twin(const ops::cross_entropy_op& operation, const var<T, 3>& x, const
             parallel_for(
                 V, std::size_t{1} << 10,
                 [&](std::size_t first, std::size_t last, std::size_t) {
-                    for (std::size_t r = 0; r < rows; ++r)
-                        kernels::add(last - first, d_b + first, logits + r * V + first);
+                    kernels::add_in_blocks(rows, last - first, d_b + first,
+                                           [=](std::size_t begin, std::size_t end, T* to) {
+                                               for (std::size_t r = begin; r < end; ++r)
+                                                   kernels::add(last - first, to, logits + r * V + first);
+                                           });
                 },
                 16);
         }

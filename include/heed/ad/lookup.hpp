@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 
 #include <heed/ad/tape.hpp>
 #include <heed/kernels/rows.hpp>
@@ -58,14 +59,14 @@ struct waiting_lookups : deferred<T> {
         }
         std::stable_sort(all, all + count, [](const lookup& a, const lookup& b) { return a.id < b.id; });
         std::size_t distinct = 0;
-        for (std::size_t i = 0; i < count; ++i) {
-            if (i == 0 || all[i].id != all[i - 1].id) {
-                ids[distinct] = all[i].id;
-                std::copy_n(all[i].d_y, width, rows + distinct * width);
-                ++distinct;
-            } else {
-                kernels::add(width, rows + (distinct - 1) * width, all[i].d_y);
-            }
+        for (std::size_t i = 0, end = 0; i < count; i = end) {
+            for (end = i + 1; end < count && all[end].id == all[i].id;) ++end;
+            ids[distinct] = all[i].id;
+            T* const row = rows + distinct++ * width;
+            std::copy_n(all[i].d_y, width, row);
+            kernels::add_in_blocks(end - i - 1, width, row, [=](std::size_t first, std::size_t last, T* to) {
+                for (std::size_t k = i + 1 + first; k < i + 1 + last; ++k) kernels::add(width, to, all[k].d_y);
+            });
         }
         on.memory().release(before);
         waiting.gradient = {{ids, distinct}, rows, width};
@@ -122,10 +123,30 @@ std::size_t merge_rows(const sparse_gradient<T>& left, const sparse_gradient<T>&
     return count;
 }
 
+namespace detail {
+
+/// Throws shape_error unless these are rows of a table, ascending, each once.
+template <class T, std::size_t N>
+void require_rows_of_table(const char* where, const shape_of_rank<N>& table, const sparse_gradient<T>& rows)
+{
+    bool fits = rows.ids.empty();
+    if constexpr (N == 2) {
+        fits = fits || (rows.width == table[1] && rows.ids.back() < table[0]);
+        for (std::size_t i = 1; i < rows.ids.size(); ++i) fits = fits && rows.ids[i - 1] < rows.ids[i];
+    }
+    if (fits) return;
+    throw shape_error(std::string(where) + ": " + counted(rows.ids.size(), "row") + " of " +
+                      std::to_string(rows.width) + " numbers for a table " + shape_text(table) +
+                      "; they must be as wide as the table, their ids below its rows, ascending, and each once");
+}
+
+}  // namespace detail
+
 /// After backward: adds rows to the gradient of a table, which stays one of rows if it was, or if nothing reached it.
 template <class T, std::size_t N>
 void add_gradient_rows(const var<T, N>& x, const sparse_gradient<T>& more)
 {
+    detail::require_rows_of_table("add_gradient_rows", x.shape(), more);
     tape<T>& on = x.tape();
     if (x.slot().adjoint != nullptr) {
         T* const dense = on.adjoint(x);
@@ -146,6 +167,7 @@ void add_gradient_rows(const var<T, N>& x, const sparse_gradient<T>& more)
 template <class T, std::size_t N>
 void set_gradient_rows(const var<T, N>& x, const sparse_gradient<T>& rows)
 {
+    detail::require_rows_of_table("set_gradient_rows", x.shape(), rows);
     x.tape().template defer<waiting_lookups<T>>(x.slot(), rows.width).gradient = rows;
 }
 

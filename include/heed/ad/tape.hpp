@@ -342,6 +342,15 @@ public:
         adjoint(loss.slot())[0] = T(1);
         go_back();
     }
+    /// Of anything else there is no such derivative.
+    template <class X>
+    void backward(const X&)
+    {
+        static_assert(sizeof(X) == 0,
+                      "heed: backward takes a loss that is one number, a variable of rank 0 of this tape: sum a tensor "
+                      "first, by `ops::inner(y, c)` with a weight c for each number (1/n for the mean), by a loss such "
+                      "as `ops::mean_squared_error`, or by `ops::sum_last` once for each axis");
+    }
 
     /// The same from adjoints that the caller has set.
     void go_back()

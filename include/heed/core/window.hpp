@@ -40,7 +40,13 @@ struct window {
     lengths count;                   // [B]
     std::size_t width = 0;
 
-    operator window_view() const { return {begin.data(), count, width}; }
+    /// Throws shape_error unless each row has both a begin and a count.
+    operator window_view() const
+    {
+        require_shape<1>("window", "the list of first positions", {begin.size()}, {count.batch()},
+                         "one for each row, as of the counts");
+        return {begin.data(), count, width};
+    }
 
     /// The real positions of row b within `reach` of centre(b).
     template <class Centre>

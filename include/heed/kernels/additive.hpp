@@ -65,7 +65,7 @@ inline void additive_scores_row(std::size_t j0, std::size_t j1, std::size_t widt
 }
 
 /// The columns [a0, a1) of the gradients of e_j = vᵀ tanh(q + k_j), of all positions of one sentence:
-/// dk_j += de_j v (1 - tanh²), dq += Σ_j dk_j, dv += Σ_j de_j tanh.
+/// dk_j += de_j v (1 - tanh²), dq += Σ_j dk_j, dv += Σ_j de_j tanh. dq and dv begin with the column a0.
 template <std::size_t rows, class T>
 inline void additive_scores_rows_backward(std::size_t a0, std::size_t a1, const T* query, const T* keys,
                                           std::size_t stride, const T* v, const T* d_scores, T* d_query, T* d_keys,
@@ -76,7 +76,7 @@ inline void additive_scores_rows_backward(std::size_t a0, std::size_t a1, const 
     for (std::size_t r = 0; r < rows; ++r) de[r] = splat(d_scores[r]);
     each_column<T>(a0, a1, [&](std::size_t a, auto get, auto put) {
         const vec<T> q = get(query + a), w = get(v + a);
-        vec<T> dq = get(d_query + a), dv = get(d_v + a);
+        vec<T> dq = get(d_query + (a - a0)), dv = get(d_v + (a - a0));
         unrolled<rows>([&](auto r) {
             const vec<T> t = tanh(q + get(keys + r * stride + a));
             const vec<T> g = de[r] * w;
@@ -85,8 +85,8 @@ inline void additive_scores_rows_backward(std::size_t a0, std::size_t a1, const 
             dq = dq + d;
             put(d_keys + r * d_stride + a, get(d_keys + r * d_stride + a) + d);
         });
-        put(d_query + a, dq);
-        put(d_v + a, dv);
+        put(d_query + (a - a0), dq);
+        put(d_v + (a - a0), dv);
     });
 }
 
@@ -127,19 +127,32 @@ void additive_scores_backward(std::size_t batch, std::size_t positions, std::siz
     parallel_for(
         alignment, detail::rows_a_shard(batch * positions),
         [=](std::size_t a0, std::size_t a1, std::size_t) {
+            const std::size_t columns = a1 - a0;
+            scratch here;
+            T *const part_of_v = here.take<T>(columns), *const lost_of_v = here.take<T>(columns);
+            detail::zero(lost_of_v, columns);
+            const bool blocks = batch * positions > numbers_of_block;  // of the sum over all sentences
+            T* const into_v = d_v == nullptr ? no_v : d_v;
             for (std::size_t b = 0; b < batch; ++b) {
                 const std::size_t n = detail::length_of(lengths, b, positions), at = b * positions;
-                const auto rows = [&](auto count, std::size_t j) {
-                    detail::additive_scores_rows_backward<decltype(count)::value>(
-                        a0, a1, query + b * alignment, keys + (at + j) * alignment, alignment, v, d_scores + at + j,
-                        d_query == nullptr ? no_query : d_query + b * alignment,
-                        d_keys == nullptr ? no_keys : d_keys + (at + j) * alignment,
-                        d_keys == nullptr ? std::size_t{0} : alignment, d_v == nullptr ? no_v : d_v);
+                // The positions [first, last); dq and dv begin with the column a0.
+                const auto block = [&](std::size_t first, std::size_t last, T* dq) {
+                    T* const dv = blocks ? part_of_v : into_v + a0;
+                    if (blocks) detail::zero(part_of_v, columns);
+                    const auto rows = [&](auto count, std::size_t j) {
+                        detail::additive_scores_rows_backward<decltype(count)::value>(
+                            a0, a1, query + b * alignment, keys + (at + j) * alignment, alignment, v, d_scores + at + j,
+                            dq, d_keys == nullptr ? no_keys : d_keys + (at + j) * alignment,
+                            d_keys == nullptr ? std::size_t{0} : alignment, dv);
+                    };
+                    std::size_t j = first;
+                    for (; j + 4 <= last; j += 4) rows(std::integral_constant<std::size_t, 4>{}, j);
+                    for (; j < last; ++j) rows(std::integral_constant<std::size_t, 1>{}, j);
+                    if (blocks) detail::add_and_keep(columns, into_v + a0, lost_of_v, static_cast<const T*>(part_of_v));
                 };
-                std::size_t j = 0;
-                for (; j + 4 <= n; j += 4) rows(std::integral_constant<std::size_t, 4>{}, j);
-                for (; j < n; ++j) rows(std::integral_constant<std::size_t, 1>{}, j);
+                add_in_blocks(n, columns, (d_query == nullptr ? no_query : d_query + b * alignment) + a0, block);
             }
+            if (blocks) detail::add_lost(columns, into_v + a0, static_cast<const T*>(lost_of_v));
         },
         simd::lanes<T>);
 }

@@ -11,6 +11,7 @@
 
 #include <heed/core/tables.hpp>
 #include <heed/core/workspace.hpp>
+#include <heed/kernels/block_sums.hpp>
 #include <heed/kernels/changes.hpp>
 #include <heed/kernels/rows_ahead.hpp>
 #include <heed/kernels/simd.hpp>
@@ -88,6 +89,46 @@ void forward(const head<T>& of, std::size_t s, std::size_t n, const changes<T>& 
     std::fill_n(sums, of.value_width * width, T(0));
     std::fill_n(z, most * width, T(0));
     row sum = row::all(0);
+    // What the keys before the block of keys at work come to, beside the score `tops_before`, and what rounding has
+    // lost there: of the values, then of the divisor. Few keys are one block.
+    const bool blocks = of.positions > keys_of_sum;
+    const std::size_t size = of.value_width * width;
+    T* const before = blocks ? here.take<T>(2 * (size + width)) : nullptr;
+    T* const lost = before + (blocks ? size + width : 0);
+    if (blocks) std::fill_n(before, 2 * (size + width), T(0));
+    row tops_before = row::all(lowest);
+    std::size_t block_now = 0;
+    // `all` and `top` by value, so that they stay in registers elsewhere.
+    const auto end_block = [ =, &tops_before ]([[maybe_unused]] row top, row all) __attribute__((noinline))
+    {
+        row factor = row::all(1);
+        if constexpr (Rule::online) {
+            unrolled<registers>([&](auto c) {
+                const vec<T> base = select(top.at[c] == splat(lowest), vec<T>{}, top.at[c]);
+                factor.at[c] = simd::exp(tops_before.at[c] - base);
+            });
+            tops_before = top;
+        }
+        const auto join = [&](std::size_t at, auto c, vec<T> more) {
+            const vec<T> faded = load(before + at) * factor.at[c], together = faded + more;
+            store(lost + at, load(lost + at) * factor.at[c] + kernels::detail::lost_in_sum(faded, more, together));
+            store(before + at, together);
+        };
+        for (std::size_t i = 0; i < of.value_width; ++i) {
+            unrolled<registers>([&](auto c) {
+                const std::size_t at = i * width + c * simd::lanes<T>;
+                join(at, c, load(sums + at));
+                store(sums + at, vec<T>{});
+            });
+        }
+        unrolled<registers>([&](auto c) { join(size + c * simd::lanes<T>, c, all.at[c]); });
+    };
+    // Tiles may be left out: what belongs together follows from where they stand.
+    const auto is_next = [&](std::size_t first) {
+        if (!blocks || first / keys_of_sum == block_now) return false;
+        block_now = first / keys_of_sum;
+        return true;
+    };
     const auto every = [](std::size_t) { return true; };
     const auto add = [&](std::size_t first, const tile_reach& seen, const T* weights) {
         detail::each_part<registers, T>(seen, [&](auto some, std::size_t lane, const range& rows) {
@@ -103,6 +144,10 @@ void forward(const head<T>& of, std::size_t s, std::size_t n, const changes<T>& 
         auto next_queries = next.queries();
         rows_ahead<T> results(contexts, {s, s + n}, of.value_width);
         detail::each_tile<registers>(of, s, n, what, every, [&](std::size_t first, const tile_reach& seen) {
+            if (is_next(first)) {
+                end_block(top, sum);
+                sum = row::all(0);
+            }
             detail::scores_of<registers>(compare, of, s, first, seen, what, tile);
             row now = top;
             for (std::size_t j = 0; j < seen.count; ++j) {
@@ -140,14 +185,17 @@ void forward(const head<T>& of, std::size_t s, std::size_t n, const changes<T>& 
             begun = true;
             add(first, seen, tile);
         });
+        if (blocks) end_block(top, sum);
         unrolled<registers>([&](auto c) { store(z + c * simd::lanes<T>, top.at[c]); });
     } else if constexpr (Rule::runs) {
         detail::running<registers, Rule, T> rest;
         detail::each_tile<registers, true>(of, s, n, what, every, [&](std::size_t first, const tile_reach& seen) {
+            if (is_next(first)) end_block(sum, sum);
             detail::scores_of<registers>(compare, of, s, first, seen, what, tile);
             detail::weights_in_turn<registers>(seen.count, rule, tile, static_cast<T*>(nullptr), rest);
             add(first, seen, tile);
         });
+        if (blocks) end_block(sum, sum);
     } else {
         T* const all =
             Rule::selects && keeps_scores<T, registers>(of.positions) ? here.take<T>(of.positions * width) : nullptr;
@@ -163,6 +211,10 @@ void forward(const head<T>& of, std::size_t s, std::size_t n, const changes<T>& 
         for (std::size_t i = 0; i < Rule::numbers; ++i) now[i] = row::of(z + i * width);
         T* at = all;
         detail::each_tile<registers>(of, s, n, what, every, [&](std::size_t first, const tile_reach& seen) {
+            if (is_next(first)) {
+                end_block(sum, sum);
+                sum = row::all(0);
+            }
             T* const scores = all != nullptr ? std::exchange(at, at + seen.count * width) : tile;
             if (all == nullptr) detail::scores_of<registers>(compare, of, s, first, seen, what, scores);
             if (detail::weights_of<registers>(seen.count, rule, now, scores, [&](std::size_t, auto c, vec<T> w) {
@@ -170,6 +222,15 @@ void forward(const head<T>& of, std::size_t s, std::size_t n, const changes<T>& 
                 }))
                 add(first, seen, scores);
         });
+        if (blocks) end_block(sum, sum);
+    }
+    if (blocks) {  // `lost` is NaN beside what is not finite
+        const auto both = [&](std::size_t at) {
+            const vec<T> all = load(before + at), rest = load(lost + at);
+            return select(rest == rest, all + rest, all);
+        };
+        for (std::size_t at = 0; at < size; at += simd::lanes<T>) store(sums + at, both(at));
+        unrolled<registers>([&](auto c) { sum.at[c] = both(size + c * simd::lanes<T>); });
     }
     T factors[width];
     constexpr bool divides = Rule::online || Rule::divides;

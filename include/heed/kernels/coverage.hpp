@@ -5,6 +5,7 @@
 #include <cstddef>
 
 #include <heed/core/parallel.hpp>
+#include <heed/kernels/block_sums.hpp>
 #include <heed/kernels/rows.hpp>
 #include <heed/kernels/simd.hpp>
 #include <heed/kernels/softmax.hpp>
@@ -99,8 +100,10 @@ void coverage_update_backward(const coverage_step<T>& step, const T* d_next, con
             for (std::size_t b = begin; b < end; ++b) {
                 T *const z = scratch + b * 9 * N, *const r = z + N, *const fresh = z + 2 * N;
                 T *const da = z + 3 * N, *const d_by_weight = z + 6 * N;
-                std::fill_n(d_by_weight, 3 * N, T(0));
-                for (std::size_t i = b * step.positions; i < (b + 1) * step.positions; ++i) {
+                heed::scratch here;
+                T* const of_row = here.take<T>(6 * N);  // Σ_j da, Σ_j α_j da
+                std::fill_n(of_row, 6 * N, T(0));
+                const auto each = [&](std::size_t i, T* to) {
                     const T *u = step.products + i * 3 * N, *old = step.coverage + i * N, *dy = d_next + i * N;
                     detail::coverage_gates(N, step.word + b * 3 * N, step.weights[i], step.by_weight, u, z);
                     transform(
@@ -133,16 +136,23 @@ void coverage_update_backward(const coverage_step<T>& step, const T* d_next, con
                             static_cast<const T*>(du + 2 * N), static_cast<const T*>(da + 2 * N),
                             static_cast<const T*>(r));
                     }
-                    if (into.word != nullptr) add(3 * N, into.word + b * 3 * N, static_cast<const T*>(da));
+                    add(3 * N, to, static_cast<const T*>(da));
                     if (into.weights != nullptr) {
                         into.weights[i] += dot(3 * N, step.by_weight, static_cast<const T*>(da));
                     }
-                    add_scaled(3 * N, d_by_weight, step.weights[i], static_cast<const T*>(da));
-                }
+                    add_scaled(3 * N, to + 3 * N, step.weights[i], static_cast<const T*>(da));
+                };
+                add_in_blocks(step.positions, 6 * N, of_row, [&](std::size_t first, std::size_t last, T* to) {
+                    for (std::size_t j = first; j < last; ++j) each(b * step.positions + j, to);
+                });
+                if (into.word != nullptr) add(3 * N, into.word + b * 3 * N, static_cast<const T*>(of_row));
+                std::copy_n(of_row + 3 * N, 3 * N, d_by_weight);
             }
         });
     if (into.by_weight == nullptr) return;
-    for (std::size_t b = 0; b < step.batch; ++b) add(3 * N, into.by_weight, scratch + b * 9 * N + 6 * N);
+    add_in_blocks(step.batch, 3 * N, into.by_weight, [&](std::size_t first, std::size_t last, T* to) {
+        for (std::size_t b = first; b < last; ++b) add(3 * N, to, static_cast<const T*>(scratch + b * 9 * N + 6 * N));
+    });
 }
 
 }  // namespace heed::kernels

@@ -206,10 +206,12 @@ template <class T>
             factors[p] = exp(found[p].top - top);
             sum += static_cast<in_double<T>>(factors[p]) * static_cast<in_double<T>>(found[p].sum);
         }
-        for (std::size_t p = 0; p < parts; ++p) {
+        for (std::size_t p = 0; p < parts; ++p)
             factors[p] = static_cast<T>(static_cast<in_double<T>>(factors[p]) / sum);
-            add_scaled(width, context, factors[p], static_cast<const T*>(contexts + p * width));
-        }
+        add_in_blocks(parts, width, context, [&](std::size_t begin, std::size_t end, T* to) {
+            for (std::size_t p = begin; p < end; ++p)
+                add_scaled(width, to, factors[p], static_cast<const T*>(contexts + p * width));
+        });
         each_part([&](std::size_t begin, std::size_t end) {
             for (std::size_t p = begin; p < end; ++p)
                 simd::transform(
@@ -221,12 +223,14 @@ template <class T>
     // The sums of the parts may have overflown, or have seen what has no weight beside the other parts.
     if (top != lowest && std::all_of(context, context + width, [](const T& c) { return isfinite(c); })) return;
     detail::zero(context, width);
-    for (std::size_t p = 0; p < parts; ++p) {
-        const std::size_t j = p * part;
-        detail::selected_sum_row(std::min(n - j, part), width, static_cast<const T*>(weights + j), values + j * width,
-                                 contexts, ahead);
-        add(width, context, static_cast<const T*>(contexts));
-    }
+    add_in_blocks(parts, width, context, [&](std::size_t begin, std::size_t end, T* to) {
+        for (std::size_t p = begin; p < end; ++p) {
+            const std::size_t j = p * part;
+            detail::selected_sum_row(std::min(n - j, part), width, static_cast<const T*>(weights + j),
+                                     values + j * width, contexts, ahead);
+            add(width, to, static_cast<const T*>(contexts));
+        }
+    });
 }
 
 /// Writes weights α [B,T], 0 beyond the length, and context c [B,D].
@@ -270,16 +274,20 @@ inline void inner_products_row_backward(std::size_t n, std::size_t width, const 
                                         const T* d_scores, T* d_query, T* d_keys)
 {
     using namespace simd;
-    for (std::size_t j = 0; j < n; ++j) {
-        if (d_scores[j] == T(0)) continue;
-        const T* const k = keys + j * width;
-        T* const dk = d_keys == nullptr ? nullptr : d_keys + j * width;
-        const vec<T> de = splat(d_scores[j]);
-        each_column<T>(0, width, [&](std::size_t a, auto get, auto put) {
-            if (d_query != nullptr) put(d_query + a, fma(de, get(k + a), get(d_query + a)));
-            if (dk != nullptr) put(dk + a, fma(de, get(query + a), get(dk + a)));
-        });
-    }
+    const auto rows = [=](std::size_t first, std::size_t last, T* dq) {
+        for (std::size_t j = first; j < last; ++j) {
+            if (d_scores[j] == T(0)) continue;
+            const T* const k = keys + j * width;
+            T* const dk = d_keys == nullptr ? nullptr : d_keys + j * width;
+            const vec<T> de = splat(d_scores[j]);
+            each_column<T>(0, width, [&](std::size_t a, auto get, auto put) {
+                if (dq != nullptr) put(dq + a, fma(de, get(k + a), get(dq + a)));
+                if (dk != nullptr) put(dk + a, fma(de, get(query + a), get(dk + a)));
+            });
+        }
+    };
+    if (d_query == nullptr) return rows(0, n, nullptr);
+    add_in_blocks(n, width, d_query, rows);
 }
 
 }  // namespace detail

@@ -6,6 +6,7 @@
 #include <cstddef>
 
 #include <heed/core/parallel.hpp>
+#include <heed/kernels/block_sums.hpp>
 #include <heed/kernels/rows.hpp>
 #include <heed/kernels/simd.hpp>
 #include <heed/kernels/softmax.hpp>
@@ -90,14 +91,14 @@ void layer_norm_backward(const layer_norm_rows<T>& of, const T* moments, const T
     const auto by_columns = [&](std::size_t begin, std::size_t end, std::size_t) {
         for (std::size_t block = begin; block < end; ++block) {
             const std::size_t at = block * lanes<T>, n = std::min(lanes<T>, N - at);
-            vec<T> gain{}, bias{};
+            block_sum<T> gain, bias;
             for (std::size_t row = 0; row < of.rows; ++row) {
                 const vec<T> d = load_first(d_y + row * N + at, n);
-                gain = fma(d, normalised(row, at, n), gain);
-                bias += d;
+                gain.add_product(d, normalised(row, at, n));
+                bias.add(d);
             }
-            if (d_gain != nullptr) store_first(d_gain + at, load_first(d_gain + at, n) + gain, n);
-            if (d_bias != nullptr) store_first(d_bias + at, load_first(d_bias + at, n) + bias, n);
+            if (d_gain != nullptr) store_first(d_gain + at, load_first(d_gain + at, n) + gain.get(), n);
+            if (d_bias != nullptr) store_first(d_bias + at, load_first(d_bias + at, n) + bias.get(), n);
         }
     };
     if (d_gain != nullptr || d_bias != nullptr) {

@@ -7,6 +7,7 @@
 
 #include <heed/core/blas.hpp>
 #include <heed/core/workspace.hpp>
+#include <heed/kernels/block_sums.hpp>
 #include <heed/kernels/powers.hpp>
 #include <heed/kernels/simd.hpp>
 
@@ -21,6 +22,10 @@ namespace heed::kernels {
 
 /// Rows of a chunk.
 inline constexpr std::size_t rows_of_chunk = 64;
+
+/// A chunk is added to as many rows as these without a thought to what rounding loses; to more, very many chunks would
+/// cost digits.
+inline constexpr std::size_t rows_added_plainly = 4096;
 
 /// f(j, p) = γ^{p−j}
 template <class T>
@@ -69,6 +74,24 @@ struct fading_by_gates {
     }
 };
 
+namespace detail {
+
+/// A = left · A + more, where `lost` keeps what rounding loses and gives it to the next sum (Kahan 1965).
+template <class T>
+void add_faded(std::size_t n, T left, const T* more, T* lost, T* A)
+{
+    using namespace simd;
+    each_register<T>(n, [&](std::size_t i, std::size_t count) {
+        const vec<T> f = splat(left), before = f * load_first(static_cast<const T*>(A + i), count),
+                     x = load_first(more + i, count) + f * load_first(static_cast<const T*>(lost + i), count),
+                     sum = before + x, rest = lost_in_sum(before, x, sum);
+        store_first(lost + i, select(rest == rest, rest, vec<T>{}), count);
+        store_first(A + i, sum, count);
+    });
+}
+
+}  // namespace detail
+
 /// `outputs` rows y, from `inputs` rows k and v. x, k and v are functions (first, count, to) that write rows; y is one
 /// that takes them, (first, count, from). Rows are `width` (x, k) and `depth` (v, y) wide.
 template <class T>
@@ -80,6 +103,7 @@ void sums_over_past(std::size_t outputs, std::size_t inputs, std::ptrdiff_t shif
     scratch here;
     T *const xs = here.take<T>(C * width), *const ks = here.take<T>(C * width), *const vs = here.take<T>(C * depth);
     T *const pairs = here.take<T>(C * C), *const ys = here.take<T>(C * depth), *const A = here.take<T>(width * depth);
+    T *more = nullptr, *lost = nullptr;  // of a chunk, and what rounding loses where it is added to A
     const auto fade_rows = [&](std::size_t n, T* rows, const auto& left) {
         for (std::size_t r = 0; r < n && !fading.none(); ++r) {
             T* const row = rows + r * width;
@@ -92,8 +116,17 @@ void sums_over_past(std::size_t outputs, std::size_t inputs, std::ptrdiff_t shif
         if (n == 0) return;
         const std::size_t last = behind + n - 1;
         fade_rows(n, ks, [&](std::size_t r) { return fading(behind + r, last); });
-        blas::gemm(op::transposed, op::plain, width, depth, n, ks, width, vs, depth,
-                   behind > 0 ? fading(behind - 1, last) : T(0), A, depth);
+        const T left = behind > 0 ? fading(behind - 1, last) : T(0);
+        if (behind <= rows_added_plainly) {
+            blas::gemm(op::transposed, op::plain, width, depth, n, ks, width, vs, depth, left, A, depth);
+        } else {
+            if (lost == nullptr) {
+                more = here.take<T>(width * depth), lost = here.take<T>(width * depth);
+                std::fill_n(lost, width * depth, T(0));
+            }
+            blas::gemm(op::transposed, op::plain, width, depth, n, ks, width, vs, depth, T(0), more, depth);
+            detail::add_faded(width * depth, left, static_cast<const T*>(more), lost, A);
+        }
         behind += n;
     };
     // Rows that row i sees: `ahead` of them if there are as many.

@@ -7,6 +7,7 @@
 
 #include <heed/core/blas.hpp>
 #include <heed/core/parallel.hpp>
+#include <heed/kernels/block_sums.hpp>
 #include <heed/kernels/simd.hpp>
 #include <heed/kernels/softmax.hpp>
 #include <heed/kernels/weight_panels.hpp>
@@ -126,11 +127,11 @@ inline void per_dimension_piece(std::size_t n, std::size_t width, const T* score
 {
     using namespace simd;
     constexpr T lowest = -std::numeric_limits<T>::infinity();
-    each_column<T>(d0, d1, [&](std::size_t d, auto, auto put) {
-        put(top + d, splat(lowest));
-        put(scale + d, vec<T>{});
-        put(context + d, vec<T>{});
-    });
+    const std::size_t columns = d1 - d0;
+    scratch here;
+    T *const sums = here.take<T>(2 * columns), *const contexts = sums + columns;  // Σ exp and Σ exp ⊙ h, from d0 on
+    zero(sums, 2 * columns);
+    each_column<T>(d0, d1, [&](std::size_t d, auto, auto put) { put(top + d, splat(lowest)); });
     const auto highest = [&](auto count, std::size_t t) {
         constexpr std::size_t rows = decltype(count)::value;
         each_column<T>(d0, d1, [&](std::size_t d, auto get, auto put) {
@@ -139,41 +140,44 @@ inline void per_dimension_piece(std::size_t n, std::size_t width, const T* score
             put(top + d, m);
         });
     };
-    const auto summed = [&](auto count, std::size_t t) {
+    const auto summed = [&](auto count, std::size_t t, T* to) {
         constexpr std::size_t rows = decltype(count)::value;
         const bool more = t + 2 * rows <= n;  // these values come from main memory: prefetch the next ones
         each_column<T>(d0, d1, [&](std::size_t d, auto get, auto put) {
             const vec<T> m = get(top + d);
-            vec<T> c = get(context + d), part[rows];
+            T *const into_sum = to + (d - d0), *const into_context = into_sum + columns;
+            vec<T> c = get(into_context), part[rows];
             unrolled<rows>([&](auto r) {
                 if (more) __builtin_prefetch(values + (t + rows + r) * width + d);
                 part[r] = exp(get(scores + (t + r) * width + d) - m);
                 c = fma(part[r], get(values + (t + r) * width + d), c);
             });
             if constexpr (rows == 4) part[0] = (part[0] + part[1]) + (part[2] + part[3]);
-            put(scale + d, get(scale + d) + part[0]);
-            put(context + d, c);
+            put(into_sum, get(into_sum) + part[0]);
+            put(into_context, c);
         });
     };
     using four = std::integral_constant<std::size_t, 4>;
     using single = std::integral_constant<std::size_t, 1>;
-    const auto all = [n](auto&& pass) {
-        std::size_t t = 0;
-        for (; t + 4 <= n; t += 4) pass(four{}, t);
-        for (; t < n; ++t) pass(single{}, t);
+    const auto all = [](std::size_t first, std::size_t last, auto&& pass) {
+        std::size_t t = first;
+        for (; t + 4 <= last; t += 4) pass(four{}, t);
+        for (; t < last; ++t) pass(single{}, t);
     };
-    all(highest);
+    all(0, n, highest);
     // A column of nothing but -inf: exp(-inf - 0), not exp(-inf - -inf).
     each_column<T>(d0, d1, [&](std::size_t d, auto get, auto put) {
         const vec<T> m = get(top + d);
         put(top + d, select(m == splat(lowest), vec<T>{}, m));
     });
-    all(summed);
+    add_in_blocks(n, 2 * columns, sums, [&](std::size_t first, std::size_t last, T* to) {
+        all(first, last, [&](auto count, std::size_t t) { summed(count, t, to); });
+    });
     each_column<T>(d0, d1, [&](std::size_t d, auto get, auto put) {
-        const vec<T> sum = get(scale + d);
+        const vec<T> sum = get(sums + (d - d0));
         const vec<T> factor = select(sum == splat(T(0)), vec<T>{}, splat(T(1)) / sum);
         put(scale + d, factor);
-        put(context + d, get(context + d) * factor);
+        put(context + d, get(contexts + (d - d0)) * factor);
     });
     if (weights == nullptr) return;
     for (std::size_t t = 0; t < n; ++t) {
@@ -198,14 +202,16 @@ inline void per_dimension_piece_backward(std::size_t n, std::size_t width, T* sc
         return g;
     };
     each_column<T>(d0, d1, [&](std::size_t d, auto, auto put) { put(mean + d, vec<T>{}); });
-    for (std::size_t t = 0; t < n; ++t) {
-        each_column<T>(d0, d1, [&](std::size_t d, auto get, auto put) {
-            const std::size_t at = t * width + d;
-            const vec<T> weight = exp(get(scores + at) - get(top + d)) * get(scale + d);
-            put(scores + at, weight);
-            put(mean + d, fma(weight, of_weight(at, d, get), get(mean + d)));
-        });
-    }
+    add_in_blocks(n, d1 - d0, mean + d0, [&](std::size_t first, std::size_t last, T* to) {
+        for (std::size_t t = first; t < last; ++t) {
+            each_column<T>(d0, d1, [&](std::size_t d, auto get, auto put) {
+                const std::size_t at = t * width + d;
+                const vec<T> weight = exp(get(scores + at) - get(top + d)) * get(scale + d);
+                put(scores + at, weight);
+                put(to + (d - d0), fma(weight, of_weight(at, d, get), get(to + (d - d0))));
+            });
+        }
+    });
     for (std::size_t t = 0; t < n; ++t) {
         each_column<T>(d0, d1, [&](std::size_t d, auto get, auto put) {
             const std::size_t at = t * width + d;
@@ -298,17 +304,21 @@ void per_dimension_backward(const per_dimension_step<T>& step, const T* normaliz
         detail::each_row_or_column<T>(b1 - b0, A, P, [&](std::size_t i, std::size_t a0, std::size_t a1) {
             const std::size_t b = b0 + i, n = detail::length_of(step.lengths, b, P);
             const std::size_t first = detail::packed_row(step, b0, b) * A;
-            for (std::size_t j = 0; j < n; ++j) {
-                detail::each_column<T>(a0, a1, [&](std::size_t a, auto get, auto put) {
-                    const vec<T> y = get(t + first + j * A + a), g = get(d_t + first + j * A + a);
-                    const vec<T> d = fma(-(g * y), y, g);
-                    if (d_keys != nullptr) {
-                        T* const dk = d_keys + (b * P + j) * A + a;
-                        put(dk, get(dk) + d);
-                    }
-                    if (d_query != nullptr) put(d_query + b * A + a, get(d_query + b * A + a) + d);
-                });
-            }
+            const auto positions = [&](std::size_t j0, std::size_t j1, T* d_q) {
+                for (std::size_t j = j0; j < j1; ++j) {
+                    detail::each_column<T>(a0, a1, [&](std::size_t a, auto get, auto put) {
+                        const vec<T> y = get(t + first + j * A + a), g = get(d_t + first + j * A + a);
+                        const vec<T> d = fma(-(g * y), y, g);
+                        if (d_keys != nullptr) {
+                            T* const dk = d_keys + (b * P + j) * A + a;
+                            put(dk, get(dk) + d);
+                        }
+                        if (d_q != nullptr) put(d_q + (a - a0), get(d_q + (a - a0)) + d);
+                    });
+                }
+            };
+            if (d_query == nullptr) return positions(0, n, nullptr);
+            add_in_blocks(n, a1 - a0, d_query + b * A + a0, positions);
         });
     });
 }

@@ -1,17 +1,40 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 
+#include <heed/kernels/block_sums.hpp>
 #include <heed/kernels/simd.hpp>
 
 /// Sums over one row of memory.
 namespace heed::kernels {
 
+namespace detail {
+
+/// A row that is longer than this is summed in parts, and these in double.
+inline constexpr std::size_t numbers_of_part = 4096;
+
+/// Σ part(first, count) over n numbers.
+template <class T>
+[[gnu::noinline]] T sum_of_parts(std::size_t n, const auto& part)
+{
+    in_double<T> sum = 0;
+    for (std::size_t first = 0; first < n; first += numbers_of_part)
+        sum += static_cast<in_double<T>>(part(first, std::min(n - first, numbers_of_part)));
+    return static_cast<T>(sum);
+}
+
+}  // namespace detail
+
 /// Σ_i a_i b_i, in four partial sums of registers.
 template <class T>
 HEED_SIMD_INLINE T dot(std::size_t n, const T* a, const T* b)
 {
+    if (n > detail::numbers_of_part) [[unlikely]] {
+        return detail::sum_of_parts<T>(
+            n, [a, b](std::size_t first, std::size_t count) { return kernels::dot(count, a + first, b + first); });
+    }
     constexpr std::size_t L = simd::lanes<T>;
     simd::vec<T> s0{}, s1{}, s2{}, s3{};
     std::size_t i = 0;
@@ -30,6 +53,10 @@ HEED_SIMD_INLINE T dot(std::size_t n, const T* a, const T* b)
 template <class T>
 HEED_SIMD_INLINE T sum_of(std::size_t n, const T* x)
 {
+    if (n > detail::numbers_of_part) [[unlikely]] {
+        return detail::sum_of_parts<T>(
+            n, [x](std::size_t first, std::size_t count) { return kernels::sum_of(count, x + first); });
+    }
     constexpr std::size_t L = simd::lanes<T>;
     simd::vec<T> s0{}, s1{}, s2{}, s3{};
     std::size_t i = 0;
@@ -73,7 +100,9 @@ void add(std::size_t n, T* y, const T* x)
 template <class T>
 void add_columns(std::size_t rows, std::size_t n, T* y, const T* x)
 {
-    for (std::size_t i = 0; i < rows; ++i) add(n, y, x + i * n);
+    add_in_blocks(rows, n, y, [n, x](std::size_t first, std::size_t last, T* to) {
+        for (std::size_t i = first; i < last; ++i) add(n, to, x + i * n);
+    });
 }
 
 }  // namespace heed::kernels

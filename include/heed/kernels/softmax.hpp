@@ -5,6 +5,7 @@
 #include <limits>
 
 #include <heed/core/parallel.hpp>
+#include <heed/kernels/block_sums.hpp>
 #include <heed/kernels/simd.hpp>
 
 /// Softmax over the positions of each sentence of a batch, one weight per position [B,T] or per dimension [B,T,D].
@@ -222,6 +223,7 @@ HEED_SIMD_INLINE void each_column(std::size_t begin, std::size_t end, F&& f)
 template <class T>
 struct column_sums {
     simd::vec<T> top = simd::splat(-std::numeric_limits<T>::infinity()), sum{};
+    simd::vec<T> blocks{}, lost{};  // Σ of the blocks before, and what rounding has lost there
 
     template <class Load>
     HEED_SIMD_INLINE void add(std::size_t n, const T* x, std::size_t stride, Load&& load)
@@ -235,11 +237,24 @@ struct column_sums {
             for (std::size_t r = 0; r < count; ++r) next = max(next, load(x + (t + r) * stride));
             // A column of nothing but -inf so far: exp(-inf - 0), not exp(-inf - -inf).
             const vec<T> shift = select(next == lowest, vec<T>{}, next);
-            vec<T> part = sum * exp(top - shift);
+            const vec<T> factor = exp(top - shift);
+            vec<T> part = sum * factor;
             for (std::size_t r = 0; r < count; ++r) part += exp(load(x + (t + r) * stride) - shift);
             sum = part;
             top = next;
+            if (n <= numbers_of_block) continue;
+            blocks *= factor;
+            lost *= factor;
+            if ((t + rows) % numbers_of_block == 0 || t + rows >= n) next_block();
         }
+        if (n > numbers_of_block) sum = select(lost == lost, blocks + lost, blocks);
+    }
+    HEED_SIMD_INLINE void next_block()
+    {
+        const simd::vec<T> all = blocks + sum;
+        lost += lost_in_sum(blocks, sum, all);
+        blocks = all;
+        sum = simd::vec<T>{};
     }
     HEED_SIMD_INLINE simd::vec<T> shift() const
     {
@@ -297,8 +312,9 @@ void softmax_per_dimension_backward(std::size_t batch, std::size_t positions, st
             const T *y = weights + at, *dy = d_weights + at;
             T* dx = d_scores + at;
             detail::each_column<T>(0, width, [&](std::size_t d, auto load, auto store) {
-                vec<T> mean{};
-                for (std::size_t i = d; i < n * width; i += width) mean = fma(load(y + i), load(dy + i), mean);
+                block_sum<T> products;
+                for (std::size_t i = d; i < n * width; i += width) products.add_product(load(y + i), load(dy + i));
+                vec<T> mean = products.get();
                 if (any(mean - mean != T(0))) {  // where a weight is 0, dy may be NaN
                     const auto times = [](vec<T> w, vec<T> g) { return select(w == T(0), vec<T>{}, w * g); };
                     mean = vec<T>{};

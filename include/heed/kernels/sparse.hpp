@@ -8,6 +8,7 @@
 #include <limits>
 
 #include <heed/core/workspace.hpp>
+#include <heed/kernels/block_sums.hpp>
 #include <heed/kernels/softmax.hpp>
 
 /// Weights that are mostly exactly 0: sparsemax (p = 1) and 1.5-entmax (p = 2).
@@ -217,12 +218,13 @@ void sparse_weights_backward(std::size_t batch, std::size_t positions, std::size
                     static_cast<const T*>(dx), y, dy);
             } else {
                 detail::each_column<T>(0, width, [&](std::size_t d, auto read, auto write) {
-                    vec<T> all{}, pulled{};
+                    block_sum<T> slopes, products;
                     for (std::size_t i = d; i < n * width; i += width) {
                         const vec<T> w = read(y + i), s = slope(w);
-                        all += s;
-                        pulled = select(w == T(0), pulled, fma(s, read(dy + i), pulled));
+                        slopes.add(s);
+                        products.add_product(s, select(w == T(0), vec<T>{}, read(dy + i)));
                     }
+                    const vec<T> all = slopes.get(), pulled = products.get();
                     const vec<T> mean = select(all == T(0), vec<T>{}, pulled / all);
                     for (std::size_t i = d; i < n * width; i += width) {
                         const vec<T> w = read(y + i), sum = read(dx + i);

@@ -10,6 +10,7 @@
 
 #include <heed/core/tables.hpp>
 #include <heed/core/workspace.hpp>
+#include <heed/kernels/block_sums.hpp>
 #include <heed/kernels/changes.hpp>
 #include <heed/kernels/simd.hpp>
 #include <heed/kernels/tile_rules.hpp>
@@ -171,6 +172,55 @@ row<T, registers> past_of(const T* history, std::size_t n)
     return row<T, registers>::of(all);
 }
 
+/// Contexts to which very many blocks of keys are added: see kernels/block_sums.hpp. Few keys go into the result at
+/// once; of more, keys_of_part are summed up by themselves.
+template <class T>
+class contexts_in_blocks {
+public:
+    contexts_in_blocks(const head<T>& of, rows<T> contexts, scratch& here)
+        : queries_(of.queries_count), width_(of.value_width), positions_(of.positions), contexts_(contexts)
+    {
+        if (positions_ <= keys_of_part) return;
+        part_ = here.take<T>(2 * queries_ * width_ + queries_);
+        std::fill_n(part_, 2 * queries_ * width_, T(0));
+        std::fill_n(tops(), queries_, -std::numeric_limits<T>::infinity());
+    }
+
+    /// Where the keys at work are added, beside the greatest score so far.
+    rows<T> now() const { return part_ == nullptr ? contexts_ : rows<T>{part_, width_}; }
+
+    /// The keys before `end` have been added.
+    void next(std::size_t end, const T* greatest)
+    {
+        if (part_ == nullptr || (end % keys_of_part != 0 && end < positions_)) return;
+        for (std::size_t s = 0; s < queries_; ++s) {
+            using std::exp;
+            T *const part = part_ + s * width_, *const lost = part + queries_ * width_;
+            const T top = greatest[s], base = top == -std::numeric_limits<T>::infinity() ? T(0) : top;
+            const T factor = exp(tops()[s] - base);
+            tops()[s] = top;
+            const auto fade = [width = width_, by = simd::splat(factor)](T* x) {
+                simd::transform(
+                    width, x, [by](simd::vec<T> v) { return v * by; }, static_cast<const T*>(x));
+            };
+            fade(contexts_[s]);
+            fade(lost);
+            kernels::detail::add_and_keep(width_, contexts_[s], lost, static_cast<const T*>(part));
+            std::fill_n(part, width_, T(0));
+            if (end >= positions_) kernels::detail::add_lost(width_, contexts_[s], static_cast<const T*>(lost));
+        }
+    }
+
+private:
+    static constexpr std::size_t keys_of_part = 4096;
+
+    T* tops() const { return part_ + 2 * queries_ * width_; }
+
+    std::size_t queries_, width_, positions_;
+    rows<T> contexts_;
+    T* part_ = nullptr;  // [S,D] of the keys at work, [S,D] what rounding has lost, [S] the greatest scores before them
+};
+
 }  // namespace detail
 
 /// Contexts of all queries of a sentence. `history` [positions] is L before them, and becomes L after them. `numbers`
@@ -186,10 +236,13 @@ void forward_in_order(const head<T>& of, const Pair& pair, const Mask& mask, con
     constexpr std::size_t width = lanes<T, registers>;
     scratch here;
     T* const tile = here.take<T>(tiles::queries * width);
-    T *const tops = numbers, *const sums = numbers + of.queries_count;
+    T* const tops = numbers;
+    auto* const sums = here.take<in_double<T>>(of.queries_count);
     std::fill_n(tops, of.queries_count, lowest);
-    std::fill_n(sums, of.queries_count, T(0));
+    std::fill_n(sums, of.queries_count, in_double<T>(0));
     for (std::size_t s = 0; s < of.queries_count; ++s) std::fill_n(contexts[s], of.value_width, T(0));
+    detail::contexts_in_blocks<T> blocks(of, contexts, here);
+    const rows<T> now = blocks.now();
     const bool finite = detail::finite_rows(of.positions, of.value_width, of.values);
     detail::block_of_keys<registers, T, Pair, Mask, Past> block(of, pair, mask, past);
     for (std::size_t first = 0; first < of.positions; first += width) {
@@ -220,16 +273,16 @@ void forward_in_order(const head<T>& of, const Pair& pair, const Mask& mask, con
                 if (top != before) {  // what has been summed so far, for a greater divisor
                     using std::exp;
                     const T factor = exp(before - base);
-                    sums[s + q] *= factor;
+                    sums[s + q] *= static_cast<in_double<T>>(factor);
                     each_register<T>(of.value_width, [&](std::size_t i, std::size_t some) {
-                        T* const c = contexts[s + q] + i;
+                        T* const c = now[s + q] + i;
                         store_first(c, load_first(c, some) * splat(factor), some);
                     });
                 }
-                sums[s + q] += simd::sum(sum);
+                sums[s + q] += static_cast<in_double<T>>(simd::sum(sum));
             }
             const rows<const T> values{of.values[first], of.values.stride};
-            const rows<T> to{contexts[s], contexts.stride};
+            const rows<T> to{now[s], now.stride};
             if (finite) {
                 detail::products_of_lanes<registers>(count, block.keys(), tile, values, to, of.value_width);
             } else {  // the value of a hidden key, which has a weight of 0, may be NaN
@@ -239,13 +292,14 @@ void forward_in_order(const head<T>& of, const Pair& pair, const Mask& mask, con
         T after[width];
         L.put(after);
         std::copy_n(after, block.keys(), history + first);
+        blocks.next(first + width, tops);
     }
     for (std::size_t s = 0; s < of.queries_count; ++s) {
-        const T by = sums[s] == 0 ? T(0) : T(1) / sums[s];
+        const T sum = static_cast<T>(sums[s]), by = sum == 0 ? T(0) : T(1) / sum;
         for (std::size_t i = 0; i < of.value_width; ++i) contexts[s][i] *= by;
         using std::log;
-        tops[s] = sums[s] == 0 ? T(0) : tops[s];
-        sums[s] = sums[s] == 0 ? T(0) : log(sums[s]);
+        tops[s] = sum == 0 ? T(0) : tops[s];
+        numbers[of.queries_count + s] = sum == 0 ? T(0) : log(sum);
     }
 }
 

@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include <heed/core/workspace.hpp>
+#include <heed/kernels/block_sums.hpp>
 #include <heed/kernels/simd.hpp>
 #include <heed/kernels/tiles.hpp>
 
@@ -57,8 +58,12 @@ struct inner_product {
 
         void begin_back()
         {
-            d_queries_ = here_.template take<T>(of_.width * lanes<T, registers>);
-            std::fill_n(d_queries_, of_.width * lanes<T, registers>, T(0));
+            const std::size_t size = of_.width * width;
+            d_queries_ = here_.template take<T>(size);
+            std::fill_n(d_queries_, size, T(0));
+            if (of_.positions <= keys_of_sum) return;
+            before_ = here_.template take<T>(2 * size);
+            std::fill_n(before_, 2 * size, T(0));
         }
         bool finite() const { return detail::finite_lanes<registers>(of_.width, n_, panel_); }
         void back(std::size_t first, const tile_reach& seen, const T* d, const head_gradients<T>& to, bool selects)
@@ -68,13 +73,24 @@ struct inner_product {
                 detail::products_of_lanes<registers>(seen.count, n_, d, queries(),
                                                      rows<T>{to.keys[first], to.keys.stride}, of_.width, &seen);
             if (to.queries.data == nullptr) return;
+            if (before_ != nullptr && first / keys_of_sum != block_) end_block(first / keys_of_sum);
             detail::each_part<registers, T>(seen, [&](auto some, std::size_t lane, const range& rows) {
                 detail::products<some, true>(of_.width, rows.size(), of_.keys[first + rows.begin], 1, of_.keys.stride,
                                              d + rows.begin * width + lane, d_queries_ + lane, width);
             });
         }
         /// A key may be infinite or NaN that no query sees.
-        bool sums_finite() const { return detail::finite_lanes<registers>(of_.width, n_, d_queries_); }
+        bool sums_finite()
+        {
+            if (before_ != nullptr) {
+                end_block(block_);
+                std::copy_n(before_, of_.width * width, d_queries_);
+                kernels::detail::add_lost(of_.width * width, d_queries_,
+                                          static_cast<const T*>(before_ + of_.width * width));
+                before_ = nullptr;
+            }
+            return detail::finite_lanes<registers>(of_.width, n_, d_queries_);
+        }
         void add_to(const head_gradients<T>& to) const
         {
             detail::add_transposed<registers>(of_.width, s_, n_, d_queries_, to.queries);
@@ -90,6 +106,15 @@ struct inner_product {
     private:
         static constexpr std::size_t width = lanes<T, registers>;
 
+        /// Goes to another block of keys_of_sum keys.
+        [[gnu::noinline]] void end_block(std::size_t next)
+        {
+            const std::size_t size = of_.width * width;
+            kernels::detail::add_and_keep(size, before_, before_ + size, static_cast<const T*>(d_queries_));
+            std::fill_n(d_queries_, size, T(0));
+            block_ = next;
+        }
+
         void back_selected(std::size_t first, const tile_reach& seen, const T* d, const head_gradients<T>& to)
         {
             if (to.keys.data != nullptr)
@@ -101,6 +126,8 @@ struct inner_product {
         }
 
         scratch here_;
+        T* before_ = nullptr;  // Σ of the blocks of keys before, and what rounding has lost there; null: one block
+        std::size_t block_ = 0;
     };
 };
 

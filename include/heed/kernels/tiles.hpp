@@ -64,6 +64,9 @@ struct rows {
     T* operator[](std::size_t row) const { return data + row * stride; }
 };
 
+/// Keys whose products are added up before their sum joins that of the keys before them: see kernels/block_sums.hpp.
+inline constexpr std::size_t keys_of_sum = 3 * keys;
+
 /// One row of lanes in registers.
 template <class T, std::size_t registers>
 struct row {
@@ -167,7 +170,7 @@ void products(std::size_t count, std::size_t depth, const T* x, std::size_t acro
 }
 
 /// y_j += Σ_q tile_jq x_q over `columns` registers of columns and, if `some`, the first of one more: for `count` rows j
-/// of a tile.
+/// of a tile. The sum is added as one number: y may be what very many tiles come to.
 template <std::size_t count, std::size_t columns, std::size_t registers, class T>
 HEED_SIMD_INLINE void product_of_lanes(std::size_t queries, const T* tile, rows<const T> x, rows<T> y, std::size_t some)
 {
@@ -176,8 +179,7 @@ HEED_SIMD_INLINE void product_of_lanes(std::size_t queries, const T* tile, rows<
         return c + 1 < columns || some == simd::lanes<T> ? load(from + c * simd::lanes<T>)
                                                          : load(from + c * simd::lanes<T>, some);
     };
-    vec<T> sum[count][columns];
-    unrolled<count>([&](auto j) { unrolled<columns>([&](auto c) { sum[j][c] = get(y[j], c); }); });
+    vec<T> sum[count][columns] = {};
     for (std::size_t q = 0; q < queries; ++q) {
         vec<T> column[columns];
         unrolled<columns>([&](auto c) { column[c] = get(x[q], c); });
@@ -189,7 +191,8 @@ HEED_SIMD_INLINE void product_of_lanes(std::size_t queries, const T* tile, rows<
     unrolled<count>([&](auto j) {
         unrolled<columns>([&](auto c) {
             T* const to = y[j] + c * simd::lanes<T>;
-            c + 1 < columns || some == simd::lanes<T> ? store(to, sum[j][c]) : store(to, sum[j][c], some);
+            const vec<T> all = get(y[j], c) + sum[j][c];
+            c + 1 < columns || some == simd::lanes<T> ? store(to, all) : store(to, all, some);
         });
     });
 }

@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include <heed/core/parallel.hpp>
+#include <heed/kernels/block_sums.hpp>
 #include <heed/kernels/simd.hpp>
 #include <heed/kernels/softmax.hpp>
 
@@ -19,31 +20,41 @@ struct elementwise_sum_of_row {};  // c = Σ_j α_j ⊙ h_j
 
 namespace detail {
 
+/// c += Σ_j α_j h_j of n rows that are `stride` apart, summed in their order.
+template <class T>
+inline void add_weighted(std::size_t n, std::size_t columns, std::size_t stride, const T* weights, const T* values,
+                         T* context)
+{
+    using namespace simd;
+    std::size_t j = 0;
+    for (; j + 4 <= n; j += 4) {
+        const T* h = values + j * stride;
+        const vec<T> a0 = splat(weights[j]), a1 = splat(weights[j + 1]), a2 = splat(weights[j + 2]),
+                     a3 = splat(weights[j + 3]);
+        transform(
+            columns, context,
+            [=](vec<T> c, vec<T> h0, vec<T> h1, vec<T> h2, vec<T> h3) {
+                return fma(a3, h3, fma(a2, h2, fma(a1, h1, fma(a0, h0, c))));
+            },
+            static_cast<const T*>(context), h, h + stride, h + 2 * stride, h + 3 * stride);
+    }
+    for (; j < n; ++j) {
+        const vec<T> a = splat(weights[j]);
+        transform(
+            columns, context, [=](vec<T> c, vec<T> h) { return fma(a, h, c); }, static_cast<const T*>(context),
+            values + j * stride);
+    }
+}
+
 /// c[d0..d1) = Σ_j α_j h_j of one sentence, summed in the order of the positions.
 template <class T>
 inline void weighted_sum_row(std::size_t n, std::size_t width, const T* weights, const T* values, T* context,
                              std::size_t d0, std::size_t d1)
 {
-    using namespace simd;
     zero(context + d0, d1 - d0);
-    std::size_t j = 0;
-    for (; j + 4 <= n; j += 4) {
-        const T* h = values + j * width + d0;
-        const vec<T> a0 = splat(weights[j]), a1 = splat(weights[j + 1]), a2 = splat(weights[j + 2]),
-                     a3 = splat(weights[j + 3]);
-        transform(
-            d1 - d0, context + d0,
-            [=](vec<T> c, vec<T> h0, vec<T> h1, vec<T> h2, vec<T> h3) {
-                return fma(a3, h3, fma(a2, h2, fma(a1, h1, fma(a0, h0, c))));
-            },
-            context + d0, h, h + width, h + 2 * width, h + 3 * width);
-    }
-    for (; j < n; ++j) {
-        const vec<T> a = splat(weights[j]);
-        transform(
-            d1 - d0, context + d0, [=](vec<T> c, vec<T> h) { return fma(a, h, c); }, context + d0,
-            values + j * width + d0);
-    }
+    add_in_blocks(n, d1 - d0, context + d0, [=](std::size_t first, std::size_t last, T* to) {
+        add_weighted(last - first, d1 - d0, width, weights + first, values + first * width + d0, to);
+    });
 }
 
 /// The same over all columns, skipping positions of weight 0, of values that are `registers` registers wide: the sums
@@ -64,10 +75,10 @@ template <std::size_t registers, class T>
     unrolled<registers>([&](auto r) { store(context + r * lanes<T>, sums[r]); });
 }
 
-/// The same of any width; what they skip may be NaN. `ahead`: the values are in no cache, see simd::fetch_ahead.
+/// The same of any width.
 template <class T>
-inline void selected_sum_row(std::size_t n, std::size_t width, const T* weights, const T* values, T* context,
-                             bool ahead = false)
+inline void selected_sum_block(std::size_t n, std::size_t width, const T* weights, const T* values, T* context,
+                               bool ahead)
 {
     using namespace simd;
     if (width == lanes<T>) return selected_sum_narrow<1>(n, weights, values, context, ahead);
@@ -98,6 +109,18 @@ inline void selected_sum_row(std::size_t n, std::size_t width, const T* weights,
             width, context, [=](vec<T> c, vec<T> h) { return fma(a, h, c); }, static_cast<const T*>(context),
             values + chosen[k] * width);
     }
+}
+
+/// The same of any number of positions; what they skip may be NaN. `ahead`: the values are in no cache, see
+/// simd::fetch_ahead.
+template <class T>
+inline void selected_sum_row(std::size_t n, std::size_t width, const T* weights, const T* values, T* context,
+                             bool ahead = false)
+{
+    if (n > numbers_of_block) zero(context, width);
+    add_in_blocks(n, width, context, [=](std::size_t first, std::size_t last, T* to) {
+        selected_sum_block(last - first, width, weights + first, values + first * width, to, ahead);
+    });
 }
 
 /// dα_j = g_j + dcᵀ h_j (written) and dh_j += α_j dc, for `rows` positions at once.

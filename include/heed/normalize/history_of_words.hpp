@@ -85,6 +85,7 @@ private:
                               " sentences but there are " + std::to_string(of_.size()) +
                               " documents; give one sentence of each");
         }
+        words.require(where);
         real.require(where, words.batch, words.steps);
     }
 

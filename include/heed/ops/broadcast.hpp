@@ -4,8 +4,10 @@
 #include <array>
 #include <cstddef>
 
+#include <heed/kernels/block_sums.hpp>
 #include <heed/kernels/rows.hpp>
 #include <heed/kernels/simd.hpp>
+#include <heed/kernels/softmax.hpp>
 #include <heed/ops/rows.hpp>
 
 /// Walks over tensors with strides: where a smaller argument is repeated, and where axes change places.
@@ -75,33 +77,52 @@ void repeat_forward(const repetition& over, const T* a, const T* b, T* y)
 template <class F, class T>
 void repeat_backward(const repetition& over, const T* a, const T* b, const T* y, const T* d_y, T* d_a, T* d_b)
 {
-    for (std::size_t i = 0; i < over.runs; ++i) {
-        const std::size_t at = i * over.n, of_b = over.from(i);
-        const auto add_to = [&](T* d, const auto& slope) {
-            simd::transform(
-                over.n, d, [&](auto sum, auto... x) { return sum + slope(x...); }, static_cast<const T*>(d), a + at,
-                b + of_b, y + at, d_y + at);
-        };
-        if (over.each) {
+    // Runs [begin, end) that meet the same numbers of b, to whose gradients of_b they are added.
+    const auto add_rows = [&](std::size_t begin, std::size_t end, std::size_t from, T* of_b) {
+        for (std::size_t i = begin; i < end; ++i) {
+            const std::size_t at = i * over.n;
+            const auto add_to = [&](T* d, const auto& slope) {
+                simd::transform(
+                    over.n, d, [&](auto sum, auto... x) { return sum + slope(x...); }, static_cast<const T*>(d), a + at,
+                    b + from, y + at, d_y + at);
+            };
             if (d_a != nullptr) add_to(d_a + at, [](auto... x) { return F::slope_a(x...); });
-            if (d_b != nullptr) add_to(d_b + of_b, [](auto... x) { return F::slope_b(x...); });
-            continue;
+            if (of_b != nullptr) add_to(of_b, [](auto... x) { return F::slope_b(x...); });
         }
-        const auto v = simd::splat<T>(b[of_b]);
+    };
+    // The same with one number of b. Returns what comes back to it.
+    const auto add_one = [&](std::size_t i, std::size_t from) {
+        const std::size_t at = i * over.n;
+        const auto v = simd::splat<T>(b[from]);
         if (d_a != nullptr) {
             simd::transform(
                 over.n, d_a + at, [v](auto sum, auto u, auto of_y, auto d) { return sum + F::slope_a(u, v, of_y, d); },
                 static_cast<const T*>(d_a + at), a + at, y + at, d_y + at);
         }
+        kernels::detail::long_sum<T> sum;
         if (d_b != nullptr) {
-            simd::vec<T> sum{};
             simd::each_register<T>(over.n, [&](std::size_t k, std::size_t count) {
                 const auto slope =
                     F::slope_b(simd::load_first(a + at + k, count), v, simd::load_first(y + at + k, count),
                                simd::load_first(d_y + at + k, count));
-                sum = sum + (count == simd::lanes<T> ? slope : simd::fill_behind<T>(slope, count, T(0)));
+                sum.add(count == simd::lanes<T> ? slope : simd::fill_behind<T>(slope, count, T(0)));
             });
-            d_b[of_b] += simd::sum(sum);
+        }
+        return static_cast<in_double<T>>(sum.get());
+    };
+    for (std::size_t begin = 0, end = 0; begin < over.runs; begin = end) {
+        const std::size_t from = over.from(begin);
+        for (end = begin + 1; end < over.runs && over.from(end) == from;) ++end;
+        if (over.each && d_b == nullptr) {
+            add_rows(begin, end, from, nullptr);
+        } else if (over.each) {
+            kernels::add_in_blocks(end - begin, over.n, d_b + from, [&](std::size_t first, std::size_t last, T* to) {
+                add_rows(begin + first, begin + last, from, to);
+            });
+        } else {
+            in_double<T> sum = 0;
+            for (std::size_t i = begin; i < end; ++i) sum += add_one(i, from);
+            if (d_b != nullptr) d_b[from] += static_cast<T>(sum);
         }
     }
 }

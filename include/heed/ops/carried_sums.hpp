@@ -112,6 +112,15 @@ struct carried_to_op : operation<carried_to_op> {
         // No rows may share sentences as well.
         const std::size_t rows = real.batch() == 0 || !sentence.empty() ? real.batch() : keys.shape[0];
         real.require("a score with gates", rows, keys.shape[1]);
+        if (!sentence.empty()) {
+            require_shape<1>("carried_to", "the list of sentences", {sentence.size()}, {rows}, "one for each row");
+        }
+        for (const std::size_t b : sentence) {
+            if (b >= keys.shape[0]) {
+                throw shape_error("carried_to: sentence " + std::to_string(b) + " of keys " + shape_text(keys.shape) +
+                                  "; sentences count from 0");
+            }
+        }
         return {rows, queries, 2};
     }
 

@@ -84,6 +84,8 @@ void moving_sums(std::size_t n, std::size_t w, const auto& at, const auto& tell)
 /// is 0. Linear time for any w, by sums that move along; each sum is relative to the greatest u of its window, so that
 /// no window underflows beside another one.
 struct chunks_op : operation<chunks_op> {
+    static constexpr ranks takes{2, 3};
+
     static auto shape(const auto& alpha, const auto& e, const auto& factor, std::size_t w, const lengths_view& real)
     {
         if (w == 0) throw error("chunkwise: a chunk of 0 positions; give at least 1");
@@ -135,7 +137,7 @@ struct chunks_op : operation<chunks_op> {
         const std::size_t N = detail::width_of(e.shape), row = e.shape[1] * N;
         detail::each_row(e.shape[0], 64 * row, [=, s = factor.data[0], &real](std::size_t b) {
             const std::size_t n = real[b];
-            T sum = 0;
+            in_double<T> sum = 0;
             for (std::size_t d = 0; d < N; ++d) {
                 scratch here;
                 two* const shares = here.take<two>(n);  // α_k / Σ exp(u), and that times h_k
@@ -159,10 +161,10 @@ struct chunks_op : operation<chunks_op> {
                     if (hidden(x) || y.empty()) return;
                     const T d_u = exp(scaled(s, x) + y.top) * (y.sum[0] * d_beta.data[j] - y.sum[1]);
                     if (d_e) d_e.data[j] += s * d_u;
-                    sum += finite(x) * d_u;
+                    sum += static_cast<in_double<T>>(finite(x) * d_u);
                 });
             }
-            of_row[b] = sum;
+            of_row[b] = static_cast<T>(sum);
         });
         if (!d_factor) return;
         for (std::size_t b = 0; b < e.shape[0]; ++b) d_factor.data[0] += of_row[b];

@@ -55,6 +55,8 @@ inline constexpr difference_factor_op difference_factor{};
 ///
 ///     ∂x_{2h} += ∂y_h,  ∂x_{2h+1} −= λ ∂y_h,  ∂λ −= Σ x_{2h+1} · ∂y_h
 struct differences_op : operation<differences_op> {
+    static constexpr ranks takes{1};
+
     static auto shape(const auto& x, const auto& factor, std::size_t width)
     {
         require_shape("differences", "the factor", factor.shape, shape_of_rank<1>{1}, "one number");

@@ -137,18 +137,19 @@ struct add_contextual_positions_op : operation<add_contextual_positions_op> {
             const T* const d = d_y.data + r * positions;
             const std::size_t n = detail::keys_of_row(count, first, r, positions);
             sum_gates(scores, positions, n, p);
-            T before = 0;  // Σ_{j≤l} ∂p_j
+            in_double<T> before = 0;  // Σ_{j≤l} ∂p_j
             for (std::size_t j = 0; j < positions; ++j) {
                 const auto [f, part] = between(p[j], P);
                 const bool inside = f + 1 < P;
                 if (d_z) d_z.data[r * P + f] += inside ? (1 - part) * d[j] : d[j];
                 if (d_z && inside) d_z.data[r * P + f + 1] += part * d[j];
                 if (!d_e) continue;
-                if (j < n && inside && d[j] != T(0)) before += (table[f + 1] - table[f]) * d[j];
+                if (j < n && inside && d[j] != T(0))
+                    before += static_cast<in_double<T>>((table[f + 1] - table[f]) * d[j]);
                 d_e.data[r * positions + j] += d[j];
                 if (j < n) {
                     const T gate = sigmoid(scores[j]);
-                    d_e.data[r * positions + j] += gate * (1 - gate) * before;
+                    d_e.data[r * positions + j] += gate * (1 - gate) * static_cast<T>(before);
                 }
             }
         });

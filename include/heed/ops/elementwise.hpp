@@ -5,6 +5,7 @@
 #include <limits>
 #include <type_traits>
 
+#include <heed/kernels/block_sums.hpp>
 #include <heed/kernels/rows.hpp>
 #include <heed/kernels/simd.hpp>
 #include <heed/ops/broadcast.hpp>
@@ -348,17 +349,23 @@ struct binary_each : operation<binary_each<F>> {
     template <class T>
     static void backward(in<T, 3> a, in<T, 2> b, in<T, 3> y, in<T, 3> d_y, adjoint<T, 3> d_a, adjoint<T, 2> d_b)
     {
-        const std::size_t A = a.shape[2];
-        detail::each_position(
-            a.shape[0], a.shape[1], A,
-            [=](std::size_t row, std::size_t i) {
-                const auto add_to = [=](T* d, const auto& slope) {
-                    simd::transform(
-                        A, d, [&](auto sum, auto... x) { return sum + slope(x...); }, static_cast<const T*>(d),
-                        a.data + i * A, b.data + row * A, y.data + i * A, d_y.data + i * A);
+        const std::size_t A = a.shape[2], positions = a.shape[1];
+        detail::each_row(
+            a.shape[0], positions * A,
+            [=](std::size_t row) {
+                const auto positions_of = [=](std::size_t first, std::size_t last, T* of_b) {
+                    for (std::size_t i = row * positions + first; i < row * positions + last; ++i) {
+                        const auto add_to = [=](T* d, const auto& slope) {
+                            simd::transform(
+                                A, d, [&](auto sum, auto... x) { return sum + slope(x...); }, static_cast<const T*>(d),
+                                a.data + i * A, b.data + row * A, y.data + i * A, d_y.data + i * A);
+                        };
+                        if (d_a) add_to(d_a.data + i * A, [](auto... x) { return F::slope_a(x...); });
+                        if (of_b != nullptr) add_to(of_b, [](auto... x) { return F::slope_b(x...); });
+                    }
                 };
-                if (d_a) add_to(d_a.data + i * A, [](auto... x) { return F::slope_a(x...); });
-                if (d_b) add_to(d_b.data + row * A, [](auto... x) { return F::slope_b(x...); });
+                if (!d_b) return positions_of(0, positions, nullptr);
+                kernels::add_in_blocks(positions, A, d_b.data + row * A, positions_of);
             },
             grain);
     }
@@ -518,7 +525,7 @@ struct add_positions_op : operation<add_positions_op> {
     static void backward(in<T, 3> x, in<T, 2> p, in<T, 3>, in<T, 3> d_y, adjoint<T, 3> d_x, adjoint<T, 2> d_p)
     {
         if (d_x) kernels::add(x.size(), d_x.data, d_y.data);
-        for (std::size_t b = 0; d_p && b < x.shape[0]; ++b) kernels::add(p.size(), d_p.data, d_y.data + b * p.size());
+        if (d_p) kernels::add_columns(x.shape[0], p.size(), d_p.data, d_y.data);
     }
 };
 inline constexpr add_positions_op add_positions{};

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <heed/ops/operation.hpp>
@@ -19,6 +20,15 @@ struct word_ids {
     word_ids(std::size_t s, std::size_t b, std::uint32_t fill = 0) : steps(s), batch(b), ids(s * b, fill) {}
     std::uint32_t& operator()(std::size_t step, std::size_t row) { return ids[step * batch + row]; }
     std::uint32_t operator()(std::size_t step, std::size_t row) const { return ids[step * batch + row]; }
+
+    /// Throws shape_error unless there is an id for each step of each sentence.
+    void require(std::string_view where) const
+    {
+        if (ids.size() == steps * batch) return;
+        throw shape_error(std::string(where) + ": " + counted(ids.size(), "word id") + " for " +
+                          counted(steps, "step") + " of " + counted(batch, "sentence") +
+                          "; give one for each step of each sentence, " + std::to_string(steps * batch));
+    }
 };
 
 namespace ops {
@@ -29,6 +39,7 @@ namespace ops {
 struct lookup_op : operation<lookup_op> {
     static shape_of_rank<3> shape(const auto& table, const word_ids& words)
     {
+        words.require("lookup");
         for (const std::uint32_t id : words.ids) {
             if (id >= table.shape[0]) {
                 throw error("lookup: word " + std::to_string(id) + " of a table of " + std::to_string(table.shape[0]) +

@@ -30,6 +30,8 @@ namespace heed::ops {
 ///
 /// Beyond a row's length weights and gradients are 0.
 struct entmax_op : operation<entmax_op> {
+    static constexpr ranks takes{2, 3};
+
     static auto shape(const auto& e, const auto& a, const lengths_view& real)
     {
         require_shape("entmax", "what shapes it", a.shape, {1}, "one number");
@@ -58,23 +60,23 @@ struct entmax_op : operation<entmax_op> {
         T* const of_rows = here.take<T>(e.shape[0]);
         std::fill_n(of_rows, e.shape[0], T(0));
         detail::each_column(e.shape, real, 30, [&](std::size_t at, std::size_t step, std::size_t n, std::size_t) {
-            T slopes = 0, pulled = 0;
+            in_double<T> slopes = 0, pulled = 0;
             for (std::size_t j = 0; j < n; ++j) {
                 const T s = slope(weights.data[at + j * step], delta);
                 if (s == T(0)) continue;  // what comes back to it may be NaN
-                slopes += s;
-                pulled += s * d_weights.data[at + j * step];
+                slopes += static_cast<in_double<T>>(s);
+                pulled += static_cast<in_double<T>>(s * d_weights.data[at + j * step]);
             }
-            const T mean = slopes == 0 ? T(0) : pulled / slopes;
-            T sum = 0;
+            const T mean = slopes == 0 ? T(0) : static_cast<T>(pulled / slopes);
+            in_double<T> sum = 0;
             for (std::size_t j = 0; j < n; ++j) {
                 const std::size_t i = at + j * step;
                 const T w = weights.data[i], by = d_weights.data[i] - mean;
                 if (w == T(0)) continue;
                 if (d_e) d_e.data[i] += slope(w, delta) * by;
-                if (d_a) sum += bend(w, delta) * by;
+                if (d_a) sum += static_cast<in_double<T>>(bend(w, delta) * by);
             }
-            of_rows[at / (positions * width)] += sum;  // a row is one thread's
+            of_rows[at / (positions * width)] += static_cast<T>(sum);  // a row is one thread's
         });
         for (std::size_t b = 0; d_a && b < e.shape[0]; ++b) *d_a.data += delta * (1 - delta) * of_rows[b];
     }
@@ -85,7 +87,7 @@ private:
     static void sums(std::size_t n, T delta, const T* x, T u, T* y, T& weights, T& slopes)
     {
         using namespace simd;
-        vec<T> all{}, steep{};
+        kernels::detail::long_sum<T> all, steep;
         each_register<T>(n, [&](std::size_t i, std::size_t count) {
             const vec<T> over = (load_first(x + i, count) - splat(u)) * splat(delta);  // 1 + it is the base
             const auto none = over <= splat(T(-1));
@@ -96,11 +98,11 @@ private:
                 s = fill_behind<T>(s, count, T(0));
             }
             store_first(y + i, w, count);
-            all += w;
-            steep += s;
+            all.add(w);
+            steep.add(s);
         });
-        weights = simd::sum(all);
-        slopes = simd::sum(steep);
+        weights = all.get();
+        slopes = steep.get();
     }
 
     template <class T>

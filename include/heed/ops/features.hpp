@@ -18,6 +18,8 @@ namespace heed::ops {
 ///
 /// With vectors ω ~ N(0, 1), y(a) · y(b) is exp(a · b) on average: Choromanski et al. 2021, lemma 1.
 struct positive_features_op : operation<positive_features_op> {
+    static constexpr ranks takes{1};
+
     static auto shape(const auto& products, const auto& x)
     {
         constexpr std::size_t R = rank_of<decltype(products)>;

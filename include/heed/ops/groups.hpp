@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string>
 
+#include <heed/kernels/block_sums.hpp>
 #include <heed/kernels/rows.hpp>
 #include <heed/ops/operation.hpp>
 #include <heed/ops/products.hpp>
@@ -38,12 +39,14 @@ struct grouped_sum_op : operation<grouped_sum_op> {
         detail::each_row(values.shape[0], positions * D, [=](std::size_t b) {
             T* const c = context.data + b * D;
             std::fill_n(c, D, T(0));
-            for (std::size_t r = b * positions; r < (b + 1) * positions; ++r) {
-                for (std::size_t g = 0; g < G; ++g) {
-                    const T weight = weights.data[r * G + g];
-                    if (weight != T(0)) kernels::add_scaled(n, c + g * n, weight, values.data + r * D + g * n);
+            kernels::add_in_blocks(positions, D, c, [=](std::size_t first, std::size_t last, T* to) {
+                for (std::size_t r = b * positions + first; r < b * positions + last; ++r) {
+                    for (std::size_t g = 0; g < G; ++g) {
+                        const T weight = weights.data[r * G + g];
+                        if (weight != T(0)) kernels::add_scaled(n, to + g * n, weight, values.data + r * D + g * n);
+                    }
                 }
-            }
+            });
         });
     }
 

@@ -17,6 +17,8 @@ namespace heed::ops {
 ///     with d = gain ⊙ ∂y, x̂ = (x − μ) / sqrt(σ² + ε) and means over the last axis:
 ///     ∂x += (d − mean(d) − x̂ mean(d ⊙ x̂)) / sqrt(σ² + ε),  ∂gain += Σ_rows ∂y ⊙ x̂,  ∂bias += Σ_rows ∂y
 struct layer_norm_op : operation<layer_norm_op> {
+    static constexpr ranks takes{1};
+
     static auto shape(const auto& x, const auto& gain, const auto& bias, double epsilon)
     {
         const std::size_t N = x.shape.back();

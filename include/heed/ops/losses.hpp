@@ -63,6 +63,8 @@ void require_targets(const shape_of_rank<2>& rows, std::size_t vocabulary, const
                      const char* where, const char* of)
 {
     require_shape<2>(where, "the targets", {targets.steps, targets.batch}, rows, "one word for each row of ", of);
+    require_shape<1>(where, "the list of targets", {targets.ids.size()}, {rows[0] * rows[1]},
+                     "one word for each row of ", of);
     require_shape<1>(where, "the weights", {targets.weights.size()}, {rows[0] * rows[1]}, "one for each target");
     for (const std::uint32_t id : targets.ids) {
         if (id >= vocabulary) {
@@ -112,6 +114,8 @@ void cross_entropy_back(in<T, R> logits, const expected_words_view<T>& targets, 
 ///
 ///     ∂logits_r += ∂ℓ_r weight_r (p_r − q_r), q_r the expected distribution: see kernels/cross_entropy.hpp
 struct cross_entropy_each_op : detail::smoothed_operation<cross_entropy_each_op> {
+    static constexpr ranks takes{2, 3};
+
     template <class T>
     static auto shape(const auto& logits, const expected_words_view<T>& targets, double)
     {
@@ -152,6 +156,8 @@ inline constexpr cross_entropy_each_op cross_entropy_each{};
 /// their gradient.
 /// Label smoothing ε (Szegedy et al. 2016): the target has 1 − ε, and ε is spread over the vocabulary.
 struct cross_entropy_op : detail::smoothed_operation<cross_entropy_op> {
+    static constexpr ranks takes{2, 3};
+
     template <class T>
     static shape_of_rank<0> shape(const auto& logits, const expected_words_view<T>& targets, double)
     {

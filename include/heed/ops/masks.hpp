@@ -30,6 +30,8 @@ void each_shown(std::size_t positions, std::size_t width, const auto& shown, aut
 
 template <class Self>
 struct masked : move_operation<Self, boolean_mask_view<2>> {
+    static constexpr ranks takes{2, 3};
+
     static auto shape(const auto& x, const boolean_mask_view<2>& mask)
     {
         mask.require(Self::name, {x.shape[0], x.shape[1]});
@@ -66,6 +68,8 @@ inline constexpr clear_hidden_op clear_hidden{};
 ///
 ///     where m is not -inf:  ∂e[b,t,:] += ∂y[b,t,:],  ∂m[b,t] += Σ_d ∂y[b,t,d]
 struct add_mask_op : operation<add_mask_op> {
+    static constexpr ranks takes{2, 3};
+
     static auto shape(const auto& e, const auto& mask)
     {
         require_shape("attention", "the additive mask", mask.shape, {e.shape[0], e.shape[1]},
@@ -103,6 +107,8 @@ inline constexpr add_mask_op add_mask{};
 ///
 ///     ∂x += ∂y within the length
 struct clear_padding_op : move_operation<clear_padding_op, lengths_view> {
+    static constexpr ranks takes{2, 3};
+
     static auto shape(const auto& x, const lengths_view& real)
     {
         real.require("clear_padding", x.shape[0], x.shape[1]);
@@ -126,6 +132,8 @@ inline constexpr clear_padding_op clear_padding{};
 ///
 ///     ∂x += ∂y before the end of each row
 struct clear_ended_op : move_operation<clear_ended_op, lengths_view> {
+    static constexpr ranks takes{3, 3};
+
     static shape_of_rank<3> shape(const auto& x, const lengths_view& real)
     {
         real.require("clear_ended", x.shape[1], x.shape[0]);
@@ -145,6 +153,8 @@ inline constexpr clear_ended_op clear_ended{};
 ///
 ///     ∂x[b,:] += ∂y[b,:] of these rows
 struct keep_rows_op : move_operation<keep_rows_op, std::span<const std::uint8_t>> {
+    static constexpr ranks takes{2, 2};
+
     static shape_of_rank<2> shape(const auto& x, std::span<const std::uint8_t> rows)
     {
         if (rows.size() != x.shape[0]) {

@@ -64,6 +64,8 @@ inline constexpr mix_heads_op mix_heads{};
 ///
 ///     ∂x[:, first + s, :] += ∂y[:, s, :]
 struct steps_between_op : move_operation<steps_between_op, std::size_t, std::size_t> {
+    static constexpr ranks takes{3, 3};
+
     static shape_of_rank<3> shape(const auto& x, std::size_t first, std::size_t last)
     {
         if (first > last || last > x.shape[1]) {

@@ -33,6 +33,16 @@ struct rows_of_places {
 
 namespace detail {
 
+/// Throws shape_error unless each row of the scores has a query and, if there are first keys, a first key.
+inline void require_rows_of_places(const shape_of_rank<2>& scores, const rows_of_places& where)
+{
+    const std::size_t rows = scores[0], queries = where.queries, first = where.first_keys.size();
+    if (rows == 0 || (queries > 0 && (first == 0 || first > (rows - 1) / queries))) return;
+    throw shape_error("score::modified: " + counted(first, "first key") + " for scores " + shape_text(scores) + " of " +
+                      counted(queries, "query", "queries") +
+                      " a sentence; there must be a query, and a first key for each sentence or none at all");
+}
+
 template <class T>
 pack<T> lanes_at(std::size_t count, const T* x)
 {
@@ -87,7 +97,11 @@ struct modify_op : operation<modify_op<Function>> {
 
     explicit modify_op(Function function) : f(std::move(function)) {}
 
-    static shape_of_rank<2> shape(const auto& x, const rows_of_places&) { return x.shape; }
+    static shape_of_rank<2> shape(const auto& x, const rows_of_places& where)
+    {
+        detail::require_rows_of_places(x.shape, where);
+        return x.shape;
+    }
 
     template <class T>
     void forward(in<T, 2> x, const rows_of_places& where, out<T, 2> y) const
@@ -116,8 +130,9 @@ struct modify_with_table_op : operation<modify_with_table_op<Function>> {
 
     explicit modify_with_table_op(Function function) : f(std::move(function)) {}
 
-    static shape_of_rank<2> shape(const auto& x, const auto& table, const rows_of_places&)
+    static shape_of_rank<2> shape(const auto& x, const auto& table, const rows_of_places& where)
     {
+        detail::require_rows_of_places(x.shape, where);
         if (table.size() == 0 && x.size() > 0)
             throw shape_error("score::modified: the table is empty, " + shape_text(table.shape));
         return x.shape;

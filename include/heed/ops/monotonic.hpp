@@ -51,6 +51,8 @@ inline void require_alignment(const char* name, const auto& e, const auto& bias,
 /// e, before [B,T] or [B,T,D], each dimension alone; r [1]. Behind the real positions of a row weights are 0, and where
 /// e_j is -inf nothing stops. Nothing is divided, so nothing is lost in long rows.
 struct monotonic_op : operation<monotonic_op> {
+    static constexpr ranks takes{2, 3};
+
     static auto shape(const auto& e, const auto& bias, const auto& before, const lengths_view& real)
     {
         detail::require_alignment("monotonic", e, bias, before, real);
@@ -91,7 +93,7 @@ struct monotonic_op : operation<monotonic_op> {
             const detail::stops<T> p(n, e.data + at, r, here);
             T* const behind = here.take<T>(N);  // ∂q_{j+1}
             std::fill_n(behind, N, T(0));
-            T sum = 0;
+            in_double<T> sum = 0;
             for (std::size_t j = n; j > 0;) {
                 j -= N;
                 for (std::size_t d = 0; d < N; ++d) {
@@ -102,12 +104,12 @@ struct monotonic_op : operation<monotonic_op> {
                     }
                     const T d_w = d_weights.data[i], d_x = p.go_on[j + d] * weights.data[i] * (d_w - behind[d]);
                     if (d_e) d_e.data[i] += d_x;
-                    sum += d_x;
+                    sum += static_cast<in_double<T>>(d_x);
                     behind[d] = p.stop[j + d] * d_w + p.go_on[j + d] * behind[d];
                     if (d_before) d_before.data[i] += behind[d];
                 }
             }
-            of_row[b] = sum;
+            of_row[b] = static_cast<T>(sum);
         });
         if (!d_bias) return;
         for (std::size_t b = 0; b < e.shape[0]; ++b) d_bias.data[0] += of_row[b];
@@ -119,6 +121,7 @@ inline constexpr monotonic_op monotonic{};
 /// [B,T] or [B,T,D], r [1] -> the shape of e. All 0 if there is none, or if `before` is 0. A choice, without
 /// derivative.
 struct first_stop_op : operation<first_stop_op> {
+    static constexpr ranks takes{2, 3};
     static constexpr bool differentiable = false;
 
     static auto shape(const auto& e, const auto& bias, const auto& before, const lengths_view& real)

@@ -16,6 +16,7 @@
 #include <heed/core/transient.hpp>
 #include <heed/core/window.hpp>
 #include <heed/core/workspace.hpp>
+#include <heed/ops/arguments.hpp>
 
 /// The vocabulary that policies are written in, and how to add a word to it.
 ///
@@ -243,6 +244,57 @@ auto copy_piece(const Operation& operation, const First& first, const X&... x)
     }
 }
 
+/// An argument as the operation gets it in a family, as a type: see arguments.hpp.
+template <class Family, class T, class X>
+struct argument_type {
+    using type = std::remove_cvref_t<decltype(argument(std::declval<const X&>()))>;
+};
+template <class Family, class T, tensor X>
+struct argument_type<Family, T, X> {
+    using type = in<T, rank_of<X>>;
+};
+template <class Family, class T, class X>
+    requires(!tensor<X> && Family::rank == family_rank::taped &&
+             requires(const X& x, int& tape) { x.template as<T>(tape); })
+struct argument_type<Family, T, X> {
+    using type = decltype(std::declval<const X&>().template as<T>(std::declval<int&>()));
+};
+
+/// The numbers that the family computes with.
+template <class Family, class... X>
+struct element_in_family {
+    using type = void;
+};
+template <class Family, class First, class... Rest>
+struct element_in_family<Family, First, Rest...> : element_in_family<Family, Rest...> {};
+template <class Family, tensor First, class... Rest>
+    requires(std::is_same_v<family_of<First>, Family>)
+struct element_in_family<Family, First, Rest...> {
+    using type = element_of<First>;
+};
+
+/// What was meant by x where a tensor of rank N was. Declared only.
+template <class Family, class T, std::size_t N, class X>
+auto of_rank_meant(const X& x) -> std::conditional_t<tensor<X>, typename Family::template tensor_type<T, N>, const X&>;
+
+/// What was meant by x where a tensor of other numbers was. Declared only.
+template <class X>
+const X& of_floats_meant(const X& x);
+template <tensor X>
+array<float, rank_of<X>> of_floats_meant(const X& x);
+
+/// Goes on with tensors of the ranks that were meant, after a sentence about those that there are.
+template <class Family, class T, class Meant, class... X, std::size_t... i>
+auto call_as_meant(const auto& operation, std::index_sequence<i...>, const X&... x)
+{
+    constexpr auto meant = Meant::said();
+    if constexpr (meant.at == sizeof...(X)) {
+        return of_rank_meant<Family, T, 2>(array<T, 2>{});  // of whatever rank: it is not known
+    } else {
+        return operation(of_rank_meant<Family, T, meant.rank[i]>(x)...);
+    }
+}
+
 }  // namespace detail
 
 /// Contiguous elements of a tensor: where they begin, and their shape. Returned by `piece(arguments...)` of an
@@ -260,6 +312,7 @@ struct operation {
     auto operator()(const X&... x) const
     {
         using family = common_family_of<X...>;
+        using numbers = typename detail::element_in_family<family, X...>::type;
         const Self& self = static_cast<const Self&>(*this);
         if constexpr (!heed::detail::all_taken<X...>) {
             static_assert(!(heed::detail::lazy_expression<X> || ...), HEED_SAYS_LAZY);
@@ -268,6 +321,20 @@ struct operation {
                               heed::detail::one_number_type<X...>,
                           HEED_SAYS_NUMBERS);
             return (*this)(heed::detail::as_meant<typename heed::detail::first_numbers<X...>::type>(x)...);
+        } else if constexpr (std::is_void_v<numbers>) {
+            static_assert(!std::is_void_v<numbers>, "heed: an operation takes tensors, and none of these is one");
+            return 0;
+        } else if constexpr (!std::is_floating_point_v<plain_number<numbers>>) {
+            static_assert(
+                std::is_floating_point_v<plain_number<numbers>>,
+                "heed: operations compute with float and double, and these tensors hold other numbers: convert "
+                "them, as in `heed::array<float, 2> x = y;`");
+            return (*this)(detail::of_floats_meant(x)...);
+        } else if constexpr (!detail::takes<Self, numbers,
+                                            typename detail::argument_type<family, numbers, X>::type...>()) {
+            using meant =
+                detail::what_is_wrong<Self, numbers, typename detail::argument_type<family, numbers, X>::type...>;
+            return detail::call_as_meant<family, numbers, meant>(*this, std::index_sequence_for<X...>{}, x...);
         } else if constexpr (family::rank == family_rank::taped) {
             return family::call(self, x...);
         } else if constexpr (detail::pieces<Self, X...>) {

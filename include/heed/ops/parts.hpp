@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -22,6 +23,8 @@ namespace heed::ops {
 ///
 ///     ∂a += ∂y[...,:N],  ∂b += ∂y[...,N:]
 struct concat_op : operation<concat_op> {
+    static constexpr ranks takes{1};
+
     static auto shape(const auto& a, const auto& b)
     {
         constexpr std::size_t R = rank_of<decltype(a)>;
@@ -94,6 +97,8 @@ inline constexpr append_op append{};
 ///
 ///     ∂x[:,s,:] += ∂y
 struct step_of_op : move_operation<step_of_op, std::size_t> {
+    static constexpr ranks takes{3, 3};
+
     static shape_of_rank<2> shape(const auto& x, std::size_t s)
     {
         if (s >= x.shape[1]) {
@@ -115,8 +120,13 @@ inline constexpr step_of_op step_of{};
 template <class T>
 void put_step(array<T, 3>& x, std::size_t s, const plain_tensor auto& y)
 {
+    static_assert(rank_of<decltype(y)> == 2, "heed: put_step puts a step [B,N] into [B,S,N]");
     const auto [B, S, N] = shape_of(x);
     require_shape("put_step", "the step", shape_of(y), {B, N}, "a row for each row of ", shape_of(x));
+    if (s >= S) {
+        throw shape_error("put_step: step " + std::to_string(s) + " of " + shape_text(shape_of(x)) +
+                          ", which has only " + std::to_string(S) + " steps");
+    }
     for (std::size_t b = 0; b < B; ++b) std::copy_n(view_of(y).data + b * N, N, x.data() + (b * S + s) * N);
 }
 
@@ -125,6 +135,8 @@ void put_step(array<T, 3>& x, std::size_t s, const plain_tensor auto& y)
 ///
 ///     ∂x[i] += ∂y
 struct block_op : operation<block_op> {
+    static constexpr ranks takes{1};
+
     static auto piece(const auto& x, std::size_t i)
     {
         constexpr std::size_t R = rank_of<decltype(x)>;
@@ -145,6 +157,8 @@ inline constexpr block_op block{};
 ///
 ///     ∂x[b·S+s] += ∂y[b,s]
 struct by_sentence_op : operation<by_sentence_op> {
+    static constexpr ranks takes{2, 2};
+
     static piece_of<3> piece(const auto& x, std::size_t sentences, std::size_t rows)
     {
         require_shape("by_sentence", "x", x.shape, {sentences * rows, x.shape[1]},
@@ -209,6 +223,8 @@ inline constexpr reshaped_op reshaped{};
 ///
 ///     ∂x[...,first + i,...] += ∂y[...,i,...]
 struct slice_op : move_operation<slice_op, std::size_t, std::size_t, std::size_t> {
+    static constexpr ranks takes{1};
+
     static auto shape(const auto& x, std::size_t axis, std::size_t first, std::size_t last)
     {
         auto y = x.shape;
@@ -302,6 +318,8 @@ inline constexpr permuted_op permuted{};
 ///
 ///     ∂x[first + i] += ∂y[i]
 struct rows_between_op : operation<rows_between_op> {
+    static constexpr ranks takes{2, 2};
+
     static piece_of<2> piece(const auto& x, std::size_t first, std::size_t last)
     {
         if (first > last || last > x.shape[0]) {
@@ -314,7 +332,7 @@ struct rows_between_op : operation<rows_between_op> {
     template <tensor X>
     auto operator()(const X& x, std::size_t first, std::size_t last) const
     {
-        if constexpr (owning_tensor<X>) {
+        if constexpr (owning_tensor<X> && rank_of<X> == 2) {
             const auto part = piece(detail::argument(x), first, last);
             return in<element_of<X>, 2>{view_of(x).data + part.offset, part.shape};
         } else {
@@ -329,9 +347,16 @@ inline constexpr rows_between_op rows_between{};
 ///
 ///     ∂x[:, first + t] += ∂y[:, t]
 struct positions_between_op : operation<positions_between_op> {
+    static constexpr ranks takes{2, 3};
+
     static auto piece(const auto& x, std::size_t first, std::size_t count)
     {
         auto shape = x.shape;
+        if (shape[0] != 1 || first > shape[1] || count > shape[1] - first) {
+            throw shape_error("positions_between: " + counted(count, "position") + " from " + std::to_string(first) +
+                              " on of " + shape_text(shape) +
+                              "; they must be positions of one sentence, [1,T] or [1,T,N]");
+        }
         shape[1] = count;
         return piece_of<rank_of<decltype(x)>>{first * detail::width_of(shape), shape};
     }
@@ -343,6 +368,8 @@ inline constexpr positions_between_op positions_between{};
 ///
 ///     ∂x[b,t] += ∂y[b,t]
 struct with_positions_op : move_operation<with_positions_op, std::size_t, double> {
+    static constexpr ranks takes{2, 3};
+
     static double fill(std::size_t, double value) { return value; }
 
     static auto shape(const auto& x, std::size_t positions, double)
@@ -365,12 +392,22 @@ inline constexpr with_positions_op with_positions{};
 
 namespace detail {
 
+#define HEED_SAYS_LIST                                                                                                 \
+    "heed: this operation takes one std::vector of tensors of one type, as in `ops::stack(std::vector{a, b})`: stack " \
+    "those of any rank, join those of rank 1 or more, append_all those of rank 3"
+
+template <class X>
+inline constexpr bool is_list_of_tensors = false;
+template <tensor X>
+inline constexpr bool is_list_of_tensors<std::vector<X>> = true;
+
 /// An operation on a list of tensors: `shape(parts)`, `forward(parts, y)`; how it goes back is in ad/lists.hpp.
 template <class Self>
 struct list_operation {
     template <tensor X>
     auto operator()(const std::vector<X>& parts) const
     {
+        static_assert(Self::takes.have(rank_of<X>), HEED_SAYS_LIST);
         using family = family_of<X>;
         const Self& self = static_cast<const Self&>(*this);
         if constexpr (family::rank == family_rank::taped) {
@@ -382,6 +419,13 @@ struct list_operation {
             return y;
         }
     }
+    template <class First, class... X>
+        requires(!is_list_of_tensors<First> || sizeof...(X) > 0)
+    auto operator()(const First& first, const X&...) const
+    {
+        static_assert(is_list_of_tensors<First> && sizeof...(X) == 0, HEED_SAYS_LIST);
+        return first;
+    }
 };
 
 }  // namespace detail
@@ -390,6 +434,8 @@ struct list_operation {
 ///
 ///     ∂x_i += ∂y[i]                              on the tape: ad/lists.hpp
 struct stack_op : detail::list_operation<stack_op> {
+    static constexpr ranks takes{};
+
     template <tensor X>
     static auto shape(const std::vector<X>& parts)
     {
@@ -415,6 +461,8 @@ inline constexpr stack_op stack{};
 ///
 ///     ∂x_1 += ∂y[:,:n_1], and so on              on the tape: ad/lists.hpp
 struct append_all_op : detail::list_operation<append_all_op> {
+    static constexpr ranks takes{3, 3};
+
     template <tensor X>
         requires(rank_of<X> == 3)
     static auto shape(const std::vector<X>& parts)
@@ -450,6 +498,8 @@ inline constexpr append_all_op append_all{};
 ///
 ///     ∂a += ∂y[…, its columns], and so on        on the tape: ad/lists.hpp
 struct join_op : detail::list_operation<join_op> {
+    static constexpr ranks takes{1};
+
     template <tensor X>
     static auto shape(const std::vector<X>& parts)
     {
@@ -512,6 +562,7 @@ struct split_op {
     template <tensor X>
     auto operator()(const X& x, std::size_t parts) const
     {
+        static_assert(rank_of<X> > 0, "heed: split cuts the last axis of a tensor, and a number has none");
         using family = family_of<X>;
         if constexpr (family::rank == family_rank::taped) {
             return family::call(*this, x, parts);
@@ -533,6 +584,8 @@ inline constexpr split_op split{};
 ///
 ///     ∂x[..., columns[i]] += ∂y[..., i]
 struct columns_of_op : move_operation<columns_of_op, std::span<const std::uint32_t>> {
+    static constexpr ranks takes{1};
+
     static auto shape(const auto& x, std::span<const std::uint32_t> columns)
     {
         constexpr std::size_t R = rank_of<decltype(x)>;
@@ -561,6 +614,8 @@ inline constexpr columns_of_op columns_of{};
 ///
 ///     ∂x[..., first + i] += ∂y[..., i]
 struct columns_between_op : move_operation<columns_between_op, std::size_t, std::size_t> {
+    static constexpr ranks takes{1};
+
     static auto shape(const auto& x, std::size_t first, std::size_t last)
     {
         auto y = x.shape;
@@ -585,6 +640,8 @@ inline constexpr columns_between_op columns_between{};
 ///
 ///     ∂x[rows[i]] += ∂y[i]
 struct rows_of_op : move_operation<rows_of_op, std::span<const std::size_t>> {
+    static constexpr ranks takes{1};
+
     static auto shape(const auto& x, std::span<const std::size_t> rows)
     {
         static_assert(rank_of<decltype(x)> > 0, "heed: rows_of takes a tensor with at least one axis");
@@ -607,9 +664,14 @@ struct rows_of_op : move_operation<rows_of_op, std::span<const std::size_t>> {
     }
 
     /// Any contiguous list of row numbers.
-    auto operator()(const tensor auto& x, std::span<const std::size_t> rows) const
+    template <class X, class Rows>
+    auto operator()(const X& x, const Rows& rows) const
     {
-        return operation::operator()(x, rows);
+        if constexpr (std::is_convertible_v<const Rows&, std::span<const std::size_t>>) {
+            return operation::operator()(x, std::span<const std::size_t>(rows));
+        } else {
+            return operation::operator()(x, rows);
+        }
     }
     template <class T>
     auto operator()(const growing_tensor<T>& x, std::span<const std::size_t> rows) const
@@ -623,6 +685,8 @@ inline constexpr rows_of_op rows_of{};
 ///
 ///     ∂x += Σ_b ∂y[b,:]
 struct repeat_op : move_operation<repeat_op, std::size_t> {
+    static constexpr ranks takes{1, 1};
+
     static shape_of_rank<2> shape(const auto& x, std::size_t batch) { return {batch, x.shape[0]}; }
 
     static void each_move(const auto& x, std::size_t batch, auto move)
@@ -636,6 +700,8 @@ inline constexpr repeat_op repeat{};
 ///
 ///     ∂x[s,b] += ∂y[b,s]
 struct swap_axes_op : move_operation<swap_axes_op> {
+    static constexpr ranks takes{3, 4};
+
     static auto shape(const auto& x)
     {
         static_assert(rank_of<decltype(x)> >= 3, "heed: swap_axes takes [S,B,N] or [S,B,M,N]; for [S,T] see transpose");
@@ -658,6 +724,8 @@ inline constexpr swap_axes_op swap_axes{};
 ///
 ///     ∂x[b,s,t] += ∂y[b,t,s]
 struct transpose_op : move_operation<transpose_op> {
+    static constexpr ranks takes{2, 3};
+
     static auto shape(const auto& x)
     {
         auto y = x.shape;
@@ -719,6 +787,8 @@ inline constexpr pick_op pick{};
 
 /// y = x with one column set to a number: x [B,T,N] -> [B,T,N].          ∂x += ∂y in the other columns
 struct with_column_op : move_operation<with_column_op, std::size_t, double> {
+    static constexpr ranks takes{3, 3};
+
     static auto shape(const auto& x, std::size_t column, double)
     {
         if (column >= x.shape[2]) {

@@ -31,6 +31,8 @@ namespace ops {
 ///
 /// One product with W [k·k·C,N] then is a convolution with stride s.
 struct patches_op : move_operation<patches_op, grid, std::size_t, std::size_t> {
+    static constexpr ranks takes{3, 3};
+
     static shape_of_rank<3> shape(const auto& x, const grid& picture, std::size_t k, std::size_t stride)
     {
         if (k % 2 == 0 || stride == 0) {

@@ -7,6 +7,7 @@
 
 #include <heed/core/mask.hpp>
 #include <heed/core/workspace.hpp>
+#include <heed/kernels/block_sums.hpp>
 #include <heed/kernels/rows.hpp>
 #include <heed/ops/operation.hpp>
 
@@ -44,15 +45,17 @@ struct doubly_stochastic {
     static void prepare(const weight_path<T>& a, T* sums)
     {
         std::fill_n(sums, a.positions, T(0));
-        for (std::size_t t = 0; t < a.steps; ++t) kernels::add(a.positions, sums, a[t]);
+        kernels::add_in_blocks(a.steps, a.positions, sums, [&](std::size_t first, std::size_t last, T* to) {
+            for (std::size_t t = first; t < last; ++t) kernels::add(a.positions, to, a[t]);
+        });
     }
 
     template <class T>
     static T value(const weight_path<T>& a, const T* sums)
     {
-        T loss = 0;
-        for (std::size_t i = 0; i < a.positions; ++i) loss += (1 - sums[i]) * (1 - sums[i]);
-        return loss;
+        in_double<T> loss = 0;
+        for (std::size_t i = 0; i < a.positions; ++i) loss += static_cast<in_double<T>>((1 - sums[i]) * (1 - sums[i]));
+        return static_cast<T>(loss);
     }
 
     template <class T>
@@ -81,9 +84,11 @@ struct coverage {
     template <class T>
     static T value(const weight_path<T>& a, const T* covered)
     {
-        T loss = 0;
-        a.each([&](std::size_t t, std::size_t i) { loss += std::min(a[t][i], covered[t * a.positions + i]); });
-        return loss;
+        in_double<T> loss = 0;
+        a.each([&](std::size_t t, std::size_t i) {
+            loss += static_cast<in_double<T>>(std::min(a[t][i], covered[t * a.positions + i]));
+        });
+        return static_cast<T>(loss);
     }
 
     template <class T>
@@ -108,16 +113,21 @@ struct monotone {
     template <class T>
     static void prepare(const weight_path<T>& a, T* mean)
     {
-        std::fill_n(mean, a.steps, T(0));
-        a.each([=](std::size_t t, std::size_t i) { mean[t] += static_cast<T>(i) * a[t][i]; });
+        for (std::size_t t = 0; t < a.steps; ++t) {
+            in_double<T> sum = 0;
+            for (std::size_t i = 0; i < a.positions; ++i)
+                sum += static_cast<in_double<T>>(static_cast<T>(i)) * static_cast<in_double<T>>(a[t][i]);
+            mean[t] = static_cast<T>(sum);
+        }
     }
 
     template <class T>
     static T value(const weight_path<T>& a, const T* mean)
     {
-        T loss = 0;
-        for (std::size_t t = 1; t < a.steps; ++t) loss += std::max(T(0), mean[t - 1] - mean[t]);
-        return loss;
+        in_double<T> loss = 0;
+        for (std::size_t t = 1; t < a.steps; ++t)
+            loss += static_cast<in_double<T>>(std::max(T(0), mean[t - 1] - mean[t]));
+        return static_cast<T>(loss);
     }
 
     template <class T>

@@ -9,6 +9,7 @@
 #include <string>
 
 #include <heed/core/mask.hpp>
+#include <heed/kernels/block_sums.hpp>
 #include <heed/kernels/rows.hpp>
 #include <heed/ops/operation.hpp>
 #include <heed/ops/rows.hpp>
@@ -62,6 +63,8 @@ inline constexpr place_in_row_op place_in_row{};
 ///
 ///     ∂x[b,j] += f[b,j] ∂y[b,j],  ∂p_b += Σ_j y[b,j] ∂y[b,j] (s − p_b) / σ²
 struct gaussian_op : operation<gaussian_op> {
+    static constexpr ranks takes{2, 3};
+
     static auto shape(const auto& x, const auto& p, std::span<const std::size_t> begin, double)
     {
         require_shape("gaussian", "the centre", p.shape, {x.shape[0]}, "one for each row of the weights ", x.shape);
@@ -88,14 +91,17 @@ struct gaussian_op : operation<gaussian_op> {
         const T sigma = static_cast<T>(by);
         const T* const f = d_x ? factors(x.shape, p, begin, sigma, here) : nullptr;
         const std::size_t positions = x.shape[1], width = detail::width_of(x.shape);
-        for (std::size_t i = 0; i < x.shape[0] * positions; ++i) {
-            if (d_x) kernels::add_scaled(width, d_x.data + i * width, f[i], d_y.data + i * width);
-            if (!d_p) continue;
-            const std::size_t b = i / positions;
-            const T off = static_cast<T>(begin[b] + i % positions) - p.data[b];
-            T sum = 0;
-            for (std::size_t k = i * width; k < (i + 1) * width; ++k) sum += y.data[k] * d_y.data[k];
-            d_p.data[b] += sum * off / (sigma * sigma);
+        for (std::size_t b = 0; b < x.shape[0]; ++b) {
+            in_double<T> of_p = 0;
+            for (std::size_t i = b * positions; i < (b + 1) * positions; ++i) {
+                if (d_x) kernels::add_scaled(width, d_x.data + i * width, f[i], d_y.data + i * width);
+                if (!d_p) continue;
+                const T off = static_cast<T>(begin[b] + i % positions) - p.data[b];
+                T sum = 0;
+                for (std::size_t k = i * width; k < (i + 1) * width; ++k) sum += y.data[k] * d_y.data[k];
+                of_p += static_cast<in_double<T>>(sum * off / (sigma * sigma));
+            }
+            if (d_p) d_p.data[b] += static_cast<T>(of_p);
         }
     }
 
@@ -196,16 +202,16 @@ struct gaussian_mixture_op : operation<gaussian_mixture_op> {
         detail::each_row(y.shape[0], 16 * positions * K, [=](std::size_t b) {
             for (std::size_t k = 0; k < K; ++k) {
                 const bell<T> one(shapes, centres, b, k);
-                vec<T> heights{}, slopes{}, spreads{};  // Σ g, Σ g δ, Σ g δ²
+                kernels::block_sum<T> heights, slopes, spreads;  // Σ g, Σ g δ, Σ g δ²
                 simd::each_register<T>(positions, [&, one](std::size_t t, std::size_t count) {
                     const std::size_t i = b * positions + t;
                     const vec<T> off = one.centre - simd::load_first(places.data + i, count), f = one.at(off);
                     // What is 0 stays 0, however far it is and whatever came back.
                     const vec<T> d = simd::fill_behind<T>(simd::load_first(d_y.data + i, count), count, T(0));
                     const vec<T> g = simd::select(f == 0, vec<T>{}, f * d), away = simd::select(f == 0, vec<T>{}, off);
-                    heights += g;
-                    slopes += g * away;
-                    spreads += g * away * away;
+                    heights.add(g);
+                    slopes.add(g * away);
+                    spreads.add(g * away * away);
                     if (d_places) {
                         T* const to = d_places.data + i;
                         const vec<T> moved = simd::select(g * away == 0, vec<T>{}, 2 * one.narrow * g * away);
@@ -213,10 +219,11 @@ struct gaussian_mixture_op : operation<gaussian_mixture_op> {
                     }
                 });
                 if (d_shapes) {
-                    if (!(shapes.data[b * 2 * K + k] > highest<T>)) d_shapes.data[b * 2 * K + k] += simd::sum(heights);
-                    d_shapes.data[b * 2 * K + K + k] -= times(one.narrow, simd::sum(spreads));
+                    if (!(shapes.data[b * 2 * K + k] > highest<T>))
+                        d_shapes.data[b * 2 * K + k] += simd::sum(heights.get());
+                    d_shapes.data[b * 2 * K + K + k] -= times(one.narrow, simd::sum(spreads.get()));
                 }
-                if (d_centres) d_centres.data[b * K + k] -= 2 * times(one.narrow, simd::sum(slopes));
+                if (d_centres) d_centres.data[b * K + k] -= 2 * times(one.narrow, simd::sum(slopes.get()));
             }
         });
     }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string>
 
+#include <heed/kernels/block_sums.hpp>
 #include <heed/kernels/rows.hpp>
 #include <heed/kernels/weight_panels.hpp>
 #include <heed/kernels/weighted_sum.hpp>
@@ -22,9 +23,11 @@ void add_weighted_rows(std::size_t rows, std::size_t n, const T* f, const T* x, 
     parallel_for(
         n, kernels::detail::rows_a_shard(rows),
         [=](std::size_t first, std::size_t last, std::size_t) {
-            for (std::size_t i = 0; i < rows; ++i) {
-                if (f[i] != T(0)) kernels::add_scaled(last - first, y + first, f[i], x + i * n + first);
-            }
+            kernels::add_in_blocks(rows, last - first, y + first, [=](std::size_t begin, std::size_t end, T* to) {
+                for (std::size_t i = begin; i < end; ++i) {
+                    if (f[i] != T(0)) kernels::add_scaled(last - first, to, f[i], x + i * n + first);
+                }
+            });
         },
         simd::lanes<T>);
 }
@@ -35,6 +38,8 @@ void add_weighted_rows(std::size_t rows, std::size_t n, const T* f, const T* x, 
 ///
 ///     ∂x += ∂y Wᵀ,  ∂W += xᵀ ∂y,  ∂b += Σ_rows ∂y         on the tape: ad/products.hpp
 struct linear_op : operation<linear_op> {
+    static constexpr ranks takes{1};
+
     static auto shape(const auto& x, const auto& W)
     {
         constexpr std::size_t R = rank_of<decltype(x)>;
@@ -71,6 +76,8 @@ inline constexpr linear_op linear{};
 ///
 ///     ∂base += ∂y,  ∂x += ∂y Wᵀ,  ∂W += xᵀ ∂y             on the tape: ad/products.hpp
 struct linear_onto_op : operation<linear_onto_op> {
+    static constexpr ranks takes{1};
+
     static auto shape(const auto& base, const auto& x, const auto& W)
     {
         constexpr std::size_t R = rank_of<decltype(x)>;
@@ -190,12 +197,18 @@ struct dot_each_op : operation<dot_each_op> {
     template <class T>
     static void backward(in<T, 2> q, in<T, 3> k, in<T, 2>, in<T, 2> d_y, adjoint<T, 2> d_q, adjoint<T, 3> d_k)
     {
-        const std::size_t D = k.shape[2];
-        detail::each_position(k.shape[0], k.shape[1], 2 * D, [=](std::size_t b, std::size_t i) {
-            const T d = d_y.data[i];
-            if (d == T(0)) return;
-            if (d_q) kernels::add_scaled(D, d_q.data + b * D, d, k.data + i * D);
-            if (d_k) kernels::add_scaled(D, d_k.data + i * D, d, q.data + b * D);
+        const std::size_t D = k.shape[2], positions = k.shape[1];
+        detail::each_row(k.shape[0], 2 * D * positions, [=](std::size_t b) {
+            const auto rows = [=](std::size_t first, std::size_t last, T* of_query) {
+                for (std::size_t i = b * positions + first; i < b * positions + last; ++i) {
+                    const T d = d_y.data[i];
+                    if (d == T(0)) continue;
+                    if (of_query != nullptr) kernels::add_scaled(D, of_query, d, k.data + i * D);
+                    if (d_k) kernels::add_scaled(D, d_k.data + i * D, d, q.data + b * D);
+                }
+            };
+            if (!d_q) return rows(0, positions, nullptr);
+            kernels::add_in_blocks(positions, D, d_q.data + b * D, rows);
         });
     }
 };
@@ -256,11 +269,13 @@ struct elementwise_sum_op : operation<elementwise_sum_op> {
         detail::each_row(values.shape[0], positions * D, [=](std::size_t b) {
             T* const c = context.data + b * D;
             std::fill_n(c, D, T(0));
-            for (std::size_t t = b * positions; t < (b + 1) * positions; ++t) {
-                simd::transform(
-                    D, c, [](auto sum, auto w, auto h) { return simd::select(w == T(0), sum, sum + w * h); },
-                    static_cast<const T*>(c), weights.data + t * D, values.data + t * D);
-            }
+            kernels::add_in_blocks(positions, D, c, [=](std::size_t first, std::size_t last, T* to) {
+                for (std::size_t t = b * positions + first; t < b * positions + last; ++t) {
+                    simd::transform(
+                        D, to, [](auto sum, auto w, auto h) { return simd::select(w == T(0), sum, sum + w * h); },
+                        static_cast<const T*>(to), weights.data + t * D, values.data + t * D);
+                }
+            });
         });
     }
 

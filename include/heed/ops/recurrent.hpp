@@ -47,6 +47,8 @@ struct sentence_ends {
 ///
 /// See kernels/gru.hpp; on the tape: ad/recurrent.hpp.
 struct gru_op : operation<gru_op> {
+    static constexpr ranks takes{1};
+
     static auto shape(const auto& inputs, const auto& hidden, const auto& U, const auto& U_h, const sentence_ends& ends)
     {
         const std::size_t B = detail::rows_of(hidden.shape), H = hidden.shape.back();
@@ -92,6 +94,8 @@ inline constexpr gru_op gru{};
 ///
 /// See kernels/gru_reset_after.hpp; on the tape: ad/recurrent.hpp.
 struct gru_reset_after_op : operation<gru_reset_after_op> {
+    static constexpr ranks takes{1};
+
     static auto shape(const auto& inputs, const auto& hidden, const auto& U, const auto& c, const sentence_ends& ends)
     {
         const std::size_t B = detail::rows_of(hidden.shape), H = hidden.shape.back();
@@ -151,6 +155,8 @@ lstm_state(Hidden, Cell) -> lstm_state<Hidden, Cell>;
 ///
 /// See kernels/lstm.hpp; on the tape: ad/recurrent.hpp.
 struct lstm_op : operation<lstm_op> {
+    static constexpr ranks takes{1};
+
     static auto shape(const auto& inputs, const auto& hidden, const auto& cell, const auto& U,
                       const sentence_ends& ends)
     {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include <heed/core/errors.hpp>
+#include <heed/kernels/block_sums.hpp>
 #include <heed/ops/operation.hpp>
 #include <heed/ops/rows.hpp>
 
@@ -18,6 +19,8 @@ namespace heed::ops {
 ///
 ///     r = 1 / sqrt(mean(x²) + ε):   ∂x_i += r g_i ∂y_i − x_i r³ / n Σ_k g_k ∂y_k x_k,  ∂g_i += r x_i ∂y_i
 struct rms_norm_op : operation<rms_norm_op> {
+    static constexpr ranks takes{1};
+
     static auto shape(const auto& x, const auto& gain, double epsilon)
     {
         const std::size_t N = x.shape.back(), n = gain.shape[0];
@@ -48,17 +51,21 @@ struct rms_norm_op : operation<rms_norm_op> {
                          adjoint<T, 1> d_gain)
     {
         const std::size_t n = gain.shape[0];
-        for (std::size_t at = 0; at < x.size(); at += n) {
-            const T *const from = x.data + at, *const d = d_y.data + at;
-            const T r = factor(n, from, epsilon);
-            T along = 0;
-            for (std::size_t i = 0; i < n; ++i) along += gain.data[i] * d[i] * from[i];
-            const T back = along * r * r * r / static_cast<T>(n);
-            for (std::size_t i = 0; i < n; ++i) {
-                if (d_x) d_x.data[at + i] += r * gain.data[i] * d[i] - from[i] * back;
-                if (d_gain) d_gain.data[i] += r * from[i] * d[i];
+        const auto rows = [=](std::size_t first, std::size_t last, T* of_gain) {
+            for (std::size_t at = first * n; at < last * n; at += n) {
+                const T *const from = x.data + at, *const d = d_y.data + at;
+                const T r = factor(n, from, epsilon);
+                T along = 0;
+                for (std::size_t i = 0; i < n; ++i) along += gain.data[i] * d[i] * from[i];
+                const T back = along * r * r * r / static_cast<T>(n);
+                for (std::size_t i = 0; i < n; ++i) {
+                    if (d_x) d_x.data[at + i] += r * gain.data[i] * d[i] - from[i] * back;
+                    if (of_gain != nullptr) of_gain[i] += r * from[i] * d[i];
+                }
             }
-        }
+        };
+        if (!d_gain) return rows(0, x.size() / n, nullptr);
+        kernels::add_in_blocks(x.size() / n, n, d_gain.data, rows);
     }
 
 private:

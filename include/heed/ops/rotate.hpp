@@ -29,6 +29,8 @@ struct rotation {
 ///
 ///     ∂x: ∂y turned back
 struct rotate_op : operation<rotate_op> {
+    static constexpr ranks takes{2, 3};
+
     static auto shape(const auto& x, std::size_t, const rotation&)
     {
         constexpr std::size_t R = rank_of<decltype(x)>;

@@ -75,6 +75,8 @@ void each_column(const shape_of_rank<R>& shape, const lengths_view& real, std::s
 /// `Self::name` is its name in errors.
 template <class Self>
 struct row_operation : operation<Self> {
+    static constexpr ranks takes{2, 3};
+
     static auto shape(const auto& e, const lengths_view& real, const auto&...)
     {
         real.require(Self::name, e.shape[0], e.shape[1]);

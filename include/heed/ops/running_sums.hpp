@@ -6,6 +6,7 @@
 #include <cstddef>
 
 #include <heed/core/errors.hpp>
+#include <heed/kernels/block_sums.hpp>
 #include <heed/kernels/rows.hpp>
 #include <heed/ops/operation.hpp>
 
@@ -34,15 +35,15 @@ struct add_to_sums_op : operation<add_to_sums_op> {
     {
         const std::size_t F = keys.shape[2], D = values.shape[2];
         each_key<T>(
-            sums.shape, keys.shape, real, decay,
+            sums.shape, keys.shape, real, decay, y.data,
             [&](std::size_t b, T before) {
                 const std::size_t size = F * (D + 1);
                 simd::transform(
                     size, y.data + b * size, [before](auto s) { return before * s; }, sums.data + b * size);
             },
-            [&](std::size_t b, std::size_t at, T by) {
+            [&](T* into, std::size_t, std::size_t at, T by) {
                 for (std::size_t f = 0; f < F; ++f) {
-                    T* const row = y.data + (b * F + f) * (D + 1);
+                    T* const row = into + f * (D + 1);
                     const T factor = by * keys.data[at * F + f];
                     kernels::add_scaled(D, row, factor, values.data + at * D);
                     row[D] += factor;
@@ -56,12 +57,12 @@ struct add_to_sums_op : operation<add_to_sums_op> {
     {
         const std::size_t F = keys.shape[2], D = values.shape[2];
         each_key<T>(
-            sums.shape, keys.shape, real, decay,
+            sums.shape, keys.shape, real, decay, static_cast<T*>(nullptr),
             [&](std::size_t b, T before) {
                 const std::size_t size = F * (D + 1);
                 if (d_sums) kernels::add_scaled(size, d_sums.data + b * size, before, d_y.data + b * size);
             },
-            [&](std::size_t b, std::size_t at, T by) {
+            [&](T*, std::size_t b, std::size_t at, T by) {
                 for (std::size_t f = 0; f < F; ++f) {
                     const T* const row = d_y.data + (b * F + f) * (D + 1);
                     if (d_keys) d_keys.data[at * F + f] += by * (kernels::dot(D, row, values.data + at * D) + row[D]);
@@ -71,16 +72,26 @@ struct add_to_sums_op : operation<add_to_sums_op> {
     }
 
 private:
-    /// first(b, γ^n) for each row, and then each(b, number of the position, γ^age) for its real positions.
+    /// first(b, γ^n) for each row, and then each(into, b, number of the position, γ^age) for its real positions, which
+    /// is added to the sums `into` of the row: those of y, or null where there are none.
     template <class T>
     static void each_key(const shape_of_rank<3>& sums, const shape_of_rank<3>& keys, const lengths_view& real,
-                         double decay, const auto& first, const auto& each)
+                         double decay, T* y, const auto& first, const auto& each)
     {
         const auto aged = [decay](std::size_t by) { return decay == 1 ? 1 : std::pow(decay, static_cast<double>(by)); };
         for (std::size_t b = 0; b < sums[0]; ++b) {
             const std::size_t n = real[b];
             first(b, static_cast<T>(aged(n)));
-            for (std::size_t j = 0; j < n; ++j) each(b, b * keys[1] + j, static_cast<T>(aged(n - 1 - j)));
+            const auto keys_between = [&](std::size_t begin, std::size_t end, T* into) {
+                for (std::size_t j = begin; j < end; ++j)
+                    each(into, b, b * keys[1] + j, static_cast<T>(aged(n - 1 - j)));
+            };
+            const std::size_t size = sums[1] * sums[2];
+            if (y == nullptr) {
+                keys_between(0, n, nullptr);
+            } else {
+                kernels::add_in_blocks(n, size, y + b * size, keys_between);
+            }
         }
     }
 };

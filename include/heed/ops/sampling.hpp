@@ -188,6 +188,8 @@ inline constexpr sample_op sample{};
 ///
 ///     ∂e_k += [k drawn] ∂y_k − p_k Σ_{j drawn} ∂y_j              nothing for `drawn`
 struct log_probability_op : operation<log_probability_op> {
+    static constexpr ranks takes{2, 3};
+
     static auto shape(const auto& e, const auto& drawn, const lengths_view& real)
     {
         require_shape("log_probability", "what was drawn", drawn.shape, e.shape, "the shape of the scores");
@@ -227,11 +229,13 @@ struct log_probability_op : operation<log_probability_op> {
         T* const p = here.take<T>(e.size());
         plan.softmax(e.data, p);
         plan.each_row([&](std::size_t, std::size_t n, std::size_t at, scratch& memory) {
-            T* const sum = plan.zeros<T>(memory);
+            auto* const sum = plan.zeros<in_double<T>>(memory);
             const auto at_drawn = [&](std::size_t i) { return drawn.data[i] != T(0) ? d_y.data[i] : T(0); };
-            plan.each_element(n, [&](std::size_t i, std::size_t d) { sum[d] += at_drawn(at + i); });
             plan.each_element(
-                n, [&](std::size_t i, std::size_t d) { d_e.data[at + i] += at_drawn(at + i) - p[at + i] * sum[d]; });
+                n, [&](std::size_t i, std::size_t d) { sum[d] += static_cast<in_double<T>>(at_drawn(at + i)); });
+            plan.each_element(n, [&](std::size_t i, std::size_t d) {
+                d_e.data[at + i] += at_drawn(at + i) - p[at + i] * static_cast<T>(sum[d]);
+            });
         });
     }
 };
@@ -270,15 +274,15 @@ struct perturb_op : row_operation<perturb_op> {
     {
         const detail::row_plan plan(e.shape, real);
         plan.each_row([&](std::size_t, std::size_t n, std::size_t at, scratch& memory) {
-            T* const sum = plan.zeros<T>(memory);
+            auto* const sum = plan.zeros<in_double<T>>(memory);
             const detail::greatest_of<T> most(n, plan.width, e.data + at, memory);
             plan.each_element(n, [&](std::size_t i, std::size_t d) {
                 if (e.data[at + i] == -std::numeric_limits<T>::infinity()) return;
                 d_e.data[at + i] += d_y.data[at + i];
-                sum[d] += d_y.data[at + i];
+                sum[d] += static_cast<in_double<T>>(d_y.data[at + i]);
             });
             for (std::size_t d = 0; d < plan.width; ++d) {
-                if (most.where[d] < n) d_e.data[at + most.where[d] * plan.width + d] -= sum[d];
+                if (most.where[d] < n) d_e.data[at + most.where[d] * plan.width + d] -= static_cast<T>(sum[d]);
             }
         });
     }
@@ -389,13 +393,13 @@ struct thin_op : row_operation<thin_op> {
                     n, [&](std::size_t i, std::size_t k) { d_a[i] += row.keep[i] != 0 ? row.r[k] * d[i] : T(0); });
                 return;
             }
-            T* const pulled = plan.zeros<T>(memory);
+            auto* const pulled = plan.zeros<in_double<T>>(memory);
             plan.each_element(n, [&](std::size_t i, std::size_t k) {
-                if (row.keep[i] != 0) pulled[k] += a[i] * d[i];
+                if (row.keep[i] != 0) pulled[k] += static_cast<in_double<T>>(a[i] * d[i]);
             });
             plan.each_element(n, [&](std::size_t i, std::size_t k) {
                 if (!(row.kept[k] > T(0))) return;  // all dropped: 0 whatever the weights are
-                const T mean = pulled[k] / row.kept[k];
+                const T mean = static_cast<T>(pulled[k]) / row.kept[k];
                 d_a[i] += row.keep[i] != 0 ? mean + row.r[k] * (d[i] - mean) : mean;
             });
         });
@@ -420,10 +424,12 @@ private:
                 std::fill_n(r, width, static_cast<T>(1 / (1 - p)));
                 return;
             }
+            auto *const all = plan.zeros<in_double<T>>(memory), *const some = plan.zeros<in_double<T>>(memory);
             plan.each_element(n, [&](std::size_t i, std::size_t d) {
-                r[d] += weights[i];
-                kept[d] += keep[i] != 0 ? weights[i] : T(0);
+                all[d] += static_cast<in_double<T>>(weights[i]);
+                some[d] += static_cast<in_double<T>>(keep[i] != 0 ? weights[i] : T(0));
             });
+            for (std::size_t d = 0; d < width; ++d) r[d] = static_cast<T>(all[d]), kept[d] = static_cast<T>(some[d]);
             for (std::size_t d = 0; d < width; ++d) r[d] = kept[d] > T(0) ? r[d] / kept[d] : T(0);
         }
     };

@@ -20,6 +20,8 @@ namespace heed::ops {
 /// A vector of length 0 (or so short that 1/|x| is not finite) stays 0 and gets the gradient 0. Neither overflows nor
 /// underflows where x itself is an ordinary number.
 struct unit_op : operation<unit_op> {
+    static constexpr ranks takes{1};
+
     static auto shape(const auto& x) { return x.shape; }
 
     template <class T, std::size_t R>

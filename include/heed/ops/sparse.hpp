@@ -83,6 +83,8 @@ inline constexpr top_k_op top_k{};
 ///
 /// Beyond a row's length weights and gradients are 0.
 struct softmax_with_sink_op : operation<softmax_with_sink_op> {
+    static constexpr ranks takes{2, 3};
+
     static auto shape(const auto& e, const auto& sink, const lengths_view& real)
     {
         require_shape("softmax_with_sink", "the sink", sink.shape, {1}, "one score");
@@ -177,6 +179,8 @@ inline constexpr sigmoid_weights_op sigmoid_weights{};
 ///
 /// The gradient treats c as a constant: for such normalizers Σ_j ∂y_j is 0.
 struct scale_from_greatest_op : operation<scale_from_greatest_op> {
+    static constexpr ranks takes{2, 3};
+
     static auto shape(const auto& e, const auto& seen, const lengths_view& real, double)
     {
         require_shape("scale_from_greatest", "what may be seen", seen.shape, e.shape, "the shape of the scores");

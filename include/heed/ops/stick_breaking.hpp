@@ -23,11 +23,11 @@ struct break_stick_op : row_operation<break_stick_op> {
     {
         detail::each_column(e.shape, real, 16, [&](std::size_t at, std::size_t step, std::size_t n, std::size_t all) {
             using std::exp;
-            T rest = 0;  // its logarithm
+            in_double<T> rest = 0;  // its logarithm
             for (std::size_t j = n; j-- > 0;) {
                 const T x = e.data[at + j * step];
-                weights.data[at + j * step] = hidden(x) ? T(0) : exp(rest + log_sigmoid(x));
-                rest += log_sigmoid(-x);
+                weights.data[at + j * step] = hidden(x) ? T(0) : exp(static_cast<T>(rest) + log_sigmoid(x));
+                rest += static_cast<in_double<T>>(log_sigmoid(-x));
             }
             for (std::size_t j = n; j < all; ++j) weights.data[at + j * step] = 0;
         });
@@ -38,14 +38,14 @@ struct break_stick_op : row_operation<break_stick_op> {
     {
         detail::each_column(e.shape, real, 16, [&](std::size_t at, std::size_t step, std::size_t n, std::size_t) {
             using std::exp;
-            T before = 0;
+            in_double<T> before = 0;
             for (std::size_t j = 0; j < n; ++j) {
                 const std::size_t i = at + j * step;
                 const T part = exp(log_sigmoid(e.data[i])), w = weights.data[i];
                 if (part == T(0)) continue;  // as of a hidden one, even if `before` is NaN
                 const T pulled = w == T(0) ? T(0) : w * d_weights.data[i];  // of a weight of 0, ∂w may be NaN
-                d_e.data[i] += (1 - part) * pulled - part * before;
-                before += pulled;
+                d_e.data[i] += (1 - part) * pulled - part * static_cast<T>(before);
+                before += static_cast<in_double<T>>(pulled);
             }
         });
     }

@@ -14,6 +14,8 @@ namespace heed::ops {
 ///
 ///     ∂x[...,n] += ∂y
 struct sum_last_op : operation<sum_last_op> {
+    static constexpr ranks takes{1};
+
     static auto shape(const auto& x)
     {
         constexpr std::size_t R = rank_of<decltype(x)>;
@@ -51,9 +53,7 @@ struct inner_op : operation<inner_op> {
     template <class T, std::size_t R>
     static void forward(in<T, R> x, in<T, R> c, out<T, 0> y)
     {
-        T sum = 0;
-        for (std::size_t i = 0, n = x.size(); i < n; ++i) sum += x.data[i] * c.data[i];
-        *y.data = sum;
+        *y.data = kernels::dot(x.size(), x.data, c.data);
     }
 
     template <class T, std::size_t R>
@@ -70,6 +70,8 @@ inline constexpr inner_op inner{};
 ///
 ///     ∂x_j += (∂y_j − Σ_k y_k ∂y_k) / Σ x
 struct divide_by_sum_op : operation<divide_by_sum_op> {
+    static constexpr ranks takes{2, 3};
+
     static auto shape(const auto& x) { return x.shape; }
 
     template <class T, std::size_t R>
@@ -96,8 +98,9 @@ struct divide_by_sum_op : operation<divide_by_sum_op> {
                 const T sum = sums[b * N + n];
                 if (sum == T(0)) continue;
                 const std::size_t first = b * positions * N + n, end = (b + 1) * positions * N;
-                T mean = 0;
-                for (std::size_t i = first; i < end; i += N) mean += y.data[i] * d_y.data[i];
+                in_double<T> all = 0;
+                for (std::size_t i = first; i < end; i += N) all += static_cast<in_double<T>>(y.data[i] * d_y.data[i]);
+                const T mean = static_cast<T>(all);
                 for (std::size_t i = first; i < end; i += N) d_x.data[i] += (d_y.data[i] - mean) / sum;
             }
         }
@@ -111,7 +114,8 @@ private:
         const auto [B, positions, N] = detail::by_position(x.shape);
         T* const sums = here.take<T>(B * N);
         std::fill_n(sums, B * N, T(0));
-        for (std::size_t i = 0; i < B * positions; ++i) kernels::add(N, sums + i / positions * N, x.data + i * N);
+        for (std::size_t b = 0; b < B; ++b)
+            kernels::add_columns(positions, N, sums + b * N, x.data + b * positions * N);
         return sums;
     }
 };
@@ -149,6 +153,8 @@ inline constexpr multiply_rows_op multiply_rows{};
 ///
 ///     ∂x[..., p·n + i] += g[..., p] ∂y[..., p·n + i],  ∂g[..., p] += Σ_i x[..., p·n + i] ∂y[..., p·n + i]
 struct multiply_parts_op : operation<multiply_parts_op> {
+    static constexpr ranks takes{1};
+
     static auto shape(const auto& x, const auto& g)
     {
         auto must = x.shape;

@@ -46,6 +46,8 @@ void each_wide_row(const auto& y, const auto& f)
 ///
 ///     ∂x of the greater one += ∂y_i; of the first one if they are equal
 struct maxout_op : operation<maxout_op> {
+    static constexpr ranks takes{1};
+
     static auto shape(const auto& x) { return detail::half_of("maxout", x.shape, "pairs of neighbours"); }
 
     template <class T, std::size_t R>
@@ -71,6 +73,8 @@ inline constexpr maxout_op maxout{};
 ///
 ///     ∂a += ∂y ⊙ σ(b),  ∂b += ∂y ⊙ a ⊙ σ(b) (1 - σ(b))
 struct glu_op : operation<glu_op> {
+    static constexpr ranks takes{1};
+
     static auto shape(const auto& x) { return detail::half_of("glu", x.shape, "values, then as many gates"); }
 
     template <class T, std::size_t R>

@@ -30,8 +30,10 @@ struct weights_by_sum_op : row_operation<weights_by_sum_op> {
         scratch here;
         const T* const aged = kernels::powers<T>(rule.decay, e.shape[1], here);
         detail::each_column(e.shape, real, 2, [&](std::size_t at, std::size_t step, std::size_t n, std::size_t all) {
-            T sum = 0;
-            for (std::size_t j = 0; j < n; ++j) sum += seen(e.data[at + j * step]) * aged[n - 1 - j];
+            in_double<T> whole = 0;
+            for (std::size_t j = 0; j < n; ++j)
+                whole += static_cast<in_double<T>>(seen(e.data[at + j * step]) * aged[n - 1 - j]);
+            const T sum = static_cast<T>(whole);
             const T by = !rule.divides ? T(1) : sum == 0 ? T(0) : 1 / sum;
             for (std::size_t j = 0; j < n; ++j)
                 weights.data[at + j * step] = seen(e.data[at + j * step]) * aged[n - 1 - j] * by;
@@ -46,11 +48,12 @@ struct weights_by_sum_op : row_operation<weights_by_sum_op> {
         scratch here;
         const T* const aged = kernels::powers<T>(rule.decay, e.shape[1], here);
         detail::each_column(e.shape, real, 2, [&](std::size_t at, std::size_t step, std::size_t n, std::size_t) {
-            T sum = rule.divides ? 0 : 1, mean = 0;
+            in_double<T> all = rule.divides ? 0 : 1, pulled = 0;
             for (std::size_t j = 0; j < n && rule.divides; ++j) {
-                sum += seen(e.data[at + j * step]) * aged[n - 1 - j];
-                mean += weights.data[at + j * step] * d_weights.data[at + j * step];
+                all += static_cast<in_double<T>>(seen(e.data[at + j * step]) * aged[n - 1 - j]);
+                pulled += static_cast<in_double<T>>(weights.data[at + j * step] * d_weights.data[at + j * step]);
             }
+            const T sum = static_cast<T>(all), mean = static_cast<T>(pulled);
             if (sum == 0) return;
             for (std::size_t j = 0; j < n; ++j) {
                 if (e.data[at + j * step] == hidden<T>) continue;

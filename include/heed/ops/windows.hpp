@@ -20,6 +20,14 @@ template <std::size_t R>
 shape_of_rank<R> window_shape(const shape_of_rank<R>& x, const window_view& where)
 {
     where.count.require("window_of", x[0], x[1]);
+    for (std::size_t b = 0; b < x[0]; ++b) {
+        if (where.count[b] > where.width || where.begin[b] > x[1] - where.count[b]) {
+            throw shape_error("window_of: the window of row " + std::to_string(b) + " has " +
+                              counted(where.count[b], "position") + " from " + std::to_string(where.begin[b]) +
+                              " on; it must lie within " + counted(x[1], "position") + ", and have at most " +
+                              std::to_string(where.width));
+        }
+    }
     shape_of_rank<R> y = x;
     y[1] = where.width;
     return y;
@@ -47,6 +55,8 @@ inline void require_width(const char* where, std::size_t width)
 ///
 ///     ∂x += ∂y within the window
 struct window_of_op : move_operation<window_of_op, window_view> {
+    static constexpr ranks takes{2, 3};
+
     static auto shape(const auto& x, const window_view& where) { return detail::window_shape(x.shape, where); }
 
     static void each_move(const auto& x, const window_view& where, auto move)
@@ -61,6 +71,8 @@ inline constexpr window_of_op window_of{};
 ///
 ///     ∂x += ∂y outside of the window,  ∂w += ∂y within
 struct put_window_op : operation<put_window_op> {
+    static constexpr ranks takes{2, 3};
+
     static auto shape(const auto& x, const auto& w, const window_view& where)
     {
         require_shape("put_window", "what is put", w.shape, detail::window_shape(x.shape, where),
@@ -99,6 +111,8 @@ inline constexpr put_window_op put_window{};
 ///
 ///     ∂w += ∂y within the window
 struct spread_window_op : move_operation<spread_window_op, window_view, std::size_t> {
+    static constexpr ranks takes{2, 3};
+
     static auto shape(const auto& w, const window_view& where, std::size_t positions)
     {
         auto y = w.shape;
@@ -160,6 +174,8 @@ inline constexpr slide_op slide{};
 ///
 ///     ∂x[b,t+i-k] += ∂y[b,t,i]
 struct neighbourhood_op : move_operation<neighbourhood_op, std::size_t> {
+    static constexpr ranks takes{2, 2};
+
     static shape_of_rank<3> shape(const auto& x, std::size_t reach) { return {x.shape[0], x.shape[1], 2 * reach + 1}; }
 
     static void each_move(const auto& x, std::size_t reach, auto move)
@@ -248,6 +264,8 @@ inline constexpr convolve_op convolve{};
 ///
 /// One matrix product with W [w·D,N] then is the convolution.
 struct unfold_op : move_operation<unfold_op, std::size_t> {
+    static constexpr ranks takes{3, 3};
+
     static shape_of_rank<3> shape(const auto& x, std::size_t width)
     {
         detail::require_width("unfold", width);

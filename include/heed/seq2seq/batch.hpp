@@ -76,6 +76,8 @@ template <class T>
 training_batch<T> make_training_batch(std::span<const id_sentence* const> sources,
                                       std::span<const id_sentence* const> targets, const special_ids& special = {})
 {
+    require_shape<1>("make_training_batch", "the list of targets", {targets.size()}, {sources.size()},
+                     "one translation for each source");
     std::size_t longest = 0;
     for (const id_sentence* sentence : targets) longest = std::max(longest, sentence->size() + 1);
     const std::size_t B = targets.size();

@@ -224,6 +224,11 @@ private:
             const std::size_t row = s.live[c.parent].row;
             if (looks_ && parent_weights_[c.parent] == none) {  // the children of one parent share its weights
                 model_.weights(row, row_weights_);
+                if (row_weights_.size() < s.real) {
+                    throw error("beam: " + counted(row_weights_.size(), "attention weight") + " for a sentence of " +
+                                counted(s.real, "position") +
+                                "; a model gives one for each, and the lengths must be those of its batch");
+                }
                 parent_weights_[c.parent] = weights_.size();
                 weights_.insert(weights_.end(), row_weights_.begin(), row_weights_.end());
             }

@@ -57,6 +57,8 @@ public:
     std::vector<std::uint32_t> of(const source_batch& source, std::size_t vocabulary,
                                   const special_ids& special = {}) const
     {
+        source.words.require("candidate_lists::of");
+        source.real.require("candidate_lists::of", source.words.batch, source.words.steps);
         std::vector<char> in(vocabulary, 0);
         std::fill_n(in.begin(), std::min(frequent_, vocabulary), char{1});
         const auto add = [&in](std::uint32_t word) {
@@ -113,6 +115,7 @@ private:
 /// The positions of words in an ascending list that contains all of them.
 inline word_ids places_in(const std::vector<std::uint32_t>& list, const word_ids& words)
 {
+    words.require("candidates");
     word_ids places(words.steps, words.batch);
     for (std::size_t i = 0; i < words.ids.size(); ++i) {
         const auto found = std::lower_bound(list.begin(), list.end(), words.ids[i]);

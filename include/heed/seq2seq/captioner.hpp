@@ -21,6 +21,7 @@
 #include <heed/ops/products.hpp>
 #include <heed/ops/recurrent.hpp>
 #include <heed/seq2seq/batch.hpp>
+#include <heed/seq2seq/require_rows.hpp>
 #include <heed/seq2seq/rows_of_memory.hpp>
 
 /// Words about a picture: a convolutional encoder whose annotations are regions, and a decoder that attends to them.
@@ -219,6 +220,10 @@ public:
 
     void step(std::span<const std::uint32_t> previous, std::span<T> scores)
     {
+        require_shape<1>("captioning::step", "the list of previous words", {previous.size()}, {rows_},
+                         "one for each row");
+        require_shape<1>("captioning::step", "the room for scores", {scores.size()}, {rows_ * vocabulary()},
+                         "one for each word of the output and row");
         word_ids words(1, rows_);
         std::copy(previous.begin(), previous.end(), words.ids.begin());
         const auto y = ops::lookup(model_->embedding, words);  // [1,R,E]
@@ -243,6 +248,7 @@ public:
 
     void weights(std::size_t row, std::vector<T>& to) const
     {
+        detail::require_row("captioning::weights", row, shape_of(weights_)[0]);
         const T* const from = view_of(weights_).data + row * regions_;
         to.assign(from, from + regions_);
     }

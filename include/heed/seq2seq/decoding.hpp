@@ -18,6 +18,7 @@
 #include <heed/seq2seq/batch.hpp>
 #include <heed/seq2seq/model.hpp>
 #include <heed/seq2seq/packed.hpp>
+#include <heed/seq2seq/require_rows.hpp>
 #include <heed/seq2seq/rows_of_memory.hpp>
 #include <heed/seq2seq/word_list.hpp>
 
@@ -192,6 +193,7 @@ public:
     {
         require_shape<2>("decoding::step", "the previous words", {previous.steps, previous.batch}, {1, rows()},
                          "one for each row");
+        previous.require("decoding::step");
         computed_ = with_bias_ = false;
         const kernels::int8_weights::in_use guard(int8());
         if (of_rows_) {
@@ -204,7 +206,7 @@ public:
     void propose(std::size_t most, std::span<const std::uint32_t> also, proposals<T>& into) override
     {
         const std::size_t R = rows(), V = vocabulary();
-        const auto wanted = into.of_rows(R, std::min(most, V), only_.places(also));
+        const auto wanted = into.of_rows(R, std::min(most, V), only_.places(also, R));
         if (fast_ != nullptr && !computed_) {
             const output_panels<T>& panels = output_in_panels();
             kernels::output_words(R, readout(), panels.weights, panels.bias.data(), wanted);
@@ -233,6 +235,7 @@ public:
     {
         to.clear();
         if constexpr (has_weights) {
+            detail::require_row("decoding::weights", row, sentence_.size());
             const std::size_t real = real_[sentence_[row]];
             if (seen_) {
                 detail::put_weights<model_attention>(seen_->weights, row, real, to);
@@ -244,6 +247,7 @@ public:
 
     void select(std::span<const std::size_t> rows) override
     {
+        for (const std::size_t row : rows) detail::require_row("decoding::select", row, sentence_.size());
         bool stays = rows.size() == sentence_.size();
         for (std::size_t i = 0; stays && i < rows.size(); ++i) stays = rows[i] == i;
         if (stays) return;

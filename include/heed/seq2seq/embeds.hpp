@@ -102,6 +102,7 @@ void require_source(const char* where, const auto& source)
         const auto shape = shape_of(source.features);
         source.real.require(where, shape[0], shape[1]);
     } else {
+        source.words.require(where);
         source.real.require(where, source.words.batch, source.words.steps);
     }
 }

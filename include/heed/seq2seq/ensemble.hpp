@@ -55,7 +55,7 @@ public:
         if (members_.size() == 1) return members_.front()->propose(most, also, into);
         const std::size_t R = rows(), V = vocabulary();
         kernels::mean_softmax_top(R, V, all_logits(), how_ == averaging::geometric,
-                                  into.of_rows(R, std::min(most, V), only_.places(also)));
+                                  into.of_rows(R, std::min(most, V), only_.places(also, R)));
         only_.name(into.words);
     }
 

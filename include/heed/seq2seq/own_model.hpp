@@ -14,6 +14,7 @@
 #include <heed/core/tensor.hpp>
 #include <heed/kernels/top_words.hpp>
 #include <heed/seq2seq/decoding.hpp>
+#include <heed/seq2seq/require_rows.hpp>
 #include <heed/seq2seq/word_list.hpp>
 
 /// heed's searches over a model from elsewhere: another library's, a table, a remote service.
@@ -59,6 +60,7 @@ public:
     {
         require_shape<2>("decoding_by::step", "the previous words", {previous.steps, previous.batch}, {1, rows_},
                          "one for each row");
+        previous.require("decoding_by::step");
         all_.resize(rows_ * total_);
         model_.step(std::span<const std::uint32_t>(previous.ids), std::span<T>(all_));
         if (only_.words.empty()) return;
@@ -72,7 +74,7 @@ public:
     void propose(std::size_t most, std::span<const std::uint32_t> also, proposals<T>& into) override
     {
         kernels::log_softmax_top<T>(rows_, vocabulary(), logits().data, nullptr,
-                                    into.of_rows(rows_, std::min(most, vocabulary()), only_.places(also)));
+                                    into.of_rows(rows_, std::min(most, vocabulary()), only_.places(also, rows_)));
         only_.name(into.words);
     }
 
@@ -96,12 +98,7 @@ public:
 
     void select(std::span<const std::size_t> rows) override
     {
-        for (const std::size_t row : rows) {
-            if (row >= rows_) {
-                throw error("decoding_by::select: row " + std::to_string(row) + " of " + std::to_string(rows_) +
-                            "; rows count from 0");
-            }
-        }
+        for (const std::size_t row : rows) detail::require_row("decoding_by::select", row, rows_);
         model_.select(rows);
         rows_ = rows.size();
     }

@@ -18,4 +18,12 @@ inline void require_rows(std::string_view where, std::size_t sentences, std::siz
                 "; give the lengths of the batch that it was made for, and make it anew for each search");
 }
 
+/// Throws unless there is this row. `where` begins the message.
+inline void require_row(std::string_view where, std::size_t row, std::size_t rows)
+{
+    if (row < rows) return;
+    throw error(std::string(where) + ": row " + std::to_string(row) + " of " + std::to_string(rows) +
+                "; rows count from 0");
+}
+
 }  // namespace heed::seq2seq::detail

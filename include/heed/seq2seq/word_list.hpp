@@ -16,10 +16,15 @@ namespace heed::seq2seq::detail {
 struct word_list {
     std::vector<std::uint32_t> words;  // ascending; empty: no restriction
 
-    /// The positions of these words, words.size() for a word that is not listed. nullptr for no words at all.
-    const std::uint32_t* places(std::span<const std::uint32_t> of)
+    /// The positions of these words, one for each row, words.size() for a word that is not listed. nullptr for no words
+    /// at all.
+    const std::uint32_t* places(std::span<const std::uint32_t> of, std::size_t rows)
     {
         if (of.empty()) return nullptr;
+        if (of.size() != rows) {
+            throw error("decoding::propose: " + counted(of.size(), "word") + " for " + counted(rows, "row") +
+                        "; ask about one word of each row, or about none");
+        }
         if (words.empty()) return of.data();
         places_.clear();
         for (const std::uint32_t word : of) {

@@ -87,8 +87,13 @@ private:
         std::vector<use>& uses;
         std::size_t parameter = 0;
 
-        void operator()(const std::string&, const auto& x)
+        void operator()(const std::string& name, const auto& x)
         {
+            if (parameter == uses.size() || uses[parameter].size != x.size()) {
+                throw error(std::string(Rule::name) + ": the lifted parameter " + name + " with " +
+                            std::to_string(x.size()) +
+                            " numbers is none of the model's; give the model that was lifted for this recording");
+            }
             use& u = uses[parameter++];
             u.rank = rank_of<decltype(x)>;
             u.rows = ad::gradient_rows(x);
@@ -124,7 +129,8 @@ private:
                                     std::vector<T>(Rule::moments > 1 ? values.size() : 0)});
             }
             const moments& m = moments_[known];
-            const bool fits = Rule::moments == 0 || m.first.size() == values.size();
+            const bool fits = (Rule::moments == 0 || m.first.size() == values.size()) &&
+                              (Rule::moments < 2 || m.second.size() == values.size());
             if (m.name != name || !fits) {
                 throw error(std::string(Rule::name) + ": parameter " + name + " with " + std::to_string(values.size()) +
                             " numbers does not fit the optimiser's state, which has " + m.name + " with " +

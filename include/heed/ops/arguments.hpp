@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <heed/core/mask.hpp>
+#include <heed/core/tensor.hpp>
+
+/// Whether an operation takes its arguments, and what the compiler says if not: one sentence with the argument's place,
+/// the rank that it has and the rank that it must have. The compiler names the operation beside it.
+///
+/// The declaration of `forward` says what an operation takes: `in<T, 3> x, in<T, 1> v` are a tensor of rank 3 and one
+/// of rank 1. Where the declaration leaves the rank of the first tensor open, but not every rank has a meaning, the
+/// operation says `static constexpr ranks takes{2, 3};`.
+namespace heed {
+
+struct word_ids;
+
+namespace ops {
+
+/// The ranks of an operation's first tensor, from `least` to `most`.
+struct ranks {
+    std::size_t least = 0;
+    std::size_t most = static_cast<std::size_t>(-1);
+
+    constexpr bool have(std::size_t rank) const { return least <= rank && rank <= most; }
+};
+
+namespace detail {
+
+/// A result of any rank, for declarations of `forward` alone.
+template <class T>
+struct any_result : tensor_view<T, 0>,
+                    tensor_view<T, 1>,
+                    tensor_view<T, 2>,
+                    tensor_view<T, 3>,
+                    tensor_view<T, 4>,
+                    tensor_view<T, 5>,
+                    tensor_view<T, 6> {};
+
+template <class A>
+inline constexpr bool is_view = false;
+template <class T, std::size_t N>
+inline constexpr bool is_view<tensor_view<const T, N>> = true;
+
+/// Can `forward` be called with these, of which the last ones are results (and the numbers that it saves)?
+template <class Operation, class... A>
+concept forwards = requires(const Operation& operation, const A&... a)
+{
+    operation.forward(a...);
+};
+/// The same where the rank of a tensor does not follow from results of any rank.
+template <class Operation, class T, std::size_t rank, class... A>
+concept forwards_at_rank = requires(const Operation& operation, const A&... a)
+{
+    operation.template forward<T, rank>(a...);
+}
+|| requires(const Operation& operation, const A&... a) { operation.template forward<T, rank, rank>(a...); };
+
+template <class... A>
+struct argument_list {};
+
+/// The rank of a tensor; 0 of anything else.
+template <class A>
+inline constexpr std::size_t rank_or_0 = 0;
+template <class T, std::size_t N>
+inline constexpr std::size_t rank_or_0<tensor_view<const T, N>> = N;
+
+/// That of the first tensor.
+template <class... A>
+constexpr std::size_t first_rank()
+{
+    constexpr bool tensors[] = {is_view<A>..., true};
+    constexpr std::size_t all[] = {rank_or_0<A>..., 0};
+    std::size_t first = 0;
+    while (!tensors[first]) ++first;
+    return all[first];
+}
+
+/// Does `forward` take the arguments A with the results (and saved numbers) Y?
+template <class Operation, class T, class... A, class... Y>
+constexpr bool forwards_to(argument_list<A...>, argument_list<Y...>)
+{
+    if constexpr (forwards<Operation, A..., Y...>) {
+        return true;
+    } else {
+        return ((is_view<A> && forwards_at_rank<Operation, T, rank_or_0<A>, A..., Y...>) || ...);
+    }
+}
+
+/// The same with one result or several, and `saved` numbers if it saves any.
+template <class Operation, class T, class... A, class... Saved>
+constexpr bool forwards_somehow(argument_list<A...> a, argument_list<Saved...>)
+{
+    using y = any_result<T>;
+    if constexpr (forwards_to<Operation, T>(a, argument_list<y, Saved...>{})) {
+        return true;
+    } else if constexpr (forwards_to<Operation, T>(a, argument_list<y, y, Saved...>{})) {
+        return true;
+    } else if constexpr (forwards_to<Operation, T>(a, argument_list<y, y, y, Saved...>{})) {
+        return true;
+    } else if constexpr (forwards_to<Operation, T>(a, argument_list<y, y, y, y, Saved...>{})) {
+        return true;
+    } else {  // one that names its template's parameters in another order, or a result of a higher rank
+        return forwards<Operation, A..., tensor_view<T, 0>, Saved...> ||
+               forwards<Operation, A..., tensor_view<T, 1>, Saved...> ||
+               forwards<Operation, A..., tensor_view<T, 2>, Saved...> ||
+               forwards<Operation, A..., tensor_view<T, 3>, Saved...> ||
+               forwards<Operation, A..., tensor_view<T, 4>, Saved...> ||
+               (forwards<Operation, A..., tensor_view<T, rank_or_0<A>>, Saved...> || ...);
+    }
+}
+
+/// The ranks that an operation's first tensor may have, as far as it says.
+template <class Operation>
+inline constexpr ranks ranks_of{};
+template <class Operation>
+    requires requires { Operation::takes; }
+inline constexpr ranks ranks_of<Operation> = Operation::takes;
+
+/// Does the operation take arguments of these types (tensors as views)?
+template <class Operation, class T, class... A>
+constexpr bool takes()
+{
+    if constexpr (!ranks_of<Operation>.have(first_rank<A...>())) {
+        return false;
+    } else if constexpr (requires(const Operation& operation, const A&... a) { operation.piece(a...); }) {
+        return true;
+    } else if constexpr (requires(const Operation& operation, const A&... a) { operation.saved(a...); }) {
+        return forwards_somehow<Operation, T>(argument_list<A...>{}, argument_list<T*>{});
+    } else {
+        return forwards_somehow<Operation, T>(argument_list<A...>{}, argument_list<>{});
+    }
+}
+
+/// The ranks of tensors that arguments have or should have; of no meaning for the others.
+template <std::size_t count>
+struct ranks_of_arguments {
+    std::array<std::size_t, count> rank{};
+    std::array<bool, 6> also{};  // the other ranks that the argument `at` may have
+    std::size_t at = count;      // the first argument that is wrong; `count`: none was found
+};
+
+template <class A, std::size_t N>
+struct with_rank {
+    using type = A;
+};
+template <class T, std::size_t R, std::size_t N>
+struct with_rank<tensor_view<const T, R>, N> {
+    using type = tensor_view<const T, N>;
+};
+/// Would the operation take the arguments if the i-th had rank n, and the k-th rank m?
+template <class Operation, class T, std::size_t i, std::size_t n, std::size_t k, std::size_t m, class... A,
+          std::size_t... at>
+constexpr bool takes_changed(argument_list<A...>, std::index_sequence<at...>)
+{
+    constexpr bool tensors[] = {is_view<A>...};
+    if constexpr (tensors[i] && tensors[k]) {
+        return takes<Operation, T, typename with_rank<A, at == i ? n : (at == k ? m : rank_or_0<A>)>::type...>();
+    } else {
+        return false;
+    }
+}
+
+/// The ranks that the arguments should have: as few of them changed as possible, and later ones rather than earlier
+/// ones.
+template <class Operation, class T, class... A>
+struct meant_ranks {
+    static constexpr std::size_t count = sizeof...(A), most = 5;
+    using all = std::index_sequence_for<A...>;
+
+    template <std::size_t i, std::size_t n>
+    static constexpr void change(ranks_of_arguments<count>& meant)
+    {
+        if (meant.at != count && meant.at != i) return;
+        if (!takes_changed<Operation, T, i, n, i, n>(argument_list<A...>{}, all{})) return;
+        meant.rank[i] = n;
+        meant.at = i;
+        meant.also[n] = true;
+    }
+    template <std::size_t i, std::size_t n, std::size_t k, std::size_t m>
+    static constexpr void change_two(ranks_of_arguments<count>& meant)
+    {
+        if constexpr (i < k) {
+            if (meant.at != count || !takes_changed<Operation, T, i, n, k, m>(argument_list<A...>{}, all{})) return;
+            meant.rank[i] = n, meant.rank[k] = m;
+            meant.at = i;
+            meant.also[n] = true;
+        }
+    }
+    template <std::size_t... c>
+    static constexpr void change_each(ranks_of_arguments<count>& meant, std::index_sequence<c...>)
+    {
+        (change<count - 1 - c / most, c % most>(meant), ...);
+    }
+    template <std::size_t i, std::size_t k, std::size_t... c>
+    static constexpr void change_pair(ranks_of_arguments<count>& meant, std::index_sequence<c...>)
+    {
+        (change_two<i, c / most, k, c % most>(meant), ...);
+    }
+    template <std::size_t... c>
+    static constexpr void change_pairs(ranks_of_arguments<count>& meant, std::index_sequence<c...>)
+    {
+        (change_pair<c / count, c % count>(meant, std::make_index_sequence<most * most>{}), ...);
+    }
+    static constexpr auto one()
+    {
+        ranks_of_arguments<count> meant{{rank_or_0<A>...}, {}, count};
+        change_each(meant, std::make_index_sequence<count * most>{});
+        return meant;
+    }
+    static constexpr auto found()
+    {
+        constexpr auto by_one = one();
+        if constexpr (by_one.at != count || count > 5) {
+            return by_one;
+        } else {
+            ranks_of_arguments<count> meant = by_one;
+            change_pairs(meant, std::make_index_sequence<count * count>{});
+            return meant;
+        }
+    }
+};
+
+/// The ranks that a sentence names: one, or one of these.
+enum : std::size_t { ranks_2_or_3 = 10, ranks_3_or_4, ranks_1_or_more, ranks_2_or_more, ranks_other };
+constexpr std::size_t named_ranks(std::size_t rank, const std::array<bool, 6>& also)
+{
+    std::size_t least = 6, most = 0, many = 0;
+    for (std::size_t n = 0; n < also.size(); ++n) {
+        if (!also[n]) continue;
+        least = least == 6 ? n : least;
+        most = n;
+        ++many;
+    }
+    if (many <= 1) return rank;
+    if (many != most - least + 1) return ranks_other;
+    if (least == 2 && most == 3) return ranks_2_or_3;
+    if (least == 3 && most == 4) return ranks_3_or_4;
+    if (least == 1 && most == 4) return ranks_1_or_more;
+    if (least == 2 && most == 4) return ranks_2_or_more;
+    return ranks_other;
+}
+
+/// Says that the argument `at` of an operation has rank `has` but must have rank `must`. A static assertion takes a
+/// literal, so all sentences are written out.
+template <class Operation, std::size_t at, std::size_t has, std::size_t must>
+struct argument_of_wrong_rank {
+    static constexpr bool is(std::size_t i, std::size_t n, std::size_t m) { return at == i && has == n && must == m; }
+
+#define HEED_SAYS_RANK(i, nth, n, m, ranks)                                                                            \
+    static_assert(!is(i, n, m), "heed: the " nth " argument of this operation has rank " #n                            \
+                                " but must have rank " ranks ": its axes are counted in the comment above the "        \
+                                "operation");
+#define HEED_SAYS_RANKS(i, nth, n)                                                                                     \
+    HEED_SAYS_RANK(i, nth, n, 0, "0")                                                                                  \
+    HEED_SAYS_RANK(i, nth, n, 1, "1")                                                                                  \
+    HEED_SAYS_RANK(i, nth, n, 2, "2")                                                                                  \
+    HEED_SAYS_RANK(i, nth, n, 3, "3")                                                                                  \
+    HEED_SAYS_RANK(i, nth, n, 4, "4")                                                                                  \
+    HEED_SAYS_RANK(i, nth, n, ranks_2_or_3, "2 or 3")                                                                  \
+    HEED_SAYS_RANK(i, nth, n, ranks_3_or_4, "3 or 4")                                                                  \
+    HEED_SAYS_RANK(i, nth, n, ranks_1_or_more, "1 or more")                                                            \
+    HEED_SAYS_RANK(i, nth, n, ranks_2_or_more, "2 or more")                                                            \
+    HEED_SAYS_RANK(i, nth, n, ranks_other, "another one")
+#define HEED_SAYS_ARGUMENT(i, nth)                                                                                     \
+    HEED_SAYS_RANKS(i, nth, 0)                                                                                         \
+    HEED_SAYS_RANKS(i, nth, 1)                                                                                         \
+    HEED_SAYS_RANKS(i, nth, 2)                                                                                         \
+    HEED_SAYS_RANKS(i, nth, 3)                                                                                         \
+    HEED_SAYS_RANKS(i, nth, 4)                                                                                         \
+    HEED_SAYS_RANKS(i, nth, 5)
+    HEED_SAYS_ARGUMENT(0, "first")
+    HEED_SAYS_ARGUMENT(1, "second")
+    HEED_SAYS_ARGUMENT(2, "third")
+    HEED_SAYS_ARGUMENT(3, "fourth")
+    HEED_SAYS_ARGUMENT(4, "fifth")
+    HEED_SAYS_ARGUMENT(5, "sixth")
+#undef HEED_SAYS_ARGUMENT
+#undef HEED_SAYS_RANKS
+#undef HEED_SAYS_RANK
+    static_assert(at < 6 && has < 6, "heed: a tensor that this operation is called with has another rank than the "
+                                     "operation takes: its axes are counted in the comment above the operation");
+};
+
+/// Says that the operation takes no such arguments, where it is not the rank of a tensor.
+template <class Operation>
+struct arguments_of_wrong_types {
+    static_assert(
+        sizeof(Operation) == 0,
+        "heed: this operation takes no arguments of these types and ranks in this order: the comment above the "
+        "operation says which it takes");
+};
+
+/// A list of whole numbers that was given for another one.
+template <class Operation>
+struct list_for_word_ids {
+    static_assert(sizeof(Operation) == 0,
+                  "heed: word ids are no std::vector but `heed::word_ids ids(steps, batch)`, whose `ids(step, row)` is "
+                  "the id of a word");
+};
+template <class Operation>
+struct list_of_wrong_integers {
+    static_assert(
+        sizeof(Operation) == 0,
+        "heed: a std::vector holds other whole numbers than this operation takes: lists of rows and positions "
+        "are of std::size_t, lists of words and columns of std::uint32_t");
+};
+template <class Operation>
+struct list_for_lengths {
+    static_assert(sizeof(Operation) == 0,
+                  "heed: the numbers of real positions are `heed::lengths`: write `heed::lengths(counts)`, or "
+                  "`heed::lengths{3, 2}`");
+};
+
+template <class A>
+inline constexpr bool is_list = false;
+template <class T>
+inline constexpr bool is_list<std::span<const T>> = std::is_integral_v<T>;
+
+/// Would the operation take the arguments with their lists of whole numbers as another kind of list?
+template <class Operation, class T, class Other, class... A>
+constexpr bool takes_lists()
+{
+    return takes<Operation, T, std::conditional_t<is_list<A>, Other, A>...>();
+}
+
+/// Says what is wrong with the arguments A.
+template <class Operation, class T, class... A>
+struct what_is_wrong {
+    static constexpr auto said()
+    {
+        constexpr auto meant = meant_ranks<Operation, T, A...>::found();
+        if constexpr (meant.at != sizeof...(A)) {
+            constexpr std::array<std::size_t, sizeof...(A)> has{rank_or_0<A>...};
+            (void)sizeof(argument_of_wrong_rank<Operation, meant.at, has[meant.at],
+                                                named_ranks(meant.rank[meant.at], meant.also)>);
+        } else if constexpr (!(is_list<A> || ...)) {
+            (void)sizeof(arguments_of_wrong_types<Operation>);
+        } else if constexpr (takes_lists<Operation, T, word_ids, A...>()) {
+            (void)sizeof(list_for_word_ids<Operation>);
+        } else if constexpr (takes_lists<Operation, T, lengths_view, A...>()) {
+            (void)sizeof(list_for_lengths<Operation>);
+        } else if constexpr (takes_lists<Operation, T, std::span<const std::size_t>, A...>() ||
+                             takes_lists<Operation, T, std::span<const std::uint32_t>, A...>()) {
+            (void)sizeof(list_of_wrong_integers<Operation>);
+        } else {
+            (void)sizeof(arguments_of_wrong_types<Operation>);
+        }
+        return meant;
+    }
+};
+
+}  // namespace detail
+
+}  // namespace ops
+
+}  // namespace heed
