@@ -215,6 +215,11 @@ for subcommand in bleu ter ribes chrf wer compare; do
     grep -q '/1000 resamples, ' terminal || fail "no resamples are counted on a terminal: $subcommand"
 done
 
+if script -qec true /dev/null </dev/null >/dev/null 2>&1; then  # a single line, which takes long
+    script -qec "$evaluate wer --resamples 0 --reference long.text wrong.text" /dev/null </dev/null >terminal || fail "wer on a terminal"
+    grep -q ' steps, .*/s, left ' terminal || fail "no steps are counted on a terminal"
+fi
+
 # N-best lists: the second score prefers the translations with the references' words.
 printf '0 ||| a b c ||| -1\n0 ||| a b c d e ||| -2\n1 ||| x ||| -1\n1 ||| f g h i ||| -1.5\n2 |||  ||| -1\n2 ||| j k l m ||| -3\n' >val.nbest
 printf 'a b c d e\nf g h i\nj k l m\n' >val.de
@@ -245,7 +250,14 @@ refused 'val.weights has weights for score1, words, but there are score1, score2
     "$evaluate" rerank --weights val.weights --scores val.second --output x val.nbest
 refused 'val.nbest, a line for each index, has 3 lines, short.de has 2' bash -c 'head -n 2 val.de >short.de; "$@"' - \
     "$evaluate" tune --reference short.de val.nbest
-for line in 'a b c' '0 ||| a b c' 'x ||| a ||| 1' '0 ||| a ||| 1 ||| 2' '0|||a|||1' '-1 ||| a ||| 1'; do
+# A word "|||" is written &#124;&#124;&#124;, and one that is written so has an "amp;" more; other words stay.
+printf '%s\n' '0 ||| a &#124;&#124;&#124; || &#124; &amp;#124;&#124;&#124; ||| -3.1' >bars.nbest
+echo 'score1 1' >bars.weights
+"$evaluate" rerank --weights bars.weights --output - bars.nbest >output || fail "reranking a list with |||"
+[[ $(cat output) == 'a ||| || &#124; &#124;&#124;&#124;' ]] || fail "other words: $(cat output)"
+echo 'a ||| || &#124; &#124;&#124;&#124;' >bars.de
+prints '^tuned 100\.00$' tune --reference bars.de bars.nbest
+for line in '0 ||| a ||| ||| -3.1' 'a b c' '0 ||| a b c' 'x ||| a ||| 1' '0 ||| a ||| 1 ||| 2' '0|||a|||1' '-1 ||| a ||| 1'; do
     echo "$line" >wrong.nbest
     refused 'wrong.nbest:1: a line of an n-best list is' "$evaluate" tune --reference val.de wrong.nbest
 done
