@@ -49,12 +49,13 @@ public:
         answer result;
         for (const auto& batch : batches) {
             if (what.width == 0) {
-                for (const auto& each : seq2seq::greedy<float>(fast_, batch, {.at_most = limit}))
+                for (const auto& each : seq2seq::greedy<float>(fast_, batch, {.at_most = limit, .marks = true}))
                     result.digest += each.log_probability;
             } else {
                 seq2seq::beam_options how;
                 how.width = what.width;
                 how.at_most = limit;
+                how.marks = true;  // as in the search of the peers
                 for (const auto& each : seq2seq::beam<float>(fast_, batch, how))
                     result.digest += each.front().log_probability;
             }

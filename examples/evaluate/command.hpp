@@ -77,7 +77,9 @@ protected:
 /// The references of a metric that takes several.
 inline void declare_references(CLI::App& app, std::vector<std::string>& references)
 {
-    app.add_option("--reference", references, "reference translations; may be given several times")
+    app.add_option("--reference", references,
+                   "reference translations; may be given several times: an empty line is then no reference\n"
+                   "if another file has words there")
         ->required()
         ->type_name("FILE")
         ->allow_extra_args(false);

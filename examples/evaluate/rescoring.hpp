@@ -254,7 +254,7 @@ struct rerank_command : command {
             std::cout << text;
             return result;
         }
-        heed::io::write_file(output, text);
+        heed::io::write_file(output, heed::text::after_byte_order_mark(text));
         result.note = fmt::format("{}, {} of them not the first of their list: {}",
                                   heed::counted(all.hypotheses.size(), "translation"), others, output);
         return result;

@@ -5,6 +5,8 @@
 #include <charconv>
 #include <cmath>
 #include <cstddef>
+#include <iostream>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -18,6 +20,7 @@
 #include <heed/metrics/ter.hpp>
 #include <heed/metrics/tokenize_13a.hpp>
 
+#include "../support/raw_lines.hpp"
 #include "command.hpp"
 
 namespace evaluation {
@@ -68,6 +71,28 @@ struct bleu_choice {
         return result;
     }
 
+    /// Looks for text that is not cut into tokens, if it is compared as it is.
+    void see_raw(const corpus& system, const std::vector<corpus>& golden)
+    {
+        if (tokenize != "none") return;
+        for (const sentence& line : system.lines) raw_system_.add(line);
+        if (!first_) first_ = system.name;
+        if (*first_ != system.name) return;  // the references are the same again
+        for (const corpus& each : golden)
+            for (const sentence& line : each.lines) raw_references_.add(line);
+    }
+    /// Notes on standard error that there was some.
+    void tell_raw() const
+    {
+        for (const auto& [whose, lines] : {std::pair("references", raw_references_), {"system", raw_system_}}) {
+            if (!lines.many()) continue;
+            std::cerr << fmt::format("note: {}: {}; to BLEU that is another word than the one without the mark. "
+                                     "--tokenize 13a cuts marks off, as sacrebleu does\n",
+                                     whose, lines.text());
+            return;
+        }
+    }
+
     /// Of each sentence.
     std::vector<metrics::bleu_counts> statistics(const corpus& system, const std::vector<corpus>& golden) const
     {
@@ -81,6 +106,8 @@ struct bleu_choice {
 
 private:
     std::vector<const CLI::Option*> options_;
+    program::raw_lines raw_system_, raw_references_;
+    std::optional<std::string> first_;  // the first system
 };
 
 /// A table line and a JSON entry of a system: `score` turns the sum of its sentences' statistics into a number, and
@@ -198,7 +225,10 @@ struct bleu_command : references_command {
                        {"systems", json::array()}};
         score_all_parts(
             result, systems, references, sure, 2,
-            [&](const corpus& system, const std::vector<corpus>& golden) { return choice.statistics(system, golden); },
+            [&](const corpus& system, const std::vector<corpus>& golden) {
+                choice.see_raw(system, golden);
+                return choice.statistics(system, golden);
+            },
             [&](const metrics::bleu_counts& sum) { return choice(sum).score; },
             [&](const auto& statistics, std::vector<std::string>& row, json& data) {
                 const metrics::bleu_score score = choice(total(statistics));
@@ -214,6 +244,7 @@ struct bleu_command : references_command {
                 data["hypothesis_length"] = score.hypothesis_length;
                 data["reference_length"] = score.reference_length;
             });
+        choice.tell_raw();
         return result;
     }
 };
@@ -352,8 +383,8 @@ struct wer_command : references_command {
     {
         app.description("WER: words inserted, deleted or replaced per reference word, in percent; lower is better.\n"
                         "And the lines that equal no reference, in percent. Of several references, the nearest\n"
-                        "counts; an empty line of one is no reference if another has words. Of phonemes it is the\n"
-                        "phoneme error rate; the wrong lines are then the words pronounced wrongly.");
+                        "counts. Of phonemes it is the phoneme error rate; the wrong lines are then the words\n"
+                        "pronounced wrongly.");
         declare_all(app, "evaluate wer --reference test.de system.de");
     }
 
@@ -366,7 +397,7 @@ struct wer_command : references_command {
         score_all_parts(
             result, systems, references, sure, 2,
             [&](const corpus& system, const std::vector<corpus>& golden) {
-                return metrics::error_statistics(system.lines, lines_of(golden));
+                return metrics::error_statistics(system.lines, lines_of(golden), {}, shown("steps"));
             },
             [](const metrics::error_counts& sum) { return metrics::error_rate(sum); },
             [&](const auto& statistics, std::vector<std::string>& row, json& data) {
@@ -494,6 +525,10 @@ struct compare_command : command {
         for (const corpus& each : both) require_as_many(each.name, each.lines.size(), golden.front());
         const corpus& first = both[0];
         const corpus& second = both[1];
+        if (any_bleu) {
+            for (const corpus& each : both) choice.see_raw(each, golden);
+            choice.tell_raw();
+        }
         report result;
         result.table = {{"", first.name, second.name, "difference", sure.title(), "p"}};
         result.note = "p: how likely such a difference is by chance (two-sided). For ter and tb, lower is better.";

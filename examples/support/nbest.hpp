@@ -4,27 +4,39 @@
 #include <charconv>
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include <heed/core/errors.hpp>
 #include <heed/text/sentence.hpp>
 
+#include "bars.hpp"
+
 namespace program {
 
-/// A line of an n-best list, as Moses and many others write it: "index ||| translation ||| score score ...".
+/// A line of an n-best list, as Moses and many others write it: "index ||| translation ||| score score ...". A word
+/// "|||" of the translation is written as in bars.hpp.
 struct nbest_line {
     std::size_t index = 0;  // of the sentence, from 0
     heed::text::sentence words, scores;
 };
+
+/// The line without its end. `scores`: numbers with spaces between them. parse_nbest() is its inverse.
+inline std::string nbest_text(std::size_t index, std::string_view translation, std::string_view scores)
+{
+    return fmt::format("{} ||| {} ||| {}", index, written_line(translation), scores);
+}
 
 /// Throws heed::error for anything else; `where` begins its message.
 inline nbest_line parse_nbest(const heed::text::sentence& tokens, const std::string& where)
 {
     std::vector<heed::text::sentence> parts(1);
     for (const std::string& token : tokens) {
-        if (token == "|||")
+        if (token == bars)
             parts.emplace_back();
         else
             parts.back().push_back(token);
@@ -39,7 +51,7 @@ inline nbest_line parse_nbest(const heed::text::sentence& tokens, const std::str
     if (!good)
         throw heed::error(where + ": a line of an n-best list is: index ||| translation ||| score, with spaces around "
                                   "each |||");
-    result.words = std::move(parts[1]);
+    for (const std::string& word : parts[1]) result.words.push_back(read_word(word));
     result.scores = std::move(parts[2]);
     return result;
 }

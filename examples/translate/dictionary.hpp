@@ -25,6 +25,12 @@
 
 namespace translation {
 
+/// A line of a dictionary, without its end.
+inline std::string dictionary_text(const std::string& source, const std::string& target, double probability)
+{
+    return fmt::format("{} {} {:.6g}", source, target, probability);
+}
+
 /// A dictionary in a file: "source target probability" on each line; without probabilities, a word's better
 /// translations come first.
 class dictionary {

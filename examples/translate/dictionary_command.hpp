@@ -18,6 +18,7 @@
 #include <heed/translator/model_file.hpp>
 
 #include "command_line.hpp"
+#include "dictionary.hpp"
 #include "library.hpp"
 #include "phrases.hpp"
 #include "progress.hpp"
@@ -45,7 +46,8 @@ struct dictionary_command {
         app.add_option("--model", model, "a dictionary of this model's pieces of words")->type_name("FILE");
         app.add_option("--phrases", phrases,
                        "also write the target words of each phrase of up to four words, for\n"
-                       "`translate run --phrases`")
+                       "`translate run --phrases`: source words ||| target words; a word ||| is written\n"
+                       "&#124;&#124;&#124;")
             ->type_name("FILE");
         add_count(app, "--rounds", rounds, "of expectation and maximisation");
         add_count(app, "--most", most, "maximum number of translations per word, and per phrase");
@@ -78,11 +80,13 @@ struct dictionary_command {
             for (const auto& [meaning, probability] : learned.of(word)) {
                 if (meaning < marks) continue;
                 if (written++ == most) break;
-                text += fmt::format("{} {} {:.6g}\n", from.word(word), to.word(meaning), probability);
+                text += dictionary_text(from.word(word), to.word(meaning), probability) + '\n';
                 ++count;
             }
         }
-        heed::io::write_file(output, text);
+        if (text.empty())
+            throw heed::error("dictionary: no word has a translation; is " + source.string() + " a text of words?");
+        heed::io::write_file(output, heed::text::after_byte_order_mark(text));
         say(fmt::format("{} translations of {} words: {}", count, from.size() - marks, output.string()));
         if (!phrases.empty()) write_phrases(learn_phrases(sources, targets, learned, rounds), from, to);
         return 0;
@@ -94,13 +98,14 @@ private:
     {
         std::string text;
         for (const id_sentence& phrase : table.phrases()) {
-            for (const auto word : phrase) text += from.word(word) + ' ';
-            text += "|||";
+            sentence source_words, target_words;
+            for (const auto word : phrase) source_words.push_back(from.word(word));
             const auto words = table.of(phrase);
-            for (std::size_t k = 0; k < std::min(most, words.size()); ++k) text += ' ' + to.word(words[k].target);
-            text += '\n';
+            for (std::size_t k = 0; k < std::min(most, words.size()); ++k)
+                target_words.push_back(to.word(words[k].target));
+            text += phrases_text(source_words, target_words) + '\n';
         }
-        heed::io::write_file(phrases, text);
+        heed::io::write_file(phrases, heed::text::after_byte_order_mark(text));
         say(fmt::format("{} phrases: {}", table.size(), phrases.string()));
     }
 };

@@ -18,10 +18,22 @@
 #include <heed/text/phrases.hpp>
 #include <heed/translator/language.hpp>
 
+#include "../support/bars.hpp"
 #include "library.hpp"
 
-/// Phrases in a file: "source words ||| target words" on each line, the target words in order of preference.
+/// Phrases in a file: "source words ||| target words" on each line, the target words in order of preference. A word
+/// "|||" is written as in support/bars.hpp.
 namespace translation {
+
+/// A line of the file, without its end.
+inline std::string phrases_text(const sentence& source, const sentence& target)
+{
+    std::string text;
+    for (const std::string& word : source) text += program::written_word(word) + ' ';
+    text += program::bars;
+    for (const std::string& word : target) text += ' ' + program::written_word(word);
+    return text;
+}
 
 /// Learns the phrases of a text: links by IBM Model 1 in both directions, symmetrized.
 inline heed::text::phrase_table learn_phrases(const std::vector<id_sentence>& sources,
@@ -54,7 +66,7 @@ inline heed::text::phrase_table read_phrases(const std::filesystem::path& path, 
     std::ifstream file = heed::text::open_text(path);
     heed::text::sentence_reader lines(file, path.string());
     for (sentence fields; lines.next(fields);) {
-        const auto middle = std::find(fields.begin(), fields.end(), "|||");
+        const auto middle = std::find(fields.begin(), fields.end(), program::bars);
         const auto length = static_cast<std::size_t>(middle - fields.begin());
         if (middle == fields.end() || length == 0 || length > heed::text::phrase_table::longest)
             throw heed::error(
@@ -62,6 +74,8 @@ inline heed::text::phrase_table read_phrases(const std::filesystem::path& path, 
                             "words and spaces around |||",
                             lines.where(), heed::text::phrase_table::longest));
         id_sentence phrase;
+        for (std::string& word : fields)
+            if (&word != &*middle) word = program::read_word(word);
         for (auto word = fields.begin(); word != middle; ++word)
             if (source.vocabulary.contains(*word)) phrase.push_back(source.vocabulary.id(*word));
         if (phrase.size() != length) continue;

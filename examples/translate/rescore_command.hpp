@@ -68,8 +68,8 @@ struct rescore_command {
                                               source.string(), heed::counted(sources.size(), "line")));
             sides[0].push_back(sources[line.index]);
             sides[1].push_back(line.words);
-            lines.push_back(fmt::format("{} ||| {} ||| {}", line.index, heed::text::join(line.words),
-                                        heed::text::join(line.scores)));
+            lines.push_back(
+                program::nbest_text(line.index, heed::text::join(line.words), heed::text::join(line.scores)));
         }
         stop_politely();
         progress seen(lines.size() * paths.size());

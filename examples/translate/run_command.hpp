@@ -21,6 +21,7 @@
 #include <heed/view/page.hpp>
 #include <heed/view/svg.hpp>
 
+#include "../support/nbest.hpp"
 #include "candidates.hpp"
 #include "command_line.hpp"
 #include "dictionary.hpp"
@@ -50,8 +51,9 @@ struct run_command {
         app.description("Translate: one sentence per line in, one translation per line out.");
         app.footer(
             "With --n-best each line is \"index ||| translation ||| score\", index from 0, best first; the\n"
-            "score is the log-probability after --length-penalty and --coverage-penalty. Pictures and the\n"
-            "page only show the best; log p there is the log-probability itself.\n"
+            "score is the log-probability after --length-penalty and --coverage-penalty; a word ||| of a\n"
+            "translation is written &#124;&#124;&#124;. Pictures and the page only show the best; log p there\n"
+            "is the log-probability itself.\n"
             "Tokens are words, or pieces of words for a model of --bpe; pictures and replacements of unknown\n"
             "words always use words: the weights of a source word's pieces are added, a target word's averaged.\n\n"
             "Example:\n"
@@ -249,10 +251,11 @@ private:
         std::string out;
         for (std::size_t i = 0; i < lines.size(); ++i, ++index_) {
             const heed::seq2seq::translated_line& found = all[i];
-            if (found.source_words.empty()) out += listed_ ? fmt::format("{} |||  ||| {:.6f}\n", index_, 0.0) : "\n";
-            for (const auto& each : found.alternatives)
-                out +=
-                    listed_ ? fmt::format("{} ||| {} ||| {:.6f}\n", index_, each.text, each.score) : each.text + '\n';
+            const auto written = [&](const std::string& text, double score) {
+                return (listed_ ? program::nbest_text(index_, text, fmt::format("{:.6f}", score)) : text) + '\n';
+            };
+            if (found.source_words.empty()) out += written("", 0);
+            for (const auto& each : found.alternatives) out += written(each.text, each.score);
             if (found.alternatives.empty()) continue;
             time_.words += found.words.size();
             if (!alignments.empty() && drawn_.size() < pictures) keep_drawing(found);

@@ -76,6 +76,7 @@ void lin2025(const presets& add)
 void press2022(const presets& add)
 {
     add("alibi", [](twin& t) { attends(t, paper::press2022::alibi(1)); });
+    add("alibi_of_program", [](twin& t) { attends(t, paper::press2022::alibi_of_program(3)); });
 }
 
 void raffel2020(const presets& add)

@@ -111,7 +111,7 @@ TEST_CASE("several references: the n-grams of the one with the highest score")
     CHECK(chrf(counts) == doctest::Approx(100 * 5 * (7.0 / 12) / (4 + 7.0 / 12)));
     // Recall decides: a longer reference with as many matches is worse.
     CHECK(chrf_matches("ab", std::vector<std::string>{"abcd", "ab"}).reference[0] == 2);
-    CHECK(chrf_matches("a", std::vector<std::string>{"", "b"}).hypothesis[0] == chrf_matches("a", "").hypothesis[0]);
+    CHECK(chrf_matches("a", std::vector<std::string>{"", "b"}).hypothesis[0] == 1);
     const std::vector<std::vector<std::string>> sets{{"ab", "xyz"}, {"abcd", "ab"}};
     const auto each = chrf_statistics(std::vector<std::string>{"ab", "ab"}, sets);
     CHECK(each[0].reference[0] == 2);

@@ -56,6 +56,106 @@ TEST_CASE("as the definition says, on random sentences of few words")
     }
 }
 
+namespace {
+
+// Row by row, every cell.
+std::size_t by_table(const sentence& a, const sentence& b)
+{
+    std::vector<std::size_t> above(b.size() + 1), here(b.size() + 1);
+    for (std::size_t j = 0; j <= b.size(); ++j) above[j] = j;
+    for (std::size_t i = 1; i <= a.size(); ++i) {
+        here[0] = i;
+        for (std::size_t j = 1; j <= b.size(); ++j)
+            here[j] = std::min({above[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1), above[j] + 1, here[j - 1] + 1});
+        above.swap(here);
+    }
+    return above.back();
+}
+
+}  // namespace
+
+TEST_CASE("as every cell of the table says, for sentences of several blocks and bands")
+{
+    heed::random_source source{4};
+    for (std::size_t round = 0; round < 120; ++round) {
+        const std::uint64_t stream = source.next_stream();
+        std::uint64_t next = 0;
+        const auto below = [&](std::size_t bound) {
+            return static_cast<std::size_t>(heed::below(bound, stream, next++));
+        };
+        const std::size_t words = std::vector<std::size_t>{1, 2, 30, 1000}[below(4)];
+        const auto word = [&] { return std::to_string(below(words)); };
+        sentence a(1 + below(400)), b;
+        for (std::string& each : a) each = word();
+        if (below(3) == 0) {
+            b.resize(1 + below(400));
+            for (std::string& each : b) each = word();
+        } else {  // similar, with a part moved or not
+            const std::size_t wrong = 1 + below(20);
+            for (const std::string& each : a) {
+                if (below(100) < wrong) b.push_back(word());
+                if (below(100) >= wrong) b.push_back(each);
+            }
+            if (below(2) == 0)
+                std::rotate(b.begin(), b.begin() + static_cast<std::ptrdiff_t>(below(b.size() + 1)), b.end());
+        }
+        CAPTURE(round);
+        const std::size_t expected = by_table(a, b);
+        CHECK(edit_distance(a, b) == expected);
+        CHECK(edit_distance(b, a) == expected);
+    }
+    // Exactly one, two and three blocks.
+    for (const std::size_t length : {63u, 64u, 65u, 127u, 128u, 129u, 192u}) {
+        CHECK(edit_distance(sentence(length, "a"), sentence(length, "b")) == length);
+        CHECK(edit_distance(sentence(length, "a"), sentence(200, "b")) == 200);
+        CHECK(edit_distance(sentence(length, "a"), sentence(3 * length, "a")) == 2 * length);
+    }
+}
+
+TEST_CASE("long sentences that differ in few words are compared along the diagonal")
+{
+    // All words differ, so a word that is missing or replaced cannot be made up for: 5 + 7 edits.
+    constexpr std::size_t length = 300000;
+    sentence a, b;
+    for (std::size_t i = 0; i < length; ++i) {
+        a.push_back(std::to_string(i));
+        if (i % 50000 == 777 && b.size() + 5 > i) continue;  // five of six
+        b.push_back(i % 40000 == 9 && i > 40000 ? "x" : a.back());
+    }
+    REQUIRE(a.size() - b.size() == 5);
+    std::size_t done = 0, all = 0, calls = 0;
+    CHECK(edit_distance(a, b, [&](std::size_t some, std::size_t of) {
+              CHECK(some >= done);
+              CHECK(some <= of);
+              done = some;
+              all = of;
+              ++calls;
+          }) == 12);
+    CHECK(done == all);
+    CHECK(calls > 10);
+    std::size_t lines = 0, steps = 0;
+    const std::vector<sentence> said{a, split("a b")};
+    const std::vector<std::vector<sentence>> references{{b, split("a c")}};
+    const auto errors = error_statistics(
+        said, references, [&](std::size_t some, std::size_t) { lines = some; },
+        [&](std::size_t some, std::size_t) { steps = some; });
+    CHECK(errors[0].edits == 12);
+    CHECK(errors[0].wrong_lines == 1);
+    CHECK(errors[1].edits == 1);
+    CHECK(lines == 2);
+    CHECK(steps == all);
+}
+
+TEST_CASE("sentences that would take too long are refused")
+{
+    const sentence a(1000, "a"), b(1200, "b");
+    CHECK(edit_distance(a, b, {}, 100000) == 1200);
+    CHECK_THROWS_WITH_AS(edit_distance(a, b, {}, 20000),
+                         "error rate: sentences of 1000 and 1200 words that differ in more than 200 take too long to "
+                         "compare; cut them into shorter ones, one a line",
+                         heed::error);
+}
+
 TEST_CASE("rates of a corpus: edits are summed before dividing, and a line is right or wrong")
 {
     const std::vector<sentence> hypotheses{split("a b c d"), split("a b"), split("")};

@@ -162,7 +162,7 @@ TEST_CASE("several references: the best score of each sentence; references witho
     CHECK(ribes(words, std::vector<sentence>{split("b a d c"), {}, split("a b d c")}).score ==
           doctest::Approx(5.0 / 6));
     CHECK_THROWS_WITH_AS(ribes(words, std::vector<sentence>{{}, {}}),
-                         "ribes: a hypothesis without a reference that has a word; it needs at least one", heed::error);
+                         "ribes: a reference without a word; each needs at least one", heed::error);
     const std::vector<std::vector<sentence>> sets{{split("b a d c"), {}, {}}, {split("a b d c"), split("x y"), {}}};
     const auto each = ribes_statistics(std::vector<sentence>{hypothesis, split("x y"), split("x")}, sets);
     CHECK(each[0].total == doctest::Approx(5.0 / 6));

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -150,6 +151,18 @@ TEST_CASE("a model gone astray does not hang the metric")
     CHECK(ter_edits(word, text).edits == 3000);
     CHECK(ter_edits(sentence(3000, "1"), sentence(2, "1")).edits == 2998);
     CHECK(ter_edits(sentence(2, "1"), sentence(3000, "1")).edits == 2998);
+}
+
+TEST_CASE("a phrase in the wrong place of a long text is one shift")
+{
+    sentence text;
+    for (int i = 0; i < 3000; ++i) text.push_back(std::to_string(i));
+    sentence moved = text;
+    std::rotate(moved.begin() + 100, moved.begin() + 103, moved.begin() + 120);
+    moved[2900] = "x";
+    const ter_counts counts = ter_edits(moved, text);
+    CHECK(counts.edits == 2);
+    CHECK(counts.shifts == 1);
 }
 
 TEST_CASE("TB = (TER - BLEU) / 2")

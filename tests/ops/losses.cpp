@@ -127,6 +127,40 @@ TEST_CASE("cross entropy of logits: what stands in the padding changes nothing, 
     CHECK(ops::cross_entropy(rubbish, targets)() == ops::cross_entropy(clean, targets)());
 }
 
+TEST_CASE("cross entropy: a word of weight 0 may have any id, such as -100")
+{
+    constexpr auto ignored = static_cast<std::uint32_t>(-100);
+    const ops::expected_words<double> plain{word_ids(2, 2, 1), {1.0, 0.0, 0.0, 0.5}};
+    ops::expected_words<double> other = plain;
+    other.words.ids[1] = ignored;
+    other.words.ids[2] = 3;  // the number of words
+    const auto x = random({2, 2, 4}, 3);
+    const auto W = random({4, 3}, 4);
+    const auto b = random({3}, 5);
+    const auto logits = ops::linear(x, W, b);
+    for (const double smoothing : {0.0, 0.1}) {
+        CHECK(ops::cross_entropy(logits, other, smoothing)() == ops::cross_entropy(logits, plain, smoothing)());
+        CHECK(ops::cross_entropy(x, W, b, other, smoothing)() == ops::cross_entropy(x, W, b, plain, smoothing)());
+        CHECK(support::same_bits(ops::cross_entropy_each(logits, other, smoothing),
+                                 ops::cross_entropy_each(logits, plain, smoothing)));
+        const auto gradient = [&](const ops::expected_words<double>& targets, int form) {
+            ad::tape<double> on;
+            const auto at = on.parameter(form == 2 ? x : logits);
+            if (form == 0) on.backward(ops::cross_entropy(at, targets, smoothing));
+            if (form == 1) {
+                const auto each = ops::cross_entropy_each(at, targets, smoothing);
+                on.backward(ops::inner(each, support::uneven(each.shape())));
+            }
+            if (form == 2) on.backward(ops::cross_entropy(at, on.constant(W), on.constant(b), targets, smoothing));
+            return copy_of(on.gradient(at));
+        };
+        for (const int form : {0, 1, 2}) CHECK(support::same_bits(gradient(other, form), gradient(plain, form)));
+    }
+    // One step: [B,V].
+    const ops::expected_words<double> step{word_ids(1, 2, ignored), {0.0, 0.0}};
+    CHECK(ops::cross_entropy(random({2, 3}, 1), step)() == 0);
+}
+
 TEST_CASE("cross entropy of logits: what does not fit is refused")
 {
     ops::expected_words<double> targets{word_ids(2, 2, 1), {1.0, 1.0, 0.0, 1.0}};
@@ -141,7 +175,7 @@ TEST_CASE("cross entropy of logits: what does not fit is refused")
     CHECK(support::message_of<shape_error>([&] { ops::cross_entropy(logits, targets); }) ==
           "cross_entropy: the weights is [3] but must be [4] (one for each target)");
     targets.weights.push_back(1);
-    targets.words.ids[2] = 3;
+    targets.words.ids[3] = 3;
     CHECK(support::message_of<error>([&] { ops::cross_entropy_each(logits, targets); }) ==
           "cross_entropy_each: target word 3 of a vocabulary of 3 words; ids count from 0");
 }

@@ -205,6 +205,47 @@ TEST_CASE("Press et al. 2022")
     check(multi_head{std::vector(2, paper::press2022::alibi(2)), both, both, both, second}, weight(1));
 }
 
+TEST_CASE("Press et al. 2022: the slopes of the authors' program")
+{
+    // As its get_slopes() does it: for powers of 2 start · ratio^h with start = ratio = 2^−(2^−(log2 n − 3)); else
+    // those of the next smaller power, and every second one of twice as many heads.
+    const auto of_power = [](std::size_t n) {
+        const double start = std::pow(2, -std::pow(2, -(std::log2(static_cast<double>(n)) - 3)));
+        std::vector<double> slopes;
+        for (std::size_t h = 0; h < n; ++h) slopes.push_back(start * std::pow(start, static_cast<double>(h)));
+        return slopes;
+    };
+    const auto slopes_of = [&](std::size_t n) {
+        std::size_t power = 1;
+        while (2 * power <= n) power *= 2;
+        std::vector<double> slopes = of_power(power);
+        const std::vector<double> twice = of_power(2 * power);
+        for (std::size_t i = 0; slopes.size() < n; i += 2) slopes.push_back(twice[i]);
+        return slopes;
+    };
+    const std::vector<double> of_twelve = slopes_of(12);
+    CHECK(of_twelve[7] == 1.0 / 256);
+    CHECK(std::abs(of_twelve[8] - std::sqrt(0.5)) < 1e-15);
+    for (const std::size_t heads : {1u, 2u, 3u, 6u, 8u, 12u, 20u}) {
+        for (std::size_t h = 0; h < heads; ++h) {
+            CAPTURE(heads);
+            CAPTURE(h);
+            place p;
+            p.head = static_cast<std::int32_t>(h);
+            p.query = pack<std::int32_t>(5);
+            p.key = pack<std::int32_t>(2);
+            const auto get = [](const auto& changed) { return static_cast<double>(changed.at[0]); };
+            const pack<double> e(1.0);
+            const double program = get(paper::press2022::linear_bias_of_program{heads}(e, p));
+            CHECK(std::abs(program - (1.0 - 3 * slopes_of(heads)[h])) < 1e-6);  // slopes are float
+            if ((heads & (heads - 1)) == 0) CHECK(program == get(paper::press2022::linear_bias{heads}(e, p)));
+        }
+    }
+    check(paper::press2022::alibi_of_program(3), [&](std::size_t s, std::size_t j) {
+        return std::exp(dot(s, j) / std::sqrt(double{D}) - slopes_of(3)[0] * static_cast<double>(s - j));
+    });
+}
+
 TEST_CASE("Raffel et al. 2020")
 {
     // The buckets of the authors' program: 32 of them, up to a distance of 128.

@@ -51,17 +51,19 @@ auto lively(std::uint64_t seed, const sizes& n, const Make& make)
     return model;
 }
 
-/// Every translation of at most `most` words with its log-probability, by forced decoding.
+/// Every translation of at most `most` words with its log-probability, by forced decoding; with `marks` also those of
+/// padding and begin words.
 template <class Model>
 std::vector<std::pair<id_sentence, double>> all_translations(const Model& model, const id_sentence& source,
-                                                             std::size_t words, std::size_t most)
+                                                             std::size_t words, std::size_t most, bool marks)
 {
+    constexpr special_ids special;
     std::vector<id_sentence> all{{}};
     for (std::size_t begin = 0, length = 0; length < most; ++length) {
         const std::size_t end = all.size();
         for (; begin < end; ++begin) {
             for (std::uint32_t w = 0; w < words; ++w) {
-                if (w == special_ids{}.end) continue;
+                if (w == special.end || (!marks && (w == special.padding || w == special.begin))) continue;
                 id_sentence longer = all[begin];
                 longer.push_back(w);
                 all.push_back(std::move(longer));
@@ -75,7 +77,7 @@ std::vector<std::pair<id_sentence, double>> all_translations(const Model& model,
     return result;
 }
 
-constexpr std::size_t few_words = 5, few_steps = 3;  // 1 + 4 + 16 + 64 translations
+constexpr std::size_t few_words = 5, few_steps = 3;  // 1 + 4 + 16 + 64 translations, 1 + 2 + 4 + 8 without marks
 const sizes tiny{12, few_words, 4, 5, 4};
 
 /// A beam as wide as the space against exhaustive search.
@@ -85,11 +87,12 @@ void exhaustive(const Make& make, const beam_options& chosen)
     auto model = lively(3, tiny, make);
     model.decoder.readout.b(special_ids{}.end) = 8;  // otherwise hardly any translation ends within three words
     beam_options how = chosen;
-    how.width = how.best = 85;
+    const std::size_t count = how.marks ? 85 : 15;
+    how.width = how.best = count;
     how.at_most = {0, few_steps};
     for (const id_sentence& source : sources) {
-        auto all = all_translations(model, source, few_words, few_steps);
-        REQUIRE(all.size() == 85);
+        auto all = all_translations(model, source, few_words, few_steps, how.marks);
+        REQUIRE(all.size() == count);
         double total = 0;
         for (const auto& each : all) total += std::exp(each.second);
         CHECK(total > 0.01);  // translations longer than three words have the rest
@@ -183,6 +186,8 @@ TEST_CASE("a beam as wide as the space finds what exhaustive search finds, in it
 {
     beam_options how;
     exhaustive(attentions::temporal<double>{}, how);
+    how.marks = true;
+    exhaustive(attentions::temporal<double>{}, how);
     how.normalization = length_normalization::none;
     exhaustive(covered{}, how);
     how.normalization = length_normalization::per_word;
@@ -274,6 +279,65 @@ TEST_CASE("the search waits for a long translation with a better mean, in a mode
     CHECK(greedy<double>(running, real)[0].words.empty());
 }
 
+TEST_CASE("the padding and the begin word are never written, unless they are asked for")
+{
+    constexpr special_ids special;
+    auto model = lively(5, small, attentions::temporal<double>{});
+    model.decoder.readout.b(special.padding) = 30;  // far more probable than any word
+    model.decoder.readout.b(special.begin) = 25;
+    const auto batch = make_source(pointers(sources));
+    const auto marks_of = [&](const id_sentence& words) {
+        return std::count(words.begin(), words.end(), special.padding) +
+               std::count(words.begin(), words.end(), special.begin);
+    };
+    const packed<double, decltype(model)> fast(model);
+    for (const std::size_t width : {1u, 4u}) {
+        beam_options how;
+        how.width = how.best = width;
+        std::size_t words = 0;
+        for (const auto& of_sentence : beam<double>(model, batch, how))
+            for (const auto& each : of_sentence) {
+                CHECK(marks_of(each.words) == 0);
+                words += each.words.size();
+            }
+        CHECK(words > 0);
+        how.marks = true;
+        for (const auto& of_sentence : beam<double>(model, batch, how)) CHECK(marks_of(of_sentence[0].words) > 0);
+    }
+    // A beam of one is greedy decoding, which has the model's own probabilities.
+    beam_options one;
+    one.width = 1;
+    const auto narrow = beam<double>(model, batch, one);
+    const auto simple = greedy<double>(model, batch), quick = greedy<double>(fast, batch);
+    for (std::size_t b = 0; b < sources.size(); ++b) {
+        CHECK(marks_of(simple[b].words) == 0);
+        CHECK(simple[b].words == narrow[b][0].words);
+        CHECK(quick[b].words == simple[b].words);
+        CHECK(std::abs(simple[b].log_probability - narrow[b][0].log_probability) < 1e-9);
+    }
+    for (const auto& each : greedy<double>(model, batch, {.marks = true})) CHECK(marks_of(each.words) > 0);
+
+    // Ids of the user's own: there 0 and 2 are words, and 4 and 5 are not.
+    beam_options own;
+    own.special = {.padding = 4, .begin = 5, .end = 3};
+    own.width = 3;
+    std::ptrdiff_t of_beam = 0;
+    for (const auto& of_sentence : beam<double>(model, batch, own)) of_beam += marks_of(of_sentence[0].words);
+    CHECK(of_beam > 0);
+    for (const auto& each : greedy<double>(model, batch, {.special = own.special})) CHECK(marks_of(each.words) > 0);
+    // One word for all three still ends a translation.
+    own.special = {.padding = 3, .begin = 3, .end = 3};
+    own.at_most = {0, 4};
+    for (const auto& of_sentence : beam<double>(model, batch, own)) CHECK(of_sentence[0].words.size() <= 4);
+
+    // Nothing but marks and the end: the end.
+    bigrams table;
+    table.log_p.assign(4, {std::log(0.5), -INFINITY, std::log(0.25), std::log(0.25)});
+    decoding_by<double, bigrams> running(table, 1), again(table, 1);
+    CHECK(greedy<double>(running, lengths{1})[0].words.empty());
+    CHECK(beam<double>(again, lengths{1}, one)[0][0].words.empty());
+}
+
 TEST_CASE("stopping early changes nothing")
 {
     // The k best of a search for the w best are those of a search for the k best, which stops earlier. An end word that
@@ -352,6 +416,7 @@ TEST_CASE("no n-gram twice, and no excluded word")
     // Ten words that may each be used once, and twelve requested: no word is left.
     how.no_repeat = 1;
     how.never.clear();
+    how.marks = true;
     how.least_words = 12;
     CHECK(beam<double>(model, batch, how)[0].at(0).words.size() == 10);
 }

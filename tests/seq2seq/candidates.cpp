@@ -180,6 +180,17 @@ TEST_CASE("training with candidates: the loss of the restricted softmax, and its
     ids all;
     for (std::uint32_t w = 0; w < V; ++w) all.push_back(w);
     CHECK(model.loss(batch, 0.1, none, &all).data()[0] == doctest::Approx(model.loss(batch, 0.1).data()[0]));
+    // Words of weight 0 need not be among them.
+    auto padded = batch;
+    std::size_t ignored = 0;
+    for (std::size_t i = 0; i < padded.targets.weights.size(); ++i) {
+        if (padded.targets.weights[i] != 0) continue;
+        padded.targets.words.ids[i] = static_cast<std::uint32_t>(-100);
+        ++ignored;
+    }
+    CHECK(ignored > 0);
+    CHECK(model.loss(padded, 0.0, none, &some).data()[0] == model.loss(batch, 0.0, none, &some).data()[0]);
+    CHECK(model.loss(padded).data()[0] == model.loss(batch).data()[0]);
     const ids too_few{0, 3, 4, 5, 6, 7};
     CHECK_THROWS_WITH_AS(model.loss(batch, 0.0, none, &too_few),
                          "candidates: word 8 of a reference is not in the list; in training the list must contain the "

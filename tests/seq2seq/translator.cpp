@@ -139,7 +139,7 @@ TEST_CASE("greedy decoding takes the most probable word at every step")
 {
     // With teacher forcing on its own output, each word's loss must be the least of all words there.
     const auto model = make_translator<double>(8, small, attentions::additive<double>{});
-    const auto translated = greedy<double>(model, make_source(pointers({sources[0]})));
+    const auto translated = greedy<double>(model, make_source(pointers({sources[0]})), {.marks = true});
     const id_sentence& words = translated[0].words;
     REQUIRE(!words.empty());
     for (std::size_t i = 0; i < std::min<std::size_t>(words.size(), 3); ++i) {

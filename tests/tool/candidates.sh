@@ -52,6 +52,19 @@ paste all.valid few.valid | awk '{ if ($2 < $1) less++ } END { exit less == NR }
 cp model.safetensors few.safetensors
 rm model.safetensors*
 
+# A word "|||" of a text is a word of its dictionary and of its phrases.
+printf 'a ||| b\n||| c\n' >bars.a
+printf 'x ||| y\n||| z\n' >bars.b
+"$translate" dictionary --source bars.a --target bars.b --out bars.words --phrases bars.phrases 2>log || fail "a dictionary with |||"
+grep -q '^||| ||| ' bars.words || fail "||| is no word of $(cat bars.words)"
+grep -q '^&#124;&#124;&#124; ||| .*&#124;&#124;&#124;' bars.phrases || fail "||| is no phrase of $(cat bars.phrases)"
+! grep -q '^||| ' bars.phrases || fail "a line that begins with |||: $(cat bars.phrases)"
+"$translate" train --source bars.a --target bars.b --valid-source bars.a --valid-target bars.b --model bars.safetensors \
+    "${tiny[@]}" --epochs 1 --candidates 5:2 --dictionary bars.words 2>log || fail "training with |||: $(cat log)"
+"$translate" run --model bars.safetensors --input bars.a --n-best 2 --candidates 5:2 --dictionary bars.words --phrases bars.phrases \
+    >bars.nbest 2>log || fail "translating with |||: $(cat log)"
+awk -F ' [|][|][|] ' 'NF != 3 { exit 1 }' bars.nbest || fail "another line than of three fields: $(cat bars.nbest)"
+
 # The words of phrases are candidates, too: "one one one one" is mostly an idiom, which no single word means.
 cp train.a kept.a && cp train.b kept.b
 for ((i = 0; i < 30; ++i)); do

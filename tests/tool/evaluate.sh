@@ -78,6 +78,45 @@ printf 'T AH M EY T OW\nR IY D\n' >said.phones
 printf 'T AH M AA T OW\nR EH D\n' >first.phones
 printf 'T AH M EY T OW\n\n' >second.phones
 prints '^said.phones 11\.11 .* 1 9 50\.00 ' wer --reference first.phones --reference second.phones said.phones
+# An empty line in a file of references is no reference. Every n-gram matches and 7 words are of 13: 100 exp(1 - 13/7).
+printf 'a b\nq w e r t\n' >few.de
+printf 'a b c d e f g h\nq w e r t\n' >first.de
+printf '\nq w e r t\n' >holes.de
+for references in 'first.de --reference holes.de' 'holes.de --reference first.de'; do
+    # shellcheck disable=SC2086  # several words
+    for choice in 'bleu' 'bleu --tokenize 13a'; do prints '^few.de 42\.44 ' $choice --reference $references few.de; done
+    # shellcheck disable=SC2086
+    prints '^few.de 46\.15 .* 6 0 13 42\.44 ' ter --reference $references few.de
+    # shellcheck disable=SC2086
+    prints '^few.de 46\.15 .* 6 13 50\.00 ' wer --reference $references few.de
+    for metric in ribes chrf; do
+        "$evaluate" $metric --reference first.de few.de | grep '^few.de' >alone || fail "$metric of one reference"
+        # shellcheck disable=SC2086
+        "$evaluate" $metric --reference $references few.de | grep '^few.de' | cmp - alone || fail "$metric: a hole counts"
+    done
+    # shellcheck disable=SC2086
+    prints '^bleu 42\.44 100\.00 ' compare --metric bleu --reference $references few.de first.de
+done
+printf '0 ||| a b c d e f x h ||| 1\n0 ||| a b ||| 0\n1 ||| q w e r t ||| 1\n' >holes.nbest
+"$evaluate" tune --reference first.de --reference holes.de --output holes.weights holes.nbest >/dev/null || fail "tuning with holes"
+"$evaluate" rerank --weights holes.weights --output - holes.nbest >output || fail "reranking"
+[[ $(head -n 1 output) == 'a b c d e f x h' ]] || fail "tuned to the line that is no reference: $(cat output)"
+# Text that is not cut into tokens, or is.
+prints '^system.de ' bleu --reference test.de system.de
+grep -q '^note: references: 3 of 3 lines end in a word with a mark, such as "man."; .*--tokenize 13a ' log || fail "no note: $(cat log)"
+prints '^few.de ' bleu --reference first.de few.de
+[[ ! -s log ]] || fail "a note of tokens: $(cat log)"
+printf 'a b.\nq w e r t.\n' >raw.de
+prints '^raw.de ' bleu --reference first.de raw.de
+grep -q '^note: system: 2 of 2 lines' log || fail "no note: $(cat log)"
+prints '^raw.de ' bleu --tokenize 13a --reference first.de raw.de
+[[ ! -s log ]] || fail "a note of 13a: $(cat log)"
+"$evaluate" compare --metric bleu --reference test.de system.de second.de 2>log >output
+grep -q '^note: references: 3 of 3 lines' log || fail "no note: $(cat log)"
+# Very long lines: a word in a hundred is wrong.
+awk 'BEGIN { for (i = 0; i < 300000; ++i) printf "%d ", i; print "" }' >long.text
+awk 'BEGIN { for (i = 0; i < 300000; ++i) printf "%s ", i % 1000 ? i : "x"; print "" }' >wrong.text
+prints '^wrong.text 0\.10 300 300000 100\.00$' wer --resamples 0 --reference long.text wrong.text
 # 14 words and 3 ends; 11.125 nats.
 prints '^system.scores 1\.924 \[.*\] 0\.6544 17$' perplexity --reference test.de system.scores
 printf -- '-10\n-1 -3 -1e0\n-0\n' >bits
@@ -168,13 +207,18 @@ for subcommand in bleu ter ribes chrf wer compare; do
     [[ $subcommand != compare ]] || systems+=' system.de'
     score="$evaluate $subcommand --reference test.de $systems"
     $score >output 2>log || fail "$subcommand"
-    [[ ! -s log ]] || fail "a log has what is for a terminal: $subcommand"
+    if grep -v '^note: references: ' log; then fail "a log has what is for a terminal: $subcommand"; fi
     script -qec true /dev/null </dev/null >/dev/null 2>&1 || continue  # no such program here, or no terminals available
     script -qec "$score >shown" /dev/null </dev/null >terminal || fail "$subcommand on a terminal"
     cmp output shown || fail "a terminal changes what is printed: $subcommand"
     grep -q '/3 sentences, ' terminal || fail "no sentences are counted on a terminal: $subcommand"
     grep -q '/1000 resamples, ' terminal || fail "no resamples are counted on a terminal: $subcommand"
 done
+
+if script -qec true /dev/null </dev/null >/dev/null 2>&1; then  # a single line, which takes long
+    script -qec "$evaluate wer --resamples 0 --reference long.text wrong.text" /dev/null </dev/null >terminal || fail "wer on a terminal"
+    grep -q ' steps, .*/s, left ' terminal || fail "no steps are counted on a terminal"
+fi
 
 # N-best lists: the second score prefers the translations with the references' words.
 printf '0 ||| a b c ||| -1\n0 ||| a b c d e ||| -2\n1 ||| x ||| -1\n1 ||| f g h i ||| -1.5\n2 |||  ||| -1\n2 ||| j k l m ||| -3\n' >val.nbest
@@ -206,7 +250,14 @@ refused 'val.weights has weights for score1, words, but there are score1, score2
     "$evaluate" rerank --weights val.weights --scores val.second --output x val.nbest
 refused 'val.nbest, a line for each index, has 3 lines, short.de has 2' bash -c 'head -n 2 val.de >short.de; "$@"' - \
     "$evaluate" tune --reference short.de val.nbest
-for line in 'a b c' '0 ||| a b c' 'x ||| a ||| 1' '0 ||| a ||| 1 ||| 2' '0|||a|||1' '-1 ||| a ||| 1'; do
+# A word "|||" is written &#124;&#124;&#124;, and one that is written so has an "amp;" more; other words stay.
+printf '%s\n' '0 ||| a &#124;&#124;&#124; || &#124; &amp;#124;&#124;&#124; ||| -3.1' >bars.nbest
+echo 'score1 1' >bars.weights
+"$evaluate" rerank --weights bars.weights --output - bars.nbest >output || fail "reranking a list with |||"
+[[ $(cat output) == 'a ||| || &#124; &#124;&#124;&#124;' ]] || fail "other words: $(cat output)"
+echo 'a ||| || &#124; &#124;&#124;&#124;' >bars.de
+prints '^tuned 100\.00$' tune --reference bars.de bars.nbest
+for line in '0 ||| a ||| ||| -3.1' 'a b c' '0 ||| a b c' 'x ||| a ||| 1' '0 ||| a ||| 1 ||| 2' '0|||a|||1' '-1 ||| a ||| 1'; do
     echo "$line" >wrong.nbest
     refused 'wrong.nbest:1: a line of an n-best list is' "$evaluate" tune --reference val.de wrong.nbest
 done

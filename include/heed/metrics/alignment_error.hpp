@@ -122,12 +122,16 @@ inline links parse_links(std::string_view line, std::string_view where = "alignm
     return std::move(result.sure);
 }
 
-/// "0-0 2-1 3p1": the links in Pharaoh's notation, in the given order, sure ones first.
+/// "0-0 2-1 3p1": the links in Pharaoh's notation, in the given order, sure ones first. Throws heed::error for a
+/// negative position, which parse_gold() would not read.
 inline std::string pharaoh(const links& sure, const links& possible = {})
 {
     std::string line;
     const auto print = [&line](const links& list, char kind) {
         for (const auto& [i, j] : list) {
+            if (i < 0 || j < 0)
+                throw error("pharaoh: the link " + std::to_string(i) + kind + std::to_string(j) +
+                            "; positions count from 0");
             if (!line.empty()) line += ' ';
             line += std::to_string(i) + kind + std::to_string(j);
         }

@@ -4,7 +4,7 @@
 #include <heed/core/errors.hpp>
 #include <heed/metrics/ngrams.hpp>
 #include <heed/metrics/progress.hpp>
-#include <heed/metrics/require_as_many.hpp>
+#include <heed/metrics/references.hpp>
 #include <heed/text/sentence.hpp>
 
 #include <algorithm>
@@ -13,6 +13,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -102,22 +103,22 @@ public:
     }
 
     /// The same with several references: each n-gram's matches are clipped at its largest count in any one reference,
-    /// and the reference length is the closest one (of two equally close, the shorter). Throws heed::error if there is
-    /// none.
+    /// and the reference length is the closest one (of two equally close, the shorter). Empty references do not count
+    /// if another has a word (metrics/references.hpp). Throws heed::error if there is none.
     bleu_counts add(std::span<const std::string> hypothesis, std::span<const text::sentence> references)
     {
-        if (references.empty()) throw error("bleu: a hypothesis without a reference; it needs at least one");
-        std::size_t closest = references.front().size();
+        std::optional<std::size_t> closest;
         const auto distance = [&](std::size_t length) {
             return std::max(length, hypothesis.size()) - std::min(length, hypothesis.size());
         };
-        for (const text::sentence& each : references) {
+        detail::for_each_reference("bleu", references, [&](const text::sentence& each) {
             count_reference(each);
             const std::size_t length = each.size();
-            if (distance(length) < distance(closest) || (distance(length) == distance(closest) && length < closest))
+            if (!closest || distance(length) < distance(*closest) ||
+                (distance(length) == distance(*closest) && length < *closest))
                 closest = length;
-        }
-        return count_hypothesis(hypothesis, closest);
+        });
+        return count_hypothesis(hypothesis, *closest);
     }
 
     const bleu_counts& counts() const { return counts_; }

@@ -4,7 +4,7 @@
 #include <heed/core/errors.hpp>
 #include <heed/metrics/ngrams.hpp>
 #include <heed/metrics/progress.hpp>
-#include <heed/metrics/require_as_many.hpp>
+#include <heed/metrics/references.hpp>
 #include <heed/metrics/tokenize_13a.hpp>
 #include <heed/text/sentence.hpp>
 #include <heed/text/utf8.hpp>
@@ -170,19 +170,19 @@ inline double chrf(const chrf_counts& counts, const chrf_options& how = {})
 }
 
 /// The same with several references: the n-grams of the one with the highest chrF (of equals, the first), as in
-/// sacrebleu. Throws heed::error if there is none.
+/// sacrebleu. References of no word do not count if another has one (metrics/references.hpp). Throws heed::error if
+/// there is none.
 inline chrf_counts chrf_matches(std::string_view hypothesis, std::span<const std::string> references,
                                 const chrf_options& how = {})
 {
-    if (references.empty()) throw error("chrf: a hypothesis without a reference; it needs at least one");
     chrf_counts best;
     double highest = -1;
-    for (const std::string& each : references) {
+    detail::for_each_reference("chrf", references, [&](const std::string& each) {
         const chrf_counts counts = chrf_matches(hypothesis, std::string_view(each), how);
         const double score = chrf(counts, how);
         if (score > highest) best = counts;
         highest = std::max(highest, score);
-    }
+    });
     return best;
 }
 

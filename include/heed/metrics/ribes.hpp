@@ -4,7 +4,7 @@
 #include <heed/core/errors.hpp>
 #include <heed/metrics/ngrams.hpp>
 #include <heed/metrics/progress.hpp>
-#include <heed/metrics/require_as_many.hpp>
+#include <heed/metrics/references.hpp>
 #include <heed/metrics/suffixes.hpp>
 #include <heed/text/sentence.hpp>
 
@@ -203,18 +203,16 @@ inline ribes_score ribes(std::span<const std::string> hypothesis, std::span<cons
     return result;
 }
 
-/// The same with several references: the best of their scores. References without a word are left out; throws
-/// heed::error if no other is there.
+/// The same with several references: the best of their scores. Empty references do not count if another has a word
+/// (metrics/references.hpp). Throws heed::error if there is none, or if all are empty.
 inline ribes_score ribes(std::span<const std::string> hypothesis, std::span<const text::sentence> references,
                          const ribes_options& how = {})
 {
     std::optional<ribes_score> best;
-    for (const text::sentence& each : references) {
-        if (each.empty()) continue;
+    detail::for_each_reference("ribes", references, [&](const text::sentence& each) {
         const ribes_score score = ribes(hypothesis, std::span<const std::string>(each), how);
         if (!best || score.score > best->score) best = score;
-    }
-    if (!best) throw error("ribes: a hypothesis without a reference that has a word; it needs at least one");
+    });
     return *best;
 }
 

@@ -4,7 +4,7 @@
 #include <heed/core/errors.hpp>
 #include <heed/metrics/ngrams.hpp>
 #include <heed/metrics/progress.hpp>
-#include <heed/metrics/require_as_many.hpp>
+#include <heed/metrics/references.hpp>
 #include <heed/text/sentence.hpp>
 
 #include <algorithm>
@@ -32,7 +32,7 @@ namespace heed::metrics {
 struct ter_counts {
     std::size_t edits = 0;        ///< shifts included
     std::size_t shifts = 0;       ///< of these
-    double reference_length = 0;  ///< words; of several references their mean
+    double reference_length = 0;  ///< words; of several references their mean, empty ones left out
 
     ter_counts& operator+=(const ter_counts& other)
     {
@@ -189,28 +189,50 @@ private:
         for (std::size_t j = 1; j < wrong_references_.size(); ++j) wrong_references_[j] += wrong_references_[j - 1];
     }
 
-    // The distance after a shift. Words before both positions stay, and so do their rows.
+    // The distance after a shift. Words before both positions stay, and so do their rows; after both positions, once
+    // all cells of a row differ by the same number, so do those of the next rows, down to the last one.
     std::int64_t gain_of(const shift& moved)
     {
         shifted_ = words_;
-        move(shifted_, moved);
+        const std::size_t end = move(shifted_, moved);
         const std::size_t same = std::min(moved.from, moved.to);
+        constexpr std::size_t now_and_then = 16;  // rows
         for (std::size_t i = same + 1; i < rows_.size(); ++i) {
             const std::vector<std::uint32_t>& above = i == same + 1 ? costs_ : trial_;
             fill_row(i, shifted_[i - 1], &above[rows_[i - 1].offset], &trial_[rows_[i].offset], nullptr);
+            if (i < end || (i - end) % now_and_then != 0) continue;
+            if (const auto gain = gain_of_row(i)) return *gain;
         }
         return static_cast<std::int64_t>(costs_.back()) - static_cast<std::int64_t>(trial_.back());
     }
 
-    static void move(std::vector<std::uint32_t>& words, const shift& moved)
+    // By how much all cells of a row are less than before, if that is the same number.
+    std::optional<std::int64_t> gain_of_row(std::size_t i) const
+    {
+        std::optional<std::int64_t> gain;
+        for (std::size_t cell = rows_[i].offset; cell < rows_[i].offset + rows_[i].last - rows_[i].first; ++cell) {
+            if (costs_[cell] == infinite && trial_[cell] == infinite) continue;
+            if (costs_[cell] == infinite || trial_[cell] == infinite) return std::nullopt;
+            const auto here = static_cast<std::int64_t>(costs_[cell]) - static_cast<std::int64_t>(trial_[cell]);
+            if (gain.value_or(here) != here) return std::nullopt;
+            gain = here;
+        }
+        return gain;
+    }
+
+    // Returns where the words are the same again.
+    static std::size_t move(std::vector<std::uint32_t>& words, const shift& moved)
     {
         const auto at = [&](std::size_t i) { return words.begin() + static_cast<std::ptrdiff_t>(i); };
         const std::size_t end = moved.from + moved.length;
-        if (moved.to < moved.from)
+        if (moved.to < moved.from) {
             std::rotate(at(moved.to), at(moved.from), at(end));
-        else  // a position inside the phrase means that far to the right
-            std::rotate(at(moved.from), at(end),
-                        at(std::min(words.size(), moved.to > end ? moved.to : moved.to + moved.length)));
+            return end;
+        }
+        // A position inside the phrase means that far to the right.
+        const std::size_t last = std::min(words.size(), moved.to > end ? moved.to : moved.to + moved.length);
+        std::rotate(at(moved.from), at(end), at(last));
+        return last;
     }
 
     std::optional<shift> best_shift()
@@ -273,18 +295,19 @@ inline ter_counts ter_edits(std::span<const std::string> hypothesis, std::span<c
 }
 
 /// The same with several references: the edits are those of the reference that needs the fewest (of equals, the
-/// first), the length is the mean of all references (Snover et al. 2006). Throws heed::error if there is none.
+/// first), the length is the mean of all references (Snover et al. 2006). Empty references do not count if another has
+/// a word (metrics/references.hpp). Throws heed::error if there is none.
 inline ter_counts ter_edits(std::span<const std::string> hypothesis, std::span<const text::sentence> references)
 {
-    if (references.empty()) throw error("ter: a hypothesis without a reference; it needs at least one");
     std::optional<ter_counts> best;
-    double words = 0;
-    for (const text::sentence& each : references) {
+    double words = 0, present = 0;
+    detail::for_each_reference("ter", references, [&](const text::sentence& each) {
         const ter_counts edits = ter_edits(hypothesis, std::span<const std::string>(each));
         words += edits.reference_length;
+        present += 1;
         if (!best || edits.edits < best->edits) best = edits;
-    }
-    best->reference_length = words / static_cast<double>(references.size());
+    });
+    best->reference_length = words / present;
     return *best;
 }
 

@@ -23,6 +23,17 @@ constexpr bool is_unicode_space(char32_t code)
            code == 0x202F || code == 0x205F || code == 0x3000;
 }
 
+/// Whether a line has anything but Unicode white space.
+inline bool has_word(std::string_view line)
+{
+    for (std::size_t position = 0; position < line.size();) {
+        const text::utf8_character character = text::utf8_at(line, position);
+        if (!character.valid || !is_unicode_space(character.code)) return true;
+        position += character.length;
+    }
+    return false;
+}
+
 /// The words between runs of Unicode white space. An invalid byte belongs to its word.
 inline text::sentence split_at_unicode_space(std::string_view line)
 {

@@ -34,7 +34,8 @@ struct expected_words_view {
     }
 };
 
-/// The words that a model should have predicted, and the weight of each; 0 for padding.
+/// The words that a model should have predicted, and the weight of each; 0 for padding. A word of weight 0 is not read:
+/// it may be any number, such as PyTorch's ignore_index -100 (as std::uint32_t).
 template <class T>
 struct expected_words {
     word_ids words;          // [S,B]
@@ -57,7 +58,8 @@ struct expected_words {
 
 namespace detail {
 
-/// Throws unless there is a target and a weight for each row of `rows`, [S,B], and each target is in the vocabulary.
+/// Throws unless there is a target and a weight for each row of `rows`, [S,B], and each target whose weight is not 0 is
+/// in the vocabulary.
 template <class T>
 void require_targets(const shape_of_rank<2>& rows, std::size_t vocabulary, const expected_words_view<T>& targets,
                      const char* where, const char* of)
@@ -66,8 +68,9 @@ void require_targets(const shape_of_rank<2>& rows, std::size_t vocabulary, const
     require_shape<1>(where, "the list of targets", {targets.ids.size()}, {rows[0] * rows[1]},
                      "one word for each row of ", of);
     require_shape<1>(where, "the weights", {targets.weights.size()}, {rows[0] * rows[1]}, "one for each target");
-    for (const std::uint32_t id : targets.ids) {
-        if (id >= vocabulary) {
+    for (std::size_t r = 0; r < targets.ids.size(); ++r) {
+        const std::uint32_t id = targets.ids[r];
+        if (id >= vocabulary && targets.weights[r] != T(0)) {
             throw error(std::string(where) + ": target word " + std::to_string(id) + " of a vocabulary of " +
                         std::to_string(vocabulary) + " words; ids count from 0");
         }

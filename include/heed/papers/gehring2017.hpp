@@ -31,7 +31,7 @@ auto layer(Matrix W, Vector b)  // [Q,D], [D]
 ///     h ← h + c                               after each layer
 ///
 /// Deviation: the paper has a convolution between the layers; here the caller may pass it as `update`. The whole system
-/// has them: papers/gehring2017_translator.hpp.
+/// has them: seq2seq/systems/gehring2017.hpp.
 template <class Matrix, class Vector, class Update = add_context>
 auto multi_step(std::vector<score::conv_s2s<Matrix, Vector>> layers, Update update = {})
 {

@@ -45,6 +45,16 @@ struct beam_options {
 
     bool with_weights = false;
     special_ids special{};
+    bool marks = false;  // the padding and the begin word may be written, as if they were words of the text
+
+    /// The words that are never used: `never` and, without `marks`, the padding and the begin word.
+    std::vector<std::uint32_t> excluded() const
+    {
+        std::vector<std::uint32_t> words = never;
+        if (!marks) words.insert(words.end(), {special.padding, special.begin});
+        std::erase(words, special.end);
+        return words;
+    }
 
     /// The divisor of a log-probability.
     double divisor(std::size_t words_and_end) const
@@ -62,7 +72,10 @@ template <class T>
 class beam_search {
 public:
     beam_search(decoding<T>& model, const lengths& source, const beam_options& how)
-        : model_(model), how_(how), looks_(model.looks() && (how.with_weights || how.coverage > 0))
+        : model_(model),
+          how_(how),
+          never_(how.excluded()),
+          looks_(model.looks() && (how.with_weights || how.coverage > 0))
     {
         if (how.width == 0 || how.best == 0 || how.best > how.width) {
             throw error("beam: the " + std::to_string(how.best) + " best of a beam of " + std::to_string(how.width) +
@@ -173,7 +186,7 @@ private:
                 }
             }
         }
-        extra_ = how_.never.size() + repeats + (step < how_.least_words ? 1 : 0);
+        extra_ = never_.size() + repeats + (step < how_.least_words ? 1 : 0);
     }
 
     bool allowed(std::uint32_t word, std::size_t row, std::size_t step) const
@@ -182,7 +195,7 @@ private:
             return std::find(words.begin(), words.end(), word) != words.end();
         };
         if (word == how_.special.end) return step >= how_.least_words;
-        return !has(how_.never) && (blocked_.empty() || !has(blocked_[row]));
+        return !has(never_) && (blocked_.empty() || !has(blocked_[row]));
     }
 
     /// One sentence's candidates at this step: what ends, what continues, and whether anything should continue.
@@ -317,6 +330,7 @@ private:
 
     decoding<T>& model_;
     const beam_options& how_;
+    std::vector<std::uint32_t> never_;
     bool looks_;
     std::vector<sentence> sentences_;
     std::vector<node> nodes_;
@@ -345,9 +359,10 @@ private:
 /// `best`: its log-probability can only fall, and the divisor is at most that of the maximum length. Stopping early
 /// never changes the result, whatever the normalisation.
 ///
-/// Width 1 is greedy decoding. A sentence's result does not depend on the rest of its batch (up to rounding). `source`:
-/// the number of real positions of each sentence, `source_batch::real`. Throws heed::error for options that contradict
-/// each other, and unless `model` has one row per sentence, as it has until it is searched.
+/// The padding and the begin word are never written, unless `marks` allows it. Width 1 is greedy decoding. A sentence's
+/// result does not depend on the rest of its batch (up to rounding). `source`: the number of real positions of each
+/// sentence, `source_batch::real`. Throws heed::error for options that contradict each other, and unless `model` has
+/// one row per sentence, as it has until it is searched.
 template <class T>
 std::vector<std::vector<translation<T>>> beam(decoding<T>& model, const lengths& source, const beam_options& how = {})
 {

@@ -112,12 +112,15 @@ private:
     std::function<void(std::span<const std::uint32_t>, const std::function<void(std::uint32_t)>&)> of_phrases_;
 };
 
-/// The positions of words in an ascending list that contains all of them.
-inline word_ids places_in(const std::vector<std::uint32_t>& list, const word_ids& words)
+/// The positions of words in an ascending list that contains all of them, except those whose weight is 0 (none, if no
+/// weights are given).
+template <class T = float>
+word_ids places_in(const std::vector<std::uint32_t>& list, const word_ids& words, std::span<const T> weights = {})
 {
     words.require("candidates");
     word_ids places(words.steps, words.batch);
     for (std::size_t i = 0; i < words.ids.size(); ++i) {
+        if (i < weights.size() && weights[i] == T(0)) continue;
         const auto found = std::lower_bound(list.begin(), list.end(), words.ids[i]);
         if (found == list.end() || *found != words.ids[i]) {
             throw error("candidates: word " + std::to_string(words.ids[i]) +

@@ -117,11 +117,15 @@ std::vector<std::pair<int, int>> links_of(const std::vector<std::vector<T>>& wei
     return links;
 }
 
-/// "0-0 2-1 1-2": links in Pharaoh's notation, which aligners use, in the given order.
+/// "0-0 2-1 1-2": links in Pharaoh's notation, which aligners use, in the given order. Throws heed::error for a
+/// negative position.
 inline std::string pharaoh(const std::vector<std::pair<int, int>>& links)
 {
     std::string text;
     for (const auto& [source, target] : links) {
+        if (source < 0 || target < 0)
+            throw error("pharaoh: the link " + std::to_string(source) + "-" + std::to_string(target) +
+                        "; positions count from 0");
         if (!text.empty()) text += ' ';
         text += std::to_string(source) + '-' + std::to_string(target);
     }

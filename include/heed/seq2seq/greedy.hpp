@@ -18,9 +18,11 @@ struct greedy_options {
     length_limit at_most{};  // of words
     bool with_weights = false;
     special_ids special{};
+    bool marks = false;  // the padding and the begin word may be written, as if they were words of the text
 };
 
-/// Greedy decoding: the most probable word at every step, until the end word.
+/// Greedy decoding: the most probable word at every step, until the end word. The padding and the begin word are never
+/// written, unless `marks` allows it.
 ///
 /// A translation ends at the maximum length at the latest. Weights per dimension are averaged. `source`: the number of
 /// real positions of each sentence. Throws heed::error unless `model` has one row per sentence, as it has until it is
@@ -34,15 +36,30 @@ std::vector<translation<T>> greedy(decoding<T>& model, const lengths& source, co
     std::vector<std::size_t> sentence(source.batch());  // of each row; results.size() if it has ended
     for (std::size_t b = 0; b < sentence.size(); ++b) sentence[b] = b;
     word_ids previous(1, sentence.size(), how.special.begin);
-    proposals<T> next;
+    proposals<T> next, more;  // more: if a row's most probable word is a mark
     std::vector<T> weights;
+    const auto is_mark = [&how](std::uint32_t word) {
+        return !how.marks && word != how.special.end && (word == how.special.padding || word == how.special.begin);
+    };
     std::vector<std::size_t> rows;
     std::vector<std::uint32_t> ends(sentence.size(), how.special.end);
     for (std::size_t i = 0, open = sentence.size(); open > 0; ++i) {
         model.step(previous);
         model.propose(1, ends, next);
+        bool any_mark = false;
+        for (std::size_t r = 0; r < sentence.size(); ++r)
+            any_mark = any_mark || (sentence[r] < results.size() && is_mark(next.words[r]));
+        if (any_mark) model.propose(3, ends, more);  // two of them may be marks
         for (std::size_t r = 0; r < sentence.size(); ++r) {
             if (sentence[r] == results.size()) continue;
+            if (is_mark(next.words[r])) {
+                std::size_t k = r * more.most;
+                while (k < (r + 1) * more.most && is_mark(more.words[k])) ++k;
+                // Where no word of the text may come next, the end does.
+                const bool none = k == (r + 1) * more.most || !(more.log_p[k] > -std::numeric_limits<T>::infinity());
+                next.words[r] = none ? how.special.end : more.words[k];
+                next.log_p[r] = none ? next.log_p_also[r] : more.log_p[k];
+            }
             translation<T>& result = results[sentence[r]];
             const bool over = i >= how.at_most.words(source[sentence[r]]);
             const std::uint32_t word = over ? how.special.end : next.words[r];

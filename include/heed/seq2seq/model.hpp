@@ -73,7 +73,7 @@ auto cross_entropy(const tensor auto& readout, const auto& output, const ops::ex
                    const std::vector<std::uint32_t>* only)
 {
     if (only == nullptr) return ops::cross_entropy(readout, output.W, output.b, expected, smoothing);
-    const ops::expected_words<T> among{places_in(*only, expected.words), expected.weights};
+    const ops::expected_words<T> among{places_in<T>(*only, expected.words, expected.weights), expected.weights};
     return ops::cross_entropy(readout, ops::columns_of(output.W, *only), ops::columns_of(output.b, *only), among,
                               smoothing);
 }

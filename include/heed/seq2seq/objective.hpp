@@ -60,7 +60,7 @@ auto cross_entropy_each(const tensor auto& readout, const auto& output, const op
 {
     const auto smooth = static_cast<double>(smoothing);
     if (only == nullptr) { return ops::cross_entropy_each(ops::linear(readout, output.W, output.b), expected, smooth); }
-    const ops::expected_words<T> among{places_in(*only, expected.words), expected.weights};
+    const ops::expected_words<T> among{places_in<T>(*only, expected.words, expected.weights), expected.weights};
     const auto scores = ops::linear(readout, ops::columns_of(output.W, *only), ops::columns_of(output.b, *only));
     return ops::cross_entropy_each(scores, among, smooth);
 }

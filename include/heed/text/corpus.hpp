@@ -104,6 +104,14 @@ inline std::vector<sentence> read_corpus(std::istream& stream, const std::string
     return sentences;
 }
 
+/// The contents of a text file with these lines: a file whose first character is U+FEFF gets a byte order mark before
+/// it, which a sentence_reader takes away in its place.
+inline std::string after_byte_order_mark(std::string lines)
+{
+    if (lines.starts_with(byte_order_mark)) lines.insert(0, byte_order_mark);
+    return lines;
+}
+
 /// Opens a text file. Throws heed::error for a missing file and for a directory.
 inline std::ifstream open_text(const std::filesystem::path& path)
 {

@@ -88,8 +88,7 @@ public:
             const auto refuse = [&](const char* why) {
                 throw error("vocabulary: word " + std::to_string(i) + " (\"" + word + "\") " + why);
             };
-            if (word.empty()) refuse("is empty");
-            if (std::any_of(word.begin(), word.end(), is_separator)) refuse("contains white space");
+            if (const char* const wrong = not_one_word(word)) refuse(wrong);
             if (is_special(word)) refuse("is a special word for the second time");
             if (!result.append(std::move(words[i]))) {
                 words[i] = result.words_.back();
@@ -100,7 +99,16 @@ public:
     }
 
     /// One word per line, as a model's metadata stores it; from_text() is its inverse and checks as from_words() does.
-    std::string to_text() const { return join(words_, "\n"); }
+    /// Throws heed::error if a word is empty or contains white space: build() takes such words, if they are not of a
+    /// text that split() has cut.
+    std::string to_text() const
+    {
+        for (std::size_t i = special_words.size(); i < words_.size(); ++i)
+            if (const char* const wrong = not_one_word(words_[i]))
+                throw error("vocabulary: word " + std::to_string(i) + " (\"" + words_[i] + "\") " + wrong +
+                            "; as text, a word is a line without white space");
+        return join(words_, "\n");
+    }
 
     /// A vocabulary of to_text's lines.
     static vocabulary from_text(std::string_view text)
@@ -163,6 +171,13 @@ private:
         using is_transparent = void;
         std::size_t operator()(std::string_view word) const { return std::hash<std::string_view>{}(word); }
     };
+
+    /// Why this cannot be a word of a text, or nothing.
+    static const char* not_one_word(std::string_view word)
+    {
+        if (word.empty()) return "is empty";
+        return std::any_of(word.begin(), word.end(), is_separator) ? "contains white space" : nullptr;
+    }
 
     static bool is_special(std::string_view word)
     {

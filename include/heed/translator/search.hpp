@@ -113,7 +113,6 @@ struct search_options {
         how.no_repeat = block_ngrams;
         how.least_words = min_length;
         how.at_most = at_most();
-        how.never = {how.special.padding, how.special.begin};  // not text; they occur where nothing else may
         how.with_weights = with_weights;
         return how;
     }

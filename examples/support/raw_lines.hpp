@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include <heed/text/sentence.hpp>
+
+namespace program {
+
+/// Lines of text that end in a word and its full stop, as "sleeping.", in one token: text that nobody has cut into
+/// tokens. Tokenised text has the stop by itself.
+class raw_lines {
+public:
+    /// `known(word)`: a word that is as it should be.
+    void add(const heed::text::sentence& line, const auto& known)
+    {
+        if (line.empty()) return;
+        ++lines_;
+        const std::string_view last = line.back();
+        const std::size_t end = last.find_last_not_of(".,!?;:\"'");
+        if (end == last.npos || end + 1 == last.size() || known(line.back())) return;
+        if (raw_++ == 0) example_ = last;
+    }
+    void add(const heed::text::sentence& line)
+    {
+        add(line, [](const std::string&) { return false; });
+    }
+
+    /// Whether most lines are such.
+    bool many() const { return 2 * raw_ > lines_; }
+
+    std::string text() const
+    {
+        return fmt::format("{} of {} lines end in a word with a mark, such as \"{}\"", raw_, lines_, example_);
+    }
+
+private:
+    std::size_t lines_ = 0, raw_ = 0;
+    std::string example_;
+};
+
+}  // namespace program
