@@ -146,7 +146,7 @@ struct multi_head {
         check(memory);
         return several_states{each([&](const auto& head, auto i) {
                                   auto state = head.start(memory_of_head(memory, i));
-                                  heed::score::over::stand_at_head(state.score, i);
+                                  state.head = i;
                                   return state;
                               }),
                               0};

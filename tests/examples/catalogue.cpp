@@ -47,7 +47,7 @@ answers<T> answers_of(const auto& score, const catalogue::any_mask& mask, bool c
     const auto lifted = ad::lift(on, attend);
     const auto memory = lifted.on(H, values, real);
     auto state = lifted.start(memory);
-    score::over::stand_at_head(state.score, head);
+    state.head = head;
     const auto contexts = [&]() -> ad::var<T, 3> {
         if (composed)
             return lifted.read_all(memory, Q, state, heed::detail::drawn_out(mask, real, 0, S, P, head)).contexts;
