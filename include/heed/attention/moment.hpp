@@ -24,7 +24,7 @@ struct moment {
     std::size_t step;  // 0 for the first query
     const Query& given;
     const Masks& masks;    // what hides positions
-    std::size_t head = 0;  // of a multi_head
+    std::size_t head = 0;  // which one asks, among those of a multi_head
     using place = Place;
 
     /// The query as it was given, [B,Q] or its parts.

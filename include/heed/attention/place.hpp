@@ -32,8 +32,8 @@ namespace heed {
 
 /// Places of a register of scores.
 struct place {
-    std::int32_t batch = 0;    // the sentence
-    std::int32_t head = 0;     // of a mechanism with several heads; else 0
+    std::int32_t batch = 0;    // the number of the sentence in the batch
+    std::int32_t head = 0;     // the number of the head, in a mechanism of several; else 0
     pack<std::int32_t> query;  // counted from the first query, by the state
     pack<std::int32_t> key;    // counted from the first of its sentence
     pack<std::int32_t> here;   // for masks, the key that the query stands at: the last query stands at the last key;

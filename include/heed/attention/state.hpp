@@ -102,7 +102,7 @@ struct attention_state {
     HEED_NO_UNIQUE_ADDRESS History normalize;  // the normalizer's state; an empty struct if it has none
     std::size_t step = 0;                      // the number of queries answered
     HEED_NO_UNIQUE_ADDRESS Past score{};       // the score's own state
-    std::size_t head = 0;                      // which head this is, among those of a multi_head
+    std::size_t head = 0;                      // which head asks, among those of a multi_head
     // The taped counterpart, an attention_state of variables; empty until `operator=` below sets it.
     HEED_NO_UNIQUE_ADDRESS std::conditional_t<has_tensors, std::any, detail::nothing_on_tape> on_tape{};
 
