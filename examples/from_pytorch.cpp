@@ -138,7 +138,7 @@ void attending()
     holds("a mask is lengths", padded == all && packed(0, 3, 0) == v(0, 3, 0));
 
     // section: flex
-    const auto score_mod = [](auto e, place p) { return e - 0.5F * abs(p.query - p.key); };
+    const auto score_mod = [](auto e, place p) { return e - 0.5 * abs(p.query - p.key); };
     attention alibi{score::modified{score::scaled_dot{}, score_mod}, normalize::softmax{}, combine::weighted_sum{}};
     const auto near = alibi(alibi.on(k, v), q, causal{} & sliding_window{3});  // flex_attention(q, k, v, …)
     // end

@@ -704,7 +704,7 @@ void modified(gallery& to)
     // section: modified
     attention words_alone{score::general{W_words}, normalize::softmax{}, combine::weighted_sum{}};
     attention alibi{
-        score::modified{score::general{W_words}, [](auto e, place p) { return e - 0.7f * abs(p.query - p.key); }},
+        score::modified{score::general{W_words}, [](auto e, place p) { return e - 0.7 * abs(p.query - p.key); }},
         normalize::softmax{}, combine::weighted_sum{}};
     attention capped{score::modified{score::general{W_words}, [](auto e, place) { return 2 * tanh(e / 2); }},
                      normalize::softmax{}, combine::weighted_sum{}};

@@ -43,7 +43,7 @@ void gemma2024(const presets& add)
 {
     add("capped", [](twin& t) {
         t.setting("cap", 0.5);
-        attends(t, paper::gemma2024::capped(0.5F));
+        attends(t, paper::gemma2024::capped(0.5));
     });
 }
 

@@ -166,7 +166,7 @@ struct latent_heads {
         const std::size_t C = shape_of(W_DKV)[1];
         // The heads are rows of queries that share their keys.
         const auto asked = ops::swap_axes(ops::stack(absorbed(query, state.step)));  // [B,n,C+R]
-        auto [weights, sums] = summed(memory, asked, state, mask);
+        auto [weights, sums] = summed(memory, asked, state, detail::mask_of_one(mask));
         std::vector<decltype(value(ops::step_of(sums, 0), 0, C))> contexts;
         for (std::size_t h = 0; h < heads; ++h) contexts.push_back(value(ops::step_of(sums, h), h, C));
         auto context = ops::linear(ops::join(contexts), W_O);
@@ -197,7 +197,7 @@ struct latent_heads {
         const auto asked = parts(query, state.step);
         const auto answer = [&](std::size_t h) {
             return asking().compose(expanded(memory, h), ops::concat(asked.content[h], asked.turned[h]),
-                                    attention_state<no_state>{{}, state.step}, mask);
+                                    state_of_head(state, h), mask);
         };
         std::vector<decltype(answer(0))> answers;
         for (std::size_t h = 0; h < heads; ++h) answers.push_back(answer(h));
@@ -221,19 +221,19 @@ struct latent_heads {
         check(memory);
         const std::size_t S = shape_of(queries)[1], C = shape_of(W_DKV)[1];
         const auto contexts = [&] {
-            const auto of_head = [&](const auto& known, const auto& asked) {
-                return asking().read_all(known, asked, attention_state<no_state>{{}, state.step}, mask).contexts;
+            const auto of_head = [&](const auto& known, const auto& asked, std::size_t h) {
+                return asking().read_all(known, asked, state_of_head(state, h), mask).contexts;
             };
             if (absorbs(S, memory.positions())) {
                 const auto asked = absorbed(queries, state.step);
                 const auto known = shown(memory);
-                std::vector<decltype(value(of_head(known, asked[0]), 0, C))> all;
-                for (std::size_t h = 0; h < heads; ++h) all.push_back(value(of_head(known, asked[h]), h, C));
+                std::vector<decltype(value(of_head(known, asked[0], 0), 0, C))> all;
+                for (std::size_t h = 0; h < heads; ++h) all.push_back(value(of_head(known, asked[h], h), h, C));
                 return ops::join(all);
             }
             const auto asked = parts(queries, state.step);
             const auto answer = [&](std::size_t h) {
-                return of_head(expanded(memory, h), ops::concat(asked.content[h], asked.turned[h]));
+                return of_head(expanded(memory, h), ops::concat(asked.content[h], asked.turned[h]), h);
             };
             std::vector<decltype(answer(0))> all;
             for (std::size_t h = 0; h < heads; ++h) all.push_back(answer(h));
@@ -277,6 +277,12 @@ struct latent_heads {
     }
 
 private:
+    /// The same state as head h's own.
+    static attention_state<no_state> state_of_head(const attention_state<no_state>& state, std::size_t h)
+    {
+        return {{}, state.step, {}, h};
+    }
+
     /// The attention of one head, over keys of either form.
     auto asking() const
     {

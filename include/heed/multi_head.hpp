@@ -103,7 +103,8 @@ biases(Vector, Vector2, Vector3, Vector4) -> biases<joint_tensor<Vector, Vector2
 ///
 /// The calls are those of `attention`. `step` returns the weights of every head, [B,n,T], never their mean;
 /// `ops::step_of(weights, i)` returns head i's [B,T], for example for a penalty on one head. `weights_of` returns those
-/// of many queries, [B,n,S,T]. In a state_and_word the state is projected, and every head gets the word.
+/// of many queries, [B,n,S,T]. In a state_and_word the state is projected, and every head gets the word. Masks and
+/// functions of scores read the number of their head, `place::head`.
 ///
 /// A sixth policy changes the joined contexts before W_O: per_head::gated, per_head::differential; by default nothing
 /// does. The seventh is `biases` for the four projections; by default there are none, as in the paper.
@@ -146,7 +147,7 @@ struct multi_head {
         check(memory);
         return several_states{each([&](const auto& head, auto i) {
                                   auto state = head.start(memory_of_head(memory, i));
-                                  heed::score::over::stand_at_head(state.score, i);
+                                  state.head = i;
                                   return state;
                               }),
                               0};

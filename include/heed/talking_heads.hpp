@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include <heed/attention/drawn.hpp>
 #include <heed/attention/masks.hpp>
 #include <heed/attention/moment.hpp>
 #include <heed/attention/place.hpp>
@@ -99,9 +100,10 @@ auto if_lengths(const Mask& mask)
     }
 }
 
-/// Masks of a block: `sees(b, s, t)`, and whether there is anything but lengths.
+/// Masks of a block. `hide(in, head, positions, seen)` writes 0 where a query of the block [B·s,positions] does not see
+/// a key; `only_lengths`: there is nothing to hide but padding; `by_head`: each head has a mask of its own.
 struct block_sees_all {
-    static constexpr bool only_lengths = true, is_causal = false;
+    static constexpr bool only_lengths = true, is_causal = false, by_head = false;
     block_sees_all map(const auto&) const { return {}; }
 };
 struct block_is_causal : block_sees_all {
@@ -111,37 +113,39 @@ struct block_is_causal : block_sees_all {
 /// Truth values [B,T] for all queries, or [B,s,T] with a row for each of the block's.
 template <std::size_t N>
 struct block_is_drawn {
-    static constexpr bool only_lengths = false, is_causal = false;
+    static constexpr bool only_lengths = false, is_causal = false, by_head = false;
     boolean_mask_view<N> drawn;
 
     block_is_drawn map(const auto& row) const { return {row.part(drawn)}; }
-    bool sees(std::size_t b, std::size_t s, std::size_t t, const auto&) const
+    void hide(const auto& in, std::size_t, std::size_t positions, std::uint8_t* seen) const
     {
-        const auto& shape = drawn.shape();
-        return drawn[(N == 3 ? b * shape[1] + s : b) * shape[N - 1] + t] != 0;
+        const auto [B, S, width] = shape_of(in.queries);
+        for (std::size_t i = 0; i < B * S; ++i)
+            for (std::size_t t = 0; t < positions; ++t)
+                seen[i * positions + t] &= drawn[(N == 3 ? i : i / S) * drawn.shape()[N - 1] + t];
     }
 };
 /// A predicate over places.
 template <class Mask>
 struct block_of_places {
-    static constexpr bool only_lengths = false, is_causal = false;
+    static constexpr bool only_lengths = false, is_causal = false, by_head = true;
     Mask mask;
 
     block_of_places map(const auto&) const { return *this; }
-    bool sees(std::size_t b, std::size_t s, std::size_t t, const auto& in) const
+    void hide(const auto& in, std::size_t head, std::size_t positions, std::uint8_t* seen) const
     {
-        place p;
-        p.batch = static_cast<std::int32_t>(in.real.first_row() + b);
-        p.query = static_cast<std::int32_t>(in.first + s);
-        p.here = static_cast<std::int32_t>(in.real[b] + in.first_here + s) - static_cast<std::int32_t>(in.steps);
-        p.key = static_cast<std::int32_t>(t);
-        return lane_mask(mask(p)).at[0] != 0;
+        const scratch here;
+        const auto [B, S, width] = shape_of(in.queries);
+        const places_of_queries<const Mask&> all{mask, in.first - in.first_here, in.steps, positions, head};
+        const auto rows = detail::drawn(all, in.real, in.first_here, S);
+        for (std::size_t i = 0; i < B * S * positions; ++i) seen[i] &= rows[i];
     }
 };
 /// Both.
 template <class A, class B>
 struct block_sees_both {
-    static constexpr bool only_lengths = A::only_lengths && B::only_lengths, is_causal = A::is_causal || B::is_causal;
+    static constexpr bool only_lengths = A::only_lengths && B::only_lengths, is_causal = A::is_causal || B::is_causal,
+                          by_head = A::by_head || B::by_head;
     A a;
     B b;
 
@@ -151,12 +155,10 @@ struct block_sees_both {
         auto y = b.map(row);
         return block_sees_both<decltype(x), decltype(y)>{std::move(x), std::move(y)};
     }
-    bool sees(std::size_t row, std::size_t s, std::size_t t, const auto& in) const
+    void hide(const auto& in, std::size_t head, std::size_t positions, std::uint8_t* seen) const
     {
-        bool seen = true;
-        if constexpr (!A::only_lengths) seen = seen && a.sees(row, s, t, in);
-        if constexpr (!B::only_lengths) seen = seen && b.sees(row, s, t, in);
-        return seen;
+        if constexpr (!A::only_lengths) a.hide(in, head, positions, seen);
+        if constexpr (!B::only_lengths) b.hide(in, head, positions, seen);
     }
 };
 template <class A, class B>
@@ -198,24 +200,32 @@ struct talk {
         }
         const lengths_view real{rows, B * S};
         using family = family_of<decltype(mixed)>;
-        const auto weighed = [&](const auto& masks) {
+        const auto weighed_by = [&](std::size_t g, const auto& masks) {
             const moment<std::remove_cvref_t<decltype(in.queries)>, std::remove_cvref_t<decltype(masks)>> at{
-                real, 0, in.queries, masks};
-            std::vector<decltype(weigh(in.of.normalize[0], ops::block(mixed, 0), no_state{}, at))> all;
-            for (std::size_t g = 0; g < n; ++g)
-                all.push_back(weigh(in.of.normalize[g], ops::block(mixed, g), no_state{}, at));
+                real, 0, in.queries, masks, g};
+            return weigh(in.of.normalize[g], ops::block(mixed, g), no_state{}, at);
+        };
+        const auto weighed = [&](const auto& masks_of_head) {
+            std::vector<decltype(weighed_by(0, masks_of_head(0)))> all;
+            for (std::size_t g = 0; g < n; ++g) all.push_back(weighed_by(g, masks_of_head(g)));
             return ops::mix_heads(ops::stack(all), in.of.of_weights);
         };
         const auto weights = [&] {
             if constexpr (mask_type::only_lengths) {
-                return weighed(no_masks{});
+                return weighed([](std::size_t) { return no_masks{}; });
             } else {
-                auto* const seen = transient_family::take<std::uint8_t>(B * S * positions);
-                for (std::size_t i = 0; i < B * S; ++i)
-                    for (std::size_t t = 0; t < positions; ++t)
-                        seen[i * positions + t] = in.mask.sees(i / S, i % S, t, in) ? 1 : 0;
-                return weighed(
-                    masks_of<family, T, false>(no_mask{}, boolean_mask_view<2>{seen, {B * S, positions}}, unchanged{}));
+                const auto drawn = [&](std::size_t g) {
+                    auto* const seen = transient_family::take<std::uint8_t>(B * S * positions);
+                    std::fill_n(seen, B * S * positions, std::uint8_t{1});
+                    in.mask.hide(in, g, positions, seen);
+                    return masks_of<family, T, false>(no_mask{}, boolean_mask_view<2>{seen, {B * S, positions}},
+                                                      unchanged{});
+                };
+                if constexpr (mask_type::by_head) {
+                    return weighed(drawn);
+                } else {
+                    return weighed([all = drawn(0)](std::size_t) { return all; });
+                }
             }
         }();
         std::vector<decltype(ops::weighted_sums(ops::block(weights, 0), cut(in, in.of.values[0], 0)))> contexts;
@@ -237,7 +247,7 @@ private:
     static auto score_of(const auto& in, const auto& queries, std::size_t h, std::size_t positions)
     {
         return heed::score::over::match_all(in.of.scores[h], queries[h], cut(in, in.of.keys[h], positions),
-                                            {in.first, h, in.real});
+                                            {in.first, h, in.real, in.real.first_row()});
     }
 
     /// Are keys left out that no query of a block sees? A score that carries sums reads the query's own position.
@@ -280,7 +290,8 @@ private:
 /// P_l and P_w are [n,n]; as unit matrices they leave the multi_head as it is. Deviation: as many heads of scores, of
 /// weights and of values; in the paper the numbers may differ. The heads are a std::vector of one kind, with a score
 /// that compares all queries at once and does not remember, a normalizer that reads one row (`row_by_row`), and a
-/// weighted sum. Masks hide positions after the scores are mixed. Additive masks are not taken.
+/// weighted sum. Masks hide positions after the scores are mixed: a mask's `place::head` is a head of softmax, and that
+/// of score::modified a head of scores. Additive masks are not taken.
 ///
 /// No kernel of one head can do this: many queries are answered in blocks of rows, of which the scores of all heads,
 /// about 2^18 numbers, are stored for one sentence at a time; going back they are computed again. `step` returns the

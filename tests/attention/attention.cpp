@@ -28,8 +28,8 @@ const array<double, 3>& annotations()
 
 }  // namespace
 
-// A mechanism without memory costs nothing: its state is a counter.
-static_assert(sizeof(attention_state<no_state>) == sizeof(std::size_t));
+// A mechanism without memory costs nothing: its state is the number of the next query, and of the head.
+static_assert(sizeof(attention_state<no_state>) == 2 * sizeof(std::size_t));
 static_assert(std::is_empty_v<normalize::temporal> && std::is_empty_v<combine::weighted_sum>);
 // The concepts tell the policies apart from what is none.
 static_assert(scorer<score::dot> && scorer<score::additive<array<float, 2>, array<float, 1>>>);

@@ -4,10 +4,9 @@
 
 using namespace heed;
 
-auto use(const array<float, 2>& W, const array<float, 2>& U, const array<float, 1>& v,
-         const array<float, 3>& annotations, const array<float, 2>& query)
+auto use(const array<float, 2>& W, const array<float, 3>& annotations, const array<float, 2>& query)
 {
-    const attention attend{score::additive{W, U, v}, normalize::softmax{}, combine::weighted_sum{}};
+    const latent_heads attend{2, W, W, W, W, W, W, W};  // place_in_one_step asks an attention
     const auto memory = attend.on(annotations);
     return attend.step(memory, query, attend.start(memory), causal{}).context;
 }

@@ -71,6 +71,39 @@ TEST_CASE_TEMPLATE("numbers of places are of the scores' kind where they meet on
     CHECK(int{more.at[0]} == -1);
 }
 
+TEST_CASE_TEMPLATE("a constant has the precision of the score that it meets", T, float, double)
+{
+    const place p = place_at(5, 2);
+    const pack<T> e(1);
+    static_assert(std::is_same_v<decltype(0.5F * p.key), decltype(0.5 * p.key)>);
+    static_assert(std::is_same_v<decltype(p.key / 3.0F), decltype(p.key / 3.0)>);
+    static_assert(std::is_same_v<decltype(e - 0.5F * p.key), pack<T>>);
+    static_assert(std::is_same_v<decltype(e - 0.5 * p.key), pack<T>>);
+    static_assert(std::is_same_v<decltype(0.5F * e), pack<T>> && std::is_same_v<decltype(e * 0.5), pack<T>>);
+    static_assert(std::is_same_v<decltype(max(e, 0.5F)), pack<T>> && std::is_same_v<decltype(max(0.5, e)), pack<T>>);
+    static_assert(std::is_same_v<decltype(dual<T>() - 0.5F * p.key), dual<T>>);
+    using learning = pack<dual_number<T>>;
+    static_assert(std::is_same_v<decltype(learning() - 0.5F * p.key), learning>);
+    static_assert(std::is_same_v<decltype(learning() * pack<float>()), learning>);
+    // Lanes of two kinds meet in the wider one, whichever comes first.
+    static_assert(std::is_same_v<decltype(pack<float>() * pack<double>()), pack<double>>);
+    static_assert(std::is_same_v<decltype(pack<double>() - pack<float>()), pack<double>>);
+    static_assert(std::is_same_v<decltype(select(p.key > 1, pack<float>(), pack<double>())), pack<double>>);
+    static_assert(std::is_same_v<decltype(p.key + pack<std::int64_t>()), pack<std::int64_t>>);
+    static_assert(std::is_same_v<decltype(pack<std::int64_t>() + p.key), pack<std::int64_t>>);
+    const pack<float> floats = 0.5F * p.key;
+    CHECK(floats[0] == 1.0F);
+
+    // Beside plain doubles: what the constant was rounded to is all that is lost.
+    const double near = 2 * last_place<T>;
+    CHECK(worst<T>([](auto x, place at) { return x - 0.3F * (at.query - at.key); },
+                   [](double q, double k) { return -double{0.3F} * (q - k); }) <= near);
+    CHECK(worst<T>([](auto x, place at) { return x + 0.7F * at.query * (0.1 * at.key) + at.query / 3.0F; },
+                   [](double q, double k) { return double{0.7F} * q * (0.1 * k) + q / 3; }) <= 4 * near);
+    CHECK(worst<T>([](auto x, place at) { return x + cos(0.2F * (at.query - at.key)); },
+                   [](double q, double k) { return std::cos(double{0.2F} * (q - k)); }) <= near + 16777216 * 1.2e-16);
+}
+
 TEST_CASE_TEMPLATE("functions of numbers of places, beside plain ones", T, float, double)
 {
     const double near = 2 * last_place<T>;

@@ -4,6 +4,7 @@
 #include <heed/ad/ad.hpp>
 #include <heed/core/tables.hpp>
 #include <heed/heed.hpp>
+#include <support/approx.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -262,4 +263,29 @@ TEST_CASE("functions with a table in floats are those in doubles, and the same e
     check([](auto e, place p, const auto& b) { return e + b(151 * p.query + p.key); }, 130 * 151);
     check([](auto e, place p, const auto& b) { return e + b(40 * p.query + min(max(p.key - p.query + 16, 0), 32)); },
           130 * 40);
+}
+
+TEST_CASE_TEMPLATE("numbers that are looked up have the precision of the score that they meet", T, float, double)
+{
+    const std::vector<float> floats{0.1F, 0.3F, 0.7F};
+    const std::vector<double> doubles{0.1, 0.3, 0.7};
+    const std::vector<std::int32_t> whole{3, 1, 2};
+    const array<float, 2> rows{{0.1F, 0.3F}, {0.7F, 0.9F}};
+    const auto f = looked_up(floats);
+    const auto d = looked_up(doubles);
+    const auto r = looked_up(rows);
+    place p;
+    p.query = pack<std::int32_t>(1001);
+    p.key = pack<std::int32_t>(1);
+    p.head = 2;
+    const pack<T> e(T(0.2));
+    static_assert(std::is_same_v<decltype(e + f(p.key)), pack<T>> && std::is_same_v<decltype(e + d(p.key)), pack<T>>);
+    static_assert(std::is_same_v<decltype(e * f(p.head)), pack<T>> && std::is_same_v<decltype(d(p.head) * e), pack<T>>);
+    static_assert(std::is_same_v<decltype(dual<T>() * f(p.head)), dual<T>>);
+    static_assert(std::is_same_v<decltype(looked_up(whole)(p.key)), pack<std::int32_t>>);
+    const auto near = [](const pack<T>& is, double must) { return is[0] == support::approx(static_cast<T>(must)); };
+    CHECK(near(e - f(p.head) * (p.query - p.key), 0.2 - double{0.7F} * 1000));
+    CHECK(near(e - d(p.head) * (p.query - p.key), 0.2 - 0.7 * 1000));
+    CHECK(near(e - r(p.key, 0) * (0.1 * p.query), 0.2 - double{0.7F} * 0.1 * 1001));
+    CHECK((dual<T>(e, pack<T>(1)) * f(p.key)).slope[0] == static_cast<T>(0.3F));
 }

@@ -11,10 +11,12 @@
 #include <cstddef>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <limits>
 #include <string>
 #include <vector>
 
+#include <support/approx.hpp>
 #include <support/tensors.hpp>
 
 // Every entry of examples/catalogue: tile by tile as composed, in both precisions; and as short as it is said to be.
@@ -45,7 +47,7 @@ answers<T> answers_of(const auto& score, const catalogue::any_mask& mask, bool c
     const auto lifted = ad::lift(on, attend);
     const auto memory = lifted.on(H, values, real);
     auto state = lifted.start(memory);
-    score::over::stand_at_head(state.score, head);
+    state.head = head;
     const auto contexts = [&]() -> ad::var<T, 3> {
         if (composed)
             return lifted.read_all(memory, Q, state, heed::detail::drawn_out(mask, real, 0, S, P, head)).contexts;
@@ -79,11 +81,10 @@ double distance(const std::vector<T>& a, const std::vector<T>& b)
 template <class T>
 void check(const std::string& name, const auto& score, const catalogue::any_mask& mask)
 {
-    constexpr double most = sizeof(T) == 4 ? 1e-5 : 1e-10;
     CAPTURE(name);
     const auto is = answers_of<T>(score, mask, false), must = answers_of<T>(score, mask, true);
-    CHECK(distance(is.contexts, must.contexts) < most);
-    CHECK(distance(is.slopes, must.slopes) < most);
+    CHECK(distance(is.contexts, must.contexts) < support::tolerance<T>);
+    CHECK(distance(is.slopes, must.slopes) < (sizeof(T) == 4 ? 1e-5 : support::gradient_tolerance<T>));
     const auto somewhere = [](T x) { return std::abs(x) > T(1e-3); };
     CHECK(std::any_of(must.slopes.begin(), must.slopes.end(), somewhere));
 }
@@ -122,6 +123,90 @@ TEST_CASE_TEMPLATE("in tiles as composed, forward and backward", T, float, doubl
     const auto masks = catalogue::masks(known);
     REQUIRE(masks.size() == 23);
     for (const auto& [name, mask] : masks) check<T>(name, modified([](auto e, place) { return e; }), mask);
+}
+
+namespace {
+
+/// A place of one score.
+struct number_place {
+    int batch, head, query, key;
+};
+/// A function of one score as a plain program has it: the score and its slope.
+using plain_function = std::function<dual_number<double>(const dual_number<double>&, const number_place&)>;
+
+/// The functions of the catalogue, written a second time without lanes.
+std::vector<plain_function> plain_functions(const catalogue::tables<double>& at)
+{
+    using number = dual_number<double>;
+    const number none = -std::numeric_limits<double>::infinity();
+    const auto away = [](const number_place& p) { return static_cast<double>(p.query - p.key); };
+    return {
+        [](auto e, auto) { return e; },
+        [](auto e, auto) { return number(2) * e; },
+        [](auto e, auto) { return e * e; },
+        [=](auto e, auto p) { return p.key <= p.query ? e : none; },
+        [=](auto e, auto p) { return p.key >= p.query ? e : none; },
+        [=](auto e, auto p) { return e + number(0.01 * away(p)); },
+        [=](auto e, auto p) { return p.key <= p.query ? e + number(0.01 * away(p)) : none; },
+        [=](auto e, auto p) { return e - number(std::exp2(-(p.head + 1)) * std::abs(away(p))); },
+        [](auto e, auto) { return number(3) * tanh(e / number(3)); },
+        [](auto e, auto) {
+            const number x = e / number(3);
+            return number(3) * x * (number(27) + x * x) / (number(27) + number(9) * x * x);
+        },
+        [&](auto e, auto p) { return e * number(at.factor(static_cast<std::size_t>(p.head))); },
+        [](auto e, auto p) { return e + sin(e) * number(std::cos(0.1 * p.key)); },
+        [=](auto e, auto p) { return e + number(std::sin(0.2 * away(p))); },
+        [=](auto e, auto p) {
+            double bias = 0;
+            for (const double omega : {1.0, 0.1, 0.01}) bias += std::cos(omega * away(p)) / (p.head + 1);
+            return e + number(bias);
+        },
+        [](auto e, auto) { return log((e > number(0) ? e : number(0)) + number(0.1)); },
+        [&](auto e, auto p) {
+            double sum = 0;
+            for (std::size_t i = 0; i < 4; ++i) {
+                sum += 0.5 * at.q_rope(static_cast<std::size_t>(p.batch), static_cast<std::size_t>(p.query), i) *
+                       at.k_rope(static_cast<std::size_t>(p.batch), static_cast<std::size_t>(p.key), i);
+            }
+            return e + number(sum);
+        },
+        [](auto e, auto p) { return e * number((p.query + p.key) % 2 == 0 ? 0.5 : 2); },
+    };
+}
+
+}  // namespace
+
+TEST_CASE("in double, a function and its slope are those of a plain program")
+{
+    catalogue::tables<double> tables;
+    tables.q_rope = random({B, P, 4}, 5);
+    tables.k_rope = random({B, P, 4}, 6);
+    const auto functions = catalogue::functions(tables);
+    const auto plain = plain_functions(tables);
+    REQUIRE(functions.size() == plain.size());
+    const auto scores = random({P}, 7, 2);
+    const auto same = [](double is, double must) { return is == must || is == support::approx(must); };
+    for (std::size_t n = 0; n < functions.size(); ++n) {
+        CAPTURE(functions[n].name);
+        const auto& f = functions[n].f;
+        for (int query = 0; query < int{S}; query += 9) {
+            for (int key = 0; key < int{P}; key += 7) {
+                const auto e = pack<double>(scores(static_cast<std::size_t>(key)));
+                place p;
+                p.batch = key % int{B};
+                p.head = query % 2;
+                p.query = pack<std::int32_t>(query);
+                p.key = pack<std::int32_t>(key);
+                const auto value = f(e, p);
+                const auto both = f(dual<double>(e, pack<double>(1)), p);
+                const auto must = plain[n]({e[0], 1}, {p.batch, p.head, query, key});
+                CHECK(same(value[0], must.value));
+                CHECK(same(both.value[0], must.value));
+                CHECK(same(both.slope[0], must.slope));
+            }
+        }
+    }
 }
 
 TEST_CASE("an entry is at most five lines long")

@@ -3,6 +3,7 @@
 
 #include <heed/ad/ad.hpp>
 #include <heed/papers.hpp>
+#include <support/approx.hpp>
 #include <support/gradients.hpp>
 
 #include <algorithm>
@@ -37,7 +38,7 @@ array<double, 3> by_hand(const auto& w, bool divides)
 void check(const auto& attend, const auto& w, bool divides = true)
 {
     const auto is = attend(attend.on(k), q, causal{}), must = by_hand(w, divides);
-    for (std::size_t i = 0; i < must.size(); ++i) CHECK(is.data()[i] == doctest::Approx(must.data()[i]));
+    for (std::size_t i = 0; i < must.size(); ++i) CHECK(is.data()[i] == support::approx(must.data()[i]));
 }
 
 double dot(std::size_t s, std::size_t j)
@@ -198,6 +199,9 @@ TEST_CASE("Press et al. 2022")
         };
     };
     check(paper::press2022::alibi(2), weight(0));
+    check(paper::press2022::alibi(3), [&](std::size_t s, std::size_t j) {  // a slope that no float has
+        return std::exp(scaled(s, j) - std::exp2(-8.0 / 3) * static_cast<double>(s - j));
+    });
     // Each head of several has its own slope.
     array<double, 2> both(shape_of_rank<2>{D, 2 * D}, 0.0), first(shape_of_rank<2>{2 * D, D}, 0.0), second = first;
     for (std::size_t i = 0; i < D; ++i) both(i, i) = both(i, D + i) = first(i, i) = second(D + i, i) = 1;
@@ -321,10 +325,9 @@ TEST_CASE("Henry et al. 2020")
 
 TEST_CASE("Gemma Team 2024")
 {
-    for (const float cap : {0.5F, 50.0F}) {
-        check(paper::gemma2024::capped(cap), [=](std::size_t s, std::size_t j) {
-            return std::exp(double{cap} * std::tanh(scaled(s, j) / double{cap}));
-        });
+    for (const double cap : {0.3, 50.0}) {
+        check(paper::gemma2024::capped(cap),
+              [=](std::size_t s, std::size_t j) { return std::exp(cap * std::tanh(scaled(s, j) / cap)); });
     }
 }
 

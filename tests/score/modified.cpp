@@ -3,6 +3,8 @@
 
 #include <heed/ad/ad.hpp>
 #include <heed/heed.hpp>
+#include <heed/papers/press2022.hpp>
+#include <support/approx.hpp>
 #include <support/gradients.hpp>
 #include <support/tensors.hpp>
 
@@ -85,4 +87,87 @@ TEST_CASE("what goes back through a window")
             return near(near.on(annotations, real), queries);
         },
         far, q, h);
+}
+
+namespace {
+
+/// Contexts of 64 queries over 80 keys and, behind them, the gradients of what they were made of. In tiles, or
+/// `composed`, as a mask of truth values has it.
+std::vector<double> by_function(const auto& function, bool composed)
+{
+    constexpr std::size_t queries = 64, keys = 80, width = 5;
+    const attention attend{score::modified{score::scaled_dot{}, function}, normalize::softmax{},
+                           combine::weighted_sum{}};
+    ad::tape<double> on;
+    const auto Q = random({1, queries, width}, 1), K = random({1, keys, width}, 2), V = random({1, keys, 3}, 4);
+    const auto q = on.parameter(Q), k = on.parameter(K), v = on.parameter(V);
+    const auto memory = attend.on(k, v);
+    const auto contexts = [&]() -> ad::var<double, 3> {
+        if (composed) return attend(memory, q, boolean_mask{array<bool, 3>({1, queries, keys}, true)});
+        return attend(memory, q);
+    }();
+    on.backward(ops::inner(contexts, random({1, queries, 3}, 5)));
+    std::vector<double> all;
+    const auto add = [&](const auto& x) { all.insert(all.end(), x.data, x.data + x.size()); };
+    add(contexts.value());
+    add(on.gradient(q));
+    add(on.gradient(k));
+    add(on.gradient(v));
+    return all;
+}
+
+/// The same contexts, number by number.
+std::vector<double> by_number(const auto& function)
+{
+    constexpr std::size_t queries = 64, keys = 80, width = 5;
+    const auto q = random({1, queries, width}, 1), k = random({1, keys, width}, 2), v = random({1, keys, 3}, 4);
+    std::vector<double> all;
+    for (std::size_t s = 0; s < queries; ++s) {
+        double sum = 0, context[3] = {};
+        for (std::size_t t = 0; t < keys; ++t) {
+            double e = 0;
+            for (std::size_t i = 0; i < width; ++i) e += q(0, s, i) * k(0, t, i) / std::sqrt(double{width});
+            const double w = std::exp(function(e, static_cast<double>(s), static_cast<double>(t)));
+            sum += w;
+            for (std::size_t i = 0; i < 3; ++i) context[i] += w * v(0, t, i);
+        }
+        for (const double c : context) all.push_back(c / sum);
+    }
+    return all;
+}
+
+}  // namespace
+
+TEST_CASE("a constant in float narrows no score in double: in tiles, composed, and in their gradients")
+{
+    const std::vector<float> floats{0.3F, 0.7F};
+    const std::vector<double> same(floats.begin(), floats.end());
+    const auto in_float = looked_up(floats);
+    const auto in_double = looked_up(same);
+    const double third = double{0.3F}, seventh = double{0.7F};
+    const auto check = [](const auto& with_floats, const auto& with_doubles, const auto& plain) {
+        const auto must = by_function(with_doubles, true), contexts = by_number(plain);
+        for (const bool composed : {false, true}) {
+            CAPTURE(composed);
+            const auto is = by_function(with_floats, composed);
+            REQUIRE(is.size() == must.size());
+            for (std::size_t i = 0; i < contexts.size(); ++i) CHECK(is[i] == support::approx(contexts[i]));
+            for (std::size_t i = contexts.size(); i < is.size(); ++i)
+                CHECK(is[i] == support::approx(must[i], support::gradient_tolerance<double>));
+        }
+    };
+    check([](auto e, place p) { return e - 0.3F * abs(p.query - p.key); },
+          [=](auto e, place p) { return e - third * abs(p.query - p.key); },
+          [=](double e, double s, double t) { return e - third * std::abs(s - t); });
+    check([](auto e, place p) { return e * (1 + p.key / 0.7F) - 0.3F; },
+          [=](auto e, place p) { return e * (1 + p.key / seventh) - third; },
+          [=](double e, double, double t) { return e * (1 + t / seventh) - third; });
+    check([=](auto e, place p) { return e - in_float(p.key % 2) * abs(p.query - p.key); },
+          [=](auto e, place p) { return e - in_double(p.key % 2) * abs(p.query - p.key); },
+          [=](double e, double s, double t) { return e - (std::fmod(t, 2) == 0 ? third : seventh) * std::abs(s - t); });
+    const auto alibi = heed::papers::press2022::linear_bias{3};
+    const double slope = std::exp2(-8.0 / 3);
+    check(
+        alibi, [=](auto e, place p) { return e - slope * (p.query - p.key); },
+        [=](double e, double s, double t) { return e - slope * (s - t); });
 }

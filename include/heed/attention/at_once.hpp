@@ -131,7 +131,7 @@ auto weights_of_part(const auto& score, const auto& normalize, const auto& keys,
     const auto masks = masks_of<family, element_of<decltype(scores)>, false>(
         mask_of_queries(source, part, B, T), mask_of_queries(mask, part, B, T), unchanged{});
     const moment<std::remove_cvref_t<decltype(projected)>, std::remove_const_t<decltype(masks)>> at{
-        lengths_of_rows(mask, part, real, T), 0, projected, masks};
+        lengths_of_rows(mask, part, real, T), 0, projected, masks, from.head};
     return weigh(normalize, scores, no_state{}, at);
 }
 

@@ -32,7 +32,7 @@ template <class Score, class Memory, class Mask>
 auto answers_in_order(const Score& score, const auto& normalize, const Memory& memory, const auto& projected,
                       const auto& state, const Mask& mask)
 {
-    const ops::heads_of how{.first_query = state.step, .first_head = head_of(state.score)};
+    const ops::heads_of how{.first_query = state.step, .first_head = state.head};
     const auto asked = asking_all(score, projected, memory, state.step);
     const auto answer = [&](const auto& sees) {
         return ops::attend_in_order_op{change_of(score, state.step), sees, normalize.by_tiles()}(
@@ -50,8 +50,9 @@ auto answers_in_order(const Score& score, const auto& normalize, const Memory& m
         }
     }();
     auto after = state.normalize.map([&](const auto&) { return std::move(made.second); });
-    return all_read{std::move(made.first), attention_state<decltype(after), std::remove_cvref_t<decltype(state.score)>>{
-                                               std::move(after), state.step + shape_of(projected)[1], state.score}};
+    return all_read{std::move(made.first),
+                    attention_state<decltype(after), std::remove_cvref_t<decltype(state.score)>>{
+                        std::move(after), state.step + shape_of(projected)[1], state.score, state.head}};
 }
 
 }  // namespace heed::detail

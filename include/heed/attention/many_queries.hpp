@@ -39,8 +39,7 @@ template <class Mask>
 decltype(auto) asked_of_queries(const Mask& mask, const auto& memory, const auto& projected, const auto& state)
 {
     if constexpr (mask_of_any_place<Mask>) {
-        return places_of_queries<Mask>{mask, state.step, shape_of(projected)[1], memory.positions(),
-                                       head_of(state.score)};
+        return places_of_queries<Mask>{mask, state.step, shape_of(projected)[1], memory.positions(), state.head};
     } else {
         return (mask);
     }
@@ -154,7 +153,7 @@ auto read_many(const attention<Score, Normalize, Combine>& attend, const auto& m
     using of_rows = std::conditional_t<mask_of_any_place<Mask>, boolean_mask<3>, Mask>;
     if constexpr (at_once<Score, Normalize, summing, asked, source, of_rows>) {
         return finished(answers_in_blocks(attend.score, attend.normalize, sums, memory, projected,
-                                          {state.step, head_of(state.score), memory.real}, of_queries));
+                                          {state.step, state.head, memory.real}, of_queries));
     } else {
         static_assert(check_at_once<Score, Combine, asked, source>());
         return one_by_one(attend, memory, queries, projected, state, of_queries);
@@ -171,12 +170,12 @@ auto weights_of_many(const attention<Score, Normalize, Combine>& attend, const a
     require_state_of(B, state);
     if constexpr (mask_of_any_place<Mask>) {
         return attend.weights_of(memory, queries, state,
-                                 drawn_out(mask, memory.real, state.step, S, memory.positions(), head_of(state.score)));
+                                 drawn_out(mask, memory.real, state.step, S, memory.positions(), state.head));
     } else if constexpr (at_once<Score, Normalize, summing, std::remove_cvref_t<decltype(projected)>,
                                  std::remove_cvref_t<decltype(memory)>, Mask>) {
         const scratch here;
         return ops::by_sentence(weights_at_once(attend.score, attend.normalize, memory, projected,
-                                                {state.step, head_of(state.score), memory.real}, mask),
+                                                {state.step, state.head, memory.real}, mask),
                                 B, S);
     } else {
         auto now = state;

@@ -23,7 +23,8 @@ struct moment {
     lengths_view real;
     std::size_t step;  // 0 for the first query
     const Query& given;
-    const Masks& masks;  // what hides positions
+    const Masks& masks;    // what hides positions
+    std::size_t head = 0;  // which one asks, among those of a multi_head
     using place = Place;
 
     /// The query as it was given, [B,Q] or its parts.
@@ -37,7 +38,7 @@ struct moment {
 /// A moment without query and masks: for calling a normalizer by hand.
 struct plain_moment {
     lengths_view real;
-    std::size_t step = 0;
+    std::size_t step = 0, head = 0;
 
     const auto& visible(const tensor auto& scores) const { return scores; }  // nothing is hidden
 };

@@ -147,7 +147,7 @@ auto answer(const Attention& attend, const auto& memory, const auto& projected, 
         return answer_of<With>(run_step<family, How, With>(map_parameters(attend, lift), memory,
                                                            query_in(projected, lift), query_in(given, lift), now, mask,
                                                            lift),
-                               now.step);
+                               now);
     } else if constexpr (composed && grows<memory_type>) {
         require_one_number<decltype(Attention::score)>(memory);
         return in_one_piece(memory, [&](const auto& all) {
@@ -156,7 +156,7 @@ auto answer(const Attention& attend, const auto& memory, const auto& projected, 
     } else if constexpr (composed) {
         return answer_of<With>(
             run_step<plain_family, line_by_line, With>(attend, memory, projected, given, state, mask, unchanged{}),
-            state.step);
+            state);
     } else {
         return owned_answer<With>(
             in_workspace<With>(map_parameters(attend, as_transient{}), memory, projected, given, state, mask), state);
@@ -186,7 +186,7 @@ void answer_into(const auto& shown, Result& result, const auto& memory, const au
 {
     constexpr bool weights = requires { result.weights; };
     using wanted = std::conditional_t<weights, weights_too, context_only>;
-    assign_answer(result, in_workspace<wanted>(shown, memory, projected, given, state, mask), state.step);
+    assign_answer(result, in_workspace<wanted>(shown, memory, projected, given, state, mask), state.step, state.head);
 }
 
 }  // namespace heed::detail

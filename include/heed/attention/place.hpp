@@ -32,11 +32,12 @@ namespace heed {
 
 /// Places of a register of scores.
 struct place {
-    std::int32_t batch = 0, head = 0;  // the head of a multi_head if its score is a score::modified; else 0
-    pack<std::int32_t> query;          // counted from the first query, by the state
-    pack<std::int32_t> key;            // counted from the first of its sentence
-    pack<std::int32_t> here;  // for masks, the key that the query stands at: the last query stands at the last key;
-                              // for functions of scores, which also run step by step, the query's number
+    std::int32_t batch = 0;    // the number of the sentence in the batch
+    std::int32_t head = 0;     // the number of the head, in a mechanism of several; else 0
+    pack<std::int32_t> query;  // counted from the first query, by the state
+    pack<std::int32_t> key;    // counted from the first of its sentence
+    pack<std::int32_t> here;   // for masks, the key that the query stands at: the last query stands at the last key;
+                               // for functions of scores, which also run step by step, the query's number
 
     place() : query(0), key(0), here(0) {}
     // Register by register: a copy of the whole block would go through memory, and stall there.

@@ -102,6 +102,7 @@ struct attention_state {
     HEED_NO_UNIQUE_ADDRESS History normalize;  // the normalizer's state; an empty struct if it has none
     std::size_t step = 0;                      // the number of queries answered
     HEED_NO_UNIQUE_ADDRESS Past score{};       // the score's own state
+    std::size_t head = 0;                      // which head asks, among those of a multi_head
     // The taped counterpart, an attention_state of variables; empty until `operator=` below sets it.
     HEED_NO_UNIQUE_ADDRESS std::conditional_t<has_tensors, std::any, detail::nothing_on_tape> on_tape{};
 
@@ -114,6 +115,7 @@ struct attention_state {
         normalize = detail::numbers_of_state<History>(taped.normalize);
         step = taped.step;
         score = detail::numbers_of_state<Past>(taped.score);
+        head = taped.head;
         on_tape = taped;
         return *this;
     }
@@ -129,8 +131,8 @@ struct attention_state {
                     "gradient; map the state that `step` returned");
             }
         }
-        return attention_state<decltype(normalize.map(f)), decltype(score.map(f))>{normalize.map(f), step,
-                                                                                   score.map(f)};
+        return attention_state<decltype(normalize.map(f)), decltype(score.map(f))>{normalize.map(f), step, score.map(f),
+                                                                                   head};
     }
 };
 

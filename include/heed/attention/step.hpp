@@ -54,7 +54,7 @@ struct step_input {
     Masks masks;
     Focus focus;
     lengths_view real;
-    std::size_t step;
+    std::size_t step, head;
 
     /// The input with `row` applied to every tensor that has a row for each sentence, and `whole` to the parameters.
     auto map(const auto& row, const auto& whole) const
@@ -62,8 +62,8 @@ struct step_input {
         auto s = map_parameters(score, whole);  // one after the other: parameters are told apart by their order
         auto n = map_parameters(normalize, whole);
         auto c = map_parameters(combine, whole);
-        return made(row.part(real), step, std::move(s), std::move(n), std::move(c), map_query(query, row), row(keys),
-                    row(values), past.map(row), history.map(row), map_query(given, row), masks.map(row),
+        return made(row.part(real), step, head, std::move(s), std::move(n), std::move(c), map_query(query, row),
+                    row(keys), row(values), past.map(row), history.map(row), map_query(given, row), masks.map(row),
                     focus.map(row));
     }
 
@@ -85,17 +85,17 @@ struct step_input {
 
 private:
     template <class... X>
-    static step_input<X...> made(lengths_view real, std::size_t step, X... x)
+    static step_input<X...> made(lengths_view real, std::size_t step, std::size_t head, X... x)
     {
-        return {std::move(x)..., real, step};
+        return {std::move(x)..., real, step, head};
     }
 };
 
 /// The input that refers to the caller's tensors.
 template <class... X>
-step_input<const X&...> input_of_step(lengths_view real, std::size_t step, const X&... x)
+step_input<const X&...> input_of_step(lengths_view real, std::size_t step, std::size_t head, const X&... x)
 {
-    return {x..., real, step};
+    return {x..., real, step, head};
 }
 
 /// The part of each tensor with positions that lies in its row's window.
@@ -115,7 +115,8 @@ struct middle_of_step {
     {
         using given = std::remove_cvref_t<decltype(in.given)>;
         if constexpr (std::is_same_v<std::remove_cvref_t<decltype(in.focus)>, no_focus>) {
-            const moment<given, std::remove_cvref_t<decltype(in.masks)>> at{in.real, in.step, in.given, in.masks};
+            const moment<given, std::remove_cvref_t<decltype(in.masks)>> at{in.real, in.step, in.given, in.masks,
+                                                                            in.head};
             return wanted(weighed(in, in.normalize, in.keys, in.values, in.past, in.history, at));
         } else {
             window_view where = in.focus.where;
@@ -123,7 +124,7 @@ struct middle_of_step {
             const out_of_windows cut{where};
             const auto masks = in.masks.within(where);
             const moment<given, std::remove_const_t<decltype(masks)>, in_window> there{where.count, in.step, in.given,
-                                                                                       masks};
+                                                                                       masks, in.head};
             auto part = weighed(in, inside_of(in.normalize, in.focus), cut(in.keys), cut(in.values), in.past.map(cut),
                                 in.history.map(cut), there);
             const auto put = [&where](const auto& whole, const auto& x) { return ops::put_window(whole, x, where); };
@@ -214,7 +215,7 @@ auto state_in(const State& state, const auto& bring)
     if constexpr (State::has_tensors && !std::is_same_v<brought, State> && taped_state<brought>()) {
         if (const brought* const taped = on_tape_of<brought>(state)) return *taped;
     }
-    return brought{state.normalize.map(bring), state.step, state.score.map(bring)};
+    return brought{state.normalize.map(bring), state.step, state.score.map(bring), state.head};
 }
 
 /// The results of a step.
@@ -299,7 +300,7 @@ auto step(const auto& score, const auto& normalize, const auto& combine, const a
     using given_type = std::remove_cvref_t<decltype(given)>;
     masks.require(memory.batch, memory.positions);
     require_state_of(memory.batch, state);
-    const moment<given_type, std::remove_cvref_t<decltype(masks)>> at{real, state.step, given, masks};
+    const moment<given_type, std::remove_cvref_t<decltype(masks)>> at{real, state.step, given, masks, state.head};
     auto past = over::recall(score, state.score, at, memory);
     const auto query = over::query(score, projected, past);
     const auto history =
@@ -318,10 +319,10 @@ auto step(const auto& score, const auto& normalize, const auto& combine, const a
             return no_focus{};
         }
     }();
-    auto seen =
-        run_middle<Family, How, With>(input_of_step(real, state.step, score, normalize, summing(combine), query,
-                                                    memory.keys, memory.values, past, history, given, masks, focus),
-                                      memory.batch, 8 * memory.positions * memory.width);
+    auto seen = run_middle<Family, How, With>(input_of_step(real, state.step, state.head, score, normalize,
+                                                            summing(combine), query, memory.keys, memory.values, past,
+                                                            history, given, masks, focus),
+                                              memory.batch, 8 * memory.positions * memory.width);
     auto context = [&] {
         if constexpr (!hook::finishes<std::remove_cvref_t<decltype(combine)>>) {
             return std::move(seen.context);
@@ -329,8 +330,8 @@ auto step(const auto& score, const auto& normalize, const auto& combine, const a
             return finished(combine, seen.context, memory.positions, at);
         } else {
             const auto within = masks.within(focus.where);
-            const moment<given_type, std::remove_const_t<decltype(within)>, in_window> there{focus.where.count,
-                                                                                             state.step, given, within};
+            const moment<given_type, std::remove_const_t<decltype(within)>, in_window> there{
+                focus.where.count, state.step, given, within, state.head};
             return finished(combine, seen.context, focus.where.width, there);
         }
     }();
@@ -339,12 +340,12 @@ auto step(const auto& score, const auto& normalize, const auto& combine, const a
         std::move(context), std::move(seen.weights), std::move(seen.history), std::move(next)};
 }
 
-/// The result as the caller gets it.
+/// The result as the caller gets it, of the query that was asked in the state `before`.
 template <class With, class Context, class Weights, class History, class Past>
-auto answer_of(stepped<Context, Weights, History, Past> seen, std::size_t step)
+auto answer_of(stepped<Context, Weights, History, Past> seen, const auto& before)
 {
     using state_type = attention_state<History, Past>;
-    state_type state{std::move(seen.history), step + 1, std::move(seen.past)};
+    state_type state{std::move(seen.history), before.step + 1, std::move(seen.past), before.head};
     if constexpr (std::is_same_v<With, weights_too>) {
         return attended<Context, Weights, state_type>{std::move(seen.context), std::move(seen.weights),
                                                       std::move(state)};
@@ -364,17 +365,18 @@ auto owned_answer(const auto& seen, const auto& state)
     return answer_of<With>(
         stepped<decltype(copy(seen.context)), decltype(copy(seen.weights)), decltype(history), decltype(past)>{
             copy(seen.context), copy(seen.weights), std::move(history), std::move(past)},
-        state.step);
+        state);
 }
 
 /// The same written into results that the caller keeps.
-void assign_answer(auto& result, const auto& seen, std::size_t step)
+void assign_answer(auto& result, const auto& seen, std::size_t step, std::size_t head)
 {
     assign(result.context, seen.context);
     if constexpr (requires { result.weights; }) assign(result.weights, seen.weights);
     assign_state(result.state.normalize, seen.history);
     assign_state(result.state.score, seen.past);
     result.state.step = step + 1;
+    result.state.head = head;
 }
 
 }  // namespace heed::detail

@@ -229,25 +229,12 @@ auto rule_alone(const Rule& rule)
     }
 }
 
-/// The number of the head that asks, among those of a multi_head.
-template <class Past>
-std::size_t head_of(const Past& past)
-{
-    if constexpr (requires { past.head; }) {
-        return past.head;
-    } else if constexpr (requires { past.base; }) {
-        return head_of(past.base);
-    } else {
-        return 0;
-    }
-}
-
 /// Contexts [B,S,D] of projected queries [B,S,A], by a rule.
 template <class Score, class Rule, class Memory, class Mask>
 auto answers_by_rule(const Score& score, const Rule& rule, const auto& change, const Memory& memory,
                      const auto& projected, const auto& state, const Mask& mask, double scale = 1)
 {
-    const ops::heads_of how{.scale = scale, .first_query = state.step, .first_head = head_of(state.score)};
+    const ops::heads_of how{.scale = scale, .first_query = state.step, .first_head = state.head};
     constexpr typename comparison_in_tiles<Score>::type compare{};
     constexpr bool looks_up = with_table<Score> && !changed_by_comparing<Score>;
     const auto asked = asking_all(score, projected, memory, state.step);

@@ -163,26 +163,25 @@ concept lane_operands = lane_operand<A> && lane_operand<B> &&(is_lanes<A> || is_
 template <class X>
 concept lane_score = dual_element<typename lane_element<X>::type> ||
     (is_lanes<X>&& std::floating_point<typename lane_element<X>::type>);
-/// Lanes of whole numbers with a fraction, or numbers that were made so.
+/// Lanes of whole numbers with a fraction, whatever the fraction's type is, or numbers that were made so.
 template <class A, class B>
 concept meet_as_place_number = std::is_same_v<A, pack<place_number>> || std::is_same_v<B, pack<place_number>> ||
-                               (std::is_same_v<A, double>&& std::is_integral_v<typename lane_element<B>::type>) ||
-                               (std::is_same_v<B, double> && std::is_integral_v<typename lane_element<A>::type>);
+                               (std::floating_point<A>&& std::is_integral_v<typename lane_element<B>::type>) ||
+                               (std::floating_point<B> && std::is_integral_v<typename lane_element<A>::type>);
 
-/// What lanes of these meet in: whole numbers in scores, and in numbers of places with a fraction; of scores, the
-/// narrower, so that a constant never makes a kernel of floats compute in doubles; numbers without a slope in dual
-/// ones.
+/// What lanes of these meet in. A number takes the type of the lanes, so that a constant neither narrows a score nor
+/// makes a kernel of floats compute in doubles. Whole numbers meet fractions as numbers of places, which have no
+/// precision of their own either, and both become scores where they meet scores. Lanes of two precisions meet in the
+/// wider one; numbers without a slope in dual ones.
 template <class A, class B>
 struct meeting {
     using a = typename lane_element<A>::type;
     using b = typename lane_element<B>::type;
     using lane = std::conditional_t<is_lanes<A>, a, b>;  // of one side at least
     using fraction = std::conditional_t<std::is_integral_v<a>, b, a>;
-    static constexpr bool whole = std::is_integral_v<a> && std::is_integral_v<b>;
     static constexpr bool mixed = std::is_integral_v<a> != std::is_integral_v<b>;
-    using narrower = std::conditional_t<(sizeof(a) < sizeof(b)), a, b>;
-    using plain =
-        std::conditional_t<mixed, fraction, std::conditional_t<whole || !(is_lanes<A> && is_lanes<B>), lane, narrower>>;
+    using wider = std::conditional_t<(sizeof(a) < sizeof(b)), b, a>;
+    using plain = std::conditional_t<mixed, fraction, std::conditional_t<is_lanes<A> && is_lanes<B>, wider, lane>>;
     using type =
         std::conditional_t<dual_element<a> == dual_element<b>, plain, std::conditional_t<dual_element<a>, a, b>>;
 };

@@ -24,7 +24,8 @@
 /// One expression serves a whole register; it is written like one about a single number: + − * /, comparisons (their
 /// result goes into `select`, `&`, `|`, `!`), % of whole numbers, and exp, log, tanh, sigmoid, sqrt, abs, min, max,
 /// sin, cos. Numbers mix freely: whole ones, and fractions of them (place_number), become scores where they meet them.
-/// Scores may be dual numbers; their derivatives: core/dual_lanes.hpp.
+/// The precision is the score's: 0.1 and 0.1F * p.key are rounded to floats where scores are floats, and never narrow a
+/// score in double. Scores may be dual numbers; their derivatives: core/dual_lanes.hpp.
 namespace heed {
 
 namespace detail {
@@ -284,8 +285,15 @@ struct pack : lane_functions {
         }
     }
     template <class U>
-        requires(detail::is_place_number<U>&& std::is_same_v<T, double>)
-    HEED_SIMD_INLINE pack(const pack<U>& x) : at(x.at.exact) {}
+        requires(detail::is_place_number<U>&& std::floating_point<T>)
+    HEED_SIMD_INLINE pack(const pack<U>& x)
+    {
+        if constexpr (std::is_same_v<T, float>) {
+            at = x.at.near;
+        } else {
+            at = x.at.exact;
+        }
+    }
     template <class U>
     HEED_SIMD_INLINE explicit pack(const pack<U>& x)
     {
@@ -354,8 +362,8 @@ HEED_SIMD_INLINE void steps_of_product(const A& a, const B& b, pack<T>& result)
 {
     if constexpr (whole_lanes<A> && std::is_integral_v<B>) result.steps = a.steps * static_cast<std::int32_t>(b);
     if constexpr (std::is_integral_v<A> && whole_lanes<B>) result.steps = b.steps * static_cast<std::int32_t>(a);
-    if constexpr (whole_lanes<A> && std::is_same_v<B, double>) result.steps = {a.steps, b};
-    if constexpr (std::is_same_v<A, double> && whole_lanes<B>) result.steps = {b.steps, a};
+    if constexpr (whole_lanes<A> && std::floating_point<B>) result.steps = {a.steps, static_cast<double>(b)};
+    if constexpr (std::floating_point<A> && whole_lanes<B>) result.steps = {b.steps, static_cast<double>(a)};
 }
 template <class A, class B, class T>
 HEED_SIMD_INLINE void steps_of_quotient(const A& a, const B& b, pack<T>& result);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -446,24 +447,51 @@ void require_numbers(const shape_of_rank<N>& shape, std::size_t size)
 
 }  // namespace detail
 
+/// Fractions that do not learn, as scores of either precision meet them: numbers of places, like 0.1 * p.key.
+template <class T, std::size_t N>
+struct lane_constants {
+    lane_table<T, N> table;
+
+    template <class... Index>
+    HEED_SIMD_INLINE pack<place_number> operator()(const Index&... index) const
+    {
+        return pack<place_number>(table(index...));
+    }
+};
+
+namespace detail {
+
+template <class T, std::size_t N>
+auto constants_of(const lane_table<T, N>& table)
+{
+    if constexpr (std::floating_point<T>) {
+        return lane_constants<T, N>{table};
+    } else {
+        return table;
+    }
+}
+
+}  // namespace detail
+
 /// Numbers that a mask or a function of scores looks up, and that do not learn: the document of each position, for one.
 ///
 ///     const auto document = looked_up(ids);         // a tensor or a std::vector, which has to live as long
 ///     attend(memory, queries, causal{} & [=](place p) { return document(p.query) == document(p.key); });
 ///
-/// Throws shape_error if it is empty: there is no end that indices beyond it could mean.
+/// Their type is not the scores': a table of floats narrows no score in double, and one of doubles does not make a
+/// kernel of floats slow. Throws shape_error if it is empty: there is no end that indices beyond it could mean.
 template <plain_tensor X>
 auto looked_up(const X& x)
 {
     const auto view = view_of(x);
     detail::require_numbers(view.shape, view.size());
-    return lane_table<element_of<X>, rank_of<X>>{view.data, view.shape};
+    return detail::constants_of(lane_table<element_of<X>, rank_of<X>>{view.data, view.shape});
 }
 template <class T>
-lane_table<T, 1> looked_up(const std::vector<T>& x)
+auto looked_up(const std::vector<T>& x)
 {
     detail::require_numbers(shape_of_rank<1>{x.size()}, x.size());
-    return {x.data(), {x.size()}};
+    return detail::constants_of(lane_table<T, 1>{x.data(), {x.size()}});
 }
 
 /// No table.

@@ -90,7 +90,7 @@ struct narrowed_moment {
     const At& whole;
     const boolean_mask_view<2>& attend;
     lengths_view real = whole.real;
-    std::size_t step = whole.step;
+    std::size_t step = whole.step, head = whole.head;
 
     decltype(auto) query() const { return whole.query(); }
 

@@ -13,7 +13,7 @@ namespace heed::papers::gemma2024 {
 
 /// Scores that stay between −cap and cap: cap · tanh(e / cap).
 struct soft_cap {
-    float cap = 50;
+    double cap = 50;
 
     auto operator()(const auto& e, const place&) const { return cap * tanh(e / cap); }
 };
@@ -21,7 +21,7 @@ struct soft_cap {
 /// Attention whose scores are capped softly; 50 in the paper's models.
 ///
 ///     softmax(c · tanh(Q Kᵀ / √d / c)) V           "Logit soft-capping"
-inline auto capped(float cap = 50)
+inline auto capped(double cap = 50)
 {
     return attention{score::modified{score::scaled_dot{}, soft_cap{cap}}, normalize::softmax{},
                      combine::weighted_sum{}};

@@ -22,7 +22,7 @@ struct linear_bias {
 
     auto operator()(const auto& e, const place& p) const
     {
-        const auto slope = static_cast<float>(std::exp2(-8.0 * (p.head + 1) / static_cast<double>(heads)));
+        const double slope = std::exp2(-8.0 * (p.head + 1) / static_cast<double>(heads));
         return e - slope * (p.query - p.key);
     }
 };

@@ -54,7 +54,7 @@ struct by_place {
     auto start(const auto& memory) const { return beside(score::stands{}, over::start(self().base, memory)); }
     auto recall(const auto& now, const auto& at, const auto&... memory) const
     {
-        return beside({at.step, {at.real.first_row()}, now.head}, over::recall(self().base, now.base, at, memory...));
+        return beside({at.step, {at.real.first_row()}, at.head}, over::recall(self().base, now.base, at, memory...));
     }
     template <class Past>
     auto advance(Past&& now, const tensor auto& seen, const tensor auto& context, const auto& at) const

@@ -56,14 +56,6 @@ struct past : Own {
     }
 };
 
-/// Tells what remembers it which head of several asks.
-template <class Past>
-void stand_at_head(Past& past, std::size_t head)
-{
-    if constexpr (requires { past.head = head; }) past.head = head;
-    if constexpr (requires { past.base; }) over::stand_at_head(past.base, head);
-}
-
 /// The query as a score takes it: if the query has several parts and the score takes one tensor, the decoder's state.
 template <class Score, class Query>
 auto project(const Score& score, const Query& query)
