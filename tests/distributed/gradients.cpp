@@ -270,3 +270,26 @@ TEST_CASE("ranks with different models say so, all of them")
         over.barrier();
     });
 }
+
+TEST_CASE("ranks of which none went back, and gradients that are summed twice")
+{
+    support::on_ranks([](any_ranks& over) {
+        ad::tape<double> on;
+        auto model = some_model<double>();
+        distributed::optimizer together{over, train::sgd<double>({.rate = 0.1})};
+        const auto before = model.b;
+        const auto step = [&](const auto& lifted) { together.step(model, lifted, on); };
+        {
+            const auto lifted = ad::lift(on, model);
+            CHECK_THROWS_WITH_AS(step(lifted), doctest::Contains("call tape.backward(loss) first"), error);
+        }
+        on.clear();
+        const auto lifted = ad::lift(on, model);
+        if (over.rank() == 0) together.backward(lifted, ops::inner(lifted.b, lifted.b));  // the others have no loss
+        step(lifted);
+        CHECK(model.b(0) == doctest::Approx(0.8 * before(0)).epsilon(1e-14));
+        CHECK_THROWS_WITH_AS(step(lifted), doctest::Contains("call tape.clear(), lift the model again"), error);
+        CHECK(model.b(0) == doctest::Approx(0.8 * before(0)).epsilon(1e-14));
+        over.barrier();
+    });
+}
