@@ -121,6 +121,7 @@ std::vector<gradient<T>> gradients_of(R& over, bool meanwhile)
                 on.backward(loss);
             }
         }
+        if (step.sentences == 0) on.gradients_given();  // no rank has a loss: zeros are meant
         if (whole) on.gradient(lifted.E);
         sums.sum(over, lifted, on);
         for_each_parameter(lifted, [&](const std::string& name, const auto& x) {

@@ -185,6 +185,8 @@ public:
     }
     template <std::size_t N>
     var<T, N> parameter(const array<T, N>&& values) = delete;
+    template <std::size_t N>
+    var<T, N> parameter(const shared_tensor<T, N>&& values) = delete;
 
     /// A value that needs no gradient; copied, so that it cannot dangle.
     template <std::size_t N>

@@ -451,10 +451,13 @@ void require_numbers(const shape_of_rank<N>& shape, std::size_t size)
 ///     const auto document = looked_up(ids);         // a tensor or a std::vector, which has to live as long
 ///     attend(memory, queries, causal{} & [=](place p) { return document(p.query) == document(p.key); });
 ///
-/// Throws shape_error if it is empty: there is no end that indices beyond it could mean.
-template <plain_tensor X>
-auto looked_up(const X& x)
+/// Throws shape_error if it is empty: there is no end that indices beyond it could mean. A temporary that owns its
+/// numbers is refused.
+template <class X>
+    requires(plain_tensor<X>)
+auto looked_up(X&& x)
 {
+    static_assert(!detail::dies_with_its_numbers<X>, HEED_SAYS_TEMPORARY);
     const auto view = view_of(x);
     detail::require_numbers(view.shape, view.size());
     return lane_table<element_of<X>, rank_of<X>>{view.data, view.shape};
@@ -464,6 +467,12 @@ lane_table<T, 1> looked_up(const std::vector<T>& x)
 {
     detail::require_numbers(shape_of_rank<1>{x.size()}, x.size());
     return {x.data(), {x.size()}};
+}
+template <class T>
+lane_table<T, 1> looked_up(const std::vector<T>&&)
+{
+    static_assert(sizeof(T) == 0, HEED_SAYS_TEMPORARY);
+    return {};
 }
 
 /// No table.
