@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include <heed/core/constant.hpp>
+#include <heed/core/members.hpp>
 #include <heed/core/mistakes.hpp>
 #include <heed/core/shared_tensor.hpp>
 #include <heed/core/tensor.hpp>
@@ -32,6 +34,9 @@
 /// them, whose names are "layers.0", "layers.1" and so on, or a std::optional or std::unique_ptr, whose content has the
 /// name of the member; of an empty one there is nothing. What comes back is of the same kind: a std::vector of layers
 /// becomes a std::vector of what the visitor made of them.
+///
+/// A tensor, or a module with parameters, that is not shown would be neither trained nor saved. The compiler refuses
+/// it, unless it is a heed::constant (core/constant.hpp).
 namespace heed {
 
 /// The result of a visitor that returns nothing.
@@ -141,6 +146,14 @@ auto visit_members(std::string_view name, Several& several, const auto& visitor)
     return members_of<std::remove_const_t<Several>>::visit(name, several, visitor);
 }
 
+#define HEED_SAYS_NOT_SHOWN                                                                                            \
+    "heed: `parameters` passes on a tensor, or a module with parameters, that it does not show its visitor, so that "  \
+    "it would be neither trained nor saved: show it, `visit(\"b\", self.b)`, or make the member a constant, "          \
+    "`mine::policy{W, heed::constant{b}}`"
+#define HEED_SAYS_NOT_A_MEMBER                                                                                         \
+    "heed: `parameters` makes a member a constant that is none in the module itself: make it one where the module is " \
+    "built, `mine::policy{W, heed::constant{b}}`, and let `parameters` pass it on"
+
 /// Says what a member that `parameters` shows should be instead.
 template <class X>
 consteval bool check_parameter()
@@ -176,6 +189,83 @@ struct looking_visitor {
     }
 };
 
+}  // namespace detail
+
+/// A type whose parameters can be visited.
+template <class M>
+concept parameterised = requires(std::remove_cvref_t<M>& module)
+{
+    std::remove_cvref_t<M>::parameters(module, detail::looking_visitor{});
+};
+
+namespace detail {
+
+/// What is left of a module when all that it shows is `visited`.
+template <class M>
+using looked_at = decltype(M::parameters(std::declval<M&>(), looking_visitor{}));
+
+/// Is a part of this type `visited`? Then it was shown.
+template <class X>
+consteval bool any_shown()
+{
+    return []<class... A>(list_of_types<A...>) {
+        return (std::is_same_v<X, visited> || ... || detail::any_shown<std::remove_cvref_t<A>>());
+    }(typename template_arguments<X>::type{});
+}
+
+/// Is this member of such a rest a tensor that was not shown, or does it hold one?
+template <class X>
+consteval bool not_shown();
+
+template <class... X>
+consteval bool any_not_shown(list_of_types<X...>)
+{
+    return (detail::not_shown<std::remove_cvref_t<X>>() || ...);
+}
+
+template <class X>
+consteval bool not_shown()
+{
+    if constexpr (is_constant<X>) {
+        return false;
+    } else if constexpr (tensor<X>) {
+        return owning_tensor<X>;
+    } else if constexpr (holds_members<X>) {
+        return detail::any_not_shown(typename template_arguments<X>::type{});
+    } else if constexpr (!std::is_class_v<X>) {
+        return false;
+    } else if constexpr (any_shown<X>()) {
+        return detail::any_not_shown(detail::members_known<X>());
+    } else if constexpr (parameterised<X>) {  // a module: has it parameters?
+        return any_shown<looked_at<X>>() || detail::any_not_shown(detail::members_known<X>());
+    } else {
+        return false;
+    }
+}
+
+template <class... X>
+consteval std::size_t constants_among(list_of_types<X...>)
+{
+    return (std::size_t{is_constant<X>} + ... + 0);
+}
+
+/// Does a module show all of its tensors, but for those that are constants?
+template <class M>
+consteval bool shows_all()
+{
+    using rest = looked_at<M>;
+    if constexpr (std::is_class_v<rest>) {
+        constexpr bool all = !detail::any_not_shown(detail::members_known<rest>());
+        constexpr bool marked = detail::constants_among(detail::members_known<rest>()) <=
+                                detail::constants_among(detail::members_known<M>());
+        static_assert(all, HEED_SAYS_NOT_SHOWN);
+        static_assert(marked, HEED_SAYS_NOT_A_MEMBER);
+        return all && marked;
+    } else {
+        return true;
+    }
+}
+
 /// Depends on the leaf alone, not on the module, so that modules share what is compiled for their parts. A leaf is
 /// therefore a named type, not a lambda in a template of the module.
 template <class Leaf>
@@ -191,6 +281,7 @@ struct walking_visitor {
         } else if constexpr (holds_members<type>) {
             return visit_members(name, member, *this);
         } else if constexpr (check_parameter<type>()) {
+            (void)shows_all<type>();
             return type::parameters(member, walking_visitor{leaf, path_to(name, ".")});
         } else {
             return type(member);
@@ -225,17 +316,11 @@ struct counting_look {
 
 }  // namespace detail
 
-/// A type whose parameters can be visited.
-template <class M>
-concept parameterised = requires(std::remove_cvref_t<M>& module)
-{
-    std::remove_cvref_t<M>::parameters(module, detail::looking_visitor{});
-};
-
 /// A module of the same kind whose parameters are leaf(name, tensor); names are dotted paths, "decoder.gru.W".
 template <parameterised M, class Leaf>
 auto transform_parameters(M& module, Leaf&& leaf, std::string prefix = {})
 {
+    (void)detail::shows_all<std::remove_cvref_t<M>>();
     return std::remove_cvref_t<M>::parameters(
         module, detail::walking_visitor<std::remove_reference_t<Leaf>>{leaf, std::move(prefix)});
 }
@@ -255,6 +340,7 @@ struct nameless_visitor {
         } else if constexpr (holds_members<type>) {
             return visit_members("", member, *this);
         } else if constexpr (check_parameter<type>()) {
+            (void)shows_all<type>();
             return type::parameters(member, *this);
         } else {
             return type(member);
@@ -268,6 +354,7 @@ struct nameless_visitor {
 template <parameterised M, class Leaf>
 auto map_parameters(M& module, const Leaf& leaf)
 {
+    (void)detail::shows_all<std::remove_cvref_t<M>>();
     return std::remove_cvref_t<M>::parameters(module, detail::nameless_visitor<Leaf>{leaf});
 }
 
