@@ -18,7 +18,10 @@ struct list_of_types {};
 
 /// The types of these.
 template <class... X>
-list_of_types<std::remove_cvref_t<X>...> types_of(X&...);
+constexpr list_of_types<std::remove_cvref_t<X>...> types_of(X&...)
+{
+    return {};
+}
 
 /// Converts to the base classes of X alone.
 template <class X>
@@ -98,6 +101,11 @@ struct template_arguments {
 template <template <class...> class X, class... A>
 struct template_arguments<X<A...>> {
     using type = list_of_types<A...>;
+};
+
+template <template <class, std::size_t> class X, class A, std::size_t N>
+struct template_arguments<X<A, N>> {
+    using type = list_of_types<A>;
 };
 
 template <class X>

@@ -200,72 +200,6 @@ concept parameterised = requires(std::remove_cvref_t<M>& module)
 
 namespace detail {
 
-/// What is left of a module when all that it shows is `visited`.
-template <class M>
-using looked_at = decltype(M::parameters(std::declval<M&>(), looking_visitor{}));
-
-/// Is a part of this type `visited`? Then it was shown.
-template <class X>
-consteval bool any_shown()
-{
-    return []<class... A>(list_of_types<A...>) {
-        return (std::is_same_v<X, visited> || ... || detail::any_shown<std::remove_cvref_t<A>>());
-    }(typename template_arguments<X>::type{});
-}
-
-/// Is this member of such a rest a tensor that was not shown, or does it hold one?
-template <class X>
-consteval bool not_shown();
-
-template <class... X>
-consteval bool any_not_shown(list_of_types<X...>)
-{
-    return (detail::not_shown<std::remove_cvref_t<X>>() || ...);
-}
-
-template <class X>
-consteval bool not_shown()
-{
-    if constexpr (is_constant<X>) {
-        return false;
-    } else if constexpr (tensor<X>) {
-        return owning_tensor<X>;
-    } else if constexpr (holds_members<X>) {
-        return detail::any_not_shown(typename template_arguments<X>::type{});
-    } else if constexpr (!std::is_class_v<X>) {
-        return false;
-    } else if constexpr (any_shown<X>()) {
-        return detail::any_not_shown(detail::members_known<X>());
-    } else if constexpr (parameterised<X>) {  // a module: has it parameters?
-        return any_shown<looked_at<X>>() || detail::any_not_shown(detail::members_known<X>());
-    } else {
-        return false;
-    }
-}
-
-template <class... X>
-consteval std::size_t constants_among(list_of_types<X...>)
-{
-    return (std::size_t{is_constant<X>} + ... + 0);
-}
-
-/// Does a module show all of its tensors, but for those that are constants?
-template <class M>
-consteval bool shows_all()
-{
-    using rest = looked_at<M>;
-    if constexpr (std::is_class_v<rest>) {
-        constexpr bool all = !detail::any_not_shown(detail::members_known<rest>());
-        constexpr bool marked = detail::constants_among(detail::members_known<rest>()) <=
-                                detail::constants_among(detail::members_known<M>());
-        static_assert(all, HEED_SAYS_NOT_SHOWN);
-        static_assert(marked, HEED_SAYS_NOT_A_MEMBER);
-        return all && marked;
-    } else {
-        return true;
-    }
-}
-
 /// Depends on the leaf alone, not on the module, so that modules share what is compiled for their parts. A leaf is
 /// therefore a named type, not a lambda in a template of the module.
 template <class Leaf>
@@ -281,7 +215,6 @@ struct walking_visitor {
         } else if constexpr (holds_members<type>) {
             return visit_members(name, member, *this);
         } else if constexpr (check_parameter<type>()) {
-            (void)shows_all<type>();
             return type::parameters(member, walking_visitor{leaf, path_to(name, ".")});
         } else {
             return type(member);
@@ -314,19 +247,6 @@ struct counting_look {
     void operator()(const std::string&, const tensor auto& x) { count += view_of(x).size(); }
 };
 
-}  // namespace detail
-
-/// A module of the same kind whose parameters are leaf(name, tensor); names are dotted paths, "decoder.gru.W".
-template <parameterised M, class Leaf>
-auto transform_parameters(M& module, Leaf&& leaf, std::string prefix = {})
-{
-    (void)detail::shows_all<std::remove_cvref_t<M>>();
-    return std::remove_cvref_t<M>::parameters(
-        module, detail::walking_visitor<std::remove_reference_t<Leaf>>{leaf, std::move(prefix)});
-}
-
-namespace detail {
-
 /// Walks without making names.
 template <class Leaf>
 struct nameless_visitor {
@@ -340,7 +260,6 @@ struct nameless_visitor {
         } else if constexpr (holds_members<type>) {
             return visit_members("", member, *this);
         } else if constexpr (check_parameter<type>()) {
-            (void)shows_all<type>();
             return type::parameters(member, *this);
         } else {
             return type(member);
@@ -348,7 +267,99 @@ struct nameless_visitor {
     }
 };
 
+struct visited_leaf {
+    visited operator()(const tensor auto&) const { return {}; }
+};
+
+/// What is left of a module when all tensors that it shows are `visited`, those of its modules too.
+template <class M>
+using looked_at = decltype(M::parameters(std::declval<M&>(), nameless_visitor<visited_leaf>{{}}));
+
+/// Is a part of this type `visited`? Then it was shown.
+template <class X>
+consteval bool any_shown();
+
+template <class... X>
+consteval bool any_shown_of(list_of_types<X...>)
+{
+    return (detail::any_shown<std::remove_cvref_t<X>>() || ...);
+}
+
+template <class X>
+consteval bool any_shown()
+{
+    if constexpr (std::is_same_v<X, visited> || tensor<X>) {
+        return std::is_same_v<X, visited>;
+    } else if constexpr (std::is_same_v<typename template_arguments<X>::type, list_of_types<>>) {
+        return std::is_class_v<X> && detail::any_shown_of(detail::members_known<X>());
+    } else {
+        return detail::any_shown_of(typename template_arguments<X>::type{});
+    }
+}
+
+/// Is this member of such a rest a tensor that was not shown, or does it hold one?
+template <class X>
+consteval bool not_shown();
+
+template <class... X>
+consteval bool any_not_shown(list_of_types<X...>)
+{
+    return (detail::not_shown<std::remove_cvref_t<X>>() || ...);
+}
+
+template <class X>
+consteval bool not_shown()
+{
+    if constexpr (is_constant<X>) {
+        return false;
+    } else if constexpr (tensor<X>) {
+        return owning_tensor<X>;
+    } else if constexpr (holds_members<X>) {
+        return detail::any_not_shown(typename template_arguments<X>::type{});
+    } else if constexpr (!std::is_class_v<X>) {
+        return false;
+    } else if constexpr (any_shown<X>()) {
+        return detail::any_not_shown(detail::members_known<X>());
+    } else if constexpr (requires { typename looked_at<X>; }) {  // a module: has it parameters?
+        return any_shown<looked_at<X>>() || detail::any_not_shown(detail::members_known<X>());
+    } else {
+        return false;
+    }
+}
+
+template <class... X>
+consteval std::size_t constants_among(list_of_types<X...>)
+{
+    return (std::size_t{is_constant<X>} + ... + 0);
+}
+
+/// Does a module show all of its tensors, but for those that are constants?
+template <class M>
+consteval bool shows_all()
+{
+    using rest = looked_at<M>;
+    if constexpr (std::is_class_v<rest>) {
+        constexpr bool all = !detail::any_not_shown(detail::members_known<rest>());
+        constexpr bool marked = detail::constants_among(detail::members_known<rest>()) <=
+                                detail::constants_among(detail::members_known<M>());
+        static_assert(all, HEED_SAYS_NOT_SHOWN);
+        static_assert(marked, HEED_SAYS_NOT_A_MEMBER);
+        return all && marked;
+    } else {
+        return true;
+    }
+}
+
 }  // namespace detail
+
+/// A module of the same kind whose parameters are leaf(name, tensor); names are dotted paths, "decoder.gru.W".
+template <parameterised M, class Leaf>
+auto transform_parameters(M& module, Leaf&& leaf, std::string prefix = {})
+{
+    (void)detail::shows_all<std::remove_cvref_t<M>>();
+    return std::remove_cvref_t<M>::parameters(
+        module, detail::walking_visitor<std::remove_reference_t<Leaf>>{leaf, std::move(prefix)});
+}
 
 /// A module of the same kind whose parameters are leaf(tensor).
 template <parameterised M, class Leaf>
