@@ -75,11 +75,11 @@ void holds(const char* what, bool truth)
 void tensors()
 {
     // section: tensor
-    array<float, 2> x({2, 3}, 0.0F);                     // torch.zeros(2, 3)
-    x(0, 2) = 5;                                         // x[0, 2] = 5
-    const array<float, 2> copy = x;                      // x.clone()
-    const auto y = ops::add(ops::tanh(x), copy);         // x.tanh() + copy
-    const auto total = *view_of(ops::inner(y, x)).data;  // (y * x).sum()
+    array<float, 2> x({2, 3}, 0.0F);              // torch.zeros(2, 3)
+    x(0, 2) = 5;                                  // x[0, 2] = 5
+    const array<float, 2> copy = x;               // x.clone()
+    const auto y = ops::add(ops::tanh(x), copy);  // x.tanh() + copy
+    const auto total = ops::inner(y, x)();        // (y * x).sum()
     // end
     holds("sum", std::abs(total - 5 * (5 + std::tanh(5.0F))) < 1e-4F);
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
 #include <vector>
 
 #include <support/gradients.hpp>
@@ -301,4 +302,120 @@ TEST_CASE("an operation that is recorded by hand: its parameters are final at th
     const auto late = ops::scale(w, 2.0);
     const auto loss = ops::add(ops::inner(late, early.result), ops::inner(early.result, late));
     CHECK_THROWS_WITH_AS(on.backward(loss), doctest::Contains("has to ask wanted()"), error);
+}
+
+TEST_CASE("a variable that was kept across clear is refused, and so is all that holds one")
+{
+    const attention attend{score::additive{random({3, 4}, 1), random({5, 4}, 2), random({4}, 3)}, normalize::temporal{},
+                           combine::weighted_sum{}};
+    const auto annotations = random({2, 6, 5}, 4);
+    const auto query = random({2, 3}, 5), other = random({40, 500}, 6);
+    const auto u = support::uneven(shape_of_rank<2>{2, 5});
+    const std::string says = "This variable belongs to a recording that was cleared: lift the model again after "
+                             "tape.clear()";
+    ad::tape<double> on;
+    const auto lifted = ad::lift(on, attend);
+    const auto memory = lifted.on(on.parameter(annotations), lengths{6, 4});
+    const auto state = lifted.start(memory);
+    const auto q = on.parameter(query);
+    const auto now = lifted.step(memory, q, state);
+    const auto loss = ops::inner(now.context, u);
+    for (int i = 0; i < 20; ++i) (void)ops::scale(on.parameter(other), 2.0);  // so that clear() frees memory
+    on.backward(loss);
+    const auto refused = [&](auto f) { return support::message_of<error>(f); };
+    const auto check_all = [&](const std::string& must) {
+        CHECK(refused([&] { (void)q.tape(); }) == must);
+        CHECK(refused([&] { (void)q.slot(); }) == must);
+        CHECK(refused([&] { (void)q.value(); }) == must);
+        CHECK(refused([&] { (void)q.data(); }) == must);
+        CHECK(refused([&] { (void)q.size(); }) == must);
+        CHECK(refused([&] { (void)q.wanted(); }) == must);
+        CHECK(refused([&] { (void)view_of(q); }) == must);
+        CHECK(refused([&] { (void)ops::tanh(q); }) == must);
+        CHECK(refused([&] { (void)ops::stack(std::vector{q, q}); }) == must);
+        CHECK(refused([&] { (void)ops::block(q, std::size_t{0}); }) == must);
+        CHECK(refused([&] { (void)lifted.on(annotations); }) == must);  // a lifted model
+        CHECK(refused([&] { (void)lifted.start(memory); }) == must);
+        CHECK(refused([&] { (void)lifted.step(memory, query, state); }) == must);
+        CHECK(refused([&] { (void)ad::checkpoint([](const auto& x) { return ops::tanh(x); }, q); }) == must);
+        CHECK(refused([&] { (void)ad::gradient_rows(q); }) == must);
+    };
+    on.clear();
+    check_all(says);
+    CHECK(q.shape() == shape_of_rank<2>{2, 3});
+    CHECK(refused([&] { on.backward(loss); }) == says);
+    CHECK(refused([&] { (void)on.gradient(lifted.score.U); }) == says);
+    CHECK(on.entries() == 0);
+
+    // With a model that was lifted again: what was kept of the recording before.
+    const auto anew = ad::lift(on, attend);
+    const auto fresh = anew.on(on.parameter(annotations), lengths{6, 4});
+    CHECK(refused([&] { (void)anew.step(memory, query, anew.start(fresh)); }) == says);
+    CHECK(refused([&] { (void)anew.step(fresh, query, state); }) == says);
+    CHECK(refused([&] { (void)anew.step(fresh, q, anew.start(fresh)); }) == says);
+    const auto again = anew.step(fresh, on.parameter(query), anew.start(fresh));
+    on.backward(ops::inner(again.context, u));
+    check_all(says);
+}
+
+TEST_CASE("a variable whose tape is gone, and one that never had a tape")
+{
+    const auto x = random({2, 3}, 1);
+    const auto message = [](const ad::var<double, 2>& of) {
+        return support::message_of<error>([&] { (void)ops::tanh(of); });
+    };
+    ad::var<double, 2> kept, cleared;
+    {
+        ad::tape<double> on;
+        cleared = on.parameter(x);
+        on.clear();
+        kept = on.parameter(x);
+        CHECK(message(kept).empty());
+    }
+    const std::string gone = "This variable belongs to a tape that was destroyed: ";
+    CHECK(support::contains(message(kept), gone));
+    CHECK(support::contains(message(cleared), gone));
+    // The next tape takes the place of the last one, and counts on.
+    ad::tape<double> next;
+    ad::tape<float> another;
+    const auto y = next.parameter(x);
+    CHECK(support::contains(message(kept), gone));
+    CHECK(message(y).empty());
+    CHECK(support::contains(message({}), "This variable is empty: it belongs to no tape"));
+}
+
+TEST_CASE("a variable of another tape")
+{
+    const auto W = random({3, 3}, 1), values = random({2, 3}, 2);
+    const auto b = random({3}, 3);
+    const auto annotations = random({2, 6, 3}, 4);
+    const score::general plain{W};
+    const attention attend{plain, normalize::softmax{}, combine::weighted_sum{}};
+    ad::tape<double> one, two;
+    const auto x = one.parameter(values), y = two.parameter(values);
+    const auto refused = [](auto f) {
+        return support::contains(support::message_of<error>(f), "This variable belongs to another tape: ");
+    };
+    CHECK(refused([&] { (void)ops::add(x, y); }));
+    CHECK(refused([&] { (void)ops::add(y, x); }));
+    CHECK(refused([&] { (void)ops::linear(x, two.parameter(W)); }));
+    CHECK(refused([&] { (void)ops::stack(std::vector{x, y}); }));
+    CHECK(refused([&] { (void)ops::join(std::vector{x, y}); }));
+    CHECK(refused([&] { (void)ad::checkpoint([](const auto& p, const auto& q) { return ops::add(p, q); }, x, y); }));
+    CHECK(refused([&] {
+        (void)ops::cross_entropy(one.parameter(annotations), two.parameter(W), one.parameter(b),
+                                 ops::expected_words<double>{word_ids(6, 2), std::vector<double>(12, 1.0)}, 0.1);
+    }));
+    const auto lifted = ad::lift(one, attend);
+    const auto memory = lifted.on(annotations);
+    CHECK(refused([&] { (void)lifted.step(memory, y, lifted.start(memory)); }));
+    CHECK(refused([&] { (void)lifted(memory, two.parameter(annotations)); }));
+    const auto far = lifted.on(two.parameter(annotations));
+    CHECK(refused([&] { (void)lifted.step(far, x, lifted.start(far)); }));
+    const auto loss = ops::inner(x, values);
+    CHECK(refused([&] { two.backward(loss); }));
+    one.backward(loss);
+    CHECK(refused([&] { (void)two.gradient(x); }));
+    CHECK(refused([&] { (void)two.adjoint(x); }));
+    CHECK(support::same_bits(one.gradient(x), values));
 }

@@ -313,9 +313,10 @@ TEST_CASE("NaN in a table, where only hidden scores look it up, changes nothing"
 
 TEST_CASE("an empty table is refused, and an index beyond the end means the end")
 {
-    CHECK_THROWS_WITH_AS(looked_up(std::vector<int>{}), doctest::Contains("the table is empty, [0]"), shape_error);
-    CHECK_THROWS_WITH_AS(looked_up(array<double, 2>(shape_of_rank<2>{3, 0})),
-                         doctest::Contains("the table is empty, [3,0]"), shape_error);
+    const std::vector<int> no_number;
+    const array<double, 2> no_columns(shape_of_rank<2>{3, 0});
+    CHECK_THROWS_WITH_AS(looked_up(no_number), doctest::Contains("the table is empty, [0]"), shape_error);
+    CHECK_THROWS_WITH_AS(looked_up(no_columns), doctest::Contains("the table is empty, [3,0]"), shape_error);
     const auto h = random({1, 70, 4}, 1), q = random({1, 60, 4}, 2);
     const auto first = [](auto e, place p, const auto& b) { return e + b(p.key); };
     const attention none{score::modified{score::dot{}, array<double, 1>(shape_of_rank<1>{0}), first},

@@ -99,7 +99,8 @@ TEST_CASE("copies, rows and appended positions are those of lists of numbers")
 TEST_CASE("the first copy that grows takes the room, a later one moves")
 {
     const auto word = random({1, 1, N}, 2);
-    growing_tensor<double> a(view_of(random({1, 2, N}, 1)), lengths{2});
+    const auto begin = random({1, 2, N}, 1);
+    growing_tensor<double> a(view_of(begin), lengths{2});
     auto b = a;
     const double* const place = a.row(0);
     CHECK(b.row(0) == place);
@@ -116,7 +117,8 @@ TEST_CASE("the first copy that grows takes the room, a later one moves")
 TEST_CASE("threads let copies of one tensor grow at the same time")
 {
     constexpr std::size_t many = 4, T = 300;
-    const growing_tensor<double> old(view_of(random({1, 2, N}, 1)), lengths{2});
+    const auto begin = random({1, 2, N}, 1);
+    const growing_tensor<double> old(view_of(begin), lengths{2});
     std::vector<growing_tensor<double>> all(many, old);
     std::vector<std::thread> running;
     for (std::size_t i = 0; i < many; ++i) {
@@ -138,11 +140,13 @@ TEST_CASE("threads let copies of one tensor grow at the same time")
 
 TEST_CASE("a thousand positions, one by one, are moved seven times")
 {
-    growing_tensor<double> x(view_of(random({1, 1, N}, 1)), lengths{1});
+    const auto begin = random({1, 1, N}, 1);
+    growing_tensor<double> x(view_of(begin), lengths{1});
     std::size_t moves = 0;
     for (std::size_t t = 1; t < 1000; ++t) {
         const auto before = x;  // an older copy does not hinder
-        x.append(view_of(random({1, 1, N}, t)), lengths{1});
+        const auto word = random({1, 1, N}, t);
+        x.append(view_of(word), lengths{1});
         moves += x.row(0) != before.row(0) ? 1 : 0;
     }
     CHECK(moves >= 1);
@@ -161,12 +165,14 @@ TEST_CASE("in one array, and as it is")
     const auto one = two.rows(first);
     CHECK(view_of(one).data == two.row(0));
     CHECK(shape_of(one) == shape_of_rank<3>{1, 3, N});
-    CHECK(view_of(growing_tensor<double>()).size() == 0);
+    const growing_tensor<double> none;
+    CHECK(view_of(none).size() == 0);
 }
 
 TEST_CASE("growing tensors: messages")
 {
-    growing_tensor<double> x(view_of(random({2, 3, N}, 1)), lengths{3, 1});
+    const auto begin = random({2, 3, N}, 1);
+    growing_tensor<double> x(view_of(begin), lengths{3, 1});
     CHECK(support::message_of<shape_error>([&] { (void)view_of(x); }) ==
           "a growing tensor [2,3,3] is asked for all of its rows in one piece, but each has a place of its own; give "
           "gathered(x), a copy of it");
@@ -175,12 +181,14 @@ TEST_CASE("growing tensors: messages")
               (void)x.rows(third);
           }) == "growing_tensor::rows: row 2 of [2,3,3]; rows count from 0");
     CHECK(support::message_of<shape_error>([&] {
-              x.append(view_of(random({2, 1, 4}, 1)), lengths{1, 1});
+              const auto wide = random({2, 1, 4}, 1);
+              x.append(view_of(wide), lengths{1, 1});
           }) ==
           "growing_tensor::append: what is appended is [2,1,4] but must be [2,1,3] (as many rows and as wide as this "
           "one, [2,3,3])");
     CHECK(support::contains(support::message_of<shape_error>([&] {
-                                x.append(view_of(random({2, 1, N}, 1)), lengths{1, 2});
+                                const auto more = random({2, 1, N}, 1);
+                                x.append(view_of(more), lengths{1, 2});
                             }),
                             "the length of row 1 is 2"));
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <heed/heed.hpp>
+#include <heed/io/weights.hpp>
 #include <heed/train/adam.hpp>
 
 #include <doctest/doctest.h>
@@ -7,6 +8,7 @@
 #include <support/tensors.hpp>
 
 #include <array>
+#include <cmath>
 #include <memory>
 #include <optional>
 #include <string>
@@ -183,4 +185,101 @@ TEST_CASE("visit_each is the same as visit")
     detail::looking_leaf<decltype(look)> leaf{look};
     (void)visit_each("layers", layers, detail::walking_visitor<decltype(leaf)>{leaf, ""});
     CHECK(names == std::vector<std::string>{"layers.0.W", "layers.0.b", "layers.1.W", "layers.1.b"});
+}
+
+namespace mine {
+
+/// e = (s W + table) · h with a table that does not learn, and an inner score that is frozen.
+template <class Matrix, class Table, class Inner>
+struct shifted {
+    Matrix W;
+    Table table;
+    Inner inner;
+
+    static constexpr weight_kind weights = weight_kind::per_position;
+    auto operator()(const tensor auto& query, const tensor auto& keys) const
+    {
+        return ops::add(ops::dot_each(ops::add(ops::linear(query, W), table), keys), inner(query, keys));
+    }
+    static auto parameters(auto& self, auto&& visit)
+    {
+        return mine::shifted{visit("W", self.W), self.table, self.inner};
+    }
+};
+template <class Matrix, class Table, class Inner>
+shifted(Matrix, Table, Inner) -> shifted<Matrix, Table, Inner>;
+
+/// A constant of a fixed type, and an aggregate that is no template.
+template <class Matrix>
+struct with_fixed {
+    Matrix W;
+    heed::constant<shared_tensor<double, 1>> b;
+    std::size_t width = 0;
+    static auto parameters(auto& self, auto&& visit) { return of(visit("W", self.W), self.b, self.width); }
+    template <class M>
+    static with_fixed<M> of(M W, heed::constant<shared_tensor<double, 1>> b, std::size_t width)
+    {
+        return {std::move(W), std::move(b), width};
+    }
+};
+
+}  // namespace mine
+
+TEST_CASE("a constant is computed with, and neither trained nor saved")
+{
+    const auto W = random({N, N}, 1), frozen = random({N, N}, 2);
+    const auto table = random({N}, 3);
+    const auto annotations = random({2, 5, N}, 4);
+    const auto query = random({2, N}, 5), u = random({2, N}, 6);
+    // The bilinear score frozen: e = s (W + F) · h + table · h.
+    const auto check = [&](auto score) {
+        CHECK(names_of(score) == std::vector<std::string>{"W"});
+        CHECK(parameter_count(score) == N * N);
+        io::archive saved;
+        io::put(saved, score);
+        CHECK(saved.tensors.size() == 1);
+        attention attend{score, normalize::softmax{}, combine::weighted_sum{}};
+        const auto run = [&](const auto& model) {
+            const auto memory = model.on(annotations, lengths{5, 3});
+            return model.step(memory, query, model.start(memory));
+        };
+        auto sum = W;
+        for (std::size_t i = 0; i < sum.size(); ++i) sum.data()[i] += frozen.data()[i];
+        const auto plain = run(attend);
+        for (std::size_t b = 0; b < 2; ++b) {
+            const std::size_t real = b == 0 ? 5 : 3;
+            std::vector<double> e(real);
+            double all = 0;
+            for (std::size_t t = 0; t < real; ++t) {
+                double score_of = 0;
+                for (std::size_t j = 0; j < N; ++j) {
+                    double asked = table(j);
+                    for (std::size_t i = 0; i < N; ++i) asked += query(b, i) * sum(i, j);
+                    score_of += asked * annotations(b, t, j);
+                }
+                all += e[t] = std::exp(score_of);
+            }
+            for (std::size_t t = 0; t < real; ++t) CHECK(std::abs(plain.weights(b, t) - e[t] / all) < 1e-12);
+        }
+        ad::tape<double> on;
+        CHECK(support::same_bits(run(ad::lift(on, attend)).weights, plain.weights));
+        const auto found =
+            ad::grad_check(attend, [&](auto&, const auto& lifted) { return ops::inner(run(lifted).context, u); });
+        INFO(found.text());
+        CHECK(bool(found));
+        CHECK(found.entries == N * N);
+        return attend;
+    };
+    const auto view = view_of(table);
+    check(mine::shifted{W, constant{view}, constant{score::general{view_of(frozen)}}});
+    const auto attend = check(mine::shifted{W, constant{table}, constant{score::general{frozen}}});
+    ad::tape<double> on;
+    const auto lifted = ad::lift(on, attend);
+    static_assert(std::is_same_v<decltype(lifted.score.table), decltype(attend.score.table)>);
+    CHECK(lifted.score.table.data() == attend.score.table.data());  // not copied
+    CHECK(lifted.score.table(1) == table(1));
+
+    const mine::with_fixed<array<double, 2>> fixed{W, table, 3};
+    CHECK(parameter_count(fixed) == N * N);
+    CHECK(ad::lift(on, fixed).b.data() == fixed.b.data());
 }

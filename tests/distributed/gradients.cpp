@@ -121,6 +121,7 @@ std::vector<gradient<T>> gradients_of(R& over, bool meanwhile)
                 on.backward(loss);
             }
         }
+        if (step.sentences == 0) on.gradients_given();  // no rank has a loss: zeros are meant
         if (whole) on.gradient(lifted.E);
         sums.sum(over, lifted, on);
         for_each_parameter(lifted, [&](const std::string& name, const auto& x) {
@@ -267,6 +268,29 @@ TEST_CASE("ranks with different models say so, all of them")
         CHECK_THROWS_WITH_AS(sums.sum(over, lifted, on), doctest::Contains("different models"), error);
         CHECK_THROWS_WITH_AS(distributed::broadcast_parameters<double>(over, plain),
                              doctest::Contains("different models"), error);
+        over.barrier();
+    });
+}
+
+TEST_CASE("ranks of which none went back, and gradients that are summed twice")
+{
+    support::on_ranks([](any_ranks& over) {
+        ad::tape<double> on;
+        auto model = some_model<double>();
+        distributed::optimizer together{over, train::sgd<double>({.rate = 0.1})};
+        const auto before = model.b;
+        const auto step = [&](const auto& lifted) { together.step(model, lifted, on); };
+        {
+            const auto lifted = ad::lift(on, model);
+            CHECK_THROWS_WITH_AS(step(lifted), doctest::Contains("call tape.backward(loss) first"), error);
+        }
+        on.clear();
+        const auto lifted = ad::lift(on, model);
+        if (over.rank() == 0) together.backward(lifted, ops::inner(lifted.b, lifted.b));  // the others have no loss
+        step(lifted);
+        CHECK(model.b(0) == doctest::Approx(0.8 * before(0)).epsilon(1e-14));
+        CHECK_THROWS_WITH_AS(step(lifted), doctest::Contains("call tape.clear(), lift the model again"), error);
+        CHECK(model.b(0) == doctest::Approx(0.8 * before(0)).epsilon(1e-14));
         over.barrier();
     });
 }

@@ -508,7 +508,8 @@ TEST_CASE("noise changes scores on the tape, by seed, step, row and position, an
         const auto run = [&](const auto& model) {
             const auto memory = model.on(annotations, real);
             const auto one = model.step(memory, query, model.start(memory));
-            return copy_of(view_of(model.step(memory, query, one.state).weights));
+            const auto two = model.step(memory, query, one.state);
+            return copy_of(view_of(two.weights));
         };
         return taped ? run(ad::lift(on, attend)) : run(attend);
     };

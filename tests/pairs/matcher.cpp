@@ -107,7 +107,8 @@ TEST_CASE("the classes' scores are a linear function of both similarities at eve
             CHECK(p[b] == doctest::Approx(yes).epsilon(1e-12));
             loss -= std::log(b == 0 || b == 3 ? yes : 1 - yes);
         }
-        CHECK(view_of(with_bias.loss(some_pairs())).data[0] == doctest::Approx(loss).epsilon(1e-12));
+        const auto found = with_bias.loss(some_pairs());
+        CHECK(view_of(found).data[0] == doctest::Approx(loss).epsilon(1e-12));
     });
 }
 

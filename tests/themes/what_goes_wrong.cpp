@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <heed/heed.hpp>
+#include <heed/train/sgd.hpp>
 #include <support/tensors.hpp>
 
 // The mistakes of docs/what_goes_wrong.md that a compiler cannot see, and what to write instead. The page quotes the
@@ -63,6 +64,42 @@ TEST_CASE("a tape that is not cleared does not go back twice")
     }
     // end
     CHECK(tape.entries() == after_one);
+}
+
+TEST_CASE("a model that was lifted before the loop, and a step without backward")
+{
+    attention attend{score::general{random<float>({4, 4}, 1)}, normalize::softmax{}, combine::weighted_sum{}};
+    const auto h = random<float>({2, 5, 4}, 2), q = random<float>({2, 3, 4}, 3);
+    const auto before = attend.score.W;
+    const int steps = 3;
+    ad::tape<float> tape;
+    train::sgd<float> optimiser({.rate = 0.1});
+    {
+        const auto lifted = ad::lift(tape, attend);
+        CHECK_THROWS_WITH_AS(
+            optimiser.step(attend, lifted, tape),
+            doctest::Contains("there are no gradients on this tape yet; call tape.backward(loss) first"), error);
+        tape.backward(ops::inner(lifted(lifted.on(h), q), q));
+        optimiser.step(attend, lifted, tape);
+        CHECK_THROWS_WITH_AS(optimiser.step(attend, lifted, tape),
+                             doctest::Contains("a second step with the gradients of one recording"), error);
+        tape.clear();
+        CHECK_THROWS_WITH_AS(lifted(lifted.on(h), q),
+                             "This variable belongs to a recording that was cleared: lift the model again after "
+                             "tape.clear()",
+                             error);
+    }
+
+    // section: step
+    for (int step = 0; step < steps; ++step) {
+        tape.clear();
+        const auto lifted = ad::lift(tape, attend);  // after each clear
+        tape.backward(ops::inner(lifted(lifted.on(h), q), q));
+        optimiser.step(attend, lifted, tape);  // after each backward
+    }
+    // end
+    CHECK(optimiser.steps() == 4);
+    CHECK(attend.score.W != before);
 }
 
 TEST_CASE("a logarithm of weights in the padding")

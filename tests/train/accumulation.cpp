@@ -176,3 +176,27 @@ TEST_CASE("what was given is forgotten")
     }
     CHECK(norms[0] == doctest::Approx(2 * norms[1]).epsilon(1e-12));
 }
+
+TEST_CASE("a batch counts once: without backward, twice, and given to itself it is refused")
+{
+    const auto plain = some_model();
+    ad::tape<double> on;
+    train::accumulated_gradients<double> sum;
+    word_ids words(1, 2);
+    words.ids = {1, 2};
+    {
+        const auto lifted = ad::lift(on, plain);
+        const auto loss = lifted.loss(words, true);
+        CHECK_THROWS_WITH_AS(sum.add(lifted, on), doctest::Contains("call tape.backward(loss) first"), error);
+        CHECK(sum.state().empty());
+        on.backward(loss);
+        sum.add(lifted, on);
+        CHECK_THROWS_WITH_AS(sum.add(lifted, on), doctest::Contains("are in the sum already"), error);
+        CHECK_THROWS_WITH_AS(sum.give(lifted, on), doctest::Contains("are in the sum already"), error);
+    }
+    on.clear();
+    const auto lifted = ad::lift(on, plain);  // a process without a batch of its own takes those of the others
+    CHECK_FALSE(on.has_gradients());
+    sum.give(lifted, on);
+    CHECK(train::gradient_norm(lifted, on) > 0);
+}

@@ -2,15 +2,20 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <string>
 #include <vector>
 
 #include <heed/ad/ad.hpp>
 #include <heed/train/adadelta.hpp>
+#include <heed/train/adam.hpp>
+#include <heed/train/adamw.hpp>
 #include <heed/train/rates.hpp>
 #include <heed/train/sgd.hpp>
 #include <support/one_table.hpp>
+#include <support/tensors.hpp>
 
 using namespace heed;
 
@@ -123,4 +128,90 @@ TEST_CASE("learning rates")
     CHECK(half(5) == 1);
     CHECK(half(6) == 0.5);
     CHECK(half(8) == 0.125);
+}
+
+namespace {
+
+/// A step before backward, and a second one after it; then a recording of its own for each step.
+template <class Optimiser>
+void check_recordings(Optimiser optimiser)
+{
+    table<array<double, 2>> module{numbers(1, 3, 7)};
+    const auto c = numbers(2, 3, 7), before = module.E;
+    ad::tape<double> on;
+    const auto refused = [&](const auto& lifted) {
+        return support::message_of<error>([&] { optimiser.step(module, lifted, on, 2.0); });
+    };
+    const std::string rule = optimiser.settings.name;
+    {
+        const auto lifted = ad::lift(on, module);
+        const auto loss = ops::inner(lifted.E, c);
+        CHECK(refused(lifted) ==
+              rule + ": there are no gradients on this tape yet; call tape.backward(loss) first, after all that the "
+                     "loss is computed from was recorded and before tape.clear()");
+        CHECK(optimiser.steps() == 0);
+        CHECK(module.E == before);
+        on.backward(loss);
+        optimiser.step(module, lifted, on);
+        const auto once = module.E;
+        CHECK(once != before);
+        CHECK(refused(lifted) ==
+              rule + ": a second step with the gradients of one recording; call tape.clear(), lift the model again and "
+                     "call tape.backward(loss) before each step");
+        CHECK(optimiser.steps() == 1);
+        CHECK(module.E == once);
+
+        // Another optimiser may read the same gradients, for another part of the model.
+        Optimiser another(optimiser.settings);
+        another.step(module, lifted, on);
+        CHECK(module.E != once);
+    }
+    on.clear();
+    const auto lifted = ad::lift(on, module);
+    CHECK(support::contains(refused(lifted), "there are no gradients"));  // those were of the recording before
+    std::fill_n(on.adjoint(lifted.E), lifted.E.size(), 1.0);              // gradients of one's own
+    optimiser.step(module, lifted, on);
+    CHECK(optimiser.steps() == 2);
+}
+
+}  // namespace
+
+TEST_CASE("every optimiser takes one step after each backward")
+{
+    check_recordings(train::sgd<double>({0.3}));
+    check_recordings(train::adadelta<double>({0.9, 1e-4, 0.7}));
+    check_recordings(train::adam<double>({.rate = 0.1}));
+    check_recordings(train::adamw<double>({.rate = 0.1}));
+}
+
+TEST_CASE("a gradient whose norm is not finite counts for no step, and a parameter without a use has the gradient 0")
+{
+    table<array<double, 2>> module{numbers(1, 3, 7)};
+    const auto before = module.E;
+    ad::tape<double> on;
+    train::sgd<double> optimiser({0.3});
+    const auto lifted = ad::lift(on, module);
+    const auto x = on.parameter(before);
+    on.backward(ops::inner(x, x));  // not of the model
+    on.adjoint(lifted.E)[0] = INFINITY;
+    CHECK_FALSE(std::isfinite(optimiser.step(module, lifted, on)));
+    on.adjoint(lifted.E)[0] = 0;
+    CHECK(optimiser.step(module, lifted, on) == 0);
+    CHECK(module.E == before);
+    CHECK(optimiser.steps() == 1);
+}
+
+TEST_CASE("norm, clipping and the gradients themselves: none before backward")
+{
+    const table<array<double, 2>> module{numbers(1, 3, 7)};
+    ad::tape<double> on;
+    const auto lifted = ad::lift(on, module);
+    const auto loss = ops::inner(lifted.E, numbers(2, 3, 7));
+    const auto says = doctest::Contains("there are no gradients on this tape yet");
+    CHECK_THROWS_WITH_AS(train::gradient_norm(lifted, on), says, error);
+    CHECK_THROWS_WITH_AS(train::clip_gradient(lifted, on, 1.0), says, error);
+    CHECK_THROWS_WITH_AS(on.gradient(lifted.E), says, error);
+    CHECK_THROWS_WITH_AS(ad::scale_gradient(lifted.E, 2.0), says, error);
+    on.backward(loss);
+    CHECK(train::gradient_norm(lifted, on) > 0);
 }

@@ -70,6 +70,16 @@ struct as_variables {
     auto part(const auto& x) const { return detail::kept(on, x); }
 };
 
+/// Notes the tape that x is on, which all inputs share.
+template <class T, std::size_t N>
+void note_tape(tape<T>*& on, const var<T, N>& x)
+{
+    tape<T>& its = x.tape();
+    if (on != nullptr && on != &its) [[unlikely]]
+        refuse_other_tape();
+    on = &its;
+}
+
 /// The purpose of a visit of all inputs. One visitor serves all purposes, so that it is compiled once.
 template <class T>
 struct look {
@@ -91,7 +101,7 @@ struct look_at_rows {
     visited operator()(const auto& x) const
     {
         if constexpr (is_var<std::remove_cvref_t<decltype(x)>>) {
-            at.on = &x.tape();
+            note_tape(at.on, x);
             at.wanted |= x.wanted();
             if (at.what == look<T>::purpose::open_adjoints) at.on->wanted_adjoint(x);
         }
@@ -107,7 +117,7 @@ struct look_at_parameters {
     visited operator()(const auto& x) const
     {
         if constexpr (is_var<std::remove_cvref_t<decltype(x)>>) {
-            at.on = &x.tape();
+            note_tape(at.on, x);
             at.wanted |= x.wanted();
             if (at.what == look<T>::purpose::find_tape || !x.wanted()) return {};
             T* const adjoint = at.on->wanted_adjoint(x);

@@ -15,6 +15,8 @@ var<T, 0> twin(const ops::cross_entropy_op& operation, const var<T, 3>& x, const
                const ops::expected_words<T>& targets, double smoothing)
 {
     tape<T>& on = x.tape();
+    (void)on.mine(W);
+    (void)on.mine(b);
     operation.shape(x.value(), W.value(), b.value(), targets.view(), smoothing);
     auto [loss, out] = on.template make<0>({}, detail::any_wanted(x, W, b));
     const std::size_t rows = targets.words.ids.size(), N = W.shape()[0], V = W.shape()[1];

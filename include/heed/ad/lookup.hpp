@@ -97,10 +97,11 @@ template <class T, std::size_t N>
 void scale_gradient(const var<T, N>& x, T factor)
 {
     tape<T>& on = x.tape();
+    on.require_gradients("ad::scale_gradient");
     const sparse_gradient<T> rows = gradient_rows(x);
     const std::size_t size = rows.rows != nullptr ? rows.ids.size() * rows.width : x.size();
-    const T* const from = rows.rows != nullptr ? rows.rows : on.adjoint(x);
-    T* const to = rows.rows != nullptr ? on.memory().template array_of<T>(size) : on.adjoint(x);
+    T* const to = rows.rows != nullptr ? on.memory().template array_of<T>(size) : on.adjoint(x.slot());
+    const T* const from = rows.rows != nullptr ? rows.rows : to;
     for (std::size_t i = 0; i < size; ++i) to[i] = factor * from[i];
     if (rows.rows != nullptr) tape<T>::template find_deferred<waiting_lookups<T>>(x.slot())->gradient.rows = to;
 }
@@ -148,6 +149,7 @@ void add_gradient_rows(const var<T, N>& x, const sparse_gradient<T>& more)
 {
     detail::require_rows_of_table("add_gradient_rows", x.shape(), more);
     tape<T>& on = x.tape();
+    on.gradients_given();
     if (x.slot().adjoint != nullptr) {
         T* const dense = on.adjoint(x);
         for (std::size_t i = 0; i < more.ids.size(); ++i)
@@ -168,6 +170,7 @@ template <class T, std::size_t N>
 void set_gradient_rows(const var<T, N>& x, const sparse_gradient<T>& rows)
 {
     detail::require_rows_of_table("set_gradient_rows", x.shape(), rows);
+    x.tape().gradients_given();
     x.tape().template defer<waiting_lookups<T>>(x.slot(), rows.width).gradient = rows;
 }
 

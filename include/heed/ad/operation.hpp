@@ -34,8 +34,9 @@ auto& tape_of(const First& first, const Rest&... rest)
 
 /// A plain argument among taped ones is a constant.
 template <class T, std::size_t N>
-const var<T, N>& on_tape(tape<T>&, const var<T, N>& x)
+const var<T, N>& on_tape(tape<T>& to, const var<T, N>& x)
 {
+    (void)to.mine(x);
     return x;
 }
 template <class T, plain_tensor X>

@@ -3,10 +3,13 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <new>
+#include <string>
 #include <type_traits>
 #include <vector>
 
+#include <heed/ad/recording.hpp>
 #include <heed/core/arena.hpp>
 #include <heed/core/dual_number.hpp>
 #include <heed/core/errors.hpp>
@@ -90,30 +93,51 @@ struct slot {
     deferred<T>* waiting = nullptr;
 };
 
-/// A tensor on a tape: a cheap handle, copied freely, valid until the tape is cleared.
+/// A tensor on a tape: a cheap handle, copied freely, valid until the tape is cleared or destroyed. Each use of it
+/// after that throws heed::error (ad/recording.hpp); its shape alone may still be read.
 template <class T, std::size_t N>
 class var : public heed::detail::not_of_xtensor::words {
 public:
     var() = default;
-    var(ad::tape<T>& on, ad::slot<T>& at, const shape_of_rank<N>& shape) : tape_(&on), slot_(&at), shape_(shape) {}
+    var(ad::tape<T>& on, ad::slot<T>& at, const shape_of_rank<N>& shape)
+        : of_(on.place_), slot_(&at), number_(on.place_->number), shape_(shape)
+    {}
 
-    ad::tape<T>& tape() const { return *tape_; }
-    ad::slot<T>& slot() const { return *slot_; }  // where the value and its adjoint are
+    ad::tape<T>& tape() const
+    {
+        check();
+        return *static_cast<ad::tape<T>*>(of_->tape);
+    }
+    ad::slot<T>& slot() const  // where the value and its adjoint are
+    {
+        check();
+        return *slot_;
+    }
     const shape_of_rank<N>& shape() const { return shape_; }
-    tensor_view<const T, N> value() const { return {slot_->value, shape_}; }
-    const T* data() const { return slot_->value; }
-    std::size_t size() const { return slot_->size; }
+    tensor_view<const T, N> value() const { return {slot().value, shape_}; }
+    const T* data() const { return slot().value; }
+    std::size_t size() const { return slot().size; }
     /// Is the loss's derivative by this wanted? An operation asks this of each of its variables before it is recorded:
     /// by that the tape knows where a parameter is used first.
     bool wanted() const
     {
-        if (slot_->leaf && !slot_->used) tape_->first_use(*slot_);
+        check();
+        if (slot_->leaf && !slot_->used) static_cast<ad::tape<T>*>(of_->tape)->first_use(*slot_);
         return slot_->wanted;
     }
 
 private:
-    ad::tape<T>* tape_ = nullptr;
+    friend class ad::tape<T>;
+
+    void check() const
+    {
+        if (of_->number != number_) [[unlikely]]
+            detail::refuse_variable(*of_, number_);
+    }
+
+    detail::recording* of_ = &detail::no_recording;
     ad::slot<T>* slot_ = nullptr;
+    std::uint64_t number_ = 0;  // of the recording
     shape_of_rank<N> shape_{};
 };
 
@@ -121,14 +145,19 @@ private:
 ///
 /// `parameter` and `constant` make variables, operations on them record entries, `backward(loss)` goes through the
 /// entries from the last to the first. `clear` forgets the entries and keeps the memory. A tape serves one thread at a
-/// time, stays where it is, and must outlive its variables.
+/// time, stays where it is, and must outlive its variables. A variable of another tape, or of a recording that was
+/// cleared, is refused by heed::error wherever it is used.
 template <class T>
 class tape {
 public:
     tape() = default;
     tape(const tape&) = delete;
     tape& operator=(const tape&) = delete;
-    ~tape() { forget(); }
+    ~tape()
+    {
+        forget();
+        detail::give_back(*place_);
+    }
 
     /// A parameter: refers to the caller's memory, which must outlive the tape's use of it. No copy.
     template <std::size_t N>
@@ -156,6 +185,8 @@ public:
     }
     template <std::size_t N>
     var<T, N> parameter(const array<T, N>&& values) = delete;
+    template <std::size_t N>
+    var<T, N> parameter(const shared_tensor<T, N>&& values) = delete;
 
     /// A value that needs no gradient; copied, so that it cannot dangle.
     template <std::size_t N>
@@ -219,9 +250,10 @@ public:
     var<T, N> piece(const var<T, M>& whole, std::size_t offset, const shape_of_rank<N>& shape)
     {
         const std::size_t size = tensor_view<const T, N>{nullptr, shape}.size();
-        slot<T>& s = new_slot(whole.data() + offset, size);
+        slot<T>& of = mine(whole);
+        slot<T>& s = new_slot(of.value + offset, size);
         s.wanted = whole.wanted();
-        s.whole = &whole.slot();
+        s.whole = &of;
         s.offset = offset;
         return {*this, s, shape};
     }
@@ -231,9 +263,10 @@ public:
     template <std::size_t N, class Back>
     void record(const var<T, N>& y, const Back& back)
     {
+        slot<T>& s = mine(y);
         if (!y.wanted()) return;
         push(
-            &y.slot(),
+            &s,
             [](tape& on, slot<T>* made, void* closure) {
                 if (const T* d_y = on.reached(*made)) (*static_cast<Back*>(closure))(d_y);
             },
@@ -269,15 +302,18 @@ public:
     template <std::size_t N>
     T* adjoint(const var<T, N>& x)
     {
-        return adjoint(x.slot());
+        slot<T>& s = mine(x);
+        has_gradients_ = true;  // the caller writes them
+        return adjoint(s);
     }
 
     /// The adjoint if x's gradient is wanted, else nullptr.
     template <std::size_t N>
     T* wanted_adjoint(const var<T, N>& x)
     {
-        check_open(x.slot());
-        return x.wanted() ? adjoint(x.slot()) : nullptr;
+        slot<T>& s = mine(x);
+        check_open(s);
+        return x.wanted() ? adjoint(s) : nullptr;
     }
 
     /// The adjoint if anything has reached it, else nullptr: the operation behind it has nothing to do.
@@ -289,7 +325,7 @@ public:
     template <std::size_t N>
     const T* reached(const var<T, N>& x)
     {
-        return reached(x.slot());
+        return reached(mine(x));
     }
 
     /// Where an operation may write a whole adjoint: with beta 0 it sets fresh memory, which spares the zeros, with
@@ -333,13 +369,14 @@ public:
     /// ∂loss/∂(every wanted value). Once per recording: throws heed::error the second time.
     void backward(const var<T, 0>& loss)
     {
+        slot<T>& s = mine(loss);
         if (gone_back_) {
             throw error(
                 "ad::tape::backward: this recording has gone back already, and a second time would add the same "
                 "gradients again; call tape.clear() before each step, or add losses and go back once");
         }
         gone_back_ = true;
-        adjoint(loss.slot())[0] = T(1);
+        adjoint(s)[0] = T(1);
         go_back();
     }
     /// Of anything else there is no such derivative.
@@ -355,7 +392,7 @@ public:
     /// The same from adjoints that the caller has set.
     void go_back()
     {
-        going_back_ = true;
+        going_back_ = has_gradients_ = true;
         for (std::size_t i = entries_.size(); i-- > 0;) {
             const entry e = entries_[i];
             e.back(*this, e.of, e.closure);
@@ -366,6 +403,23 @@ public:
         }
         going_back_ = false;
     }
+
+    /// Are there gradients to read: has backward or go_back run, or has somebody written or given gradients?
+    bool has_gradients() const { return has_gradients_; }
+    /// Says that the gradients are there although nothing has gone back here: those of other recordings, or of other
+    /// processes.
+    void gradients_given() { has_gradients_ = true; }
+    /// Throws heed::error, which `reader` begins, if there are no gradients to read.
+    void require_gradients(const char* reader) const
+    {
+        if (!has_gradients_) {
+            throw error(std::string(reader) +
+                        ": there are no gradients on this tape yet; call tape.backward(loss) first, after all that the "
+                        "loss is computed from was recorded and before tape.clear()");
+        }
+    }
+    /// Identifies this recording; another one begins with clear().
+    recording_id recording() const { return recording_id(*place_); }
 
     /// A parameter is about to be read for the first time. var::wanted() says so.
     void first_use(slot<T>& s)
@@ -392,11 +446,12 @@ public:
         of_between_ = of;
     }
 
-    /// ∂loss/∂x after backward. Zeros where the loss does not depend on x.
+    /// ∂loss/∂x after backward. Zeros where the loss does not depend on x. Throws heed::error before backward.
     template <std::size_t N>
     tensor_view<const T, N> gradient(const var<T, N>& x)
     {
-        slot<T>& s = x.slot();
+        slot<T>& s = mine(x);
+        require_gradients("ad::tape::gradient");
         if (s.adjoint == nullptr) {
             for (deferred<T>* d = s.waiting; d != nullptr; d = d->next) {
                 if (d->in_full != nullptr) d->in_full(*this, s, *d);
@@ -405,7 +460,7 @@ public:
         return {adjoint(s), x.shape()};
     }
 
-    /// Forgets the recording and keeps the memory for the next step. Every variable becomes invalid.
+    /// Forgets the recording and keeps the memory for the next step. Every variable becomes invalid: its use throws.
     void clear()
     {
         forget();
@@ -427,7 +482,20 @@ public:
         return copy(data, count);
     }
 
+    /// Where x is on this tape. Throws heed::error if x is on another one, or belongs to a recording that is over.
+    template <std::size_t N>
+    slot<T>& mine(const var<T, N>& x) const
+    {
+        x.check();
+        if (x.of_ != place_) [[unlikely]]
+            detail::refuse_other_tape();
+        return *x.slot_;
+    }
+
 private:
+    template <class, std::size_t>
+    friend class var;
+
     struct entry {
         void (*back)(tape&, slot<T>*, void*);
         slot<T>* of;
@@ -454,7 +522,8 @@ private:
         endings_.clear();
         entries_.clear();
         leaves_.clear();
-        gone_back_ = going_back_ = false;
+        gone_back_ = going_back_ = has_gradients_ = false;
+        detail::end_recording(*place_);
     }
 
     slot<T>& new_slot(const T* value, std::size_t size)
@@ -495,6 +564,7 @@ private:
         if (self.final_ != nullptr) self.final_(self.of_final_, *s);
     }
 
+    detail::recording* place_ = &detail::take_recording(this);
     kept_results<T>* keeps_ = nullptr;
     void (*final_)(void*, slot<T>&) = nullptr;
     void* of_final_ = nullptr;
@@ -506,6 +576,7 @@ private:
     std::vector<slot<T>*> leaves_;
     bool gone_back_ = false;
     bool going_back_ = false;
+    bool has_gradients_ = false;
 };
 
 struct taped_family;

@@ -58,6 +58,7 @@ struct shared_memory {
     shared_memory(const memory<Values, Keys>& of, std::vector<std::size_t> rows)
         : values(of.values), keys(of.keys), sentence(std::move(rows)), real(of.real.rows(sentence))
     {}
+    shared_memory(const memory<Values, Keys>&&, std::vector<std::size_t>) = delete;
 
     /// Throws shape_error if a row's sentence does not exist.
     void require_sentences() const

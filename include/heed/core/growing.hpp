@@ -158,6 +158,12 @@ tensor_view<const T, 3> view_of(const growing_tensor<T>& x)
     }
     return {x.shape()[0] == 0 ? nullptr : x.row(0), x.shape()};
 }
+template <class T>
+tensor_view<const T, 3> view_of(const growing_tensor<T>&&)
+{
+    static_assert(sizeof(T) == 0, HEED_SAYS_TEMPORARY);
+    return {};
+}
 
 /// A copy in one array [B,T,N], with zeros behind the last position of each row.
 template <class T>

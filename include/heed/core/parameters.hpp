@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include <heed/core/constant.hpp>
+#include <heed/core/members.hpp>
 #include <heed/core/mistakes.hpp>
 #include <heed/core/shared_tensor.hpp>
 #include <heed/core/tensor.hpp>
@@ -32,6 +34,9 @@
 /// them, whose names are "layers.0", "layers.1" and so on, or a std::optional or std::unique_ptr, whose content has the
 /// name of the member; of an empty one there is nothing. What comes back is of the same kind: a std::vector of layers
 /// becomes a std::vector of what the visitor made of them.
+///
+/// A tensor, or a module with parameters, that is not shown would be neither trained nor saved. The compiler refuses
+/// it, unless it is a heed::constant (core/constant.hpp).
 namespace heed {
 
 /// The result of a visitor that returns nothing.
@@ -141,6 +146,14 @@ auto visit_members(std::string_view name, Several& several, const auto& visitor)
     return members_of<std::remove_const_t<Several>>::visit(name, several, visitor);
 }
 
+#define HEED_SAYS_NOT_SHOWN                                                                                            \
+    "heed: `parameters` passes on a tensor, or a module with parameters, that it does not show its visitor, so that "  \
+    "it would be neither trained nor saved: show it, `visit(\"b\", self.b)`, or make the member a constant, "          \
+    "`mine::policy{W, heed::constant{b}}`"
+#define HEED_SAYS_NOT_A_MEMBER                                                                                         \
+    "heed: `parameters` makes a member a constant that is none in the module itself: make it one where the module is " \
+    "built, `mine::policy{W, heed::constant{b}}`, and let `parameters` pass it on"
+
 /// Says what a member that `parameters` shows should be instead.
 template <class X>
 consteval bool check_parameter()
@@ -175,6 +188,17 @@ struct looking_visitor {
         if constexpr (!holds_members<std::remove_cvref_t<decltype(member)>>) return visited{};
     }
 };
+
+}  // namespace detail
+
+/// A type whose parameters can be visited.
+template <class M>
+concept parameterised = requires(std::remove_cvref_t<M>& module)
+{
+    std::remove_cvref_t<M>::parameters(module, detail::looking_visitor{});
+};
+
+namespace detail {
 
 /// Depends on the leaf alone, not on the module, so that modules share what is compiled for their parts. A leaf is
 /// therefore a named type, not a lambda in a template of the module.
@@ -223,25 +247,6 @@ struct counting_look {
     void operator()(const std::string&, const tensor auto& x) { count += view_of(x).size(); }
 };
 
-}  // namespace detail
-
-/// A type whose parameters can be visited.
-template <class M>
-concept parameterised = requires(std::remove_cvref_t<M>& module)
-{
-    std::remove_cvref_t<M>::parameters(module, detail::looking_visitor{});
-};
-
-/// A module of the same kind whose parameters are leaf(name, tensor); names are dotted paths, "decoder.gru.W".
-template <parameterised M, class Leaf>
-auto transform_parameters(M& module, Leaf&& leaf, std::string prefix = {})
-{
-    return std::remove_cvref_t<M>::parameters(
-        module, detail::walking_visitor<std::remove_reference_t<Leaf>>{leaf, std::move(prefix)});
-}
-
-namespace detail {
-
 /// Walks without making names.
 template <class Leaf>
 struct nameless_visitor {
@@ -262,12 +267,105 @@ struct nameless_visitor {
     }
 };
 
+struct visited_leaf {
+    visited operator()(const tensor auto&) const { return {}; }
+};
+
+/// What is left of a module when all tensors that it shows are `visited`, those of its modules too.
+template <class M>
+using looked_at = decltype(M::parameters(std::declval<M&>(), nameless_visitor<visited_leaf>{{}}));
+
+/// Is a part of this type `visited`? Then it was shown.
+template <class X>
+consteval bool any_shown();
+
+template <class... X>
+consteval bool any_shown_of(list_of_types<X...>)
+{
+    return (detail::any_shown<std::remove_cvref_t<X>>() || ...);
+}
+
+template <class X>
+consteval bool any_shown()
+{
+    if constexpr (std::is_same_v<X, visited> || tensor<X>) {
+        return std::is_same_v<X, visited>;
+    } else if constexpr (std::is_same_v<typename template_arguments<X>::type, list_of_types<>>) {
+        return std::is_class_v<X> && detail::any_shown_of(detail::members_known<X>());
+    } else {
+        return detail::any_shown_of(typename template_arguments<X>::type{});
+    }
+}
+
+/// Is this member of such a rest a tensor that was not shown, or does it hold one?
+template <class X>
+consteval bool not_shown();
+
+template <class... X>
+consteval bool any_not_shown(list_of_types<X...>)
+{
+    return (detail::not_shown<std::remove_cvref_t<X>>() || ...);
+}
+
+template <class X>
+consteval bool not_shown()
+{
+    if constexpr (is_constant<X>) {
+        return false;
+    } else if constexpr (tensor<X>) {
+        return owning_tensor<X>;
+    } else if constexpr (holds_members<X>) {
+        return detail::any_not_shown(typename template_arguments<X>::type{});
+    } else if constexpr (!std::is_class_v<X>) {
+        return false;
+    } else if constexpr (any_shown<X>()) {
+        return detail::any_not_shown(detail::members_known<X>());
+    } else if constexpr (requires { typename looked_at<X>; }) {  // a module: has it parameters?
+        return any_shown<looked_at<X>>() || detail::any_not_shown(detail::members_known<X>());
+    } else {
+        return false;
+    }
+}
+
+template <class... X>
+consteval std::size_t constants_among(list_of_types<X...>)
+{
+    return (std::size_t{is_constant<X>} + ... + 0);
+}
+
+/// Does a module show all of its tensors, but for those that are constants?
+template <class M>
+consteval bool shows_all()
+{
+    using rest = looked_at<M>;
+    if constexpr (std::is_class_v<rest>) {
+        constexpr bool all = !detail::any_not_shown(detail::members_known<rest>());
+        constexpr bool marked = detail::constants_among(detail::members_known<rest>()) <=
+                                detail::constants_among(detail::members_known<M>());
+        static_assert(all, HEED_SAYS_NOT_SHOWN);
+        static_assert(marked, HEED_SAYS_NOT_A_MEMBER);
+        return all && marked;
+    } else {
+        return true;
+    }
+}
+
 }  // namespace detail
+
+/// A module of the same kind whose parameters are leaf(name, tensor); names are dotted paths, "decoder.gru.W".
+template <parameterised M, class Leaf>
+auto transform_parameters(M& module, Leaf&& leaf, std::string prefix = {})
+{
+    (void)detail::shows_all<std::remove_cvref_t<M>>();
+    return std::remove_cvref_t<M>::parameters(
+        module, detail::walking_visitor<std::remove_reference_t<Leaf>>{leaf, std::move(prefix)});
+}
 
 /// A module of the same kind whose parameters are leaf(tensor).
 template <parameterised M, class Leaf>
 auto map_parameters(M& module, const Leaf& leaf)
 {
+    (void)detail::shows_all<std::remove_cvref_t<M>>();
     return std::remove_cvref_t<M>::parameters(module, detail::nameless_visitor<Leaf>{leaf});
 }
 

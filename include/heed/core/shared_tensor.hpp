@@ -58,6 +58,12 @@ tensor_view<const T, N> view_of(const shared_tensor<T, N>& x)
 {
     return x.view();
 }
+template <class T, std::size_t N>
+tensor_view<const T, N> view_of(const shared_tensor<T, N>&&)
+{
+    static_assert(sizeof(T) == 0, HEED_SAYS_TEMPORARY);
+    return {};
+}
 
 namespace detail {
 

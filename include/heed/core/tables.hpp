@@ -479,10 +479,13 @@ auto constants_of(const lane_table<T, N>& table)
 ///     attend(memory, queries, causal{} & [=](place p) { return document(p.query) == document(p.key); });
 ///
 /// Their type is not the scores': a table of floats narrows no score in double, and one of doubles does not make a
-/// kernel of floats slow. Throws shape_error if it is empty: there is no end that indices beyond it could mean.
-template <plain_tensor X>
-auto looked_up(const X& x)
+/// kernel of floats slow. Throws shape_error if it is empty: there is no end that indices beyond it could mean. A temporary
+/// that owns its numbers is refused.
+template <class X>
+    requires(plain_tensor<X>)
+auto looked_up(X&& x)
 {
+    static_assert(!detail::dies_with_its_numbers<X>, HEED_SAYS_TEMPORARY);
     const auto view = view_of(x);
     detail::require_numbers(view.shape, view.size());
     return detail::constants_of(lane_table<element_of<X>, rank_of<X>>{view.data, view.shape});
@@ -492,6 +495,12 @@ auto looked_up(const std::vector<T>& x)
 {
     detail::require_numbers(shape_of_rank<1>{x.size()}, x.size());
     return detail::constants_of(lane_table<T, 1>{x.data(), {x.size()}});
+}
+template <class T>
+lane_table<T, 1> looked_up(const std::vector<T>&&)
+{
+    static_assert(sizeof(T) == 0, HEED_SAYS_TEMPORARY);
+    return {};
 }
 
 /// No table.

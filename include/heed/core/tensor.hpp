@@ -129,6 +129,15 @@ concept owning_tensor = plain_tensor<X> &&(family_of<X>::rank == family_rank::ow
 
 namespace detail {
 
+/// Whoever refers to an argument of type X&& refers to what is gone at the end of the line: a temporary that owns its
+/// numbers. One of a view or of a transient tensor owns none.
+template <class X>
+inline constexpr bool dies_with_its_numbers = !std::is_lvalue_reference_v<X> && !std::is_trivially_destructible_v<X>;
+
+#define HEED_SAYS_TEMPORARY                                                                                            \
+    "heed: this refers to its argument, and the argument is a temporary that owns its numbers, which are gone at the " \
+    "end of the line: give it a name that lives as long, `const auto x = make();`, and pass x"
+
 /// The family of greater rank; arguments that are not tensors do not count.
 template <class Family, class X>
 struct greater_family {
@@ -174,6 +183,12 @@ template <class T, std::size_t N>
 tensor_view<T, N> view_of(array<T, N>& x)
 {
     return {x.data(), x.shape()};
+}
+template <class T, std::size_t N>
+tensor_view<const T, N> view_of(const array<T, N>&&)
+{
+    static_assert(sizeof(T) == 0, HEED_SAYS_TEMPORARY);
+    return {};
 }
 template <class T, std::size_t N>
 tensor_view<T, N> view_of(const tensor_view<T, N>& x)

@@ -85,9 +85,7 @@ template <class X>
 consteval bool may_be_viewed()
 {
     constexpr bool gone = !std::is_lvalue_reference_v<X> && owns_numbers<std::remove_cvref_t<X>>();
-    static_assert(!gone,
-                  "heed: view_of a temporary that owns its numbers would refer to what is gone at the end of the "
-                  "line: give the container a name first");
+    static_assert(!gone, HEED_SAYS_TEMPORARY);
     return !gone;
 }
 

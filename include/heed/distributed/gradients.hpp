@@ -99,27 +99,35 @@ public:
 
     /// After on.backward(loss) or backward() here: the gradients on the tape become those of all ranks together;
     /// `lifted` is the model as it was lifted for this recording. A rank without a loss lifts the model and does not go
-    /// back. Throws heed::error on every rank if their models differ.
+    /// back. Throws heed::error on every rank if their models differ, if none of them went back, or if the gradients
+    /// of these recordings were summed before.
     template <ranks R, parameterised L>
     void sum(R& over, const L& lifted, ad::tape<T>& on)
     {
         if (over.size() == 1) return;
+        if (on.recording() == summed_) {
+            throw error("distributed::gradients: the gradients of this recording are those of all ranks already; call "
+                        "tape.clear(), lift the model again and call tape.backward(loss) before the next sum");
+        }
+        const bool own = on.has_gradients();
         if (!begun_) {
             list(lifted);
             begin(over);
         }
         begun_ = false;
-        tell();
+        tell(own);
         for (std::size_t i = 0; i < parameters_.size(); ++i) {
             if (!parameters_[i].prepared) prepare(over, on, i);
         }
         over.gather(std::span<const std::byte>(message_), messages_);
         agree(over);
+        on.gradients_given();
         detail::finish(over);
         take_sums(on);
         sum_others(over, on);
         sum_rows(over);
         plan();
+        summed_ = on.recording();
     }
 
 private:
@@ -352,11 +360,13 @@ private:
 
     // ---- what the ranks tell each other ----
 
-    /// What this rank has: for each parameter the kind of its gradient, and the ids of its rows.
-    void tell()
+    /// What this rank has: whether it went back, for each parameter the kind of its gradient, and the ids of its rows.
+    void tell(bool own)
     {
         message_.clear();
         put(&outline_, sizeof outline_);
+        const std::uint64_t went_back = own ? 1 : 0;
+        put(&went_back, sizeof went_back);
         for (parameter& p : parameters_) {
             if (!p.prepared) look_at(p);
             p.is = p.mine;
@@ -370,7 +380,9 @@ private:
     template <class R>
     void agree(const R& over)
     {
-        const std::size_t head = sizeof outline_ + parameters_.size() * sizeof(told);
+        constexpr std::size_t first_told = sizeof outline_ + sizeof(std::uint64_t);
+        const std::size_t head = first_told + parameters_.size() * sizeof(told);
+        bool any = false;
         for (std::size_t r = 0; r < over.size(); ++r) {
             std::uint64_t outline = 0;
             std::memcpy(&outline, messages_.of(r).data(), sizeof outline);
@@ -378,6 +390,13 @@ private:
                 throw error("the ranks have different models: the parameters of rank " + std::to_string(r) +
                             " are not as many, or not of the same sizes, as those of rank " +
                             std::to_string(over.rank()));
+            std::uint64_t went_back = 0;
+            std::memcpy(&went_back, messages_.of(r).data() + sizeof outline, sizeof went_back);
+            any = any || went_back != 0;
+        }
+        if (!any) {
+            throw error("distributed::gradients: there are no gradients on the tape of any rank; call "
+                        "tape.backward(loss) first");
         }
         ids_.clear();
         at_.assign(over.size(), head);
@@ -386,7 +405,7 @@ private:
             p.ids_first = ids_.size();
             for (std::size_t r = 0; r < over.size(); ++r) {
                 told one{};
-                std::memcpy(&one, messages_.of(r).data() + sizeof outline_ + i * sizeof one, sizeof one);
+                std::memcpy(&one, messages_.of(r).data() + first_told + i * sizeof one, sizeof one);
                 p.is = std::max(p.is, static_cast<kind>(one.is));
                 if (r == 0 || p.turn == 0) p.turn = one.turn;  // that of the first rank with one: the same everywhere
                 p.width = std::max(p.width, static_cast<std::size_t>(one.width));
@@ -452,6 +471,7 @@ private:
     std::size_t next_ = 0;            // the first unit whose sum has not begun
     std::uint32_t turns_ = 0;         // gradients that were final in this step
     bool begun_ = false;              // by backward()
+    ad::recording_id summed_;         // the last one whose gradients were summed
     std::vector<std::byte> message_;
     gathered messages_;
     std::vector<std::size_t> at_;

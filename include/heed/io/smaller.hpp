@@ -45,6 +45,7 @@ public:
     {
         for (const tensor_entry& each : from.tensors) names_.emplace(each.name, &each);
     }
+    explicit by_name(const archive&&) = delete;
 
     /// The tensor of this name, or null; of several the first, as archive::find.
     const tensor_entry* find(std::string_view name) const

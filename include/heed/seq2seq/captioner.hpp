@@ -214,7 +214,7 @@ public:
           rows_(shape_of(annotations)[0]),
           regions_(shape_of(annotations)[1])
     {}
-    captioning(Captioner&&, const array<T, 3>&) = delete;
+    captioning(const Captioner&&, const array<T, 3>&) = delete;
 
     std::size_t vocabulary() const { return shape_of(model_->b)[0]; }  // words of the output
 

@@ -57,11 +57,16 @@ training_batch<T> make_training_batch(const feature_batch<Features>& from, std::
 }
 
 /// A model with its source, for searches: `open` begins with these features, whatever words it is given; `advance` and
-/// `output` are the model's. It refers to both.
+/// `output` are the model's. It refers to both, and takes no temporary.
 template <class Model, class Features>
 struct reading {
     const Model& model;
     const feature_batch<Features>& from;
+
+    reading(const Model& reads, const feature_batch<Features>& source) : model(reads), from(source) {}
+    reading(const Model&&, const feature_batch<Features>&) = delete;
+    reading(const Model&, const feature_batch<Features>&&) = delete;
+    reading(const Model&&, const feature_batch<Features>&&) = delete;
 
     auto open(const source_batch&) const { return model.open(from); }
     auto advance(const auto& memory, const auto& state, const word_ids& previous) const

@@ -120,6 +120,12 @@ struct guided_alignment {
     const std::vector<penalty::links>& links;  // one list for each sentence of the batch
     double lambda = 1;
 
+    /// It refers to the links, and takes no temporary.
+    explicit guided_alignment(const std::vector<penalty::links>& of_batch, double factor = 1)
+        : links(of_batch), lambda(factor)
+    {}
+    explicit guided_alignment(const std::vector<penalty::links>&&, double = 1) = delete;
+
     auto operator()(const auto& seen, const auto& batch) const
     {
         return ops::scale(penalty::guided_alignment(seen.weights, links, batch.source.real, batch.target_lengths()),

@@ -41,6 +41,7 @@ public:
     class reader {
     public:
         explicit reader(const spilled_numbers& of) : of_(&of) {}
+        explicit reader(const spilled_numbers&&) = delete;
 
         /// The next number; after the last one it throws heed::error.
         std::uint32_t next()

@@ -69,10 +69,13 @@ public:
         }
     };
 
-    /// Adds the gradients on the tape to the sum. The tape may be cleared afterwards.
+    /// Adds the gradients on the tape to the sum. The tape may be cleared afterwards. Throws heed::error before
+    /// tape.backward, and if those of this recording are in the sum already.
     template <parameterised L>
     void add(const L& lifted, ad::tape<T>& on)
     {
+        on.require_gradients("train::accumulated_gradients::add");
+        check_new(on);
         walk(lifted, [&](const auto& x, gradient& sum) {
             const ad::sparse_gradient<T> rows = ad::gradient_rows(x);
             if (rows.rows != nullptr && sum.all.empty()) {
@@ -83,13 +86,17 @@ public:
             sum.make_dense();
             kernels::add(x.size(), sum.all.data(), from);
         });
+        added_ = on.recording();
     }
 
-    /// Adds the sum to the gradients on the tape, and forgets it.
+    /// Adds the sum to the gradients on the tape, and forgets it. A tape on which nothing has gone back then has those
+    /// of the sum. Throws heed::error if the gradients on the tape are in the sum already.
     template <parameterised L>
     void give(const L& lifted, ad::tape<T>& on)
     {
         if (sums_.empty()) return;
+        check_new(on);
+        on.gradients_given();
         walk(lifted, [&](const auto& x, gradient& sum) {
             if (!sum.all.empty()) {
                 on.gradient(x);  // of every number from now on
@@ -121,6 +128,14 @@ public:
     }
 
 private:
+    void check_new(const ad::tape<T>& on) const
+    {
+        if (on.recording() == added_) {
+            throw error("train::accumulated_gradients: the gradients of this recording are in the sum already, and "
+                        "would count twice; add each batch but the last, and give the sum to the last one");
+        }
+    }
+
     template <class F>
     struct summing_look {
         std::vector<gradient>& sums;
@@ -152,6 +167,7 @@ private:
     }
 
     std::vector<gradient> sums_;  // in the order of the model's parameters
+    ad::recording_id added_;      // the last one whose gradients are in the sum
 };
 
 }  // namespace heed::train

@@ -34,10 +34,11 @@ each_variable(F) -> each_variable<F>;
 }  // namespace detail
 
 /// ‖g‖ over all parameters together, after `on.backward(loss)`; `lifted` is the model as it was lifted for this
-/// recording. A table that was only looked up counts by its touched rows.
+/// recording. A table that was only looked up counts by its touched rows. Throws heed::error before backward.
 template <class T, parameterised L>
 double gradient_norm(const L& lifted, ad::tape<T>& on)
 {
+    on.require_gradients("train::gradient_norm");
     double squares = 0;
     for_each_parameter(lifted, detail::each_variable{[&](const auto& x) {
                            const ad::sparse_gradient<T> rows = ad::gradient_rows(x);
@@ -62,8 +63,8 @@ inline double clip_factor(double norm, double greatest)
 /// Clips the gradient on the tape: if its norm is greater than `greatest`, it is scaled down to that norm. Returns the
 /// norm before clipping.
 ///
-/// A gradient whose norm is not finite is left unchanged: check the returned norm before you use the gradient.
-/// train::adam clips by itself, in the pass that updates the parameters.
+/// A gradient whose norm is not finite is left unchanged: check the returned norm before you use the gradient. Throws
+/// heed::error before backward. train::adam clips by itself, in the pass that updates the parameters.
 template <class T, parameterised L>
 double clip_gradient(const L& lifted, ad::tape<T>& on, double greatest)
 {

@@ -37,13 +37,17 @@ public:
 
     /// One step with the gradients on the tape; `lifted` is the model as it was lifted for this recording.
     /// Returns the norm of the gradient before clipping; if that is not finite, nothing is changed.
+    ///
+    /// Throws heed::error, and changes nothing, before tape.backward, and after a step with the same recording.
     template <parameterised M, parameterised L>
     double step(M& model, const L& lifted, ad::tape<T>& on, double clip = INFINITY)
     {
+        check_recording(on);
         collect(model, lifted, on);
         const double norm = gradient_norm(lifted, on);
         const T scale = static_cast<T>(clip_factor(norm, clip));
         if (!std::isfinite(norm)) return norm;
+        stepped_ = on.recording();
         ++steps_;
         for (std::size_t i = 0; i < uses_.size(); ++i) {
             const use& u = uses_[i];
@@ -71,6 +75,7 @@ public:
     {
         steps_ = steps;
         moments_ = std::move(state);
+        stepped_ = {};
     }
 
 private:
@@ -100,6 +105,17 @@ private:
             if (u.rows.rows == nullptr) u.gradient = on.gradient(x).data;
         }
     };
+
+    /// Without new gradients a step would train nothing, or train with the same ones twice.
+    void check_recording(const ad::tape<T>& on) const
+    {
+        on.require_gradients(Rule::name);
+        if (on.recording() == stepped_) {
+            throw error(std::string(Rule::name) +
+                        ": a second step with the gradients of one recording; call tape.clear(), lift the model again "
+                        "and call tape.backward(loss) before each step");
+        }
+    }
 
     auto update_of(const std::string& name, std::size_t rank, T scale) const
     {
@@ -142,6 +158,7 @@ private:
     std::vector<moments> moments_;
     std::vector<use> uses_;
     std::size_t steps_ = 0;
+    ad::recording_id stepped_;  // the recording of the last step
 };
 
 }  // namespace heed::train

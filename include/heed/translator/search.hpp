@@ -25,10 +25,12 @@ namespace heed::translator {
 class models {
 public:
     models(const system& one) : members_{&one} {}
+    /// It refers to the files' models, which must outlive it.
     explicit models(const std::vector<translator_file>& several)
     {
         for (const translator_file& each : several) members_.push_back(each.system.get());
     }
+    explicit models(const std::vector<translator_file>&&) = delete;
 
     /// The only model; null for an ensemble.
     const system* alone() const { return members_.size() == 1 ? members_.front() : nullptr; }

@@ -3,22 +3,52 @@
 
 #include <heed/core/errors.hpp>
 
+#include <concepts>
 #include <cstddef>
+#include <ranges>
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 namespace heed::view {
 
+namespace detail {
+
+/// A span of what has a name: not of a temporary that owns its elements.
+template <class T>
+struct span_of_named : std::span<const T> {
+    span_of_named() = default;
+    template <class R>
+        requires(std::convertible_to<R, std::span<const T>>)
+    span_of_named(R&& of) : std::span<const T>(of)
+    {
+        static_assert(std::is_lvalue_reference_v<R> || std::ranges::enable_borrowed_range<std::remove_cvref_t<R>>,
+                      "heed: an alignment refers to its weights and words, and this is a temporary, which is gone at "
+                      "the end of the line: give it a name first");
+    }
+};
+
+/// The same of a text.
+struct text_of_named : std::string_view {
+    text_of_named() = default;
+    text_of_named(const char* text) : std::string_view(text) {}
+    text_of_named(std::string_view text) : std::string_view(text) {}
+    text_of_named(const std::string& text) : std::string_view(text) {}
+    text_of_named(const std::string&&) = delete;
+};
+
+}  // namespace detail
+
 /// The data for a picture of one sentence pair: how much each target word attended to each source word. It refers to
-/// the caller's data and copies nothing.
+/// the caller's data, copies nothing, and takes no temporary.
 struct alignment {
-    std::span<const float> weights;       ///< [S,T], row-major: row j has target word j's weights over the source
-    std::span<const std::string> source;  ///< T words, the columns
-    std::span<const std::string> target;  ///< S words, the rows
-    std::span<const std::pair<int, int>> gold = {};  ///< known links (source position, target position), to be marked
-    std::string_view title = {};
+    detail::span_of_named<float> weights;       ///< [S,T], row-major: row j has target word j's weights over the source
+    detail::span_of_named<std::string> source;  ///< T words, the columns
+    detail::span_of_named<std::string> target;  ///< S words, the rows
+    detail::span_of_named<std::pair<int, int>> gold = {};  ///< links (source, target position) to be marked
+    detail::text_of_named title = {};
 
     /// The weight of source word `column` for target word `row`.
     float weight(std::size_t row, std::size_t column) const { return weights[row * source.size() + column]; }
