@@ -66,7 +66,7 @@ inline translated read_translation(const heed::translator::translator_file& file
     translated result;
     if (!found.weights.empty()) {
         if (how.replace_unknown) {
-            static const std::unordered_map<std::string, std::string> none;
+            const std::unordered_map<std::string, std::string> none;
             heed::translator::replace_unknown(file.source, source, found.weights,
                                               how.meanings == nullptr ? none : *how.meanings, read);
         }
