@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <string>
 #include <vector>
@@ -18,6 +19,11 @@ struct greedy_options {
     length_limit at_most{};  // of words
     bool with_weights = false;
     special_ids special{};
+
+    /// Called for each sentence before each step. Where it returns false, decoding that sentence ends, and its
+    /// translation has no words and the log-probability −∞: a client has gone, or a deadline has passed. Empty: all are
+    /// wanted.
+    std::function<bool(std::size_t sentence)> wanted = {};
 };
 
 /// Greedy decoding: the most probable word at every step, until the end word.
@@ -38,7 +44,18 @@ std::vector<translation<T>> greedy(decoding<T>& model, const lengths& source, co
     std::vector<T> weights;
     std::vector<std::size_t> rows;
     std::vector<std::uint32_t> ends(sentence.size(), how.special.end);
-    for (std::size_t i = 0, open = sentence.size(); open > 0; ++i) {
+    std::size_t open = sentence.size();
+    const auto leave_unwanted = [&] {
+        for (std::size_t r = 0; how.wanted && r < sentence.size(); ++r) {
+            if (sentence[r] == results.size() || how.wanted(sentence[r])) continue;
+            results[sentence[r]] = {};
+            results[sentence[r]].log_probability = -std::numeric_limits<double>::infinity();
+            sentence[r] = results.size();
+            --open;
+        }
+    };
+    leave_unwanted();
+    for (std::size_t i = 0; open > 0; ++i) {
         model.step(previous);
         model.propose(1, ends, next);
         for (std::size_t r = 0; r < sentence.size(); ++r) {
@@ -64,6 +81,7 @@ std::vector<translation<T>> greedy(decoding<T>& model, const lengths& source, co
                 result.words.push_back(word);
             }
         }
+        leave_unwanted();
         if (open == 0 || 8 * open > 7 * sentence.size()) continue;
         rows.clear();
         for (std::size_t r = 0; r < sentence.size(); ++r) {
