@@ -289,7 +289,7 @@ private:
                          {"Access-Control-Max-Age", "86400"}}};
             allow(asked, {"POST"});
             if (!http::is_json(asked.content_type))
-                refuse(415, "Content-Type must be application/json, not " +
+                refuse(415, "Content-Type must be application/json; it is " +
                                 (asked.content_type.empty() ? "missing" : asked.content_type.substr(0, 100)));
             return translated(asked);
         } catch (const refused& why) {
