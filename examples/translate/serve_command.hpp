@@ -38,8 +38,8 @@ namespace fs = std::filesystem;
 /// `translate serve`
 struct serve_command {
     std::vector<fs::path> paths;
-    std::string host = "127.0.0.1", title;
-    std::vector<std::string> origins, hosts, languages, examples;
+    std::string host = "127.0.0.1", title, from, to;
+    std::vector<std::string> origins, hosts, examples;
     std::size_t port = 8080, batch = 64, queue = 1024, most_length = 256, most_beam = 64, most_bytes = 256 * 1024,
                 connections = 512, most_work = 100'000, most_numbers = 250'000;
     double timeout = 30;
@@ -90,10 +90,12 @@ struct serve_command {
             ->type_name("ORIGIN")
             ->group("HTTP");
         app.add_option("--title", title, "of the page; otherwise the model's name")->type_name("TEXT")->group("Page");
-        app.add_option("--languages", languages, "from which to which it translates: names, or codes such as \"en de\"")
-            ->expected(2)
-            ->type_name("FROM TO")
-            ->group("Page");
+        CLI::Option* const source =
+            app.add_option("--from", from, "the language that it reads, by name or code: English, en")
+                ->type_name("LANGUAGE")
+                ->group("Page");
+        app.add_option("--to", to, "the language that it writes")->type_name("LANGUAGE")->needs(source)->group("Page");
+        source->needs("--to");
         app.add_option("--example", examples, "a sentence to click; more of them may be given")
             ->take_all()
             ->type_name("TEXT")
@@ -103,7 +105,7 @@ struct serve_command {
         add_count(app, "--max-length", most_length, "tokens of a sentence");
         add_count(app, "--max-beam", most_beam, "of a request",
                   CLI::Range(std::size_t{1}, std::size_t{1024}).description(""));
-        add_count(app, "--max-work", most_work, "tokens times beam, of a request", any_number)->group("HTTP");
+        add_count(app, "--max-work", most_work, "tokens of a request times its beam", any_number)->group("HTTP");
         add_count(app, "--max-answer", most_numbers, "words and weights of an answer", any_number)->group("HTTP");
         add_count(app, "--queue", queue, "sentences that wait; beyond, requests are refused");
         add_count(app, "--batch", batch, "sentences translated at once");
@@ -132,10 +134,8 @@ struct serve_command {
 #endif
         engine model = engine_of(paths, batch);
         if (!title.empty()) model.name = title;
-        if (!languages.empty()) {
-            model.from = languages.front();
-            model.to = languages.back();
-        }
+        model.from = from;
+        model.to = to;
         if (!examples.empty()) model.examples = examples;
         // Each thread has batches of its own: that uses them better than one batch for all.
         const std::size_t threads = heed::threads();

@@ -179,7 +179,7 @@ for batch in 1 5 64; do
 done
 
 # The limits of work and of an answer, and what the page shows.
-start --max-work 20 --max-answer 30 --title 'one & two' --languages en de --example '<one>' --example two --allow-host '*' --quiet
+start --max-work 20 --max-answer 30 --title 'one & two' --from en --to de --example '<one>' --example two --allow-host '*' --quiet
 translates 200 '"text":' '{"text": "one two", "beam": 10}'
 translates 413 '2 tokens and a beam of 11 make 22; at most 20' '{"text": "one two", "beam": 11}'
 translates 413 'about 44 words and weights; at most 30' '{"text": "one two", "beam": 3, "alternatives": 3, "alignment": true}'
@@ -188,7 +188,8 @@ answers 200 '>&lt;one&gt;</button>' GET / ''
 answers 200 'data-from="en" data-to="de"' GET / ''
 [[ $(raw 'GET /health HTTP/1.0\r\nHost: example.com\r\n\r\n' | head -n 1) == 'HTTP/1.1 200 '* ]] || fail "--allow-host '*'"
 stop
-misused '--languages' serve --model model.safetensors --languages en --port 0
+misused '--to' serve --model model.safetensors --from en --port 0
+misused '--from' serve --model model.safetensors --to de --port 0
 
 # Models without attention show none; other origins may ask if they are told so.
 model=none.safetensors
