@@ -267,11 +267,10 @@ std::string page_of_service(const engine& with, std::size_t most_beam)
         "<main><p class=\"how\">";
     page += known ? "Translates from " + language(with.from, "from") + " to " + language(with.to, "to") + ". Type "
                   : std::string("Type ");
-    page += "a sentence, or several on lines of their own: the translation appears below as you type, with other "
-            "translations that the model considered.";
+    page += "a sentence, or several on separate lines: the translation appears below, with others that the model "
+            "considered.";
     if (with.looks)
-        page +=
-            " Point at a word of it to see which words of your sentence the model looked at when it wrote that word.";
+        page += " Point at a word, or tap it, to see which words of your sentence the model looked at for it.";
     page += "</p>\n<label class=\"of\" for=\"text\">" +
             (known ? language(with.from, "from") + " text" : std::string("Text to translate")) +
             ", a sentence per line</label>\n"
