@@ -79,7 +79,7 @@ struct serve_command {
             ->group("HTTP");
         app.add_option("--allow-host", hosts,
                        "names that requests may be sent to, or *; otherwise only localhost\n"
-                       "and 127.0.0.1, or any if --host is the address of others")
+                       "and 127.0.0.1, or any if other machines can reach --host")
             ->take_all()
             ->type_name("NAME")
             ->group("HTTP");
@@ -96,7 +96,7 @@ struct serve_command {
                 ->group("Page");
         app.add_option("--to", to, "the language that it writes")->type_name("LANGUAGE")->needs(source)->group("Page");
         source->needs("--to");
-        app.add_option("--example", examples, "a sentence to click; more of them may be given")
+        app.add_option("--example", examples, "a sentence to click; may be repeated")
             ->take_all()
             ->type_name("TEXT")
             ->group("Page");
@@ -148,7 +148,7 @@ struct serve_command {
         most.numbers = most_numbers;
         most.origins = origins;
         most.hosts = hosts;
-        // Who listens for other machines may have any name, unless it is said.
+        // A service for other machines may have any name, unless --allow-host lists some.
         if (hosts.empty() && !is_local()) most.hosts = {"*"};
         most.batches = {.batch = batch, .queue = queue, .workers = threads};
         // Lines wait until there is room, and those in work count: see serve_lines.

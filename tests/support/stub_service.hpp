@@ -93,7 +93,7 @@ public:
     }
 
 private:
-    /// The sentence "forever" is translated until nobody wants it any more; others become capitals. A sentence has as
+    /// The sentence "forever" is translated until it is no longer wanted; others become capitals. A sentence has as
     /// many tokens as bytes, and is one word; its weights are a row for each of its bytes.
     translation::engine engine()
     {

@@ -384,7 +384,7 @@ TEST_CASE("Many clients at once: each gets its own answer, and the counters add 
     CHECK(count.working == 0);
 }
 
-TEST_CASE("Work that takes long learns which of its lines nobody wants any more")
+TEST_CASE("Work that takes long learns which of its lines are no longer wanted")
 {
     std::atomic<int> asked{0};
     batcher at(
@@ -392,7 +392,7 @@ TEST_CASE("Work that takes long learns which of its lines nobody wants any more"
             strings results(lines.size());
             for (std::size_t i = 0; i < lines.size(); ++i) {
                 if (lines[i] == "short") results[i] = "done";
-                while (lines[i] != "short" && wanted(i)) {  // for ever, if nobody ends it
+                while (lines[i] != "short" && wanted(i)) {  // without that, for ever
                     ++asked;
                     std::this_thread::sleep_for(1ms);
                 }
@@ -400,7 +400,7 @@ TEST_CASE("Work that takes long learns which of its lines nobody wants any more"
             return results;
         },
         {.batch = 4, .queue = 100});
-    const auto late = at.submit({{"long", 1}}, 0, 20ms);  // nobody waits for it
+    const auto late = at.submit({{"long", 1}}, 0, 20ms);  // no thread waits for it
     const auto leaving = at.submit({{"long", 1}}, 1, ever);
     const auto both = at.submit({{"short", 1}, {"short", 2}}, 1, ever);
     while (asked < 3) std::this_thread::sleep_for(1ms);

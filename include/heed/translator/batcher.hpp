@@ -96,7 +96,7 @@ public:
     /// The results of these lines, in their order.
     using work = std::function<std::vector<Result>(const std::vector<std::string>& lines, const Options& how)>;
 
-    /// Whether the line of this number is still wanted: nobody has cancelled its request, and its deadline has not
+    /// Whether the line of this number is still wanted: its request has not been cancelled, and its deadline has not
     /// passed. To be called by the work, from any thread.
     using still_wanted = std::function<bool(std::size_t line)>;
 
