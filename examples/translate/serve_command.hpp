@@ -28,6 +28,7 @@
 #include "command_line.hpp"
 #include "serve/engine.hpp"
 #include "serve/lines.hpp"
+#include "serve/same_site.hpp"
 #include "serve/service.hpp"
 
 namespace translation {
@@ -37,9 +38,10 @@ namespace fs = std::filesystem;
 /// `translate serve`
 struct serve_command {
     std::vector<fs::path> paths;
-    std::string host = "127.0.0.1", origin;
+    std::string host = "127.0.0.1", title, from, to;
+    std::vector<std::string> origins, hosts, examples;
     std::size_t port = 8080, batch = 64, queue = 1024, most_length = 256, most_beam = 64, most_bytes = 256 * 1024,
-                connections = 512;
+                connections = 512, most_work = 100'000, most_numbers = 250'000;
     double timeout = 30;
     bool lines = false, quiet = false;
     wishes otherwise;
@@ -53,7 +55,7 @@ struct serve_command {
             "end; a second one ends at once. Only this machine can reach it unless --host says otherwise.\n\n"
             "Examples:\n"
             "  translate serve --model en-de.safetensors\n"
-            "  curl http://127.0.0.1:8080/translate -d '{\"text\": \"a man is sleeping .\", \"alternatives\": 3}'\n"
+            "  curl http://127.0.0.1:8080/translate --json '{\"text\": \"a man is sleeping .\", \"alternatives\": 3}'\n"
             "  tail -f log | translate serve --model en-de.safetensors --stdin");
         add_models(app, paths);
         app.add_option("--host", host, "address to listen at; 0.0.0.0: every one of this machine")
@@ -75,14 +77,36 @@ struct serve_command {
             ->type_name("S")
             ->capture_default_str()
             ->group("HTTP");
-        app.add_option("--allow-origin", origin, "whose pages may ask in a browser (CORS), or *; otherwise none")
+        app.add_option("--allow-host", hosts,
+                       "names that requests may be sent to, or *; otherwise only localhost\n"
+                       "and 127.0.0.1, or any if other machines can reach --host")
+            ->take_all()
+            ->type_name("NAME")
+            ->group("HTTP");
+        app.add_option("--allow-origin", origins,
+                       "whose pages may ask in a browser (CORS), or *; otherwise only the\n"
+                       "service's own")
+            ->take_all()
             ->type_name("ORIGIN")
             ->group("HTTP");
+        app.add_option("--title", title, "of the page; otherwise the model's name")->type_name("TEXT")->group("Page");
+        CLI::Option* const source =
+            app.add_option("--from", from, "the language that it reads, by name or code: English, en")
+                ->type_name("LANGUAGE")
+                ->group("Page");
+        app.add_option("--to", to, "the language that it writes")->type_name("LANGUAGE")->needs(source)->group("Page");
+        source->needs("--to");
+        app.add_option("--example", examples, "a sentence to click; may be repeated")
+            ->take_all()
+            ->type_name("TEXT")
+            ->group("Page");
         app.add_flag("--quiet", quiet, "no line on standard error for each request")->group("HTTP");
         app.add_flag("--stdin", lines, "no HTTP: a line in, its translation out at once");
         add_count(app, "--max-length", most_length, "tokens of a sentence");
         add_count(app, "--max-beam", most_beam, "of a request",
                   CLI::Range(std::size_t{1}, std::size_t{1024}).description(""));
+        add_count(app, "--max-work", most_work, "tokens of a request times its beam", any_number)->group("HTTP");
+        add_count(app, "--max-answer", most_numbers, "words and weights of an answer", any_number)->group("HTTP");
         add_count(app, "--queue", queue, "sentences that wait; beyond, requests are refused");
         add_count(app, "--batch", batch, "sentences translated at once");
         app.add_option("--beam", otherwise.beam, "of requests that do not say")
@@ -108,7 +132,11 @@ struct serve_command {
                 "serve: this program was built without cpp-httplib (Debian: libcpp-httplib-dev), so it has "
                 "no HTTP; --stdin works without");
 #endif
-        const engine model = engine_of(paths, batch);
+        engine model = engine_of(paths, batch);
+        if (!title.empty()) model.name = title;
+        model.from = from;
+        model.to = to;
+        if (!examples.empty()) model.examples = examples;
         // Each thread has batches of its own: that uses them better than one batch for all.
         const std::size_t threads = heed::threads();
         heed::set_threads(1);
@@ -116,7 +144,12 @@ struct serve_command {
         most.length = most_length;
         most.beam = most_beam;
         most.timeout = std::chrono::milliseconds(static_cast<long>(1000 * timeout));
-        most.origin = origin;
+        most.work = most_work;
+        most.numbers = most_numbers;
+        most.origins = origins;
+        most.hosts = hosts;
+        // A service for other machines may have any name, unless --allow-host lists some.
+        if (hosts.empty() && !is_local()) most.hosts = {"*"};
         most.batches = {.batch = batch, .queue = queue, .workers = threads};
         // Lines wait until there is room, and those in work count: see serve_lines.
         if (lines) most.batches.queue = std::max(queue, queue + batch * threads);
@@ -128,6 +161,8 @@ struct serve_command {
     }
 
 private:
+    bool is_local() const { return http::is_this_machine(host); }
+
     static void say(const std::string& text) { std::fputs(("translate: " + text + '\n').c_str(), stderr); }
 
     static inline volatile std::sig_atomic_t asked_to_stop = 0;
@@ -181,7 +216,7 @@ private:
             health->stop();
             now->stop();
         });
-        if (host != "127.0.0.1" && host != "::1" && host != "localhost")
+        if (!is_local())
             say("note: other machines may reach " + host + "; docs/service.md shows a proxy with TLS before it");
         std::cout << address << std::endl;
         flush_output();

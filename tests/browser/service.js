@@ -18,7 +18,14 @@ const [program, profile, address, text, pictures] = process.argv.slice(2);
             await page.open(address, {width, height: 900, scheme, phone});
             check(await page.run('document.documentElement.dataset.theme') === scheme, `not ${scheme}`);
             check(await page.run('document.activeElement.id') === 'text' || phone, 'one cannot type at once');
-            await page.run(`$('text').focus(); $('text').value = ''`);
+            check(/^Translates from English to Counting\. /.test(await page.run(`document.querySelector('.how').textContent`)), 'no languages');
+            check(await page.run(`$('text').lang`) === 'en', 'the text has no language');
+            await page.run(`document.querySelector('.examples button').click()`);
+            await page.until(`document.querySelectorAll('article:not(.old)').length === 1`);
+            check(await page.run(`$('text').value === document.querySelector('.examples button').textContent`), 'the example is not there');
+            if (pictures) fs.writeFileSync(`${pictures}/service-example-${width}-${scheme}.png`, await page.picture(false));
+            await page.run(`$('text').focus(); $('text').value = ''; $('text').dispatchEvent(new Event('input'))`);
+            await page.until(`document.querySelectorAll('article').length === 0`);
             for (const each of text) await page.tell('Input.insertText', {text: each});  // as one types
             await page.until(`document.querySelectorAll('article:not(.old)').length === 1 &&
                 document.querySelectorAll('.line.from .word').length === ${text.split(' ').length + 1}`);

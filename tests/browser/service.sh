@@ -18,7 +18,7 @@ trap 'status=$?; [[ ! $service ]] || kill -9 $service 2>/dev/null || true; rm -r
 sentences 100 1 train
 sentences 12 2 valid
 train --epochs 15 --learning-rate 0.02 || fail "training"
-"$translate" serve --model model.safetensors --port 0 --threads 1 --quiet >url 2>log &
+"$translate" serve --model model.safetensors --port 0 --threads 1 --quiet --from en --to Counting --example "one two three one" >url 2>log &
 service=$!
 for ((i = 0; i < 600; ++i)); do
     [[ ! -s url ]] || break

@@ -2,15 +2,25 @@
 #include <doctest/doctest.h>
 
 #include <heed/core/parallel.hpp>
+#include <heed/core/workspace.hpp>
 
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <iostream>
+#include <memory>
 #include <mutex>
+#include <numeric>
 #include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
+
+#include <sys/wait.h>
+#include <unistd.h>
 
 using namespace heed;
 
@@ -112,10 +122,11 @@ TEST_CASE("shards are the same every time, and run on threads of their own")
 TEST_CASE("many rounds: what one wrote is there for the next")
 {
     const with_threads scope(3);
-    std::vector<int> x(300, 0);
+    std::vector<int> x(300, 0), before;
     for (int round = 0; round < 2000; ++round) {
+        before = x;
         parallel_for(x.size(), 1, [&](std::size_t begin, std::size_t end, std::size_t) {
-            for (std::size_t i = begin; i < end; ++i) x[i] += x[(i + 150) % 300] >= 0 ? 1 : 0;
+            for (std::size_t i = begin; i < end; ++i) x[i] = before[(i + 150) % 300] + 1;
         });
     }
     CHECK(std::all_of(x.begin(), x.end(), [](int v) { return v == 2000; }));
@@ -203,4 +214,151 @@ TEST_CASE("an exception with one thread, and from a call inside a shard")
                                  }),
                     std::runtime_error);
     CHECK(shards_of(10, 1).size() == 2);
+}
+
+// The end of a program, and its children.
+
+// In a child of fork(), what its parent's other threads have kept is out of reach: that is no leak.
+static bool is_child = false;
+extern "C" int __lsan_is_turned_off();
+extern "C" int __lsan_is_turned_off() { return is_child ? 1 : 0; }
+
+namespace {
+
+#if defined(__has_feature)
+constexpr bool has_thread_sanitizer = __has_feature(thread_sanitizer);
+#elif defined(__SANITIZE_THREAD__)
+constexpr bool has_thread_sanitizer = true;
+#else
+constexpr bool has_thread_sanitizer = false;
+#endif
+constexpr bool threads_after_fork = !has_thread_sanitizer;  // which forbids them
+
+/// How a child process ends: its exit status; 128 and the signal that ended it; SIGALRM if it hangs.
+int end_of_child(const std::function<void()>& what)
+{
+    std::fflush(nullptr);  // or the child writes it, too
+    std::cout.flush();
+    const ::pid_t child = ::fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+        is_child = true;
+        ::alarm(20);
+        what();
+        std::exit(0);  // with the destructors of static objects
+    }
+    int status = 0;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+void require_in_child(bool good, int number)
+{
+    if (!good) ::_exit(number);
+}
+
+/// A sum in workspaces, by two shards at most.
+int sum_of_1000()
+{
+    std::atomic<int> sum{0};
+    parallel_for(1000, 1, [&](std::size_t begin, std::size_t end, std::size_t) {
+        const scratch here;
+        int* const numbers = scratch().take<int>(end - begin);
+        for (std::size_t i = begin; i < end; ++i) numbers[i - begin] = 1;
+        sum += std::accumulate(numbers, numbers + (end - begin), 0);
+    });
+    return sum;
+}
+
+struct kept_for_test final : detail::kept_by_thread {
+    std::vector<double> numbers = std::vector<double>(1000, 1.0);
+
+private:
+    std::size_t size() const override { return numbers.size() * sizeof(double); }
+    void release() override { numbers = {}; }
+};
+
+/// Uses heed when it is destroyed, in a child of the test.
+struct late_user {
+    bool used = false;
+
+    ~late_user()
+    {
+        if (!used) return;
+        for (int again = 0; again < 2; ++again) {
+            require_in_child(sum_of_1000() == 1000, 3);
+            set_threads(3);
+            const detail::kept_between_calls<kept_for_test> kept;
+            require_in_child((*kept).numbers.size() == 1000 && (*kept).numbers[999] == 1.0, 4);
+            require_in_child(workspace_size() >= 8000, 5);
+            release_workspace();
+        }
+    }
+};
+late_user late;  // older than the pool and than the workspace of this thread
+
+void use_all()
+{
+    require_in_child(sum_of_1000() == 1000, 1);
+    const detail::kept_between_calls<kept_for_test> kept;
+    require_in_child(workspace_size() >= 8000, 2);
+}
+
+}  // namespace
+
+TEST_CASE("a child of fork() computes on one thread, and ends")
+{
+    const with_threads scope(2);
+    CHECK(sum_of_1000() == 1000);
+    CHECK(end_of_child([] {}) == 0);
+    CHECK(end_of_child([] {
+              require_in_child(threads() == 1, 1);
+              require_in_child(sum_of_1000() == 1000, 2);
+              if (!threads_after_fork) return;
+              set_threads(2);
+              require_in_child(shards_of(10, 1).size() == 2, 3);
+              require_in_child(end_of_child([] { require_in_child(sum_of_1000() == 1000, 2); }) == 0, 4);
+          }) == 0);
+    CHECK(threads() == 2);
+    CHECK(shards_of(10, 1).size() == 2);
+}
+
+TEST_CASE("a static object may compute in its destructor, after the pool and the workspaces are gone")
+{
+    for (const std::size_t count : {1u, 2u}) {
+        CAPTURE(count);
+        CHECK(end_of_child([count] {
+                  if (count > 1 && !threads_after_fork) return;
+                  late.used = true;
+                  set_threads(count);
+                  use_all();
+              }) == 0);
+    }
+}
+
+TEST_CASE("a thread_local object may do so, too")
+{
+    std::thread([] {
+        static thread_local std::unique_ptr<int, void (*)(int*)> late_one(nullptr, [](int* sum) {
+            *sum = sum_of_1000();
+            release_workspace();
+            delete sum;
+        });
+        late_one.reset(new int(0));
+        use_all();
+    }).join();
+}
+
+TEST_CASE("std::exit in a shard ends the program, whichever thread calls it")
+{
+    for (const std::size_t which : {0u, 1u}) {
+        CAPTURE(which);
+        CHECK(end_of_child([which] {
+                  if (!threads_after_fork) std::exit(7);
+                  set_threads(2);
+                  parallel_for(2, 1, [which](std::size_t, std::size_t, std::size_t number) {
+                      if (number == which) std::exit(7);
+                  });
+              }) == 7);
+    }
 }

@@ -19,6 +19,7 @@
 using support::ask;
 using support::eventually;
 using support::http_connection;
+using support::post;
 using support::stub_service;
 
 namespace {
@@ -130,4 +131,180 @@ TEST_CASE("Clients of all kinds at once, and its end while they ask")
     at = nullptr;
     for (std::thread& each : clients) each.join();
     CHECK(wrong == 0);
+}
+
+TEST_CASE("What a client that has gone has asked for, or what takes too long, is not translated to its end")
+{
+    auto most = stub_service::limits();
+    stub_service at([](const auto&) {}, most);
+    {
+        http_connection gone(at.port);
+        gone.send(ask("forever"));
+        CHECK(eventually([&] { return at.at_work() == 1; }));
+        gone.reset();
+    }
+    CHECK(eventually([&] { return at.given_up == 1; }));
+    most.timeout = std::chrono::milliseconds(100);
+    stub_service hurried([](const auto&) {}, most);
+    http_connection waiting(hurried.port);
+    waiting.send(ask("forever"));
+    const auto late = waiting.receive();
+    CHECK(late.status == 504);
+    CHECK(has(late.body, "not translated within 0.1 s"));
+    CHECK(eventually([&] { return hurried.given_up == 1; }));
+}
+
+TEST_CASE("A request may ask for so much work, and for so long an answer")
+{
+    auto most = stub_service::limits();
+    most.work = 1000;
+    most.numbers = 2000;
+    stub_service at([](const auto&) {}, most);
+    http_connection to(at.port);
+    const auto answer_to = [&](const std::string& body) {
+        to.send(post(body));
+        return to.receive();
+    };
+    const std::string text = R"("text": ["0123456789", "0123456789"])";  // 20 tokens
+    CHECK(answer_to("{" + text + R"(, "beam": 50})").status == 200);
+    const auto work = answer_to("{" + text + R"(, "beam": 51})");
+    CHECK(work.status == 413);
+    CHECK(has(work.body, "20 tokens and a beam of 51 make 1020; at most 1000 are accepted in one request"));
+    CHECK(answer_to("{" + text + R"(, "beam": 10, "alternatives": 6, "alignment": true})").status == 200);
+    const auto numbers = answer_to("{" + text + R"(, "beam": 10, "alternatives": 7, "alignment": true})");
+    CHECK(numbers.status == 413);  // 8 times 131, of two sentences
+    CHECK(has(numbers.body, "about 2096 words and weights; at most 2000 are written"));
+    CHECK(answer_to("{" + text + R"(, "beam": 50, "alternatives": 50})").status == 200);
+}
+
+TEST_CASE("The time of an answer ends while it is written, too")
+{
+    auto most = stub_service::limits();
+    most.length = 2000;
+    most.numbers = 10'000'000;
+    most.timeout = std::chrono::milliseconds(150);
+    stub_service at([](const auto&) {}, most);
+    http_connection to(at.port);
+    to.send(post("{\"beam\": 1, \"alignment\": true, \"text\": \"" + std::string(1900, 'x') + "\"}"));
+    const auto late = to.receive();
+    CHECK(late.status == 504);
+    to.send("GET /metrics HTTP/1.1\r\n\r\n");
+    if (!has(to.receive().body, "\nheed_requests_late_total 0\n")) return;  // translating alone took too long here
+    CHECK(has(late.body, "not written within 0.15 s"));
+}
+
+TEST_CASE("Bytes now and then give a request no more time to arrive")
+{
+    translation::http::limits brief;
+    brief.to_arrive = std::chrono::milliseconds(200);
+    stub_service at([](const auto&) {}, stub_service::limits(), brief);
+    for (const bool again : {false, true}) {
+        for (const std::string drops : {"\r\n", "x", "\r"}) {
+            CAPTURE(again);
+            CAPTURE(drops);
+            http_connection slow(at.port);
+            if (again) {
+                slow.send(health + "\r\n");
+                CHECK(slow.receive().status == 200);
+            }
+            std::size_t sent = 0;
+            for (; sent < 200 && !slow.is_readable(); ++sent) {
+                slow.send(drops.substr(sent % drops.size(), 1));
+                std::this_thread::sleep_for(std::chrono::milliseconds(20));
+            }
+            CHECK(sent < 200);  // it is told that it was too slow, or its connection has ended
+        }
+    }
+}
+
+TEST_CASE("Pages of strangers do not make a service of this machine work")
+{
+    const std::string body = R"({"text": "a"})", json = "application/json";
+    const auto asked = [&](int port, const std::string& head, const std::string& type) {
+        http_connection to(port);
+        to.send("POST /translate HTTP/1.1\r\n" + head + (type.empty() ? "" : "Content-Type: " + type + "\r\n") +
+                "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body);
+        return to.receive();
+    };
+    stub_service at;
+    const std::string port = std::to_string(at.port);
+    for (const std::string& host : {"127.0.0.1:" + port, std::string("localhost"), "[::1]:" + port,
+                                    std::string("LOCALHOST:1"), std::string("a.localhost")})
+        CHECK(asked(at.port, "Host: " + host + "\r\n", json).status == 200);
+    for (const std::string host : {"evil.example", "evil.example:8080", "127.0.0.1.evil.example", "127.evil.example",
+                                   "notlocalhost", "[::2]", "192.0.2.1", "[", ":", "localhost.evil.example"}) {
+        CAPTURE(host);
+        const auto reply = asked(at.port, "Host: " + host + "\r\n", json);
+        CHECK(reply.status == 403);
+        CHECK(has(reply.body, "--allow-host"));
+    }
+    CHECK(asked(at.port, "Host: localhost\r\nHost: localhost\r\n", json).status == 400);
+    http_connection reads(at.port);
+    reads.send("GET /metrics HTTP/1.1\r\nHost: evil.example\r\n\r\n");
+    CHECK(reads.receive().status == 403);
+
+    const std::string here = "Host: localhost:" + port + "\r\n";
+    CHECK(asked(at.port, here + "Origin: http://localhost:" + port + "\r\n", json).status == 200);
+    const std::string proxied = "Origin: https://proxy.example\r\nSec-Fetch-Site: same-origin\r\n";
+    CHECK(asked(at.port, here + proxied, json).status == 200);
+    for (const std::string origin : {"http://evil.example", "null", "http://localhost:1", "http://localhost"}) {
+        CAPTURE(origin);
+        const auto reply = asked(at.port, here + "Sec-Fetch-Site: cross-site\r\nOrigin: " + origin + "\r\n", json);
+        CHECK(reply.status == 403);
+        CHECK(has(reply.body, "--allow-origin"));
+    }
+    for (const std::string type : {"application/json; charset=utf-8", "Application/JSON"})
+        CHECK(asked(at.port, here, type).status == 200);
+    for (const std::string type : {"", "text/plain", "application/x-www-form-urlencoded", "application/jsonp"}) {
+        CAPTURE(type);
+        const auto reply = asked(at.port, here, type);
+        CHECK(reply.status == 415);
+        CHECK(has(reply.body, "Content-Type must be application/json"));
+    }
+
+    auto most = stub_service::limits();
+    most.hosts = {"translate.example"};
+    most.origins = {"https://one.example", "https://two.example"};
+    stub_service open([](const auto&) {}, most);
+    const auto two = asked(open.port, "Host: Translate.example:80\r\nOrigin: https://two.example\r\n", json);
+    CHECK(two.status == 200);
+    CHECK(has(two.head, "access-control-allow-origin: https://two.example\r\n"));
+    CHECK(has(two.head, "vary: origin\r\n"));
+    CHECK(asked(open.port, "Host: evil.example\r\n", json).status == 403);
+    const auto three = asked(open.port, "Host: localhost\r\nOrigin: https://three.example\r\n", json);
+    CHECK(three.status == 403);
+    CHECK(!has(three.head, "access-control"));
+}
+
+TEST_CASE("Keep-Alive is announced by connections that stay open, and by no others")
+{
+    translation::http::limits few;
+    few.each_connection = 2;
+    stub_service at([](const auto&) {}, stub_service::limits(), few);
+    const auto stays_open = [&](const std::string& request) {
+        CAPTURE(request);
+        http_connection to(at.port);
+        to.send(request);
+        const auto reply = to.receive();
+        CHECK(reply.status > 0);
+        const bool stays = has(reply.head, "keep-alive: timeout=");
+        CHECK(has(reply.head, "connection: close\r\n") == !stays);
+        if (!stays) CHECK(to.receive().ended);
+        return stays;
+    };
+    CHECK(stays_open(health));
+    CHECK(stays_open("GET /health HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n"));
+    CHECK(stays_open("GET /nothing HTTP/1.1\r\n\r\n"));
+    CHECK(!stays_open("GET /health HTTP/1.0\r\n\r\n"));
+    CHECK(!stays_open("GET /health HTTP/1.1\r\nConnection: close\r\n\r\n"));
+    CHECK(!stays_open("GET /health HTTP/1.1\r\nConnection: TE, Close\r\n\r\n"));
+    CHECK(!stays_open("NONSENSE /health HTTP/1.1\r\n\r\n"));
+    CHECK(!stays_open("GET /health\r\n\r\n"));
+    http_connection twice(at.port);
+    twice.send(health + health);
+    CHECK(has(twice.receive().head, "keep-alive: "));
+    const auto last = twice.receive();
+    CHECK(!has(last.head, "keep-alive: "));
+    CHECK(has(last.head, "connection: close\r\n"));
+    CHECK(twice.receive().ended);
 }

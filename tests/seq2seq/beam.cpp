@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <set>
 #include <span>
@@ -501,4 +502,51 @@ TEST_CASE("a model at work on another batch, or searched already, is refused")
     } catch (const error& refusal) {
         CHECK(std::string(refusal.what()).starts_with("greedy" + of_one));
     }
+}
+
+TEST_CASE("the search of a sentence ends where it is no longer wanted; the others do not notice")
+{
+    const auto model = lively(5, small, attentions::temporal<double>{});
+    const auto batch = make_source(pointers(sources));
+    const std::vector<std::size_t> looked_for{1000, 0, 1, 1000, 1};  // so many times each is wanted
+    const auto wanted = [&](std::vector<std::size_t>& left) {
+        left = looked_for;
+        return [&left](std::size_t sentence) { return left.at(sentence) > 0 && left[sentence]-- > 0; };
+    };
+    std::vector<std::size_t> left;
+    beam_options how;
+    how.width = 4;
+    how.best = 2;
+    const auto all = beam<double>(model, batch, how);
+    how.wanted = wanted(left);
+    const auto some = beam<double>(model, batch, how);
+    const auto greedy_all = greedy<double>(model, batch);
+    std::vector<std::size_t> left_by_greedy;
+    const auto greedy_some = greedy<double>(model, batch, {.wanted = wanted(left_by_greedy)});
+    REQUIRE(some.size() == sources.size());
+    REQUIRE(greedy_some.size() == sources.size());
+    for (std::size_t b = 0; b < sources.size(); ++b) {
+        CAPTURE(b);
+        if (looked_for[b] < 1000) {
+            CHECK(some[b].empty());
+            CHECK(left[b] == 0);
+            CHECK(greedy_some[b].words.empty());
+            CHECK(greedy_some[b].log_probability == -std::numeric_limits<double>::infinity());
+            continue;
+        }
+        REQUIRE(some[b].size() == all[b].size());
+        for (std::size_t k = 0; k < all[b].size(); ++k) {
+            CHECK(some[b][k].words == all[b][k].words);
+            CHECK(std::abs(some[b][k].score - all[b][k].score) < 1e-12);
+        }
+        CHECK(greedy_some[b].words == greedy_all[b].words);
+    }
+
+    // If nothing is wanted, nothing is computed.
+    std::size_t steps = 0;
+    how.wanted = [&steps](std::size_t) { return ++steps > 1000; };
+    for (const auto& each : beam<double>(model, batch, how)) CHECK(each.empty());
+    CHECK(steps == sources.size());
+    for (const auto& each : greedy<double>(model, batch, {.wanted = how.wanted})) CHECK(each.words.empty());
+    CHECK(steps == 2 * sources.size());
 }

@@ -3,6 +3,7 @@
 
 // The service of `translate serve`, with a stub in place of a model.
 
+#include <atomic>
 #include <cctype>
 #include <chrono>
 #include <condition_variable>
@@ -43,10 +44,12 @@ private:
 /// A service that writes in capitals, served at a free port from the beginning to the end of its life.
 class stub_service {
 public:
-    explicit stub_service(std::function<void(const translation::http::record&)> seen = [](const auto&) {})
-        : at_(engine(), limits(), {}),
+    explicit stub_service(
+        std::function<void(const translation::http::record&)> seen = [](const auto&) {},
+        const translation::service_limits& most = limits(), const translation::http::limits& of_connections = {})
+        : at_(engine(), most, {}),
           server_(
-              {}, [this](const translation::http::request& asked) { return at_.answer(asked); },
+              of_connections, [this](const translation::http::request& asked) { return at_.answer(asked); },
               [this, seen = std::move(seen)](const translation::http::record& what) {
                   at_.observe(what);
                   seen(what);
@@ -79,24 +82,9 @@ public:
     std::size_t at_work() const { return server_.count().at_work; }
 
     gate model;
+    std::atomic<int> given_up{0};  // sentences "forever" whose search has ended
     int port = 0;
 
-private:
-    translation::engine engine()
-    {
-        return {"stub", false, [](const std::string& text) { return text.size(); },
-                [this](const std::vector<std::string>& lines, const translation::wishes&) {
-                    model.pass();
-                    std::vector<translation::served_sentence> all;
-                    for (const std::string& line : lines) {
-                        std::string text = line;
-                        for (char& each : text)
-                            each = static_cast<char>(std::toupper(static_cast<unsigned char>(each)));
-                        all.push_back({{line}, {{text, {text}, 0, 0, {}}}});
-                    }
-                    return all;
-                }};
-    }
     static translation::service_limits limits()
     {
         translation::service_limits most;
@@ -104,16 +92,52 @@ private:
         return most;
     }
 
+private:
+    /// The sentence "forever" is translated until it is no longer wanted; others become capitals. A sentence has as
+    /// many tokens as bytes, and is one word; its weights are a row for each of its bytes.
+    translation::engine engine()
+    {
+        return {"stub", true, [](const std::string& text) { return text.size(); },
+                [this](const std::vector<std::string>& lines, const translation::wishes& how,
+                       const std::function<bool(std::size_t)>& wanted) {
+                    model.pass();
+                    std::vector<translation::served_sentence> all;
+                    for (std::size_t i = 0; i < lines.size(); ++i) {
+                        const std::string& line = lines[i];
+                        if (line == "forever") {
+                            while (wanted(i)) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+                            ++given_up;
+                            all.emplace_back();
+                            continue;
+                        }
+                        std::string text = line;
+                        for (char& each : text)
+                            each = static_cast<char>(std::toupper(static_cast<unsigned char>(each)));
+                        translation::served_translation one{text, {text}, 0, 0, {}};
+                        if (how.alignment) one.weights.assign(line.size(), std::vector<float>(line.size(), 0.1234f));
+                        all.push_back({{line}, std::vector(how.alternatives, one)});
+                    }
+                    return all;
+                }};
+    }
+
     translation::service at_;
     translation::http::server server_;
     std::thread runs_;
 };
 
+/// POST /translate with this body. `more`: headers, each with its line end.
+inline std::string post(const std::string& body, const std::string& more = "", const std::string& version = "1.1")
+{
+    return "POST /translate HTTP/" + version + "\r\nContent-Type: application/json\r\n" + more +
+           "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
+}
+
 /// A request for a translation.
 inline std::string ask(const std::string& text, const std::string& version = "1.1")
 {
     const std::string body = "{\"text\": \"" + text + "\"}";
-    return "POST /translate HTTP/" + version + "\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
+    return post(body, "", version);
 }
 
 /// Waits until this is so, or too long.

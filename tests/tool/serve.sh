@@ -93,7 +93,7 @@ members() { grep -o '"[a-z_]*":'; }
 command=$(grep '^    curl ' "$page") shown=$(grep -A 1 '^    curl ' "$page" | sed 1d)
 curl()
 {
-    [[ $1 == http://127.0.0.1:8080/translate && $2 == -d && $# == 3 ]] || fail "docs/service.md asks otherwise: $*"
+    [[ $1 == http://127.0.0.1:8080/translate && $2 == --json && $# == 3 ]] || fail "docs/service.md asks otherwise: $*"
     ask POST /translate "$3" | tail -n 1
 }
 count=0
@@ -104,7 +104,7 @@ while read -r line; do
     stop
     count=$((count + 1))
 done < <(grep '^    translate serve ' "$page" | sed 's/#.*//')
-((count == 2)) || fail "docs/service.md starts $count services"
+((count == 3)) || fail "docs/service.md starts $count services"
 
 start --max-length 20 --max-size 5000 --queue 50
 translates 200 '{"translations":[{"text":"' '{"text": "one two"}'
@@ -144,7 +144,12 @@ translates 413 '51 texts in one request; at most 50' "{\"text\": [$(printf '"one
 translates 413 'a body of 6015 bytes; at most 5000' "{\"text\": \"$(printf 'x%.0s' {1..6003})\"}"
 answers 405 'Allow: POST' GET /translate ''
 answers 405 'only GET, HEAD is allowed' POST /metrics ''
-answers 405 'only POST' OPTIONS /translate '' 'Origin: http://example.com'
+answers 403 '--allow-origin' OPTIONS /translate '' 'Origin: http://example.com'
+answers 405 'only POST' OPTIONS /translate ''
+answers 403 '--allow-origin' POST /translate '{"text": "one"}' 'Origin: http://example.com'
+answers 200 '"text":' POST /translate '{"text": "one"}' 'Origin: http://localhost'
+[[ $(raw 'GET /health HTTP/1.1\r\nHost: example.com\r\n\r\nGET /health HTTP/1.0\r\n\r\n' | head -n 1) == 'HTTP/1.1 403 '* ]] || fail "a request to another host"
+[[ $(raw 'POST /translate HTTP/1.0\r\nContent-Length: 2\r\n\r\n{}' | head -n 1) == 'HTTP/1.1 415 '* ]] || fail "what is no JSON"
 answers 404 '/nothing: there are POST /translate' GET /nothing ''
 answers 411 'Content-Length' POST /translate '' 'Transfer-Encoding: chunked'
 answers 415 'Content-Encoding' POST /translate '{}' 'Content-Encoding: gzip'
@@ -173,6 +178,19 @@ for batch in 1 5 64; do
     cmp best.1 best.$batch || fail "a batch of $batch gives other numbers"
 done
 
+# The limits of work and of an answer, and what the page shows.
+start --max-work 20 --max-answer 30 --title 'one & two' --from en --to de --example '<one>' --example two --allow-host '*' --quiet
+translates 200 '"text":' '{"text": "one two", "beam": 10}'
+translates 413 '2 tokens and a beam of 11 make 22; at most 20' '{"text": "one two", "beam": 11}'
+translates 413 'about 44 words and weights; at most 30' '{"text": "one two", "beam": 3, "alternatives": 3, "alignment": true}'
+answers 200 '<h1 dir="auto">one &amp; two</h1>' GET / ''
+answers 200 '>&lt;one&gt;</button>' GET / ''
+answers 200 'data-from="en" data-to="de"' GET / ''
+[[ $(raw 'GET /health HTTP/1.0\r\nHost: example.com\r\n\r\n' | head -n 1) == 'HTTP/1.1 200 '* ]] || fail "--allow-host '*'"
+stop
+misused '--to' serve --model model.safetensors --from en --port 0
+misused '--from' serve --model model.safetensors --to de --port 0
+
 # Models without attention show none; other origins may ask if they are told so.
 model=none.safetensors
 start --allow-origin http://example.com --quiet
@@ -184,7 +202,7 @@ grep -q POST log && fail "--quiet says something"
 model=model.safetensors
 
 # Limits: a full queue, no time. One line takes long here: its beam is wide, and nothing ends it.
-start --queue 100 --quiet --timeout 0.001 --max-beam 1024
+start --queue 100 --quiet --timeout 0.001 --max-beam 1024 --max-work 10000000
 translates 504 'not translated within 0.001 s' "{\"text\": [$(for i in {1..60}; do printf '"%s",' "$long $i"; done)\"\"], \"beam\": 1000}"
 stop
 start --queue 1 --batch 1 --quiet

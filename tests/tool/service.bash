@@ -51,7 +51,7 @@ ask()
     for header in "${@:4}"; do headers+="$header"$'\r\n'; done
     local connection
     exec {connection}<>"/dev/tcp/127.0.0.1/$port"
-    printf '%s %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n%sContent-Length: %s\r\n\r\n%s' "$1" "$2" "$headers" \
+    printf '%s %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\n%sContent-Length: %s\r\n\r\n%s' "$1" "$2" "$headers" \
         "$(printf %s "$3" | wc -c)" "$3" >&$connection
     cat <&$connection || true
     exec {connection}>&-

@@ -48,8 +48,8 @@ std::string quoted(const std::string& text)
 
 std::string post(const std::string& body, const std::string& more = "")
 {
-    return "POST /translate HTTP/1.1\r\nHost: localhost\r\n" + more + "Content-Length: " + std::to_string(body.size()) +
-           "\r\n\r\n" + body;
+    return "POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n" + more +
+           "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
 }
 
 /// The first "text" of an answer. The texts of these tests have no escapes.
@@ -123,7 +123,7 @@ int ask(std::size_t clients, const std::string& beam, std::size_t rounds)
     return failed == 0 ? 0 : 1;
 }
 
-constexpr std::size_t kinds = 16;
+constexpr std::size_t kinds = 18;
 
 /// One hostile request. Returns whether what came back, if anything, was a refusal.
 bool attack(std::size_t kind, std::size_t number)
@@ -186,6 +186,10 @@ bool attack(std::size_t kind, std::size_t number)
         return to.send("GET /../../etc/passwd HTTP/1.1\r\nRange: bytes=0-1,0-1,0-1\r\n\r\n") && refused();
     case 14:
         return to.send(post("{\"text\": \"\xff\xfe\"}")) && refused();
+    case 15:
+        return to.send("GET /metrics HTTP/1.1\r\nHost: evil.example\r\n\r\n") && refused();
+    case 16:
+        return to.send(post("{\"text\": \"a\"}", "Origin: http://evil.example\r\n")) && refused();
     default:
         return to.send(post("x", "Content-Length: 5\r\n")) && refused();
     }

@@ -8,6 +8,8 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
+#include <cstdio>
+#include <functional>
 #include <iostream>
 #include <memory>
 #include <mutex>
@@ -17,12 +19,23 @@
 #include <thread>
 #include <vector>
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 namespace {
 
 using namespace std::chrono_literals;
 using heed::translator::batcher_limits;
 using strings = std::vector<std::string>;
 using batcher = heed::translator::batcher<int, std::string>;
+
+#if defined(__SANITIZE_THREAD__)
+#define HEED_HAS_THREAD_SANITIZER
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define HEED_HAS_THREAD_SANITIZER
+#endif
+#endif
 
 constexpr auto ever = 60s;
 
@@ -369,4 +382,78 @@ TEST_CASE("Many clients at once: each gets its own answer, and the counters add 
     CHECK(count.failed == failed);
     CHECK(count.waiting == 0);
     CHECK(count.working == 0);
+}
+
+TEST_CASE("Work that takes long learns which of its lines are no longer wanted")
+{
+    std::atomic<int> asked{0};
+    batcher at(
+        [&asked](const strings& lines, int, const batcher::still_wanted& wanted) {
+            strings results(lines.size());
+            for (std::size_t i = 0; i < lines.size(); ++i) {
+                if (lines[i] == "short") results[i] = "done";
+                while (lines[i] != "short" && wanted(i)) {  // without that, for ever
+                    ++asked;
+                    std::this_thread::sleep_for(1ms);
+                }
+            }
+            return results;
+        },
+        {.batch = 4, .queue = 100});
+    const auto late = at.submit({{"long", 1}}, 0, 20ms);  // no thread waits for it
+    const auto leaving = at.submit({{"long", 1}}, 1, ever);
+    const auto both = at.submit({{"short", 1}, {"short", 2}}, 1, ever);
+    while (asked < 3) std::this_thread::sleep_for(1ms);
+    while (at.counters().late == 0) std::this_thread::sleep_for(1ms);
+    CHECK_THROWS_AS(late->get(), heed::translator::too_late);
+    while (at.counters().working != 3) std::this_thread::sleep_for(1ms);
+    leaving->cancel();
+    CHECK(both->get() == strings{"done", "done"});
+    CHECK_THROWS_AS(leaving->get(), heed::translator::cancelled);
+    at.stop();
+    CHECK(at.counters().cancelled == 1);
+    CHECK(at.counters().late == 1);
+    CHECK(at.counters().retried == 0);
+}
+
+TEST_CASE("In a child of fork() there is no batcher, but its end")
+{
+    held now;
+    const auto waiting = now.ask("second", 1);
+    std::fflush(nullptr);
+    std::cout.flush();
+    const ::pid_t child = ::fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+        ::alarm(20);
+        int wrong = 0;
+        const auto stops = [&](const auto& what) {
+            try {
+                what();
+                ++wrong;
+            } catch (const heed::translator::stopping& why) {
+                wrong += std::string(why.what()).find("make another one") == std::string::npos;
+            }
+        };
+        stops([&] { now.ask("third", 1); });
+        stops([&] { waiting->get(); });
+        waiting->cancel();
+        wrong += now.at.counters().waiting != 1;
+        now.at.~batcher();
+#ifndef HEED_HAS_THREAD_SANITIZER  // it forbids threads after a fork()
+        {
+            gated gate;
+            gate.open();
+            batcher own(std::ref(gate));  // with threads of its own
+            wrong += own.submit({{"fourth", 1}}, 5, ever)->get() != strings{"fourth/5"};
+        }
+#endif
+        ::_exit(wrong);
+    }
+    int status = 0;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    CHECK(WIFEXITED(status));
+    CHECK(WEXITSTATUS(status) == 0);
+    now.gate.open();
+    CHECK(waiting->get() == strings{"second/0"});
 }

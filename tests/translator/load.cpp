@@ -156,6 +156,27 @@ TEST_CASE("a file of any system is loaded, and translates as its search does")
     }
 }
 
+TEST_CASE("a line that is no longer wanted gets no translation, the others what they get without it")
+{
+    const trained_translator model = load(stored("wanted.safetensors", "rnnsearch"));
+    for (const std::size_t beam : {1u, 3u}) {
+        CAPTURE(beam);
+        translate_options how{.beam = beam, .batch = 2, .max_length = 7};
+        const auto all = model.translate(lines, how);
+        std::vector<std::size_t> looks(lines.size());
+        how.wanted = [&](std::size_t line) { return line != 1 && ++looks.at(line) > 0; };
+        const auto some = model.translate(lines, how);
+        REQUIRE(some.size() == lines.size());
+        for (std::size_t i = 0; i < lines.size(); ++i) {
+            CAPTURE(i);
+            CHECK(some[i].text == (i == 1 ? "" : all[i].text));
+            CHECK(some[i].alternatives.size() == (i == 1 ? 0 : all[i].alternatives.size()));
+            CHECK(some[i].source_words == all[i].source_words);
+            if (i != 1) CHECK(looks[i] > 0);
+        }
+    }
+}
+
 TEST_CASE("the lines of README")
 {
     stored("en-de.safetensors", "rnnsearch");

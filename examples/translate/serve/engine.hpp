@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,15 +28,19 @@ inline engine engine_of(const std::vector<std::filesystem::path>& paths, std::si
         const auto& side = model.files().front().source;
         return side.tokens(heed::text::split(line)).size();
     };
-    with.translate = [model, batch](const std::vector<std::string>& lines, const wishes& how) {
+    with.translate = [model, batch](const std::vector<std::string>& lines, const wishes& how,
+                                    const std::function<bool(std::size_t)>& wanted) {
+        // Between two steps a search looks whether its sentences are wanted: a step must not take long.
+        constexpr std::size_t rows = 768;  // hypotheses
         std::vector<served_sentence> all;
         for (auto& each : model.translate(lines, {.beam = how.beam,
                                                  .alternatives = how.alternatives,
-                                                 .batch = batch,
+                                                 .batch = std::clamp<std::size_t>(rows / how.beam, 1, batch),
                                                  .length_penalty = how.length_penalty,
                                                  .coverage_penalty = how.coverage_penalty,
                                                  .block_ngrams = how.block_ngrams,
-                                                 .alignments = how.alignment})) {
+                                                 .alignments = how.alignment,
+                                                 .wanted = wanted})) {
             served_sentence& one = all.emplace_back();
             one.source = std::move(each.source_words);
             for (auto& found : each.alternatives)
@@ -43,7 +49,15 @@ inline engine engine_of(const std::vector<std::filesystem::path>& paths, std::si
         }
         return all;
     };
-    with.translate({"."}, {});  // lays out the weights for searching
+    // The sentence of the documentation, if the model has each of its words as it is.
+    const auto& side = model.files().front().source;
+    const std::string usual = side.raw ? "A man is sleeping." : "a man is sleeping .";
+    const heed::text::sentence words = heed::text::split(usual);
+    const auto ids = side.encode(words);
+    if (ids.size() == side.shown(words).size() &&
+        std::find(ids.begin(), ids.end(), heed::text::vocabulary::unk) == ids.end())
+        with.examples = {usual};
+    with.translate({"."}, {}, {});  // lays out the weights for searching
     return with;
 }
 

@@ -124,6 +124,7 @@ public:
     /// The answer's bytes. Throws std::bad_alloc.
     std::string run(const request_head& head, current& now)
     {
+        if (!head.first_line.ends_with(" HTTP/1.1") && !head.keeps) now.close = true;
         memory_stream stream(head.first_line +
                              (head.closes  ? "\r\nConnection: close"
                               : head.keeps ? "\r\nConnection: Keep-Alive"
@@ -134,6 +135,7 @@ public:
         const bool good = process_request(stream, now.close, closed, nullptr);
         here = nullptr;
         now.close = now.close || closed || !good || stream.out.empty();
+        if (now.close) announce_end(stream.out);
         return std::move(stream.out);
     }
 
@@ -150,6 +152,22 @@ public:
     int socket() const { return svr_sock_; }
 
 private:
+    /// httplib decides what it says of the connection before it knows whether this is its last answer.
+    static void announce_end(std::string& out)
+    {
+        const std::size_t end = out.find("\r\n\r\n");
+        if (end == out.npos) return;
+        std::string head;
+        for (std::size_t at = 0; at < end;) {
+            const std::size_t next = std::min(end, out.find("\r\n", at)) + 2;
+            const std::string_view line = std::string_view(out).substr(at, next - at);
+            const std::string_view name = line.substr(0, line.find(':'));
+            if (!same(name, "Connection") && !same(name, "Keep-Alive")) head += line;
+            at = next;
+        }
+        out.replace(0, end + 2, head + "Connection: close\r\n");
+    }
+
     static inline thread_local current* here = nullptr;
 };
 
@@ -285,6 +303,7 @@ private:
         bool close = false, continued = false;
         bool sends_no_more = false;  // it may still read
         bool knows_go_on = false;    // HTTP/1.1
+        bool begun = true;           // the time in which the next request must arrive has begun
         clock::time_point deadline;
         clock::time_point began;  // to wait for the client: a request's first byte, or the one after the last answer
         std::shared_ptr<presence> there;
@@ -536,7 +555,7 @@ private:
                 if (here.dropped > (std::size_t{4} << 20)) return drop(id);
                 continue;
             }
-            if (here.in.empty()) {
+            if (!std::exchange(here.begun, true)) {  // no byte after this one changes it
                 here.began = clock::now();
                 here.deadline = here.began + most_.to_arrive;
             }
@@ -577,6 +596,10 @@ private:
         // Made before the work: then there may be no memory.
         next.done.push_back({id, out_of_memory_, true, record{here.client, "", "", "", 503, 0, 0}});
         next.now.what.body = here.in.substr(end + 4, next.head.body);
+        next.now.what.host = next.head.host;
+        next.now.what.origin = next.head.origin;
+        next.now.what.content_type = next.head.content_type;
+        next.now.what.fetch_site = next.head.fetch_site;
         next.now.what.arrived = clock::now();
         next.now.what.client = next.there.get();
         next.now.close = stopping_ || ++here.served >= most_.each_connection;
@@ -648,7 +671,9 @@ private:
         if (here.close) return leave(here);
         here.now = state::reading;
         here.began = clock::now();
-        here.deadline = here.began + (here.in.empty() ? most_.between : most_.to_arrive);
+        here.in.erase(0, empty_lines(here.in));
+        here.begun = !here.in.empty();
+        here.deadline = here.began + (here.begun ? most_.to_arrive : most_.between);
         if (!here.in.empty()) take(id);  // the next one has come already
     }
 

@@ -24,9 +24,11 @@ struct limits {
     std::size_t connections = 512;       // open at a time; beyond, that whose request is longest in coming is closed
     std::size_t at_work = 256;           // requests at a time that are complete and not answered
     std::size_t each_connection = 1000;  // requests of one connection
-    std::chrono::milliseconds to_arrive{10'000};  // from a request's first byte to its last
-    std::chrono::milliseconds between{30'000};    // from an answer to the next request
-    std::chrono::milliseconds to_take{10'000};    // for the client to read an answer
+    // For a connection's first request from when it is open, for another one from its first byte; empty lines before it
+    // count.
+    std::chrono::milliseconds to_arrive{10'000};
+    std::chrono::milliseconds between{30'000};  // from an answer to the next request
+    std::chrono::milliseconds to_take{10'000};  // for the client to read an answer
 };
 
 /// Whether the client is still there.
@@ -44,7 +46,8 @@ private:
 
 struct request {
     std::string method, path, body;
-    std::chrono::steady_clock::time_point arrived;  // completely
+    std::string host, origin, content_type, fetch_site;  // headers; empty if they are not there
+    std::chrono::steady_clock::time_point arrived;       // completely
     presence* client = nullptr;
 };
 

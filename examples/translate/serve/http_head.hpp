@@ -27,6 +27,7 @@ struct request_head {
     std::size_t body = 0;
     bool keeps = false, closes = false;  // what Connection says
     bool expects = false;                // 100-continue
+    std::string host, origin, content_type, fetch_site;
 };
 
 inline bool same(std::string_view left, std::string_view right)
@@ -59,6 +60,12 @@ struct read_head {
     }
 
 private:
+    void once(std::string& to, std::string_view value, const char* name)
+    {
+        if (!to.empty()) refused = refusal(400, std::string(name) + " is there twice");
+        to = value;
+    }
+
     void take(std::string_view line, bool& has_length, std::size_t most_body)
     {
         const std::size_t colon = line.find(':');
@@ -89,8 +96,22 @@ private:
         } else if (same(name, "content-encoding") && !same(value, "identity")) {
             refused = refusal(415, "Content-Encoding is not accepted; send the body as it is");
         } else if (same(name, "connection")) {
-            head.keeps = head.keeps || same(value, "keep-alive");
-            head.closes = head.closes || same(value, "close");
+            for (std::string_view list = value; !list.empty();) {
+                std::string_view one = list.substr(0, list.find(','));
+                list.remove_prefix(std::min(list.size(), one.size() + 1));
+                while (one.starts_with(' ') || one.starts_with('\t')) one.remove_prefix(1);
+                while (one.ends_with(' ') || one.ends_with('\t')) one.remove_suffix(1);
+                head.keeps = head.keeps || same(one, "keep-alive");
+                head.closes = head.closes || same(one, "close");
+            }
+        } else if (same(name, "host")) {
+            once(head.host, value, "Host");
+        } else if (same(name, "origin")) {
+            once(head.origin, value, "Origin");
+        } else if (same(name, "content-type")) {
+            once(head.content_type, value, "Content-Type");
+        } else if (same(name, "sec-fetch-site")) {
+            once(head.fetch_site, value, "Sec-Fetch-Site");
         } else if (same(name, "expect")) {
             head.expects = same(value, "100-continue");
         }

@@ -17,6 +17,9 @@ main { border: 0; max-width: 64rem; margin: 0 auto; padding: 1rem 1.25rem 3rem; 
 label.of { display: block; font-weight: 600; margin-bottom: .35rem; }
 textarea { width: 100%; min-height: 5.2rem; resize: vertical; padding: .7rem .85rem; border-radius: 10px;
     border: 1px solid var(--line); background: var(--card); color: var(--text); font: inherit; font-size: 1.05rem; }
+.how { color: var(--soft); margin-bottom: .9rem; max-width: 44rem; }
+.examples { display: flex; flex-wrap: wrap; gap: .4rem; align-items: center; margin-top: .5rem; }
+.examples button { text-align: start; }
 .bar { margin: .6rem 0 1rem; row-gap: .5rem; }
 .bar label { display: inline-flex; gap: .4rem; align-items: center; font-size: .87rem; color: var(--soft); }
 .bar input[type=number] { width: 4.2rem; padding: .15rem .4rem; border: 1px solid var(--line); border-radius: 7px;
@@ -74,6 +77,16 @@ $('theme').onclick = () => {
 dark.addEventListener('change', paint);
 paint();
 
+// ---- the languages: codes become names
+const language = part => document.body.dataset[part] || '';
+const code = part => /^[a-z]{2,3}(-[A-Za-z0-9]+)*$/.test(language(part)) ? language(part) : '';
+function name(part) {
+    try { return new Intl.DisplayNames(['en'], {type: 'language'}).of(code(part)); } catch (none) { return language(part); }
+}
+for (const part of ['from', 'to'])
+    for (const e of document.querySelectorAll('[data-name=' + part + ']')) e.textContent = name(part);
+if (code('from')) for (const e of [$('text'), ...document.querySelectorAll('.examples button')]) e.lang = code('from');
+
 // ---- asking
 let asked = null, timer = 0, last = '';
 function say(text, bad) { $('state').textContent = text; $('state').classList.toggle('bad', !!bad); }
@@ -81,7 +94,9 @@ function later() { clearTimeout(timer); timer = setTimeout(ask, 180); }
 async function ask() {
     const lines = $('text').value.split('\n').map(l => l.trim()).filter(l => l);
     const beam = Math.max(1, Math.min(+$('beam').max, Math.round(+$('beam').value) || 1));
-    const what = JSON.stringify({text: lines, beam, alternatives: Math.min(5, beam), ...(looks ? {alignment: true} : {})});
+    const weights = lines.reduce((sum, l) => sum + (l.split(/\s+/).length + 1) ** 2, 0);  // an answer must not be too long
+    const alternatives = weights > 15000 ? 1 : Math.min(5, beam);
+    const what = JSON.stringify({text: lines, beam, alternatives, ...(looks ? {alignment: true} : {})});
     if (what === last) return;
     if (asked) asked.abort();
     last = what;
@@ -122,7 +137,7 @@ function card(said) {
     const box = make('article');
     const all = said.alternatives && said.alternatives.length ? said.alternatives : [said];
     const source = said.source;
-    const from = make('div', {className: 'line from', dir: 'auto'}), to = make('div', {className: 'line to', dir: 'auto', lang: ''});
+    const from = make('div', {className: 'line from', dir: 'auto', lang: code('from')}), to = make('div', {className: 'line to', dir: 'auto', lang: code('to')});
     from.setAttribute('role', 'group'); from.setAttribute('aria-label', 'Source');
     to.setAttribute('role', 'group'); to.setAttribute('aria-label', 'Translation');
     if (source) box.append(from);
@@ -220,6 +235,8 @@ function card(said) {
 
 $('text').addEventListener('input', later);
 $('beam').addEventListener('input', later);
+for (const button of document.querySelectorAll('.examples button'))
+    button.onclick = () => { $('text').value = button.textContent; $('text').focus(); ask(); };
 document.addEventListener('keydown', event => {
     if (event.key === '/' && document.activeElement === document.body) { event.preventDefault(); $('text').focus(); }
 });
@@ -228,27 +245,49 @@ if ($('text').value) ask();
 
 }  // namespace
 
-std::string page_of_service(const std::string& model, bool looks, std::size_t most_beam)
+std::string page_of_service(const engine& with, std::size_t most_beam)
 {
     using heed::view::detail::escaped;
+    const bool known = !with.from.empty() && !with.to.empty();
+    const auto language = [](const std::string& name, const char* part) {
+        return "<span data-name=\"" + std::string(part) + "\">" + escaped(name) + "</span>";
+    };
     std::string page =
         "<!DOCTYPE html>\n<html lang=\"en\" data-theme=\"light\">\n<head>\n<meta charset=\"utf-8\">\n"
         "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
         "<meta name=\"color-scheme\" content=\"light dark\">\n<link rel=\"icon\" href=\"data:,\">\n<title>" +
-        escaped(model) + "</title>\n<style>";
+        escaped(with.name) + "</title>\n<style>";
     page += heed::view::detail::page_style;
     page += style;
+    page += "</style>\n</head>\n<body data-looks=\"" + std::string(with.looks ? "1" : "0") + '"';
+    if (known) page += " data-from=\"" + escaped(with.from) + "\" data-to=\"" + escaped(with.to) + '"';
     page +=
-        "</style>\n</head>\n<body data-looks=\"" + std::string(looks ? "1" : "0") + "\">\n<header><h1 dir=\"auto\">" +
-        escaped(model) +
+        ">\n<header><h1 dir=\"auto\">" + escaped(with.name) +
         "</h1>\n<div class=\"tools\"><button class=\"button\" type=\"button\" id=\"theme\"></button></div></header>\n"
-        "<main><label class=\"of\" for=\"text\">Text, a sentence per line</label>\n"
-        "<textarea id=\"text\" dir=\"auto\" autofocus spellcheck=\"false\" aria-keyshortcuts=\"/\"></textarea>\n"
-        "<div class=\"bar\"><label>Beam <input type=\"number\" id=\"beam\" min=\"1\" max=\"" +
-        std::to_string(most_beam) + "\" value=\"" + std::to_string(std::min<std::size_t>(5, most_beam)) + "\"></label>";
-    if (looks)
-        page +=
-            "<span class=\"soft\">Point at a word, or move with the arrow keys; Enter keeps it, Esc lets it go</span>";
+        "<main><p class=\"how\">";
+    page += known ? "Translates from " + language(with.from, "from") + " to " + language(with.to, "to") + ". Type "
+                  : std::string("Type ");
+    page += "a sentence, or several on separate lines: the translation appears below, with others that the model "
+            "considered.";
+    if (with.looks)
+        page += " Point at a word, or tap it, to see which words of your sentence the model looked at for it.";
+    page += "</p>\n<label class=\"of\" for=\"text\">" +
+            (known ? language(with.from, "from") + " text" : std::string("Text to translate")) +
+            ", a sentence per line</label>\n"
+            "<textarea id=\"text\" dir=\"auto\" autofocus spellcheck=\"false\" aria-keyshortcuts=\"/\"></textarea>\n";
+    if (!with.examples.empty()) {
+        page += "<div class=\"examples\"><span class=\"soft\">" +
+                std::string(with.examples.size() == 1 ? "Example:" : "Examples:") + "</span>";
+        for (const std::string& each : with.examples)
+            page += "<button class=\"button\" type=\"button\" dir=\"auto\">" + escaped(each) + "</button>";
+        page += "</div>\n";
+    }
+    page += "<div class=\"bar\"><label title=\"Translations that the search keeps at a time: more take longer\">Beam "
+            "<input type=\"number\" id=\"beam\" min=\"1\" max=\"" +
+            std::to_string(most_beam) + "\" value=\"" + std::to_string(std::min<std::size_t>(5, most_beam)) +
+            "\"></label>";
+    if (with.looks)
+        page += "<span class=\"soft\">Arrow keys move from word to word; Enter keeps one, Esc lets it go</span>";
     page +=
         "<span class=\"soft\" id=\"state\" role=\"status\" aria-live=\"polite\"></span></div>\n"
         "<div id=\"answers\"></div><noscript>This page is drawn by its script, and scripts are off.</noscript></main>\n"

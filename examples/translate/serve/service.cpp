@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <functional>
 #include <initializer_list>
 #include <map>
 #include <optional>
@@ -16,6 +17,7 @@
 #include <heed/text/utf8.hpp>
 
 #include "metrics.hpp"
+#include "same_site.hpp"
 
 namespace translation {
 
@@ -152,30 +154,34 @@ std::string list(const auto& all, const auto& write)
     return text.empty() ? "[]" : text + ']';
 }
 
-/// The members of a translation.
-std::string as_json(const served_translation& one, const wishes& how)
+/// The members of a translation. `in_time` throws when there is no time left to write more.
+std::string as_json(const served_translation& one, const wishes& how, const std::function<void()>& in_time)
 {
+    in_time();
     std::string text = "\"text\":" + quoted(one.text) + ",\"words\":" + list(one.words, quoted) +
                        ",\"score\":" + rounded(one.score) + ",\"log_probability\":" + rounded(one.log_probability);
     if (how.alignment) {
-        text += ",\"alignment\":" + list(one.weights, [](const std::vector<float>& row) {
+        text += ",\"alignment\":" + list(one.weights, [&in_time](const std::vector<float>& row) {
+                    in_time();
                     return list(row, [](float weight) { return rounded(static_cast<double>(weight), 1e4); });
                 });
     }
     return text;
 }
 
-std::string as_json(const served_sentence& sentence, const wishes& how)
+std::string as_json(const served_sentence& sentence, const wishes& how, const std::function<void()>& in_time)
 {
-    std::string text = '{' + as_json(sentence.best.empty() ? served_translation{} : sentence.best.front(), how);
+    std::string text =
+        '{' + as_json(sentence.best.empty() ? served_translation{} : sentence.best.front(), how, in_time);
     if (how.alignment) {
         std::vector<std::string> source = sentence.source;
         source.push_back("</s>");
         text += ",\"source\":" + list(source, quoted);
     }
     if (how.alternatives > 1) {
-        text += ",\"alternatives\":" +
-                list(sentence.best, [&](const served_translation& each) { return '{' + as_json(each, how) + '}'; });
+        text += ",\"alternatives\":" + list(sentence.best, [&](const served_translation& each) {
+                    return '{' + as_json(each, how, in_time) + '}';
+                });
     }
     return text + '}';
 }
@@ -188,15 +194,22 @@ public:
         : engine_(std::move(with)),
           most_(most),
           otherwise_(otherwise),
-          page_(page_of_service(engine_.name, engine_.looks, most.beam)),
-          batches_([this](const std::vector<std::string>& lines, const wishes& how) { return translate(lines, how); },
+          page_(page_of_service(engine_, most.beam)),
+          batches_([this](const std::vector<std::string>& lines, const wishes& how,
+                          const batcher::still_wanted& wanted) { return translate(lines, how, wanted); },
                    most.batches)
     {}
 
     http::answer answer(const http::request& asked)
     {
         try {
-            if (asked.path == "/translate") return with_origin(translate_request(asked));
+            if (!http::is_for(asked, most_.hosts))
+                refuse(403, "Host: this service is not at " + asked.host.substr(0, 100) +
+                                "; start it with --allow-host if it is");
+            if (!http::is_from(asked, most_.origins))
+                refuse(403, "Origin: pages of " + asked.origin.substr(0, 100) +
+                                " may not ask; start the service with --allow-origin if they may");
+            if (asked.path == "/translate") return with_origin(translate_request(asked), asked);
             if (asked.path != "/" && asked.path != "/health" && asked.path != "/metrics")
                 refuse(404, asked.path + ": there are POST /translate, GET /health, GET /metrics and the page GET /");
             allow(asked, {"GET", "HEAD"});
@@ -267,7 +280,7 @@ private:
     http::answer translate_request(const http::request& asked)
     {
         try {
-            if (!most_.origin.empty() && asked.method == "OPTIONS")
+            if (!most_.origins.empty() && asked.method == "OPTIONS")
                 return {204,
                         "",
                         "text/plain",
@@ -275,15 +288,27 @@ private:
                          {"Access-Control-Allow-Headers", "Content-Type"},
                          {"Access-Control-Max-Age", "86400"}}};
             allow(asked, {"POST"});
+            if (!http::is_json(asked.content_type))
+                refuse(415, "Content-Type must be application/json; it is " +
+                                (asked.content_type.empty() ? "missing" : asked.content_type.substr(0, 100)));
             return translated(asked);
         } catch (const refused& why) {
             return why.answer;
         }
     }
 
-    http::answer with_origin(http::answer said) const
+    http::answer with_origin(http::answer said, const http::request& asked) const
     {
-        if (!most_.origin.empty()) said.headers.emplace_back("Access-Control-Allow-Origin", most_.origin);
+        const std::vector<std::string>& all = most_.origins;
+        const auto has = [&](const std::string& origin) {
+            return std::find(all.begin(), all.end(), origin) != all.end();
+        };
+        const std::string* const one = has("*")            ? &any_origin_
+                                       : has(asked.origin) ? &asked.origin
+                                       : all.size() == 1   ? &all.front()
+                                                           : nullptr;
+        if (one != nullptr) said.headers.emplace_back("Access-Control-Allow-Origin", *one);
+        if (all.size() > 1) said.headers.emplace_back("Vary", "Origin");
         return said;
     }
 
@@ -363,6 +388,26 @@ private:
         return tokens;
     }
 
+    /// How often an answer has translation k of a sentence.
+    static std::size_t times_written(const wishes& how, std::size_t k)
+    {
+        return k == 0 && how.alternatives > 1 ? 2 : 1;
+    }
+
+    /// So many words and weights may be written.
+    void require_short(std::size_t numbers) const
+    {
+        if (numbers > most_.numbers)
+            refuse(413, fmt::format("the answer has about {} words and weights; at most {} are written: ask for fewer "
+                                    "sentences, fewer alternatives, or no alignment",
+                                    numbers, most_.numbers));
+    }
+    [[noreturn]] void refuse_late(const char* what) const
+    {
+        refuse(504, fmt::format("not {} within {} s; send less, or a smaller beam", what,
+                                static_cast<double>(most_.timeout.count()) / 1000));
+    }
+
     http::answer translated(const http::request& asked)
     {
         const question what = read(asked.body);
@@ -371,16 +416,27 @@ private:
                                     most_.batches.queue));
         std::vector<batcher::line> lines;
         std::vector<std::size_t> places;
+        std::size_t tokens_of_all = 0, expected = 0;
         for (std::size_t i = 0; i < what.texts.size(); ++i) {
             const std::size_t tokens = length(what.texts, i);
             if (tokens == 0) continue;  // nothing to translate
+            tokens_of_all += tokens;
+            for (std::size_t k = 0; k < what.how.alternatives; ++k)
+                expected +=
+                    times_written(what.how, k) * (tokens + (what.how.alignment ? (tokens + 1) * (tokens + 1) : 0));
             lines.push_back({what.texts[i], tokens});
             places.push_back(i);
         }
+        if (const std::size_t work = tokens_of_all * what.how.beam; work > most_.work)
+            refuse(413, fmt::format("{} tokens and a beam of {} make {}; at most {} are accepted in one request: send "
+                                    "fewer sentences, or a smaller beam",
+                                    tokens_of_all, what.how.beam, work, most_.work));
+        require_short(expected);
+        const auto deadline = asked.arrived + most_.timeout;
         std::vector<served_sentence> done;
         try {
-            const auto passed = std::chrono::steady_clock::now() - asked.arrived;
-            const auto pending = batches_.submit(std::move(lines), what.how, most_.timeout - passed);
+            const auto pending =
+                batches_.submit(std::move(lines), what.how, deadline - std::chrono::steady_clock::now());
             if (asked.client != nullptr) asked.client->when_gone([pending] { pending->cancel(); });
             done = pending->get();
             if (asked.client != nullptr) asked.client->when_gone(nullptr);
@@ -392,8 +448,7 @@ private:
         } catch (const stopping& why) {
             refuse(503, why.what());
         } catch (const too_late&) {
-            refuse(504, fmt::format("not translated within {} s; send less, or a smaller beam",
-                                    static_cast<double>(most_.timeout.count()) / 1000));
+            refuse_late("translated");
         } catch (const cancelled& why) {
             refuse(503, why.what());  // nobody reads it
         } catch (const std::bad_alloc&) {
@@ -403,22 +458,37 @@ private:
         }
         std::vector<served_sentence> all(what.texts.size());
         for (std::size_t i = 0; i < places.size(); ++i) all[places[i]] = std::move(done[i]);
+        std::size_t numbers = 0;
+        for (const served_sentence& each : all) {
+            for (std::size_t k = 0; k < each.best.size(); ++k) {
+                std::size_t written = each.best[k].words.size();
+                for (const auto& row : each.best[k].weights) written += row.size();
+                numbers += times_written(what.how, k) * written;
+            }
+        }
+        require_short(numbers);
+        const std::function<void()> in_time = [&] {
+            if (std::chrono::steady_clock::now() >= deadline) refuse_late("written");
+        };
         http::answer said{200, "{\"translations\":" + list(all, [&](const served_sentence& each) {
-                                   return as_json(each, what.how);
+                                   return as_json(each, what.how, in_time);
                                }) + "}\n"};
         said.remark = fmt::format("{} sentence{}", what.texts.size(), what.texts.size() == 1 ? "" : "s");
         return said;
     }
 
-    std::vector<served_sentence> translate(const std::vector<std::string>& lines, const wishes& how)
+    std::vector<served_sentence> translate(const std::vector<std::string>& lines, const wishes& how,
+                                           const batcher::still_wanted& wanted)
     {
-        std::vector<served_sentence> all = engine_.translate(lines, how);
-        std::size_t source = 0, target = 0;
+        std::vector<served_sentence> all = engine_.translate(lines, how, wanted);
+        std::size_t sentences = 0, source = 0, target = 0;
         for (const served_sentence& each : all) {
+            if (each.best.empty()) continue;  // it was not wanted any more
+            ++sentences;
             source += each.source.size();
-            target += each.best.empty() ? 0 : each.best.front().words.size();
+            target += each.best.front().words.size();
         }
-        metrics_.translated(all.size(), source, target);
+        metrics_.translated(sentences, source, target);
         return all;
     }
 
@@ -426,6 +496,7 @@ private:
     service_limits most_;
     wishes otherwise_;
     std::string page_;
+    const std::string any_origin_ = "*";
     service::batcher batches_;  // the last: its threads use the others
 };
 

@@ -41,8 +41,11 @@ struct served_sentence {
 struct service_limits {
     std::size_t length = 256;  // tokens of a sentence
     std::size_t beam = 64;
+    std::size_t work = 100'000;     // Σ tokens · beam of a request
+    std::size_t numbers = 250'000;  // words and weights of an answer
     std::chrono::milliseconds timeout{30'000};
-    std::string origin = {};  // whose scripts may ask, in a browser (CORS); none
+    std::vector<std::string> origins = {};  // whose scripts may ask, in a browser (CORS), beside the page; "*": all
+    std::vector<std::string> hosts = {};    // to which requests may be sent, beside this machine; "*": all
     heed::translator::batcher_limits batches{};
 };
 
@@ -51,7 +54,12 @@ struct engine {
     std::string name;
     bool looks = false;                                     // whether it has attention
     std::function<std::size_t(const std::string&)> tokens;  // of a sentence; from any thread
-    std::function<std::vector<served_sentence>(const std::vector<std::string>&, const wishes&)> translate;
+    // Sentences for which `wanted` becomes false get no translation.
+    std::function<std::vector<served_sentence>(const std::vector<std::string>&, const wishes&,
+                                               const std::function<bool(std::size_t)>& wanted)>
+        translate;
+    std::string from = {}, to = {};          // the languages, by name or by code ("de"); empty: not known
+    std::vector<std::string> examples = {};  // sentences, for the page
 };
 
 class service {
@@ -89,6 +97,6 @@ private:
 };
 
 /// The page of GET /, one file that needs no other.
-std::string page_of_service(const std::string& model, bool looks, std::size_t most_beam);
+std::string page_of_service(const engine& with, std::size_t most_beam);
 
 }  // namespace translation

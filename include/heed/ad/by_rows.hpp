@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <span>
 #include <type_traits>
@@ -12,6 +13,7 @@
 #include <heed/ad/operation.hpp>
 #include <heed/attention/rows.hpp>
 #include <heed/core/callback.hpp>
+#include <heed/core/workspace.hpp>
 #include <heed/kernels/rows.hpp>
 
 /// A program by rows, as one entry of the tape.
@@ -25,23 +27,23 @@ namespace heed::ad::detail {
 template <class T>
 class small_tape {
 public:
-    small_tape() : own_(kept().taken ? new tape<T> : nullptr)
+    small_tape() : kept_(heed::detail::kept_of_this_thread<of_thread>())
     {
-        if (own_ == nullptr) kept().taken = true;
+        if (kept_ != nullptr && kept_->taken) kept_ = nullptr;
+        if (kept_ == nullptr) own_ = std::make_unique<tape<T>>();
+        if (kept_ != nullptr) kept_->taken = true;
     }
     ~small_tape()
     {
-        if (own_ == nullptr) {
-            kept().on.clear();
-            kept().on.keep_in(nullptr);
-            kept().taken = false;
-        }
-        delete own_;
+        if (kept_ == nullptr) return;
+        kept_->on.clear();
+        kept_->on.keep_in(nullptr);
+        kept_->taken = false;
     }
     small_tape(const small_tape&) = delete;
     small_tape& operator=(const small_tape&) = delete;
 
-    tape<T>& operator*() { return own_ == nullptr ? kept().on : *own_; }
+    tape<T>& operator*() { return kept_ != nullptr ? kept_->on : *own_; }
 
 private:
     struct of_thread : heed::detail::kept_by_thread {
@@ -52,13 +54,9 @@ private:
         std::size_t size() const override { return on.memory().capacity(); }
         void release() override { on.memory() = arena(); }
     };
-    static of_thread& kept()
-    {
-        static thread_local of_thread tape_of_this_thread;
-        return tape_of_this_thread;
-    }
 
-    tape<T>* own_;
+    of_thread* kept_;  // null: it is taken, or this thread keeps nothing any more
+    std::unique_ptr<tape<T>> own_;
 };
 
 /// Everything as variables of the tape; plain tensors become constants.

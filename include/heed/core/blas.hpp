@@ -13,6 +13,7 @@
 
 #include <heed/core/batch_invariant.hpp>
 #include <heed/core/dual_number.hpp>
+#include <heed/core/forks.hpp>
 #include <heed/core/parallel.hpp>
 #include <heed/core/workspace.hpp>
 #include <heed/kernels/own_gemm.hpp>
@@ -193,7 +194,16 @@ private:
 
     static std::uint64_t users(std::uint64_t now) { return now % changing; }
 
-    static bool settable() { return openblas_get_num_threads != nullptr && openblas_set_num_threads != nullptr; }
+    static bool settable()
+    {
+        static const bool yes = openblas_get_num_threads != nullptr && openblas_set_num_threads != nullptr &&
+                                heed::detail::in_each_child(forget_users);
+        return yes;
+    }
+
+    // A child of fork() has none of the users that other threads of its parent were. Its OpenBLAS keeps the number that
+    // they have left.
+    static void forget_users() { state.store(0); }
 
     static std::uint64_t wait_until_changed()
     {

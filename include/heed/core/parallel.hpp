@@ -4,12 +4,14 @@
 #include <heed/core/batch_invariant.hpp>
 #include <heed/core/cxx20.hpp>
 #include <heed/core/errors.hpp>
+#include <heed/core/forks.hpp>
 
 #include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <exception>
 #include <mutex>
+#include <new>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -22,6 +24,10 @@
 /// Work is cut into one contiguous shard per thread, always the same way for a given thread count, so that two runs
 /// agree bit for bit. With one thread no pool exists. A call inside a shard, or from a second user thread while the
 /// pool is busy, runs on the calling thread.
+///
+/// The pool ends with the program's static objects. Destructors that run later compute on their own thread, with the
+/// same results. A child of fork() has one thread until it calls set_threads itself; fork() must not be called inside a
+/// shard.
 namespace heed {
 
 namespace detail {
@@ -54,11 +60,11 @@ public:
 
     std::size_t size() const { return workers_.size() + 1; }
 
-    /// Runs call(context, shard) for every shard; shard 0 on the calling thread. False if the pool is busy.
+    /// Runs call(context, shard) for every shard; shard 0 on the calling thread. False if the pool is busy or closed.
     bool run(void (*call)(void*, std::size_t), void* context)
     {
         std::unique_lock<std::mutex> lock(one_user_, std::try_to_lock);
-        if (!lock) return false;
+        if (!lock || closed_) return false;
         call_ = call;
         context_ = context;
         pending_.store(workers_.size(), std::memory_order_relaxed);
@@ -79,6 +85,18 @@ public:
         if (first) std::rethrow_exception(first);
         return true;
     }
+
+    /// Ends the threads: from now on run() returns false. If the pool is busy, nothing happens: then another thread
+    /// computes while the program ends, or a shard has called std::exit.
+    void close()
+    {
+        const std::unique_lock<std::mutex> lock(one_user_, std::try_to_lock);
+        if (!lock) return;
+        closed_ = true;
+        end();
+    }
+
+    thread_pool* left_before = nullptr;  // see parallel_settings
 
 private:
     // A pause is 40 to 140 cycles: a worker looks for new work for some 50 us before it sleeps.
@@ -104,7 +122,9 @@ private:
     {
         stopping_.store(true);
         announce();
-        for (std::thread& worker : workers_) worker.join();
+        for (std::thread& worker : workers_) {
+            if (worker.joinable()) worker.join();
+        }
     }
 
     void invoke(std::size_t shard)
@@ -138,36 +158,60 @@ private:
     std::condition_variable wake_;
     std::atomic<std::size_t> generation_{0}, pending_{0};
     std::atomic<bool> stopping_{false};
+    bool closed_ = false;  // changed and read by the only user
     void (*call_)(void*, std::size_t) = nullptr;
     void* context_ = nullptr;
 };
 
+/// Without a destructor: static objects that end after the pool may still use it.
 struct parallel_settings {
     std::size_t threads = 1;
     thread_pool* pool = nullptr;
-    ~parallel_settings() { delete pool; }
+    thread_pool* left = nullptr;  // of the processes that this one was forked from, so that they can be reached
+    bool over = false;            // the program's static objects are being destroyed
 };
+inline constinit parallel_settings parallel;
 
-inline parallel_settings& parallel()
+/// In a child of fork(): its parent's pool has no threads here, and is never destroyed (see forks.hpp).
+inline void leave_pool_of_parent()
 {
-    static parallel_settings settings;
-    return settings;
+    if (parallel.pool != nullptr) parallel.pool->left_before = std::exchange(parallel.left, parallel.pool);
+    parallel.pool = nullptr;
+    parallel.threads = 1;
 }
+
+/// Ends the pool's threads with the program, or with the library that is unloaded; the pool itself stays. Made before
+/// the first pool.
+struct end_of_pool {
+    end_of_pool()
+    {
+        if (!in_each_child(leave_pool_of_parent)) throw std::bad_alloc();
+    }
+    end_of_pool(const end_of_pool&) = delete;
+    end_of_pool& operator=(const end_of_pool&) = delete;
+    ~end_of_pool()
+    {
+        parallel.over = true;
+        if (parallel.pool != nullptr) parallel.pool->close();
+    }
+};
 
 inline thread_local bool inside_shard = false;
 
 }  // namespace detail
 
 /// How many threads heed uses: 1 unless set_threads said otherwise.
-inline std::size_t threads() { return detail::parallel().threads; }
+inline std::size_t threads() { return detail::parallel.threads; }
 
 /// Use this many threads from now on (0: as many as the machine has). Not while another thread is inside heed. Throws
-/// heed::error if the system has no more threads, or std::bad_alloc; then there are as many as before.
+/// heed::error if the system has no more threads, or std::bad_alloc; then there are as many as before. While the
+/// program's static objects are destroyed, it has no effect once the pool has ended.
 inline void set_threads(std::size_t count)
 {
-    detail::parallel_settings& settings = detail::parallel();
+    detail::parallel_settings& settings = detail::parallel;
     if (count == 0) count = std::thread::hardware_concurrency() == 0 ? 1 : std::thread::hardware_concurrency();
-    if (count == settings.threads) return;
+    if (count == settings.threads || settings.over) return;
+    static const detail::end_of_pool end;
     detail::thread_pool* const pool = count > 1 ? new detail::thread_pool(count) : nullptr;
     delete std::exchange(settings.pool, pool);
     settings.threads = count;
@@ -205,7 +249,7 @@ void parallel_for(std::size_t count, std::size_t grain, Body&& body, std::size_t
             (*that.body)(begin, end, shard);
         }
     } work{&body, count, shards, align, detail::batch_invariant_here};
-    if (!detail::parallel().pool->run(&job::run, &work)) {
+    if (!detail::parallel.pool->run(&job::run, &work)) {
         for (std::size_t shard = 0; shard < shards; ++shard) job::run(&work, shard);
     }
 }

@@ -479,8 +479,8 @@ auto constants_of(const lane_table<T, N>& table)
 ///     attend(memory, queries, causal{} & [=](place p) { return document(p.query) == document(p.key); });
 ///
 /// Their type is not the scores': a table of floats narrows no score in double, and one of doubles does not make a
-/// kernel of floats slow. Throws shape_error if it is empty: there is no end that indices beyond it could mean. A temporary
-/// that owns its numbers is refused.
+/// kernel of floats slow. Throws shape_error if it is empty: there is no end that indices beyond it could mean. A
+/// temporary that owns its numbers is refused.
 template <class X>
     requires(plain_tensor<X>)
 auto looked_up(X&& x)

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
+#include <utility>
 
 #include <heed/core/arena.hpp>
 
@@ -13,10 +15,69 @@ namespace heed {
 
 namespace detail {
 
+/// This thread's T, made at the first use and destroyed at the thread's end. Null afterwards: destructors of static
+/// objects, and those of some thread_local ones, run later. `Purpose` tells several apart.
+template <class T, class Purpose = T>
+T* kept_of_this_thread()
+{
+    // Neither has a destructor: they can be read until the thread is gone.
+    static constinit thread_local T* here = nullptr;
+    static constinit thread_local bool over = false;
+    if (here != nullptr) return here;
+    if (over) return nullptr;
+    struct holder {
+        holder() { here = &kept; }
+        ~holder()
+        {
+            here = nullptr;
+            over = true;
+        }
+        holder(const holder&) = delete;
+        holder& operator=(const holder&) = delete;
+
+        T kept;
+    };
+    static thread_local holder only;
+    return here;
+}
+
+/// A T that this thread keeps between calls, for the time of one use; after the thread's end one for this use alone.
+template <class T, class Purpose = T>
+class kept_between_calls {
+public:
+    kept_between_calls() : kept_(kept_of_this_thread<T, Purpose>())
+    {
+        if (kept_ == nullptr) kept_ = &own_.emplace();
+    }
+    kept_between_calls(const kept_between_calls&) = delete;
+    kept_between_calls& operator=(const kept_between_calls&) = delete;
+
+    T& operator*() const { return *kept_; }
+
+private:
+    std::optional<T> own_;
+    T* kept_;
+};
+
+/// The workspace in destructors that run after the thread's own has been destroyed. The last scratch frees it.
+struct late_workspace {
+    arena memory;
+    std::size_t users = 0;
+};
+inline constinit thread_local late_workspace* late = nullptr;
+
+/// Null if there is none: after the thread's end, while no scratch lives.
+inline arena* workspace_if_there()
+{
+    if (arena* const kept = kept_of_this_thread<arena>(); kept != nullptr) return kept;
+    return late == nullptr ? nullptr : &late->memory;
+}
+
 inline arena& workspace_of_this_thread()
 {
-    static thread_local arena memory;
-    return memory;
+    if (arena* const there = workspace_if_there(); there != nullptr) return *there;
+    late = new late_workspace;
+    return late->memory;
 }
 
 /// Something else that a thread keeps between calls. It is listed from its construction to the end of the thread.
@@ -38,7 +99,12 @@ public:
     }
 
 protected:
-    ~kept_by_thread() = default;
+    ~kept_by_thread()
+    {
+        kept_by_thread** at = &first();
+        while (*at != this) at = &(*at)->next_;
+        *at = next_;
+    }
 
 private:
     virtual std::size_t size() const = 0;  // in bytes
@@ -46,7 +112,7 @@ private:
 
     static kept_by_thread*& first()
     {
-        static thread_local kept_by_thread* list = nullptr;
+        static constinit thread_local kept_by_thread* list = nullptr;
         return list;
     }
 
@@ -58,8 +124,15 @@ private:
 /// Temporaries of one call: taken from this thread's workspace, returned at the end of the scope.
 class scratch {
 public:
-    scratch() : memory_(detail::workspace_of_this_thread()), before_(memory_.mark()) {}
-    ~scratch() { memory_.release(before_); }
+    scratch() : memory_(detail::workspace_of_this_thread()), before_(memory_.mark())
+    {
+        if (detail::late != nullptr) ++detail::late->users;
+    }
+    ~scratch()
+    {
+        memory_.release(before_);
+        if (detail::late != nullptr && --detail::late->users == 0) delete std::exchange(detail::late, nullptr);
+    }
     scratch(const scratch&) = delete;
     scratch& operator=(const scratch&) = delete;
 
@@ -78,13 +151,14 @@ private:
 /// Bytes that this thread keeps between calls.
 inline std::size_t workspace_size()
 {
-    return detail::workspace_of_this_thread().capacity() + detail::kept_by_thread::total();
+    const arena* const there = detail::workspace_if_there();
+    return (there == nullptr ? 0 : there->capacity()) + detail::kept_by_thread::total();
 }
 
 /// Frees what this thread keeps between calls; the next call allocates anew. Not while this thread computes a step.
 inline void release_workspace()
 {
-    detail::workspace_of_this_thread() = arena();
+    if (arena* const there = detail::workspace_if_there(); there != nullptr) *there = arena();
     detail::kept_by_thread::release_all();
 }
 

@@ -144,22 +144,22 @@ void output_words(std::size_t rows, const T* t, const Panels& W, const T* bias, 
         }
         if (wanted.also != nullptr) wanted.log_p_also[r] = state.also == lowest ? lowest : state.also - log_sum;
     };
-    const auto begun = [&](std::size_t count) {
-        static thread_local std::vector<row> states;
+    const auto begun = [&](std::vector<row>& states, std::size_t count) {
         if (states.size() < count) states.resize(count);
         for (std::size_t r = 0; r < count; ++r) states[r].begin(wanted.most);
         return states.data();
     };
-    const auto sums = [](std::size_t count) {
-        static thread_local std::vector<sum> all;
+    const auto sums = [](std::vector<sum>& all, std::size_t count) {
         all.assign(count, sum{});
         return all.data();
     };
     constexpr std::size_t worth_sharing = std::size_t{1} << 18;
     if (threads() > 1 && rows <= block * (2 * threads() - 1)) {
         // Few rows: reading W dominates, and each thread reads some parts of it.
-        row* const states = begun(threads() * rows);
-        sum* const of_parts = sums(parts * rows);
+        const heed::detail::kept_between_calls<std::vector<row>> kept_states;
+        const heed::detail::kept_between_calls<std::vector<sum>> kept_sums;
+        row* const states = begun(*kept_states, threads() * rows);
+        sum* const of_parts = sums(*kept_sums, parts * rows);
         parallel_for(parts, worth_sharing * parts / (K * V * rows + 1) + 1,
                      [&](std::size_t q0, std::size_t q1, std::size_t shard) {
                          look(0, rows, q0, q1, states + shard * rows,
@@ -176,8 +176,10 @@ void output_words(std::size_t rows, const T* t, const Panels& W, const T* bias, 
     parallel_for(
         rows, worth_sharing / (K * V + 1) + 1,
         [&](std::size_t begin, std::size_t end, std::size_t) {
-            row* const states = begun(end - begin);
-            sum* const whole = sums(end - begin);
+            const heed::detail::kept_between_calls<std::vector<row>> kept_states;
+            const heed::detail::kept_between_calls<std::vector<sum>> kept_sums;
+            row* const states = begun(*kept_states, end - begin);
+            sum* const whole = sums(*kept_sums, end - begin);
             look(begin, end, 0, parts, states,
                  [&](std::size_t, std::size_t r, const sum& part) { whole[r].add(part); });
             for (std::size_t r = begin; r < end; ++r) tell(r, states[r - begin], whole[r - begin]);

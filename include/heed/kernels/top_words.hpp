@@ -138,13 +138,6 @@ private:
 };
 
 template <class T>
-row_search<T>& row_search_of_thread()
-{
-    static thread_local row_search<T> search;
-    return search;
-}
-
-template <class T>
 void put_top_words(std::size_t r, std::size_t V, const row_search<T>& search, T log_sum, const top_words<T>& wanted)
 {
     constexpr T lowest = -std::numeric_limits<T>::infinity();
@@ -165,7 +158,8 @@ void log_softmax_top(std::size_t rows, std::size_t V, const T* logits, const T* 
 {
     constexpr T lowest = -std::numeric_limits<T>::infinity();
     parallel_for(rows, detail::rows_a_shard(V), [&](std::size_t begin, std::size_t end, std::size_t) {
-        detail::row_search<T>& search = detail::row_search_of_thread<T>();
+        const heed::detail::kept_between_calls<detail::row_search<T>> kept;
+        detail::row_search<T>& search = *kept;
         for (std::size_t r = begin; r < end; ++r) {
             const T* row = logits + r * V;
             search.look(V, row, bias, wanted.most);
@@ -192,7 +186,8 @@ void mean_softmax_top(std::size_t rows, std::size_t V, const std::vector<const T
     constexpr T lowest = -std::numeric_limits<T>::infinity();
     const T share = T(1) / static_cast<T>(logits.size());
     parallel_for(rows, detail::rows_a_shard(V * logits.size()), [&](std::size_t begin, std::size_t end, std::size_t) {
-        detail::row_search<T>& search = detail::row_search_of_thread<T>();
+        const heed::detail::kept_between_calls<detail::row_search<T>> kept;
+        detail::row_search<T>& search = *kept;
         std::vector<T> mean(V);
         for (std::size_t r = begin; r < end; ++r) {
             std::fill(mean.begin(), mean.end(), T(0));

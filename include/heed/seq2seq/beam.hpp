@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <string>
 #include <utility>
@@ -56,6 +57,10 @@ struct beam_options {
         return words;
     }
 
+    /// Called for each sentence before each step. Where it returns false, the search of that sentence ends, and it gets
+    /// no translation: a client has gone, or a deadline has passed. Empty: all are wanted.
+    std::function<bool(std::size_t sentence)> wanted = {};
+
     /// The divisor of a log-probability.
     double divisor(std::size_t words_and_end) const
     {
@@ -103,7 +108,7 @@ public:
     /// The translations of each sentence, the best first.
     std::vector<std::vector<translation<T>>> run()
     {
-        std::size_t open = sentences_.size();
+        std::size_t open = sentences_.size() - leave_unwanted();
         for (std::size_t i = 0; open > 0; ++i) {
             model_.step(previous_words());
             find_blocked(i);
@@ -114,6 +119,7 @@ public:
                 extend(s, i);
                 if (s.live.empty()) --open;
             }
+            open -= leave_unwanted();
             if (open > 0) go_on();
         }
         std::vector<std::vector<translation<T>>> results;
@@ -154,6 +160,20 @@ private:
         std::size_t parent;
         std::uint32_t word;
     };
+
+    /// Ends the search of sentences that are not wanted any more. Returns how many these are.
+    std::size_t leave_unwanted()
+    {
+        std::size_t left = 0;
+        for (std::size_t b = 0; how_.wanted && b < sentences_.size(); ++b) {
+            sentence& s = sentences_[b];
+            if (s.live.empty() || how_.wanted(b)) continue;
+            s.live.clear();
+            s.ended.clear();
+            ++left;
+        }
+        return left;
+    }
 
     word_ids previous_words() const
     {

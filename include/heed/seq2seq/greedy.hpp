@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <string>
 #include <vector>
@@ -19,6 +20,11 @@ struct greedy_options {
     bool with_weights = false;
     special_ids special{};
     bool marks = false;  // the padding and the begin word may be written, as if they were words of the text
+
+    /// Called for each sentence before each step. Where it returns false, decoding that sentence ends, and its
+    /// translation has no words and the log-probability −∞: a client has gone, or a deadline has passed. Empty: all are
+    /// wanted.
+    std::function<bool(std::size_t sentence)> wanted = {};
 };
 
 /// Greedy decoding: the most probable word at every step, until the end word. The padding and the begin word are never
@@ -43,7 +49,18 @@ std::vector<translation<T>> greedy(decoding<T>& model, const lengths& source, co
     };
     std::vector<std::size_t> rows;
     std::vector<std::uint32_t> ends(sentence.size(), how.special.end);
-    for (std::size_t i = 0, open = sentence.size(); open > 0; ++i) {
+    std::size_t open = sentence.size();
+    const auto leave_unwanted = [&] {
+        for (std::size_t r = 0; how.wanted && r < sentence.size(); ++r) {
+            if (sentence[r] == results.size() || how.wanted(sentence[r])) continue;
+            results[sentence[r]] = {};
+            results[sentence[r]].log_probability = -std::numeric_limits<double>::infinity();
+            sentence[r] = results.size();
+            --open;
+        }
+    };
+    leave_unwanted();
+    for (std::size_t i = 0; open > 0; ++i) {
         model.step(previous);
         model.propose(1, ends, next);
         bool any_mark = false;
@@ -81,6 +98,7 @@ std::vector<translation<T>> greedy(decoding<T>& model, const lengths& source, co
                 result.words.push_back(word);
             }
         }
+        leave_unwanted();
         if (open == 0 || 8 * open > 7 * sentence.size()) continue;
         rows.clear();
         for (std::size_t r = 0; r < sentence.size(); ++r) {

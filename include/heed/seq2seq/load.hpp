@@ -55,6 +55,9 @@ struct translate_options {
     // Of several processes that share the lines, this one translates the batches part, part + parts, …; the other lines
     // have no translation. Lines are put into batches by their length, always the same way.
     std::size_t part = 0, parts = 1;
+    // Called for each line, by its number, before each step of its search. Where it returns false, the search of that
+    // line ends, and it has no translation: a client has gone, or a deadline has passed.
+    std::function<bool(std::size_t line)> wanted = {};
 };
 
 /// A translation of a line.

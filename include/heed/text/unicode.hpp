@@ -2,6 +2,7 @@
 #pragma once
 
 #include <heed/core/errors.hpp>
+#include <heed/core/workspace.hpp>
 #include <heed/text/utf8.hpp>
 
 #include <unicode/brkiter.h>
@@ -48,6 +49,10 @@ inline std::string mapped_case(std::string_view text, auto&& map)
     require_icu(status, "letters");
     return result;
 }
+
+struct word_breaks {
+    std::unique_ptr<icu::BreakIterator> find;
+};
 
 }  // namespace detail
 
@@ -131,8 +136,9 @@ struct segment {
 inline std::vector<segment> segments(std::string_view line)
 {
     UErrorCode status = U_ZERO_ERROR;
-    thread_local const std::unique_ptr<icu::BreakIterator> breaks(
-        icu::BreakIterator::createWordInstance(icu::Locale::getRoot(), status));
+    const heed::detail::kept_between_calls<detail::word_breaks> kept;
+    std::unique_ptr<icu::BreakIterator>& breaks = (*kept).find;
+    if (!breaks) breaks.reset(icu::BreakIterator::createWordInstance(icu::Locale::getRoot(), status));
     detail::require_icu(status, "words");
     if (!breaks) throw error("words: ICU has no data for them");
     const std::unique_ptr<UText, decltype(&utext_close)> text(

@@ -4,9 +4,11 @@
 #include <heed/core/cxx20.hpp>
 
 #include <heed/core/errors.hpp>
+#include <heed/core/forks.hpp>
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
@@ -74,7 +76,9 @@ struct batcher_counters {
 /// - A request that does not fit the queue is refused as a whole (`queue_full`), as are all after `stop`.
 /// - If the work throws, each line of that batch is tried alone. Only requests whose own lines throw fail.
 /// - If memory runs out, the request that needed it gets std::bad_alloc, from `submit` or `get`; the others go on.
-/// - A request's lines leave the queue when it is cancelled, or when its deadline passes.
+/// - A request's lines leave the queue when it is cancelled, or when its deadline passes. Work that asks whether a line
+///   is still wanted can end then, too.
+/// - A child of fork() has none of the threads: there `submit` and `get` throw `stopping`, and the destructor returns.
 ///
 ///     translator::batcher<how, std::string> at(translate, {.batch = 32, .queue = 256});
 ///     const auto asked = at.submit({{"a man sleeps .", 4}}, how{.beam = 12}, std::chrono::seconds(10));
@@ -92,6 +96,15 @@ public:
     /// The results of these lines, in their order.
     using work = std::function<std::vector<Result>(const std::vector<std::string>& lines, const Options& how)>;
 
+    /// Whether the line of this number is still wanted: its request has not been cancelled, and its deadline has not
+    /// passed. To be called by the work, from any thread.
+    using still_wanted = std::function<bool(std::size_t line)>;
+
+    /// The same for work that takes long: it may leave out the results of lines that are not wanted any more, with
+    /// Result() in their place.
+    using long_work = std::function<std::vector<Result>(const std::vector<std::string>& lines, const Options& how,
+                                                        const still_wanted& wanted)>;
+
     /// A line, and how long it is; lines of similar length are batched.
     struct line {
         std::string text;
@@ -105,8 +118,13 @@ public:
         /// them, too_late at the deadline, or `heed::translator::cancelled`.
         std::vector<Result> get()
         {
+            if (shared_->is_of_parent()) {  // whose threads may hold the mutex for ever
+                if (!over_) throw stopping(of_parent);
+                if (error_) std::rethrow_exception(error_);
+                return std::move(results_);
+            }
             std::unique_lock lock(shared_->mutex);
-            if (!changed_.wait_until(lock, deadline_, [&] { return over_; }))
+            if (!changed_.wait_until(lock, deadline_, [&] { return over_.load(); }))
                 shared_->end(*this, outcome::late, shared_->late);
             if (error_) std::rethrow_exception(error_);
             return std::move(results_);
@@ -115,6 +133,7 @@ public:
         /// Nobody wants the results any more.
         void cancel()
         {
+            if (shared_->is_of_parent()) return;
             const std::lock_guard lock(shared_->mutex);
             shared_->end(*this, outcome::cancelled, shared_->cancelled);
         }
@@ -128,12 +147,18 @@ public:
         std::vector<line> lines_;
         std::vector<Result> results_;
         std::size_t left_ = 0;
-        bool over_ = false;
+        std::atomic<bool> over_{false};  // written with the mutex locked
         std::exception_ptr error_;
         std::condition_variable changed_;
     };
 
     explicit batcher(work translate, batcher_limits limits = {})
+        : batcher(
+              long_work([translate = std::move(translate)](const std::vector<std::string>& lines, const Options& how,
+                                                           const still_wanted&) { return translate(lines, how); }),
+              limits)
+    {}
+    explicit batcher(long_work translate, batcher_limits limits = {})
         : shared_(std::make_shared<shared>()), work_(std::move(translate)), limits_(limits)
     {
         if (limits.batch == 0 || limits.queue == 0 || limits.workers == 0)
@@ -160,6 +185,7 @@ public:
     /// holds, so that they would never fit.
     std::shared_ptr<request> submit(std::vector<line> lines, Options how, clock::duration timeout)
     {
+        if (shared_->is_of_parent()) throw stopping(of_parent);
         auto asked = std::make_shared<request>();
         asked->shared_ = shared_;
         asked->how_ = std::move(how);
@@ -198,6 +224,11 @@ public:
     /// Refuses requests from now on, finishes those that were accepted, and ends the workers.
     void stop()
     {
+        if (shared_->is_of_parent()) {
+            detail::leave_undestroyed(shared_);
+            detail::leave_undestroyed(std::make_shared<std::vector<std::thread>>(std::move(workers_)));
+            return;
+        }
         {
             const std::lock_guard lock(shared_->mutex);
             shared_->stopping = true;
@@ -212,7 +243,8 @@ public:
     /// What has been done so far, and what waits now.
     batcher_counters counters() const
     {
-        const std::lock_guard lock(shared_->mutex);
+        std::unique_lock lock(shared_->mutex, std::defer_lock);
+        if (!shared_->is_of_parent()) lock.lock();
         batcher_counters now = shared_->counters;
         now.waiting = shared_->queue.size();
         return now;
@@ -229,7 +261,13 @@ private:
         std::size_t length() const { return of->lines_[index].length; }
     };
 
+    static constexpr const char* of_parent = "the batcher belongs to the process that this one was forked from, whose "
+                                             "threads are not here; make another one";
+
     struct shared {
+        bool is_of_parent() const { return detail::forks_so_far() != process; }
+
+        const unsigned process = detail::forks_so_far();
         std::mutex mutex;
         std::condition_variable more;
         std::deque<waiting_line> queue;  // in order of arrival
@@ -341,12 +379,22 @@ private:
         }
     }
 
+    bool is_wanted(request& asked) const
+    {
+        if (asked.over_.load(std::memory_order_relaxed)) return false;
+        if (clock::now() < asked.deadline_) return true;
+        const std::lock_guard lock(shared_->mutex);
+        shared_->end(asked, outcome::late, shared_->late);
+        return false;
+    }
+
     // Calls the work for some lines.
     std::vector<Result> call(std::span<const waiting_line> some) const
     {
         std::vector<std::string> lines;
         for (const waiting_line& each : some) lines.push_back(each.of->lines_[each.index].text);
-        std::vector<Result> results = work_(lines, some.front().of->how_);
+        std::vector<Result> results =
+            work_(lines, some.front().of->how_, [&](std::size_t i) { return is_wanted(*some[i].of); });
         if (results.size() != lines.size())
             throw error("batcher: the work gave " + std::to_string(results.size()) + " results for " +
                         std::to_string(lines.size()) + " lines");
@@ -389,7 +437,7 @@ private:
     }
 
     std::shared_ptr<shared> shared_;
-    work work_;
+    long_work work_;
     batcher_limits limits_;
     std::mutex joining_;
     std::vector<std::thread> workers_;

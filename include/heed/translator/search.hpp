@@ -72,6 +72,9 @@ struct search_options {
     std::size_t beam = 12, block_ngrams = 0, min_length = 0, max_length = 0, best = 1;
     double length_penalty = 0.6, coverage_penalty = 0;
     part_of_search part{};
+    /// Called for each sentence, by its number, before each step of its search. Where it returns false, the sentence
+    /// gets no translation. Empty: all are wanted.
+    std::function<bool(std::size_t sentence)> wanted = {};
 
     /// A beam of one.
     static search_options greedy()

@@ -66,7 +66,7 @@ inline translated read_translation(const heed::translator::translator_file& file
     translated result;
     if (!found.weights.empty()) {
         if (how.replace_unknown) {
-            static const std::unordered_map<std::string, std::string> none;
+            const std::unordered_map<std::string, std::string> none;
             heed::translator::replace_unknown(file.source, source, found.weights,
                                               how.meanings == nullptr ? none : *how.meanings, read);
         }
@@ -115,6 +115,7 @@ trained_translator::translate_words(const std::vector<std::vector<std::string>>&
     search.block_ngrams = how.block_ngrams;
     search.min_length = how.min_length;
     search.max_length = how.max_length;
+    search.wanted = how.wanted;
     if (how.part >= how.parts)
         throw error("translate: part " + std::to_string(how.part) + " of " + std::to_string(how.parts) +
                     "; parts count from 0");

@@ -3,6 +3,9 @@
 
 #include <heed/translator/search.hpp>
 
+#include <algorithm>
+#include <limits>
+
 #include <heed/core/batch_invariant.hpp>
 #include <heed/seq2seq/decoding.hpp>
 #include <heed/seq2seq/ensemble.hpp>
@@ -66,14 +69,25 @@ HEED_TRANSLATOR_INLINE std::vector<translations> search_all(const models& with, 
     std::size_t number = 0;
     for (const auto& which : batches_by_length(sources, batch_size)) {
         if (!how.part.has(number++)) continue;
+        std::function<bool(std::size_t)> wanted;
+        if (how.wanted) wanted = [&](std::size_t k) { return how.wanted(which[k]); };
+        if (wanted && std::none_of(which.begin(), which.end(), how.wanted)) {
+            if (watch && !watch(which.size())) break;
+            continue;
+        }
         const auto some = heed::seq2seq::make_source(chosen(sources, which));
         const auto at_work = with.decode(some);
         if (only != nullptr) at_work->restrict_to(only->of(some, at_work->vocabulary()));
         if (greedy) {
-            auto done = heed::seq2seq::greedy(*at_work, some.real, {how.at_most(), with_weights, {}});
-            for (std::size_t k = 0; k < which.size(); ++k) all[which[k]].push_back(std::move(done[k]));
+            auto done = heed::seq2seq::greedy(*at_work, some.real, {how.at_most(), with_weights, {}, wanted});
+            for (std::size_t k = 0; k < which.size(); ++k) {
+                const bool left = done[k].log_probability == -std::numeric_limits<double>::infinity();
+                if (!left) all[which[k]].push_back(std::move(done[k]));
+            }
         } else {
-            auto done = heed::seq2seq::beam(*at_work, some.real, how.beam_options(with_weights));
+            auto options = how.beam_options(with_weights);
+            options.wanted = wanted;
+            auto done = heed::seq2seq::beam(*at_work, some.real, options);
             for (std::size_t k = 0; k < which.size(); ++k) all[which[k]] = std::move(done[k]);
         }
         if (watch && !watch(which.size())) break;

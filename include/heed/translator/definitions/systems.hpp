@@ -15,7 +15,8 @@ namespace heed::translator {
 
 HEED_TRANSLATOR_INLINE const std::vector<system_kind>& systems()
 {
-    static const std::vector<system_kind> all{
+    // Never destroyed: a static object that translates may end later.
+    static const std::vector<system_kind>& all = *new const std::vector<system_kind>{
         {"rnnsearch",
          "Bahdanau et al. 2015",
          {{"attention",
