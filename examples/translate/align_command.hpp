@@ -82,7 +82,7 @@ struct align_command {
             ->type_name("FILE");
         app.add_option("--tokens", tokens,
                        "also write the words that links and weights count, a line for each\n"
-                       "pair: source words ||| target words; of --raw text, symbols are words")
+                       "pair: source words ||| target words; marks are words of --raw text")
             ->type_name("FILE");
         CLI::Option* const svg = app.add_option("--picture", picture, "draw the weights, as SVG")->type_name("FILE");
         app.add_option("--gold", gold, "links by hand to mark in the picture: i-j sure, ipj possible")

@@ -39,7 +39,8 @@ struct rescore_command {
             "end, without penalties. The models need not have the same vocabularies: translations are read as\n"
             "words. `evaluate tune` finds weights for the scores, `evaluate rerank` chooses by them.\n\n"
             "Example:\n"
-            "  translate rescore --model en-de.safetensors --source test.en --n-best test.nbest --output two.nbest");
+            "  translate rescore --model en-de.safetensors --source test.en --n-best test.nbest \\\n"
+            "      --output two.nbest");
         app.add_option("--model", paths, "models of `translate train`; each adds a score")
             ->required()
             ->take_all()

@@ -36,7 +36,7 @@ for side in source target valid-source valid-target; do
 done
 
 # A line without an end, of which no more is read than can be a line: 64 MiB stand for it here.
-endless() { head -c 67108864 /dev/zero | tr '\0' "${1:-x}"; }
+endless() { head -c 67108864 /dev/zero | tr '\0' x || true; }  # what reads it ends first
 for side in source target valid-source valid-target; do
     refused ': a line of more than 16777216 bytes; is this a text' train --$side <(endless)
 done
@@ -63,7 +63,7 @@ refused ':1: a line of more than 16777216 bytes' "$translate" align "${one[@]}" 
 refused ':1: a line of more than 16777216 bytes' "$translate" rescore "${one[@]}" --source train.a --n-best <(endless)
 refused ':1: a line of more than 16777216 bytes' "$translate" curves --output curves.svg <(endless)
 refused ':1: a line of more than 16777216 bytes' "$translate" bpe learn --input <(endless) --codes codes
-for command in "bleu --reference train.b" "perplexity" "align --gold" "rerank --output x --weights"; do
+for command in "bleu --reference" "perplexity --reference train.b" "repetition --reference" words "rerank --output kept --weights"; do
     status=0
     # shellcheck disable=SC2086  # several words
     "$evaluate" $command <(endless) train.b >output 2>log || status=$?
@@ -79,7 +79,8 @@ refused 'gap has 3 lines, short has 49; parallel files' "${score[@]}" --source g
 refused 'gap:2: a sentence with no token' "$translate" dictionary --source gap --target gap --output never
 refused 'invalid:2:5' "${run[@]}" --input invalid
 refused 'standard input:2:5' bash -c '"$@" <invalid' - "${run[@]}"
-refused 'empty: is empty' "${run[@]}" --input empty
+"${run[@]}" --input empty >output 2>log || fail "an empty file"
+[[ ! -s output ]] || fail "translations of an empty file"
 refused 'nowhere: cannot be opened: No such file' "${run[@]}" --input nowhere
 refused 'folder: is a directory' "${run[@]}" --input folder
 refused 'standard input: cannot be read' bash -c '"$@" <folder' - "${run[@]}"

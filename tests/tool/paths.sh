@@ -73,7 +73,7 @@ mkdir to
 "$translate" run --model model.safetensors --input valid.a --alignments picture.svg >output 2>log || fail "through a link"
 [[ -L picture.svg && $(head -c 5 to/a.svg) == '<svg ' ]] || fail "the link was not followed"
 ln -s to/b.svg other.svg
-refused '--page and --alignments are one file' "$translate" run --model model.safetensors --input valid.a \
+refused '--alignments and --page are one file' "$translate" run --model model.safetensors --input valid.a \
     --alignments to/b.svg --page other.svg
 ln -s loop.svg loop.svg
 refused 'loop.svg: cannot follow its links: Too many levels' "$translate" run --model model.safetensors \

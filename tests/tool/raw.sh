@@ -154,7 +154,6 @@ refused 'short.b has 119; parallel files need the same number' "${training[@]}" 
 if grep 'casing and pieces' log; then fail "it learns before it compares the lengths of files"; fi
 refused '/dev/fd/' "${training[@]}" "${raw[@]}" --target <(cat short.b) --model never.safetensors
 if grep 'casing and pieces' log; then fail "it learns before it compares the lengths of pipes"; fi
-contradicts '3 heads for a width of 8' "${training[@]}" "${raw[@]}" --system transformer --heads 3 --embedding 8 --model never.safetensors
 refused 'started with --pieces 150, not 160' "${training[@]}" "${raw[@]}" --pieces 160 --epochs 5 --model parts.safetensors --resume
 if grep 'casing and pieces' log; then fail "it learns before it compares the options"; fi
 

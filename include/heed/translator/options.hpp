@@ -286,7 +286,7 @@ struct options {
         }
         add("candidates", result.candidates);  // the second format at first had none
         each_if_changed(result, add);
-        all[stored_direction::name] = text_of(stored_direction::read(all));
+        if (all.contains(stored_direction::name)) all[stored_direction::name] = text_of(stored_direction::read(all));
         each(result, [&](const char* name, auto& value, const auto&...) {
             read_entry(all, "options." + std::string(name), value);
         });
