@@ -58,7 +58,8 @@ struct align_command : command {
     report run() override
     {
         namespace metrics = heed::metrics;
-        if (gold.empty() && output.empty()) throw program::misuse("align: nothing to do; give --gold, --output or both");
+        if (gold.empty() && output.empty())
+            throw program::misuse("align: nothing to do; give --gold, --output or both");
         if (!methods.empty() && systems.size() != 2) throw program::misuse(not_two_files());
         if (methods.empty() && flip) throw program::misuse("align: --flip is for --symmetrize");
         if (!output.empty() && methods.size() != 1)

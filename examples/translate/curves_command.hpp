@@ -64,8 +64,8 @@ struct curves_command {
     {
         for (const fs::path& log : logs) check_output(output, {log});
         if (!names.empty() && names.size() != logs.size())
-            throw program::misuse(fmt::format("{} for {}; give one for each, or none", heed::counted(names.size(), "name"),
-                                          heed::counted(logs.size(), "log")));
+            throw program::misuse(fmt::format("{} for {}; give one for each, or none",
+                                              heed::counted(names.size(), "name"), heed::counted(logs.size(), "log")));
         const std::vector<std::string> called = names.empty() ? names_of(logs) : names;
         heed::view::chart picture{.title = title, .x_label = across.at(x).label, .y_label = up.at(y).label, .all = {}};
         for (std::size_t i = 0; i < logs.size(); ++i) {

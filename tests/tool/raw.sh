@@ -106,8 +106,8 @@ run --input valid.a >hypothesis
 align=("$translate" align --model model.safetensors --source valid.a --target valid.b --threads 1)
 "${align[@]}" --link-all --weights weights --picture picture.svg >links 2>log || fail "align"
 # --tokens has these words: a weight and a link index them.
-"${align[@]}" --tokens words >again 2>log || fail "align --tokens"
-cmp -s again links || "${align[@]}" --link-all >again 2>log && cmp again links || fail "--tokens changes the links"
+"${align[@]}" --link-all --tokens words >again 2>log || fail "align --tokens"
+cmp again links || fail "--tokens changes the links"
 [[ $(head -n 1 words) == 'A man is sleeping . ||| Ein Mann schläft .' ]] || fail "other words: $(head -n 1 words)"
 awk -F ' [|][|][|] ' 'NR == FNR { columns[NR] = split($1, some, " ") + 1; rows[NR] = split($2, some, " "); next }
     $0 == "" { if (row != rows[pair + 1]) exit 1; ++pair; row = 0; next }
