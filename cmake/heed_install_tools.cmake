@@ -14,6 +14,17 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
   target_compile_options(heed_processor PRIVATE -march=x86-64)
 endif()
 
+# The recipes of `translate train --recipe NAME`: the program finds them from its own folder, installed or not.
+function(heed_install_recipes program folder)
+  get_filename_component(name "${folder}" NAME)
+  file(RELATIVE_PATH from_program "${CMAKE_INSTALL_FULL_BINDIR}" "${CMAKE_INSTALL_FULL_DATADIR}/heed/${name}")
+  target_compile_definitions(${program} PRIVATE "HEED_RECIPES=\"${from_program}\"")
+  file(CREATE_LINK "${folder}" "${CMAKE_CURRENT_BINARY_DIR}/${name}" SYMBOLIC)
+  if(HEED_INSTALL)
+    install(DIRECTORY "${folder}" DESTINATION "${CMAKE_INSTALL_DATADIR}/heed" COMPONENT tools)
+  endif()
+endfunction()
+
 function(heed_install_tool program)
   target_sources(${program} PRIVATE $<TARGET_OBJECTS:heed_processor>)
   if(NOT HEED_INSTALL)

@@ -93,7 +93,7 @@ for pair in en-fr fr-en; do
             --valid-target "$out/val.$target" --model "$model" --log "$out/$pair.csv" $train "${resume[@]}"
         touch "$model.done"
     fi
-    "${translate[@]}" align --model "$model" --source "$out/gold.$source" --target "$out/gold.$target" --out "$out/$pair.links"
+    "${translate[@]}" align --model "$model" --source "$out/gold.$source" --target "$out/gold.$target" --output "$out/$pair.links"
 done
 sed -E 's/([0-9]+)-([0-9]+)/\2-\1/g' "$out/fr-en.links" >"$out/en-fr.reverse.links"  # French-English links, English first
 files=("$out"/{en-fr,en-fr.reverse}.links)

@@ -63,8 +63,8 @@ for attention in "${attentions[@]}"; do
 done
 
 "${translate[@]}" page "${models[@]}" "${names[@]}" --source "$data/test2016.en" --reference "$data/test2016.de" \
-    --title "Multi30k test2016, English to German" --out "$out/page.html"
-"${translate[@]}" curves "${logs[@]}" "${names[@]}" --title "BLEU on val, greedy" --out "$out/curves.svg"
+    --title "Multi30k test2016, English to German" --output "$out/page.html"
+"${translate[@]}" curves "${logs[@]}" "${names[@]}" --title "BLEU on val, greedy" --output "$out/curves.svg"
 
 ln -sfn "$(cd "$data" && pwd)/test2016.de" "$out/reference.de"  # under a short name in the tables
 ln -sfn "$(cd "$data" && pwd)/test2016.en" "$out/source.en"

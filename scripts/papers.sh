@@ -136,7 +136,7 @@ score()
 }
 looks() { [[ ${options_of[$1]} != *'--attention none'* ]]; }
 if [[ $paper == luong2015* && ! -e $out/dictionary ]]; then  # what unknown words are replaced by
-    "$translate" dictionary --source "$data/train.en" --target "$data/train.de" --out "$out/dictionary" 2>/dev/null
+    "$translate" dictionary --source "$data/train.en" --target "$data/train.de" --output "$out/dictionary" 2>/dev/null
 fi
 echo "| $paper | parameters | perplexity | BLEU greedy | BLEU beam 12 | words/s greedy | words/s beam 12 | best epoch | training |"
 echo '|---|---|---|---|---|---|---|---|---|'
@@ -150,7 +150,7 @@ for name in "${names[@]}"; do
     speed() { sed -n 's/.*: \([0-9]*\) words\/s.*/\1/p' "$out/$name.beam$1" | tail -n 1; }
     if looks "$name"; then
         "$translate" align --threads 1 --model "$model" --source "$data/test2016.en" --target "$out/$name.de" \
-            --weights "$out/$name.weights" --out "$out/$name.own.links" 2>/dev/null
+            --weights "$out/$name.weights" --output "$out/$name.own.links" 2>/dev/null
     fi
     echo "| $name | $(heed_parameters "$name") | ${greedy[-1]} | ${greedy[0]} | $(printf '%s ' "${beam[@]:0:${#beam[@]}-1}")| $(speed 1) | $(speed 12) | $(heed_course "$name") |"
 done
@@ -190,7 +190,7 @@ echo
 "$evaluate" lengths --source source.en --reference reference.de --picture lengths.svg "${outputs[@]}"
 logs=() titles=()
 for name in "${names[@]}"; do logs+=("$name.csv") titles+=(--name "$name"); done
-"$translate" curves "${logs[@]}" "${titles[@]}" --title "BLEU on val, greedy" --out curves.svg
+"$translate" curves "${logs[@]}" "${titles[@]}" --title "BLEU on val, greedy" --output curves.svg
 
 if [[ ${GOLD:-} ]]; then  # German first in the gold links
     links=()

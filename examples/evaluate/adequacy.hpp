@@ -54,8 +54,8 @@ struct adequacy_command : command {
         namespace metrics = heed::metrics;
         if (!output.empty()) {
             if (systems.size() != 1)
-                throw heed::error(fmt::format("adequacy: --output is for one file, but got {}", systems.size()));
-            if (output == "-") throw heed::error("adequacy: --output - would be where the table is; name a file");
+                throw program::misuse(fmt::format("adequacy: --output is for one file, but got {}", systems.size()));
+            if (output == "-") throw program::misuse("adequacy: --output - would be where the table is; name a file");
             check_output(output, {systems.front(), source});
         }
         std::optional<corpus> from;

@@ -58,14 +58,15 @@ struct align_command : command {
     report run() override
     {
         namespace metrics = heed::metrics;
-        if (gold.empty() && output.empty()) throw heed::error("align: nothing to do; give --gold, --output or both");
-        if (!methods.empty() && systems.size() != 2) throw heed::error(not_two_files());
-        if (methods.empty() && flip) throw heed::error("align: --flip is for --symmetrize");
+        if (gold.empty() && output.empty())
+            throw program::misuse("align: nothing to do; give --gold, --output or both");
+        if (!methods.empty() && systems.size() != 2) throw program::misuse(not_two_files());
+        if (methods.empty() && flip) throw program::misuse("align: --flip is for --symmetrize");
         if (!output.empty() && methods.size() != 1)
-            throw heed::error("align: --output needs --symmetrize with one method");
+            throw program::misuse("align: --output needs --symmetrize with one method");
         const bool to_standard_output = output == "-";
         if (to_standard_output && (!gold.empty() || as_json))
-            throw heed::error("align: --output - and the report would both be on standard output; name a file");
+            throw program::misuse("align: --output - and the report would both be on standard output; name a file");
         if (!output.empty() && !to_standard_output) {
             std::vector<std::string> inputs = systems;
             inputs.insert(inputs.end(), {gold, source, target});

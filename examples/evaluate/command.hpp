@@ -16,6 +16,7 @@
 #include <heed/metrics/bootstrap.hpp>
 #include <heed/text/utf8.hpp>
 
+#include "../support/misuse.hpp"
 #include "../support/progress.hpp"
 #include "files.hpp"
 #include "report.hpp"

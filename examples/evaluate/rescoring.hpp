@@ -135,7 +135,7 @@ struct tune_command : command {
 
     report run() override
     {
-        if (output == "-") throw heed::error("tune: --output - would be where the table is; name a file");
+        if (output == "-") throw program::misuse("tune: --output - would be where the table is; name a file");
         if (!output.empty()) {
             std::vector<std::string> inputs = references;
             inputs.push_back(lists.list);
@@ -228,7 +228,7 @@ struct rerank_command : command {
     {
         const bool to_standard_output = output == "-";
         if (to_standard_output && as_json)
-            throw heed::error("rerank: --output - and the report would both be on standard output; name a file");
+            throw program::misuse("rerank: --output - and the report would both be on standard output; name a file");
         if (!to_standard_output) {
             std::vector<std::string> inputs = lists.more;
             inputs.insert(inputs.end(), {lists.list, weights});

@@ -50,7 +50,7 @@ struct bleu_choice {
     void require_none(const std::string& why) const
     {
         for (const CLI::Option* each : options_)
-            if (each->count() > 0) throw heed::error(each->get_name() + why);
+            if (each->count() > 0) throw program::misuse(each->get_name() + why);
     }
 
     std::string text() const { return fmt::format("tokenize {}, smoothing {}", tokenize, smoothing); }
@@ -514,7 +514,7 @@ struct compare_command : command {
 
     report run() override
     {
-        if (sure.how.resamples == 0) throw heed::error("compare: needs --resamples of at least 1");
+        if (sure.how.resamples == 0) throw program::misuse("compare: needs --resamples of at least 1");
         const auto wanted = [&](const char* name) {
             return std::find(names.begin(), names.end(), name) != names.end();
         };

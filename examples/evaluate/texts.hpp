@@ -183,12 +183,12 @@ private:
     {
         for (const std::string& each : systems) {
             if (each.find_first_not_of("0123456789,") == each.npos && !std::filesystem::exists(each))
-                throw heed::error(
+                throw program::misuse(
                     fmt::format("{}: there is no such file; lengths of --bounds have commas and no spaces "
                                 "between them, as --bounds 10,20,30",
                                 each));
         }
-        if (picture == "-") throw heed::error("lengths: --picture - would be where the table is; name a file");
+        if (picture == "-") throw program::misuse("lengths: --picture - would be where the table is; name a file");
         if (picture.empty()) return;
         std::vector<std::string> inputs = systems;
         inputs.insert(inputs.end(), {reference, source});

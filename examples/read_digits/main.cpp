@@ -209,7 +209,7 @@ int main(int argc, char** argv)
         if (command != &show_command) size(*command, "--check", check, "numbers of each length to read");
     }
     size(show_command, "--each", each, "pictures of each length");
-    show_command.add_option("--out", out, "the SVG file")->type_name("FILE")->capture_default_str();
+    show_command.add_option("--output", out, "the SVG file")->type_name("FILE")->capture_default_str();
 
     return program::run(app, "read_digits", argc, argv, [&] {
         heed::set_threads(threads);

@@ -261,7 +261,7 @@ inline void write_manual(CLI::App& command, const std::string& name, const std::
     page.section("EXIT STATUS");
     page.raw(".TP\n0\nsuccess\n"
              ".TP\n1\nan error; standard error says what was wrong, where, and what would be right\n"
-             ".TP\n100 to 127\nwrong options or arguments\n"
+             ".TP\n2\nwrong options or arguments, or some that do not go together\n"
              ".TP\n128 + \\fIn\\fR\nended by signal \\fIn\\fR, as by Ctrl\\-C\n");
     for (const std::string& key :
          {command.get_parent() == nullptr ? std::string() : command.get_name(), std::string("*")}) {

@@ -22,6 +22,7 @@
 
 #include "completion.hpp"
 #include "manual.hpp"
+#include "misuse.hpp"
 
 /// Shared by programs with subcommands.
 namespace program {
@@ -124,6 +125,31 @@ inline std::string missing_subcommand(const CLI::App& app)
     return first + " is not a subcommand; there are " + names;
 }
 
+/// The error message for an option that the innermost command does not have; empty if there is none such. Others are
+/// refused for what they lack, and this may be why: --modle for --model.
+inline std::string unknown_option(const CLI::App& app, const std::string& name)
+{
+    const CLI::App& at = innermost(app);
+    const std::vector<std::string> given = app.remaining(true);
+    const auto found = std::find_if(given.begin(), given.end(), [](const std::string& each) {
+        return each.size() > 1 && each.starts_with('-') && each != "--";
+    });
+    if (found == given.end()) return "";
+    const std::string option = found->substr(0, found->find('='));
+    std::vector<std::string> names;
+    for (const CLI::Option* each : at.get_options()) {
+        for (const std::string& known : each->get_lnames()) names.push_back("--" + known);
+    }
+    std::string command = name;
+    for (const CLI::App* each = &app; each != &at;) {
+        each = each->get_subcommands().front();
+        command += " " + each->get_name();
+    }
+    const std::string better = meant(option, names);
+    return heed::text::printable(option) + " is not an option of `" + command + "`" +
+           (better.empty() ? "" : "; did you mean " + better + "?");
+}
+
 /// `NAME --generate man|completion FOLDER DATE`, which the build calls and --help does not show: writes the manual
 /// pages, or the completions, of what the program has declared. Whether this was asked for.
 inline bool generated(CLI::App& app, const std::string& name, int argc, char** argv, const manual_sections& more,
@@ -141,9 +167,10 @@ inline bool generated(CLI::App& app, const std::string& name, int argc, char** a
     return true;
 }
 
-/// Reads the command line, runs `work`, and returns the exit status; every failure becomes a message. `needs_less`:
-/// advice if memory runs out. `prepare`: changes the arguments, the last one first, before they are parsed. `more` and
-/// `related`: for the manual pages.
+/// Reads the command line, runs `work`, and returns the exit status; every failure becomes a message. The status is
+/// that of `work`, misuse_status for a wrong command line, and 1 for other failures. `needs_less`: advice if memory
+/// runs out. `prepare`: changes the arguments, the last one first, before they are parsed. `more` and `related`: for
+/// the manual pages.
 inline int run(
     CLI::App& app, const std::string& name, int argc, char** argv, const std::function<int()>& work,
     const std::string& needs_less = "",
@@ -164,19 +191,27 @@ inline int run(
             prepare(given);
             app.parse(std::move(given));
             status = work();
-        } catch (const CLI::RequiredError& reason) {
-            const CLI::App& at = innermost(app);
-            if (at.get_require_subcommand_min() == 0) {
-                status = app.exit(reason);
-            } else {
-                say(missing_subcommand(at) + "\nRun with --help for more information.");
-                status = reason.get_exit_code();
-            }
         } catch (const CLI::ParseError& reason) {
-            status = app.exit(reason);  // --help and --version, too
+            const bool lacks = dynamic_cast<const CLI::RequiredError*>(&reason) != nullptr;
+            const bool is_about_others = lacks || dynamic_cast<const CLI::RequiresError*>(&reason) != nullptr ||
+                                         dynamic_cast<const CLI::ExtrasError*>(&reason) != nullptr;
+            const CLI::App& at = innermost(app);
+            std::string problem;
+            if (lacks && at.get_require_subcommand_min() != 0)
+                problem = missing_subcommand(at);
+            else if (is_about_others)
+                problem = unknown_option(app, name);
+            if (problem.empty())
+                status = app.exit(reason);  // --help and --version, too
+            else
+                std::cerr << name + ": " + problem + "\nRun with --help for more information.\n" << std::flush;
+            if (reason.get_exit_code() != 0) status = misuse_status;
         }
         if (!std::cout.flush()) throw heed::error("standard output: cannot be written");
         return status;
+    } catch (const misuse& problem) {
+        say(heed::text::printable(problem.what()));
+        return misuse_status;
     } catch (const std::bad_alloc&) {
         say("out of memory" + needs_less);
     } catch (const std::exception& problem) {

@@ -56,7 +56,7 @@ inline std::vector<weight_rows> force_all(const std::vector<translator_file>& fi
 /// `translate align`
 struct align_command {
     std::vector<fs::path> paths;
-    fs::path source, target, output, weights, picture, gold;
+    fs::path source, target, output, weights, tokens, picture, gold;
     std::size_t batch = 64, pictures = 10;
     bool link_all = false;
 
@@ -70,15 +70,19 @@ struct align_command {
             "Links are between words even for a model of --bpe: a source word's pieces are added, a target word's\n"
             "averaged. `evaluate align` scores and symmetrizes them.\n\n"
             "Example:\n"
-            "  translate align --model en-de.safetensors --source test.en --target test.de --out test.links");
+            "  translate align --model en-de.safetensors --source test.en --target test.de --output test.links");
         add_models(app, paths);
         app.add_option("--source", source, "sentences")->required()->type_name("FILE");
         app.add_option("--target", target, "their translations, line by line")->required()->type_name("FILE");
-        app.add_option("--out", output, "output file; standard output if not given")->type_name("FILE");
+        app.add_option("--output", output, "output file; standard output if not given")->type_name("FILE");
         app.add_flag("--link-all", link_all, "link every target word, ignoring the end of the sentence");
         app.add_option("--weights", weights,
                        "also write the weights: a line for each target word with a number\n"
                        "for each source word and the end; a blank line after each pair")
+            ->type_name("FILE");
+        app.add_option("--tokens", tokens,
+                       "also write the words that links and weights count, a line for each\n"
+                       "pair: source words ||| target words; marks are words of --raw text")
             ->type_name("FILE");
         CLI::Option* const svg = app.add_option("--picture", picture, "draw the weights, as SVG")->type_name("FILE");
         app.add_option("--gold", gold, "links by hand to mark in the picture: i-j sure, ipj possible")
@@ -92,13 +96,12 @@ struct align_command {
     {
         std::vector<fs::path> inputs = paths;
         inputs.insert(inputs.end(), {source, target, gold});
-        for (const fs::path& out : {output, weights, picture}) {
+        const std::vector<std::pair<const char*, fs::path>> outputs{
+            {"--output", output}, {"--weights", weights}, {"--tokens", tokens}, {"--picture", picture}};
+        for (const auto& [option, out] : outputs) {
             if (!out.empty()) check_output(out, inputs);
         }
-        if (same_file(output, weights))
-            throw heed::error(output.string() + ": --out and --weights are one file; give one another name");
-        if (same_file(picture, weights) || same_file(picture, output))
-            throw heed::error(picture.string() + ": --picture and another output are one file; give one another name");
+        check_outputs_apart(outputs);
         const std::vector<translator_file> files = load_models(paths);
         if (!looks(files))
             throw heed::error(paths.front().string() + ": trained with --attention none, so it links no words");
@@ -123,6 +126,7 @@ struct align_command {
             }
             numbers += '\n';
         }
+        if (!tokens.empty()) heed::io::write_file(tokens, all_words(shown(files.front(), pairs)));
         if (!picture.empty()) draw(shown(files.front(), pairs), all, by_hand);
         if (!weights.empty()) heed::io::write_file(weights, numbers);
         if (!output.empty()) {
@@ -135,6 +139,13 @@ struct align_command {
     }
 
 private:
+    static std::string all_words(const heed::text::parallel_corpus& pairs)
+    {
+        std::string text;
+        for (std::size_t i = 0; i < pairs.size(); ++i) text += words_beside(pairs.source[i], pairs.target[i]);
+        return text;
+    }
+
     void draw(const heed::text::parallel_corpus& pairs, const std::vector<weight_rows>& all,
               const std::vector<heed::metrics::gold_links>& by_hand) const
     {

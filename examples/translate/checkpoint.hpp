@@ -142,6 +142,20 @@ void compare(const options& one, const options& other, auto&& difference)
     });
 }
 
+/// Refuses to resume a run with other options than those in its checkpoint's metadata.
+inline void require_same_options(const options& how, const metadata& stored)
+{
+    compare(how, options::read(stored), [](const auto& option, const auto& wanted, const auto& before) {
+        throw heed::error("this run was started with --" + option + " " + before + ", not " + wanted +
+                          "; give the same options to resume it");
+    });
+}
+
+[[noreturn]] inline void refuse_other_codes()
+{
+    throw heed::error("this run was started with other byte-pair codes; give the same to resume it");
+}
+
 /// Refuses a model that does not belong to this checkpoint's run.
 inline void require_same_run(const std::filesystem::path& path, const std::filesystem::path& checkpoint,
                              const translator_file& resumed)
@@ -176,13 +190,10 @@ inline standing load_checkpoint(const heed::io::archive& archive, translator_fil
     all.emplace("training.best-loss", text_of(at.best_loss));  // the first checkpoints have none
     all.emplace("training.shard", text_of(at.shard));
     standing::each(at, [&](const char* name, auto& value) { read_entry(all, "training." + std::string(name), value); });
-    compare(model.how, options::read(archive.metadata), [](const auto& option, const auto& wanted, const auto& before) {
-        throw heed::error("this run was started with --" + option + " " + before + ", not " + wanted +
-                          "; give the same options to resume it");
-    });
+    require_same_options(model.how, archive.metadata);
     translator_file stored = from_archive(archive);
     if (stored.source.codes() != model.source.codes() || stored.target.codes() != model.target.codes())
-        throw heed::error("this run was started with other byte-pair codes; give the same to resume it");
+        refuse_other_codes();
     all.emplace("training.shards", "1");
     if (const std::string& before = entry(all, "training.shards"); before != std::to_string(shards))
         throw heed::error(fmt::format("this run was started on a text in {} shards, and now it is in {}; give the same "

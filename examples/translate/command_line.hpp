@@ -8,6 +8,7 @@
 #include <iostream>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -86,6 +87,18 @@ inline void check_output(const std::filesystem::path& output, const std::vector<
             throw heed::error(output.string() + ": would overwrite an input; give it another name");
     }
     heed::io::atomic_file{output};
+}
+
+/// Refuses outputs, each with the option that names it, of which two are the same file.
+inline void check_outputs_apart(const std::vector<std::pair<const char*, std::filesystem::path>>& outputs)
+{
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+        for (std::size_t j = 0; j < i; ++j) {
+            if (same_file(outputs[i].second, outputs[j].second))
+                throw heed::error(fmt::format("{}: {} and {} are one file; give one another name",
+                                              outputs[i].second.string(), outputs[j].first, outputs[i].first));
+        }
+    }
 }
 
 /// The lines of a text; some may be empty.

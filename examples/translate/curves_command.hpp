@@ -16,6 +16,7 @@
 #include <heed/io/atomic_file.hpp>
 #include <heed/view/chart.hpp>
 
+#include "../support/misuse.hpp"
 #include "command_line.hpp"
 #include "log_columns.hpp"
 #include "page_command.hpp"
@@ -37,12 +38,12 @@ struct curves_command {
         app.footer("loss and perplexity are the validation's, per token; training-loss is the minimised loss.\n"
                    "A value that is missing, nan or inf leaves a gap in the curve.\n\n"
                    "Example:\n"
-                   "  translate curves en-de.csv --x minutes --out bleu.svg");
+                   "  translate curves en-de.csv --x minutes --output bleu.svg");
         app.add_option("LOG", logs, "logs of `translate train --log`; one curve each")
             ->required()
             ->take_all()
             ->type_name("FILE");
-        app.add_option("--out", output, "the picture to write (SVG)")->required()->type_name("FILE");
+        app.add_option("--output", output, "the picture to write (SVG)")->required()->type_name("FILE");
         app.add_option("--x", x, "epochs, updates or minutes")
             ->check(CLI::IsMember(keys(across)).description(""))
             ->type_name("NAME")
@@ -63,8 +64,8 @@ struct curves_command {
     {
         for (const fs::path& log : logs) check_output(output, {log});
         if (!names.empty() && names.size() != logs.size())
-            throw heed::error(fmt::format("{} for {}; give one for each, or none", heed::counted(names.size(), "name"),
-                                          heed::counted(logs.size(), "log")));
+            throw program::misuse(fmt::format("{} for {}; give one for each, or none",
+                                              heed::counted(names.size(), "name"), heed::counted(logs.size(), "log")));
         const std::vector<std::string> called = names.empty() ? names_of(logs) : names;
         heed::view::chart picture{.title = title, .x_label = across.at(x).label, .y_label = up.at(y).label, .all = {}};
         for (std::size_t i = 0; i < logs.size(); ++i) {

@@ -39,10 +39,10 @@ struct dictionary_command {
                    "`translate run --replace-unknown` and `--candidates`. The latter needs a dictionary of what the\n"
                    "model reads and writes: give --model if that was trained with --bpe.\n\n"
                    "Example:\n"
-                   "  translate dictionary --source train.en --target train.de --out en-de.dictionary");
+                   "  translate dictionary --source train.en --target train.de --output en-de.dictionary");
         app.add_option("--source", source, "sentences")->required()->type_name("FILE");
         app.add_option("--target", target, "their translations, line by line")->required()->type_name("FILE");
-        app.add_option("--out", output, "the dictionary to write")->required()->type_name("FILE");
+        app.add_option("--output", output, "the dictionary to write")->required()->type_name("FILE");
         app.add_option("--model", model, "a dictionary of this model's pieces of words")->type_name("FILE");
         app.add_option("--phrases", phrases,
                        "also write the target words of each phrase of up to four words, for\n"
@@ -59,7 +59,7 @@ struct dictionary_command {
         check_output(output, {source, target, model});
         if (!phrases.empty()) check_output(phrases, {source, target, model});
         if (same_file(output, phrases))
-            throw heed::error(output.string() + ": --out and --phrases are one file; give one another name");
+            throw heed::error(output.string() + ": --output and --phrases are one file; give one another name");
         std::optional<translator_file> file;
         if (!model.empty()) file.emplace(load_model(model));
         auto pairs = heed::text::read_parallel(source, target);

@@ -66,7 +66,7 @@ struct dimensions_command {
                        "the classes, one for each word of that side, line by line; without\n"
                        "it each word is a class of its own")
             ->type_name("FILE");
-        app.add_option("--out", output, "output file; standard output if not given")->type_name("FILE");
+        app.add_option("--output", output, "output file; standard output if not given")->type_name("FILE");
         app.add_option("--picture", picture,
                        "draw each dimension shown, with its best class, in a short\n"
                        "sentence that has words of that class, as SVG; with --by-class,\n"

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <vector>
 
 #include <heed/text/corpus.hpp>
@@ -20,6 +21,12 @@ inline heed::text::parallel_corpus shown(const translator_file& file, heed::text
     for (sentence& each : pairs.source) each = file.source.shown(each);
     for (sentence& each : pairs.target) each = file.target.shown(each);
     return pairs;
+}
+
+/// A line of --tokens: the words that links and weights between two sentences count, in the format of fast_align.
+inline std::string words_beside(const sentence& source, const sentence& target)
+{
+    return heed::text::join(source) + " ||| " + heed::text::join(target) + '\n';
 }
 
 inline std::vector<float> flat(const weight_rows& rows)

@@ -128,7 +128,8 @@ int main(int argc, char** argv)
             }
             return status;
         },
-        "; smaller --batch, --beam, --hidden or --embedding need less", add_recipe, manual(), {"evaluate"});
+        "; smaller --batch, --beam, --hidden or --embedding need less",
+        [&](std::vector<std::string>& arguments) { add_recipe(arguments, argv[0]); }, manual(), {"evaluate"});
     // A launcher ends all processes as soon as one has failed: what all of them refuse, rank 0 says.
     return speaks || shared ? result : 0;
 }

@@ -18,6 +18,7 @@
 #include <heed/text/corpus.hpp>
 #include <heed/view/page.hpp>
 
+#include "../support/misuse.hpp"
 #include "command_line.hpp"
 #include "for_page.hpp"
 #include "gold.hpp"
@@ -61,7 +62,7 @@ struct page_command {
             "word by word. log p is that of the translation, including its end. An empty line stays in its\n"
             "place and has no translation.\n\n"
             "Example:\n"
-            "  translate page --model en-de.safetensors --source test.en --reference test.de --out page.html");
+            "  translate page --model en-de.safetensors --source test.en --reference test.de --output page.html");
         app.add_option("--model", paths, "models of `translate train`; each is a system of the page")
             ->required()
             ->take_all()
@@ -78,7 +79,7 @@ struct page_command {
             ->needs(known)
             ->type_name("FILE");
         app.add_flag("--forced", forced, "show forced decoding of the reference, not translations")->needs(known);
-        app.add_option("--out", output, "the page to write (HTML)")->required()->type_name("FILE");
+        app.add_option("--output", output, "the page to write (HTML)")->required()->type_name("FILE");
         app.add_option("--title", title, "title of the page; otherwise the name of the source")->type_name("TEXT");
         add_count(app, "--sentences", sentences, "show so many, the first");
         add_count(app, "--dimensions", dimensions, "number of dimensions shown one by one, for per-dimension weights",
@@ -93,8 +94,9 @@ struct page_command {
         inputs.insert(inputs.end(), {source, reference, gold});
         check_output(output, inputs);
         if (!names.empty() && names.size() != paths.size())
-            throw heed::error(fmt::format("{} for {}; give one for each --model, or none",
-                                          heed::counted(names.size(), "name"), heed::counted(paths.size(), "model")));
+            throw program::misuse(fmt::format("{} for {}; give one for each --model, or none",
+                                              heed::counted(names.size(), "name"),
+                                              heed::counted(paths.size(), "model")));
         heed::view::page page{.title = title.empty() ? source.filename().string() : title,
                               .note = forced ? "Forced decoding of the reference" : "",
                               .systems = names.empty() ? names_of(paths) : names,

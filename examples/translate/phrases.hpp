@@ -58,7 +58,7 @@ inline heed::text::phrase_table learn_phrases(const std::vector<id_sentence>& so
     return learn_phrases(sources, targets, heed::text::lexicon::learn(sources, targets, how), how.rounds);
 }
 
-/// The phrases whose words a model knows, in the order in which it reads.
+/// The phrases whose words a model knows.
 inline heed::text::phrase_table read_phrases(const std::filesystem::path& path, const language& source,
                                              const language& target)
 {
@@ -79,7 +79,6 @@ inline heed::text::phrase_table read_phrases(const std::filesystem::path& path, 
         for (auto word = fields.begin(); word != middle; ++word)
             if (source.vocabulary.contains(*word)) phrase.push_back(source.vocabulary.id(*word));
         if (phrase.size() != length) continue;
-        if (source.backwards) std::reverse(phrase.begin(), phrase.end());
         std::vector<heed::text::phrase_table::translation> words;
         for (auto word = middle + 1; word != fields.end(); ++word)
             if (target.vocabulary.contains(*word)) words.push_back({target.vocabulary.id(*word), 0});

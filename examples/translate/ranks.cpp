@@ -45,6 +45,9 @@ int with_ranks(const std::function<int(any_ranks&)>& work)
     } catch (const error_of_all& problem) {
         if (ranks.rank() == 0) say("translate: " + std::string(problem.what()));
         return 1;
+    } catch (const program::misuse& problem) {
+        if (ranks.rank() == 0) say("translate: " + std::string(problem.what()));
+        return program::misuse_status;
     }
 #else
     if (started.rank != 0) return 0;  // the launcher would end all at once

@@ -21,6 +21,7 @@
 #include <heed/seq2seq/translation.hpp>
 #include <heed/translator/system.hpp>
 
+#include "../support/misuse.hpp"
 #include "library.hpp"
 #include "sums_over.hpp"
 
@@ -53,6 +54,8 @@ void agree(any_ranks& over, F&& work)
     std::string problem;
     try {
         work();
+    } catch (const program::misuse&) {
+        throw;  // in all ranks, which have the same command line
     } catch (const std::bad_alloc&) {
         problem = "out of memory; smaller --batch, --hidden or --embedding, or fewer processes on a host, need less";
     } catch (const std::exception& reason) {

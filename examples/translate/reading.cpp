@@ -95,7 +95,6 @@ public:
             read(source_, source_tokens_, source_ids);
             read(target_, target_tokens_, target_ids);
             if (how_.max_length > 0 && std::max(source_ids.size(), target_ids.size()) > how_.max_length) continue;
-            if (how_.reverse_source) std::reverse(source_ids.begin(), source_ids.end());
             return true;
         }
         return false;
@@ -197,8 +196,8 @@ std::string training_text::stamp(const options& how) const
     if (source.empty() || target.empty()) return "";
     std::string text = fmt::format("source {}, target {}, shard {}", source, target, from_.shard);
     const bool shared = how.share_embeddings == "all";
-    text += fmt::format(", bpe {} {}, min-count {}, max-length {}, reverse {}, shared {}", how.bpe, how.bpe_separate,
-                        how.min_count, how.max_length, how.reverse_source, shared);
+    text += fmt::format(", bpe {} {}, min-count {}, max-length {}, shared {}", how.bpe, how.bpe_separate, how.min_count,
+                        how.max_length, shared);
     if (how.raw) text += fmt::format(", raw {} {} {}", how.pieces, how.pieces_by, how.casing);
     for (const fs::path& codes : {from_.codes, from_.target_codes})
         text += codes.empty() ? ", no codes" : fmt::format(", codes {}", stamp_of(codes));
@@ -243,7 +242,16 @@ std::optional<training_pairs> training_text::cached(translator_file& file, const
 
 void training_text::read_sides(translator_file& file, text_side& source, text_side& target) const
 {
+    const auto require_as_many = [&](std::size_t lines, std::size_t translations) {
+        if (lines == translations) return;
+        throw heed::error(source.path().string() + " has " + std::to_string(lines) + " lines, " +
+                          target.path().string() + " has " + std::to_string(translations) +
+                          "; parallel files need the same number, since line n of one translates line n of the other");
+    };
     if (file.how.raw) {
+        source.count_lines();
+        target.count_lines();
+        require_as_many(source.counted(), target.counted());
         const clock::time_point start = clock::now();
         for_both(
             [&](int side, const auto&) {
@@ -257,10 +265,7 @@ void training_text::read_sides(translator_file& file, text_side& source, text_si
             side == 0 ? source.read(file.source, true, seen) : target.read(file.target, false, seen);
         },
         "reading the text");
-    if (source.lines() != target.lines())
-        throw heed::error(source.path().string() + " has " + std::to_string(source.lines()) + " lines, " +
-                          target.path().string() + " has " + std::to_string(target.lines()) +
-                          "; parallel files need the same number, since line n of one translates line n of the other");
+    require_as_many(source.lines(), target.lines());
     if (file.how.raw) return;
     for (const text_side* side : {&source, &target}) {
         if (!side->ends().many()) continue;

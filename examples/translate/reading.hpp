@@ -66,16 +66,32 @@ public:
     /// `folder`: where numbers go that take too much memory.
     text_side(fs::path path, const fs::path& folder) : path_(std::move(path)), numbers_(folder) {}
 
-    /// Learns how raw lines become tokens.
-    void learn_raw(language& side, const options& how)
+    /// Counts the lines before they are read, so that they can be compared with the other side's before anything is
+    /// learned from them.
+    void count_lines()
     {
         std::error_code not_there;
-        if (fs::is_regular_file(path_, not_there)) {
-            side.raw = learn_tokenizer(some_lines(), how);
+        if (!fs::is_regular_file(path_, not_there)) {
+            kept_ = heed::text::read_corpus(path_);  // a pipe can be read once only
+            counted_ = kept_->size();
             return;
         }
-        kept_ = heed::text::read_corpus(path_);  // a pipe can be read once only
-        side.raw = learn_tokenizer(*kept_, how);
+        std::ifstream stream = heed::text::open_text(path_);
+        std::vector<char> some(1 << 16);
+        char last = '\n';
+        counted_ = 0;
+        while (stream.read(some.data(), static_cast<std::streamsize>(some.size())) || stream.gcount() > 0) {
+            counted_ += static_cast<std::size_t>(std::count(some.data(), some.data() + stream.gcount(), '\n'));
+            last = some[static_cast<std::size_t>(stream.gcount() - 1)];
+        }
+        if (last != '\n') ++counted_;
+    }
+    std::size_t counted() const { return counted_; }
+
+    /// Learns how raw lines become tokens. After count_lines().
+    void learn_raw(language& side, const options& how)
+    {
+        side.raw = learn_tokenizer(kept_ ? *kept_ : some_lines(), how);
     }
 
     /// Reads it all. `forgiving`: the model reads raw text whatever its casing. `seen(share)` is called now and then.
@@ -138,14 +154,7 @@ private:
     /// At most lines_to_learn_raw_from of a file.
     std::vector<sentence> some_lines() const
     {
-        std::size_t count = 0;
-        {
-            std::ifstream stream = heed::text::open_text(path_);
-            std::vector<char> some(1 << 16);
-            while (stream.read(some.data(), static_cast<std::streamsize>(some.size())) || stream.gcount() > 0)
-                count += static_cast<std::size_t>(std::count(some.data(), some.data() + stream.gcount(), '\n'));
-        }
-        const double step = std::max(1.0, static_cast<double>(count) / static_cast<double>(lines_to_learn_raw_from));
+        const double step = std::max(1.0, static_cast<double>(counted_) / static_cast<double>(lines_to_learn_raw_from));
         std::ifstream stream = heed::text::open_text(path_);
         heed::text::sentence_reader lines(stream, path_.string());
         std::vector<sentence> result;
@@ -163,7 +172,7 @@ private:
     std::optional<std::vector<sentence>> kept_;
     heed::text::word_table words_;
     heed::text::spilled_numbers numbers_;  // of each line: how many words, and these
-    std::size_t lines_ = 0;
+    std::size_t lines_ = 0, counted_ = 0;  // read; counted before
     raw_lines ends_;
 };
 

@@ -8,6 +8,7 @@
 #include <map>
 #include <sstream>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -16,11 +17,50 @@
 
 #include <heed/core/errors.hpp>
 #include <heed/text/corpus.hpp>
+#include <heed/translator/uses.hpp>
 
 #include "../support/program.hpp"
 #include "train_command.hpp"
 
 namespace translation {
+
+/// Of a line of a recipe, in bytes.
+inline constexpr std::size_t longest_recipe_line = 65536;
+
+/// The folder of the recipes that come with this program: where `cmake --install` puts them, as seen from the folder of
+/// the program, or beside it in the build tree. `called`: the program's name on the command line. Empty if there is
+/// none.
+inline std::filesystem::path recipe_folder(const std::filesystem::path& called)
+{
+    namespace fs = std::filesystem;
+    std::error_code unknown;
+    fs::path program = fs::read_symlink("/proc/self/exe", unknown);
+    if (unknown) program = fs::weakly_canonical(fs::absolute(called, unknown), unknown);
+    for (const char* const beside : {HEED_RECIPES, "recipes"}) {
+        const fs::path folder = (program.parent_path() / beside).lexically_normal();
+        if (fs::is_directory(folder, unknown)) return folder;
+    }
+    return {};
+}
+
+/// The file that --recipe names: this one or, if there is none and the name has no folder, NAME.ini of this folder.
+/// Throws heed::error, with the names that are there, if there is no such recipe.
+inline std::filesystem::path find_recipe(const std::filesystem::path& given, const std::filesystem::path& folder)
+{
+    namespace fs = std::filesystem;
+    std::error_code unknown;
+    if (fs::exists(given, unknown) || given.has_parent_path() || folder.empty()) return given;
+    std::vector<std::string> names;
+    for (const auto& each : fs::directory_iterator(folder, unknown)) {
+        if (each.path().extension() != ".ini") continue;
+        names.push_back(each.path().stem().string());
+        if (given == names.back() || given == each.path().filename()) return each.path();
+    }
+    if (names.empty()) return given;
+    std::sort(names.begin(), names.end());
+    throw heed::error(fmt::format("{}: no such file, and no recipe that comes with this program; there is {}",
+                                  given.string(), joined(names)));
+}
 
 /// The options that a recipe holds, as arguments "--name=value". Throws heed::error, with file and line, for what is
 /// not an option of `translate train`, or not a value of it.
@@ -30,7 +70,8 @@ inline std::vector<std::string> read_recipe(const std::filesystem::path& path)
     std::vector<std::string> found;
     std::map<std::string, std::size_t> lines;  // of each option
     std::size_t number = 0;
-    for (std::string line; std::getline(file, line);) {
+    const auto next = [&] { return fmt::format("{}:{}", path.string(), number + 1); };
+    for (std::string line; heed::text::read_line(file, line, next, longest_recipe_line);) {
         ++number;
         const auto refuse = [&](const std::string& what) {
             throw heed::error(fmt::format("{}:{}: {}", path.string(), number, what));
@@ -66,8 +107,8 @@ inline std::vector<std::string> read_recipe(const std::filesystem::path& path)
 }
 
 /// Puts the options of `translate train --recipe` before the others, so that these win. `arguments`: the last one
-/// first.
-inline void add_recipe(std::vector<std::string>& arguments)
+/// first. `called`: the program's name on the command line.
+inline void add_recipe(std::vector<std::string>& arguments, const std::filesystem::path& called)
 {
     const auto command = std::find(arguments.rbegin(), arguments.rend(), "train");
     std::string path;
@@ -76,7 +117,7 @@ inline void add_recipe(std::vector<std::string>& arguments)
         if (*each == "--recipe" && each + 1 != arguments.rend()) path = *(each + 1);
     }
     if (path.empty() || path == program::empty_value) return;
-    std::vector<std::string> held = read_recipe(path);
+    std::vector<std::string> held = read_recipe(find_recipe(path, recipe_folder(called)));
     std::reverse(held.begin(), held.end());
     arguments.insert(command.base() - 1, held.begin(), held.end());
 }

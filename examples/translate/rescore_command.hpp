@@ -34,12 +34,12 @@ struct rescore_command {
     void declare(CLI::App& app)
     {
         app.description("Adds the opinion of further models to n-best lists, for `evaluate tune`.");
-        app.footer(
-            "Each line of the lists gets one more score per model: the log-probability of its translation and\n"
-            "end, without penalties. The models need not have the same vocabularies: translations are read as\n"
-            "words. `evaluate tune` finds weights for the scores, `evaluate rerank` chooses by them.\n\n"
-            "Example:\n"
-            "  translate rescore --model en-de.safetensors --source test.en --n-best test.nbest --out two.nbest");
+        app.footer("Each line of the lists gets one more score per model: the log-probability of its translation and\n"
+                   "end, without penalties. The models need not have the same vocabularies: translations are read as\n"
+                   "words. `evaluate tune` finds weights for the scores, `evaluate rerank` chooses by them.\n\n"
+                   "Example:\n"
+                   "  translate rescore --model en-de.safetensors --source test.en --n-best test.nbest \\\n"
+                   "      --output two.nbest");
         app.add_option("--model", paths, "models of `translate train`; each adds a score")
             ->required()
             ->take_all()
@@ -48,7 +48,7 @@ struct rescore_command {
         app.add_option("--n-best", lists, "their translations, as `translate run --n-best` writes them")
             ->required()
             ->type_name("FILE");
-        app.add_option("--out", output, "output file; standard output if not given")->type_name("FILE");
+        app.add_option("--output", output, "output file; standard output if not given")->type_name("FILE");
         add_count(app, "--batch", batch, "translations at once");
     }
 

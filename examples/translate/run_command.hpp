@@ -21,6 +21,7 @@
 #include <heed/view/page.hpp>
 #include <heed/view/svg.hpp>
 
+#include "../support/misuse.hpp"
 #include "../support/nbest.hpp"
 #include "candidates.hpp"
 #include "command_line.hpp"
@@ -41,7 +42,7 @@ namespace fs = std::filesystem;
 /// `translate run`
 struct run_command {
     std::vector<fs::path> paths;
-    fs::path input, alignments, page, words, phrases;
+    fs::path input, tokens, alignments, page, words, phrases;
     std::string replacements, candidates = "all";
     std::size_t batch = 64, pictures = 50, page_sentences = 50, dimensions = 50;
     search_options search;
@@ -60,6 +61,10 @@ struct run_command {
             "  echo \"a man is sleeping .\" | translate run --model en-de.safetensors --alignments alignment.svg");
         add_models(app, paths);
         app.add_option("--input", input, "sentences to translate; standard input if not given")->type_name("FILE");
+        app.add_option("--tokens", tokens,
+                       "also write the words that pictures and the page count, a line for\n"
+                       "each sentence: source words ||| those of its best translation")
+            ->type_name("FILE");
         add_count(app, "--batch", batch, "sentences translated at once; with 1, each is answered at once");
         declare_search(app, search);
         best_ = app.add_option("--n-best", search.best,
@@ -142,10 +147,9 @@ struct run_command {
         }
         line.clear();
         if (!first) return 0;
-        if (reader->line() == 0 && !input.empty())
-            throw error_of_all(input.string() + ": is empty; there is nothing to translate");
         if (time_.words > 0) say(time_.text());
         if (seen_.many()) say(seen_.note());
+        if (!tokens.empty()) heed::io::write_file(tokens, tokens_);
         if (!alignments.empty()) draw();
         if (!page.empty()) heed::io::write_file(page, heed::view::html(shown_));
         return 0;
@@ -161,11 +165,12 @@ private:
     {
         std::vector<fs::path> inputs = paths;
         inputs.insert(inputs.end(), {input, words, phrases, fs::path(replacements)});
-        for (const fs::path& output : {alignments, page}) {
+        const std::vector<std::pair<const char*, fs::path>> outputs{
+            {"--tokens", tokens}, {"--alignments", alignments}, {"--page", page}};
+        for (const auto& [option, output] : outputs) {
             if (!output.empty()) check_output(output, inputs);
         }
-        if (same_file(alignments, page))
-            throw heed::error(page.string() + ": --page and --alignments are one file; give one another name");
+        check_outputs_apart(outputs);
     }
 
     void prepare(const std::vector<translator_file>& files)
@@ -193,7 +198,7 @@ private:
         const auto sizes = parse_candidates(candidates);
         for (const auto& [name, given] : {std::pair("--dictionary", &words), std::pair("--phrases", &phrases)})
             if (!sizes && !given->empty())
-                throw heed::error(std::string(name) + ": is for --candidates K:N; leave it out, or give that");
+                throw program::misuse(std::string(name) + ": is for --candidates K:N; leave it out, or give that");
         if (!sizes) return;
         if (words.empty()) {
             only_.emplace(sizes->frequent, 0, std::vector<id_sentence>());
@@ -256,6 +261,7 @@ private:
             };
             if (found.source_words.empty()) out += written("", 0);
             for (const auto& each : found.alternatives) out += written(each.text, each.score);
+            if (!tokens.empty()) tokens_ += words_beside(found.source_words, found.words);
             if (found.alternatives.empty()) continue;
             time_.words += found.words.size();
             if (!alignments.empty() && drawn_.size() < pictures) keep_drawing(found);
@@ -316,6 +322,7 @@ private:
     std::optional<heed::seq2seq::candidate_lists> only_;
     decoding_time time_;
     std::size_t index_ = 0;  // of the next sentence
+    std::string tokens_;     // for --tokens
     std::vector<drawing> drawn_;
     heed::view::page shown_;
     raw_lines seen_;  // of lines for a model of words

@@ -8,6 +8,7 @@
 
 #include <heed/translator/search.hpp>
 
+#include "../support/misuse.hpp"
 #include "command_line.hpp"
 #include "library.hpp"
 #include "watch.hpp"
@@ -43,10 +44,11 @@ inline void declare_search(CLI::App& app, search_options& search)
 inline void check_search(const search_options& how, bool model_looks)
 {
     if (how.best > how.beam)
-        throw heed::error(
+        throw program::misuse(
             fmt::format("--n-best {} of a beam of {}: give --beam {} or more", how.best, how.beam, how.best));
     if (how.max_length > 0 && how.min_length > how.max_length)
-        throw heed::error(fmt::format("--min-length {} is more than --max-length {}", how.min_length, how.max_length));
+        throw program::misuse(
+            fmt::format("--min-length {} is more than --max-length {}", how.min_length, how.max_length));
     if (how.coverage_penalty > 0 && !model_looks)
         throw heed::error("--coverage-penalty: needs attention, and the model was trained with --attention none");
 }

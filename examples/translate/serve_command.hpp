@@ -25,6 +25,7 @@
 #include <heed/core/parallel.hpp>
 #include <heed/text/utf8.hpp>
 
+#include "../support/misuse.hpp"
 #include "command_line.hpp"
 #include "serve/engine.hpp"
 #include "serve/lines.hpp"
@@ -125,7 +126,7 @@ struct serve_command {
     int run()
     {
         if (otherwise.beam > most_beam)
-            throw heed::error(fmt::format("--beam {} is more than --max-beam {}", otherwise.beam, most_beam));
+            throw program::misuse(fmt::format("--beam {} is more than --max-beam {}", otherwise.beam, most_beam));
 #ifndef HEED_HTTPLIB
         if (!lines)
             throw heed::error(

@@ -14,11 +14,13 @@
 #include <fmt/format.h>
 
 #include <heed/core/parallel.hpp>
+#include <heed/nn/init.hpp>
 #include <heed/text/corpus.hpp>
 #include <heed/train/training_lock.hpp>
 #include <heed/translator/systems.hpp>
 
 #include "../support/declared.hpp"
+#include "../support/misuse.hpp"
 #include "candidates.hpp"
 #include "command_line.hpp"
 #include "dictionary.hpp"
@@ -65,15 +67,18 @@ struct train_command {
             "word numbers (MODEL.corpus), and each epoch takes the shards of this file one at a time, in\n"
             "random order. With --raw, casing and pieces are learned from at most 250,000 lines, evenly spaced,\n"
             "and with more than one shard the dictionary of --candidates and --phrases is learned from one.\n\n"
-            "A --recipe has a line for each option, such as \"hidden = 512\" or \"reverse-source = true\", and\n"
-            "comments after #. The command line wins.\n\n"
+            "The recipes that come with this program are bahdanau2015, luong2015, per-dimension-multi30k and\n"
+            "transformer-multi30k. A recipe has a line for each option, such as \"hidden = 512\" or \"raw = true\",\n"
+            "and comments after #. The command line wins.\n\n"
             "Example:\n"
             "  translate train --source train.en --target train.de --valid-source val.en \\\n"
             "      --valid-target val.de --model en-de.safetensors --bpe 10000 --log en-de.csv --threads 2");
         const auto file = [&](const char* name, fs::path& value, const char* help) {
             app.add_option(name, value, help)->required()->type_name("FILE")->group("Files");
         };
-        app.add_option("--recipe", recipe, "more options of this command, line by line")
+        app.add_option("--recipe", recipe,
+                       "more options of this command, line by line: a file, or the name of\n"
+                       "a recipe that comes with this program, such as luong2015")
             ->type_name("FILE")
             ->group("Files");
         file("--source", source, "sentences to train on");
@@ -151,7 +156,8 @@ struct train_command {
             ->group("Model");
         choice("--alignment", how.alignment, "hidden size of the attention's score")->check(positive)->group("Model");
         choice("--min-count", how.min_count, "rarer words (or pieces) become <unk>")->check(positive)->group("Model");
-        app.add_flag("--reverse-source", how.reverse_source, "read the source from its last word to its first")
+        app.add_flag("--reverse-source", how.reverse_source,
+                     "read the source from its last word to its first (Luong et al. 2015)")
             ->group("Model");
 
         CLI::Option* const bpe =
@@ -265,7 +271,6 @@ struct train_command {
             validation = heed::text::read_parallel(valid_source, valid_target);
             file.how = how;
             training = training_text({source, target, cache_path(), shard, codes, target_codes}).read(file);
-            file.source.backwards = how.reverse_source;
             file.source.forgiving = true;
             file.system = make_system(how, file.source.vocabulary.size(), file.target.vocabulary.size());
             valid_ids = {file.source.encode(validation.source), file.target.encode(validation.target)};
@@ -327,6 +332,10 @@ private:
         if (!lock->not_locked().empty()) say("note: " + lock->not_locked());
         if (resume && !fs::exists(checkpoint))
             throw heed::error(checkpoint.string() + ": no such file, so nothing to resume; start without --resume");
+        if (resume) {
+            const metadata stored = heed::io::load(checkpoint).metadata;
+            about(checkpoint, [&] { check_resumed(stored); });
+        }
         if (!resume && fs::exists(checkpoint)) {
             const auto stored = heed::io::load(checkpoint).metadata;
             const auto finished = stored.find("training.finished");
@@ -337,6 +346,21 @@ private:
                                      "continue, or remove this file to start anew"
                                    : ": a run stopped here before it was finished; add --resume to continue, or remove "
                                      "this file to start anew"));
+        }
+    }
+
+    /// Refuses options and byte-pair codes that are not those of the run that is resumed, before the text is read.
+    void check_resumed(const metadata& stored) const
+    {
+        require_same_options(how, stored);
+        if (how.bpe > 0) return;  // they will be learned from the text
+        const auto text = [](const fs::path& from) {
+            return from.empty() ? std::string() : heed::text::bpe_codes::read(from).to_text();
+        };
+        const std::string of_source = text(codes), of_target = target_codes.empty() ? of_source : text(target_codes);
+        for (const auto& [name, given] : {std::pair("bpe.source", &of_source), std::pair("bpe.target", &of_target)}) {
+            const auto before = stored.find(name);
+            if ((before == stored.end() ? std::string() : before->second) != *given) refuse_other_codes();
         }
     }
 
@@ -369,17 +393,30 @@ private:
             if (!given(option)) {
                 if (its != nullptr && !its->preset.empty()) how.set(option, its->preset);
             } else if (const auto problem = misplaced(option, kind, systems())) {
-                throw heed::error(*problem);
+                throw program::misuse(*problem);
             }
         }
-        kind_of(how);
+        require_system();
         if (given("adam-betas") && how.optimizer != "adam")
-            throw heed::error("--adam-betas: is for --optimizer adam; leave it out, or give that");
+            throw program::misuse("--adam-betas: is for --optimizer adam; leave it out, or give that");
         if (how.phrases && parse_candidates(how.candidates).value_or(candidate_sizes{}).per_word == 0)
-            throw heed::error(
+            throw program::misuse(
                 "--phrases: takes the N best words of each phrase, for --candidates K:N with another N than "
                 "0; leave it out, or give that");
         if (!given("learning-rate") && how.optimizer != "adam") how.learning_rate = 1;
+    }
+
+    /// Refuses options of which there is no model, such as heads that do not divide its width, before the text is read.
+    void require_system() const
+    {
+        const heed::nn::limited_numbers limit(std::size_t{1} << 22);  // a large model is not made twice
+        const std::size_t words = heed::text::vocabulary::special_words.size() + 1;
+        try {
+            make_system(how, words, words);
+        } catch (const heed::nn::too_many_numbers&) {
+        } catch (const heed::error& problem) {
+            throw program::misuse(problem.what());
+        }
     }
 
     /// Reads the dictionary of --candidates, if one is given, before any work begins.
@@ -387,11 +424,12 @@ private:
     {
         if (meanings.empty()) return std::nullopt;
         const auto sizes = parse_candidates(how.candidates);
-        if (!sizes) throw heed::error("--dictionary: is for --candidates K:N; leave it out, or give that");
+        if (!sizes) throw program::misuse("--dictionary: is for --candidates K:N; leave it out, or give that");
         if (sizes->per_word == 0)
-            throw heed::error(fmt::format("--candidates {} takes nothing from --dictionary; leave that out, or give "
-                                          "another N than 0",
-                                          how.candidates));
+            throw program::misuse(
+                fmt::format("--candidates {} takes nothing from --dictionary; leave that out, or give "
+                            "another N than 0",
+                            how.candidates));
         return dictionary(meanings);
     }
 

@@ -69,6 +69,16 @@ pages=("$prefix"/share/man/man1/*.1)
 ((checked > 20 && ${#pages[@]} == checked)) || fail "$checked commands, but ${#pages[@]} pages"
 grep -rl -e "$build" -e "$scratch" "$prefix/share" && fail "a page or a completion names a folder of this build"
 
+# ---- recipes have names, and the program finds them where it was moved ---------------------------------------------------
+
+recipes=("$prefix"/share/heed/recipes/*.ini)
+((${#recipes[@]} >= 4)) || fail "${#recipes[@]} recipes"
+for recipe in "${recipes[@]}"; do
+    translate train --recipe "$(basename "$recipe" .ini)" --help >../help 2>../log || fail "$recipe: $(cat ../log)"
+done
+if translate train --recipe nowhere --help >../help 2>../log; then fail "a recipe that does not exist"; fi
+grep -q 'there is bahdanau2015, luong2015, ' ../log || fail "the recipes are not named: $(cat ../log)"
+
 # ---- bash completes ----------------------------------------------------------------------------------------------------
 
 # completed WORD...: what bash offers for the last word, sorted.

@@ -5,7 +5,10 @@
 
 #include <support/temporary_directory.hpp>
 
+#include <algorithm>
+#include <cstddef>
 #include <sstream>
+#include <streambuf>
 #include <string>
 #include <vector>
 
@@ -120,6 +123,73 @@ TEST_CASE("files: missing, a directory, parallel, of unequal length")
                           "since line n of one translates line n of the other")
                              .c_str(),
                          heed::error);
+}
+
+namespace {
+
+/// The same byte, so many times.
+class one_byte final : public std::streambuf {
+public:
+    one_byte(char byte, std::size_t count) : block_(1 << 16, byte), left_(count) {}
+
+    std::size_t left() const { return left_; }
+
+protected:
+    int_type underflow() override
+    {
+        const std::size_t count = std::min(block_.size(), left_);
+        if (count == 0) return traits_type::eof();
+        left_ -= count;
+        setg(block_.data(), block_.data(), block_.data() + count);
+        return traits_type::to_int_type(block_.front());
+    }
+
+private:
+    std::string block_;
+    std::size_t left_;
+};
+
+}  // namespace
+
+TEST_CASE("a line without end is refused before it fills the memory")
+{
+    for (const char byte : {'a', '\0'}) {
+        one_byte endless(byte, std::size_t{1} << 27);
+        std::istream stream(&endless);
+        CHECK_THROWS_WITH_AS(
+            read_corpus(stream, "zero"),
+            "zero:1: a line of more than 16777216 bytes; is this a text, with a sentence on each line?", heed::error);
+        CHECK(endless.left() > (std::size_t{1} << 27) - (std::size_t{1} << 25));
+    }
+    std::istringstream stream("abc\nabcd\nabcde\n");
+    std::string line;
+    const auto where = [] { return std::string("here"); };
+    CHECK(heed::text::read_line(stream, line, where, 4));
+    CHECK(heed::text::read_line(stream, line, where, 4));
+    CHECK(line == "abcd");
+    CHECK_THROWS_WITH_AS(heed::text::read_line(stream, line, where, 4),
+                         "here: a line of more than 4 bytes; is this a text, with a sentence on each line?",
+                         heed::error);
+}
+
+TEST_CASE("lines of any length are those of std::getline, and so are the states of the stream")
+{
+    for (const std::size_t length : {0u, 1u, 4094u, 4095u, 4096u, 4097u, 8189u, 8190u, 8191u, 8192u, 100000u}) {
+        for (const std::string& end :
+             std::vector<std::string>{"", "\n", "\n\n", "\nlast", std::string("\n\0x\r\n", 5)}) {
+            CAPTURE(length);
+            CAPTURE(end);
+            const std::string text = std::string(length, 'x') + end + std::string(length, 'y');
+            std::istringstream is(text), must(text);
+            std::string line, other;
+            for (bool more = true; more;) {
+                more = static_cast<bool>(std::getline(must, other));
+                CHECK(heed::text::read_line(is, line, [] { return std::string(); }) == more);
+                CHECK((!more || line == other));  // not shown: they are long
+                CHECK(is.rdstate() == must.rdstate());
+            }
+        }
+    }
 }
 
 TEST_CASE("split and join")

@@ -29,7 +29,7 @@ in_order()
 align >links || fail "aligning"
 (($(wc -l <links) == 30)) || fail "30 pairs, $(wc -l <links) lines"
 in_order links || fail "no links: $(head -n 5 links)"
-align --out written >output || fail "--out"
+align --output written >output || fail "--output"
 [[ ! -s output ]] || fail "written to two places"
 cmp written links || fail "a file and standard output differ"
 align --batch 1 | cmp - links || fail "the size of a batch changes links"
@@ -79,7 +79,7 @@ grep -q 'give the links of each pair' log || fail "it does not say what would be
 # weight, and are averaged over a target word's pieces. Also read backwards.
 printf '#version: 0.2\n' >codes
 for file in {train,valid}.{a,b}; do "$translate" bpe apply --codes codes --input "$file" --output "split.$file" || fail "splitting"; done
-for more in '' --reverse-source; do
+for more in '' '--system luong --reverse-source'; do
     # shellcheck disable=SC2086  # no word at first
     {
         train --model pieces.safetensors --bpe-codes codes --epochs 1 $more || fail "training on characters"
@@ -118,6 +118,34 @@ for more in '' --reverse-source; do
     rm {pieces,split}.safetensors.checkpoint
 done
 
+# Read backwards, positions are still those of the text: target word j looks at its window, words j - 1 to j + 1.
+paste -d ' ' train.a train.a train.a train.a | awk 'NF >= 8' >long.a
+paste -d ' ' train.b train.b train.b train.b | awk 'NF >= 8' >long.b
+for attention in dot general; do
+    train --system luong --attention local-m-$attention --window 1 --reverse-source --epochs 1 --source long.a --target long.b \
+        --model local.safetensors || fail "training on local attention"
+    "$translate" align --model local.safetensors --source long.a --target long.b --weights weights >output 2>log ||
+        fail "local attention"
+    awk '$0 == "" { j = 0; next }
+        { ++j; for (i = 1; i <= NF; ++i) if (i < j - 1 || i > j + 1 ? $i != 0 : 0) exit 1 }
+        j == 1 && $1 + $2 < 0.999 { exit 1 }' weights || fail "local-m-$attention looks elsewhere: $(head -n 3 weights)"
+    rm local.safetensors*
+done
+
+# Unknown words are replaced by those of the window, too.
+for ((i = 0; i < 40; ++i)); do echo 'a b c d e f g h' >&3 && echo "$i.1 $i.2 $i.3 $i.4 $i.5 $i.6 $i.7 $i.8" >&4; done 3>rare.a 4>rare.b
+printf 'a b c d e f g h\nx x\nx x\n' >common.a
+printf 'known known\nknown known\nknown known\n' >common.b
+cat common.a >>rare.a && cat common.b >>rare.b
+train --system luong --attention local-m-dot --window 1 --reverse-source --epochs 6 --learning-rate 0.02 --min-count 2 \
+    --source rare.a --target rare.b --model rare.safetensors || fail "training on rare words"
+echo 'a b c d e f g h' | "$translate" run --model rare.safetensors --replace-unknown --beam 1 --max-length 8 \
+    --page page.html --alignments picture.svg >output 2>log || fail "replacing"
+awk 'NF < 3 { exit 1 }
+    { for (j = 1; j <= NF; ++j) { i = index("abcdefgh", $j); if ($j != "known" && (i < j - 1 || i > j + 1)) exit 1 } }' output ||
+    fail "unknown words are replaced by others: $(cat output)"
+rm rare.safetensors*
+
 # Empty lines, as `run` reads and writes them: no links, no weights, and the other lines are unaffected.
 printf 'one two\n\nthree one\n\nthree\n' >gap.a
 printf 'zwei eins\neins\n\n\ndrei\n' >gap.b
@@ -141,7 +169,7 @@ done
 for ending in 'align --target many.b' 'page --sentences 120000'; do
     echo before >kept
     # shellcheck disable=SC2086  # several words
-    "$translate" $ending --model model.safetensors --source many.a --out kept --batch 1 --threads 1 \
+    "$translate" $ending --model model.safetensors --source many.a --output kept --batch 1 --threads 1 \
         2>log >output &
     process=$!
     sleep 0.3
@@ -164,12 +192,12 @@ refused 'empty has 0 lines, valid.b has 30' "${command[@]}" --source empty --tar
 refused 'empty: is empty' "${command[@]}" --source empty --target empty
 refused 'nowhere: cannot be opened' "${command[@]}" --source valid.a --target nowhere
 refused 'codes: ' "$translate" align --model codes "${pairs[@]}"
-refused 'nowhere/links: cannot' "${command[@]}" "${pairs[@]}" --out nowhere/links
-refused 'valid.a: would overwrite' "${command[@]}" "${pairs[@]}" --out valid.a
+refused 'nowhere/links: cannot' "${command[@]}" "${pairs[@]}" --output nowhere/links
+refused 'valid.a: would overwrite' "${command[@]}" "${pairs[@]}" --output valid.a
 refused 'model.safetensors: would overwrite' "${command[@]}" "${pairs[@]}" --weights model.safetensors
-refused 'x: --out and --weights are one file' "${command[@]}" "${pairs[@]}" --out x --weights ./x
+refused 'x: --output and --weights are one file' "${command[@]}" "${pairs[@]}" --output x --weights ./x
 refused 'standard output' bash -c '"$@" >/dev/full' - "${command[@]}" "${pairs[@]}"
-refused 'x: cannot write: File too large' bash -c 'ulimit -f 1; "$@"' - "${command[@]}" "${pairs[@]}" --weights x --out links
+refused 'x: cannot write: File too large' bash -c 'ulimit -f 1; "$@"' - "${command[@]}" "${pairs[@]}" --weights x --output links
 [[ ! -e x ]] || fail "something was written"
 misused '--target is required' align --model model.safetensors --source valid.a
 no_temporaries

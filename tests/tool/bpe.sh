@@ -117,8 +117,8 @@ sed -n 's/^perplexity = \([0-9.]*\) (a piece), \([0-9.]*\) (a word)$/\1 \2/p' sc
     fail "no perplexities of pieces and words: $(cat scores)"
 
 # A dictionary of words is of no use to a model of pieces; one of its pieces is.
-"$translate" dictionary --source train.a --target train.b --out words 2>log || fail "a dictionary of words"
-"$translate" dictionary --source train.a --target train.b --model joint.safetensors --out pieces.dictionary 2>log || fail "a dictionary of pieces"
+"$translate" dictionary --source train.a --target train.b --output words 2>log || fail "a dictionary of words"
+"$translate" dictionary --source train.a --target train.b --model joint.safetensors --output pieces.dictionary 2>log || fail "a dictionary of pieces"
 refused 'words: is a dictionary of words' "$translate" run --model joint.safetensors --input valid.a --candidates 5:2 --dictionary words
 grep -q 'translate dictionary --model joint.safetensors' log || fail "it does not say what would be right"
 "$translate" run --model joint.safetensors --input valid.a --candidates 5:2 --dictionary pieces.dictionary >output 2>log ||
@@ -156,7 +156,6 @@ refused '--bpe 0, not 4' train --epochs 3 --bpe 4 --resume
 refused 'other byte-pair codes' train --epochs 3 --resume
 refused '--max-length 0, not 50' train --epochs 3 --bpe-codes given --resume --max-length 50
 refused '--batch-tokens 0, not 9' train --epochs 3 --bpe-codes given --resume --batch-tokens 9
-refused '--reverse-source 0, not 1' train --epochs 3 --bpe-codes given --resume --reverse-source
 refused 'missing: cannot be opened' train --model never.safetensors --bpe-codes missing
 refused 'given: would overwrite an input' train --model given --bpe-codes given
 
@@ -172,7 +171,9 @@ lies '"bpe.target":"#version: 0.2\n' '"bpe.target":"#version: 0.2\nx\n' joint.sa
 lies '"bpe.target"' '"bpe.tarket"' joint.safetensors 'no bpe.target'
 lies '"bpe.source"' '"bpe.sourke"' joint.safetensors 'no bpe.source'
 lies '"options.bpe":"4"' '"options.bpe":"x"' joint.safetensors 'options.bpe is "x"'
-lies '"options.reverse-source":"0"' '"options.reverse-source":"2"' joint.safetensors 'must be 0 or 1'
+lies '"options.reverse-source":"0"' '"options.reverse-source":"3"' joint.safetensors 'must be 0 or 2'
+lies '"options.reverse-source":"0"' '"options.reverse-source":"1"' joint.safetensors 'by an earlier heed'
+lies '"options.bpe-separate":"0"' '"options.bpe-separate":"2"' joint.safetensors 'must be 0 or 1'
 train --model words.safetensors --epochs 1 || fail "training"
 "$translate" run --model words.safetensors --input valid.a >expected 2>log || fail "translating"
 cp words.safetensors first

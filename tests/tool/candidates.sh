@@ -83,7 +83,7 @@ rm model.safetensors*
 mv kept.a train.a && mv kept.b train.b
 for no in '' '--candidates all' '--candidates 5:0'; do
     # shellcheck disable=SC2086  # none, or two words
-    refused '--phrases: takes the N best words' train --phrases $no
+    contradicts '--phrases: takes the N best words' train --phrases $no
 done
 
 # So many that they are all: the same up to rounding.
@@ -104,7 +104,7 @@ cmp model.safetensors few.safetensors || fail "05:02 is not 5:2"
 rm model.safetensors*
 
 # Given: that of `translate dictionary`, which learns the same, and the same again in another order of lines.
-"$translate" dictionary --source train.a --target train.b --out words 2>log || fail "a dictionary"
+"$translate" dictionary --source train.a --target train.b --output words 2>log || fail "a dictionary"
 train "${how[@]}" --candidates 5:2 --dictionary words || fail "--dictionary"
 grep -q '^candidates: .*; words knows 64 of 64$' log || fail "$(cat log)"
 metadata options.candidates model.safetensors.checkpoint | grep -q '^5:2$' || fail "no candidates in the checkpoint"
@@ -234,8 +234,8 @@ misused '--candidates' "${training[@]:1}" --candidates=
 misused '--candidates: .*0:0 leaves nothing' "${training[@]:1}" --candidates 0:0
 misused '--candidates: .*0:0 leaves nothing' "${training[@]:1}" --candidates 00:0 --dictionary words
 misused '--dictionary requires --candidates' "${training[@]:1}" --dictionary words
-refused '--dictionary: is for --candidates K:N' train --candidates all --dictionary words
-refused '--candidates 5:0 takes nothing from --dictionary' train --candidates 5:0 --dictionary words
+contradicts '--dictionary: is for --candidates K:N' train --candidates all --dictionary words
+contradicts '--candidates 5:0 takes nothing from --dictionary' train --candidates 5:0 --dictionary words
 refused 'nowhere: cannot be opened' train --candidates 5:2 --dictionary nowhere
 refused '.: is a directory' train --candidates 5:2 --dictionary .
 for line in one 'one eins zwei' 'one eins -1' 'one eins nan' 'one eins inf' 'one eins 1e999' 'one eins 1 1' ''; do

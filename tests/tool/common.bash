@@ -49,23 +49,27 @@ training=("$translate" train --source train.a --target train.b --valid-source va
 # train OPTION...: a small model from train.a to train.b; its messages are in `log`.
 train() { "${training[@]}" "$@" 2>log; }
 
-# refused TEXT COMMAND...: the command must end with 1 and one message, which contains TEXT.
-refused()
+# ends_with STATUS TEXT COMMAND...: the command must end with this status and one message, which contains TEXT.
+ends_with()
 {
     local status=0
-    "${@:2}" >output 2>log || status=$?
-    ((status == 1)) || fail "ended with $status in place of 1: ${*:2}"
+    "${@:3}" >output 2>log || status=$?
+    ((status == $1)) || fail "ended with $status in place of $1: ${*:3}"
     grep -v '^note: \|^      OPENBLAS' log >messages || true
-    grep -q '^translate: ' messages || fail "no message: ${*:2}"
-    [[ $(tail -n 1 messages) == *"$1"* ]] || fail "the message has no '$1': ${*:2}"
+    grep -q '^translate: ' messages || fail "no message: ${*:3}"
+    [[ $(tail -n 1 messages) == *"$2"* ]] || fail "the message has no '$2': ${*:3}"
 }
+# refused TEXT COMMAND...: what the command was told to work on must be refused.
+refused() { ends_with 1 "$@"; }
+# contradicts TEXT COMMAND...: options that do not go together must be refused.
+contradicts() { ends_with 2 "$@"; }
 
 # misused TEXT ARGUMENT...: the arguments must be refused as such, with a message that contains TEXT.
 misused()
 {
     local status=0
     "$translate" "${@:2}" >output 2>log || status=$?
-    ((status >= 100 && status < 128)) || fail "ended with $status: ${*:2}"
+    ((status == 2)) || fail "ended with $status: ${*:2}"
     grep -q -- "$1" log || fail "the message has no '$1': ${*:2}"
 }
 

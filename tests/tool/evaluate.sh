@@ -7,15 +7,15 @@ evaluate=$(realpath -- "$2")
 # shellcheck source=tests/tool/common.bash
 source "$(dirname "${BASH_SOURCE[0]}")/common.bash"
 
-# refused TEXT COMMAND...: the command must end with 1 and one message, which contains TEXT.
-refused()
+# ends_with STATUS TEXT COMMAND...: the command must end with this status and one message, which contains TEXT.
+ends_with()
 {
     local status=0
-    "${@:2}" >output 2>log || status=$?
-    ((status == 1)) || fail "ended with $status in place of 1: ${*:2}"
-    grep -q '^evaluate: ' log || fail "no message: ${*:2}"
-    [[ $(tail -n 1 log) == *"$1"* ]] || fail "the message has no '$1': ${*:2}"
-    [[ ! -s output ]] || fail "something was printed: ${*:2}"
+    "${@:3}" >output 2>log || status=$?
+    ((status == $1)) || fail "ended with $status in place of $1: ${*:3}"
+    grep -q '^evaluate: ' log || fail "no message: ${*:3}"
+    [[ $(tail -n 1 log) == *"$2"* ]] || fail "the message has no '$2': ${*:3}"
+    [[ ! -s output ]] || fail "something was printed: ${*:3}"
 }
 
 # misused TEXT ARGUMENT...: the arguments must be refused as such, with a message that contains TEXT.
@@ -23,7 +23,7 @@ misused()
 {
     local status=0
     "$evaluate" "${@:2}" >output 2>log || status=$?
-    ((status >= 100 && status < 128)) || fail "ended with $status: ${*:2}"
+    ((status == 2)) || fail "ended with $status: ${*:2}"
     grep -q -- "$1" log || fail "the message has no '$1': ${*:2}"
 }
 
@@ -152,7 +152,7 @@ printf '0-0\n4-0\n0-0\n' >out.links
 refused 'out.links:2: the link 4-0 is outside its source sentence, which has 4 words' \
     "$evaluate" adequacy --links --source test.en out.links
 refused 'test.en: would overwrite' "$evaluate" adequacy --source test.en --output test.en system.weights
-refused '--output is for one file, but got 2' "$evaluate" adequacy --source test.en --output x system.weights system.weights
+contradicts '--output is for one file, but got 2' "$evaluate" adequacy --source test.en --output x system.weights system.weights
 misused '--links requires --source' adequacy --links forward.links
 misused '--threshold' adequacy --threshold 0 system.weights
 # "the the the": twice; "man The man bit him first." repeated immediately.
@@ -183,9 +183,9 @@ done
 prints '^bleu, and in tb: tokenize 13a, smoothing exp$' compare --metric tb --tokenize 13a --smoothing exp \
     --reference test.de system.de second.de
 prints '"tokenize": "13a"' compare --json --tokenize 13a --reference test.de system.de second.de
-refused '--tokenize: is for bleu and tb, and --metric asks for neither' \
+contradicts '--tokenize: is for bleu and tb, and --metric asks for neither' \
     "$evaluate" compare --metric ter --metric ribes --tokenize 13a --reference test.de system.de second.de
-refused '--smoothing: is for bleu and tb' "$evaluate" compare --metric chrf --smoothing exp --reference test.de test.de test.de
+contradicts '--smoothing: is for bleu and tb' "$evaluate" compare --metric chrf --smoothing exp --reference test.de test.de test.de
 prints '^warning: the resamples of 3 sentences differ too little' compare --reference test.de other.de system.de
 prints '^warning: the resamples of 3 sentences differ too little' ter --reference test.de other.de
 "$evaluate" ribes --resamples 0 --reference test.de other.de >output || fail "without resamples"
@@ -272,7 +272,7 @@ refused 'wrong.nbest:1: "nan" is not a score' "$evaluate" tune --reference val.d
 refused 'val.weights:1: a line has' bash -c 'echo score1 >val.weights; "$@"' - \
     "$evaluate" rerank --weights val.weights --output x val.nbest
 refused 'val.de: would overwrite' "$evaluate" tune --reference val.de --output val.de val.nbest
-refused 'name a file' "$evaluate" rerank --json --weights val.weights --output - val.nbest
+contradicts 'name a file' "$evaluate" rerank --json --weights val.weights --output - val.nbest
 
 # Symmetrized links can be written, with a gold alignment or without, in either direction.
 "$evaluate" align --symmetrize union --output union.links forward.links reverse.links >output || fail "writing"
@@ -283,8 +283,8 @@ cmp union.links flip.links || fail "flipping makes a difference"
 "$evaluate" align --symmetrize union --output - forward.links reverse.links >output || fail "writing to standard output"
 cmp union.links output || fail "standard output has other links"
 [[ ! -e - ]] || fail "a file is named -"
-refused 'name a file' "$evaluate" align --gold test.gold --symmetrize union --output - forward.links reverse.links
-refused 'name a file' "$evaluate" align --json --symmetrize union --output - forward.links reverse.links
+contradicts 'name a file' "$evaluate" align --gold test.gold --symmetrize union --output - forward.links reverse.links
+contradicts 'name a file' "$evaluate" align --json --symmetrize union --output - forward.links reverse.links
 "$evaluate" align --symmetrize union --output union.links forward.links reverse.links >output || fail "writing again"
 [[ $(cat output) == '3 lines of links: union.links' && $(wc -l <output) == 1 ]] || fail "said: $(cat output)"
 no_temporaries
@@ -294,7 +294,7 @@ grep -q '>words of the reference (sentences)<' picture.svg || fail "the picture 
 "$evaluate" lengths --bounds 5 --picture picture.svg --source test.en --reference test.de system.de >output || fail "a picture"
 grep -q '>words of the source (sentences)<' picture.svg || fail "the picture does not say whose words"
 refused 'would overwrite' "$evaluate" lengths --picture test.de --reference test.de system.de
-refused 'name a file' "$evaluate" lengths --picture - --reference test.de system.de
+contradicts 'name a file' "$evaluate" lengths --picture - --reference test.de system.de
 prints '"shortest": 10,' repetition --json --shortest 010 system.de
 
 # The example in each help works, in this directory.
@@ -343,9 +343,9 @@ refused 'forward.links has 3 lines, short.gold has 2' bash -c 'head -n 2 test.go
     "$evaluate" align --gold short.gold forward.links
 refused 'test.de:1: "The" is not a link' "$evaluate" align --gold test.gold test.de
 refused 'test.gold:1: 3p3 is a possible link' "$evaluate" align --gold test.gold test.gold
-refused 'nothing to do' "$evaluate" align forward.links
-refused 'takes two files' "$evaluate" align --symmetrize union --gold test.gold forward.links
-refused 'one method' "$evaluate" align --output links forward.links reverse.links
+contradicts 'nothing to do' "$evaluate" align forward.links
+contradicts 'takes two files' "$evaluate" align --symmetrize union --gold test.gold forward.links
+contradicts 'one method' "$evaluate" align --output links forward.links reverse.links
 refused 'would overwrite' "$evaluate" align --symmetrize union --output forward.links forward.links reverse.links
 refused 'nowhere/links: cannot' "$evaluate" align --symmetrize union --output nowhere/links forward.links reverse.links
 printf 'a\na\na\n' >tiny
@@ -364,9 +364,9 @@ misused '--bounds: a is not a whole number; .* separated by commas' lengths --bo
 misused '--bounds: a number is missing; ' lengths --bounds 10, --reference test.de system.de
 misused '--bounds: 5 after 10; lengths must ascend, such as 10,20,30' lengths --bounds 10,5 --reference test.de system.de
 misused '--bounds: 5 after 5;' lengths --bounds 5,5 --reference test.de system.de
-refused '20: there is no such file; lengths of --bounds have commas' \
+contradicts '20: there is no such file; lengths of --bounds have commas' \
     "$evaluate" lengths --bounds 10 20 --reference test.de system.de
-refused 'two files, forward and reverse, but got 3; of several methods, each needs its own: --symmetrize union' \
+contradicts 'two files, forward and reverse, but got 3; of several methods, each needs its own: --symmetrize union' \
     "$evaluate" align --gold test.gold --symmetrize grow-diag union forward.links reverse.links
 misused '--seed: a is not a whole number' bleu --seed a --reference test.de system.de
 misused '--resamples: -1 is not from 0 to 1000000' bleu --resamples=-1 --reference test.de system.de

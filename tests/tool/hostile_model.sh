@@ -85,8 +85,8 @@ done
 poisoned decoder.b 0 $infinite model.safetensors >worse
 poisoned encoder.embedding 3 $nan worse >bad
 pair=(--source valid.a --target valid.b)
-for command in 'run --input valid.a' "score ${pair[*]}" "align ${pair[*]}" 'page --source valid.a --out bad.html' \
-    "dictionary ${pair[*]} --out bad.dictionary"; do
+for command in 'run --input valid.a' "score ${pair[*]}" "align ${pair[*]}" 'page --source valid.a --output bad.html' \
+    "dictionary ${pair[*]} --output bad.dictionary"; do
     # shellcheck disable=SC2086  # several words
     refused 'bad: "encoder.embedding"[3] is NaN; ' "$translate" $command --model bad
     # shellcheck disable=SC2086

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # Text that is not parallel text, and options that make no sense.
+evaluate=$(realpath -- "$2")
 # shellcheck source=tests/tool/common.bash
 source "$(dirname "${BASH_SOURCE[0]}")/common.bash"
 sentences 50 1 train
@@ -34,16 +35,52 @@ for side in source target valid-source valid-target; do
     if ((EUID != 0)); then refused 'locked: cannot be opened: Permission denied' train --$side locked; fi
 done
 
+# A line without an end, of which no more is read than can be a line: 64 MiB stand for it here.
+endless() { head -c 67108864 /dev/zero | tr '\0' x || true; }  # what reads it ends first
+for side in source target valid-source valid-target; do
+    refused ': a line of more than 16777216 bytes; is this a text' train --$side <(endless)
+done
+refused ':1: a line of more than 16777216 bytes' train --source /dev/zero
+refused ':1: a line of more than 16777216 bytes' train --source /dev/zero --raw
+refused ':1: a line of more than 65536 bytes' train --recipe /dev/zero
+for option in '--bpe-codes' '--candidates 5:5 --dictionary'; do
+    # shellcheck disable=SC2086  # several words
+    refused ':1: a line of more than 16777216 bytes' train $option <(endless)
+done
+train --epochs 1 --model again.safetensors --log log.csv || fail "training with a log"
+endless >>log.csv
+refused ':3: a line of more than 16777216 bytes' train --epochs 2 --model again.safetensors --log log.csv --resume
+rm again.safetensors* log.csv
+one=(--model model.safetensors --threads 1)
+refused ':1: a line of more than 16777216 bytes' "$translate" run "${one[@]}" --input /dev/zero
+refused 'standard input:2: a line of more than 16777216 bytes' "$translate" run "${one[@]}" < <(echo one && endless)
+refused ':1: a line of more than 16777216 bytes' "$translate" run "${one[@]}" --input train.a --replace-unknown <(endless)
+refused ':1: a line of more than 16777216 bytes' "$translate" run "${one[@]}" --input train.a --candidates 5:5 --phrases <(endless)
+refused ':1: a line of more than 16777216 bytes' "$translate" score "${one[@]}" --source <(endless) --target train.b
+refused ':1: a line of more than 16777216 bytes' "$translate" align "${one[@]}" --source train.a --target <(endless)
+refused ':1: a line of more than 16777216 bytes' "$translate" align "${one[@]}" --source train.a --target train.b \
+    --picture picture.svg --gold <(endless)
+refused ':1: a line of more than 16777216 bytes' "$translate" rescore "${one[@]}" --source train.a --n-best <(endless)
+refused ':1: a line of more than 16777216 bytes' "$translate" curves --output curves.svg <(endless)
+refused ':1: a line of more than 16777216 bytes' "$translate" bpe learn --input <(endless) --codes codes
+for command in "bleu --reference" "perplexity --reference train.b" "repetition --reference" words "rerank --output kept --weights"; do
+    status=0
+    # shellcheck disable=SC2086  # several words
+    "$evaluate" $command <(endless) train.b >output 2>log || status=$?
+    ((status == 1)) && grep -q ':1: a line of more than 16777216 bytes' log || fail "evaluate $command: $status"
+done
+
 score=("$translate" score --model model.safetensors)
 run=("$translate" run --model model.safetensors)
 refused 'short has 49; parallel files' "${score[@]}" --source train.a --target short
 "${score[@]}" --source gap --target gap >output 2>log || fail "an empty line to score"
 grep -q '^perplexity = [0-9]' output || fail "no perplexity: $(cat output)"
 refused 'gap has 3 lines, short has 49; parallel files' "${score[@]}" --source gap --target short
-refused 'gap:2: a sentence with no token' "$translate" dictionary --source gap --target gap --out never
+refused 'gap:2: a sentence with no token' "$translate" dictionary --source gap --target gap --output never
 refused 'invalid:2:5' "${run[@]}" --input invalid
 refused 'standard input:2:5' bash -c '"$@" <invalid' - "${run[@]}"
-refused 'empty: is empty' "${run[@]}" --input empty
+"${run[@]}" --input empty >output 2>log || fail "an empty file"
+[[ ! -s output ]] || fail "translations of an empty file"
 refused 'nowhere: cannot be opened: No such file' "${run[@]}" --input nowhere
 refused 'folder: is a directory' "${run[@]}" --input folder
 refused 'standard input: cannot be read' bash -c '"$@" <folder' - "${run[@]}"
@@ -95,7 +132,7 @@ rm diverged* best good
 train --model large.safetensors --learning-rate 1 --epochs 1 --log large.csv || fail "a great loss"
 grep -q '^epoch .* perplexity [0-9]\.[0-9]*e+[0-9]*, BLEU' log || fail "a long number: the test's, or the message's"
 awk 'length > 150' log | grep . && fail "a long line"
-"$translate" curves large.csv --y loss --out large.svg 2>log || fail "curves of great numbers"
+"$translate" curves large.csv --y loss --output large.svg 2>log || fail "curves of great numbers"
 rm large*
 
 trains=("${training[@]:1}")
@@ -114,7 +151,13 @@ for option in learning-rate clip; do
 done
 misused '--target is required' train --source train.a
 misused '--model is required' run
-misused 'not expected' "${trains[@]}" --bogus
+misused '^translate: --bogus is not an option of `translate train`$' "${trains[@]}" --bogus
+# A misspelled option is named, not the one that is missing then; the nearest one is suggested, or a longer one.
+misused '^translate: --modle is not an option of `translate run`; did you mean --model?$' run --modle model.safetensors
+misused '; did you mean --source?$' score --sorce=train.a --model model.safetensors
+misused '; did you mean --output?$' align --model model.safetensors --source train.a --target train.b --out links
+misused '^translate: --out is not an option of `translate bpe apply`; did you mean --output?$' bpe apply --out x
+misused '; did you mean --pictures?$' run --picture 3 --pictures 3 --model model.safetensors
 misused 'not expected' "${trains[@]}" bogus
 misused '--alignments' run --model model.safetensors --pictures 3
 misused '--batch' run --model model.safetensors --batch 0

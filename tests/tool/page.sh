@@ -31,7 +31,7 @@ for side in source target; do
         NF != 5 || $2 < 0 || $2 > 1 || $4 != count[$5] { exit 1 }
         $1 != last { if (shown > 0 && $2 > best) exit 1; best = $2; last = $1; ++shown }
         END { exit shown != 4 || NR != 9 }' output || fail "dimensions of the $side: $(cat output)"
-    "${dimensions[@]}" --side $side --dimensions 4 --classes 2 --tags $words --out tagged >printed 2>log || fail "tags"
+    "${dimensions[@]}" --side $side --dimensions 4 --classes 2 --tags $words --output tagged >printed 2>log || fail "tags"
     cmp output tagged || fail "each word as its own tag is another class"
     [[ ! -s printed ]] || fail "written to two places"
 done
@@ -61,7 +61,7 @@ grep -q '"source":\["one","\\u003cb\\u003e","</s>"\]' run.data || grep -q '"sour
     fail "the first sentence is another, or not escaped: $(head -n 2 run.data)"
 (($(grep -c '"mean":"' run.data) == 5)) || fail "translations without weights"
 # `translate page` also reports the log-probability, whatever the search ranks by.
-"$translate" page --model model.safetensors --source valid.a --min-length 1 --out same.html --threads 1 2>log || fail "translate page"
+"$translate" page --model model.safetensors --source valid.a --min-length 1 --output same.html --threads 1 2>log || fail "translate page"
 notes() { data "$1" | grep -o '"note":"[^"]*"' | sed -n "$2"; }
 [[ $(notes run.html 2,5p) == "$(notes same.html 1,4p)" && $(notes run.html 2p) == '"note":"log p -'* ]] ||
     fail "two things are said of one translation: $(notes run.html 2,5p) $(notes same.html 1,4p)"
@@ -72,7 +72,7 @@ grep -q '"systems":\["model + model"\]' both.html || fail "an ensemble is one sy
 # Systems side by side: words, words in pieces with weights per dimension, and nothing to show.
 models=(--model model.safetensors --model dimensions.safetensors --model none.safetensors)
 "$translate" page "${models[@]}" --source valid.a --reference valid.b --gold <(awk '{ print NR % 2 ? "0-0 0p0" : "" }' valid.a) \
-    --out page.html --sentences 10 --dimensions 3 --min-length 1 --threads 1 2>log || fail "translate page"
+    --output page.html --sentences 10 --dimensions 3 --min-length 1 --threads 1 2>log || fail "translate page"
 data page.html >page.data
 (($(grep -c '^{"source"' page.data) == 10)) || fail "not 10 sentences"
 grep -q '"systems":\["model","dimensions","none"\]' page.data || fail "not three systems"
@@ -85,7 +85,7 @@ printf 'one two\n\nthree\n' >gap.a
 printf 'zwei eins\neins\n\n' >gap.b
 for how in '' --forced; do
     # shellcheck disable=SC2086  # no word at first
-    "$translate" page "${models[@]}" --source gap.a --reference gap.b $how --min-length 1 --out gap.html --threads 1 2>log ||
+    "$translate" page "${models[@]}" --source gap.a --reference gap.b $how --min-length 1 --output gap.html --threads 1 2>log ||
         fail "empty lines $how"
     data gap.html | grep '^{"source"' >gap.data
     (($(wc -l <gap.data) == 3)) || fail "not 3 sentences"
@@ -95,7 +95,7 @@ for how in '' --forced; do
 done
 
 # Led through the reference: all have its words, and all but one have weights.
-"$translate" page "${models[@]}" --name A --name B --name 'C <i>' --source valid.a --reference valid.b --forced --title 'a & b' --out forced.html \
+"$translate" page "${models[@]}" --name A --name B --name 'C <i>' --source valid.a --reference valid.b --forced --title 'a & b' --output forced.html \
     2>log || fail "--forced"
 data forced.html >forced.data
 grep -q '<title>a &amp; b</title>' forced.html || fail "no title"
@@ -106,7 +106,7 @@ first='["'$(head -n 1 valid.b | sed 's/ /","/g')'"]'
 # One row per word: 16 dimensions instead of 1.
 (($(grep -o '"kept":16,' forced.data | wc -l) == 12)) || fail "dimensions of each sentence"
 
-page=("$translate" page --model model.safetensors --source valid.a --out never.html)
+page=("$translate" page --model model.safetensors --source valid.a --output never.html)
 head -n 9 valid.b >short
 echo '0-0' >gold
 refused 'short has 9; parallel files' "${page[@]}" --reference short
@@ -114,13 +114,13 @@ refused 'gold has 1 lines, valid.a has 12' "${page[@]}" --reference valid.b --go
 for ((i = 0; i < 12; ++i)); do echo 0-99; done >gold
 refused 'gold:1: a link of words 0 and 99' "${page[@]}" --reference valid.b --gold gold
 refused 'valid.a:1: "' "${page[@]}" --reference valid.b --gold valid.a
-refused '2 names for 1 model; give one for each' "${page[@]}" --name A --name B
+contradicts '2 names for 1 model; give one for each' "${page[@]}" --name A --name B
 refused 'codes: ' "${page[@]}" --model codes
 refused 'nowhere: cannot be opened' "${page[@]}" --reference nowhere
-refused 'valid.a: would overwrite' "$translate" page --model model.safetensors --source valid.a --out valid.a
+refused 'valid.a: would overwrite' "$translate" page --model model.safetensors --source valid.a --output valid.a
 refused 'nothing: is empty' bash -c ': >nothing; "$@"' - "${page[@]}" --source nothing
 refused 'page.html: cannot write: File too large' bash -c 'ulimit -f 1; "$@"' - "$translate" page --model model.safetensors \
-    --source valid.a --out page.html
+    --source valid.a --output page.html
 data page.html | cmp - page.data || fail "the page is another"
 [[ ! -e never.html ]] || fail "something was written"
 misused '--reference' "${page[@]:1}" --forced
@@ -135,12 +135,12 @@ mkdir other
     echo '1,10,0.5,2,0.001,1.5,20.5,'
     echo '2,20,1,1,0.001,1.25,30.5,800.1'
 } >other/log.csv
-"$translate" curves log.csv other/log.csv --out curves.svg 2>log || fail "curves"
+"$translate" curves log.csv other/log.csv --output curves.svg 2>log || fail "curves"
 [[ $(head -c 5 curves.svg) == '<svg ' && $(tail -n 1 curves.svg) == '</svg>' ]] || fail "no SVG"
 for name in log.csv other/log.csv; do grep -q ">$name<" curves.svg || fail "no curve is called $name"; done
 grep -q 'other/log.csv: 30.5 at 2<' curves.svg || fail "a point is missing"
 # drawn TEXT OPTION...: the picture contains the text.
-drawn() { "$translate" curves other/log.csv --name mine --out curves.svg "${@:2}" 2>log && grep -q -- "$1" curves.svg; }
+drawn() { "$translate" curves other/log.csv --name mine --output curves.svg "${@:2}" 2>log && grep -q -- "$1" curves.svg; }
 drawn 'mine: 20.5 at 10<' --x updates || fail "updates"
 drawn 'mine: 30.5 at 1<' --x minutes --y bleu || fail "minutes"
 drawn 'mine: 1.25 at 2<' --y loss || fail "loss"
@@ -149,7 +149,7 @@ drawn 'mine: 2 at 1<' --y training-loss || fail "training loss"
 drawn '>a &amp; b<' --title 'a & b' || fail "the title"
 if command -v xmllint >/dev/null; then xmllint --noout curves.svg || fail "xmllint on the SVG"; fi
 
-curves=("$translate" curves --out never.svg)
+curves=("$translate" curves --output never.svg)
 refused 'valid.a: not a log' "${curves[@]}" log.csv valid.a
 refused 'nowhere: cannot be opened' "${curves[@]}" nowhere
 for row in '1,2' '1,10,0.5,2,0.001,1.5,much,' '1,10,0.5,2,0.001,1.5,20.5,,' ''; do
@@ -158,8 +158,8 @@ for row in '1,2' '1,10,0.5,2,0.001,1.5,much,' '1,10,0.5,2,0.001,1.5,20.5,,' ''; 
 done
 echo "$header" >bad
 refused 'bad: has no epoch yet' "${curves[@]}" bad
-refused '1 name for 2 logs; give one for each' "${curves[@]}" log.csv other/log.csv --name one
-refused 'log.csv: would overwrite' "$translate" curves log.csv --out log.csv
+contradicts '1 name for 2 logs; give one for each' "${curves[@]}" log.csv other/log.csv --name one
+refused 'log.csv: would overwrite' "$translate" curves log.csv --output log.csv
 for wrong in much:'is not a number' 1e999:'is beyond what a double holds' 1e-400:'is beyond what a double holds'; do
     printf '%s\n1,10,0.5,2,0.001,1.5,20.5,\n2,20,1,1,0.001,%s,30,\n' "$header" "${wrong%:*}" >bad
     refused "bad:3: validation_loss: \"${wrong%:*}\" ${wrong#*:}" "${curves[@]}" bad
@@ -174,21 +174,21 @@ done | awk -v header="$header" '$0 == header { close(name); name = "any" ++n ".c
 for n in 1 2 3 4 5; do
     for axes in '--x epochs --y bleu' '--x minutes --y loss'; do
         # shellcheck disable=SC2086  # several words
-        timeout 60 "$translate" curves $axes "any$n.csv" --out any.svg 2>log || fail "curves of any numbers: any$n.csv"
+        timeout 60 "$translate" curves $axes "any$n.csv" --output any.svg 2>log || fail "curves of any numbers: any$n.csv"
         (($(wc -c <any.svg) < 10000)) || fail "a large picture: any$n.csv $axes"
         if grep -q '"[-a-z]*nan\|"-*inf' any.svg; then fail "a place that is not a number: any$n.csv $axes"; fi
     done
 done
 [[ $(grep -c 'class="hit' any.svg) == 0 ]] || fail "points of no number"
-"$translate" curves any3.csv --out any.svg 2>log && [[ $(grep -c 'class="hit' any.svg) == 1 ]] || fail "one point, two gaps"
+"$translate" curves any3.csv --output any.svg 2>log && [[ $(grep -c 'class="hit' any.svg) == 1 ]] || fail "one point, two gaps"
 misused '--x' "${curves[@]:1}" log.csv --x hours
 misused '--y' "${curves[@]:1}" log.csv --y ter
 misused 'LOG' "${curves[@]:1}"
 # Repeatable options take one value each time, wherever they are.
 for arguments in '--name A --name B log.csv other/log.csv' 'log.csv --name A other/log.csv --name B'; do
     # shellcheck disable=SC2086  # several words
-    "$translate" curves $arguments --out curves.svg 2>log || fail "$arguments"
+    "$translate" curves $arguments --output curves.svg 2>log || fail "$arguments"
     for name in A B; do grep -q ">$name<" curves.svg || fail "no curve is called $name: $arguments"; done
 done
-refused '1 name for 2 logs' "$translate" curves log.csv --name A B --out never.svg  # B is a log
+contradicts '1 name for 2 logs' "$translate" curves log.csv --name A B --output never.svg  # B is a log
 no_temporaries

@@ -14,7 +14,7 @@ empty()
 {
     local status=0
     "$@" >output 2>log </dev/null || status=$?
-    ((status >= 100 && status < 128)) || fail "ended with $status: ${*@Q}"
+    ((status == 2)) || fail "ended with $status: ${*@Q}"
     grep -q 'the path is empty; give the name of a file' log || fail "another message: ${*@Q}"
     checked=$((checked + 1))
 }
@@ -45,20 +45,20 @@ cd ..
 ((checked >= 2 * 40)) || fail "only $checked command lines with an empty path"
 # Values that need not be paths may be empty.
 train --epochs 1 || fail "training"
-"$translate" page --model model.safetensors --source valid.a --out page.html --title '' --name= 2>log || fail "--title ''"
+"$translate" page --model model.safetensors --source valid.a --output page.html --title '' --name= 2>log || fail "--title ''"
 "$translate" run --model model.safetensors --input valid.a --replace-unknown >output 2>log || fail "--replace-unknown alone"
 
 # Outputs that cannot be written are refused before anything is read.
 unreadable=(--source missing --target missing)
 refused 'none/model: cannot create a temporary' train --model none/model "${unreadable[@]}"
-for page in --alignments --page; do
+for page in --alignments --page --tokens; do
     refused 'none/x: cannot create a temporary' "$translate" run --model missing "$page" none/x
 done
-for out in --out --weights; do
+for out in --output --weights --tokens; do
     refused 'none/x: cannot create a temporary' "$translate" align --model missing "${unreadable[@]}" "$out" none/x
 done
-refused 'none/x: cannot create a temporary' "$translate" page --model missing --source missing --out none/x
-refused 'none/x: cannot create a temporary' "$translate" dictionary "${unreadable[@]}" --out none/x
+refused 'none/x: cannot create a temporary' "$translate" page --model missing --source missing --output none/x
+refused 'none/x: cannot create a temporary' "$translate" dictionary "${unreadable[@]}" --output none/x
 for input in '' '--input missing'; do
     # shellcheck disable=SC2086  # option and value, or nothing
     refused 'none/x: cannot create a temporary' "$translate" bpe learn $input --codes none/x <<<$'\xff'
@@ -73,7 +73,7 @@ mkdir to
 "$translate" run --model model.safetensors --input valid.a --alignments picture.svg >output 2>log || fail "through a link"
 [[ -L picture.svg && $(head -c 5 to/a.svg) == '<svg ' ]] || fail "the link was not followed"
 ln -s to/b.svg other.svg
-refused '--page and --alignments are one file' "$translate" run --model model.safetensors --input valid.a \
+refused '--alignments and --page are one file' "$translate" run --model model.safetensors --input valid.a \
     --alignments to/b.svg --page other.svg
 ln -s loop.svg loop.svg
 refused 'loop.svg: cannot follow its links: Too many levels' "$translate" run --model model.safetensors \

@@ -223,7 +223,7 @@ fresh
 refused_by_all '^translate: model.safetensors.checkpoint: no such file, so nothing to resume' "${training[@]}" --resume
 refused_by_all '^translate: missing: ' "$translate" score --model one --source missing --target valid.b
 refused_by_all '^translate: `translate page` is the work of one process; start it without mpirun' \
-    "$translate" page --model one --source valid.a --reference valid.b --out page.html
+    "$translate" page --model one --source valid.a --reference valid.b --output page.html
 refused_by_all 'no-such-option' "$translate" run --model one --no-such-option
 refused_by_all '^evaluate: is the work of one process; start it without mpirun' \
     "$evaluate" bleu --reference valid.b valid.b

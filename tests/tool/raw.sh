@@ -36,7 +36,7 @@ grep -q '^note: 1 of 1 lines end in a word with a mark, such as "sleepy.", which
     fail "raw text for a model of tokens is not noticed"
 printf 'A man was sleepy.\nA dog was sleepy.\n' >raw.a
 printf 'Ein Mann\nEin Hund\n' >raw.b
-for command in 'score --source raw.a --target raw.b' 'align --source raw.a --target raw.b' 'page --source raw.a --out raw.html'; do
+for command in 'score --source raw.a --target raw.b' 'align --source raw.a --target raw.b' 'page --source raw.a --output raw.html'; do
     # shellcheck disable=SC2086  # words
     "$translate" $command --model cut.safetensors --threads 1 >output 2>log || fail "$command"
     grep -q '^note: 2 of 2 lines end in a word with a mark, such as "sleepy.", which the model does not know' log ||
@@ -92,7 +92,7 @@ fi
 # Lists, and the opinion of a second model on them.
 run --n-best 3 --beam 4 --input valid.a >lists
 [[ $(head -n 1 lists) == '0 ||| Ein Mann schläft. ||| '* ]] || fail "a list is not text"
-"$translate" rescore --model model.safetensors --source valid.a --n-best lists --out both --threads 1 2>log || fail "rescore"
+"$translate" rescore --model model.safetensors --source valid.a --n-best lists --output both --threads 1 2>log || fail "rescore"
 (($(head -n 1 both | wc -w) == $(head -n 1 lists | wc -w) + 1)) || fail "no score is added"
 
 # Scores: by 13a and chrF.
@@ -105,6 +105,16 @@ run --input valid.a >hypothesis
 # Links, pictures and pages have whole words, and marks apart.
 align=("$translate" align --model model.safetensors --source valid.a --target valid.b --threads 1)
 "${align[@]}" --link-all --weights weights --picture picture.svg >links 2>log || fail "align"
+# --tokens has these words: a weight and a link index them.
+"${align[@]}" --link-all --tokens words >again 2>log || fail "align --tokens"
+cmp again links || fail "--tokens changes the links"
+[[ $(head -n 1 words) == 'A man is sleeping . ||| Ein Mann schläft .' ]] || fail "other words: $(head -n 1 words)"
+awk -F ' [|][|][|] ' 'NR == FNR { columns[NR] = split($1, some, " ") + 1; rows[NR] = split($2, some, " "); next }
+    $0 == "" { if (row != rows[pair + 1]) exit 1; ++pair; row = 0; next }
+    { ++row; if (split($0, some, " ") != columns[pair + 1]) exit 1 }
+    END { if (pair != 10) exit 1 }' words weights || fail "the weights do not count the words of --tokens"
+printf 'A man is sleeping.\n\n' | run --tokens words >output || fail "run --tokens"
+[[ $(cat words) == $'A man is sleeping . ||| Ein Mann schläft .\n ||| ' ]] || fail "other words of a translation: $(cat words)"
 (($(wc -l <links) == 10 && $(head -n 1 links | wc -w) == 4)) || fail "not a link for each of 'Ein Mann schläft .'"
 (($(head -n 1 weights | wc -w) == 6)) || fail "not a weight for each of 'A man is sleeping . </s>'"
 grep -q '>sleeping<' picture.svg || fail "the picture has no whole words"
@@ -112,18 +122,18 @@ echo 'A man is reading.' | run --alignments one.svg --page one.html >output || f
 grep -q '>reading<' one.svg || fail "the picture of a translation has no whole words"
 grep -q '"reading"' one.html || fail "the page of a translation has no whole words"
 for forced in '' --forced; do
-    "$translate" page --model model.safetensors --source valid.a --reference valid.b --out page.html --threads 1 \
+    "$translate" page --model model.safetensors --source valid.a --reference valid.b --output page.html --threads 1 \
         ${forced:+"$forced"} 2>log || fail "page $forced"
     grep -q '"schläft"' page.html || fail "the page has no whole words"
 done
 refused 'cuts line 1 of valid.a into other words than model.safetensors' "$translate" page --model model.safetensors \
-    --model tokens.safetensors --source valid.a --out never.html --threads 1
+    --model tokens.safetensors --source valid.a --output never.html --threads 1
 
 refused 'model.safetensors: reads raw text' "$translate" dimensions --model model.safetensors --source valid.a --target valid.b
 
 # Unknown words become source words; a dictionary of this model's tokens limits the search.
 [[ $(echo 'A 日本 is sleeping.' | run --replace-unknown) != *'<unk>'* ]] || fail "an unknown word stays"
-"$translate" dictionary --model model.safetensors --source train.a --target train.b --out words 2>log || fail "dictionary"
+"$translate" dictionary --model model.safetensors --source train.a --target train.b --output words 2>log || fail "dictionary"
 grep -q '^▁man ▁Mann ' words || fail "no dictionary of tokens"
 [[ $(echo 'A man is sleeping.' | run --candidates 20:5 --dictionary words) == 'Ein Mann schläft.' ]] || fail "candidates"
 
@@ -138,12 +148,19 @@ train "${raw[@]}" --epochs 2 --model parts.safetensors || fail "the first part"
 train "${raw[@]}" --epochs 4 --model parts.safetensors --resume || fail "the second part"
 cmp whole.safetensors.checkpoint parts.safetensors.checkpoint >/dev/null ||
     cmp whole.safetensors parts.safetensors || fail "in two parts it is another model"
+# What can be refused is refused before anything is learned from the text.
+head -n 119 train.b >short.b
+refused 'short.b has 119; parallel files need the same number' "${training[@]}" "${raw[@]}" --target short.b --model never.safetensors
+if grep 'casing and pieces' log; then fail "it learns before it compares the lengths of files"; fi
+refused '/dev/fd/' "${training[@]}" "${raw[@]}" --target <(cat short.b) --model never.safetensors
+if grep 'casing and pieces' log; then fail "it learns before it compares the lengths of pipes"; fi
 refused 'started with --pieces 150, not 160' "${training[@]}" "${raw[@]}" --pieces 160 --epochs 5 --model parts.safetensors --resume
+if grep 'casing and pieces' log; then fail "it learns before it compares the options"; fi
 
 # The other ways.
 train "${raw[@]}" --epochs 2 --pieces-by unigram --model unigram.safetensors || fail "unigram"
 train "${raw[@]}" --epochs 2 --casing as-is --model as_is.safetensors || fail "casing as it is"
-train "${raw[@]}" --epochs 2 --reverse-source --model reversed.safetensors || fail "--reverse-source"
+train "${raw[@]}" --epochs 2 --system luong --reverse-source --model reversed.safetensors || fail "--reverse-source"
 "$translate" align --model reversed.safetensors --source valid.a --target valid.b --threads 1 >links 2>log ||
     fail "align with --reverse-source"
 

@@ -112,10 +112,10 @@ refused 'there is no system "vax"' "$translate" run --model bad --input valid.a
 fresh
 
 # Recipes: the command line wins, in any order.
-printf '# how\nhidden = 12\n\ncell = "lstm"  # not a GRU\nreverse-source = true\nepochs = 1\n' >recipe
+printf '# how\nhidden = 12\n\nsystem = "luong"  # not rnnsearch\nreverse-source = true\nepochs = 1\n' >recipe
 train --recipe recipe --hidden 8 || fail "--recipe"
-[[ $(metadata options.hidden model.safetensors)/$(metadata options.cell model.safetensors) == 8/lstm ]] || fail "the command line does not win"
-[[ $(metadata options.reverse-source model.safetensors) == 1 ]] || fail "a flag of the recipe is not set"
+[[ $(metadata options.hidden model.safetensors)/$(metadata options.system model.safetensors) == 8/luong ]] || fail "the command line does not win"
+[[ $(metadata options.reverse-source model.safetensors) == 2 ]] || fail "a flag of the recipe is not set"
 fresh
 "${training[@]:0:12}" --recipe=recipe --alignment 8 --threads 1 2>log || fail "--recipe=FILE"
 [[ $(metadata options.hidden model.safetensors) == 12 ]] || fail "the recipe is not read"
@@ -134,13 +134,28 @@ wrong 'cell = gru' '--cell again; line 1 has it, too'
 wrong '[model]' '"[model]" is not an option'
 wrong 'model.hidden = 8' 'is not an option'
 wrong 'recipe = other' 'has no option --recipe'
-refused 'nowhere: cannot be opened' train --recipe nowhere
+refused 'nowhere/recipe: cannot be opened' train --recipe nowhere/recipe
+
+# Recipes that come with the program have names, but a file comes first; the program finds them wherever it is called.
+refused 'nowhere: no such file, and no recipe that comes with this program; there is bahdanau2015, luong2015, ' \
+    train --recipe nowhere
+for name in luong2015 luong2015.ini; do
+    train --recipe $name --layers 1 --epochs 1 || fail "--recipe $name"
+    [[ $(metadata options.attention model.safetensors) == local-p-general ]] || fail "another recipe than $name"
+    fresh
+done
+echo 'cell = lstm' >luong2015
+train --recipe luong2015 --epochs 1 || fail "a file with the name of a recipe"
+[[ $(metadata options.cell model.safetensors) == lstm ]] || fail "the file is not read"
+fresh
+PATH=$(dirname "$translate"):$PATH
+(mkdir elsewhere && cd elsewhere && translate train --recipe bahdanau2015 --help >help 2>log) || fail "called from elsewhere"
 for recipe in "$recipes"/*; do
     "$translate" train --recipe "$recipe" --help >help 2>log || fail "$recipe: $(cat log)"
 done
 
 # What does not go together.
-refused '--adam-betas: is for --optimizer adam' train --optimizer sgd --adam-betas 0.9:0.98
+contradicts '--adam-betas: is for --optimizer adam' train --optimizer sgd --adam-betas 0.9:0.98
 misused 'excludes' "${training[@]:1}" --warm-up 3 --halve-from 3
 misused 'give two numbers' "${training[@]:1}" --adam-betas 0.9:1
 misused 'there is no system "vax"; there is ' "${training[@]:1}" --system vax

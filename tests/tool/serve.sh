@@ -73,7 +73,7 @@ cmp lines offline || fail "docs/service.md translates lines in another way"
 
 serve --help >help
 awk 'length > 100' help | grep . && fail "--help is wider than 100 columns"
-refused '--beam 100 is more than --max-beam 64' "$translate" serve --model model.safetensors --beam 100 --stdin
+contradicts '--beam 100 is more than --max-beam 64' "$translate" serve --model model.safetensors --beam 100 --stdin
 refused 'nowhere: cannot be opened' "$translate" serve --model nowhere --port 0
 misused '--queue' serve --model model.safetensors --queue 0
 misused '--port' serve --model model.safetensors --port 65536

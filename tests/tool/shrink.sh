@@ -42,7 +42,7 @@ for each in int8 bf16; do
     same=$(paste -d '|' whole $each | awk -F '|' '$1 == $2' | wc -l)
     ((same >= 19)) || fail "$each: $same of 20 translations are the same"
     "$translate" score --model $each.safetensors --source valid.a --target valid.b >output 2>log
-    "$translate" align --model $each.safetensors --source valid.a --target valid.b --out links 2>log
+    "$translate" align --model $each.safetensors --source valid.a --target valid.b --output links 2>log
     (($(wc -l <links) == 20)) || fail "$each: no alignment"
 done
 ((10 * $(size model.safetensors) >= 35 * $(size int8.safetensors))) || fail "int8 is $(size int8.safetensors) bytes"

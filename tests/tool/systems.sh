@@ -47,7 +47,7 @@ sankaran --attention coverage --coverage 4
 sankaran --attention local-temporal --window 2
 sankaran --attention recent-temporal --last 2
 luong --attention none --reverse-source
-luong --attention local-p-general --input-feeding --layers 2
+luong --attention local-p-general --input-feeding --layers 2 --reverse-source
 luong --attention location --layers 1 --longest 9
 convs2s --layers 2 --width 2
 transformer --layers 2 --heads 2 --norm after --positions learned --longest 40
@@ -60,11 +60,13 @@ SYSTEMS
     fail "an ensemble of different systems"
 refused 'does not read the same words' "$translate" run --model 0.safetensors --model 15.safetensors --input some
 
-refused '--heads: --system luong has no use for it; leave it out, or give --system transformer' \
+contradicts '--heads: --system luong has no use for it; leave it out, or give --system transformer' \
     "${training[@]}" --system luong --heads 2
-refused '--attention temporal: --system luong takes none, location' "${training[@]}" --system luong --attention temporal
-refused '--cell lstm does not go together with --attention recurrent' "${training[@]}" --cell lstm --attention recurrent
+contradicts '--attention temporal: --system luong takes none, location' "${training[@]}" --system luong --attention temporal
+contradicts '--cell lstm does not go together with --attention recurrent' "${training[@]}" --cell lstm --attention recurrent
 status=0
 "${training[@]}" --system gru 2>log || status=$?
-((status == 105)) && grep -q 'there is no system "gru"; there is rnnsearch' log || fail "a system that does not exist"
-refused '3 heads for a width of 8' "${training[@]}" --system transformer --heads 3
+((status == 2)) && grep -q 'there is no system "gru"; there is rnnsearch' log || fail "a system that does not exist"
+contradicts '--reverse-source: --system rnnsearch has no use for it; leave it out, or give --system luong' \
+    "${training[@]}" --reverse-source
+contradicts '3 heads for a width of 8' "${training[@]}" --system transformer --heads 3

@@ -38,6 +38,9 @@ cmp from_file one_by_one || fail "the size of a batch changes translations"
 [[ $(sed -n 5p from_file) == eins ]] || fail "one is $(sed -n 5p from_file)"
 "$translate" run --model model.safetensors </dev/null >output 2>log || fail "nothing to translate"
 [[ ! -s output ]] || fail "a translation of nothing"
+: >nothing
+"$translate" run --model model.safetensors --input nothing --tokens nothing.tokens >output 2>log || fail "an empty file"
+[[ ! -s output && -e nothing.tokens && ! -s nothing.tokens ]] || fail "a translation of an empty file"
 
 # A sentence longer than any that was learnt.
 for ((i = 0; i < 3000; ++i)); do printf 'two '; done >long
@@ -72,12 +75,12 @@ grep -q $'\033' odd.svg && fail "an escape sequence in the SVG"
 
 # Read backwards; short sentences only; batches by tokens.
 sentences 1200 3 more
-train --source more.a --target more.b --model backwards.safetensors --epochs 12 --learning-rate 0.02 --reverse-source \
-    --max-length 3 --batch-tokens 24 || fail "training backwards"
+train --source more.a --target more.b --model backwards.safetensors --epochs 12 --learning-rate 0.02 --system luong \
+    --reverse-source --max-length 3 --batch-tokens 24 || fail "training backwards"
 left=$(awk 'NF > 3' more.a | wc -l)
 grep -q "^$left sentence pairs with more than 3 tokens on a side left out" log || fail "not $left pairs are too long"
 grep -q "^$((1200 - left)) sentence pairs, " log || fail "not the others are learnt from"
-[[ $(metadata options.reverse-source backwards.safetensors) == 1 ]] || fail "the model does not know of its direction"
+[[ $(metadata options.reverse-source backwards.safetensors) == 2 ]] || fail "the model does not know of its direction"
 awk 'NF <= 3' valid.a >short.a
 awk 'NF <= 3' valid.b >short.b
 "$translate" score --model backwards.safetensors --source short.a --target short.b >scores 2>log || fail "scoring backwards"

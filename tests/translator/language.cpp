@@ -48,21 +48,6 @@ TEST_CASE("a language in pieces")
     CHECK_FALSE(other == pieces);
 }
 
-TEST_CASE("read backwards: the ids are reversed, weights come back in text order")
-{
-    language words;
-    words.vocabulary = vocabulary::build(std::vector<sentence>{{"a", "b", "c"}});
-    words.backwards = true;
-    CHECK(words.encode(sentence{"a", "b", "c"}) == id_sentence{6, 5, 4});
-    CHECK(words.tokens(sentence{"a", "b", "c"}) == sentence{"a", "b", "c"});
-    // Over c b a </s>, as the model read them.
-    CHECK(words.as_written({0.1f, 0.2f, 0.3f, 0.4f}) == std::vector<float>{0.3f, 0.2f, 0.1f, 0.4f});
-    CHECK(words.as_written({1}) == std::vector<float>{1});
-    CHECK(words.as_written({}).empty());
-    words.backwards = false;
-    CHECK(words.as_written({0.1f, 0.9f}) == std::vector<float>{0.1f, 0.9f});
-}
-
 namespace {
 
 /// Characters as pieces, with what reads them said in the first token.

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <string>
@@ -49,7 +50,7 @@ std::string stored(const std::string& name, const std::string& system, bool piec
     file.how.embedding = file.how.hidden = file.how.alignment = 8;
     file.how.layers = 1;
     file.how.seed = seed;
-    file.how.reverse_source = pieces;
+    file.how.reverse_source = pieces && system == "luong";
     const auto side = [&](translator::language& to, const std::vector<sentence>& text) {
         std::vector<sentence> tokens = text;
         if (pieces) {
@@ -74,7 +75,6 @@ std::string stored(const std::string& name, const std::string& system, bool piec
         side(file.source, both);
         side(file.target, words_of(german));
     }
-    file.source.backwards = file.how.reverse_source;
     file.how.bpe = pieces ? 6 : 0;
     file.system = translator::make_system(file.how, file.source.vocabulary.size(), file.target.vocabulary.size());
     translator::save_model(name, file);
@@ -215,7 +215,10 @@ TEST_CASE("a given pair is scored as the search scores its own translation")
 
 TEST_CASE("pieces: a source word's weights are added, a target word's averaged, in the order of the text")
 {
-    const trained_translator model = load(stored("pieces.safetensors", "rnnsearch", true));
+    std::string system;
+    SUBCASE("in both directions") { system = "rnnsearch"; }
+    SUBCASE("backwards") { system = "luong"; }
+    const trained_translator model = load(stored("pieces.safetensors", system, true));
     const std::string line = lines[3];
     const auto out = model.translate(line, {.beam = 3, .max_length = 9, .piece_alignments = true});
     REQUIRE(out.source_pieces.size() > out.source_words.size());
@@ -248,9 +251,138 @@ TEST_CASE("pieces: a source word's weights are added, a target word's averaged, 
         for (std::size_t i = 0; i < sums.size(); ++i)
             CHECK(static_cast<double>(out.alignment[j][i]) == doctest::Approx(sums[i]).epsilon(1e-5));
     }
-    // Read backwards, scored forwards: the same weights.
+    // Translated and scored: the same weights.
     const auto scored = model.score(line, out.text, {.piece_alignments = true});
     CHECK(scored.piece_alignment.front().front() == doctest::Approx(out.piece_alignment.front().front()).epsilon(1e-4));
+}
+
+namespace {
+
+/// An untrained luong model that reads from the last word to the first and, at all times, attends as told: its states
+/// are positive, so that one number decides where location and local-p attention look.
+translator::translator_file backwards(const std::string& attention, std::size_t layers, bool feeding,
+                                      std::size_t position)
+{
+    translator::translator_file file = translator::load_model(stored("any.safetensors", "luong"));
+    file.how.attention = attention;
+    file.how.layers = layers;
+    file.how.input_feeding = feeding;
+    file.how.reverse_source = true;
+    file.how.window = 1;
+    file.how.longest = 12;
+    file.system = translator::make_system(file.how, file.source.vocabulary.size(), file.target.vocabulary.size());
+    const std::size_t H = file.how.hidden;
+    for (const auto& each : file.system->parameters()) {
+        const auto fill = [&](float value) { std::fill_n(each.numbers.data, each.numbers.size(), value); };
+        if (each.name.starts_with("decoder.cell.") && each.name.ends_with(".b")) fill(9);
+        if (each.name.ends_with("score.W") && attention == "location") {  // [H,S_max]
+            for (std::size_t i = 0; i < each.numbers.size(); ++i)
+                each.numbers.data[i] = i % file.how.longest == position ? 30.0f / static_cast<float>(H) : 0.0f;
+        }
+        if (each.name.ends_with("W_p")) fill(9);
+        if (each.name.ends_with("v_p")) fill(-9);  // p_t = S · σ(-9 · 8) = 0
+    }
+    return file;
+}
+
+}  // namespace
+
+TEST_CASE("a source that is read backwards keeps its positions: attentions that know them look where they should")
+{
+    const std::string line = lines[3], target = "ein hund schläft schlafen";
+    for (const std::size_t layers : {1u, 2u}) {
+        for (const bool feeding : {false, true}) {
+            for (const std::string attention :
+                 {"location", "local-m-dot", "local-m-general", "local-p-dot", "local-p-general"}) {
+                CAPTURE(layers);
+                CAPTURE(feeding);
+                CAPTURE(attention);
+                translator::save_model("backwards.safetensors", backwards(attention, layers, feeding, 2));
+                const trained_translator model = load("backwards.safetensors");
+                CHECK(model.options().at("reverse-source") == "1");
+                const auto check = [&](const std::vector<std::vector<float>>& rows) {
+                    for (std::size_t s = 0; s < rows.size(); ++s) {
+                        CAPTURE(s);
+                        REQUIRE(rows[s].size() == 11);
+                        const std::size_t first = attention == "location"            ? 2
+                                                  : attention.starts_with("local-m") ? std::max<std::size_t>(s, 1) - 1
+                                                                                     : 0;
+                        const std::size_t last = attention == "location"            ? 2
+                                                 : attention.starts_with("local-m") ? s + 1
+                                                                                    : 1;
+                        float inside = 0, outside = 0;
+                        for (std::size_t t = 0; t < rows[s].size(); ++t)
+                            (t >= first && t <= last ? inside : outside) += rows[s][t];
+                        CHECK(inside > 0.5f);  // local-p's Gaussian makes less than 1 of it
+                        CHECK(outside < 1e-6f);
+                    }
+                };
+                check(model.score(line, target, {.piece_alignments = true}).piece_alignment);
+                const auto scored = model.score(line, target);
+                REQUIRE(scored.alignment.size() == 5);
+                check(scored.alignment);
+                const auto found = model.translate(line, {.beam = 2, .min_length = 4, .max_length = 5});
+                check(found.alignment);
+            }
+        }
+    }
+}
+
+TEST_CASE("a source that is read backwards: layers, last states and weights are those of the same words turned around")
+{
+    for (const std::size_t layers : {1u, 3u}) {
+        for (const std::string attention : {"general", "none"}) {
+            CAPTURE(layers);
+            CAPTURE(attention);
+            translator::translator_file file = backwards(attention, layers, false, 0);
+            const auto ids = file.source.encode(heed::text::split(lines[3]));
+            CHECK(file.source.vocabulary.word(ids.front()) == "a");
+            const auto to = file.target.encode(heed::text::split("ein hund"));
+            const heed::seq2seq::source_batch words =
+                heed::seq2seq::make_source(std::vector<const heed::seq2seq::id_sentence*>{&ids});
+            const auto follow = [&](const heed::seq2seq::source_batch& source) {
+                return translator::models(*file.system).force(source, {&to}, attention != "none").front();
+            };
+            const auto backward = follow(words);
+            const std::vector<float> numbers = file.system->copy();
+            file.how.reverse_source = false;
+            file.system =
+                translator::make_system(file.how, file.source.vocabulary.size(), file.target.vocabulary.size());
+            file.system->set(numbers);
+            heed::seq2seq::source_batch turned = words;  // </s> x_n ... x_1
+            const std::size_t T = words.words.steps;
+            for (std::size_t t = 0; t < T; ++t) turned.words(t, 0) = words.words(T - 1 - t, 0);
+            const auto forward = follow(turned);
+            CHECK(backward.log_probability() == forward.log_probability());
+            CHECK(backward.log_probability() != follow(words).log_probability());
+            REQUIRE(backward.weights.size() == forward.weights.size());
+            for (std::size_t s = 0; s < backward.weights.size(); ++s) {
+                for (std::size_t t = 0; t < T; ++t)
+                    CHECK(std::abs(backward.weights[s][t] - forward.weights[s][T - 1 - t]) < 1e-6f);
+            }
+        }
+    }
+}
+
+TEST_CASE("a file of reversed text, which an earlier heed wrote, is refused; so is a system that reads both ways")
+{
+    translator::translator_file file = backwards("general", 1, false, 0);
+    heed::io::archive archive = translator::to_archive(file);
+    CHECK(archive.metadata.at("options.reverse-source") == "2");
+    CHECK(translator::from_archive(archive).how.reverse_source);
+    archive.metadata["options.reverse-source"] = "1";
+    heed::io::save("reversed.safetensors", archive);
+    const std::string why = message([&] { load("reversed.safetensors"); });
+    CHECK(why.starts_with("reversed.safetensors: trained with --reverse-source by an earlier heed"));
+    CHECK(why.ends_with("train it anew"));
+    archive.metadata["options.reverse-source"] = "3";
+    CHECK(message([&] { translator::from_archive(archive); }) ==
+          "options.reverse-source is \"3\" in its metadata, but must be 0 or 2");
+    archive = translator::to_archive(translator::load_model(stored("both.safetensors", "rnnsearch")));
+    CHECK(archive.metadata.at("options.reverse-source") == "0");
+    archive.metadata["options.reverse-source"] = "2";
+    CHECK(message([&] { translator::from_archive(archive); }) ==
+          "--reverse-source: --system rnnsearch has no use for it; leave it out, or give --system luong");
 }
 
 TEST_CASE("several threads get what one gets, bit for bit")

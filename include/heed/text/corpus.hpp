@@ -20,21 +20,51 @@
 
 namespace heed::text {
 
+/// The longest line that heed's readers take, in bytes: three times the text of a long novel. Without a limit, a file
+/// whose line never ends, such as /dev/zero, would fill the memory.
+inline constexpr std::size_t longest_line = std::size_t{1} << 24;
+
+/// std::getline for text from anywhere: throws heed::error as soon as the line is longer than `most` bytes, its end not
+/// counted. `where`: what the message begins with, such as "name:12".
+template <class Where>
+bool read_line(std::istream& stream, std::string& line, const Where& where, std::size_t most = longest_line)
+{
+    line.clear();
+    char some[4096];
+    for (;;) {
+        stream.getline(some, sizeof some);  // sets failbit if it ends within the line, or has read nothing
+        auto count = static_cast<std::size_t>(stream.gcount());
+        const bool full = stream.rdstate() == std::ios::failbit && count + 1 == sizeof some;
+        const bool at_end = stream.eof();
+        if (stream.bad() || (stream.fail() && !full && !(at_end && !line.empty()))) return false;
+        if (!full && !at_end) --count;  // the line's end
+        line.append(some, count);
+        if (line.size() > most)
+            throw error(where() + ": a line of more than " + std::to_string(most) +
+                        " bytes; is this a text, with a sentence on each line?");
+        if (!full) {
+            if (stream.fail()) stream.clear(std::ios::eofbit);  // nothing was left, but the line is not empty
+            return true;
+        }
+        stream.clear();
+    }
+}
+
 /// What to do with a line that has no token. Training text refuses it: in parallel text it is nearly always a sign of
 /// misaligned lines. A translator that reads from a pipe keeps it and answers each line with a line.
 enum class empty_lines { refuse, keep };
 
 /// Reads tokenised text: UTF-8, one sentence per line, tokens separated by spaces or tabs. A byte order mark, CRLF line
-/// ends and a missing last line end are tolerated. Errors refer to the stream as `name`, as in "name:12:5: …" (line,
-/// and column in bytes, both from 1).
+/// ends and a missing last line end are tolerated; a line may have longest_line bytes. Errors refer to the stream as
+/// `name`, as in "name:12:5: …" (line, and column in bytes, both from 1).
 class sentence_reader {
 public:
     sentence_reader(std::istream& stream, std::string name, empty_lines empty = empty_lines::refuse)
         : stream_(stream), name_(std::move(name)), empty_(empty)
     {}
 
-    /// Reads the next sentence; returns false at the end. Throws heed::error for a line that is not text, a line
-    /// without a token (unless kept), and a stream that fails.
+    /// Reads the next sentence; returns false at the end. Throws heed::error for a line that is not text, a line that
+    /// is too long or without a token (unless kept), and a stream that fails.
     bool next(sentence& words)
     {
         std::string_view line;
@@ -47,7 +77,7 @@ public:
     bool next_line(std::string_view& line)
     {
         errno = 0;
-        if (!std::getline(stream_, line_)) {
+        if (!read_line(stream_, line_, [&] { return name_ + ":" + std::to_string(number_ + 1); })) {
             if (stream_.bad())
                 throw error(name_ + ": cannot be read to its end" +
                             (errno != 0 ? std::string(": ") + std::strerror(errno) : std::string()));

@@ -67,7 +67,6 @@ struct reading {
 struct language {
     heed::text::vocabulary vocabulary;                           // of tokens
     std::optional<splitter> splitting;                           // without it, words are tokens
-    bool backwards = false;                                      // the model reads from the last token to the first
     std::shared_ptr<const heed::text::tokenizer> raw = nullptr;  // if its text is raw
     bool forgiving = false;  // raw text is read whatever its casing: it is to be translated
 
@@ -92,13 +91,8 @@ struct language {
     /// Whether a line of raw text is in capitals only, so that its translation should be.
     bool shouted(const sentence& words) const { return raw && line(words).shouted; }
 
-    /// The ids that the model reads.
-    id_sentence encode(const sentence& words) const
-    {
-        id_sentence ids = vocabulary.encode(tokens(words));
-        if (backwards) std::reverse(ids.begin(), ids.end());
-        return ids;
-    }
+    /// The ids that the model reads, in the order of the text, whatever the direction in which its encoder reads.
+    id_sentence encode(const sentence& words) const { return vocabulary.encode(tokens(words)); }
     std::vector<id_sentence> encode(const std::vector<sentence>& text) const
     {
         std::vector<id_sentence> ids;
@@ -171,23 +165,10 @@ struct language {
         return raw ? heed::metrics::tokenize_13a(heed::text::join(words)) : words;
     }
 
-    /// Weights over the positions that the model read, reordered to text order; `depth` numbers per position. The end
-    /// of the sentence stays last.
-    std::vector<float> as_written(std::vector<float> weights, std::size_t depth = 1) const
-    {
-        const std::size_t positions = weights.size() / depth;
-        for (std::size_t i = 0, j = positions - 2; backwards && positions > 2 && i < j; ++i, --j) {
-            const auto at = [&](std::size_t k) { return weights.begin() + static_cast<std::ptrdiff_t>(k * depth); };
-            std::swap_ranges(at(i), at(i + 1), at(j));
-        }
-        return weights;
-    }
-
     friend bool operator==(const language& left, const language& right)
     {
         return left.vocabulary == right.vocabulary && left.codes() == right.codes() &&
-               left.splitting.has_value() == right.splitting.has_value() && left.backwards == right.backwards &&
-               left.same_raw(right);
+               left.splitting.has_value() == right.splitting.has_value() && left.same_raw(right);
     }
 
     /// Whether both cut raw text in the same way, or neither does.

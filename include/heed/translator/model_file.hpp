@@ -172,7 +172,6 @@ inline translator_file from_archive(const heed::io::archive& stored)
             side->splitting.emplace(heed::text::bpe_codes::from_text(entry_of_side(archive.metadata, "bpe.", name),
                                                                      std::string("bpe.") + name));
     }
-    model.source.backwards = model.how.reverse_source;
     model.source.forgiving = true;
     check_sizes(archive, model);
     model.system = make_system_for(archive, model);

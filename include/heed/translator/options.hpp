@@ -82,6 +82,28 @@ inline std::optional<std::pair<double, double>> parse_betas(const std::string& t
     return betas;
 }
 
+/// How a file states --reverse-source. "1" is what files had whose models read the sentence with its words reversed:
+/// their positions count from its end. A program that wrote these refuses "2".
+struct stored_direction {
+    static constexpr const char* name = "options.reverse-source";
+    static constexpr const char *forward = "0", *reversed_text = "1", *backward = "2";
+
+    /// Whether the encoder reads from the last word to the first. Throws heed::error for a model of reversed text,
+    /// which no encoder here reproduces, and for anything else.
+    static bool read(const metadata& from)
+    {
+        const std::string& text = entry(from, name);
+        if (text == reversed_text)
+            throw heed::error(
+                "trained with --reverse-source by an earlier heed, which reversed the words themselves, so that "
+                "attention, which counts positions, counted them from the sentence's end; train it anew");
+        if (text != forward && text != backward)
+            throw heed::error(std::string(name) + " is \"" + text + "\" in its metadata, but must be " + forward +
+                              " or " + backward);
+        return text == backward;
+    }
+};
+
 /// What --help says of an option, and the values that it takes.
 struct described {
     const char* group;
@@ -246,6 +268,7 @@ struct options {
         for (const auto& [name, text] : unchanged) {
             if (to[name] == text) to.erase(name);
         }
+        to[stored_direction::name] = reverse_source ? stored_direction::backward : stored_direction::forward;
     }
 
     /// The inverse, of any format. Throws heed::error for a value that is none.
@@ -263,6 +286,7 @@ struct options {
         }
         add("candidates", result.candidates);  // the second format at first had none
         each_if_changed(result, add);
+        if (all.contains(stored_direction::name)) all[stored_direction::name] = text_of(stored_direction::read(all));
         each(result, [&](const char* name, auto& value, const auto&...) {
             read_entry(all, "options." + std::string(name), value);
         });

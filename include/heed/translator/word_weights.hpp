@@ -40,15 +40,13 @@ inline weight_rows between_words(const weight_rows& between_tokens, const word_t
     return result;
 }
 
-/// The same from a model's weights: in its own order of the source, with the source's end word last. `with_end`:
-/// include a row for the translation's end word.
+/// The same from a model's weights, whose columns are the source's tokens and its end word. `with_end`: include a row
+/// for the translation's end word.
 inline weight_rows between_words(const language& source_side, const sentence& source, const weight_rows& given,
                                  word_tokens target, bool with_end, std::size_t depth = 1)
 {
-    weight_rows in_order;
-    for (const auto& row : given) in_order.push_back(source_side.as_written(row, depth));
     if (with_end) target.push_back({given.size() - 1});
-    return between_words(in_order, target, source_side.tokens_of_words(source), depth);
+    return between_words(given, target, source_side.tokens_of_words(source), depth);
 }
 
 /// Replaces the words that the model does not know by the source word with the most weight, or by its meaning if it has

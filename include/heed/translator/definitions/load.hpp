@@ -50,15 +50,6 @@ inline void require_batch(std::size_t batch)
     if (batch == 0) throw error("translate: a batch of no lines; give 1 or more");
 }
 
-/// Weights between pieces, in the order of the text.
-inline std::vector<std::vector<float>> in_text_order(const heed::translator::language& source,
-                                                     const std::vector<std::vector<float>>& weights)
-{
-    std::vector<std::vector<float>> rows;
-    for (const auto& row : weights) rows.push_back(source.as_written(row));
-    return rows;
-}
-
 inline translated read_translation(const heed::translator::translator_file& file, const text::sentence& source,
                                    const translation<float>& found, const translate_options& how)
 {
@@ -72,7 +63,7 @@ inline translated read_translation(const heed::translator::translator_file& file
         }
         if (how.alignments)
             result.alignment = heed::translator::between_words(file.source, source, found.weights, read.tokens, true);
-        if (how.piece_alignments) result.piece_alignment = in_text_order(file.source, found.weights);
+        if (how.piece_alignments) result.piece_alignment = found.weights;
     }
     result.text = read.text();
     result.score = found.score;
@@ -171,7 +162,7 @@ HEED_TRANSLATOR_INLINE std::vector<scored_pair> trained_translator::score(const 
             if (how.alignments)
                 result.alignment = heed::translator::between_words(file.source, from[i], forced[k].weights,
                                                                    file.target.tokens_of_words(to[i]), false);
-            if (how.piece_alignments) result.piece_alignment = detail::in_text_order(file.source, forced[k].weights);
+            if (how.piece_alignments) result.piece_alignment = forced[k].weights;
         }
     }
     return results;

@@ -10,20 +10,21 @@
 
 namespace heed::translator {
 
-/// The encoder reads forwards: --reverse-source hands it the words from the last to the first.
+/// With --reverse-source the encoder reads from the last word to the first. Annotation t is that of word t either way,
+/// so attentions that know positions (location, local-m, local-p) count from the beginning of the sentence.
 HEED_TRANSLATOR_INLINE std::unique_ptr<system> make_luong(const options& how, std::size_t source_words,
                                                           std::size_t target_words)
 {
     namespace paper = heed::papers::luong2015;
-    constexpr auto forward = heed::seq2seq::direction::forward;
+    const auto reads = detail::direction_of(how);
     const auto n = detail::luong_sizes(how, source_words, target_words);
     if (how.attention == "none") {
         return make_system_of(paper::translator<float>(how.seed, n, heed::seq2seq::attentions::none<float>{},
-                                                       paper::parts_without_attention(how.layers, forward)),
+                                                       paper::parts_without_attention(how.layers, reads)),
                               how);
     }
     if (how.input_feeding) return detail::make_luong_fed(how, source_words, target_words);
-    return detail::make_luong_of(paper::parts_without_feeding(how.layers, forward), how, n);
+    return detail::make_luong_of(paper::parts_without_feeding(how.layers, reads), how, n);
 }
 
 HEED_TRANSLATOR_INLINE std::vector<claim> luong_claims(const options& how, std::size_t source_words,

@@ -67,6 +67,12 @@ inline heed::seq2seq::sizes luong_sizes(const options& how, std::size_t source_w
     return n;
 }
 
+/// The order in which the encoder reads.
+inline heed::seq2seq::direction direction_of(const options& how)
+{
+    return how.reverse_source ? heed::seq2seq::direction::backward : heed::seq2seq::direction::forward;
+}
+
 /// With the attention that the options name, on these parts.
 std::unique_ptr<system> make_luong_of(const auto& parts, const options& how, const heed::seq2seq::sizes& n)
 {

@@ -49,8 +49,6 @@ HEED_TRANSLATOR_INLINE std::vector<translator_file> load_models(const std::vecto
             differ("does not write the same words", words);
         if (!last.source.same_raw(first.source) || !last.target.same_raw(first.target))
             differ("does not cut raw text into the same tokens", "been trained with --raw on the same text");
-        if (last.source.backwards != first.source.backwards)
-            differ("does not read in the same direction", "been trained all with --reverse-source, or all without");
     }
     return all;
 }

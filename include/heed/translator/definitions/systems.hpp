@@ -59,6 +59,7 @@ HEED_TRANSLATOR_INLINE const std::vector<system_kind>& systems()
             "local-p-general"},
            "general"},
           {"input-feeding", {}, {}},
+          {"reverse-source", {}, {}},
           {"layers", {}, "2"},
           {"window", {}, {}},
           {"longest", {}, "51"},
@@ -103,6 +104,8 @@ HEED_TRANSLATOR_INLINE const system_kind& kind_of(const options& how)
 {
     const system_kind& kind = kind_of(how.system);
     if (const auto problem = unsuitable(how, kind)) throw heed::error(*problem);
+    if (how.reverse_source && use_of("reverse-source", kind) == nullptr)
+        throw heed::error(*misplaced("reverse-source", kind, systems()));
     return kind;
 }
 
