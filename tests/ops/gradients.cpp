@@ -53,6 +53,8 @@ TEST_CASE("elementwise operations of one argument")
     check(ops::log, 0.5);
     check(ops::relu, 0);
     check(ops::gelu, 0);
+    check(ops::gelu_erf, 0);
+    check(ops::silu, 0);
     check(ops::square, 0);
 }
 

@@ -69,6 +69,8 @@ TEST_CASE("elementwise operations are the C library's functions")
         const double u = std::sqrt(2 / std::acos(-1.0)) * (x + 0.044715 * x * x * x);
         return x * (1 + std::tanh(u)) / 2;
     });
+    check_unary(ops::gelu_erf, [](double x) { return x * (1 + std::erf(x / std::sqrt(2.0))) / 2; });
+    check_unary(ops::silu, [](double x) { return x / (1 + std::exp(-x)); });
     check_unary(ops::square, [](double x) { return x * x; });
     check_unary([](const auto& x) { return ops::scale(x, -2.5); }, [](double x) { return -2.5 * x; });
     check_binary(ops::add, [](double a, double b) { return a + b; });
@@ -259,16 +261,31 @@ TEST_CASE("large tensors are shared out over threads, and the result is the same
     CHECK(support::same_bits(std::get<4>(one), std::get<4>(two)));
 }
 
-TEST_CASE("gelu far from zero is 0 or x, and its gradient is finite")
+TEST_CASE_TEMPLATE("gelu and silu far from zero are 0 or x, and their gradients are finite", F, decltype(ops::gelu),
+                   decltype(ops::gelu_erf), decltype(ops::silu))
 {
+    constexpr std::remove_const_t<F> f{};
     const array<double, 1> x{-infinity, -1e200, -1e4, 0, 1e4, 1e200, infinity};
-    const auto y = ops::gelu(x);
+    const auto y = f(x);
     for (std::size_t i = 0; i < 4; ++i) CHECK(y(i) == 0);
     for (std::size_t i = 4; i < 7; ++i) CHECK(y(i) == x(i));
     ad::tape<double> on;
     const array<double, 1> finite{-1e200, -1e4, 0, 1e4, 1e200};
     const auto v = on.parameter(finite);
-    on.backward(ops::inner(ops::gelu(v), filled<double, 1>({5}, 1.0)));
+    on.backward(ops::inner(f(v), filled<double, 1>({5}, 1.0)));
     const double must[] = {0, 0, 0.5, 1, 1};
     for (std::size_t i = 0; i < 5; ++i) CHECK(on.gradient(v).data[i] == must[i]);
+    CHECK(std::isnan(f(array<double, 1>{std::nan("")})(0)));
+}
+
+TEST_CASE("gelu by erf and silu at a few numbers, from tables")
+{
+    const array<double, 1> x{-2, -1, 1, 2};
+    const double of_gelu[] = {-0.045500263896358, -0.158655253931457, 0.841344746068543, 1.954499736103642};
+    const double of_silu[] = {-0.238405844044235, -0.268941421369995, 0.731058578630005, 1.761594155955765};
+    const auto gelu = ops::gelu_erf(x), silu = ops::silu(x);
+    for (std::size_t i = 0; i < 4; ++i) {
+        CHECK(std::abs(gelu(i) - of_gelu[i]) < 1e-14);
+        CHECK(std::abs(silu(i) - of_silu[i]) < 1e-14);
+    }
 }
