@@ -48,6 +48,10 @@ TEST_CASE("weights")
     const auto each = random({2, 3, 2}, 2);
     CHECK_CURVATURE(ops::softmax, with(real), e);
     CHECK_CURVATURE(ops::softmax, with(real), each);
+    CHECK_CURVATURE(ops::softmax, with(-1), random({2, 2, 2, 3}, 4));
+    CHECK_CURVATURE(ops::softmax, with(1), each);
+    CHECK_CURVATURE(ops::log_softmax, with(-1), e);
+    CHECK_CURVATURE(ops::log_softmax, with(1), each);
     CHECK_CURVATURE(ops::softmax_with_sink, with(real), e, random({1}, 3));
     CHECK_CURVATURE(ops::sigmoid_weights, with(real, 0.3), e);
     // Some get no weight.

@@ -204,6 +204,66 @@ TEST_CASE("softmax: positive weights that sum to 1 over the real positions")
     CHECK(ops::softmax(broken, lengths{1})(0, 0) == 1);
 }
 
+namespace {
+
+/// softmax and log_softmax over an axis against loops over all elements.
+template <std::size_t R>
+void check_axes(const array<double, R>& x)
+{
+    for (std::size_t axis = 0; axis < R; ++axis) {
+        std::size_t inner = 1;
+        for (std::size_t i = axis + 1; i < R; ++i) inner *= x.shape()[i];
+        const std::size_t n = x.shape()[axis];
+        const auto weights = ops::softmax(x, static_cast<int>(axis)),
+                   logs = ops::log_softmax(x, static_cast<int>(axis));
+        REQUIRE(weights.shape() == x.shape());
+        REQUIRE(logs.shape() == x.shape());
+        double most = 0;
+        for (std::size_t i = 0; i < x.size(); ++i) {
+            double sum = 0;
+            for (std::size_t j = 0; j < n; ++j) sum += std::exp(x.data()[i - i / inner % n * inner + j * inner]);
+            most = std::max(most, std::abs(weights.data()[i] - std::exp(x.data()[i]) / sum));
+            most = std::max(most, std::abs(logs.data()[i] - (x.data()[i] - std::log(sum))));
+        }
+        CHECK(most < 1e-13);
+        const int from_the_end = static_cast<int>(axis) - static_cast<int>(R);
+        CHECK(support::same_bits(ops::softmax(x, from_the_end), weights));
+        CHECK(support::same_bits(ops::log_softmax(x, from_the_end), logs));
+    }
+}
+
+}  // namespace
+
+TEST_CASE("softmax and log_softmax over an axis, of any rank")
+{
+    check_axes(random({23}, 1, 3));
+    check_axes(random({3, 17}, 2, 3));
+    check_axes(random({2, 5, 19}, 3, 3));
+    check_axes(random({2, 3, 4, 5}, 4, 3));
+    check_axes(random({3, 1}, 5, 3));
+
+    // The last axis of [B,T] is softmax of all positions.
+    const auto e = random({3, 5}, 6, 4);
+    CHECK(support::same_bits(ops::softmax(e, -1), ops::softmax(e, lengths::full(3, 5))));
+    const auto f = random<float>({2, 33}, 7);
+    CHECK(support::distance(ops::exp(ops::log_softmax(f, -1)), ops::softmax(f, -1)) < 1e-6);
+
+    // Far apart: the logarithm of what underflows. Hidden: -inf. Nothing at all, and what is no number.
+    const array<double, 2> x{{1e4, -1e4, -infinity}, {-infinity, -infinity, -infinity}, {std::nan(""), 0, -infinity}};
+    const auto logs = ops::log_softmax(x, 1);
+    const array<double, 2> must{{0, -2e4, -infinity}, {-infinity, -infinity, -infinity}};
+    for (std::size_t i = 0; i < 6; ++i) CHECK(logs.data()[i] == must.data()[i]);
+    CHECK(std::isnan(logs(2, 0)));
+    CHECK(std::isnan(logs(2, 1)));
+    CHECK(logs(2, 2) == -infinity);
+    for (std::size_t i = 3; i < 6; ++i) CHECK(ops::softmax(x, 1).data()[i] == 0);
+
+    CHECK_THROWS_WITH_AS(ops::softmax(x, 2),
+                         "softmax: axis 2 of a tensor [3,3]; it has axes 0 to 1, or -1 for the last", shape_error);
+    CHECK_THROWS_WITH_AS(ops::log_softmax(x, -3),
+                         "log_softmax: axis -3 of a tensor [3,3]; it has axes 0 to 1, or -1 for the last", shape_error);
+}
+
 TEST_CASE("a sum of many small numbers in float")
 {
     // exp(-3.3) many times: added up one after the other in float, the sum is off by a thousandth.
