@@ -83,7 +83,7 @@ double median_ratio(const std::vector<double>& a, const std::vector<double>& b)
 
 array<float, 3> numbers(std::size_t batch, std::size_t positions, std::size_t width, std::uint64_t stream)
 {
-    array<float, 3> x({batch, positions, width});
+    auto x = zeros<float>(batch, positions, width);
     for (std::size_t i = 0; i < x.size(); ++i) x.data()[i] = static_cast<float>(normal(stream, i));
     return x;
 }
@@ -185,7 +185,7 @@ void one_query()
     constexpr std::size_t B = 8, T = 16384, D = 64;
     const auto attend = made();
     const auto memory = attend.on(numbers(B, T, D, 1), numbers(B, T, D, 2), lengths::full(B, T));
-    const array<float, 2> query({B, D}, 0.1F);
+    const auto query = filled<float, 2>({B, D}, 0.1F);
     auto answer = attend.step(memory, query, attend.start(memory));
     const auto took = in_turn({[&] { attend.step_into(answer, memory, query, attend.start(memory)); },
                                [&] {

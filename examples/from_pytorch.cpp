@@ -75,7 +75,7 @@ void holds(const char* what, bool truth)
 void tensors()
 {
     // section: tensor
-    array<float, 2> x({2, 3}, 0.0F);              // torch.zeros(2, 3)
+    auto x = zeros<float>(2, 3);                  // torch.zeros(2, 3)
     x(0, 2) = 5;                                  // x[0, 2] = 5
     const array<float, 2> copy = x;               // x.clone()
     const auto y = ops::add(ops::tanh(x), copy);  // x.tanh() + copy
@@ -131,7 +131,7 @@ void attending()
     const auto document = looked_up(ids);  // refers to them
     const auto same = [=](place p) { return document(p.query) == document(p.key); };
     const auto packed = attend(attend.on(k, v), q, causal{} & same);  // create_block_mask(causal & same)
-    array<bool, 2> words({2, 5}, true);
+    auto words = filled<bool, 2>({2, 5}, true);
     words(1, 3) = words(1, 4) = false;  // key_padding_mask = ~words
     const auto padded = attend(attend.on(k, v, boolean_mask{words}), q);
     // end
@@ -243,7 +243,7 @@ void errors()
     // section: errors
     const attention attend{score::dot{}, normalize::softmax{}, combine::weighted_sum{}};
     try {
-        const auto memory = attend.on(array<float, 3>({2, 5, 8}, 0.0F), lengths{5, 6});
+        const auto memory = attend.on(zeros<float>(2, 5, 8), lengths{5, 6});
     } catch (const shape_error& error) {
         message = error.what();
     }

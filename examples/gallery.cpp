@@ -731,6 +731,7 @@ void relative(gallery& to)
     const auto same = filled<float, 3>({1, places, 16}, 1.0f);  // all words alike: only distances differ
     const auto distances =
         matrix(16, 5, {{0, 1, 10.0f}, {0, 0, -4.0f}});  // one before is preferred to all farther back
+    const auto vectors = filled<float, 2>({5, 16}, 0.0f);
     const auto look_at_same = [&](const auto& attend) {
         const auto memory = attend.on(same);
         return look(attend, memory, attend.start(memory), places, [&](std::size_t) { return ops::step_of(same, 0); });
@@ -738,7 +739,10 @@ void relative(gallery& to)
     // section: relative
     attention without{score::scaled_dot{}, normalize::softmax{}, combine::weighted_sum{}};
     attention near{score::relative{score::scaled_dot{}, distances}, normalize::softmax{}, combine::weighted_sum{}};
+    attention of_values{score::relative{score::scaled_dot{}, distances}, normalize::softmax{},
+                        combine::relative{vectors}};
     // end
+    (void)of_values.on(same);
     to.draw("relative", {{"all words alike", look_at_same(without)}, {"compared with distances", look_at_same(near)}});
 }
 

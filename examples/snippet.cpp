@@ -18,9 +18,9 @@ int main()
     const auto W = nn::glorot<float>(random, 4, 8), U = nn::glorot<float>(random, 6, 8);
     const auto v = nn::small_vector<float>(random, 8);
     const heed::lengths lengths{5, 3};
-    array<float, 3> annotations({2, 5, 6});
+    auto annotations = zeros<float>(2, 5, 6);
     for (std::size_t i = 0; i < annotations.size(); ++i) annotations.data()[i] = float(normal(7, i));
-    std::vector<array<float, 2>> decoder_states(3, array<float, 2>({2, 4}));
+    std::vector<array<float, 2>> decoder_states(3, zeros<float>(2, 4));
     for (std::size_t s = 0; s < 3; ++s) {
         for (std::size_t i = 0; i < 8; ++i) decoder_states[s].data()[i] = float(normal(8 + s, i));
     }

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # cmake -DSOURCE_DIR=... -P readme.cmake: the code of README is that of programs that are compiled and run: at its start
-# of examples/snippet.cpp, then of tests/translator/load.cpp. Its commands are run by tests/tool/raw.sh.
+# of examples/snippet.cpp, then of tests/translator/load.cpp. Its commands are run by tests/tool/raw.sh. And what it, the
+# pages and the examples teach is not what docs/what_goes_wrong.md warns of.
 
 file(READ "${SOURCE_DIR}/README.md" readme)
 
@@ -24,3 +25,13 @@ list(LENGTH snippets count)
 if(NOT count EQUAL 2)
   message(FATAL_ERROR "README.md has ${count} snippets of C++; 2 are compared")
 endif()
+
+# `array<float, 2> x({2, 3})` is a tensor of that shape, `array<float, 1> x({3})` the number 3: zeros and filled are for
+# shapes. A page may name it within a sentence.
+file(GLOB_RECURSE taught "${SOURCE_DIR}/examples/*.cpp" "${SOURCE_DIR}/examples/*.hpp" "${SOURCE_DIR}/docs/*.md")
+foreach(file IN LISTS taught ITEMS "${SOURCE_DIR}/README.md")
+  file(STRINGS "${file}" lines REGEX "(^|[^`])array<[a-z]+, *[0-9]> *[a-zA-Z_]*\\({[^{]")
+  if(lines)
+    message(SEND_ERROR "${file}: say zeros<float>(2, 3), or filled<float, 2>({2, 3}, 1), not\n${lines}")
+  endif()
+endforeach()

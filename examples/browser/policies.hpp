@@ -44,7 +44,7 @@ namespace detail {
 
 inline heed::array<double, 2> rows(std::size_t columns, std::initializer_list<double> values)
 {
-    heed::array<double, 2> m({values.size() / columns, columns});
+    auto m = heed::zeros<double>(values.size() / columns, columns);
     std::copy(values.begin(), values.end(), m.data());
     return m;
 }
@@ -81,7 +81,7 @@ inline heed::array<double, 2> wider(double by) { return rows(units, {by, -by, by
 inline auto additive(double height) { return heed::score::additive{query_units(), word_units(), hill(height)}; }
 inline heed::array<double, 2> small(std::size_t n, std::size_t m, std::uint64_t stream)
 {
-    heed::array<double, 2> x({n, m});
+    auto x = heed::zeros<double>(n, m);
     for (std::size_t i = 0; i < x.size(); ++i) x.data()[i] = 0.8 * heed::normal(stream, i);
     return x;
 }

@@ -20,6 +20,7 @@
 #include <heed/combine/elementwise_sum.hpp>
 #include <heed/combine/gated.hpp>
 #include <heed/combine/grouped_sum.hpp>
+#include <heed/combine/relative.hpp>
 #include <heed/combine/weighted_sum.hpp>
 #include <heed/normalize/argmax.hpp>
 #include <heed/normalize/chunkwise.hpp>

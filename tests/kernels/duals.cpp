@@ -82,6 +82,13 @@ void check_all()
     check_function<T>(
         "sigmoid", [](auto a, auto) { return simd::sigmoid(a); }, [](D a, D) { return 1 / (1 + exp(-a)); });
     check_function<T>(
+        "normal_cdf", [](auto a, auto) { return simd::normal_cdf(a); },
+        [](D a, D) {
+            using real = decltype(a.value);
+            const real below = std::erfc(-a.value / std::sqrt(real(2))) / 2;
+            return D(below, std::exp(-a.value * a.value / 2) / std::sqrt(2 * std::acos(real(-1))) * a.slope);
+        });
+    check_function<T>(
         "max", [](auto a, auto b) { return simd::max(a, b); }, [](D a, D b) { return a > b ? a : b; });
     check_function<T>(
         "min", [](auto a, auto b) { return simd::min(a, b); }, [](D a, D b) { return a < b ? a : b; });

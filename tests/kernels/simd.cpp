@@ -57,6 +57,7 @@ const auto log_ = [](auto x) { return simd::log(x); };
 const auto log1p_ = [](auto x) { return simd::log1p(x); };
 const auto sin_ = [](auto x) { return simd::sin(x); };
 const auto cos_ = [](auto x) { return simd::cos(x); };
+const auto normal_cdf_ = [](auto x) { return simd::normal_cdf(x); };
 const auto sigmoid_ = [](auto x) { return simd::sigmoid(x); };
 
 }  // namespace
@@ -117,6 +118,29 @@ TEST_CASE_TEMPLATE("log and log1p", T, float, double)
     CHECK(std::isnan(one(log_, std::numeric_limits<T>::quiet_NaN())));
     CHECK(one(log1p_, T(0)) == 0);
     CHECK(one(log1p_, tiny) == tiny);
+}
+
+TEST_CASE_TEMPLATE("the cumulative normal distribution is exact to 1 ulp of 1, and its tail to a few", T, float, double)
+{
+    const auto exact = [](long double x) { return std::erfc(-x / std::sqrt(2.0L)) / 2; };
+    CHECK(worst<T>(-1, 9, normal_cdf_, exact) <= 4);
+    CHECK(worst<T>(-3, -1, normal_cdf_, exact) <= 16);  // the exponent x²/2 is rounded, and the tail with it
+    CHECK(worst<T>(-8, -3, normal_cdf_, exact) <= 60);
+    constexpr std::size_t n = 100001;
+    std::vector<T> x(n), y(n);
+    for (std::size_t i = 0; i < n; ++i) x[i] = T(-12) + T(24) * static_cast<T>(i) / static_cast<T>(n - 1);
+    simd::transform(n, y.data(), normal_cdf_, x.data());
+    long double most = 0;
+    for (std::size_t i = 0; i < n; ++i)
+        most = std::max(most, std::abs(exact(static_cast<long double>(x[i])) - static_cast<long double>(y[i])));
+    CHECK(most <= std::numeric_limits<T>::epsilon());
+    const T infinity = std::numeric_limits<T>::infinity();
+    CHECK(one(normal_cdf_, T(0)) == T(0.5));
+    for (const T far : {T(50), T(1e4), std::numeric_limits<T>::max(), infinity}) {
+        CHECK(one(normal_cdf_, far) == 1);
+        CHECK(one(normal_cdf_, -far) == 0);
+    }
+    CHECK(std::isnan(one(normal_cdf_, std::numeric_limits<T>::quiet_NaN())));
 }
 
 TEST_CASE_TEMPLATE("sin and cos are exact to 2.5 ulp, at any distance, and beside their zeros", T, float, double)

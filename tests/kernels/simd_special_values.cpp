@@ -62,6 +62,9 @@ TEST_CASE_TEMPLATE("functions of one number", T, float, double)
     check_everywhere<T>(
         "sigmoid", 4, [](auto x) { return simd::sigmoid(x); }, [](T x) { return 1 / (1 + std::exp(-x)); });
     check_everywhere<T>(
+        "normal_cdf", 128, [](auto x) { return simd::normal_cdf(x); },
+        [](T x) { return std::erfc(-x / std::sqrt(T(2))) / 2; });
+    check_everywhere<T>(
         "sin", 2.5, [](auto x) { return simd::sin(x); }, [](T x) { return std::sin(x); });
     check_everywhere<T>(
         "cos", 2.5, [](auto x) { return simd::cos(x); }, [](T x) { return std::cos(x); });

@@ -120,6 +120,8 @@ TEST_CASE("masks, windows and sums are the same in the workspace and on a tape")
     check_families(
         [&](const auto& a) { return ops::at_distances(a, std::size_t{1}, std::size_t{4}, up_to, lengths_view{}); }, e);
     check_families(
+        [](const auto& a) { return ops::sum_by_distance(a, std::size_t{1}, std::size_t{2}, std::size_t{1}); }, e);
+    check_families(
         [&](const auto& a, const auto& z) { return ops::add_contextual_positions(a, z, up_to, lengths_view{}); }, e,
         random({2, 2}, 3));
     check_families([](const auto& a) { return ops::columns_between(a, 1, 3); }, x);

@@ -53,6 +53,8 @@ TEST_CASE("elementwise operations of one argument")
     check(ops::log, 0.5);
     check(ops::relu, 0);
     check(ops::gelu, 0);
+    check(ops::gelu_erf, 0);
+    check(ops::silu, 0);
     check(ops::square, 0);
 }
 
@@ -251,6 +253,35 @@ TEST_CASE("softmax")
     const auto empty = [](const auto& x) { return ops::softmax(x, lengths{0, 0}); };
     check_empty(empty, random({2, 0}, 1));
     check_empty(empty, random({2, 0, 3}, 1));
+}
+
+TEST_CASE("softmax and log_softmax over an axis")
+{
+    const auto check = [](const auto& operation) {
+        for (const int axis : {-1, 0}) {
+            const auto f = [&](const auto& x) { return operation(x, axis); };
+            CHECK_GRADIENT(f, random({1}, 1, 2));
+            CHECK_GRADIENT(f, random({9}, 2, 2));
+            CHECK_GRADIENT(f, random({3, 5}, 3, 2));
+            CHECK_GRADIENT(f, random({2, 2, 3, 5}, 4, 2));
+            check_empty(f, random({2, 0}, 5));
+            check_empty(f, random({0, 2}, 6));
+        }
+        CHECK_GRADIENT([&](const auto& x) { return operation(x, 1); }, random({2, 4, 3}, 7, 2));
+    };
+    check(ops::softmax);
+    check(ops::log_softmax);
+
+    // Nothing goes back to -inf, whatever comes.
+    const double none = -std::numeric_limits<double>::infinity();
+    const array<double, 1> x{none, 0.0, 1.0};
+    ad::tape<double> on;
+    const auto v = on.parameter(x);
+    on.backward(ops::inner(ops::exp(ops::log_softmax(v, 0)), array<double, 1>{2.0, 3.0, 5.0}));
+    CHECK(on.gradient(v).data[0] == 0);
+    const double first = 1 / (1 + std::exp(1.0));  // the weight of 0
+    CHECK(std::abs(on.gradient(v).data[1] - first * (1 - first) * (3 - 5)) < 1e-14);
+    CHECK(std::abs(on.gradient(v).data[2] - first * (1 - first) * (5 - 3)) < 1e-14);
 }
 
 TEST_CASE("moving numbers")

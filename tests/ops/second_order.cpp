@@ -48,6 +48,8 @@ TEST_CASE("elementwise operations of one argument")
     CHECK_CURVATURE(ops::log, of_positive, x);
     CHECK_CURVATURE(ops::relu, with(), x);
     CHECK_CURVATURE(ops::gelu, with(), x);
+    CHECK_CURVATURE(ops::gelu_erf, with(), x);
+    CHECK_CURVATURE(ops::silu, with(), x);
     CHECK_CURVATURE(ops::elu_plus_one, with(), x);
     CHECK_CURVATURE(ops::square, with(), x);
     CHECK_CURVATURE(ops::scale, with(0.7), x);

@@ -48,6 +48,10 @@ TEST_CASE("weights")
     const auto each = random({2, 3, 2}, 2);
     CHECK_CURVATURE(ops::softmax, with(real), e);
     CHECK_CURVATURE(ops::softmax, with(real), each);
+    CHECK_CURVATURE(ops::softmax, with(-1), random({2, 2, 2, 3}, 4));
+    CHECK_CURVATURE(ops::softmax, with(1), each);
+    CHECK_CURVATURE(ops::log_softmax, with(-1), e);
+    CHECK_CURVATURE(ops::log_softmax, with(1), each);
     CHECK_CURVATURE(ops::softmax_with_sink, with(real), e, random({1}, 3));
     CHECK_CURVATURE(ops::sigmoid_weights, with(real, 0.3), e);
     // Some get no weight.
@@ -88,6 +92,7 @@ TEST_CASE("places and distances")
     const auto e = random({2, 3}, 1);
     const lengths up_to{3, 2};
     CHECK_CURVATURE(ops::at_distances, with(std::size_t{1}, std::size_t{4}, up_to, lengths{1, 0}), e);
+    CHECK_CURVATURE(ops::sum_by_distance, with(std::size_t{2}, std::size_t{1}, std::size_t{1}), e);
     CHECK_CURVATURE(ops::add_contextual_positions, with(up_to, lengths{0, 0}), e, random({2, 3}, 2));
     CHECK_CURVATURE(ops::place_in_row, with(real), e, random({3}, 3));
     CHECK_CURVATURE(ops::gaussian, with(std::vector<std::size_t>{1, 0}, 1.5), e, random({2}, 4));

@@ -69,6 +69,8 @@ TEST_CASE("elementwise operations are the C library's functions")
         const double u = std::sqrt(2 / std::acos(-1.0)) * (x + 0.044715 * x * x * x);
         return x * (1 + std::tanh(u)) / 2;
     });
+    check_unary(ops::gelu_erf, [](double x) { return x * (1 + std::erf(x / std::sqrt(2.0))) / 2; });
+    check_unary(ops::silu, [](double x) { return x / (1 + std::exp(-x)); });
     check_unary(ops::square, [](double x) { return x * x; });
     check_unary([](const auto& x) { return ops::scale(x, -2.5); }, [](double x) { return -2.5 * x; });
     check_binary(ops::add, [](double a, double b) { return a + b; });
@@ -202,6 +204,66 @@ TEST_CASE("softmax: positive weights that sum to 1 over the real positions")
     CHECK(ops::softmax(broken, lengths{1})(0, 0) == 1);
 }
 
+namespace {
+
+/// softmax and log_softmax over an axis against loops over all elements.
+template <std::size_t R>
+void check_axes(const array<double, R>& x)
+{
+    for (std::size_t axis = 0; axis < R; ++axis) {
+        std::size_t inner = 1;
+        for (std::size_t i = axis + 1; i < R; ++i) inner *= x.shape()[i];
+        const std::size_t n = x.shape()[axis];
+        const auto weights = ops::softmax(x, static_cast<int>(axis)),
+                   logs = ops::log_softmax(x, static_cast<int>(axis));
+        REQUIRE(weights.shape() == x.shape());
+        REQUIRE(logs.shape() == x.shape());
+        double most = 0;
+        for (std::size_t i = 0; i < x.size(); ++i) {
+            double sum = 0;
+            for (std::size_t j = 0; j < n; ++j) sum += std::exp(x.data()[i - i / inner % n * inner + j * inner]);
+            most = std::max(most, std::abs(weights.data()[i] - std::exp(x.data()[i]) / sum));
+            most = std::max(most, std::abs(logs.data()[i] - (x.data()[i] - std::log(sum))));
+        }
+        CHECK(most < 1e-13);
+        const int from_the_end = static_cast<int>(axis) - static_cast<int>(R);
+        CHECK(support::same_bits(ops::softmax(x, from_the_end), weights));
+        CHECK(support::same_bits(ops::log_softmax(x, from_the_end), logs));
+    }
+}
+
+}  // namespace
+
+TEST_CASE("softmax and log_softmax over an axis, of any rank")
+{
+    check_axes(random({23}, 1, 3));
+    check_axes(random({3, 17}, 2, 3));
+    check_axes(random({2, 5, 19}, 3, 3));
+    check_axes(random({2, 3, 4, 5}, 4, 3));
+    check_axes(random({3, 1}, 5, 3));
+
+    // The last axis of [B,T] is softmax of all positions.
+    const auto e = random({3, 5}, 6, 4);
+    CHECK(support::same_bits(ops::softmax(e, -1), ops::softmax(e, lengths::full(3, 5))));
+    const auto f = random<float>({2, 33}, 7);
+    CHECK(support::distance(ops::exp(ops::log_softmax(f, -1)), ops::softmax(f, -1)) < 1e-6);
+
+    // Far apart: the logarithm of what underflows. Hidden: -inf. Nothing at all, and what is no number.
+    const array<double, 2> x{{1e4, -1e4, -infinity}, {-infinity, -infinity, -infinity}, {std::nan(""), 0, -infinity}};
+    const auto logs = ops::log_softmax(x, 1);
+    const array<double, 2> must{{0, -2e4, -infinity}, {-infinity, -infinity, -infinity}};
+    for (std::size_t i = 0; i < 6; ++i) CHECK(logs.data()[i] == must.data()[i]);
+    CHECK(std::isnan(logs(2, 0)));
+    CHECK(std::isnan(logs(2, 1)));
+    CHECK(logs(2, 2) == -infinity);
+    for (std::size_t i = 3; i < 6; ++i) CHECK(ops::softmax(x, 1).data()[i] == 0);
+
+    CHECK_THROWS_WITH_AS(ops::softmax(x, 2),
+                         "softmax: axis 2 of a tensor [3,3]; it has axes 0 to 1, or -1 for the last", shape_error);
+    CHECK_THROWS_WITH_AS(ops::log_softmax(x, -3),
+                         "log_softmax: axis -3 of a tensor [3,3]; it has axes 0 to 1, or -1 for the last", shape_error);
+}
+
 TEST_CASE("a sum of many small numbers in float")
 {
     // exp(-3.3) many times: added up one after the other in float, the sum is off by a thousandth.
@@ -259,16 +321,31 @@ TEST_CASE("large tensors are shared out over threads, and the result is the same
     CHECK(support::same_bits(std::get<4>(one), std::get<4>(two)));
 }
 
-TEST_CASE("gelu far from zero is 0 or x, and its gradient is finite")
+TEST_CASE_TEMPLATE("gelu and silu far from zero are 0 or x, and their gradients are finite", F, decltype(ops::gelu),
+                   decltype(ops::gelu_erf), decltype(ops::silu))
 {
+    constexpr std::remove_const_t<F> f{};
     const array<double, 1> x{-infinity, -1e200, -1e4, 0, 1e4, 1e200, infinity};
-    const auto y = ops::gelu(x);
+    const auto y = f(x);
     for (std::size_t i = 0; i < 4; ++i) CHECK(y(i) == 0);
     for (std::size_t i = 4; i < 7; ++i) CHECK(y(i) == x(i));
     ad::tape<double> on;
     const array<double, 1> finite{-1e200, -1e4, 0, 1e4, 1e200};
     const auto v = on.parameter(finite);
-    on.backward(ops::inner(ops::gelu(v), filled<double, 1>({5}, 1.0)));
+    on.backward(ops::inner(f(v), filled<double, 1>({5}, 1.0)));
     const double must[] = {0, 0, 0.5, 1, 1};
     for (std::size_t i = 0; i < 5; ++i) CHECK(on.gradient(v).data[i] == must[i]);
+    CHECK(std::isnan(f(array<double, 1>{std::nan("")})(0)));
+}
+
+TEST_CASE("gelu by erf and silu at a few numbers, from tables")
+{
+    const array<double, 1> x{-2, -1, 1, 2};
+    const double of_gelu[] = {-0.045500263896358, -0.158655253931457, 0.841344746068543, 1.954499736103642};
+    const double of_silu[] = {-0.238405844044235, -0.268941421369995, 0.731058578630005, 1.761594155955765};
+    const auto gelu = ops::gelu_erf(x), silu = ops::silu(x);
+    for (std::size_t i = 0; i < 4; ++i) {
+        CHECK(std::abs(gelu(i) - of_gelu[i]) < 1e-14);
+        CHECK(std::abs(silu(i) - of_silu[i]) < 1e-14);
+    }
 }

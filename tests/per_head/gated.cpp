@@ -78,6 +78,36 @@ TEST_CASE("each head has its own part of the gate, elementwise or headwise")
     }
 }
 
+TEST_CASE("a gate with a bias: σ(X W + b)")
+{
+    const auto gate = random({D, n}, 6), wide = random({D, n * V}, 7);
+    const auto b = random({n}, 8), b_wide = random({n * V}, 9);
+    const auto c = random({2, 3, n * V}, 10), x = random({2, 3, D}, 11);
+    const auto gated = per_head::gated{gate, b}(c, x), elementwise = per_head::gated{wide, b_wide}(c, x);
+    for (std::size_t i = 0; i < 6; ++i) {
+        for (std::size_t k = 0; k < n * V; ++k) {
+            double a = b(k / V), a_wide = b_wide(k);
+            for (std::size_t d = 0; d < D; ++d) {
+                a += x.data()[i * D + d] * gate(d, k / V);
+                a_wide += x.data()[i * D + d] * wide(d, k);
+            }
+            const double of = c.data()[i * n * V + k];
+            CHECK(std::abs(gated.data()[i * n * V + k] - of / (1 + std::exp(-a))) < 1e-14);
+            CHECK(std::abs(elementwise.data()[i * n * V + k] - of / (1 + std::exp(-a_wide))) < 1e-14);
+        }
+    }
+    multi_head attend{std::vector(n, head()), W.Q, W.K, W.V_, W.O_, per_head::gated{gate, b}};
+    const auto loss = [&](auto&, const auto& lifted) {
+        const auto y = lifted(lifted.on(x), x, causal{});
+        return ops::inner(y, support::uneven(y.shape()));
+    };
+    CHECK(ad::grad_check(attend, loss).worst < 1e-9);
+    CHECK(support::second_order(attend, loss));
+    std::vector<std::string> names;
+    for_each_parameter(attend, [&](const std::string& name, const auto&) { names.push_back(name); });
+    CHECK(names.back() == "joined.b");
+}
+
 TEST_CASE("all at once, one by one, and with a memory that grows")
 {
     const auto attend = with(random({D, n * V}, 6));

@@ -133,6 +133,14 @@ numbers fed_forward(const auto& f, const numbers& x)
     return sum(scalar::times(hidden, scalar::matrix_of(f.W_2)), scalar::vector_of(f.b_2));
 }
 
+template <class Matrix, class Activation>
+numbers fed_forward(const nn::gated_feed_forward<Matrix, Activation>& f, const numbers& x)
+{
+    numbers gate = scalar::times(x, scalar::matrix_of(f.W_1)), up = scalar::times(x, scalar::matrix_of(f.W_3));
+    for (std::size_t i = 0; i < up.size(); ++i) up[i] *= gate[i] / (1 + std::exp(-gate[i]));
+    return scalar::times(up, scalar::matrix_of(f.W_2));
+}
+
 /// norm(x_i + f(x, i)), or x_i + f(norm(x), i), for every row.
 template <class Norm>
 matrix around(const nn::post_norm<Norm>& residual, const matrix& x, const auto& f)
@@ -235,6 +243,7 @@ TEST_CASE("every word's probability is that of the paper's equations")
     };
     check(translator());
     check(translator(new_separate_tables{}, nn::new_learned_positions{}, nn::new_pre_norm{}, ops::gelu));
+    check(translator(new_shared_table{}, nn::new_sinusoidal_positions{}, nn::new_pre_norm{}, nn::new_swiglu{}));
 }
 
 TEST_CASE("every parameter has the gradient of finite differences")

@@ -2,11 +2,16 @@
 #include <heed/heed.hpp>
 #include <heed/nn/feed_forward.hpp>
 #include <heed/train/adamw.hpp>
+#include <heed/view/blocks.hpp>
 
 #include <doctest/doctest.h>
 
 #include <support/tensors.hpp>
 
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <iostream>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -100,6 +105,67 @@ TEST_CASE("shapes")
             }
         }
     }
+}
+
+TEST_CASE("functions of the score and its place")
+{
+    const std::size_t heads = random<float>({1}, 1).size(), reach = heads + 1;  // what a function knows when it runs
+    const auto x = random<float>({1, 6, 4}, 1);
+
+    // section: alibi
+    attention alibi{score::modified{score::scaled_dot{},
+                                    [](auto e, place p) { return e - 0.1 * (p.head + 1) * abs(p.query - p.key); }},
+                    normalize::softmax{}, combine::weighted_sum{}};
+    // end
+
+    // section: learned
+    auto bias = zeros<float>(heads, 2 * reach + 1);  // T5: a number for each head and distance
+    attention t5{
+        score::modified{score::scaled_dot{}, bias,
+                        [=](auto e, place p, const auto& b) { return e + b(p.head, p.key - p.query + reach); }},
+        normalize::softmax{}, combine::weighted_sum{}};
+    // end
+
+    // Without a bias all is as without the function; one for the distance 1 alone, and beyond it, makes it the winner.
+    const attention plain{score::scaled_dot{}, normalize::softmax{}, combine::weighted_sum{}};
+    CHECK(support::distance(t5(t5.on(x), x), plain(plain.on(x), x)) < 1e-6);
+    t5.score.table(0, 3) = 1000;
+    const auto next = t5.weights_of(t5.on(x), x);
+    CHECK(next(0, 4, 5) == 1);
+    CHECK(next(0, 3, 3) == 0);
+    const auto near = alibi.weights_of(alibi.on(zeros<float>(1, 3, 4)), zeros<float>(1, 3, 4));
+    CHECK(std::abs(near(0, 0, 1) / near(0, 0, 0) - std::exp(-0.1f)) < 1e-6f);
+}
+
+TEST_CASE("masks of places")
+{
+    const auto queries = random<float>({1, 6, 4}, 1);
+    const std::vector<std::int32_t> ids{7, 7, 7, 9, 9, 9};
+    const attention attend{score::dot{}, normalize::softmax{}, combine::weighted_sum{}};
+    const auto memory = attend.on(queries);
+    // section: documents
+    const auto document = looked_up(ids);  // which document each position belongs to
+    const auto same = [=](place p) { return document(p.query) == document(p.key); };
+    auto contexts = attend(memory, queries, causal{} & same);
+    std::cout << view::blocks(causal{} & sliding_window{16}, 96, 96, 8);  // which blocks it sees
+    // end
+    for (std::size_t i = 0; i < 4; ++i) CHECK(contexts(0, 3, i) == queries(0, 3, i));
+}
+
+TEST_CASE("a memory that grows")
+{
+    const attention attend{score::dot{}, normalize::softmax{}, combine::weighted_sum{}};
+    const auto prompt = random<float>({3, 5, 4}, 2), word = random<float>({3, 1, 4}, 3);
+    const auto query = random<float>({3, 4}, 4);
+    const std::vector<std::size_t> chosen{2, 2, 0};
+    // section: growing
+    auto memory = growing(attend.on(prompt));  // [B,T,D]
+    memory = attend.extend(memory, word);      // [B,1,D]
+    auto seen = attend.step(memory, query, attend.start(memory));
+    memory = memory.rows(chosen);  // in a beam: the hypotheses that go on, none of them copied
+    // end
+    CHECK(seen.context.shape() == shape_of_rank<2>{3, 4});
+    CHECK(memory.positions() == 6);
 }
 
 TEST_CASE("losses of numbers, and AdamW")

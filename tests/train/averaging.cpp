@@ -2,7 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <cstddef>
+#include <vector>
 
 #include <heed/train/averaging.hpp>
 #include <support/one_table.hpp>
@@ -93,4 +95,59 @@ TEST_CASE("what cannot be averaged")
     CHECK(support::message_of<error>([&] {
               last.add(table<float>{array<float, 2>(shape_of_rank<2>{2, 2})});
           }) == "a model of 4 numbers cannot be averaged with one of 3; one average serves one model");
+}
+
+TEST_CASE_TEMPLATE("a moving average, by hand", T, float, double)
+{
+    train::moving_average<T> average(0.75);
+    CHECK(average.size() == 0);
+    auto model = numbers<T>(8, 4, -16);
+    average.add(model);
+    average.mean(model);
+    for (std::size_t i = 0; i < 3; ++i) CHECK(model.E(0, i) == numbers<T>(8, 4, -16).E(0, i));
+    average.add(numbers<T>(0, 8, 16));   // 6, 5, -8
+    average.add(numbers<T>(10, 5, 64));  // 7, 5, 10
+    average.mean(model);
+    CHECK(average.size() == 3);
+    for (std::size_t i = 0; i < 3; ++i) CHECK(model.E(0, i) == numbers<T>(7, 5, 10).E(0, i));
+
+    train::moving_average<T> resumed(0.75);
+    resumed.restore(average.size(), average.state());
+    for (auto* const each : {&average, &resumed}) {
+        each->add(numbers<T>(3, 9, 2));
+        each->mean(model);
+        CHECK(model.E(0, 0) == 6);
+        CHECK(model.E(0, 1) == 6);
+        CHECK(model.E(0, 2) == 8);
+    }
+}
+
+TEST_CASE("a moving average of floats keeps what a float would lose")
+{
+    train::moving_average<float> average(0.9999);
+    average.add(numbers<float>(1, 0, 0));
+    double must = 1;
+    for (int i = 0; i < 1000; ++i) {
+        average.add(numbers<float>(1.0001f, 0, 0));  // each adds 1e-8, of which a float beside 1 keeps nothing
+        must += (1 - 0.9999) * (static_cast<double>(1.0001f) - must);
+    }
+    CHECK(std::abs(average.state()[0] - must) < 1e-14);
+    CHECK(average.mean()[0] > 1.000009f);
+}
+
+TEST_CASE("what a moving average refuses")
+{
+    for (const double decay : {-0.1, 1.0, std::nan("")}) CHECK_THROWS_AS(train::moving_average<float>{decay}, error);
+    CHECK(support::message_of<error>([] { train::moving_average<float>(1); }) ==
+          "a moving average with a decay of 1.000000 has no value; it is at least 0 and below 1, such as 0.999");
+    train::moving_average<float> average(0.5);
+    auto model = numbers<float>(1, 2, 3);
+    CHECK(support::message_of<error>([&] { average.mean(model); }) ==
+          "the average of no models has no value; add one first");
+    average.add(model);
+    CHECK(support::message_of<error>([&] {
+              average.add(table<float>{array<float, 2>(shape_of_rank<2>{2, 2})});
+          }) == "a model of 4 numbers cannot be averaged with one of 3; one average serves one model");
+    CHECK(average.size() == 1);
+    CHECK(average.state() == std::vector<double>{1, 2, 3});
 }

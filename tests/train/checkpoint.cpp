@@ -81,17 +81,18 @@ struct run {
     train::position at{};
     train::accumulated_gradients<T> sum{};
     train::average_of_last<T> last{2};
+    train::moving_average<T> moving{0.9};
     std::vector<double> norms{};
     double best = std::numeric_limits<double>::infinity();
 
     void save(const std::filesystem::path& path) const
     {
-        train::save_checkpoint(path, model, optimiser, at, sum, last, train::named("norms", norms),
+        train::save_checkpoint(path, model, optimiser, at, sum, last, moving, train::named("norms", norms),
                                train::named("best", best));
     }
     void load(const std::filesystem::path& path)
     {
-        train::load_checkpoint(path, model, optimiser, at, sum, last, train::named("norms", norms),
+        train::load_checkpoint(path, model, optimiser, at, sum, last, moving, train::named("norms", norms),
                                train::named("best", best));
     }
 
@@ -109,6 +110,7 @@ struct run {
         } else {
             sum.give(lifted, tape);
             norms.push_back(optimiser.step(model, lifted, tape, 0.7));
+            moving.add(model);
             best = std::min(best, norms.back());
         }
         if (++at.batch < 3) return;
@@ -139,6 +141,7 @@ void check_resuming(const temporary_directory& here)
         resumed.model = model_of<T>(77);  // whatever it was, it becomes the file's
         resumed.optimiser.settings.rate = 123;
         resumed.at.random.seed = 5;
+        resumed.moving = train::moving_average<T>(0.5);
         resumed.load(here.path() / "run");
         for (std::size_t i = stopped; i < batches; ++i) resumed.batch();
         CHECK(resumed.norms == whole.norms);
@@ -205,6 +208,7 @@ TEST_CASE("a run that was stopped after any batch and resumed equals the uninter
     SUBCASE("AdamW, double") { check_resuming<double, train::adamw<double>>(here); }
     SUBCASE("AdaDelta, double") { check_resuming<double, train::adadelta<double>>(here); }
     SUBCASE("gradient descent, double") { check_resuming<double, train::sgd<double>>(here); }
+    SUBCASE("momentum, double") { check_resuming<double, train::sgd_with_momentum<double>>(here); }
     SUBCASE("a rule of one's own, double") { check_resuming<double, train::optimiser<double, my_rule>>(here); }
 }
 
@@ -222,6 +226,9 @@ TEST_CASE("a checkpoint is a file of weights, too, and its numbers are readable"
     CHECK(all.metadata.at("training.batch") == "2");
     CHECK(all.metadata.at("adam.steps") == "2");
     CHECK(all.metadata.at("adam.settings") == "0.0009000000000000001 0.9 0.999 1e-08");
+    CHECK(all.metadata.at("moving_average.decay") == "0.9");
+    CHECK(all.metadata.at("moving_average.count") == "2");
+    CHECK(all.at("moving_average").dtype == "F64");
     CHECK(all.at("adam.first.b").values<float>() == one.optimiser.state()[3].first);
 }
 
@@ -335,6 +342,12 @@ TEST_CASE("a file of another model, optimiser, type or run is refused, and nothi
     change("\"average.0\" has 1 numbers, but what it belongs to has 84", [&](io::archive& all) {
         tensor(all, "average.0") = io::tensor_entry::of("average.0", {1}, std::vector<float>{1});
     });
+    change("\"moving_average\" has 1 numbers, but what it belongs to has 84", [&](io::archive& all) {
+        tensor(all, "moving_average") = io::tensor_entry::of("moving_average", {1}, std::vector<double>{1});
+    });
+    metadata("a moving average with a decay of 2.000000 has no value", "moving_average.decay", "2");
+    metadata("moving_average.count is \"-1\"", "moving_average.count", "-1");
+    metadata("has \"moving_average\", which belongs to none", "moving_average.count", "0");
     change("the sum of the gradients of E does not fit its 32 numbers", [&](io::archive& all) {
         io::tensor_entry& ids = tensor(all, "accumulated.ids.E");
         auto rows = ids.values<std::uint32_t>();

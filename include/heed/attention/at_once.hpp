@@ -20,8 +20,8 @@
 ///     A = normalize(Q Kᵀ),  C = A V           Vaswani et al. 2017, eq. 1
 ///
 /// A score takes part if it has `match_all` ([B,S,A], [B,T,A] -> [B·S,T]), a combiner if it has `combine_all` ([B·S,T],
-/// [B,T,D] -> [B,S,D]), and a normalizer if it reads only the scores of a row and declares `row_by_row = true`: each
-/// query of each sentence is then a row.
+/// [B,T,D] -> [B,S,D]; it may take the first query's number, a queries_from, as well), and a normalizer if it reads
+/// only the scores of a row and declares `row_by_row = true`: each query of each sentence is then a row.
 namespace heed::detail {
 
 /// Masks that can be split into one row per query.
@@ -29,14 +29,33 @@ template <class Mask>
 concept mask_of_rows = std::is_same_v<Mask, no_mask> || std::is_same_v<Mask, lengths> || std::is_same_v<Mask, causal> ||
     std::is_same_v<Mask, boolean_mask<2>> || std::is_same_v<Mask, boolean_mask<3>>;
 
+/// Can this combiner sum for all queries at once, with the number of the first one or without?
+template <class Combine, class Weights, class Values>
+concept combines_all = hook::combine_all<Combine, Weights, Values, const heed::score::over::queries_from&> ||
+    hook::combine_all<Combine, Weights, Values>;
+
+/// The contexts [B,S,D] of all queries by their weights [B·S,T].
+template <class Combine>
+auto combined_all(const Combine& combine, const tensor auto& weights, const tensor auto& values,
+                  const heed::score::over::queries_from& from)
+{
+    if constexpr (hook::combine_all<Combine, decltype(weights), decltype(values), decltype(from)>) {
+        return combine.combine_all(weights, values, from);
+    } else {
+        return combine.combine_all(weights, values);
+    }
+}
+
 template <class Score, class Normalize, class Combine, class Projected, class Memory, class Mask>
 concept at_once =
     row_by_row<Normalize> && mask_of_rows<Mask> && mask_of_rows<decltype(Memory::mask)> && !shared_by_rows<Memory> &&
     heed::score::over::matches_all<Score, Projected, std::remove_cvref_t<decltype(Memory::keys)>> &&
-    requires(const Score& score, const Combine& combine, const Projected& projected, const Memory& memory)
+    requires(const Score& score, const Projected& projected, const Memory& memory)
 {
-    combine.combine_all(heed::score::over::match_all(score, projected, memory.keys, heed::score::over::queries_from{}),
-                        memory.values);
+    requires combines_all<Combine,
+                          decltype(heed::score::over::match_all(score, projected, memory.keys,
+                                                                heed::score::over::queries_from{})),
+                          decltype((memory.values))>;
 };
 
 /// Refuses a `match_all` or `combine_all` that cannot be called.
@@ -49,7 +68,7 @@ consteval bool check_at_once()
         using scores =
             decltype(heed::score::over::match_all(std::declval<const Score&>(), std::declval<const Projected&>(),
                                                   std::declval<keys>(), heed::score::over::queries_from{}));
-        static_assert(hook::combine_all<Combine, const scores&, values> || may_lack<Combine>("combine_all"),
+        static_assert(combines_all<Combine, const scores&, values> || may_lack<Combine>("combine_all"),
                       HEED_SAYS_HOOK("combine_all", "auto combine_all(const heed::tensor auto& weights, const "
                                                     "heed::tensor auto& values) const"));
     } else if constexpr (!requires(const Score& score) { score.base; }) {  // such a one needs its base's
@@ -151,7 +170,8 @@ auto answers_at_once(const auto& score, const auto& normalize, const auto& combi
                      const auto& projected, const heed::score::over::queries_from& from, const Mask& mask)
 {
     const scratch here;
-    return combine.combine_all(weights_at_once(score, normalize, memory, projected, from, mask), memory.values);
+    return detail::combined_all(combine, weights_at_once(score, normalize, memory, projected, from, mask),
+                                memory.values, from);
 }
 
 }  // namespace heed::detail

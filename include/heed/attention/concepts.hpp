@@ -76,6 +76,7 @@
 ///     or (weights, values, at),
 ///     parameters(self, visit)
 ///   combine_all(weights, values)           one query after another    attention::read_all
+///     combine_all(weights, values, from)     from a query on
 ///   commutes_with_matrices                 false                      seq2seq::packed
 ///   in_kernels                             no kernel                  step_kernel
 ///   finishes,                              -                          detail::laid_over_combiner

@@ -112,10 +112,11 @@ struct contexts_of_block {
             auto from = of.from;
             from.sentence = of.real.first_row();
             from.real = of.real;
-            return of.combine.combine_all(weights_of_part(of.score, of.normalize, of.keys, of.source, of.real,
-                                                          of.queries, from,
-                                                          detail::drawn_of_part(of.mask, of.real, of.part), of.part),
-                                          of.values);
+            return detail::combined_all(of.combine,
+                                        weights_of_part(of.score, of.normalize, of.keys, of.source, of.real, of.queries,
+                                                        from, detail::drawn_of_part(of.mask, of.real, of.part),
+                                                        of.part),
+                                        of.values, from);
         };
         using result = one_result<decltype(compute(in))>;
         // The run on no row asks for the shape, which without a sentence no operation tells; nor may it list operations
@@ -175,11 +176,12 @@ auto answers_in_blocks(const auto& score, const auto& normalize, const auto& com
     };
     if constexpr (!taped) {
         each([&](const window_view& where, const part_of_queries& part, const auto& now) {
-            return combine.combine_all(
+            return detail::combined_all(
+                combine,
                 weights_of_part(score, normalize, memory.keys, shown(memory.mask), memory.real,
                                 ops::window_of(projected, where), now,
                                 detail::drawn_of_part(mask_of_part(shown(mask), part), memory.real, part), part),
-                memory.values);
+                memory.values, now);
         });
     } else {
         // Everything goes onto the tape, once.

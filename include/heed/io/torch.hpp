@@ -54,8 +54,8 @@
 ///     nn.ModuleList               std::vector of layers     .0, .1, …
 ///
 /// A state_dict says nothing about what else a layer does, so the module must be made like it: norm_first=True is
-/// nn::pre_norm, False is nn::post_norm; activation="relu" is ops::relu; ops::gelu is F.gelu(…, approximate="tanh"),
-/// and activation="gelu", by erf, is not in heed.
+/// nn::pre_norm, False is nn::post_norm; activation="relu" is ops::relu, activation="gelu" is ops::gelu_erf, and
+/// ops::gelu is F.gelu(…, approximate="tanh").
 namespace heed::io {
 
 namespace detail {

@@ -227,6 +227,12 @@ HEED_SIMD_INLINE dual_vec<T> sigmoid(const dual_vec<T>& x)
     const vec<T> y = sigmoid(x.value), of_y = y * (T(1) - y);
     return {y, select(of_y == T(0), vec<T>{}, of_y * x.slope)};
 }
+template <class T>
+HEED_SIMD_INLINE dual_vec<T> normal_cdf(const dual_vec<T>& x)
+{
+    const vec<T> density = exp(x.value * x.value * T(-0.5)) * T(0.39894228040143267794);  // 1 / √(2π)
+    return {normal_cdf(x.value), select(density == T(0), vec<T>{}, density * x.slope)};
+}
 
 template <class T>
 HEED_SIMD_INLINE dual_vec<T> sin(const dual_vec<T>& x)

@@ -167,6 +167,38 @@ inline void softmax_row_backward(std::size_t n, const T* y, const T* dy, T* dx)
         n, dx, [mean](vec<T> d, vec<T> w, vec<T> g) { return fma(w, g - mean, d); }, dx, y, dy);
 }
 
+/// One row: y_j = x_j - log Σ_k exp(x_k), and -inf where x_j is. y may be x.
+template <class T>
+inline void log_softmax_row(std::size_t n, const T* x, T* y)
+{
+    using namespace simd;
+    const T lowest = -std::numeric_limits<T>::infinity(), top = max_of(n, x);
+    const vec<T> hidden = splat(lowest), shift = splat(top == lowest ? T(0) : top);
+    long_sum<T> sum;
+    std::size_t i = 0;
+    for (; i + lanes<T> <= n; i += lanes<T>) sum.add(exp(load(x + i) - shift));
+    if (i < n) sum.add(fill_behind<T>(exp(load(x + i, n - i) - shift), n - i, T(0)));
+    const vec<T> rest = log(splat(sum.get()));
+    transform(
+        n, y, [=](vec<T> e) { return select(e == hidden, hidden, (e - shift) - rest); }, x);
+}
+
+/// One row: dx_j += dy_j - exp(y_j) Σ_k dy_k, of those that are not hidden.
+template <class T>
+inline void log_softmax_row_backward(std::size_t n, const T* y, const T* dy, T* dx)
+{
+    using namespace simd;
+    const vec<T> hidden = splat(-std::numeric_limits<T>::infinity());
+    const auto seen = [hidden](vec<T> log_weight, vec<T> d) { return select(log_weight == hidden, vec<T>{}, d); };
+    long_sum<T> sum;
+    std::size_t i = 0;
+    for (; i + lanes<T> <= n; i += lanes<T>) sum.add(seen(load(y + i), load(dy + i)));
+    if (i < n) sum.add(fill_behind<T>(seen(load(y + i, n - i), load(dy + i, n - i)), n - i, T(0)));
+    const vec<T> all = splat(sum.get());
+    transform(
+        n, dx, [=](vec<T> d, vec<T> w, vec<T> g) { return d + seen(w, g - exp(w) * all); }, dx, y, dy);
+}
+
 }  // namespace detail
 
 /// α_bj = exp(e_bj) / Σ_k exp(e_bk) over the positions of row b.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <type_traits>
 #include <utility>
 
 #include <heed/core/parameters.hpp>
@@ -16,7 +17,7 @@ namespace heed::nn {
 ///
 ///     FFN(x) = f(x W_1 + b_1) W_2 + b_2           Vaswani et al. 2017, eq. 2
 ///
-/// f is ops::relu, as in the paper, or another elementwise operation such as ops::gelu.
+/// f is ops::relu, as in the paper, or another elementwise operation: ops::gelu, ops::gelu_erf, ops::silu.
 template <class Matrix, class Vector, class Activation>
 struct feed_forward {
     Matrix W_1;  // [D,F]
@@ -41,13 +42,69 @@ template <class Matrix, class Vector, class Activation, class Matrix2, class Vec
 feed_forward(Matrix, Vector, Matrix2, Vector2, Activation)
     -> feed_forward<joint_tensor<Matrix, Matrix2>, joint_tensor<Vector, Vector2>, Activation>;
 
-/// New layers from `width` to `hidden` and back.
+/// Two layers at each position, the first one gated.
+///
+///     FFN(x) = (f(x W_1) ⊙ x W_3) W_2              Shazeer 2020 ("GLU Variants Improve Transformer"), eq. 6
+///
+/// SwiGLU with ops::silu, GEGLU with ops::gelu_erf, ReGLU with ops::relu. No bias, as in the paper. Its W is W_1 here
+/// and its V is W_3, as in LLaMA. Three matrices: the paper makes F two thirds as large as without a gate.
+template <class Matrix, class Activation>
+struct gated_feed_forward {
+    Matrix W_1;  // [D,F], of the gate
+    Matrix W_2;  // [F,D]
+    Matrix W_3;  // [D,F]
+    HEED_NO_UNIQUE_ADDRESS Activation activation;
+
+    auto operator()(const tensor auto& x, const nn::dropout& drop = {}) const  // [...,D]
+    {
+        const auto gate = activation(ops::linear(x, W_1));
+        return ops::linear(drop(ops::multiply_alike(gate, ops::linear(x, W_3))), W_2);
+    }
+
+    static auto parameters(auto& self, auto&& visit)
+    {
+        return nn::gated_feed_forward{visit("W_1", self.W_1), visit("W_2", self.W_2), visit("W_3", self.W_3),
+                                      self.activation};
+    }
+};
+
+template <class Matrix, class Matrix2, class Matrix3, class Activation>
+gated_feed_forward(Matrix, Matrix2, Matrix3, Activation)
+    -> gated_feed_forward<joint_tensor<Matrix, Matrix2, Matrix3>, Activation>;
+
+/// New gated layers from `width` to `hidden` and back: SwiGLU, or with another activation.
+template <class T, class Activation = std::remove_const_t<decltype(ops::silu)>>
+auto make_gated_feed_forward(random_source& random, std::size_t width, std::size_t hidden,
+                             Activation activation = ops::silu)
+{
+    auto W_1 = glorot<T>(random, width, hidden);
+    auto W_3 = glorot<T>(random, width, hidden);
+    return gated_feed_forward{std::move(W_1), glorot<T>(random, hidden, width), std::move(W_3), std::move(activation)};
+}
+
+/// Makes SwiGLU, where a Transformer takes an activation:
+///
+///     papers::vaswani2017::translator<float>(seed, n, tables, positions, nn::new_pre_norm{}, nn::new_swiglu{});
+struct new_swiglu {
+    template <class T>
+    auto make(random_source& random, std::size_t width, std::size_t hidden) const
+    {
+        return make_gated_feed_forward<T>(random, width, hidden);
+    }
+};
+
+/// New layers from `width` to `hidden` and back, with this activation; or what a maker such as new_swiglu, or one of
+/// your own with the same `make`, makes.
 template <class T, class Activation>
 auto make_feed_forward(random_source& random, std::size_t width, std::size_t hidden, Activation activation)
 {
-    auto W_1 = glorot<T>(random, width, hidden);
-    return feed_forward{std::move(W_1), zeros<T>(hidden), glorot<T>(random, hidden, width), zeros<T>(width),
-                        std::move(activation)};
+    if constexpr (requires { activation.template make<T>(random, width, hidden); }) {
+        return activation.template make<T>(random, width, hidden);
+    } else {
+        auto W_1 = glorot<T>(random, width, hidden);
+        return feed_forward{std::move(W_1), zeros<T>(hidden), glorot<T>(random, hidden, width), zeros<T>(width),
+                            std::move(activation)};
+    }
 }
 
 }  // namespace heed::nn

@@ -19,28 +19,62 @@
 /// for each position.
 namespace heed::nn {
 
+/// The places of the sines and cosines of sinusoidal_positions in a vector.
+enum class wave_layout {
+    interleaved,    // sin, cos, sin, cos, …: Vaswani et al. 2017
+    halves,         // all sines, then all cosines; the same frequencies
+    tensor2tensor,  // halves, with the frequencies of the paper's own code: 10000^{-i/(D/2 − 1)}
+};
+
 /// Waves of D/2 frequencies.
 ///
 ///     PE(p, 2i) = sin(p / 10000^{2i/D}),  PE(p, 2i+1) = cos(p / 10000^{2i/D})     Vaswani et al. 2017, section 3.5
 ///
-/// No parameters, and no longest sentence.
+/// No parameters, and no longest sentence. A model that was trained elsewhere may have another layout:
+///
+///     halves          PE(p, i) = sin(p / 10000^{2i/D}),        PE(p, D/2 + i) = cos of the same
+///     tensor2tensor   PE(p, i) = sin(p / 10000^{i/(D/2−1)}),   PE(p, D/2 + i) = cos of the same
+///
+/// tensor2tensor is also that of fairseq and Marian. Where D is odd, there is one sine more than cosines, but
+/// tensor2tensor's last number is 0.
 struct sinusoidal_positions {
+    wave_layout layout = wave_layout::interleaved;
+
     auto operator()(const tensor auto& x, std::size_t first = 0) const
     {
         using T = element_of<decltype(x)>;
         const std::size_t S = shape_of(x)[1], D = shape_of(x)[2];
         array<T, 2> waves(shape_of_rank<2>{S, D});
         for (std::size_t k = 0; k < D; ++k) {
-            const double frequency = std::pow(10000.0, -static_cast<double>(k / 2 * 2) / static_cast<double>(D));
+            const wave of = wave_of(k, D);
             for (std::size_t s = 0; s < S; ++s) {
-                const double angle = static_cast<double>(first + s) * frequency;
-                waves.data()[s * D + k] = static_cast<T>(k % 2 == 0 ? std::sin(angle) : std::cos(angle));
+                const double angle = static_cast<double>(first + s) * of.frequency;
+                waves.data()[s * D + k] = static_cast<T>(of.sine ? std::sin(angle) : std::cos(angle));
             }
         }
         return ops::add_positions(x, same_family(x, std::move(waves)));
     }
 
-    static auto parameters(auto&, auto&&) { return sinusoidal_positions{}; }
+    static auto parameters(auto& self, auto&&) { return sinusoidal_positions{self.layout}; }
+
+private:
+    struct wave {
+        bool sine;
+        double frequency;
+    };
+
+    /// Of column k of D.
+    wave wave_of(std::size_t k, std::size_t D) const
+    {
+        const auto frequency = [](std::size_t i, std::size_t of) {
+            return std::pow(10000.0, -static_cast<double>(i) / static_cast<double>(of));
+        };
+        if (layout == wave_layout::interleaved) return {k % 2 == 0, frequency(k / 2 * 2, D)};
+        const std::size_t half = layout == wave_layout::halves ? (D + 1) / 2 : D / 2, i = k < half ? k : k - half;
+        if (layout == wave_layout::halves) return {k < half, frequency(2 * i, D)};
+        if (k == 2 * half) return {true, 0};  // sin 0
+        return {k < half, frequency(i, half > 2 ? half - 1 : 1)};
+    }
 };
 
 /// A vector for each position, learned.
@@ -70,10 +104,12 @@ learned_positions(Matrix) -> learned_positions<Matrix>;
 
 /// Makers, for models that are made new. `longest`: the number of positions.
 struct new_sinusoidal_positions {
+    wave_layout layout = wave_layout::interleaved;
+
     template <class T>
-    static sinusoidal_positions make(random_source&, std::size_t, std::size_t)
+    sinusoidal_positions make(random_source&, std::size_t, std::size_t) const
     {
-        return {};
+        return {layout};
     }
 };
 /// Makes learned_positions for sentences of at most `longest` words.

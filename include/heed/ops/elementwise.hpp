@@ -52,6 +52,12 @@ struct log {
     static auto value(auto x) { return simd::log(x); }
     static auto slope(auto x, auto, auto dy) { return dy / x; }
 };
+/// A number for all lanes.
+inline auto constant(auto like, double c)
+{
+    return simd::splat(static_cast<std::remove_cvref_t<decltype(like[0])>>(c));
+}
+
 /// max(x, 0); its slope at 0 is 0.
 struct relu {
     static auto value(auto x) { return simd::select(x > 0, x, decltype(x){}); }
@@ -74,11 +80,33 @@ struct gelu {
 private:
     static constexpr double factor = 1.5957691216057308, cubic = 0.044715;  // 2 √(2/π)
 
-    static auto constant(auto like, double c)
-    {
-        return simd::splat(static_cast<std::remove_cvref_t<decltype(like[0])>>(c));
-    }
     static auto twice_u(auto x, auto xx) { return constant(x, factor) * x * (1 + constant(x, cubic) * xx); }
+};
+/// x Φ(x), Φ the cumulative distribution of the normal distribution, by erf. Hendrycks and Gimpel 2016, section 2.
+struct gelu_erf {
+    static auto value(auto x)
+    {
+        const auto below = simd::normal_cdf(x);
+        return simd::select(below == 0, decltype(x){}, x * below);  // -inf · 0 is NaN
+    }
+    static auto slope(auto x, auto, auto dy)
+    {
+        const auto density = constant(x, 0.39894228040143267794) * simd::exp(x * x * constant(x, -0.5));  // 1 / √(2π)
+        return dy * (simd::normal_cdf(x) + simd::select(density == 0, decltype(x){}, x * density));
+    }
+};
+/// x σ(x). Elfwing, Uchibe, Doya 2018; also known as swish.
+struct silu {
+    static auto value(auto x)
+    {
+        const auto s = simd::sigmoid(x);
+        return simd::select(s == 0, decltype(x){}, x * s);  // -inf · 0 is NaN
+    }
+    static auto slope(auto x, auto, auto dy)
+    {
+        const auto s = simd::sigmoid(x), of_s = s * (1 - s);
+        return dy * (s + simd::select(of_s == 0, decltype(x){}, x * of_s));
+    }
 };
 /// elu(x) + 1: x + 1 above 0, exp(x) below; always positive.
 struct elu_plus_one {
@@ -390,6 +418,12 @@ inline constexpr unary<functions::relu> relu{};
 ///
 ///     ∂x += (s + x s (1 − s) 2u') ∂y,  s = σ(2u)
 inline constexpr unary<functions::gelu> gelu{};
+/// y = x Φ(x), Φ(x) = (1 + erf(x / √2)) / 2: [...] -> [...]. Hendrycks and Gimpel 2016's GELU itself.
+///
+///     ∂x += (Φ(x) + x φ(x)) ∂y,  φ(x) = exp(−x²/2) / √(2π)
+inline constexpr unary<functions::gelu_erf> gelu_erf{};
+/// y = x σ(x): [...] -> [...]                           ∂x += (s + x s (1 − s)) ∂y,  s = σ(x)
+inline constexpr unary<functions::silu> silu{};
 /// y = x + 1 above 0, exp(x) below: [...] -> [...]      ∂x += ∂y above 0, y ∂y below
 inline constexpr unary<functions::elu_plus_one> elu_plus_one{};
 /// y = x²: [...] -> [...]                               ∂x += 2 x ∂y

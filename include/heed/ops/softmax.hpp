@@ -1,18 +1,74 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <cstddef>
+#include <string>
+
+#include <heed/core/errors.hpp>
+#include <heed/core/workspace.hpp>
 #include <heed/kernels/softmax.hpp>
 #include <heed/ops/rows.hpp>
 
 namespace heed::ops {
+
+namespace detail {
+
+/// A tensor of any rank as [batch, positions, width] around one of its axes. Negative axes count from the end.
+template <std::size_t R>
+shape_of_rank<3> around_axis(const char* name, const shape_of_rank<R>& x, int axis)
+{
+    static_assert(R > 0, "heed: a softmax of a single number is 1: give the tensor an axis");
+    const int rank = static_cast<int>(R), at = axis < 0 ? axis + rank : axis;
+    if (at < 0 || at >= rank) {
+        throw shape_error(std::string(name) + ": axis " + std::to_string(axis) + " of a tensor " + shape_text(x) +
+                          "; it has axes 0 to " + std::to_string(rank - 1) + ", or -1 for the last");
+    }
+    shape_of_rank<3> all{1, x[static_cast<std::size_t>(at)], 1};
+    for (int i = 0; i < at; ++i) all[0] *= x[static_cast<std::size_t>(i)];
+    for (int i = at + 1; i < rank; ++i) all[2] *= x[static_cast<std::size_t>(i)];
+    return all;
+}
+
+}  // namespace detail
 
 /// α = softmax(e) over the positions of each row: e [B,T], or [B,T,D] with one softmax per dimension.
 ///
 ///     ∂e_j += α_j (∂α_j − Σ_k α_k ∂α_k)
 ///
 /// Beyond a row's length, and in a row of length 0, weights and gradients are 0.
+///
+/// y = softmax(x) over one axis, of all its elements: `ops::softmax(x, -1)`, the last one; x [...] of any rank but 0,
+/// -> [...]. Where all elements are -inf, y is 0. Throws shape_error for an axis that x does not have.
 struct softmax_op : row_operation<softmax_op> {
     static constexpr const char* name = "softmax";
+
+    using row_operation<softmax_op>::shape;
+    static auto shape(const auto& x, int axis)
+    {
+        (void)detail::around_axis(name, x.shape, axis);
+        return x.shape;
+    }
+
+    template <class T, std::size_t R>
+    static void forward(in<T, R> x, int axis, out<T, R> y)
+    {
+        const auto [batch, positions, width] = detail::around_axis(name, x.shape, axis);
+        if (width == 1) {
+            kernels::softmax(batch, positions, nullptr, x.data, y.data);
+        } else {
+            kernels::softmax_per_dimension(batch, positions, width, nullptr, x.data, y.data);
+        }
+    }
+    template <class T, std::size_t R>
+    static void backward(in<T, R> x, int axis, in<T, R> y, in<T, R> d_y, adjoint<T, R> d_x)
+    {
+        const auto [batch, positions, width] = detail::around_axis(name, x.shape, axis);
+        if (width == 1) {
+            kernels::softmax_backward(batch, positions, nullptr, y.data, d_y.data, d_x.data);
+        } else {
+            kernels::softmax_per_dimension_backward(batch, positions, width, nullptr, y.data, d_y.data, d_x.data);
+        }
+    }
 
     template <class T>
     static void forward(in<T, 2> e, const lengths_view& real, out<T, 2> weights)
@@ -38,5 +94,63 @@ struct softmax_op : row_operation<softmax_op> {
     }
 };
 inline constexpr softmax_op softmax{};
+
+/// y = log softmax(x) over one axis: x [...] of any rank but 0 -> [...]; `ops::log_softmax(x, -1)`, the last one.
+///
+///     y_j = x_j − log Σ_k exp(x_k)              ∂x_j += ∂y_j − exp(y_j) Σ_k ∂y_k
+///
+/// Exact where the softmax itself underflows. Where x is -inf, y is, too, and nothing goes back. For the loss of words
+/// there is `ops::cross_entropy`. Throws shape_error for an axis that x does not have.
+struct log_softmax_op : operation<log_softmax_op> {
+    static constexpr const char* name = "log_softmax";
+
+    static auto shape(const auto& x, int axis)
+    {
+        (void)detail::around_axis(name, x.shape, axis);
+        return x.shape;
+    }
+
+    template <class T, std::size_t R>
+    static void forward(in<T, R> x, int axis, out<T, R> y)
+    {
+        each_line(detail::around_axis(name, x.shape, axis), [=](std::size_t n, std::size_t at, std::size_t stride) {
+            if (stride == 1) return kernels::detail::log_softmax_row(n, x.data + at, y.data + at);
+            scratch here;
+            T* const line = here.take<T>(n);
+            for (std::size_t j = 0; j < n; ++j) line[j] = x.data[at + j * stride];
+            kernels::detail::log_softmax_row(n, line, line);
+            for (std::size_t j = 0; j < n; ++j) y.data[at + j * stride] = line[j];
+        });
+    }
+
+    template <class T, std::size_t R>
+    static void backward(in<T, R> x, int axis, in<T, R> y, in<T, R> d_y, adjoint<T, R> d_x)
+    {
+        each_line(detail::around_axis(name, x.shape, axis), [=](std::size_t n, std::size_t at, std::size_t stride) {
+            if (stride == 1)
+                return kernels::detail::log_softmax_row_backward(n, y.data + at, d_y.data + at, d_x.data + at);
+            scratch here;
+            T *const line = here.take<T>(3 * n), *const d_line = line + n, *const sum = d_line + n;
+            for (std::size_t j = 0; j < n; ++j) {
+                line[j] = y.data[at + j * stride];
+                d_line[j] = d_y.data[at + j * stride];
+                sum[j] = d_x.data[at + j * stride];
+            }
+            kernels::detail::log_softmax_row_backward(n, line, d_line, sum);
+            for (std::size_t j = 0; j < n; ++j) d_x.data[at + j * stride] = sum[j];
+        });
+    }
+
+private:
+    /// f(elements, where the first one is, from one to the next) for each line along the middle axis.
+    static void each_line(const shape_of_rank<3>& shape, const auto& f)
+    {
+        const std::size_t n = shape[1], width = shape[2];
+        if (n == 0) return;
+        detail::each_row(shape[0] * width, n,
+                         [=](std::size_t line) { f(n, line / width * n * width + line % width, width); });
+    }
+};
+inline constexpr log_softmax_op log_softmax{};
 
 }  // namespace heed::ops

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <heed/attention.hpp>
+#include <heed/combine/relative.hpp>
 #include <heed/combine/weighted_sum.hpp>
 #include <heed/normalize/softmax.hpp>
 #include <heed/score/relative.hpp>
@@ -22,6 +23,18 @@ auto relative(Matrix distances)
 {
     return attention{score::relative{score::scaled_dot{}, std::move(distances)}, normalize::softmax{},
                      combine::weighted_sum{}};
+}
+
+/// The same with vectors for the values, the whole of the paper's equations.
+///
+///     z_i = Σ_j α_ij (v_j + a_{clip(j − i, −R, R)})                   eq. 3
+///
+/// `of_values` [2R + 1, D] has a row for each distance.
+template <class Matrix, class Rows>
+auto relative(Matrix distances, Rows of_values)
+{
+    return attention{score::relative{score::scaled_dot{}, std::move(distances)}, normalize::softmax{},
+                     combine::relative{std::move(of_values)}};
 }
 
 }  // namespace heed::papers::shaw2018

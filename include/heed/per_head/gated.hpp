@@ -4,7 +4,9 @@
 #include <cstddef>
 #include <utility>
 
+#include <heed/attention/bias.hpp>
 #include <heed/attention/query.hpp>
+#include <heed/core/cxx20.hpp>
 #include <heed/core/errors.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/products.hpp>
@@ -17,25 +19,29 @@ namespace heed::per_head {
 ///     Y' = Y ⊙ σ(X W),  O = Y' W_O            Qiu et al. 2025 ("Gated Attention for Large Language Models")
 ///
 /// With W [Q,n·V] there is a gate for each dimension of each head (elementwise), with W [Q,n] one for each head
-/// (headwise). X is the query as the multi_head gets it, before W_Q. No bias, as in the paper.
+/// (headwise). X is the query as the multi_head gets it, before W_Q. No bias, as in the paper;
+/// with one, `gated{W, b}`, the gate is σ(X W + b).
 ///
 ///     multi_head attend{heads, W_Q, W_K, W_V, W_O, per_head::gated{W}};
-template <class Matrix>
+template <class Matrix, class Bias = no_bias>
 struct gated {
-    Matrix W;  // [Q,n·V] or [Q,n]
+    Matrix W;                         // [Q,n·V] or [Q,n]
+    HEED_NO_UNIQUE_ADDRESS Bias b{};  // [n·V] or [n], if there is one
 
     static constexpr std::size_t heads_a_value = 1;
 
     auto operator()(const tensor auto& contexts, const auto& query) const
     {
-        const auto gates = ops::sigmoid(ops::linear(detail::state_of(query), W));
+        const auto gates = ops::sigmoid(heed::detail::linear_with(detail::state_of(query), W, b));
         return ops::multiply_parts(contexts, gates);
     }
 
-    static auto parameters(auto& self, auto&& visit) { return per_head::gated{visit("W", self.W)}; }
+    static auto parameters(auto& self, auto&& visit) { return per_head::gated{visit("W", self.W), visit("b", self.b)}; }
 };
 
 template <class Matrix>
 gated(Matrix) -> gated<Matrix>;
+template <class Matrix, class Bias>
+gated(Matrix, Bias) -> gated<Matrix, Bias>;
 
 }  // namespace heed::per_head

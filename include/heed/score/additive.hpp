@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <heed/attention/bias.hpp>
 #include <heed/attention/concepts.hpp>
+#include <heed/core/cxx20.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/products.hpp>
 #include <heed/score/additive_kernel.hpp>
@@ -14,12 +16,14 @@ namespace heed::score {
 ///
 /// U h_j does not depend on the query, so `prepare` computes it once per batch.
 /// Luong's concat score is this one with W and U cut from a single matrix.
-/// No deviation from the paper; like it, no bias.
-template <class Matrix, class Vector>
+/// No deviation from the paper; like it, no bias. With one, `additive{W, U, v, b}`, e_j = vᵀ tanh(W s + U h_j + b): it
+/// is added to W s, once per step.
+template <class Matrix, class Vector, class Bias = no_bias>
 struct additive {
-    Matrix W;  // [Q,A]
-    Matrix U;  // [D,A]
-    Vector v;  // [A]
+    Matrix W;                         // [Q,A]
+    Matrix U;                         // [D,A]
+    Vector v;                         // [A]
+    HEED_NO_UNIQUE_ADDRESS Bias b{};  // [A], if there is one
 
     using in_kernels = kernels::additive_score;
     static constexpr weight_kind weights = weight_kind::per_position;
@@ -31,7 +35,7 @@ struct additive {
 
     auto project(const tensor auto& query) const  // [B,Q] -> [B,A]
     {
-        return ops::linear(query, W);
+        return heed::detail::linear_with(query, W, b);
     }
 
     auto match(const tensor auto& projected, const tensor auto& keys) const  // [B,A], [B,T,A] -> [B,T]
@@ -46,11 +50,13 @@ struct additive {
 
     static auto parameters(auto& self, auto&& visit)
     {
-        return score::additive{visit("W", self.W), visit("U", self.U), visit("v", self.v)};
+        return score::additive{visit("W", self.W), visit("U", self.U), visit("v", self.v), visit("b", self.b)};
     }
 };
 
 template <class Matrix, class Vector, class Matrix2>
 additive(Matrix, Matrix2, Vector) -> additive<joint_tensor<Matrix, Matrix2>, Vector>;
+template <class Matrix, class Vector, class Matrix2, class Bias>
+additive(Matrix, Matrix2, Vector, Bias) -> additive<joint_tensor<Matrix, Matrix2>, Vector, Bias>;
 
 }  // namespace heed::score

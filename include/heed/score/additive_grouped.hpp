@@ -3,7 +3,9 @@
 
 #include <cstddef>
 
+#include <heed/attention/bias.hpp>
 #include <heed/attention/concepts.hpp>
+#include <heed/core/cxx20.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/products.hpp>
 
@@ -16,12 +18,14 @@ namespace heed::score {
 /// The hidden layer is shared and the last one has G outputs, V = (V_1 … V_G); `combine::grouped_sum` gives the
 /// dimensions of group g the weight α^g. G = 1 is `additive`, G = D is `additive_per_dimension`; a score costs A·G
 /// multiplications, between A and A·D. `with_word{additive_grouped{W, U, V}, Y}` also reads the previous target word.
-/// Not from a paper; no bias, as in the two papers that it lies between.
-template <class Matrix>
+/// Not from a paper; no bias, as in the two papers that it lies between; `additive_grouped{W, U, V, b}` has one, inside
+/// the tanh.
+template <class Matrix, class Bias = no_bias>
 struct additive_grouped {
-    Matrix W;  // [Q,A]
-    Matrix U;  // [D,A]
-    Matrix V;  // [A,G]
+    Matrix W;                         // [Q,A]
+    Matrix U;                         // [D,A]
+    Matrix V;                         // [A,G]
+    HEED_NO_UNIQUE_ADDRESS Bias b{};  // [A], if there is one
 
     static constexpr weight_kind weights = weight_kind::per_group;
 
@@ -34,7 +38,7 @@ struct additive_grouped {
 
     auto project(const tensor auto& query) const  // [B,Q] -> [B,A]
     {
-        return ops::linear(query, W);
+        return heed::detail::linear_with(query, W, b);
     }
 
     auto match(const tensor auto& projected, const tensor auto& keys) const  // [B,A], [B,T,A] -> [B,T,G]
@@ -49,11 +53,13 @@ struct additive_grouped {
 
     static auto parameters(auto& self, auto&& visit)
     {
-        return score::additive_grouped{visit("W", self.W), visit("U", self.U), visit("V", self.V)};
+        return score::additive_grouped{visit("W", self.W), visit("U", self.U), visit("V", self.V), visit("b", self.b)};
     }
 };
 
 template <class Matrix, class Matrix2, class Matrix3>
 additive_grouped(Matrix, Matrix2, Matrix3) -> additive_grouped<joint_tensor<Matrix, Matrix2, Matrix3>>;
+template <class Matrix, class Matrix2, class Matrix3, class Bias>
+additive_grouped(Matrix, Matrix2, Matrix3, Bias) -> additive_grouped<joint_tensor<Matrix, Matrix2, Matrix3>, Bias>;
 
 }  // namespace heed::score

@@ -4,8 +4,10 @@
 #include <type_traits>
 #include <utility>
 
+#include <heed/attention/bias.hpp>
 #include <heed/attention/concepts.hpp>
 #include <heed/attention/weigh.hpp>
+#include <heed/core/cxx20.hpp>
 #include <heed/kernels/softmax.hpp>
 #include <heed/kernels/weighted_sum.hpp>
 #include <heed/ops/elementwise.hpp>
@@ -20,12 +22,14 @@ namespace heed::score {
 ///
 /// The hidden layer is shared and the last one has dim(h_j) outputs, V = (V_1 … V_D). With V of one column this is
 /// `additive`. The paper's score also reads the previous target word: `with_word{additive_per_dimension{W, U, V}, Y}`.
-/// No deviation; no bias. A score costs A·D multiplications where `additive` costs A.
-template <class Matrix>
+/// No deviation; no bias, unless there is a fourth part, `additive_per_dimension{W, U, V, b}`: tanh(W s + U h_j + b).
+/// A score costs A·D multiplications where `additive` costs A.
+template <class Matrix, class Bias = no_bias>
 struct additive_per_dimension {
-    Matrix W;  // [Q,A]
-    Matrix U;  // [D,A]
-    Matrix V;  // [A,D]
+    Matrix W;                         // [Q,A]
+    Matrix U;                         // [D,A]
+    Matrix V;                         // [A,D]
+    HEED_NO_UNIQUE_ADDRESS Bias b{};  // [A], if there is one
 
     static constexpr weight_kind weights = weight_kind::per_dimension;
 
@@ -36,7 +40,7 @@ struct additive_per_dimension {
 
     auto project(const tensor auto& query) const  // [B,Q] -> [B,A]
     {
-        return ops::linear(query, W);
+        return heed::detail::linear_with(query, W, b);
     }
 
     auto match(const tensor auto& projected, const tensor auto& keys) const  // [B,A], [B,T,A] -> [B,T,D]
@@ -51,20 +55,24 @@ struct additive_per_dimension {
 
     static auto parameters(auto& self, auto&& visit)
     {
-        return score::additive_per_dimension{visit("W", self.W), visit("U", self.U), visit("V", self.V)};
+        return score::additive_per_dimension{visit("W", self.W), visit("U", self.U), visit("V", self.V),
+                                             visit("b", self.b)};
     }
 };
 
 template <class Matrix, class Matrix2, class Matrix3>
 additive_per_dimension(Matrix, Matrix2, Matrix3) -> additive_per_dimension<joint_tensor<Matrix, Matrix2, Matrix3>>;
+template <class Matrix, class Matrix2, class Matrix3, class Bias>
+additive_per_dimension(Matrix, Matrix2, Matrix3, Bias)
+    -> additive_per_dimension<joint_tensor<Matrix, Matrix2, Matrix3>, Bias>;
 
 }  // namespace heed::score
 
 /// Its kernel: kernels/per_dimension.hpp.
-template <class Matrix, class Normalize, class Combine>
+template <class Matrix, class Bias, class Normalize, class Combine>
     requires(heed::known_to_kernels_as<Normalize, heed::kernels::softmax_of_row>&&
                  heed::known_to_kernels_as<Combine, heed::kernels::elementwise_sum_of_row>)
-struct heed::step_kernel<heed::score::additive_per_dimension<Matrix>, Normalize, Combine> {
+struct heed::step_kernel<heed::score::additive_per_dimension<Matrix, Bias>, Normalize, Combine> {
     using operation = ops::per_dimension_step_op;
 
     template <class With>

@@ -4,7 +4,9 @@
 #include <cstddef>
 #include <string>
 
+#include <heed/attention/bias.hpp>
 #include <heed/attention/concepts.hpp>
+#include <heed/core/cxx20.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/parts.hpp>
 #include <heed/ops/products.hpp>
@@ -19,11 +21,13 @@ namespace heed::score {
 /// The joined vector is never formed: W [h; h_j] = W_q h + W_k h_j, where W_q is the first Q rows of W and W_k the last
 /// D, and W_k h_j is computed once per batch. So this is `additive` with its W stacked on its U. In the paper h and h_j
 /// have the same size, and W is cut in half; otherwise `query` says where: `concat{W, v, Q}`. No deviation; no bias.
-template <class Matrix, class Vector>
+/// With one, `concat{W, v, Q, b}`, it is inside the tanh: W [h; h_j] + b.
+template <class Matrix, class Vector, class Bias = no_bias>
 struct concat {
-    Matrix W;               // [Q+D,A]
-    Vector v;               // [A]
-    std::size_t query = 0;  // Q; 0: half of W's rows
+    Matrix W;                         // [Q+D,A]
+    Vector v;                         // [A]
+    std::size_t query = 0;            // Q; 0: half of W's rows
+    HEED_NO_UNIQUE_ADDRESS Bias b{};  // [A], if there is one
 
     using in_kernels = kernels::additive_score;
     static constexpr weight_kind weights = weight_kind::per_position;
@@ -35,7 +39,7 @@ struct concat {
 
     auto project(const tensor auto& state) const  // [B,Q] -> [B,A]
     {
-        return ops::linear(state, ops::rows_between(W, std::size_t{0}, cut()));
+        return heed::detail::linear_with(state, ops::rows_between(W, std::size_t{0}, cut()), b);
     }
 
     auto match(const tensor auto& projected, const tensor auto& keys) const  // [B,A], [B,T,A] -> [B,T]
@@ -50,7 +54,7 @@ struct concat {
 
     static auto parameters(auto& self, auto&& visit)
     {
-        return score::concat{visit("W", self.W), visit("v", self.v), self.query};
+        return score::concat{visit("W", self.W), visit("v", self.v), self.query, visit("b", self.b)};
     }
 
 private:
@@ -70,5 +74,7 @@ template <class Matrix, class Vector>
 concat(Matrix, Vector) -> concat<Matrix, Vector>;
 template <class Matrix, class Vector>
 concat(Matrix, Vector, std::size_t) -> concat<Matrix, Vector>;
+template <class Matrix, class Vector, class Bias>
+concat(Matrix, Vector, std::size_t, Bias) -> concat<Matrix, Vector, Bias>;
 
 }  // namespace heed::score

@@ -43,8 +43,8 @@ struct add_by_distance {
 /// a(q) is the base's: q / √A of scaled_dot. A column of `distances` for each distance from −R to R, those farther away
 /// share the last ones. Products with all columns come first, Q Dᵀ, so that no vector is added to a key: step by step
 /// and with a temporal normalizer [B,S,2R+1], in tiles for a block of queries. The paper also adds such vectors to the
-/// values (eq. 3), and finds that it does not need to; heed does not. Queries and keys count from 0. Throws shape_error
-/// if the number of columns is even.
+/// values (eq. 3), combine::relative, and finds that it does not need to. Queries and keys count from 0. Throws
+/// shape_error if the number of columns is even.
 template <class Base, class Matrix>
 struct relative : by_place<relative<Base, Matrix>, Base> {
     Base base;

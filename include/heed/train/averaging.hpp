@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <heed/core/errors.hpp>
+#include <heed/core/parallel.hpp>
 #include <heed/core/parameters.hpp>
 
 namespace heed::train {
@@ -23,6 +24,24 @@ struct copying_look {
     {
         const auto values = view_of(x);
         to.insert(to.end(), values.data, values.data + values.size());
+    }
+};
+
+/// average ← average + fresh (x − average), or average ← x where there is none yet.
+struct moving_look {
+    double fresh;
+    double* average;
+
+    void operator()(const std::string&, const auto& x)
+    {
+        const auto values = view_of(x);
+        parallel_for(values.size(), std::size_t{1} << 14, [&](std::size_t begin, std::size_t end, std::size_t) {
+            for (std::size_t i = begin; i < end; ++i) {
+                const auto now = static_cast<double>(values.data[i]);
+                average[i] = fresh == 1 ? now : average[i] + fresh * (now - average[i]);
+            }
+        });
+        average += values.size();
     }
 };
 
@@ -129,6 +148,79 @@ public:
 private:
     std::size_t most_;
     std::deque<std::vector<T>> moments_;
+};
+
+/// An exponential moving average of a model's parameters, kept during training and used instead of the last ones.
+///
+///     θ̄ ← θ_1 at first,  then  θ̄ ← d θ̄ + (1 − d) θ_t             Polyak and Juditsky 1992; Tarvainen and Valpola 2017
+///
+/// d is near 1, such as 0.999 with an `add` after each step. As in PyTorch's AveragedModel, the first model is copied,
+/// so that no bias has to be corrected. Kept in double, since a float would lose what (1 − d) adds.
+///
+///     train::moving_average<float> average(0.999);
+///     for (…) { …a step… average.add(model); }
+///     average.mean(model);
+template <class T>
+class moving_average {
+public:
+    /// Throws heed::error unless 0 <= decay < 1.
+    explicit moving_average(double decay) : decay_(decay)
+    {
+        if (!(decay >= 0 && decay < 1)) {
+            throw error("a moving average with a decay of " + std::to_string(decay) +
+                        " has no value; it is at least 0 and below 1, such as 0.999");
+        }
+    }
+
+    /// Moves the average towards the model as it is now. Throws heed::error if it is another one.
+    template <parameterised M>
+    void add(const M& model)
+    {
+        const std::size_t count = parameter_count(model);
+        if (added_ != 0 && count != numbers_.size()) {
+            throw error("a model of " + std::to_string(count) + " numbers cannot be averaged with one of " +
+                        std::to_string(numbers_.size()) + "; one average serves one model");
+        }
+        numbers_.resize(count);
+        for_each_parameter(model, detail::moving_look{added_ == 0 ? 1 : 1 - decay_, numbers_.data()});
+        ++added_;
+    }
+
+    /// The number of models added so far.
+    std::size_t size() const { return added_; }
+    /// d
+    double decay() const { return decay_; }
+
+    /// Sets a model's parameters to the average. Throws heed::error if nothing was added, or another model was.
+    template <parameterised M>
+    void mean(M& into) const
+    {
+        set_parameters(mean(), into);
+    }
+
+    /// The average as numbers for set_parameters.
+    std::vector<T> mean() const
+    {
+        if (added_ == 0) throw error("the average of no models has no value; add one first");
+        std::vector<T> result(numbers_.size());
+        std::transform(numbers_.begin(), numbers_.end(), result.begin(), [](double x) { return static_cast<T>(x); });
+        return result;
+    }
+
+    /// The numbers of the average that a checkpoint must keep; empty before the first `add`.
+    const std::vector<double>& state() const { return numbers_; }
+
+    /// Continues from a checkpoint.
+    void restore(std::size_t added, std::vector<double> state)
+    {
+        added_ = added;
+        numbers_ = std::move(state);
+    }
+
+private:
+    double decay_;
+    std::size_t added_ = 0;
+    std::vector<double> numbers_;
 };
 
 }  // namespace heed::train

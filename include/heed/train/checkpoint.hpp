@@ -44,8 +44,8 @@
 /// | part | what is kept |
 /// |---|---|
 /// | a module (anything with `parameters`), of float or double | its parameters |
-/// | optimiser: adam, adamw, sgd, adadelta, your own rule | moments, steps, numbers among its settings, as the rate |
-/// | average_of_last, accumulated_gradients | all of their state |
+/// | optimiser: adam, sgd and the others, your own rule | moments, steps, numbers among its settings, as the rate |
+/// | average_of_last, moving_average, accumulated_gradients | all of their state |
 /// | random_source, position | all of their numbers |
 /// | your own struct with `static void each(auto& self, auto&& member)` | member("name", self.name) for each |
 /// | named("epoch", epoch) | a number, a text, a random_source or a vector of numbers by this name |
@@ -123,6 +123,10 @@ inline constexpr bool is_average = false;
 template <class T>
 inline constexpr bool is_average<average_of_last<T>> = true;
 template <class X>
+inline constexpr bool is_moving_average = false;
+template <class T>
+inline constexpr bool is_moving_average<moving_average<T>> = true;
+template <class X>
 inline constexpr bool is_gradient_sum = false;
 template <class T>
 inline constexpr bool is_gradient_sum<accumulated_gradients<T>> = true;
@@ -144,7 +148,7 @@ public:
         if constexpr (parameterised<P>) {
             for_each_parameter(part, finite_look{prefix_});
             io::put(to_, part, prefix_);
-        } else if constexpr (is_optimiser<P> || is_average<P>) {
+        } else if constexpr (is_optimiser<P> || is_average<P> || is_moving_average<P>) {
             train::put(to_, part, prefix_);
         } else if constexpr (is_gradient_sum<P>) {
             sum(part);
@@ -237,6 +241,8 @@ public:
             optimiser_(part);
         } else if constexpr (is_average<P>) {
             average(part);
+        } else if constexpr (is_moving_average<P>) {
+            moving(part);
         } else if constexpr (is_gradient_sum<P>) {
             sum(part);
         } else if constexpr (is_named<P>) {
@@ -325,6 +331,17 @@ private:
         average_of_last<T> next = part;
         next.restore(std::move(stored));
         set(part, std::move(next));
+    }
+
+    template <class T>
+    void moving(moving_average<T>& part)
+    {
+        auto stored = stored_moving_average<T>(from_, its_model("moving average"), prefix_);
+        const std::string name = prefix_ + "moving_average";
+        claim(name + ".decay");
+        claim(name + ".count");
+        if (stored.size() > 0) claim(name);
+        set(part, std::move(stored));
     }
 
     template <class T>

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <cstddef>
+#include <functional>
+#include <string>
+
 #include <heed/kernels/sgd.hpp>
 #include <heed/train/optimiser.hpp>
 
@@ -12,5 +16,41 @@ namespace heed::train {
 /// train::halving.
 template <class T>
 using sgd = optimiser<T, kernels::sgd_settings>;
+
+/// The settings of stochastic gradient descent with momentum. With momentum 0 it is gradient descent with weight decay.
+struct momentum_settings {
+    double rate = 1e-3;
+    double momentum = 0.9;    // μ
+    double weight_decay = 0;  // λ
+    bool nesterov = false;
+    /// Does this parameter decay? Called with its name, "decoder.cell.W", and the number of its axes; without it, all
+    /// do.
+    std::function<bool(const std::string& name, std::size_t rank)> decays{};
+
+    static constexpr const char* name = "sgd_with_momentum";
+    static constexpr std::size_t moments = 1;
+
+    /// The update of one parameter.
+    template <class T>
+    kernels::detail::momentum_update<T> update_of(const std::string& parameter, std::size_t rank, std::size_t,
+                                                  T scale) const
+    {
+        const double decay = !decays || decays(parameter, rank) ? weight_decay : 0;
+        return {static_cast<T>(rate), static_cast<T>(momentum), static_cast<T>(decay), scale, nesterov};
+    }
+};
+
+/// Stochastic gradient descent with momentum, Nesterov's included, and weight decay.
+///
+///     g ← g + λ θ,  m ← μ m + g
+///     θ ← θ − rate · m,  or with `nesterov`  θ ← θ − rate · (g + μ m)      Sutskever et al. 2013
+///
+/// As in PyTorch's SGD with dampening 0, and unlike in the paper, the rate is outside of m: a schedule scales earlier
+/// gradients, too. The decay is part of the gradient, after clipping. Rows of a table that is only looked up, and that
+/// the batch does not touch, wait: they neither move on nor decay.
+///
+///     train::sgd_with_momentum<float> optimiser({.rate = 0.1, .weight_decay = 1e-4, .nesterov = true});
+template <class T>
+using sgd_with_momentum = optimiser<T, momentum_settings>;
 
 }  // namespace heed::train

@@ -231,6 +231,19 @@ std::deque<std::vector<T>> stored_moments(const io::archive& from, const std::ve
     return all;
 }
 
+template <class T>
+moving_average<T> stored_moving_average(const io::archive& from, const std::vector<parameter_outline>& model,
+                                        const std::string& prefix)
+{
+    std::size_t size = 0;
+    for (const parameter_outline& each : model) size += each.size;
+    const std::string name = prefix + "moving_average";
+    moving_average<T> all(number_of<double>(name + ".decay", metadata_entry(from, name + ".decay")));
+    const auto count = number_of<std::size_t>(name + ".count", metadata_entry(from, name + ".count"));
+    if (count > 0) all.restore(count, numbers_like<double>(from, name, size));
+    return all;
+}
+
 }  // namespace detail
 
 /// Adds an optimiser's state to an archive: what load_checkpoint, or take, restores.
@@ -277,6 +290,26 @@ template <class T, parameterised M>
 void take(const io::archive& from, average_of_last<T>& to, const M& model, const std::string& prefix = {})
 {
     to.restore(detail::stored_moments<T>(from, detail::outline_of(model), prefix));
+}
+
+/// Adds a moving average to an archive.
+template <class T>
+void put(io::archive& to, const moving_average<T>& from, const std::string& prefix = {})
+{
+    const std::string name = prefix + "moving_average";
+    detail::add_text(to, name + ".decay", detail::text_of(from.decay()));
+    detail::add_text(to, name + ".count", detail::text_of(from.size()));
+    if (from.size() == 0) return;
+    detail::require_finite<double>(name, from.state());
+    to.tensors.push_back(io::tensor_entry::of(name, {from.state().size()}, from.state()));
+}
+
+/// Restores a moving average of this model, its decay included. Throws heed::error, and changes nothing, if there is
+/// none.
+template <class T, parameterised M>
+void take(const io::archive& from, moving_average<T>& to, const M& model, const std::string& prefix = {})
+{
+    to = detail::stored_moving_average<T>(from, detail::outline_of(model), prefix);
 }
 
 }  // namespace heed::train

@@ -14,7 +14,7 @@ namespace heed::view {
 /// ▒ where some see some, · where none sees any. Tiles (attention/tiled.hpp) compute nothing of such a block; but
 /// theirs are of other sizes.
 ///
-///     fmt::print("{}", view::blocks(causal{} & sliding_window{16}, 96, 96, 8));
+///     std::cout << view::blocks(causal{} & sliding_window{16}, 96, 96, 8);
 ///
 /// A row for each block of queries. The last query stands at the last key, as in attention; `batch` and `head` are the
 /// numbers that the mask is asked with. Throws shape_error if size is 0.

@@ -33,6 +33,7 @@ struct translator_sizes {
 ///     auto other = paper::translator<float>(seed, n, seq2seq::new_tied_tables{}, nn::new_learned_positions{},
 ///                                           nn::new_pre_norm{}, ops::gelu);
 ///
+/// The last one is the feed-forward network's activation, or a maker of another network, such as nn::new_swiglu.
 /// Throws heed::error unless the number of heads divides the width, and for no layer at all.
 template <class T, class Tables = seq2seq::new_shared_table, class Positions = nn::new_sinusoidal_positions,
           class Residual = nn::new_post_norm, class Activation = std::remove_const_t<decltype(ops::relu)>>

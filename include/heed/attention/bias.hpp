@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <type_traits>
+
+#include <heed/core/family.hpp>
+#include <heed/ops/products.hpp>
+
+namespace heed {
+
+/// A policy without the bias that it may have: x W. It has no parameter.
+struct no_bias {
+    static auto parameters(auto&, auto&&) { return no_bias{}; }
+};
+
+namespace detail {
+
+/// x W + b, or x W with no_bias: x [...,K], W [K,N], b [N] -> [...,N].
+template <class Bias>
+auto linear_with(const tensor auto& x, const auto& W, const Bias& b)
+{
+    if constexpr (std::is_same_v<Bias, no_bias>) {
+        return ops::linear(x, W);
+    } else {
+        return ops::linear(x, W, b);
+    }
+}
+
+}  // namespace detail
+
+}  // namespace heed

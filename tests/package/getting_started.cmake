@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# cmake -DSOURCE_DIR=... -DSCRATCH=... -P getting_started.cmake: docs/getting_started.md does what it says. Its commands
+# are run as they stand there, but for `git clone`, in an empty folder; its program is examples/start/main.cpp, and its
+# output is what that prints. Headers are installed where no library that only tests and examples need is found.
+
+cmake_minimum_required(VERSION 3.22)
+file(READ "${SOURCE_DIR}/docs/getting_started.md" page)
+file(READ "${SOURCE_DIR}/examples/start/main.cpp" program)
+string(REGEX REPLACE "^.*// test:\n\n" "" program "${program}")
+string(FIND "${page}" "```cpp\n${program}```\n" at)
+if(at EQUAL -1)
+  message(FATAL_ERROR "docs/getting_started.md does not quote examples/start/main.cpp")
+endif()
+
+# run(<commands>): what they print is in `output`.
+function(run commands)
+  execute_process(COMMAND sh -ec "${commands}" WORKING_DIRECTORY "${SCRATCH}" RESULT_VARIABLE result
+                  OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(NOT result EQUAL 0)
+    message(FATAL_ERROR "these commands of docs/getting_started.md fail (${result}):\n${commands}\n${output}")
+  endif()
+  set(output "${output}" PARENT_SCOPE)
+endfunction()
+
+if(NOT page MATCHES "\n```sh\n(git clone URL heed\n)([^`]*)```\n")
+  message(FATAL_ERROR "docs/getting_started.md does not begin with git clone URL heed")
+endif()
+set(commands "${CMAKE_MATCH_2}")
+string(REGEX MATCH "\n```sh\n(cmake[^`]*)```\n" ignored "${page}")
+set(installing "${CMAKE_MATCH_1}")
+string(REGEX MATCH "\n```\n(weights[^`]*)```\n" ignored "${page}")
+set(printed "${CMAKE_MATCH_1}")
+
+file(REMOVE_RECURSE "${SCRATCH}")
+file(MAKE_DIRECTORY "${SCRATCH}")
+file(CREATE_LINK "${SOURCE_DIR}" "${SCRATCH}/heed" SYMBOLIC)
+set(ENV{HOME} "${SCRATCH}/home")
+set(ENV{OPENBLAS_NUM_THREADS} 1)
+run("${commands}")
+string(FIND "${output}" "${printed}" at)
+if(printed STREQUAL "" OR at EQUAL -1)
+  message(FATAL_ERROR "the program should print\n${printed}and printed:\n${output}")
+endif()
+
+# A machine that has what the library needs and nothing else.
+set(lacking "")
+foreach(package IN ITEMS doctest CLI11 fmt nlohmann_json ICU benchmark MPI)
+  string(APPEND lacking " -DCMAKE_DISABLE_FIND_PACKAGE_${package}=ON")
+endforeach()
+string(REPLACE "--preset headers" "--preset headers${lacking}" installing "${installing}")
+file(REMOVE_RECURSE "${SCRATCH}/mine/build")
+run("${installing}")
+file(STRINGS "${SCRATCH}/mine/build/CMakeCache.txt" found REGEX "^heed_DIR:")
+if(NOT found MATCHES "${SCRATCH}/home/.local/share/cmake/heed")
+  message(FATAL_ERROR "the program did not find the installed heed: ${found}\n${output}")
+endif()
