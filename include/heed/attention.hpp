@@ -11,6 +11,7 @@
 #include <heed/attention/concepts.hpp>
 #include <heed/attention/families.hpp>
 #include <heed/attention/growing.hpp>
+#include <heed/attention/grown.hpp>
 #include <heed/attention/many_queries.hpp>
 #include <heed/attention/masks.hpp>
 #include <heed/attention/memory.hpp>
@@ -130,14 +131,11 @@ struct attention {
     template <class Past>
     auto start(const auto& memory, Past past) const
     {
-        constexpr std::size_t rank = Score::weights == weight_kind::per_position ? 2 : 3;
-        shape_of_rank<rank> shape{memory.batch(), memory.positions()};
-        if constexpr (Score::weights == weight_kind::per_dimension) shape[2] = memory.width();
-        if constexpr (Score::weights == weight_kind::per_group) shape[2] = score.groups();
-        const auto blank = [&memory, &shape](double value) { return constant_like(memory.keys, shape, value); };
-        auto history = start_of(normalize, blank);
+        auto history = detail::first_history(score, normalize, memory);
         static_assert(check_map<decltype(history)>() && check_map<Past>());
-        return attention_state<decltype(history), Past>{std::move(history), 0, std::move(past)};
+        attention_state<decltype(history), Past> state{std::move(history), 0, std::move(past)};
+        detail::know_lengths(state, memory);
+        return state;
     }
 
     /// One query [B,Q] (or whatever the score takes): its context, its weights, and the state for the next query.
@@ -173,7 +171,9 @@ struct attention {
         if constexpr (detail::grows<std::remove_cvref_t<decltype(memory)>>) {
             detail::require_no_tape<attention, decltype(query), decltype(state), Mask>();
             detail::require_one_number<Score>(memory);
-            return detail::in_one_piece(memory, [&](const auto& all) { return compose(all, query, state, mask); });
+            return detail::knowing_lengths(memory, detail::in_one_piece(memory, [&](const auto& all) {
+                                               return compose(all, query, state, mask);
+                                           }));
         } else {
             const auto& projected = project(detail::asked(memory, query));
             return detail::answer<detail::line_by_line, weights_too>(*this, memory, projected, query, state, mask);
@@ -207,7 +207,9 @@ struct attention {
             if (shape_of(projected)[1] == 1) return detail::read_one(*this, memory, queries, projected, state, sees);
             if (detail::numbers_differ<Score>(memory))
                 return detail::read_each(*this, memory, queries, projected, state, sees);
-            return detail::in_one_piece(memory, [&](const auto& all) { return read_all(all, queries, state, sees); });
+            return detail::knowing_lengths(memory, detail::in_one_piece(memory, [&](const auto& all) {
+                                               return read_all(all, queries, state, sees);
+                                           }));
         } else {
             return detail::read_many(*this, memory, queries, projected, state, sees);
         }
