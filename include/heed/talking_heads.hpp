@@ -307,8 +307,9 @@ struct talking_heads {
 
     /// One query [B,Q]: its context [B,O], the mixed weights of every head [B,n,T], and the state for the next.
     template <class Mask = no_mask>
-    auto step(const auto& memory, const tensor auto& query, const auto& state, const Mask& mask = {}) const
+    auto step(const auto& memory, const auto& given, const auto& state, const Mask& mask = {}) const
     {
+        const auto& query = detail::query_of_axes<2, typename detail::numbers_in<Matrix>::type>(given);
         const scratch here;
         const std::size_t B = shape_of(query)[0];
         const auto projected = ops::by_sentence(
@@ -321,7 +322,7 @@ struct talking_heads {
     }
     /// As `step`, without the weights.
     template <class Mask = no_mask>
-    auto read(const auto& memory, const tensor auto& query, const auto& state, const Mask& mask = {}) const
+    auto read(const auto& memory, const auto& query, const auto& state, const Mask& mask = {}) const
     {
         auto answer = step(memory, query, state, mask);
         return read_out{std::move(answer.context), std::move(answer.state)};
@@ -329,16 +330,16 @@ struct talking_heads {
 
     /// Many queries: queries [B,S,Q] -> contexts [B,S,O]. `mask`: as for attention, but no additive one.
     template <class Mask = no_mask>
-    auto operator()(const auto& memory, const tensor auto& queries, const Mask& mask = {}) const
+    auto operator()(const auto& memory, const auto& queries, const Mask& mask = {}) const
     {
         return read_all(memory, queries, start(memory), mask).contexts;
     }
 
     /// The same from a given state; also returns the state after the last query.
     template <class Mask = no_mask>
-    auto read_all(const auto& memory, const tensor auto& queries, const auto& state, const Mask& mask = {}) const
+    auto read_all(const auto& memory, const auto& given, const auto& state, const Mask& mask = {}) const
     {
-        static_assert(rank_of<decltype(queries)> == 3, "heed: talking_heads of many queries takes queries [B,S,Q]");
+        const auto& queries = detail::query_of_axes<3, typename detail::numbers_in<Matrix>::type>(given);
         const auto projected =
             detail::projection(base, "the queries", queries, base.W_Q, base.bias.query());  // [B,S,n·K]
         const std::size_t S = shape_of(queries)[1], n = detail::count_of(base.heads);
@@ -363,7 +364,7 @@ struct talking_heads {
 
     /// `step` into results that the caller keeps. `state` may be `result.state`.
     template <class Result, class Mask = no_mask>
-    void step_into(Result& result, const auto& memory, const tensor auto& query, const auto& state,
+    void step_into(Result& result, const auto& memory, const auto& query, const auto& state,
                    const Mask& mask = {}) const
     {
         auto next = step(memory, query, state, mask);

@@ -71,10 +71,12 @@ struct with_begun_positions {
             for (std::size_t b = 0; b < B; ++b) {
                 counts[b] = known.batch() == 0 ? is[1] : known[b];
                 if (counts[b] <= real[b]) continue;
-                throw shape_error("attention: the state " + shape_text(is) + " remembers position " +
-                                  std::to_string(real[b]) + " of row " + std::to_string(b) + ", but the memory has " +
-                                  std::to_string(real[b]) + "; give the state that start() or step() of this memory " +
-                                  "made");
+                auto must = is;
+                must[1] = positions;
+                throw shape_error("attention: the state is " + shape_text(is) + " but must be " + shape_text(must) +
+                                  ": it remembers position " + std::to_string(real[b]) + " of row " +
+                                  std::to_string(b) + ", but the memory has " + std::to_string(real[b]) +
+                                  "; give the state that start() or step() of this memory made");
             }
             return ops::join_positions(x, same_family(x, begun), lengths_view{counts, B});
         }

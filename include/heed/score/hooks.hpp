@@ -8,6 +8,7 @@
 #include <heed/attention/concepts.hpp>
 #include <heed/attention/state.hpp>
 #include <heed/attention/whose.hpp>
+#include <heed/core/family.hpp>
 #include <heed/core/mask.hpp>
 #include <heed/core/tensor.hpp>
 
@@ -138,7 +139,17 @@ auto compare(const Score& score, const auto& query, const auto& keys, const auto
         static_assert(detail::may_lack<Score>("match"),
                       HEED_SAYS_HOOK("match", "auto match(const heed::tensor auto& projected, const heed::tensor auto& "
                                               "keys) const"));
-        return score(query, keys);
+        constexpr bool callable = hook::call<Score, decltype(query), decltype(keys)>;
+        static_assert(callable || !detail::may_lack<Score>("match"),
+                      "heed: this score cannot be called with this query and these keys: declare its `auto "
+                      "operator()(const heed::tensor auto& query, const heed::tensor auto& keys) const`, with the "
+                      "`const` and for tensors of any kind, and ask with what it takes");
+        if constexpr (callable) {
+            return score(query, keys);
+        } else {
+            constexpr std::size_t rank = Score::weights == weight_kind::per_position ? 2 : 3;
+            return constant_like(keys, shape_of_rank<rank>{}, 0.0);
+        }
     }
 }
 
