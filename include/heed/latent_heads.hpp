@@ -251,6 +251,35 @@ struct latent_heads {
         return in_one_piece(memory, [&](const auto& all) { return read_all(all, queries, state, mask); });
     }
 
+    /// The weights of many queries, of every head: [B,n,S,T]. `read_all` makes contexts of them and does not return
+    /// them; for pictures and penalties. Memory for all of them is needed here.
+    template <class Mask = no_mask>
+    auto weights_of(const auto& memory, const auto& queries, const Mask& mask = {}) const
+    {
+        return weights_of(memory, queries, start(memory), mask);
+    }
+
+    /// The same from a state of the caller's.
+    template <class Mask = no_mask>
+    auto weights_of(const auto& memory, const auto& given, const auto& given_state, const Mask& mask) const
+    {
+        const auto& queries = many_queries(given);
+        const auto& state = counting(given_state);
+        check(memory);
+        const auto asked = absorbed(queries, state.step);
+        const auto known = shown(memory);
+        const auto weights = detail::each_of(asked, [&](std::size_t h) {
+            return asking().weights_of(known, asked[h], attention_state<no_state>{{}, state.step}, mask);
+        });
+        return ops::swap_axes(ops::stack(weights));
+    }
+    template <class T, class Mask = no_mask>
+    auto weights_of(const latent_memory<growing_tensor<T>>& memory, const auto& queries, const auto& state,
+                    const Mask& mask) const
+    {
+        return in_one_piece(memory, [&](const auto& all) { return weights_of(all, queries, state, mask); });
+    }
+
     /// `step` into results that the caller keeps. `state` may be `result.state`.
     template <class Result, class Mask = no_mask>
     void step_into(Result& result, const auto& memory, const auto& query, const auto& state,
