@@ -11,6 +11,7 @@
 #include <heed/attention/concepts.hpp>
 #include <heed/attention/families.hpp>
 #include <heed/attention/growing.hpp>
+#include <heed/attention/grown.hpp>
 #include <heed/attention/many_queries.hpp>
 #include <heed/attention/masks.hpp>
 #include <heed/attention/memory.hpp>
@@ -130,14 +131,11 @@ struct attention {
     template <class Past>
     auto start(const auto& memory, Past past) const
     {
-        constexpr std::size_t rank = Score::weights == weight_kind::per_position ? 2 : 3;
-        shape_of_rank<rank> shape{memory.batch(), memory.positions()};
-        if constexpr (Score::weights == weight_kind::per_dimension) shape[2] = memory.width();
-        if constexpr (Score::weights == weight_kind::per_group) shape[2] = score.groups();
-        const auto blank = [&memory, &shape](double value) { return constant_like(memory.keys, shape, value); };
-        auto history = start_of(normalize, blank);
+        auto history = detail::first_history(score, normalize, memory);
         static_assert(check_map<decltype(history)>() && check_map<Past>());
-        return attention_state<decltype(history), Past>{std::move(history), 0, std::move(past)};
+        attention_state<decltype(history), Past> state{std::move(history), 0, std::move(past)};
+        detail::know_lengths(state, memory);
+        return state;
     }
 
     /// One query [B,Q] (or whatever the score takes): its context, its weights, and the state for the next query.
@@ -146,9 +144,10 @@ struct attention {
     template <class Mask = no_mask>
     auto step(const auto& memory, const auto& query, const auto& state, const Mask& mask = {}) const
     {
-        detail::require_fits<attention, decltype(memory)>();
-        return detail::answer_query<weights_too>(*this, memory, detail::asked(memory, query), state,
-                                                 detail::mask_of_one(mask));
+        const auto& source = detail::memory_of_one(memory);
+        detail::require_fits<attention, decltype(source)>();
+        return detail::answer_query<weights_too>(*this, source, detail::asked<2>(source, query),
+                                                 detail::own_state(*this, source, state), detail::mask_of_one(mask));
     }
 
     /// The same context and state; the weights are not kept, so that training per-dimension attention stores no [B,T,D]
@@ -156,27 +155,34 @@ struct attention {
     template <class Mask = no_mask>
     auto read(const auto& memory, const auto& query, const auto& state, const Mask& mask = {}) const
     {
-        detail::require_fits<attention, decltype(memory)>();
-        return detail::answer_query<context_only>(*this, memory, detail::asked(memory, query), state,
-                                                  detail::mask_of_one(mask));
+        const auto& source = detail::memory_of_one(memory);
+        detail::require_fits<attention, decltype(source)>();
+        return detail::answer_query<context_only>(*this, source, detail::asked<2>(source, query),
+                                                  detail::own_state(*this, source, state), detail::mask_of_one(mask));
     }
 
     /// The specification of `step`: score, normalize and combine one after the other, for the whole batch.
     template <class Mask = no_mask>
     auto compose(const auto& memory, const auto& query, const auto& state, const Mask& mask = {}) const
     {
-        detail::require_fits<attention, decltype(memory)>();
+        const auto& source = detail::memory_of_one(memory);
+        using source_type = std::remove_cvref_t<decltype(source)>;
+        detail::require_fits<attention, source_type>();
         static_assert(
-            !shared_by_rows<std::remove_cvref_t<decltype(memory)>>,
+            !shared_by_rows<source_type>,
             "heed: a shared_memory is asked by step, read, step_into or many queries at once; compose needs a "
             "memory with a row for each query");
-        if constexpr (detail::grows<std::remove_cvref_t<decltype(memory)>>) {
+        if constexpr (detail::grows<source_type>) {
             detail::require_no_tape<attention, decltype(query), decltype(state), Mask>();
-            detail::require_one_number<Score>(memory);
-            return detail::in_one_piece(memory, [&](const auto& all) { return compose(all, query, state, mask); });
+            detail::require_one_number<Score>(source);
+            return detail::knowing_lengths(source, detail::in_one_piece(source, [&](const auto& all) {
+                                               return compose(all, query, state, mask);
+                                           }));
         } else {
-            const auto& projected = project(detail::asked(memory, query));
-            return detail::answer<detail::line_by_line, weights_too>(*this, memory, projected, query, state, mask);
+            const auto& asked = detail::asked<2>(source, query);
+            const auto& projected = project(asked);
+            return detail::answer<detail::line_by_line, weights_too>(*this, source, projected, asked,
+                                                                     detail::own_state(*this, source, state), mask);
         }
     }
 
@@ -187,7 +193,8 @@ struct attention {
     template <class Mask = no_mask>
     auto operator()(const auto& memory, const auto& queries, const Mask& mask = {}) const
     {
-        return read_all(memory, detail::asked(memory, queries), start(memory), mask).contexts;
+        const auto& source = detail::memory_of_one(memory);
+        return read_all(source, detail::asked<3>(source, queries), start(source), mask).contexts;
     }
 
     /// The same from a state of the caller's (a first coverage, or the state after other queries). Also returns the
@@ -197,20 +204,7 @@ struct attention {
     template <class Mask = no_mask>
     auto read_all(const auto& memory, const auto& queries, const auto& state, const Mask& mask = {}) const
     {
-        detail::require_fits<attention, decltype(memory)>();
-        const auto& projected = project(detail::asked(memory, queries));
-        static_assert(rank_of<decltype(projected)> == 3, "heed: attention of many queries takes queries [B,S,Q]");
-        const auto& sees = detail::mask_of_many(mask);
-        if constexpr (detail::grows<std::remove_cvref_t<decltype(memory)>>) {
-            detail::require_no_tape<attention, decltype(projected), decltype(state), Mask>();
-            // One query runs by rows, wherever they lie. Many need them in one piece, and are worth a copy.
-            if (shape_of(projected)[1] == 1) return detail::read_one(*this, memory, queries, projected, state, sees);
-            if (detail::numbers_differ<Score>(memory))
-                return detail::read_each(*this, memory, queries, projected, state, sees);
-            return detail::in_one_piece(memory, [&](const auto& all) { return read_all(all, queries, state, sees); });
-        } else {
-            return detail::read_many(*this, memory, queries, projected, state, sees);
-        }
+        return answer_all(detail::memory_of_one(memory), queries, state, mask);
     }
 
     /// The weights of many queries, [B,S,T], which `read_all` makes contexts of and does not return: for pictures and
@@ -218,7 +212,8 @@ struct attention {
     template <class Mask = no_mask>
     auto weights_of(const auto& memory, const auto& queries, const Mask& mask = {}) const
     {
-        return weights_of(memory, queries, start(memory), mask);
+        const auto& source = detail::memory_of_one(memory);
+        return weights_of(source, queries, start(source), mask);
     }
 
     /// The same from a state of the caller's.
@@ -227,23 +222,17 @@ struct attention {
     {
         static_assert(Score::weights == weight_kind::per_position,
                       "heed: weights_of returns [B,S,T], one weight for each query and position");
-        const auto& projected = project(detail::asked(memory, queries));
-        const auto& sees = detail::mask_of_many(mask);
-        if constexpr (detail::grows<std::remove_cvref_t<decltype(memory)>>) {
-            detail::require_no_tape<attention, decltype(projected), decltype(state), Mask>();
-            detail::require_one_number<Score>(memory);
-            return detail::in_one_piece(memory, [&](const auto& all) { return weights_of(all, queries, state, sees); });
-        } else {
-            return detail::weights_of_many(*this, memory, queries, projected, state, sees);
-        }
+        return all_weights(detail::memory_of_one(memory), queries, state, mask);
     }
 
     /// `step` on plain tensors into results that the caller keeps: from the second call of one shape on, nothing is
     /// allocated. `state` may be `result.state`. A result without `weights` gets none.
     template <class Result, class Mask = no_mask>
-    void step_into(Result& result, const auto& memory, const auto& query, const auto& state,
+    void step_into(Result& result, const auto& given_memory, const auto& query, const auto& given_state,
                    const Mask& mask = {}) const
     {
+        const auto& memory = detail::memory_of_one(given_memory);
+        const auto& state = detail::own_state(*this, memory, given_state);
         detail::require_fits<attention, decltype(memory)>();
         static_assert(!detail::on_a_tape<attention, decltype(memory), decltype(query), decltype(state), Mask>(),
                       "heed: step_into is for plain tensors; on a tape call step or read");
@@ -255,7 +244,7 @@ struct attention {
         } else {
             const scratch here;
             const auto shown = map_parameters(*this, detail::as_transient{});
-            const auto& asked = detail::transient_query(detail::asked(memory, query));
+            const auto& asked = detail::transient_query(detail::asked<2>(memory, query));
             detail::answer_into(shown, result, memory, shown.project(asked), asked, state, mask);
         }
     }
@@ -274,6 +263,46 @@ struct attention {
     }
 
 private:
+    /// `read_all` of a memory of one attention.
+    template <class Mask>
+    auto answer_all(const auto& memory, const auto& given, const auto& given_state, const Mask& mask) const
+    {
+        detail::require_fits<attention, decltype(memory)>();
+        const auto& queries = detail::asked<3>(memory, given);
+        const auto& state = detail::own_state(*this, memory, given_state);
+        const auto& projected = project(queries);
+        const auto& sees = detail::mask_of_many(mask);
+        if constexpr (detail::grows<std::remove_cvref_t<decltype(memory)>>) {
+            detail::require_no_tape<attention, decltype(projected), decltype(state), Mask>();
+            // One query runs by rows, wherever they lie. Many need them in one piece, and are worth a copy.
+            if (shape_of(projected)[1] == 1) return detail::read_one(*this, memory, queries, projected, state, sees);
+            if (detail::numbers_differ<Score>(memory))
+                return detail::read_each(*this, memory, queries, projected, state, sees);
+            return detail::knowing_lengths(memory, detail::in_one_piece(memory, [&](const auto& all) {
+                                               return read_all(all, queries, state, sees);
+                                           }));
+        } else {
+            return detail::read_many(*this, memory, queries, projected, state, sees);
+        }
+    }
+
+    /// `weights_of` of a memory of one attention.
+    template <class Mask>
+    auto all_weights(const auto& memory, const auto& given, const auto& given_state, const Mask& mask) const
+    {
+        const auto& queries = detail::asked<3>(memory, given);
+        const auto& state = detail::own_state(*this, memory, given_state);
+        const auto& projected = project(queries);
+        const auto& sees = detail::mask_of_many(mask);
+        if constexpr (detail::grows<std::remove_cvref_t<decltype(memory)>>) {
+            detail::require_no_tape<attention, decltype(projected), decltype(state), Mask>();
+            detail::require_one_number<Score>(memory);
+            return detail::in_one_piece(memory, [&](const auto& all) { return weights_of(all, queries, state, sees); });
+        } else {
+            return detail::weights_of_many(*this, memory, queries, projected, state, sees);
+        }
+    }
+
     template <class... Source>
     auto memory_of(Source&&... source) const
     {

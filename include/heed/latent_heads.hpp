@@ -159,9 +159,10 @@ struct latent_heads {
 
     /// One query [B,Q]: its context [B,O], the weights of every head [B,n,T], and the state for the next.
     template <class Mask = no_mask>
-    auto step(const auto& memory, const tensor auto& query, const attention_state<no_state>& state,
-              const Mask& mask = {}) const
+    auto step(const auto& memory, const auto& given, const auto& given_state, const Mask& mask = {}) const
     {
+        const auto& query = one_query(given);
+        const auto& state = counting(given_state);
         check(memory);
         const std::size_t C = shape_of(W_DKV)[1];
         // The heads are rows of queries that share their keys.
@@ -173,16 +174,15 @@ struct latent_heads {
         return attended{std::move(context), std::move(weights), attention_state<no_state>{{}, state.step + 1}};
     }
     template <class T, class Mask = no_mask>
-    auto compose(const latent_memory<growing_tensor<T>>& memory, const tensor auto& query,
-                 const attention_state<no_state>& state, const Mask& mask = {}) const
+    auto compose(const latent_memory<growing_tensor<T>>& memory, const auto& query, const auto& state,
+                 const Mask& mask = {}) const
     {
         return in_one_piece(memory, [&](const auto& all) { return compose(all, query, state, mask); });
     }
 
     /// The same; the weights are not kept.
     template <class Mask = no_mask>
-    auto read(const auto& memory, const tensor auto& query, const attention_state<no_state>& state,
-              const Mask& mask = {}) const
+    auto read(const auto& memory, const auto& query, const auto& state, const Mask& mask = {}) const
     {
         auto seen = step(memory, query, state, mask);
         return read_out{std::move(seen.context), std::move(seen.state)};
@@ -190,9 +190,10 @@ struct latent_heads {
 
     /// The specification: keys and values of each head, as a multi_head would have them.
     template <class Mask = no_mask>
-    auto compose(const auto& memory, const tensor auto& query, const attention_state<no_state>& state,
-                 const Mask& mask = {}) const
+    auto compose(const auto& memory, const auto& given, const auto& given_state, const Mask& mask = {}) const
     {
+        const auto& query = one_query(given);
+        const auto& state = counting(given_state);
         check(memory);
         const auto asked = parts(query, state.step);
         const auto answer = [&](std::size_t h) {
@@ -208,16 +209,17 @@ struct latent_heads {
 
     /// Many queries: queries [B,S,Q] -> contexts [B,S,O]. `mask`: as for attention.
     template <class Mask = no_mask>
-    auto operator()(const auto& memory, const tensor auto& queries, const Mask& mask = {}) const
+    auto operator()(const auto& memory, const auto& queries, const Mask& mask = {}) const
     {
         return read_all(memory, queries, start(memory), mask).contexts;
     }
 
     /// The same from a given state; also returns the state after the last query.
     template <class Mask = no_mask>
-    auto read_all(const auto& memory, const tensor auto& queries, const attention_state<no_state>& state,
-                  const Mask& mask = {}) const
+    auto read_all(const auto& memory, const auto& given, const auto& given_state, const Mask& mask = {}) const
     {
+        const auto& queries = many_queries(given);
+        const auto& state = counting(given_state);
         check(memory);
         const std::size_t S = shape_of(queries)[1], C = shape_of(W_DKV)[1];
         const auto contexts = [&] {
@@ -243,15 +245,44 @@ struct latent_heads {
     }
 
     template <class T, class Mask = no_mask>
-    auto read_all(const latent_memory<growing_tensor<T>>& memory, const tensor auto& queries,
-                  const attention_state<no_state>& state, const Mask& mask = {}) const
+    auto read_all(const latent_memory<growing_tensor<T>>& memory, const auto& queries, const auto& state,
+                  const Mask& mask = {}) const
     {
         return in_one_piece(memory, [&](const auto& all) { return read_all(all, queries, state, mask); });
     }
 
+    /// The weights of many queries, of every head: [B,n,S,T]. `read_all` makes contexts of them and does not return
+    /// them; for pictures and penalties. Memory for all of them is needed here.
+    template <class Mask = no_mask>
+    auto weights_of(const auto& memory, const auto& queries, const Mask& mask = {}) const
+    {
+        return weights_of(memory, queries, start(memory), mask);
+    }
+
+    /// The same from a state of the caller's.
+    template <class Mask = no_mask>
+    auto weights_of(const auto& memory, const auto& given, const auto& given_state, const Mask& mask) const
+    {
+        const auto& queries = many_queries(given);
+        const auto& state = counting(given_state);
+        check(memory);
+        const auto asked = absorbed(queries, state.step);
+        const auto known = shown(memory);
+        const auto weights = detail::each_of(asked, [&](std::size_t h) {
+            return asking().weights_of(known, asked[h], state_of_head(state, h), mask);
+        });
+        return ops::swap_axes(ops::stack(weights));
+    }
+    template <class T, class Mask = no_mask>
+    auto weights_of(const latent_memory<growing_tensor<T>>& memory, const auto& queries, const auto& state,
+                    const Mask& mask) const
+    {
+        return in_one_piece(memory, [&](const auto& all) { return weights_of(all, queries, state, mask); });
+    }
+
     /// `step` into results that the caller keeps. `state` may be `result.state`.
     template <class Result, class Mask = no_mask>
-    void step_into(Result& result, const auto& memory, const tensor auto& query, const attention_state<no_state>& state,
+    void step_into(Result& result, const auto& memory, const auto& query, const auto& state,
                    const Mask& mask = {}) const
     {
         auto next = step(memory, query, state, mask);
@@ -281,6 +312,28 @@ private:
     static attention_state<no_state> state_of_head(const attention_state<no_state>& state, std::size_t h)
     {
         return {{}, state.step, {}, h};
+    }
+
+    static decltype(auto) one_query(const auto& query)
+    {
+        return detail::query_of_axes<2, typename detail::numbers_in<Matrix>::type>(query);
+    }
+    static decltype(auto) many_queries(const auto& queries)
+    {
+        return detail::query_of_axes<3, typename detail::numbers_in<Matrix>::type>(queries);
+    }
+
+    /// The state, where it is one of latent heads: it only counts queries.
+    template <class State>
+    static decltype(auto) counting(const State& state)
+    {
+        constexpr bool counts = std::is_same_v<State, attention_state<no_state>>;
+        static_assert(counts, HEED_SAYS_ANOTHER_STATE);
+        if constexpr (counts) {
+            return (state);
+        } else {
+            return attention_state<no_state>{};
+        }
     }
 
     /// The attention of one head, over keys of either form.

@@ -142,8 +142,9 @@ struct multi_head {
     }
 
     /// The state before the first step of a batch: one per head.
-    auto start(const auto& memory) const
+    auto start(const auto& given) const
     {
+        const auto& memory = detail::memory_of_several(given);
         check(memory);
         return several_states{each([&](const auto& head, auto i) {
                                   auto state = head.start(memory_of_head(memory, i));
@@ -173,7 +174,7 @@ struct multi_head {
     template <class Mask = no_mask>
     auto read(const auto& memory, const auto& query, const auto& state, const Mask& mask = {}) const
     {
-        const auto answers = ask_each(memory, state, queries_of_heads(query),
+        const auto answers = ask_each(memory, state, queries_of_heads<2>(query),
                                       [&](const auto& head, const auto&... in) { return head.read(in..., mask); });
         return read_out{join_heads(answers, query), detail::states_of(answers, state.step + 1)};
     }
@@ -188,10 +189,12 @@ struct multi_head {
 
     /// The same from a given state; also returns the state after the last query.
     template <class Mask = no_mask>
-    auto read_all(const auto& memory, const auto& queries, const auto& state, const Mask& mask = {}) const
+    auto read_all(const auto& given, const auto& queries, const auto& given_state, const Mask& mask = {}) const
     {
+        const auto& memory = detail::memory_of_several(given);
+        const auto& state = detail::states_of_several(*this, memory, given_state);
         check(memory, state);
-        const auto of_heads = queries_of_heads(queries);
+        const auto of_heads = queries_of_heads<3>(queries);
         const auto answers = each([&](const auto& head, auto i) {
             return head.read_all(memory_of_head(memory, i), of_heads[i], detail::nth(state.of, i), mask);
         });
@@ -210,10 +213,12 @@ struct multi_head {
 
     /// The same from a state of the caller's.
     template <class Mask = no_mask>
-    auto weights_of(const auto& memory, const auto& queries, const auto& state, const Mask& mask) const
+    auto weights_of(const auto& given, const auto& queries, const auto& given_state, const Mask& mask) const
     {
+        const auto& memory = detail::memory_of_several(given);
+        const auto& state = detail::states_of_several(*this, memory, given_state);
         check(memory, state);
-        const auto of_heads = queries_of_heads(queries);
+        const auto of_heads = queries_of_heads<3>(queries);
         const auto weights = each([&](const auto& head, auto i) {
             return head.weights_of(memory_of_head(memory, i), of_heads[i], detail::nth(state.of, i), mask);
         });
@@ -307,15 +312,13 @@ private:
         return G;
     }
 
-    /// The query of each head.
-    template <class Query>
-    auto queries_of_heads(const Query& query) const
+    /// The query of each head, [B,Q] if R is 2, or the queries, [B,S,Q] if it is 3.
+    template <std::size_t R>
+    auto queries_of_heads(const auto& given) const
     {
-        if constexpr (tensor<Query>) {
+        const auto& query = detail::query_of_axes<R, typename detail::numbers_in<Matrix>::type>(given);
+        if constexpr (tensor<std::remove_cvref_t<decltype(query)>>) {
             return projected("the query", query, W_Q, bias.query(), detail::count_of(heads));
-        } else if constexpr (detail::lazy_expression<Query>) {
-            static_assert(tensor<Query>, HEED_SAYS_LAZY);
-            return queries_of_heads(detail::as_meant<typename Query::value_type>(query));
         } else {
             auto states = projected("the query", query.state, W_Q, bias.query(), detail::count_of(heads));
             std::vector<decltype(detail::with_state(query, states[0]))> queries;
@@ -370,8 +373,10 @@ private:
     }
 
     template <class Ask>
-    auto ask_each(const auto& memory, const auto& state, const auto& queries, Ask&& ask) const
+    auto ask_each(const auto& given, const auto& given_state, const auto& queries, Ask&& ask) const
     {
+        const auto& memory = detail::memory_of_several(given);
+        const auto& state = detail::states_of_several(*this, memory, given_state);
         check(memory, state);
         return each([&](const auto& head, auto i) {
             return ask(head, memory_of_head(memory, i), queries[i], detail::nth(state.of, i));
@@ -381,7 +386,7 @@ private:
     template <class Ask>
     auto answer_with_weights(const auto& memory, const auto& state, const auto& query, Ask&& ask) const
     {
-        const auto answers = ask_each(memory, state, queries_of_heads(query), ask);
+        const auto answers = ask_each(memory, state, queries_of_heads<2>(query), ask);
         return attended{join_heads(answers, query),
                         ops::swap_axes(ops::stack(detail::collect(answers, detail::weights_of))),
                         detail::states_of(answers, state.step + 1)};

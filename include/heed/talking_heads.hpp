@@ -164,7 +164,7 @@ struct block_sees_both {
 template <class A, class B>
 block_sees_both(A, B) -> block_sees_both<A, B>;
 
-/// The contexts [B,s,n·V] of a block, and the mixed weights [B,n,T] if it is one query whose weights are wanted.
+/// The contexts [B,s,n·V] of a block, and the mixed weights [B,n,s·T] if they are wanted.
 template <class Context, class Weights>
 struct talking_result {
     Context context;
@@ -235,7 +235,7 @@ struct talk {
         // No rows do not tell how many queries they would have had.
         if (B == 0) all = constant_like(all, shape_of_rank<3>{0, S, shape_of(all)[2]}, 0.0);
         if constexpr (with_weights) {
-            auto by_row = ops::swap_axes(weights);  // [B,n,T]
+            auto by_row = ops::swap_axes(ops::reshaped(weights, shape_of_rank<3>{n, B, S * positions}));  // [B,n,S·T]
             return talking_result{std::move(all), std::move(by_row)};
         } else {
             auto none = constant_like(all, shape_of_rank<3>{B, 0, 0}, 0.0);
@@ -318,8 +318,10 @@ struct talking_heads {
 
     /// One query [B,Q]: its context [B,O], the mixed weights of every head [B,n,T], and the state for the next.
     template <class Mask = no_mask>
-    auto step(const auto& memory, const tensor auto& query, const auto& state, const Mask& mask = {}) const
+    auto step(const auto& memory, const auto& given, const auto& given_state, const Mask& mask = {}) const
     {
+        const auto& state = detail::states_of_several(*this, memory, given_state);
+        const auto& query = detail::query_of_axes<2, typename detail::numbers_in<Matrix>::type>(given);
         const scratch here;
         const std::size_t B = shape_of(query)[0];
         const auto projected = ops::by_sentence(
@@ -332,7 +334,7 @@ struct talking_heads {
     }
     /// As `step`, without the weights.
     template <class Mask = no_mask>
-    auto read(const auto& memory, const tensor auto& query, const auto& state, const Mask& mask = {}) const
+    auto read(const auto& memory, const auto& query, const auto& state, const Mask& mask = {}) const
     {
         auto answer = step(memory, query, state, mask);
         return read_out{std::move(answer.context), std::move(answer.state)};
@@ -340,16 +342,17 @@ struct talking_heads {
 
     /// Many queries: queries [B,S,Q] -> contexts [B,S,O]. `mask`: as for attention, but no additive one.
     template <class Mask = no_mask>
-    auto operator()(const auto& memory, const tensor auto& queries, const Mask& mask = {}) const
+    auto operator()(const auto& memory, const auto& queries, const Mask& mask = {}) const
     {
         return read_all(memory, queries, start(memory), mask).contexts;
     }
 
     /// The same from a given state; also returns the state after the last query.
     template <class Mask = no_mask>
-    auto read_all(const auto& memory, const tensor auto& queries, const auto& state, const Mask& mask = {}) const
+    auto read_all(const auto& memory, const auto& given, const auto& given_state, const Mask& mask = {}) const
     {
-        static_assert(rank_of<decltype(queries)> == 3, "heed: talking_heads of many queries takes queries [B,S,Q]");
+        const auto& state = detail::states_of_several(*this, memory, given_state);
+        const auto& queries = detail::query_of_axes<3, typename detail::numbers_in<Matrix>::type>(given);
         const auto projected =
             detail::projection(base, "the queries", queries, base.W_Q, base.bias.query());  // [B,S,n·K]
         const std::size_t S = shape_of(queries)[1], n = detail::count_of(base.heads);
@@ -372,9 +375,32 @@ struct talking_heads {
         });
     }
 
+    /// The mixed weights U of many queries, of every head: [B,n,S,T]. `read_all` makes contexts of them and does not
+    /// return them; for pictures and penalties. Memory for all of them is needed here.
+    template <class Mask = no_mask>
+    auto weights_of(const auto& memory, const auto& queries, const Mask& mask = {}) const
+    {
+        return weights_of(memory, queries, start(memory), mask);
+    }
+
+    /// The same from a state of the caller's.
+    template <class Mask = no_mask>
+    auto weights_of(const auto& memory, const auto& given, const auto& given_state, const Mask& mask) const
+    {
+        const auto& state = detail::states_of_several(*this, memory, given_state);
+        const auto& queries = detail::query_of_axes<3, typename detail::numbers_in<Matrix>::type>(given);
+        const auto projected =
+            detail::projection(base, "the queries", queries, base.W_Q, base.bias.query());  // [B,S,n·K]
+        const std::size_t B = memory.batch(), S = shape_of(queries)[1];
+        return with_source(memory, projected, [&](const auto& source) {
+            const auto seen = block<true>(source, projected, memory, state, mask, 0, S, S);
+            return ops::reshaped(seen.weights, shape_of_rank<4>{B, source.keys.size(), S, memory.positions()});
+        });
+    }
+
     /// `step` into results that the caller keeps. `state` may be `result.state`.
     template <class Result, class Mask = no_mask>
-    void step_into(Result& result, const auto& memory, const tensor auto& query, const auto& state,
+    void step_into(Result& result, const auto& memory, const auto& query, const auto& state,
                    const Mask& mask = {}) const
     {
         auto next = step(memory, query, state, mask);

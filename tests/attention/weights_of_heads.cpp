@@ -6,6 +6,7 @@
 #include <tuple>
 #include <vector>
 
+#include <heed/ad/ad.hpp>
 #include <heed/heed.hpp>
 #include <support/tensors.hpp>
 
@@ -149,4 +150,104 @@ TEST_CASE("gradients of the weights, by finite differences")
     });
     CHECK_MESSAGE(bool(found), found.text());
     CHECK(found.worst < 1e-8);
+}
+
+namespace {
+
+/// The weights of many queries against those of `step`, one query after another, from any state and under masks.
+void check_steps(const auto& attend, const auto& memory, const problem& of)
+{
+    const auto check = [&](const auto& first, const auto& weights, const auto& mask_of) {
+        REQUIRE(shape_of(weights) == shape_of_rank<4>{B, n, S, T});
+        auto state = first;
+        for (std::size_t s = 0; s < S; ++s) {
+            const auto seen = attend.step(memory, ops::step_of(of.queries, s), state, mask_of(s));
+            double worst = 0, sum = 0;
+            for (std::size_t b = 0; b < B; ++b)
+                for (std::size_t i = 0; i < n; ++i)
+                    for (std::size_t t = 0; t < T; ++t) {
+                        worst = std::max(worst, std::abs(weights(b, i, s, t) - seen.weights(b, i, t)));
+                        sum += std::abs(weights(b, i, s, t));
+                    }
+            CHECK(worst < 1e-12);
+            CHECK(sum > 0.1);
+            state = seen.state;
+        }
+    };
+    check(attend.start(memory), attend.weights_of(memory, of.queries), no_mask_of);
+    const auto later = from_query(attend.start(memory), 3);
+    check(later, attend.weights_of(memory, of.queries, later, no_mask{}), no_mask_of);
+    const lengths some{5, 2, 0};
+    check(attend.start(memory), attend.weights_of(memory, of.queries, some), [&](std::size_t) { return some; });
+    check(attend.start(memory), attend.weights_of(memory, of.queries, causal{}), [&](std::size_t s) {
+        std::vector<std::size_t> counts;
+        for (std::size_t b = 0; b < B; ++b) counts.push_back(of.real[b] > S - 1 - s ? of.real[b] - (S - 1 - s) : 0);
+        return lengths(counts);
+    });
+    CHECK(shape_of(attend.weights_of(memory, random({B, 0, Q}, 1))) == shape_of_rank<4>{B, n, 0, T});
+}
+
+template <class Attend, class X>
+struct asked_on_tape {
+    Attend attend;
+    X annotations, queries;
+
+    static auto parameters(auto& self, auto&& visit)
+    {
+        auto attend = visit("attend", self.attend);
+        auto annotations = visit("annotations", self.annotations);
+        auto queries = visit("queries", self.queries);
+        return asked_on_tape<decltype(attend), decltype(queries)>{std::move(attend), std::move(annotations),
+                                                                  std::move(queries)};
+    }
+};
+template <class Attend, class X>
+asked_on_tape(Attend, X, X) -> asked_on_tape<Attend, X>;
+
+void check_gradients(const auto& attend, const problem& of)
+{
+    asked_on_tape module{attend, of.annotations, of.queries};
+    const auto found = ad::grad_check(module, [&](auto&, const auto& lifted) {
+        const auto weights =
+            lifted.attend.weights_of(lifted.attend.on(lifted.annotations, of.real), lifted.queries, causal{});
+        const auto flat = ops::reshaped(weights, -1);
+        return ops::inner(flat, support::uneven(shape_of(flat)));
+    });
+    CHECK_MESSAGE(found, found.text());
+}
+
+}  // namespace
+
+TEST_CASE("heads that talk have the weights that they mixed, those of step")
+{
+    const problem of;
+    const multi_head base{std::vector(n, over(score::scaled_dot{}, normalize::softmax{})), of.W_Q, of.W_K, of.W_V,
+                          of.W_O};
+    const talking_heads attend{base, random({n, n}, 21), random({n, n}, 22)};
+    check_steps(attend, attend.on(of.annotations, of.real), of);
+    check_gradients(attend, of);
+    // As unit matrices they leave the weights of the heads.
+    const array<double, 2> unit{{1, 0}, {0, 1}};
+    const talking_heads silent{base, unit, unit};
+    CHECK(support::distance(silent.weights_of(silent.on(of.annotations, of.real), of.queries, causal{}),
+                            base.weights_of(base.on(of.annotations, of.real), of.queries, causal{})) < 1e-13);
+}
+
+TEST_CASE("latent heads have the weights of step, over a memory that grows as well")
+{
+    problem of;
+    constexpr std::size_t C = 4, R = 2;
+    const latent_heads attend{n,
+                              of.W_Q,
+                              random({Q, n * R}, 31),
+                              random({D, C}, 32),
+                              random({D, R}, 33),
+                              random({n * K, C}, 34),
+                              random({n * C, 3}, 35),
+                              random({n * 3, D}, 36)};
+    check_steps(attend, attend.on(of.annotations, of.real), of);
+    check_gradients(attend, of);
+    const auto plain = attend.on(of.annotations);
+    CHECK(support::distance(attend.weights_of(growing(plain), of.queries, causal{}),
+                            attend.weights_of(plain, of.queries, causal{})) < 1e-13);
 }

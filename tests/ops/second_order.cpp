@@ -106,6 +106,7 @@ TEST_CASE("parts of tensors")
     CHECK_CURVATURE(ops::rows_between, with(std::size_t{1}, std::size_t{3}), matrix);
     CHECK_CURVATURE(ops::positions_between, with(std::size_t{1}, std::size_t{2}), random({1, 4}, 5));
     CHECK_CURVATURE(ops::with_positions, with(std::size_t{5}, 0.5), x);
+    CHECK_CURVATURE(ops::join_positions, with(lengths{2, 1}), x, random({2, 5, 4}, 6));
     CHECK_CURVATURE(ops::columns_of, with(std::vector<std::uint32_t>{2, 0, 2}), matrix);
     CHECK_CURVATURE(ops::columns_between, with(std::size_t{1}, std::size_t{3}), x);
     CHECK_CURVATURE(ops::rows_of, with(std::vector<std::size_t>{1, 1, 3}), matrix);

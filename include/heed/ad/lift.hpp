@@ -48,6 +48,17 @@ auto lift(tape<T>& on, const M& module, std::vector<named_variable<T>>& all)
     return transform_parameters(module, detail::lifting_leaf<T>{on, &all});
 }
 
+/// Refused, in one sentence: a tensor is no module.
+template <class T, tensor X>
+    requires(!parameterised<X>)
+auto lift(tape<T>& on, const X& x)
+{
+    static_assert(!tensor<X>,
+                  "heed: ad::lift takes a module, whose `parameters` show its tensors; one tensor becomes a "
+                  "variable by `on.parameter(x)`");
+    return on.parameter(x);
+}
+
 /// Not of a temporary: the variables would refer to weights that are gone.
 template <class T, parameterised M>
 auto lift(tape<T>& on, const M&& module) = delete;

@@ -188,6 +188,18 @@ public:
     template <std::size_t N>
     var<T, N> parameter(const shared_tensor<T, N>&& values) = delete;
 
+    /// Refused, in one sentence: numbers of another type, such as those of a model of float on an ad::tape<double>.
+    template <plain_tensor X>
+        requires(!heed::detail::numbers_are<plain_number<T>, X>)
+    var<T, rank_of<X>> parameter(const X&)
+    {
+        static_assert(heed::detail::numbers_are<plain_number<T>, X>, HEED_SAYS_TAPE_OF_OTHERS);
+        return make(shape_of_rank<rank_of<X>>{}, false).result;
+    }
+    template <plain_tensor X>
+        requires(!heed::detail::numbers_are<plain_number<T>, X>)
+    var<T, rank_of<X>> constant(const X& x) { return parameter(x); }
+
     /// A value that needs no gradient; copied, so that it cannot dangle.
     template <std::size_t N>
     var<T, N> constant(tensor_view<const T, N> values)

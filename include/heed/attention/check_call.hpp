@@ -1,33 +1,159 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <cstddef>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
+#include <heed/attention/families.hpp>
 #include <heed/attention/place.hpp>
+#include <heed/attention/query.hpp>
 #include <heed/core/mask.hpp>
 #include <heed/core/mistakes.hpp>
+#include <heed/core/several.hpp>
 
 /// What the compiler says of a call of an attention with something else than it takes: one sentence for each mistake.
 /// See core/mistakes.hpp.
 namespace heed::detail {
 
-/// The query, where it is one. `Memory`: the memory that is asked.
-template <class Memory, class Query>
-decltype(auto) asked(const Memory&, const Query& query)
+/// A tensor of numbers of type T with R axes, where one with others was given. Declared only.
+template <class T, std::size_t R>
+struct meant_with_axes {
+    array<T, R> operator()(const auto& x) const;
+};
+
+/// Has a query R axes, or each part of one of several parts? A query of another kind, a user's own, may have any.
+template <std::size_t R, class Query>
+consteval bool has_axes()
 {
-    using T = typename numbers_in<std::remove_cvref_t<decltype(Memory::keys)>>::type;
+    if constexpr (tensor<Query>) {
+        return rank_of<Query> == R;
+    } else if constexpr (requires(const Query& query) { query.state, query.word, query.map(any_map{}); }) {
+        return has_axes<R, std::remove_cvref_t<decltype(Query::state)>>() &&
+               has_axes<R, std::remove_cvref_t<decltype(Query::word)>>();
+    } else {
+        return true;
+    }
+}
+
+/// The query, where it is one: a tensor [B,Q] with R = 2, or many, [B,S,Q] with R = 3; or several parts, each of them
+/// such a tensor. T: the numbers that it must have, void if any will do.
+template <std::size_t R, class T, class Query>
+decltype(auto) query_of_axes(const Query& query)
+{
     constexpr bool lazy = lazy_expression<Query>, vector = is_vector<Query>;
     constexpr bool numbers_differ = tensor<Query> && !std::is_void_v<T> && !numbers_are<T, Query>;
+    constexpr bool fits = has_axes<R, Query>();
     static_assert(!lazy, HEED_SAYS_LAZY);
     static_assert(!vector, HEED_SAYS_VECTOR);
     static_assert(
         !numbers_differ,
         "heed: the query holds numbers of another type than the memory, such as double and float: give query, "
         "annotations and parameters one type; `heed::array<float, 2> x = query;` converts");
+    static_assert(fits || R != 2,
+                  "heed: one query is [B,Q], a row for each sentence, and so is each part of a state_and_word: of one "
+                  "sentence [1,Q]; many queries, [B,S,Q], are for `attend(memory, queries)` and `read_all`");
+    static_assert(fits || R != 3,
+                  "heed: attention of many queries takes queries [B,S,Q], and each part of a state_and_word so; one "
+                  "query, [B,Q], is for `step` and `read`");
     if constexpr (lazy || numbers_differ || vector_of_numbers<Query>) {
-        return detail::as_meant<T>(query);
+        using numbers = std::conditional_t<std::is_void_v<T>, float, T>;
+        return meant_with_axes<numbers, R>{}(query);
+    } else if constexpr (!fits && tensor<Query>) {
+        return meant_with_axes<element_of<Query>, R>{}(query);
+    } else if constexpr (!fits) {
+        return query.map(meant_with_axes<element_of<std::remove_cvref_t<decltype(query.word)>>, R>{});
     } else {
         return (query);
+    }
+}
+
+/// The same for what asks this memory.
+template <std::size_t R, class Memory, class Query>
+decltype(auto) asked(const Memory&, const Query& query)
+{
+    return query_of_axes<R, typename numbers_in<std::remove_cvref_t<decltype(Memory::keys)>>::type>(query);
+}
+
+/// The memory of one attention, where it is one, and not that of several heads.
+template <class Memory>
+decltype(auto) memory_of_one(const Memory& memory)
+{
+    constexpr bool of_one = requires { memory.keys, memory.values; };
+    static_assert(
+        of_one || !requires { memory.of; },
+        "heed: this is the memory of several heads or hops: ask the mechanism whose `on` made it");
+    static_assert(
+        of_one || requires { memory.of; },
+        "heed: this is no memory of an attention: give what the `on` of this mechanism made");
+    if constexpr (!of_one && requires { memory.of; }) {
+        return first_of(memory.of);
+    } else {
+        return (memory);
+    }
+}
+
+/// Have two states the same tensors, of whatever family and rank? As far as they can be compared.
+template <class A, class B>
+consteval bool alike_in_state()
+{
+    if constexpr (mappable_state<A> && mappable_state<B>) {
+        return std::is_same_v<decltype(std::declval<const A&>().map(replace_by_visited{})),
+                              decltype(std::declval<const B&>().map(replace_by_visited{}))>;
+    } else {
+        return mappable_state<A> == mappable_state<B>;
+    }
+}
+
+#define HEED_SAYS_ANOTHER_STATE                                                                                        \
+    "heed: this state is that of another mechanism: go on from what `start`, `step` or `read_all` of this one "        \
+    "returned"
+
+/// The state, where it is one of this attention.
+template <class Attention, class Memory, class State>
+decltype(auto) own_state(const Attention& attend, const Memory& memory, const State& state)
+{
+    using first = std::remove_cvref_t<decltype(attend.start(memory))>;
+    constexpr bool own = [] {
+        if constexpr (requires { state.normalize, state.score, state.step; }) {
+            return alike_in_state<decltype(first::normalize), decltype(State::normalize)>() &&
+                   alike_in_state<decltype(first::score), decltype(State::score)>();
+        } else {
+            return false;
+        }
+    }();
+    static_assert(own, HEED_SAYS_ANOTHER_STATE);
+    if constexpr (own) {
+        return (state);
+    } else {
+        return attend.start(memory);
+    }
+}
+
+/// The memory of several heads, where it is one.
+template <class Memory>
+decltype(auto) memory_of_several(const Memory& memory)
+{
+    constexpr bool of_several = requires { memory.of; };
+    static_assert(of_several, "heed: this is no memory of several heads: give what the `on` of this mechanism made");
+    if constexpr (of_several) {
+        return (memory);
+    } else {
+        return several_memories<std::vector<Memory>>{};
+    }
+}
+
+/// The states of several heads, where they are states of so many.
+template <class State>
+decltype(auto) states_of_several(const auto& mechanism, const auto& memory, const State& state)
+{
+    constexpr bool of_several = requires { state.of; };
+    static_assert(of_several, HEED_SAYS_ANOTHER_STATE);
+    if constexpr (of_several) {
+        return (state);
+    } else {
+        return mechanism.start(memory);
     }
 }
 

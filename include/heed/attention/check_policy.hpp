@@ -56,6 +56,7 @@ consteval bool check_score_policy()
         HEED_CHECK_SPELLING(start);
         HEED_CHECK_SPELLING(recall);
         HEED_CHECK_SPELLING(advance);
+        HEED_CHECK_SPELLING(grow);
         HEED_CHECK_SPELLING(project_words);
         HEED_CHECK_SPELLING(check_past);
         HEED_CHECK_SPELLING(reads_word);

@@ -27,6 +27,7 @@
 ///     recall(past, at, memory)               of keys and lengths
 ///   advance(past, weights, at) -> past     past                       detail::step
 ///     or (past, weights, context, at)
+///   grow(past, begun, join, at) -> past    past.map(join, begun)      detail::step of a memory that has grown
 ///   groups()                               required for per_group     attention::start
 ///   match_all(queries, keys)               one query after another    attention::read_all
 ///     match_all(queries, keys, from)         from a query on
@@ -85,7 +86,6 @@
 /// State, and a query of several parts
 ///   map(f, others...)                      line by line, whole batch  steps by rows, beams, windows
 ///   step(s)                                required for many queries  attention::read_all
-///   new_position                           the memory may not grow    detail::step
 ///
 /// A member whose name is almost that of a hook is refused, and so is a hook that cannot be called as above; a policy
 /// may also list its hooks, see heed::hooks. The concepts are short; the sentences that explain what is missing are in
@@ -122,6 +122,7 @@ HEED_CALLABLE(follow);
 HEED_CALLABLE(asked_all);
 HEED_CALLABLE(keys);
 HEED_CALLABLE(arrive);
+HEED_CALLABLE(grow);
 HEED_CALLABLE(thin);
 HEED_CALLABLE(focus);
 HEED_CALLABLE(inside);

@@ -76,50 +76,6 @@ inline constexpr bool taped_mask = false;
 template <class Bias>
 inline constexpr bool taped_mask<additive_mask<Bias>> = !plain_tensor<Bias>;
 
-/// Can the memory of this state grow? It declares `static constexpr double new_position`, what it remembers of a
-/// position that is new.
-template <class State>
-concept grows_with_memory = requires
-{
-    {
-        State::new_position
-        } -> std::convertible_to<double>;
-};
-
-/// x with so many positions: new ones have `value`. The last ones are left out where the memory is one that grows, of
-/// whose sentences the longest may be gone, and if they hold nothing else.
-template <bool grows, tensor X>
-X with_positions_of_memory(const X& x, std::size_t positions, double value)
-{
-    const auto shape = shape_of(x);
-    if (shape[1] == positions || (shape[1] > positions && !grows)) return x;
-    if (shape[1] > positions) {
-        const auto view = view_of(x);
-        const std::size_t N = view.size() == 0 ? 0 : view.size() / (shape[0] * shape[1]);
-        for (std::size_t i = 0; i < view.size(); ++i) {
-            const std::size_t t = i / N % shape[1];
-            if (t < positions || view.data[i] == static_cast<element_of<X>>(value)) continue;
-            throw shape_error("attention: the state " + shape_text(shape) + " remembers position " + std::to_string(t) +
-                              " of row " + std::to_string(i / N / shape[1]) + ", but the memory has " +
-                              std::to_string(positions) +
-                              "; give the state that start() or step() of this memory made");
-        }
-    }
-    return ops::with_positions(x, positions, value);
-}
-
-/// A normalizer's state for so many positions, of a memory that `grows` or of one that was extended.
-template <bool grows, class State>
-auto at_positions(const State& state, std::size_t positions)
-{
-    if constexpr (grows_with_memory<State> && mappable_state<State>) {
-        return state.map(
-            [&](const auto& x) { return with_positions_of_memory<grows>(x, positions, State::new_position); });
-    } else {
-        return state;
-    }
-}
-
 /// An owning copy; beside another tensor, of that one.
 struct owned {
     auto operator()(const plain_tensor auto& x) const { return copy_of(view_of(x)); }

@@ -65,6 +65,7 @@ namespace detail {
 #define HEED_SLIPS_OF_groups(X) HEED_SLIPS_6(X, g, r, o, u, p, s)
 #define HEED_SLIPS_OF_project_words(X) X(project_word) X(projects_words) X(projectwords) X(project_wrods)
 #define HEED_SLIPS_OF_check_past(X) X(check_pasts) X(checks_past) X(checkpast) X(chek_past)
+#define HEED_SLIPS_OF_grow(X) X(grwo) X(gorw) X(rgow) X(groww)
 #define HEED_SLIPS_OF_map(X) X(mapp) X(maap) X(mmap) X(mpa) X(amp) X(maps)
 // Hooks that are constants.
 #define HEED_SLIPS_OF_reads_word(X) X(read_word) X(reads_words) X(readsword) X(reads_wrod) X(raeds_word) X(needs_word)
@@ -95,7 +96,7 @@ namespace detail {
     X(map) X(by_tiles) X(by_sums) X(prepares_alike) X(never_negative) X(asks_never_negative)                           \
     X(reads_word) X(reads_context) X(reads_length) X(row_by_row) X(differentiable) X(random) X(ages)                   \
     X(ignores_offset) X(cuts) X(commutes_with_matrices) X(wraps) X(in_kernels) X(follow) X(asked_all) X(widens_keys)  \
-    X(finish_all) X(weigh_and_advance) X(counts_queries)
+    X(finish_all) X(weigh_and_advance) X(counts_queries) X(grow)
 // clang-format on
 
 #define HEED_DECLARE(name) void name() const;

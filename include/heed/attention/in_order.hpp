@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <heed/attention/answers.hpp>
+#include <heed/attention/grown.hpp>
 #include <heed/attention/masks.hpp>
 #include <heed/attention/place.hpp>
 #include <heed/attention/state.hpp>
@@ -34,9 +35,12 @@ auto answers_in_order(const Score& score, const auto& normalize, const Memory& m
 {
     const ops::heads_of how{.first_query = state.step, .first_head = state.head};
     const auto asked = asking_all(score, projected, memory, state.step);
+    const auto before = grown_history(
+        state.normalize, [&] { return first_history(score, normalize, memory); }, known_of(state), memory.real,
+        memory.positions());
     const auto answer = [&](const auto& sees) {
         return ops::attend_in_order_op{change_of(score, state.step), sees, normalize.by_tiles()}(
-            asked, memory.keys, memory.values, state.normalize.history, table_of(score, asked), memory.real, how);
+            asked, memory.keys, memory.values, before.history, table_of(score, asked), memory.real, how);
     };
     auto made = [&] {
         if constexpr (std::is_same_v<Mask, no_mask>) {

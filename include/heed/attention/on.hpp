@@ -63,15 +63,27 @@ void clear(tensor_view<T, 3> x, const boolean_mask<2>& mask)
         if (mask[i] == 0) std::fill_n(x.data + i * x.shape[2], x.shape[2], T(0));
 }
 
+/// Annotations or values, where they are [B,T,D].
+template <tensor X>
+decltype(auto) annotations_meant(X&& x)
+{
+    constexpr bool fits = rank_of<X> == 3;
+    static_assert(fits,
+                  "heed: attention::on takes annotations [B,T,D], and values [B,T,D] if keys are made of other "
+                  "annotations: of one sentence [1,T,D]; `extend` takes annotations [B,t,D], of one position [B,1,D]");
+    if constexpr (fits) {
+        return std::forward<X>(x);
+    } else {
+        return array<plain_number<element_of<X>>, 3>{};
+    }
+}
+
 /// x [B,T,D] with zeros at the positions that may not be attended to. An array that is given away is cleared where it
 /// is; one that is not is copied, since a memory owns what it holds. Everything else, views above all, is copied only
 /// if there is something to clear.
 template <tensor X, source_limit Limit>
 auto cleared(const char* where, X&& x, const Limit& limit)
 {
-    static_assert(rank_of<X> == 3,
-                  "heed: attention::on takes annotations [B,T,D], and values [B,T,D] if keys are made of other "
-                  "annotations");
     using type = std::remove_cvref_t<X>;
     const auto shape = shape_of(x);
     if constexpr (std::is_same_v<Limit, lengths>) {
@@ -119,23 +131,27 @@ auto from_cleared(const auto& make, const auto& annotations, auto&& values, cons
 template <tensor X, source_limit Limit>
 auto from_source(const char* where, const auto& make, X&& annotations, const Limit& limit)
 {
-    auto both = detail::cleared(where, std::forward<X>(annotations), limit);
+    auto both = detail::cleared(where, detail::annotations_meant(std::forward<X>(annotations)), limit);
     return detail::from_cleared(make, both, std::move(both), limit);
 }
 template <tensor X, tensor V, source_limit Limit>
 auto from_source(const char* where, const auto& make, X&& annotations, V&& values, const Limit& limit)
 {
-    const auto shape = shape_of(annotations);
-    require_shape(where, "the values", shape_of(values), {shape[0], shape[1], shape_of(values)[2]},
+    decltype(auto) of_keys = detail::annotations_meant(std::forward<X>(annotations));
+    decltype(auto) of_values = detail::annotations_meant(std::forward<V>(values));
+    const auto shape = shape_of(of_keys);
+    require_shape(where, "the values", shape_of(of_values), {shape[0], shape[1], shape_of(of_values)[2]},
                   "one for each annotation");
-    const auto keys_from = detail::cleared(where, std::forward<X>(annotations), limit);
-    return detail::from_cleared(make, keys_from, detail::cleared(where, std::forward<V>(values), limit), limit);
+    const auto keys_from = detail::cleared(where, std::forward<decltype(of_keys)>(of_keys), limit);
+    return detail::from_cleared(make, keys_from,
+                                detail::cleared(where, std::forward<decltype(of_values)>(of_values), limit), limit);
 }
 template <tensor First, tensor... Rest>
 auto from_source(const char* where, const auto& make, First&& annotations, Rest&&... values)
 {
-    const auto shape = shape_of(annotations);
-    return detail::from_source(where, make, std::forward<First>(annotations), std::forward<Rest>(values)...,
+    decltype(auto) first = detail::annotations_meant(std::forward<First>(annotations));
+    const auto shape = shape_of(first);
+    return detail::from_source(where, make, std::forward<decltype(first)>(first), std::forward<Rest>(values)...,
                                lengths::full(shape[0], shape[1]));
 }
 

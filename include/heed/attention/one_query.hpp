@@ -85,10 +85,11 @@ void each_input(const auto& attend, const auto& look, const auto& memory, const 
     if constexpr (requires { mask.bias; }) (void)look(mask.bias);
 }
 
-/// A step in a family of tensors, to which `bring` brings the memory and the masks.
+/// A step in a family of tensors, to which `bring` brings the memory and the masks. `known`: how many positions of each
+/// row the state remembers.
 template <class Family, class How, class With, class Attention, class Mask>
 auto run_step(const Attention& attend, const auto& memory, const auto& projected, const auto& given, const auto& state,
-              const Mask& mask, const auto& bring)
+              const Mask& mask, const auto& bring, const lengths_view& known)
 {
     using score = decltype(Attention::score);
     // Weights per position cost nothing to keep, and a score that advances its state needs them.
@@ -100,7 +101,8 @@ auto run_step(const Attention& attend, const auto& memory, const auto& projected
         std::is_convertible_v<const Mask&, lengths_view> && remembers<decltype(Attention::normalize)>;
     const auto masks = masks_of<Family, T, counts>(memory.mask, mask, bring);
     return step<Family, How, with>(attend.score, attend.normalize, attend.combine, source_in(memory, bring), projected,
-                                   given, state, masks, visible_lengths(mask, memory.real, memory.positions()));
+                                   given, state, masks, visible_lengths(mask, memory.real, memory.positions()), known,
+                                   first_state_of<Attention, std::remove_cvref_t<decltype(memory)>>{attend, memory});
 }
 
 /// A step on plain tensors, in this thread's workspace. `shown`: the attention with its parameters as transients.
@@ -110,7 +112,8 @@ auto in_workspace(const auto& shown, const auto& memory, const auto& projected, 
 {
     const as_transient bring;
     return run_step<transient_family, by_kernel, With>(shown, memory, transient_query(projected),
-                                                       transient_query(given), state_in(state, bring), mask, bring);
+                                                       transient_query(given), state_in(state, bring), mask, bring,
+                                                       known_of(state));
 }
 
 /// The part of `step` after the projection of the query; `given` is the query itself.
@@ -146,20 +149,26 @@ auto answer(const Attention& attend, const auto& memory, const auto& projected, 
         }();
         return answer_of<With>(run_step<family, How, With>(map_parameters(attend, lift), memory,
                                                            query_in(projected, lift), query_in(given, lift), now, mask,
-                                                           lift),
+                                                           lift, lengths_view{}),
                                now);
     } else if constexpr (composed && grows<memory_type>) {
+        static_assert(reachable,
+                      "heed: a state in which `map` does not reach every tensor cannot grow with its memory: give it "
+                      "`auto map(auto&& f, const auto&... others) const` that does, or ask gathered(memory), a copy "
+                      "that no longer grows (a state without tensors declares `static constexpr bool holds_no_tensors "
+                      "= true;`)");
         require_one_number<decltype(Attention::score)>(memory);
-        return in_one_piece(memory, [&](const auto& all) {
-            return detail::answer<How, With>(attend, all, projected, given, state, mask);
-        });
+        return knowing_lengths(memory, in_one_piece(memory, [&](const auto& all) {
+                                   return detail::answer<How, With>(attend, all, projected, given, state, mask);
+                               }));
     } else if constexpr (composed) {
-        return answer_of<With>(
-            run_step<plain_family, line_by_line, With>(attend, memory, projected, given, state, mask, unchanged{}),
-            state);
+        return answer_of<With>(run_step<plain_family, line_by_line, With>(attend, memory, projected, given, state, mask,
+                                                                          unchanged{}, known_of(state)),
+                               state);
     } else {
         return owned_answer<With>(
-            in_workspace<With>(map_parameters(attend, as_transient{}), memory, projected, given, state, mask), state);
+            in_workspace<With>(map_parameters(attend, as_transient{}), memory, projected, given, state, mask), state,
+            memory);
     }
 }
 
@@ -175,7 +184,8 @@ auto answer_query(const Attention& attend, const auto& memory, const auto& query
         const scratch here;
         const auto shown = map_parameters(attend, as_transient{});
         const auto& asked = transient_query(query);
-        return owned_answer<With>(in_workspace<With>(shown, memory, shown.project(asked), asked, state, mask), state);
+        return owned_answer<With>(in_workspace<With>(shown, memory, shown.project(asked), asked, state, mask), state,
+                                  memory);
     }
 }
 
@@ -186,7 +196,7 @@ void answer_into(const auto& shown, Result& result, const auto& memory, const au
 {
     constexpr bool weights = requires { result.weights; };
     using wanted = std::conditional_t<weights, weights_too, context_only>;
-    assign_answer(result, in_workspace<wanted>(shown, memory, projected, given, state, mask), state.step, state.head);
+    assign_answer(result, in_workspace<wanted>(shown, memory, projected, given, state, mask), state, memory);
 }
 
 }  // namespace heed::detail

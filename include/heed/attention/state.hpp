@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <algorithm>
 #include <any>
 #include <cstddef>
 #include <optional>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include <heed/core/errors.hpp>
 #include <heed/core/family.hpp>
@@ -71,6 +73,39 @@ struct values_of {
 
 /// The taped counterpart of a state without tensors.
 struct nothing_on_tape {};
+/// The lengths of a state without tensors.
+struct nothing_known {};
+
+/// f, which also gets the lengths of a state, as a tensor [B,1,…] like the first one that it gets: a beam that selects
+/// rows of tensors selects those of the lengths.
+template <class F>
+struct beside_lengths {
+    F& f;
+    const std::vector<std::size_t>& known;
+    std::vector<std::size_t>& selected;
+    bool& done;
+
+    template <tensor X>
+    decltype(auto) operator()(const X& x) const
+    {
+        if constexpr (owning_tensor<X> && rank_of < X >> 1) {
+            if (!done) {
+                done = true;
+                shape_of_rank<rank_of<X>> shape;
+                shape.fill(1);
+                shape[0] = known.size();
+                array<element_of<X>, rank_of<X>> counts(shape);
+                std::copy(known.begin(), known.end(), counts.data());
+                const auto some = f(counts);
+                if constexpr (plain_tensor<decltype(some)>) {
+                    for (std::size_t i = 0; i < view_of(some).size(); ++i)
+                        selected.push_back(static_cast<std::size_t>(value_of(view_of(some).data[i])));
+                }
+            }
+        }
+        return f(x);
+    }
+};
 
 /// Does `from` hold the tensors of a `To`, but taped (or is it one)?
 template <class To, class From>
@@ -105,6 +140,9 @@ struct attention_state {
     std::size_t head = 0;                      // which head asks, among those of a multi_head
     // The taped counterpart, an attention_state of variables; empty until `operator=` below sets it.
     HEED_NO_UNIQUE_ADDRESS std::conditional_t<has_tensors, std::any, detail::nothing_on_tape> on_tape{};
+    // How many positions of each row it remembers, where those of a growing memory differ in length. Empty: all that
+    // its tensors have.
+    HEED_NO_UNIQUE_ADDRESS std::conditional_t<has_tensors, std::vector<std::size_t>, detail::nothing_known> known{};
 
     /// Copies the numbers of a taped state and keeps the taped state itself.
     template <class H, class P>
@@ -117,6 +155,7 @@ struct attention_state {
         score = detail::numbers_of_state<Past>(taped.score);
         head = taped.head;
         on_tape = taped;
+        if constexpr (has_tensors) known.clear();  // a memory on a tape has no padding where it grows
         return *this;
     }
 
@@ -131,8 +170,17 @@ struct attention_state {
                     "gradient; map the state that `step` returned");
             }
         }
-        return attention_state<decltype(normalize.map(f)), decltype(score.map(f))>{normalize.map(f), step, score.map(f),
-                                                                                   head};
+        using mapped = attention_state<decltype(normalize.map(f)), decltype(score.map(f))>;
+        if constexpr (has_tensors && mapped::has_tensors && !spares_rows<decltype(f)>) {
+            std::vector<std::size_t> selected;
+            bool done = known.empty();
+            const detail::beside_lengths<std::remove_reference_t<decltype(f)>> g{f, known, selected, done};
+            mapped next{normalize.map(g), step, score.map(g), head};
+            next.known = std::move(selected);
+            return next;
+        } else {
+            return mapped{normalize.map(f), step, score.map(f), head};
+        }
     }
 };
 

@@ -8,6 +8,7 @@
 #include <heed/attention/answers.hpp>
 #include <heed/attention/families.hpp>
 #include <heed/attention/growing.hpp>
+#include <heed/attention/grown.hpp>
 #include <heed/attention/masks.hpp>
 #include <heed/attention/memory.hpp>
 #include <heed/attention/moment.hpp>
@@ -291,20 +292,24 @@ auto run_middle(const In& in, std::size_t batch, std::size_t work)
     }
 }
 
-/// One step in a family of tensors. `real`: how many positions of each row the query may see.
+/// One step in a family of tensors. `real`: how many positions of each row the query may see; `known`: how many of each
+/// the state remembers, all of its tensors if there are none; `first`: the state before the first query.
 template <class Family, class How, class With>
 auto step(const auto& score, const auto& normalize, const auto& combine, const auto& memory, const auto& projected,
-          const auto& given, const auto& state, const auto& masks, const lengths_view& real)
+          const auto& given, const auto& state, const auto& masks, const lengths_view& real, const lengths_view& known,
+          const auto& first)
 {
     namespace over = heed::score::over;
     using given_type = std::remove_cvref_t<decltype(given)>;
     masks.require(memory.batch, memory.positions);
     require_state_of(memory.batch, state);
     const moment<given_type, std::remove_cvref_t<decltype(masks)>> at{real, state.step, given, masks, state.head};
-    auto past = over::recall(score, state.score, at, memory);
+    auto past = detail::grown_past(
+        score, over::recall(score, state.score, at, memory), [&] { return first.past(); }, known, memory.real,
+        memory.positions, at);
     const auto query = over::query(score, projected, past);
-    const auto history =
-        detail::at_positions<keys_grow<std::remove_cvref_t<decltype(memory.keys)>>>(state.normalize, memory.positions);
+    const auto history = detail::grown_history(
+        state.normalize, [&] { return first.history(); }, known, memory.real, memory.positions);
     const auto focus = [&] {
         if constexpr (cuts_windows<std::remove_cvref_t<decltype(normalize)>>) {
             (void)history.map([&](const auto& x) {
@@ -357,26 +362,29 @@ auto answer_of(stepped<Context, Weights, History, Past> seen, const auto& before
 /// The same in owning tensors, copied out of the workspace. The state keeps the types of the caller's, so that one
 /// variable can hold each in turn.
 template <class With>
-auto owned_answer(const auto& seen, const auto& state)
+auto owned_answer(const auto& seen, const auto& state, const auto& memory)
 {
     const owned copy;
     auto history = state.normalize.map(copy, seen.history);
     auto past = state.score.map(copy, seen.past);
-    return answer_of<With>(
-        stepped<decltype(copy(seen.context)), decltype(copy(seen.weights)), decltype(history), decltype(past)>{
-            copy(seen.context), copy(seen.weights), std::move(history), std::move(past)},
-        state);
+    return knowing_lengths(
+        memory,
+        answer_of<With>(
+            stepped<decltype(copy(seen.context)), decltype(copy(seen.weights)), decltype(history), decltype(past)>{
+                copy(seen.context), copy(seen.weights), std::move(history), std::move(past)},
+            state));
 }
 
 /// The same written into results that the caller keeps.
-void assign_answer(auto& result, const auto& seen, std::size_t step, std::size_t head)
+void assign_answer(auto& result, const auto& seen, const auto& before, const auto& memory)
 {
     assign(result.context, seen.context);
     if constexpr (requires { result.weights; }) assign(result.weights, seen.weights);
     assign_state(result.state.normalize, seen.history);
     assign_state(result.state.score, seen.past);
-    result.state.step = step + 1;
-    result.state.head = head;
+    result.state.step = before.step + 1;
+    result.state.head = before.head;
+    know_lengths(result.state, memory);
 }
 
 }  // namespace heed::detail

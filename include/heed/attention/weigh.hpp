@@ -26,8 +26,13 @@ auto combined(const Combine& combine, const tensor auto& weights, const tensor a
 try {
     if constexpr (hook::call<Combine, decltype(weights), decltype(values), decltype(at)>) {
         return combine(weights, values, at);
-    } else {
+    } else if constexpr (hook::call<Combine, decltype(weights), decltype(values)>) {
         return combine(weights, values);
+    } else {
+        static_assert(hook::call<Combine, decltype(weights), decltype(values)>,
+                      "heed: this combiner cannot be called: declare its `auto operator()(const heed::tensor auto& "
+                      "weights, const heed::tensor auto& values) const`, with the `const` and for tensors of any kind");
+        return constant_like(values, shape_of_rank<2>{}, 0.0);
     }
 } catch (const shape_error& found) {
     detail::throw_whose(found, combine, {detail::named("the weights", weights), detail::named("the values", values)});

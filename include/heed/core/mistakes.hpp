@@ -41,6 +41,9 @@ inline constexpr bool vector_of_numbers<std::vector<T>> = true;
 #define HEED_SAYS_VECTOR                                                                                               \
     "heed: a std::vector is no tensor: store its numbers in a `heed::array<float, 1>`, or show them where they are "   \
     "by `heed::view_of(x)`, with its sizes if it is a matrix, `heed::view_of(x, rows, columns)`"
+#define HEED_SAYS_TAPE_OF_OTHERS                                                                                       \
+    "heed: this tape records numbers of another type than these tensors hold, such as double and float: record a "     \
+    "model of float on an `ad::tape<float>`, one of double on an `ad::tape<double>`"
 #define HEED_SAYS_NUMBERS                                                                                              \
     "heed: these tensors hold numbers of different types, such as float and double: give all of them one type; "       \
     "`heed::array<float, 2> x = y;` converts"

@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <heed/core/mistakes.hpp>
 #include <heed/core/tensor.hpp>
 
 /// Constant tensors that are passed on without copying a number: views of what somebody else keeps, or arrays that all
@@ -77,8 +78,8 @@ inline constexpr bool is_view = false;
 template <class T, std::size_t N>
 inline constexpr bool is_view<tensor_view<T, N>> = true;
 
-/// The type that several tensors of one rank and one kind of numbers have together. None, if they differ in that or are
-/// on a tape.
+/// The type that several tensors of one rank and one kind of numbers have together. None, if they differ in rank or are
+/// on a tape; numbers of different types are refused in one sentence.
 template <class First, class... Rest>
 struct joint_of {};
 template <class First, class... Rest>
@@ -93,6 +94,13 @@ struct joint_of<First, Rest...> {
     using type = std::conditional_t<is_view<First> && (is_view<Rest> && ...),
                                     tensor_view<const element_of<First>, rank_of<First>>,
                                     shared_tensor<element_of<First>, rank_of<First>>>;
+};
+
+template <tensor First, tensor... Rest>
+    requires(owning_tensor<First> && (owning_tensor<Rest> && ...) && !one_number_type<First, Rest...>)
+struct joint_of<First, Rest...> {
+    static_assert(one_number_type<First, Rest...>, HEED_SAYS_NUMBERS);
+    using type = First;
 };
 
 }  // namespace detail

@@ -9,6 +9,7 @@
 #include <heed/nn/gru.hpp>
 #include <heed/nn/init.hpp>
 #include <heed/nn/lstm.hpp>
+#include <heed/ops/recurrent.hpp>
 
 /// Recurrent cells, as encoders and decoders take them. A cell has
 ///
@@ -42,13 +43,55 @@ auto map_state(const State& state, const F& f, const auto&... others)
     }
 }
 
+/// A cell's share of the input, for all steps at once: [...,X] -> [...,G].
+auto project_of(const auto& cell, const tensor auto& x)
+{
+    constexpr bool has = requires { cell.project(x); };
+    static_assert(has, "heed: this recurrent cell has no `project` that heed can call: its share of the input for all "
+                       "steps at once, `auto project(const heed::tensor auto& x) const`, from [...,X] to [...,G]");
+    if constexpr (has) {
+        return cell.project(x);
+    } else {
+        return x;
+    }
+}
+
+/// A state of a cell whose output is h [B,H].
+auto begin_of(const auto& cell, const tensor auto& h)
+{
+    constexpr bool has = requires { cell.begin(h); };
+    static_assert(has,
+                  "heed: this recurrent cell has no `begin` that heed can call: the state whose output is h, `auto "
+                  "begin(const heed::tensor auto& h) const`; where the state is the output, it returns h");
+    if constexpr (has) {
+        return cell.begin(h);
+    } else {
+        return h;
+    }
+}
+
+/// The next state of a cell. `more`: where sentences end, if some do, and dropout between layers.
+template <class Cell, class State, class... More>
+auto next_of(const Cell& cell, const tensor auto& projected, const State& state, const More&... more)
+{
+    constexpr bool has = requires { cell.step(projected, state, more...); };
+    static_assert(has, "heed: this recurrent cell has no `step` that heed can call: the next state, `auto step(const "
+                       "heed::tensor auto& projected, const auto& state, const heed::ops::sentence_ends& ends = {}) "
+                       "const`; a sentence that has ended keeps its state");
+    if constexpr (has) {
+        return cell.step(projected, state, more...);
+    } else {
+        return state;
+    }
+}
+
 /// One step of a cell, with dropout between its layers if it has several.
 auto step_of(const auto& cell, const tensor auto& projected, const auto& state, const dropout& drop)
 {
     if constexpr (requires { cell.layers; }) {
-        return cell.step(projected, state, {}, drop);
+        return nn::next_of(cell, projected, state, ops::sentence_ends{}, drop);
     } else {
-        return cell.step(projected, state);
+        return nn::next_of(cell, projected, state);
     }
 }
 
@@ -56,8 +99,11 @@ auto step_of(const auto& cell, const tensor auto& projected, const auto& state, 
 const auto& biases_of(const auto& cell)
 {
     if constexpr (requires { cell.layers; }) {
-        return cell.layers.front().b;
+        return nn::biases_of(cell.layers.front());
     } else {
+        static_assert(
+            requires { cell.b; }, "heed: this recurrent cell has no `b`, the biases [G] of all its gates; of stacked "
+                                  "cells the lowest has it");
         return cell.b;
     }
 }

@@ -50,7 +50,7 @@ struct stacked {
     shortcut between = shortcut::none;
 
     /// The lowest layer's share of the input. The other layers compute theirs step by step.
-    auto project(const tensor auto& x) const { return first().project(x); }
+    auto project(const tensor auto& x) const { return nn::project_of(first(), x); }
 
     /// projected [B,G] of the lowest layer -> the next state. A sentence that has ended keeps its state.
     template <class State>
@@ -58,13 +58,13 @@ struct stacked {
               const nn::dropout& drop = {}) const
     {
         require_layers(state);
-        auto lowest = first().step(projected, state.layers[0], ends);
+        auto lowest = nn::next_of(first(), projected, state.layers[0], ends);
         auto z = nn::output_of(lowest);
         std::vector<decltype(lowest)> next;
         next.reserve(layers.size());
         next.push_back(std::move(lowest));
         for (std::size_t k = 1; k < layers.size(); ++k) {
-            next.push_back(layers[k].step(layers[k].project(drop(z)), state.layers[k], ends));
+            next.push_back(nn::next_of(layers[k], nn::project_of(layers[k], drop(z)), state.layers[k], ends));
             z = joined(nn::output_of(next.back()), z);
         }
         return stacked_state{std::move(next), std::move(z)};
@@ -74,7 +74,7 @@ struct stacked {
     template <tensor Hidden>
     auto begin(const Hidden& h) const
     {
-        auto states = heed::detail::each_of(layers, [&](std::size_t k) { return layers[k].begin(h); });
+        auto states = heed::detail::each_of(layers, [&](std::size_t k) { return nn::begin_of(layers[k], h); });
         return stacked_state{std::move(states), h};
     }
 

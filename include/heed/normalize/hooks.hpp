@@ -43,7 +43,17 @@ try {
         static_assert(!remembers<Normalize>,
                       "heed: a normalize policy that remembers must take its state: declare `auto operator()(const "
                       "heed::tensor auto& scores, const auto& state, const auto& at) const`");
-        return normalize(at.visible(scores), at);
+        using seen = decltype(at.visible(scores));
+        constexpr bool callable = hook::call<Normalize, seen, decltype(at)>;
+        static_assert(callable || remembers<Normalize>,
+                      "heed: this normalizer cannot be called: declare its `auto operator()(const heed::tensor auto& "
+                      "scores, const auto& state, const auto& at) const`, or without the state, with the `const` and "
+                      "for tensors of any kind");
+        if constexpr (callable) {
+            return normalize(at.visible(scores), at);
+        } else {
+            return std::remove_cvref_t<seen>(at.visible(scores));
+        }
     }
 } catch (const shape_error& found) {
     detail::throw_whose(found, normalize, {detail::named("the scores", scores)});

@@ -14,8 +14,6 @@ namespace heed::normalize {
 /// The alignment after the last step, of `monotonic` and `monotonic_hard`.
 template <class Alignment>
 struct last_alignment {
-    static constexpr double new_position = 0;  // a memory may grow
-
     Alignment alignment;  // α_{i−1}, the shape of the scores
 
     /// The same with f applied to the tensor (and to the matching ones of `others`).

@@ -8,6 +8,7 @@
 #include <heed/attention/concepts.hpp>
 #include <heed/attention/state.hpp>
 #include <heed/attention/whose.hpp>
+#include <heed/core/family.hpp>
 #include <heed/core/mask.hpp>
 #include <heed/core/tensor.hpp>
 
@@ -138,7 +139,17 @@ auto compare(const Score& score, const auto& query, const auto& keys, const auto
         static_assert(detail::may_lack<Score>("match"),
                       HEED_SAYS_HOOK("match", "auto match(const heed::tensor auto& projected, const heed::tensor auto& "
                                               "keys) const"));
-        return score(query, keys);
+        constexpr bool callable = hook::call<Score, decltype(query), decltype(keys)>;
+        static_assert(callable || !detail::may_lack<Score>("match"),
+                      "heed: this score cannot be called with this query and these keys: declare its `auto "
+                      "operator()(const heed::tensor auto& query, const heed::tensor auto& keys) const`, with the "
+                      "`const` and for tensors of any kind, and ask with what it takes");
+        if constexpr (callable) {
+            return score(query, keys);
+        } else {
+            constexpr std::size_t rank = Score::weights == weight_kind::per_position ? 2 : 3;
+            return constant_like(keys, shape_of_rank<rank>{}, 0.0);
+        }
     }
 }
 
@@ -323,6 +334,41 @@ try {
     }
 } catch (const shape_error& found) {
     detail::throw_whose(found, score, {detail::named("the weights", weights), detail::named("the context", context)});
+}
+
+/// The state of a score that is laid over another one: the members of Own, and the base's state.
+template <class Own, class Inner>
+struct past;
+
+/// The part of `grow` that is a score's own.
+template <class Score>
+auto grow_own(const Score& score, const auto& past, const auto& begun, const auto& join, const auto& at)
+{
+    if constexpr (hook::grow<Score, decltype(past), decltype(begun), decltype(join), decltype(at)>) {
+        return score.grow(past, begun, join, at);
+    } else {
+        static_assert(detail::may_lack<Score>("grow"),
+                      HEED_SAYS_HOOK("grow", "auto grow(const auto& past, const auto& begun, const auto& join, const "
+                                             "auto& at) const"));
+        return past.map(join, begun);
+    }
+}
+
+/// The state of a memory that has grown: `past` remembers some positions, `begun` is the state that `start` makes for
+/// the memory, and join(x, y) has the positions of x that are remembered, and the others of y. `past` has been told
+/// of the query at `at`. A score whose state of a position depends on its neighbours makes it anew.
+template <class Score, class Past>
+auto grow(const Score& score, const Past& past, const auto& begun, const auto& join, const auto& at)
+{
+    if constexpr (hook::laid_over<Score> && hook::hands_past_on<Score>) {
+        return over::grow(score.base, past, begun, join, at);
+    } else if constexpr (requires { score.base, past.base, past.own(); }) {
+        auto own = over::grow_own(score, past.own(), begun.own(), join, at);
+        auto inner = over::grow(score.base, past.base, begun.base, join, at);
+        return over::past<decltype(own), decltype(inner)>{std::move(own), std::move(inner)};
+    } else {
+        return over::grow_own(score, past, begun, join, at);
+    }
 }
 
 /// Does the state of this score change with the weights of a step?

@@ -222,6 +222,16 @@ auto cleared(const tensor auto& x, const auto& memory)
     }
 }
 
+/// The values [B,T,D] of a memory; a copy of those of a growing one, whose rows lie apart.
+decltype(auto) values_in_one_piece(const auto& memory)
+{
+    if constexpr (is_growing<std::remove_cvref_t<decltype(memory.values)>>) {
+        return gathered(memory.values);
+    } else {
+        return (memory.values);
+    }
+}
+
 using heed::detail::state_of;
 using heed::detail::taped_among;
 

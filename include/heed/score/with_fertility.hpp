@@ -50,7 +50,7 @@ struct with_fertility : over::another<with_fertility<Base, Vector>, Base> {
     auto begin(const auto& memory) const
     {
         const auto& beside = over::taped_among(memory.keys, v_c, U_f);
-        auto expected = same_family(beside, fertility(memory.values));
+        auto expected = same_family(beside, fertility(over::values_in_one_piece(memory)));
         auto none = constant_like(beside, shape_of(expected), 0.0);
         return score::fertility_past{std::move(none), std::move(expected)};
     }

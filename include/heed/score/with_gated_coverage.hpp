@@ -92,7 +92,7 @@ private:
     {
         const auto& beside = over::taped_among(memory.keys, memory.values, V, coverage);
         return score::gated_coverage_past{same_family(beside, coverage),
-                                          same_family(beside, cell.project(memory.values))};
+                                          same_family(beside, cell.project(over::values_in_one_piece(memory)))};
     }
 };
 

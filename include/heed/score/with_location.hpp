@@ -7,6 +7,20 @@
 
 namespace heed::score {
 
+/// The state of location-aware attention.
+template <class Features, class Weights>
+struct location_past {
+    Features features;  // [B,T,k] F ∗ α
+    Weights weights;    // [B,T] α of the last step: F ∗ α of positions that are new needs it
+
+    auto map(auto&& f, const auto&... others) const
+    {
+        return score::location_past{f(features, others.features...), f(weights, others.weights...)};
+    }
+};
+template <class Features, class Weights>
+location_past(Features, Weights) -> location_past<Features, Weights>;
+
 /// A score that also reads where the last step looked, through k filters of width r (location-aware attention).
 ///
 ///     f_t = F ∗ α_{t−1}
@@ -43,7 +57,13 @@ struct with_location : over::another<with_location<Base, Matrix>, Base> {
 
     auto after(const auto&, const tensor auto& seen, const tensor auto&, const auto&) const  // F ∗ α_t
     {
-        return score::position_features{ops::convolve(over::per_position(seen), F)};
+        return convolved(over::per_position(seen));
+    }
+
+    /// Of a memory that has grown: a new position has had no weight, but its neighbours have.
+    auto grow(const auto& past, const auto& begun, const auto& join, const auto&) const
+    {
+        return convolved(join(past.weights, begun.weights));
     }
 
     static auto parameters(auto& self, auto&& visit)
@@ -52,10 +72,17 @@ struct with_location : over::another<with_location<Base, Matrix>, Base> {
     }
 
 private:
+    auto convolved(auto weights) const
+    {
+        auto features = ops::convolve(weights, F);
+        auto beside = same_family(features, std::move(weights));
+        return score::location_past{std::move(features), std::move(beside)};
+    }
+
     auto looked_at(const auto& memory, const tensor auto& seen) const
     {
         const auto& beside = over::taped_among(memory.keys, F, U_f, seen);
-        return score::position_features{ops::convolve(same_family(beside, seen), F)};
+        return convolved(same_family(beside, seen));
     }
 };
 

@@ -61,6 +61,15 @@ struct with_neighbours : over::another<with_neighbours<Base, Matrix, Which>, Bas
         }
     }
 
+    /// Of a memory that has grown: a new position has had no weight, but its neighbours have.
+    auto grow(const auto& past, const auto& begun, const auto& join, const auto&) const
+    {
+        const auto features = join(past.features, begun.features);
+        const auto [B, T, width] = shape_of(features);
+        const auto own = ops::columns_between(features, width / 2, width / 2 + 1);  // of the position itself
+        return score::position_features{ops::neighbourhood(ops::reshaped(own, B, T), width / 2)};
+    }
+
     static auto parameters(auto& self, auto&& visit)
     {
         return score::with_neighbours{visit("base", self.base), visit("M", self.M), self.which};

@@ -16,7 +16,8 @@ namespace heed::score {
 ///     ψ_{t,j} = [log(1+t), log(1+j), log(1+I)]                 Cohn et al. 2016
 ///
 /// P ψ is added to the keys of any base score: inside the tanh, as in Cohn's paper (see `with_neighbours`, whose two
-/// biases belong to the same model). t and j count from 1; I is the length given to `attend.on`, whatever a mask hides.
+/// biases belong to the same model). t and j count from 1; I is the length given to `attend.on`, whatever a mask
+/// hides; of a memory that grows it is how many positions there are so far.
 template <class Base, class Matrix>
 struct with_positions : over::another<with_positions<Base, Matrix>, Base> {
     using over::another<with_positions<Base, Matrix>, Base>::base;
@@ -42,6 +43,12 @@ struct with_positions : over::another<with_positions<Base, Matrix>, Base> {
     {
         return score::position_features{
             ops::with_column(past.features, 0, std::log(2.0 + static_cast<double>(at.step)))};
+    }
+
+    /// Of a memory that has grown: I is another one for all positions.
+    auto grow(const auto& past, const auto& begun, const auto& join, const auto& at) const
+    {
+        return arrive(score::position_features{join.all_of_second(past.features, begun.features)}, at);
     }
 
     auto keys(const tensor auto& plain_keys, const auto& past) const  // k + P ψ

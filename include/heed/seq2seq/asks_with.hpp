@@ -62,7 +62,7 @@ struct intermediate_state {
     {
         const auto between = nn::step_of(cell, input, before, drop);
         auto seen = attend(nn::output_of(between));
-        auto next = nn::step_of(second, second.project(seen.context), between, drop);
+        auto next = nn::step_of(second, nn::project_of(second, seen.context), between, drop);
         return asked_step{std::move(next), std::move(seen)};
     }
 

@@ -129,7 +129,7 @@ struct captioner {
     {
         const auto memory = attention.on(annotations);
         const auto y = ops::lookup(embedding, words.previous);  // [S,B,E]
-        const auto inputs = cell.project(y);                    // [S,B,4H]
+        const auto inputs = nn::project_of(cell, y);            // [S,B,4H]
         auto s = begin(annotations);
         auto state = attention.start(memory);
         std::vector<std::remove_cvref_t<decltype(s.hidden)>> states, contexts;
@@ -137,7 +137,7 @@ struct captioner {
         std::vector<weights_type> weights;
         for (std::size_t i = 0; i < words.previous.steps; ++i) {
             auto seen = attention.step(memory, s.hidden, state);
-            s = cell.step(ops::linear_onto(ops::block(inputs, i), seen.context, C), s);
+            s = nn::next_of(cell, ops::linear_onto(ops::block(inputs, i), seen.context, C), s);
             state = std::move(seen.state);
             states.push_back(s.hidden);
             contexts.push_back(std::move(seen.context));
@@ -228,8 +228,10 @@ public:
         std::copy(previous.begin(), previous.end(), words.ids.begin());
         const auto y = ops::lookup(model_->embedding, words);  // [1,R,E]
         auto seen = model_->attention.step(memory_, state_.hidden, attention_state_);
-        state_ = model_->cell.step(
-            ops::linear_onto(ops::block(model_->cell.project(y), std::size_t{0}), seen.context, model_->C), state_);
+        state_ = nn::next_of(
+            model_->cell,
+            ops::linear_onto(ops::block(nn::project_of(model_->cell, y), std::size_t{0}), seen.context, model_->C),
+            state_);
         attention_state_ = std::move(seen.state);
         weights_ = std::move(seen.weights);
         const auto z = model_->logits(y, ops::stack(std::vector{state_.hidden}), ops::stack(std::vector{seen.context}));

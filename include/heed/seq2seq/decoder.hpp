@@ -159,8 +159,8 @@ struct decoder {
         const auto y = words_of(previous, state.mask);  // [1,B,E]
         const auto words = project_words(y);
         const auto attend = [&](const auto& s) { return answer(memory, query(s, words, 0), state.attention); };
-        auto next =
-            asks(cell, with_fed(ops::block(cell.project(y), std::size_t{0}), state.fed), state.cell, {}, attend);
+        auto next = asks(cell, with_fed(ops::block(nn::project_of(cell, y), std::size_t{0}), state.fed), state.cell, {},
+                         attend);
         auto t = readout.read(ops::stack(std::vector{nn::output_of(next.state)}), y,
                               ops::stack(std::vector{next.seen.context}));  // [1,B,L]
         decoder_state after{std::move(next.state), next.seen.state, fed_by(t), state.mask};
@@ -214,7 +214,7 @@ private:
         // zeros in the padding, whatever its embedding: products never read it
         const auto y =
             ops::clear_ended(drop.time_major(words_of(batch.previous, state.mask)), batch.target_lengths());  // [S,B,E]
-        const auto inputs = cell.project(y);                                                                  // [S,B,G]
+        const auto inputs = nn::project_of(cell, y);                                                          // [S,B,G]
         const auto words = project_words(y);  // [S,B,A] if the score reads them
         using row = std::remove_cvref_t<decltype(nn::output_of(state.cell))>;
         std::vector<row> states, contexts, readouts;

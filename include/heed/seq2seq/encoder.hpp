@@ -6,7 +6,7 @@
 
 #include <heed/nn/cells.hpp>
 #include <heed/nn/dropout.hpp>
-#include <heed/nn/stacked.hpp>
+#include <heed/nn/run.hpp>
 #include <heed/ops/parts.hpp>
 #include <heed/seq2seq/batch.hpp>
 #include <heed/seq2seq/embeds.hpp>
@@ -26,61 +26,16 @@ struct encoded {
 template <class Annotations, class Start, class Whole, class Last, class Context>
 encoded(Annotations, Start, Whole, Last, Context, word_ids) -> encoded<Annotations, Start, Whole, Last, Context>;
 
-/// The order in which a recurrent layer reads a sentence.
-enum class direction { forward, backward };
+/// The order in which an encoder reads a sentence.
+using nn::direction;
 
 namespace detail {
 
-/// A recurrent layer that has read its sentences.
-template <class Output, class State>
-struct layer_read {
-    std::vector<Output> outputs;  // [B,H] after each word, in word order
-    State last;                   // after the word that was read last
-};
-
-/// One layer over all steps. The backward direction starts at each sentence's own last word.
-auto run_layer(const auto& cell, auto state, const tensor auto& x, const lengths& real, direction reads)
-{
-    const bool reversed = reads == direction::backward;
-    const auto inputs = cell.project(x);  // [T,B,G]
-    const std::size_t T = shape_of(x)[0];
-    const auto step = [&](std::size_t i, const auto& before) {
-        const std::size_t t = reversed ? T - 1 - i : i;
-        return cell.step(ops::block(inputs, t), before, {&real, t});
-    };
-    auto after = step(0, state);
-    std::vector<std::remove_cvref_t<decltype(nn::output_of(after))>> outputs(T);
-    for (std::size_t i = 0; i < T; ++i) {
-        if (i > 0) after = step(i, after);
-        outputs[reversed ? T - 1 - i : i] = nn::output_of(after);
-    }
-    return layer_read<typename decltype(outputs)::value_type, decltype(after)>{std::move(outputs), std::move(after)};
-}
-
-/// A cell over all steps from a first state; stacked cells layer after layer.
+/// A cell over all words from a first state.
 auto read_sentences(const auto& cell, const auto& start, const tensor auto& x, const lengths& real, direction reads,
                     const nn::dropout& drop)
 {
-    const auto first = cell.begin(start.state(shape_of(x)[1], x));
-    if constexpr (requires { cell.layers; }) {
-        auto read = detail::run_layer(cell.layers[0], first.layers[0], x, real, reads);
-        std::vector<decltype(read.last)> last{read.last};
-        for (std::size_t k = 1; k < cell.layers.size(); ++k) {
-            const auto z = ops::stack(read.outputs);  // [T,B,H]
-            auto above = detail::run_layer(cell.layers[k], first.layers[k], drop.time_major(z), real, reads);
-            for (std::size_t t = 0; t < above.outputs.size(); ++t) {
-                above.outputs[t] = cell.joined(above.outputs[t], read.outputs[t]);
-            }
-            last.push_back(above.last);
-            read = std::move(above);
-        }
-        nn::stacked_state state{std::move(last),
-                                read.outputs[reads == direction::forward ? read.outputs.size() - 1 : 0]};
-        return layer_read<typename decltype(read.outputs)::value_type, decltype(state)>{std::move(read.outputs),
-                                                                                        std::move(state)};
-    } else {
-        return detail::run_layer(cell, first, x, real, reads);
-    }
+    return nn::run(cell, nn::begin_of(cell, start.state(shape_of(x)[1], x)), x, real, reads, drop);
 }
 
 }  // namespace detail

@@ -27,7 +27,7 @@ struct tanh_layer {
 
     auto operator()(const auto& cell, const auto& source) const
     {
-        return cell.begin(ops::tanh(ops::linear(source.start, W_s, b_s)));
+        return nn::begin_of(cell, ops::tanh(ops::linear(source.start, W_s, b_s)));
     }
 
     static auto parameters(auto& self, auto&& visit)

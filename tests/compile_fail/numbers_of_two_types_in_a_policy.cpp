@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// expect: heed: these tensors hold numbers of different types, such as float and double
+//
+// Where matrices of a policy have one type. The compiler adds that it finds no such type.
+#include <heed/heed.hpp>
+
+using namespace heed;
+
+auto use(const array<double, 2>& W, const array<float, 2>& U, const array<float, 1>& v)
+{
+    return score::additive{W, U, v};
+}
