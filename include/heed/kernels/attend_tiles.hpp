@@ -101,6 +101,7 @@ void forward(const head<T>& of, std::size_t s, std::size_t n, const changes<T>& 
     // `all` and `top` by value, so that they stay in registers elsewhere.
     const auto end_block = [ =, &tops_before ]([[maybe_unused]] row top, row all) __attribute__((noinline))
     {
+        (void)tops_before;
         row factor = row::all(1);
         if constexpr (Rule::online) {
             unrolled<registers>([&](auto c) {

@@ -47,6 +47,10 @@
 /// tensor argument: it *adds* to them, and skips those that are empty because nobody wants them. At least one of them
 /// is wanted.
 ///
+/// A tensor of another rank than `forward` declares is refused at compile time, in a sentence (ops/arguments.hpp).
+/// Where `forward` takes a first tensor of any rank but only some have a meaning, the operation declares them: `static
+/// constexpr ranks takes{2, 3};`.
+///
 /// A setting of another type that owns memory has a `view()`, which the operation gets, and the view a `kept(tape)`:
 /// the same view, of memory that the tape keeps. See ops::expected_words.
 ///

@@ -7,6 +7,7 @@
 
 #include <heed/core/window.hpp>
 #include <heed/core/workspace.hpp>
+#include <heed/kernels/block_sums.hpp>
 #include <heed/kernels/rows.hpp>
 #include <heed/ops/moves.hpp>
 
@@ -231,15 +232,23 @@ struct convolve_op : operation<convolve_op> {
         scratch here;
         T* const padded = here.take<T>(positions + r - 1);
         T* const d_padded = here.take<T>(positions + r - 1);
-        const T* d = d_y.data;
         for (std::size_t b = 0; b < B; ++b) {
             pad(positions, r / 2, x.data + b * positions, padded);
             std::fill_n(d_padded, positions + r - 1, T(0));
-            for (std::size_t t = 0; t < positions; ++t) {
-                for (std::size_t n = 0; n < k; ++n, ++d) {
-                    if (d_filters) kernels::add_scaled(r, d_filters.data + n * r, *d, padded + t);
-                    if (d_x) kernels::add_scaled(r, d_padded + t, *d, filters.data + n * r);
+            const auto between = [&, k = k, r = r, length = positions](std::size_t first, std::size_t last,
+                                                                       T* of_filters) {
+                const T* d = d_y.data + (b * length + first) * k;
+                for (std::size_t t = first; t < last; ++t) {
+                    for (std::size_t n = 0; n < k; ++n, ++d) {
+                        if (of_filters != nullptr) kernels::add_scaled(r, of_filters + n * r, *d, padded + t);
+                        if (d_x) kernels::add_scaled(r, d_padded + t, *d, filters.data + n * r);
+                    }
                 }
+            };
+            if (d_filters) {
+                kernels::add_in_blocks(positions, k * r, d_filters.data, between);
+            } else {
+                between(0, positions, nullptr);
             }
             if (d_x) kernels::add(positions, d_x.data + b * positions, d_padded + r / 2);
         }
