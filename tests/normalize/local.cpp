@@ -557,7 +557,9 @@ TEST_CASE("what does not fit is refused")
     const auto alien = attend.start(attend.on(random({2, 7, 5}, 1)));
     CHECK(message_of<shape_error>([&] {
               (void)attend.step(memory, random({2, 5}, 2), alien);
-          }) == "attention: the state is [2,7] but must be [2,6] (made by start() of the same memory)");
+          }) ==
+          "attention: the state is [2,7] but must be [2,6]: it remembers position 6 of row 0, but the memory has 6; "
+          "give the state that start() or step() of this memory made");
 
     std::string names;
     const auto learned = dot_with(local_p{W_p(5), v_p(), 2, normalize::connected{array<double, 1>{1.0}}});

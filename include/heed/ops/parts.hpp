@@ -391,10 +391,11 @@ struct with_positions_op : move_operation<with_positions_op, std::size_t, double
 };
 inline constexpr with_positions_op with_positions{};
 
-/// The first positions of each row from x, the others from z: y[b,t] = x[b,t] for t < known[b], else z[b,t].
-/// x [B,T',...], z [B,T,...], known [B], none above T' or T -> [B,T,...].
+/// y = x at the first known[b] positions of row b, z at the others: x [B,T',N], z [B,T,N] -> [B,T,N], or without N.
 ///
 ///     ∂x[b,t] += ∂y[b,t] for t < known[b],  ∂z[b,t] += ∂y[b,t] for the others
+///
+/// Throws shape_error if a row has more known positions than x or z.
 struct join_positions_op : operation<join_positions_op> {
     static auto shape(const auto& x, const auto& z, const lengths_view& known)
     {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <utility>
+
 #include <heed/ops/products.hpp>
 #include <heed/ops/windows.hpp>
 #include <heed/score/over.hpp>
@@ -72,10 +74,10 @@ struct with_location : over::another<with_location<Base, Matrix>, Base> {
     }
 
 private:
-    auto convolved(auto weights) const
+    auto convolved(auto alpha) const
     {
-        auto features = ops::convolve(weights, F);
-        auto beside = same_family(features, std::move(weights));
+        auto features = ops::convolve(alpha, F);
+        auto beside = same_family(features, std::move(alpha));
         return score::location_past{std::move(features), std::move(beside)};
     }
 
