@@ -268,9 +268,8 @@ struct latent_heads {
         check(memory);
         const auto asked = absorbed(queries, state.step);
         const auto known = shown(memory);
-        const auto weights = detail::each_of(asked, [&](std::size_t h) {
-            return asking().weights_of(known, asked[h], state_of_head(state, h), mask);
-        });
+        const auto weights = detail::each_of(
+            asked, [&](std::size_t h) { return asking().weights_of(known, asked[h], state_of_head(state, h), mask); });
         return ops::swap_axes(ops::stack(weights));
     }
     template <class T, class Mask = no_mask>

@@ -518,7 +518,8 @@ TEST_CASE("coverage: what does not fit is refused")
                             "with_gated_coverage::start_from: the coverage is [2,4,2] but must be [2,4,3]"));
     const auto alien = attend.start(attend.on(random({2, 5, sizes.width}, 1)));
     const state_and_word query{random({2, sizes.query}, 1), random({2, sizes.word}, 2)};
-    CHECK(support::contains(message([&] { attend.step(memory, query, alien); }), "the state is [2,5,3] but must be [2,4,3]"));
+    CHECK(support::contains(message([&] { attend.step(memory, query, alien); }),
+                            "the state is [2,5,3] but must be [2,4,3]"));
     const attention fertile{fertility_over(parameters.score()), normalize::softmax{}, combine::weighted_sum{}};
     const auto other = fertile.start(fertile.on(random({2, 5, sizes.width}, 1)));
     CHECK(support::contains(message([&] { fertile.step(memory, query.state, other); }),
