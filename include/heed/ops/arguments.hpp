@@ -120,7 +120,7 @@ constexpr bool forwards_somehow(argument_list<A...> a, argument_list<Saved...>)
 
 /// The ranks that an operation's first tensor may have, as far as it says.
 template <class Operation>
-inline constexpr ranks ranks_of{};
+inline constexpr ranks ranks_of = {};
 template <class Operation>
     requires requires { Operation::takes; }
 inline constexpr ranks ranks_of<Operation> = Operation::takes;
