@@ -77,7 +77,8 @@ HEED_TRANSLATOR_INLINE std::vector<translations> search_all(const models& with, 
         const auto at_work = with.decode(some);
         if (only != nullptr) at_work->restrict_to(only->of(some, at_work->vocabulary()));
         if (greedy) {
-            auto done = heed::seq2seq::greedy(*at_work, some.real, {how.at_most(), with_weights, {}, wanted});
+            auto done = heed::seq2seq::greedy(
+                *at_work, some.real, {.at_most = how.at_most(), .with_weights = with_weights, .wanted = wanted});
             for (std::size_t k = 0; k < which.size(); ++k) {
                 const bool left = done[k].log_probability == -std::numeric_limits<double>::infinity();
                 if (!left) all[which[k]].push_back(std::move(done[k]));
