@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <heed/nn/contextualization.hpp>
+#include <support/approx.hpp>
 #include <support/gradients.hpp>
 #include <support/scalar_memory.hpp>
 #include <support/scalar_translation.hpp>
@@ -518,7 +519,8 @@ TEST_CASE("coverage: what does not fit is refused")
                             "with_gated_coverage::start_from: the coverage is [2,4,2] but must be [2,4,3]"));
     const auto alien = attend.start(attend.on(random({2, 5, sizes.width}, 1)));
     const state_and_word query{random({2, sizes.query}, 1), random({2, sizes.word}, 2)};
-    CHECK(support::contains(message([&] { attend.step(memory, query, alien); }), "the state is [2,5,3] but must be [2,4,3]"));
+    CHECK(support::contains(message([&] { attend.step(memory, query, alien); }),
+                            "the state is [2,5,3] but must be [2,4,3]"));
     const attention fertile{fertility_over(parameters.score()), normalize::softmax{}, combine::weighted_sum{}};
     const auto other = fertile.start(fertile.on(random({2, 5, sizes.width}, 1)));
     CHECK(support::contains(message([&] { fertile.step(memory, query.state, other); }),
@@ -652,9 +654,9 @@ TEST_CASE("temporal memory across the sentences of a document")
     const auto L = documents.recall(next, real_next).history;
     const auto& before = state.normalize.history;
     CHECK(L(0, 0) == before(0, 1));  // 8, once then and now
-    CHECK(std::exp(L(0, 1)) == doctest::Approx(std::exp(before(0, 0)) + std::exp(before(0, 2))));  // 7, twice then
+    CHECK(std::exp(L(0, 1)) == support::approx(std::exp(before(0, 0)) + std::exp(before(0, 2))));  // 7, twice then
     CHECK(L(0, 2) == nothing);                                                                     // padding
-    CHECK(2 * std::exp(L(1, 0)) == doctest::Approx(std::exp(before(1, 0))));                       // 7, twice now
+    CHECK(2 * std::exp(L(1, 0)) == support::approx(std::exp(before(1, 0))));                       // 7, twice now
     CHECK(L(1, 1) == L(1, 0));
     // Each row is a document of its own; 0 stood in the padding.
     word_ids other(1, 2);
