@@ -4,6 +4,7 @@
 #include <heed/ad/ad.hpp>
 #include <heed/heed.hpp>
 #include <heed/nn/feed_forward.hpp>
+#include <support/approx.hpp>
 #include <support/tensors.hpp>
 
 #include <vector>
@@ -107,7 +108,7 @@ TEST_CASE("without parameters, with several inputs, and where nothing is wanted"
     on.backward(ops::inner(ops::add(z, ops::add(same, none)), b));
     for (std::size_t i = 0; i < a.size(); ++i) {
         const double u = std::tanh(a.data()[i]), v = b.data()[i];
-        CHECK(on.gradient(x).data[i] == doctest::Approx(2 * v * v * (1 - u * u)));
-        CHECK(on.gradient(y).data[i] == doctest::Approx(u * v));
+        CHECK(on.gradient(x).data[i] == support::approx(2 * v * v * (1 - u * u)));
+        CHECK(on.gradient(y).data[i] == support::approx(u * v));
     }
 }

@@ -3,6 +3,7 @@
 
 #include <heed/ad/ad.hpp>
 #include <heed/heed.hpp>
+#include <support/approx.hpp>
 #include <support/gradients.hpp>
 #include <support/second_order.hpp>
 
@@ -121,7 +122,7 @@ TEST_CASE("a mechanism: differences, symmetry, linearity")
         }
     }
     const auto H = support::numbers_in(ad::hessian_vector(loss, attend, both).product);
-    for (std::size_t i = 0; i < H.size(); ++i) CHECK(H[i] == doctest::Approx(2 * Hu[i] - 3 * Hv[i]).epsilon(1e-10));
+    for (std::size_t i = 0; i < H.size(); ++i) CHECK(H[i] == support::approx(2 * Hu[i] - 3 * Hv[i]));
 }
 
 TEST_CASE("the loss and the gradient are those of ordinary numbers")
@@ -209,7 +210,7 @@ TEST_CASE("a 0 that is about to change is not left out, and one that is hidden s
         for (std::size_t k = 0; k < 3; ++k) {
             for (std::size_t d = 0; d < 2; ++d) expected += 2 * values(0, j, d) * values(0, k, d) * v(0, k);
         }
-        CHECK(found.product(0, j) == doctest::Approx(expected));
+        CHECK(found.product(0, j) == support::approx(expected));
     }
     // Queries of 0.
     const attention attend{score::dot{}, normalize::sigmoid{}, combine::weighted_sum{}};

@@ -3,6 +3,7 @@
 
 #include <heed/ad/ad.hpp>
 #include <heed/heed.hpp>
+#include <support/approx.hpp>
 #include <support/gradients.hpp>
 #include <support/many_queries.hpp>
 
@@ -89,7 +90,7 @@ TEST_CASE("the equations, number by number, absorbed and expanded, with and with
             const auto is = attend(memory, q, causal{});
             for (std::size_t s = 0; s < T; s += 7) {
                 const auto must = by_hand(x, q, 1, s, s);
-                for (std::size_t o = 0; o < O; ++o) CHECK(is(1, s, o) == doctest::Approx(must[o]));
+                for (std::size_t o = 0; o < O; ++o) CHECK(is(1, s, o) == support::approx(must[o]));
             }
         }
     }
@@ -239,7 +240,7 @@ TEST_CASE("gradients by input and by every matrix, in both forms and by steps")
     const auto is = gradients(true), must = gradients(false);
     CHECK(is.size() ==
           2 * 60 + W_Q.size() + W_QR.size() + W_DKV.size() + W_KR.size() + W_UK.size() + W_UV.size() + W_O.size());
-    for (std::size_t i = 0; i < is.size(); ++i) CHECK(is[i] == doctest::Approx(must[i]));
+    for (std::size_t i = 0; i < is.size(); ++i) CHECK(is[i] == support::approx(must[i]));
 }
 
 TEST_CASE("the norm of c_j, as the published models have it")

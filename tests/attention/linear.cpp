@@ -3,6 +3,7 @@
 
 #include <heed/ad/ad.hpp>
 #include <heed/heed.hpp>
+#include <support/approx.hpp>
 #include <support/gradients.hpp>
 #include <support/many_queries.hpp>
 
@@ -90,7 +91,7 @@ TEST_CASE("features")
     CHECK_GRADIENT(elu, random({3, 5}, 1, 2));
     const array<double, 2> x{{-1, 0, 2}};
     const auto y = ops::elu_plus_one(x);
-    CHECK(y(0, 0) == doctest::Approx(std::exp(-1.0)));
+    CHECK(y(0, 0) == support::approx(std::exp(-1.0)));
     CHECK(y(0, 1) == 1);
     CHECK(y(0, 2) == 3);
     const auto drawn = [](const auto& at, const auto& Omega) { return score::positive_random{Omega}(at); };
@@ -98,8 +99,8 @@ TEST_CASE("features")
     CHECK_GRADIENT(drawn, random({2, D}, 1), random({D, 5}, 2));
     // φ(x)_i = exp(ω_i · x / √2 − ‖x‖² / 4) / √m for D = 4
     const auto phi = drawn(array<double, 2>{{1, -1, 0.5, 0}}, array<double, 2>{{1, 2}, {0.5, 1}, {0, 1}, {3, 4}});
-    CHECK(phi(0, 0) == doctest::Approx(std::exp(0.5 / std::sqrt(2.0) - 2.25 / 4) / std::sqrt(2.0)));
-    CHECK(phi(0, 1) == doctest::Approx(std::exp(1.5 / std::sqrt(2.0) - 2.25 / 4) / std::sqrt(2.0)));
+    CHECK(phi(0, 0) == support::approx(std::exp(0.5 / std::sqrt(2.0) - 2.25 / 4) / std::sqrt(2.0)));
+    CHECK(phi(0, 1) == support::approx(std::exp(1.5 / std::sqrt(2.0) - 2.25 / 4) / std::sqrt(2.0)));
 }
 
 TEST_CASE("a stream of words: in chunks and one by one as all at once, and it trains")
@@ -147,7 +148,7 @@ TEST_CASE("heads")
     auto state = attend.start(memory);
     for (std::size_t s = 0; s < T; ++s) {
         auto next = attend.step(memory, ops::step_of(q, s), state, lengths({s + 1, s + 1}));
-        for (std::size_t i = 0; i < D; ++i) CHECK(is(1, s, i) == doctest::Approx(next.context(1, i)));
+        for (std::size_t i = 0; i < D; ++i) CHECK(is(1, s, i) == support::approx(next.context(1, i)));
         state = std::move(next.state);
     }
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <support/approx.hpp>
 #include <support/gradients.hpp>
 #include <support/mechanism_tests.hpp>
 
@@ -681,7 +682,7 @@ TEST_CASE("grouped heads: the same as heads whose keys and values are repeated")
     for (std::size_t r = 0; r < D; ++r) {
         for (std::size_t i = 0; i < G * K; ++i) {
             const std::size_t at = i / K * (n / G) * K + i % K;
-            CHECK(of_shared(r, i) == doctest::Approx(of_all(r, at) + of_all(r, at + K)));
+            CHECK(of_shared(r, i) == support::approx(of_all(r, at) + of_all(r, at + K)));
         }
     }
     const multi_head one{std::vector(n, head), W_Q, random({D, 3 * K}, 2), W_V, W_O};
@@ -740,7 +741,7 @@ TEST_CASE("a function of the score knows which head asks, step by step and all a
                 all += std::exp(e);
                 if (t == 0) first = std::exp(e);
             }
-            CHECK(seen.weights(0, h, 0) == doctest::Approx(first / all));
+            CHECK(seen.weights(0, h, 0) == support::approx(first / all));
         }
     }
 }

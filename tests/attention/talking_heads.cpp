@@ -3,6 +3,7 @@
 
 #include <heed/ad/ad.hpp>
 #include <heed/heed.hpp>
+#include <support/approx.hpp>
 #include <support/gradients.hpp>
 #include <support/many_queries.hpp>
 
@@ -86,7 +87,7 @@ TEST_CASE("scores are mixed before softmax, weights after it: number by number, 
         for (std::size_t b = 0; b < 2; ++b) {
             for (std::size_t s = 0; s < S; ++s) {
                 const auto must = by_hand(q, x, b, s, [&](std::size_t j) { return j < real[b] && sees(b, s, j); });
-                for (std::size_t o = 0; o < O; ++o) CHECK(is(b, s, o) == doctest::Approx(must[o]));
+                for (std::size_t o = 0; o < O; ++o) CHECK(is(b, s, o) == support::approx(must[o]));
             }
         }
     };
@@ -101,11 +102,11 @@ TEST_CASE("scores are mixed before softmax, weights after it: number by number, 
     const auto both = attend(hidden, q, causal{});
     for (std::size_t s = 0; s < S; ++s) {
         const auto must = by_hand(q, x, 1, s, [&](std::size_t j) { return of_all[T + j] != 0 && j + S <= T + s; });
-        for (std::size_t o = 0; o < O; ++o) CHECK(both(1, s, o) == doctest::Approx(must[o]));
+        for (std::size_t o = 0; o < O; ++o) CHECK(both(1, s, o) == support::approx(must[o]));
     }
     const auto one = attend.step(hidden, ops::step_of(q, 1), attend.start(hidden));
     const auto must = by_hand(q, x, 1, 1, [&](std::size_t j) { return of_all[T + j] != 0; });
-    for (std::size_t o = 0; o < O; ++o) CHECK(one.context(1, o) == doctest::Approx(must[o]));
+    for (std::size_t o = 0; o < O; ++o) CHECK(one.context(1, o) == support::approx(must[o]));
     CHECK(shape_of(one.weights) == shape_of_rank<3>{2, n, T});
     CHECK(of_all[T + 1] == 0);
     CHECK(one.weights(1, 2, 1) == 0);
@@ -237,7 +238,7 @@ TEST_CASE("operations")
     const auto P = random({3, 2}, 2);
     const auto y = ops::mix_heads(x, P);
     for (const std::size_t t : {std::size_t{0}, std::size_t{511}, std::size_t{699}})
-        CHECK(y(1, 1, t) == doctest::Approx(P(0, 1) * x(0, 1, t) + P(1, 1) * x(1, 1, t) + P(2, 1) * x(2, 1, t)));
+        CHECK(y(1, 1, t) == support::approx(P(0, 1) * x(0, 1, t) + P(1, 1) * x(1, 1, t) + P(2, 1) * x(2, 1, t)));
     CHECK_THROWS_WITH_AS(ops::mix_heads(x, random({2, 2}, 1)), doctest::Contains("a row for each head"), shape_error);
     CHECK_THROWS_WITH_AS(ops::steps_between(x, 1, 3), doctest::Contains("steps 1 to 3"), shape_error);
     CHECK_THROWS_WITH_AS(ops::reshaped(x, shape_of_rank<2>{2, 12}), doctest::Contains("another number"), shape_error);

@@ -7,6 +7,7 @@
 
 #include <heed/ad/ad.hpp>
 #include <heed/heed.hpp>
+#include <support/approx.hpp>
 #include <support/gradients.hpp>
 #include <support/many_queries.hpp>
 #include <support/tensors.hpp>
@@ -331,7 +332,7 @@ TEST_CASE("an empty table is refused, and an index beyond the end means the end"
     const attention is{score::modified{score::dot{}, table, beyond}, normalize::softmax{}, combine::weighted_sum{}};
     const attention must{score::modified{score::dot{}, capped}, normalize::softmax{}, combine::weighted_sum{}};
     const auto a = is(is.on(h), q), b = must(must.on(h), q);
-    for (std::size_t i = 0; i < a.size(); ++i) CHECK(a.data()[i] == doctest::Approx(b.data()[i]));
+    for (std::size_t i = 0; i < a.size(); ++i) CHECK(a.data()[i] == support::approx(b.data()[i]));
 }
 
 TEST_CASE("weights of all queries are those that make the contexts")
@@ -391,5 +392,5 @@ TEST_CASE("masks that differ by head: few queries see what many do")
     array<double, 3> some(shape_of_rank<3>{1, 5, 4});
     std::copy_n(q.data(), 20, some.data());
     const auto many = attend(memory, q, mask), few = attend(memory, some, mask);
-    for (std::size_t i = 0; i < 20; ++i) CHECK(few.data()[i] == doctest::Approx(many.data()[i]));
+    for (std::size_t i = 0; i < 20; ++i) CHECK(few.data()[i] == support::approx(many.data()[i]));
 }

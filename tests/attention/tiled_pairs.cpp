@@ -3,6 +3,7 @@
 
 #include <heed/ad/ad.hpp>
 #include <heed/heed.hpp>
+#include <support/approx.hpp>
 #include <support/many_queries.hpp>
 #include <support/tensors.hpp>
 
@@ -231,7 +232,7 @@ TEST_CASE("a query or a key without direction")
     for (std::size_t i = 0; i < 4; ++i) {
         double mean = 0;
         for (std::size_t t = 0; t < 70; ++t) mean += h(0, t, i) / 70;
-        CHECK(copy_of(contexts.value())(0, 5, i) == doctest::Approx(mean));
+        CHECK(copy_of(contexts.value())(0, 5, i) == support::approx(mean));
     }
     on.backward(ops::inner(contexts, random({1, 64, 4}, 3)));
     for (std::size_t i = 0; i < 4; ++i) CHECK(copy_of(on.gradient(Q))(0, 5, i) == 0);

@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include <support/approx.hpp>
+
 // The pictures that read_digits draws: functions of their seed, with every digit inside, where its box says, and unlike
 // the others.
 
@@ -77,13 +79,13 @@ TEST_CASE("a pen covers the pixels under it, half of those at its edge, and none
     paper.draw({{1.5, 2.5}, {5.5, 2.5}}, 2);
     for (std::size_t row = 0; row < 5; ++row) {
         const float must = row == 2 ? 1.0f : row == 1 || row == 3 ? 0.5f : 0.0f;
-        CHECK(paper.at(row * 7 + 3) == doctest::Approx(must));
+        CHECK(paper.at(row * 7 + 3) == support::approx(must));
     }
-    CHECK(paper.at(2 * 7 + 0) == doctest::Approx(0.5f));
+    CHECK(paper.at(2 * 7 + 0) == support::approx(0.5f));
     canvas dot({3, 3});
     dot.draw({{1.5, 1.5}, {1.5, 1.5}}, 1, 0.5);
-    CHECK(dot.at(4) == doctest::Approx(0.5f));
-    CHECK(dot.at(1) == doctest::Approx(0.0f));
+    CHECK(dot.at(4) == support::approx(0.5f));
+    CHECK(dot.at(1) == support::approx(0.0f));
     canvas away({3, 3});
     away.draw({{-9, -9}, {-5, -5}}, 1);
     away.draw({{9, 9}, {15, 15}}, 1);

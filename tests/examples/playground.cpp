@@ -13,6 +13,8 @@
 
 #include "../../examples/browser/playground.hpp"
 
+#include <support/approx.hpp>
+
 using namespace browser;
 
 namespace {
@@ -240,7 +242,7 @@ std::vector<list> plain_scores(const scene& what, std::size_t s)
 void check_near(const list& is, const list& should)
 {
     REQUIRE(is.size() == should.size());
-    for (std::size_t i = 0; i < is.size(); ++i) CHECK(is[i] == doctest::Approx(should[i]).epsilon(1e-10));
+    for (std::size_t i = 0; i < is.size(); ++i) CHECK(is[i] == support::approx(should[i]));
 }
 /// Of both heads, word by word.
 list beside(const list& a, const list& b)

@@ -22,6 +22,7 @@
 #include <heed/kernels/weighted_sum.hpp>
 
 #include "support/special_values.hpp"
+#include <support/approx.hpp>
 
 // Each kernel that compares numbers or sums a row, with a special value in each place of a row, against plain loops:
 // whether a NaN is noticed must depend neither on its place nor on the target's registers.
@@ -206,7 +207,7 @@ TEST_CASE_TEMPLATE("sparse weights: a NaN shows up, -inf counts for nothing", T,
             CHECK((y[i] == 0 || x[i] >= top - 1));
             sum += static_cast<double>(y[i]);
         }
-        CHECK(sum == doctest::Approx(top == -infinity<T> ? 0 : 1).epsilon(1e-5));
+        CHECK(sum == support::approx(top == -infinity<T> ? 0 : 1, support::tolerance<T>));
     });
 }
 

@@ -7,6 +7,8 @@
 #include <span>
 #include <vector>
 
+#include <support/approx.hpp>
+
 using namespace heed::metrics;
 using positions = std::vector<std::size_t>;
 
@@ -57,6 +59,6 @@ TEST_CASE("a corpus sums over its sentences")
     CHECK(sum.affected == 1);
     CHECK(sum.words == 6);
     CHECK(sum.overlooked == 2);
-    CHECK(sum.share() == doctest::Approx(1.0 / 3));
+    CHECK(sum.share() == support::approx(1.0 / 3));
     CHECK(adequacy_counts{}.share() == 0);
 }

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include <support/approx.hpp>
+
 using namespace heed::metrics;
 
 namespace {
@@ -31,10 +33,10 @@ TEST_CASE("by hand: three links proposed, one sure, one possible, one wrong")
     CHECK(score.sure == 2);
     CHECK(score.proposed_sure == 1);
     CHECK(score.proposed_possible == 2);
-    CHECK(score.precision() == doctest::Approx(2.0 / 3));
-    CHECK(score.recall() == doctest::Approx(0.5));
-    CHECK(score.f1() == doctest::Approx(4.0 / 7));
-    CHECK(score.aer() == doctest::Approx(1 - 3.0 / 5));
+    CHECK(score.precision() == support::approx(2.0 / 3));
+    CHECK(score.recall() == support::approx(0.5));
+    CHECK(score.f1() == support::approx(4.0 / 7));
+    CHECK(score.aer() == support::approx(1 - 3.0 / 5));
 }
 
 TEST_CASE("over a corpus, counts are added before dividing")
@@ -43,9 +45,9 @@ TEST_CASE("over a corpus, counts are added before dividing")
     const std::vector<links> proposals{{{0, 0}, {1, 1}, {2, 2}}, {{0, 1}}};
     const std::vector<gold_links> gold{{{{0, 0}, {3, 3}}, {{1, 1}}}, {{{0, 1}, {1, 0}}, {}}};
     const alignment_score score = alignment_error(proposals, gold);
-    CHECK(score.aer() == doctest::Approx(1 - 5.0 / 8));
-    CHECK(score.precision() == doctest::Approx(0.75));
-    CHECK(score.recall() == doctest::Approx(0.5));
+    CHECK(score.aer() == support::approx(1 - 5.0 / 8));
+    CHECK(score.precision() == support::approx(0.75));
+    CHECK(score.recall() == support::approx(0.5));
 }
 
 TEST_CASE("links are sets")

@@ -16,6 +16,8 @@
 #include <thread>
 #include <vector>
 
+#include <support/approx.hpp>
+
 using namespace heed::metrics;
 
 namespace {
@@ -207,7 +209,7 @@ TEST_CASE("the tails that are cut off have the requested share")
     CHECK(detail::summarize(0, hundred, 0.8).range.low == 10);
     CHECK(detail::summarize(0, hundred, 0.999).range.low == 0);
     CHECK(detail::summarize(0, hundred, 1e-9).range.low <= detail::summarize(0, hundred, 1e-9).range.high);
-    CHECK(detail::summarize(0, hundred, 0.9).mean == doctest::Approx(49.5));
+    CHECK(detail::summarize(0, hundred, 0.9).mean == support::approx(49.5));
 }
 
 TEST_CASE("a system against itself, a clear difference, and one that is chance")
@@ -222,15 +224,15 @@ TEST_CASE("a system against itself, a clear difference, and one that is chance")
     // Better by 1 in every sentence: no resample differs from that, though the scores themselves vary.
     const auto better = values(200, [](std::size_t i) { return static_cast<double>(i % 7) + 1; });
     const paired_score clear = paired_bootstrap(one, better, mean);
-    CHECK(clear.difference.score == doctest::Approx(1));
-    CHECK(clear.difference.range.low == doctest::Approx(1));
-    CHECK(clear.p_value == doctest::Approx(1.0 / 1001));
-    CHECK(clear.second_larger == doctest::Approx(1));
+    CHECK(clear.difference.score == support::approx(1));
+    CHECK(clear.difference.range.low == support::approx(1));
+    CHECK(clear.p_value == support::approx(1.0 / 1001));
+    CHECK(clear.second_larger == support::approx(1));
     CHECK(clear.first.range.low < clear.first.range.high);
     const paired_score turned = paired_bootstrap(better, one, mean);
-    CHECK(turned.difference.score == doctest::Approx(-1));
-    CHECK(turned.first_larger == doctest::Approx(1));
-    CHECK(turned.p_value == doctest::Approx(1.0 / 1001));
+    CHECK(turned.difference.score == support::approx(-1));
+    CHECK(turned.first_larger == support::approx(1));
+    CHECK(turned.p_value == support::approx(1.0 / 1001));
 
     // Alternating ±1, and once 0 instead of -1: a difference of 1/200 where the standard deviation is 1/√200.
     const auto noisy = values(200, [](std::size_t i) {
@@ -250,7 +252,7 @@ TEST_CASE("the p-value is that of the normal approximation")
     bootstrap_options how;
     how.resamples = 10000;
     const paired_score result = paired_bootstrap(zero, tilted, mean, how);
-    CHECK(result.difference.score == doctest::Approx(0.1));
+    CHECK(result.difference.score == support::approx(0.1));
     CHECK(std::abs(result.p_value - 0.0444) < 0.012);
     CHECK(std::abs(result.second_larger - 0.975) < 0.01);
 }

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include <support/approx.hpp>
+
 using namespace heed::metrics;
 using heed::text::sentence;
 using heed::text::split;
@@ -26,10 +28,10 @@ TEST_CASE("sentences go to the bucket of their length, whose BLEU is theirs")
     CHECK(buckets[1].sentences == 2);
     CHECK(buckets[2].sentences == 1);
     CHECK(buckets[0].bleu().score == 0.0);
-    CHECK(buckets[2].bleu().score == doctest::Approx(100));
+    CHECK(buckets[2].bleu().score == support::approx(100));
     const std::vector<sentence> middle(hypotheses.begin(), hypotheses.begin() + 2);
     const std::vector<sentence> middle_references(references[0].begin(), references[0].begin() + 2);
-    CHECK(buckets[1].bleu().score == doctest::Approx(bleu(middle, middle_references).score));
+    CHECK(buckets[1].bleu().score == support::approx(bleu(middle, middle_references).score));
     CHECK(buckets[1].bleu().score > 0);
 }
 

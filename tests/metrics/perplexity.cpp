@@ -7,22 +7,24 @@
 #include <limits>
 #include <vector>
 
+#include <support/approx.hpp>
+
 using heed::metrics::perplexity;
 using heed::metrics::perplexity_counter;
 using heed::metrics::perplexity_counts;
 
 TEST_CASE("as uncertain as a die with that many faces")
 {
-    CHECK(perplexity(std::vector<double>(5, std::log(1.0 / 6))) == doctest::Approx(6));
+    CHECK(perplexity(std::vector<double>(5, std::log(1.0 / 6))) == support::approx(6));
     CHECK(perplexity(std::vector<double>{0, 0}) == 1.0);
     // The geometric mean of 2 and 8.
-    CHECK(perplexity(std::vector<double>{std::log(0.5), std::log(0.125)}) == doctest::Approx(4));
+    CHECK(perplexity(std::vector<double>{std::log(0.5), std::log(0.125)}) == support::approx(4));
     CHECK(std::isinf(perplexity(std::vector<double>{-1, -std::numeric_limits<double>::infinity()})));
     perplexity_counter counter;
     counter.add(-1);
     counter.add(-2);
     CHECK(counter.words() == 2);
-    CHECK(counter.nats_per_word() == doctest::Approx(1.5));
+    CHECK(counter.nats_per_word() == support::approx(1.5));
 }
 
 TEST_CASE("values that are not log-probabilities are refused")
@@ -47,7 +49,7 @@ TEST_CASE("sentences add up to the same as their words")
     perplexity_counts sum{std::log(0.5), 1};
     sum += {std::log(0.125) + std::log(0.25), 2};
     CHECK(sum.words == 3);
-    CHECK(perplexity(sum) == doctest::Approx(perplexity(std::vector{std::log(0.5), std::log(0.125), std::log(0.25)})));
+    CHECK(perplexity(sum) == support::approx(perplexity(std::vector{std::log(0.5), std::log(0.125), std::log(0.25)})));
     sum += {-std::numeric_limits<double>::infinity(), 2};
     CHECK(std::isinf(perplexity(sum)));
 }

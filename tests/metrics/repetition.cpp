@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include <support/approx.hpp>
+
 using namespace heed::metrics;
 using heed::text::sentence;
 using heed::text::split;
@@ -94,7 +96,7 @@ TEST_CASE("over a corpus")
     CHECK(all.repetitions == 4);
     CHECK(all.adjacent == 2);
     CHECK(all.repeated_words == 9);
-    CHECK(all.mean_length() == doctest::Approx(2.25));
+    CHECK(all.mean_length() == support::approx(2.25));
     CHECK(all.most == 4);  // "a b"
     const repetition_statistics none = count_repetitions({});
     CHECK(none.mean_length() == 0.0);

@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include <support/approx.hpp>
+
 using namespace heed::metrics;
 using heed::text::sentence;
 using heed::text::split;
@@ -76,20 +78,20 @@ TEST_CASE("the example of Isozaki et al. 2010: cause and effect change places")
     const sentence hypothesis = split("he read the book because he was interested in world history");
     CHECK(rank_alignment(hypothesis, reference) == places{7, 8, 9, 10, 6, 7, 1, 2, 3, 4, 5});
     const ribes_score score = ribes(std::span<const std::string>(hypothesis), std::span<const std::string>(reference));
-    CHECK(score.order == doctest::Approx(17.0 / 55));
+    CHECK(score.order == support::approx(17.0 / 55));
     CHECK(score.precision == 1.0);
     CHECK(score.brevity_penalty == 1.0);
-    CHECK(score.score == doctest::Approx(17.0 / 55));
+    CHECK(score.score == support::approx(17.0 / 55));
 }
 
 TEST_CASE("by hand: precision and brevity")
 {
     // "a c b x" for "a b c d e": positions 0 2 1, so 2 of 3 pairs ascend; 3 of 4 words; BP = exp(1 - 5/4).
     const ribes_score score = judge("a c b x", "a b c d e");
-    CHECK(score.order == doctest::Approx(2.0 / 3));
-    CHECK(score.precision == doctest::Approx(0.75));
-    CHECK(score.brevity_penalty == doctest::Approx(std::exp(-0.25)));
-    CHECK(score.score == doctest::Approx(2.0 / 3 * std::pow(0.75, 0.25) * std::exp(-0.025)));
+    CHECK(score.order == support::approx(2.0 / 3));
+    CHECK(score.precision == support::approx(0.75));
+    CHECK(score.brevity_penalty == support::approx(std::exp(-0.25)));
+    CHECK(score.score == support::approx(2.0 / 3 * std::pow(0.75, 0.25) * std::exp(-0.025)));
 }
 
 TEST_CASE("identical, reversed, disjoint, short and empty")
@@ -99,7 +101,7 @@ TEST_CASE("identical, reversed, disjoint, short and empty")
     CHECK(judge("x y z", "a b c").score == 0.0);
     CHECK(judge("a x y", "a b c").score == 0.0);  // one word has no order
     CHECK(judge("a", "a").score == 1.0);
-    CHECK(judge("a x", "a").score == doctest::Approx(std::pow(0.5, 0.25)));
+    CHECK(judge("a x", "a").score == support::approx(std::pow(0.5, 0.25)));
     CHECK(judge("", "a b").score == 0.0);
     CHECK_THROWS_WITH_AS(judge("a", ""), "ribes: a reference without a word; each needs at least one", heed::error);
 }
@@ -147,7 +149,7 @@ TEST_CASE("a corpus is the mean of its sentences; those without a reference do n
 {
     const std::vector<sentence> hypotheses{split("a b c d"), split("d c b a"), split("x")};
     const std::vector<sentence> references{split("a b c d"), split("a b c d"), {}};
-    CHECK(ribes(hypotheses, references) == doctest::Approx(0.5));
+    CHECK(ribes(hypotheses, references) == support::approx(0.5));
     CHECK(ribes(std::vector<sentence>{}, std::vector<sentence>{}) == 0.0);
     CHECK_THROWS_WITH_AS(ribes(std::vector<sentence>(2), std::vector<sentence>(3)),
                          "ribes: 2 hypotheses but 3 references; each sentence needs one of both", heed::error);
@@ -160,12 +162,12 @@ TEST_CASE("several references: the best score of each sentence; references witho
     CHECK(ribes(words, std::vector<sentence>{split("d c b a"), split("a b c d")}).score == 1.0);
     // Of "a b d c" five of six pairs are in order, of "b a d c" four.
     CHECK(ribes(words, std::vector<sentence>{split("b a d c"), {}, split("a b d c")}).score ==
-          doctest::Approx(5.0 / 6));
+          support::approx(5.0 / 6));
     CHECK_THROWS_WITH_AS(ribes(words, std::vector<sentence>{{}, {}}),
                          "ribes: a reference without a word; each needs at least one", heed::error);
     const std::vector<std::vector<sentence>> sets{{split("b a d c"), {}, {}}, {split("a b d c"), split("x y"), {}}};
     const auto each = ribes_statistics(std::vector<sentence>{hypothesis, split("x y"), split("x")}, sets);
-    CHECK(each[0].total == doctest::Approx(5.0 / 6));
+    CHECK(each[0].total == support::approx(5.0 / 6));
     CHECK(each[1].total == 1.0);
     CHECK(each[1].sentences == 1);
     CHECK(each[2].sentences == 0);
@@ -176,5 +178,5 @@ TEST_CASE("a model gone astray does not hang the metric")
 {
     const sentence word(20000, "the");
     // Only the whole sentence is unique, so its first and its last word are identified: P = 2 / 20000.
-    CHECK(ribes(std::span<const std::string>(word), std::span<const std::string>(word)).score == doctest::Approx(0.1));
+    CHECK(ribes(std::span<const std::string>(word), std::span<const std::string>(word)).score == support::approx(0.1));
 }

@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+#include <support/approx.hpp>
+
 using namespace heed::metrics;
 
 namespace {
@@ -112,8 +114,8 @@ TEST_CASE("the best point of a line is the best of all, by trying every interval
             if (ends[i + 1] - ends[i] > 1e-9) highest = std::max(highest, at((ends[i] + ends[i + 1]) / 2));
         }
         const line_optimum found = best_on_line(lists, weights, direction, ratio);
-        CHECK(found.score == doctest::Approx(highest));
-        CHECK(at(found.step) == doctest::Approx(highest));
+        CHECK(found.score == support::approx(highest));
+        CHECK(at(found.step) == support::approx(highest));
     }
 }
 
@@ -127,8 +129,8 @@ TEST_CASE("by hand: one weight that only pays between two values")
     const tuned_weights tuned = tune(lists, ratio, {.restarts = 0});
     CHECK(tuned.first_score == 0.5);
     CHECK(tuned.score == 2);
-    CHECK(tuned.weights[0] == doctest::Approx(1.0 / 3));
-    CHECK(tuned.weights[1] == doctest::Approx(2.0 / 3));
+    CHECK(tuned.weights[0] == support::approx(1.0 / 3));
+    CHECK(tuned.weights[1] == support::approx(2.0 / 3));
     // There is nothing to gain: the weights stay.
     CHECK(best_on_line(lists, std::vector<double>{1, 1.5}, std::vector<double>{0, 1}, ratio).step == 0);
     CHECK(tune(lists, ratio, {.start = {1, 1.5}, .restarts = 0}).weights == std::vector<double>{0.4, 0.6});
@@ -166,8 +168,8 @@ TEST_CASE("BLEU of a corpus: a second model that prefers the longer of two trans
                                          {rated("a b c d e", {-1, 5}), rated("a b c d e f", {-1.5, 6})}};
     const auto score = [](const bleu_counts& sum) { return bleu(sum).score; };
     const tuned_weights tuned = tune(lists, score);
-    CHECK(tuned.first_score == doctest::Approx(100 * std::exp(1 - 12.0 / 9)));
-    CHECK(tuned.score == doctest::Approx(100));
+    CHECK(tuned.first_score == support::approx(100 * std::exp(1 - 12.0 / 9)));
+    CHECK(tuned.score == support::approx(100));
     CHECK(2 * tuned.weights[1] > tuned.weights[0]);
 }
 

@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <support/approx.hpp>
+
 using heed::metrics::two_classes;
 
 TEST_CASE("accuracy, precision, recall and F1 of counts that all differ")
@@ -16,10 +18,10 @@ TEST_CASE("accuracy, precision, recall and F1 of counts that all differ")
     add(false, true, 3);
     add(false, false, 9);
     CHECK(counts.size() == 20);
-    CHECK(counts.accuracy() == doctest::Approx(0.75));
-    CHECK(counts.precision() == doctest::Approx(0.75));
-    CHECK(counts.recall() == doctest::Approx(2.0 / 3));
-    CHECK(counts.f1() == doctest::Approx(2 * 0.75 * (2.0 / 3) / (0.75 + 2.0 / 3)));
+    CHECK(counts.accuracy() == support::approx(0.75));
+    CHECK(counts.precision() == support::approx(0.75));
+    CHECK(counts.recall() == support::approx(2.0 / 3));
+    CHECK(counts.f1() == support::approx(2 * 0.75 * (2.0 / 3) / (0.75 + 2.0 / 3)));
 }
 
 TEST_CASE("fractions of nothing are 0")

@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include <support/approx.hpp>
+
 using namespace heed::metrics;
 
 TEST_CASE("attention of each dimension to a source word, relative to an even spread")
@@ -49,12 +51,12 @@ TEST_CASE("by hand: three words of one class among five, two of them equal to an
     REQUIRE(found.size() == 2);
     CHECK(found[0].word_class == "a");
     CHECK(found[0].count == 3);
-    CHECK(found[0].auc == doctest::Approx(5.5 / 6));
+    CHECK(found[0].auc == support::approx(5.5 / 6));
     CHECK(found[1].word_class == "b");
-    CHECK(found[1].auc == doctest::Approx(0.5 / 6));
+    CHECK(found[1].auc == support::approx(0.5 / 6));
     // U has the variance n m (n + m + 1) / 12.
-    CHECK(found[0].z == doctest::Approx((5.5 - 3) / std::sqrt(3 * 2 * 6 / 12.0)));
-    CHECK(found[1].z == doctest::Approx(-found[0].z));
+    CHECK(found[0].z == support::approx((5.5 - 3) / std::sqrt(3 * 2 * 6 / 12.0)));
+    CHECK(found[1].z == support::approx(-found[0].z));
     CHECK(search.best({.least = 3}).size() == 1);
     CHECK(search.best({.least = 4}).empty());
     CHECK(search.words() == 5);

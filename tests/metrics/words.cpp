@@ -5,6 +5,8 @@
 
 #include <vector>
 
+#include <support/approx.hpp>
+
 using namespace heed::metrics;
 using heed::text::sentence;
 using heed::text::split;
@@ -20,9 +22,9 @@ TEST_CASE("distinct words and pairs")
     CHECK(all.unknown == 2);
     CHECK(all.pairs == 6);           // ab ba ab, a<unk> <unk>c c<unk>
     CHECK(all.distinct_pairs == 5);  // no pair spans the end of a line
-    CHECK(all.distinct_1() == doctest::Approx(0.5));
-    CHECK(all.distinct_2() == doctest::Approx(5.0 / 6));
-    CHECK(all.mean_length() == doctest::Approx(8.0 / 3));
+    CHECK(all.distinct_1() == support::approx(0.5));
+    CHECK(all.distinct_2() == support::approx(5.0 / 6));
+    CHECK(all.mean_length() == support::approx(8.0 / 3));
 }
 
 TEST_CASE("an empty text has shares of 0")
@@ -41,8 +43,8 @@ TEST_CASE("words of one text and another")
     CHECK(both.distinct == 3);
     CHECK(both.other_distinct == 5);
     CHECK(both.shared == 2);
-    CHECK(both.known() == doctest::Approx(2.0 / 3));
-    CHECK(both.covered() == doctest::Approx(0.4));
+    CHECK(both.known() == support::approx(2.0 / 3));
+    CHECK(both.covered() == support::approx(0.4));
     CHECK(compare_words(text, text).covered() == 1.0);
     CHECK(compare_words(text, {}).shared == 0);
 }

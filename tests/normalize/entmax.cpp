@@ -4,6 +4,7 @@
 #include <heed/ad/ad.hpp>
 #include <heed/heed.hpp>
 #include <heed/verify.hpp>
+#include <support/approx.hpp>
 #include <support/gradients.hpp>
 
 #include <algorithm>
@@ -69,7 +70,7 @@ TEST_CASE("between softmax and sparsemax, and entmax15 half way")
     CHECK(distance(-40, ops::softmax(e, real)) > 0);
     const auto wide = random({2, 9, 4}, 2, 3);
     const auto w = ops::entmax(wide, array<double, 1>{0.0}, lengths{9, 3}), must = ops::entmax15(wide, lengths{9, 3});
-    for (std::size_t i = 0; i < w.size(); ++i) CHECK(w.data()[i] == doctest::Approx(must.data()[i]));
+    for (std::size_t i = 0; i < w.size(); ++i) CHECK(w.data()[i] == support::approx(must.data()[i]));
 }
 
 TEST_CASE("floats, long rows, and scores that are far apart")

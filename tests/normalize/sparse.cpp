@@ -3,6 +3,7 @@
 
 #include <heed/heed.hpp>
 #include <heed/verify.hpp>
+#include <support/approx.hpp>
 #include <support/tensors.hpp>
 
 #include <algorithm>
@@ -334,7 +335,7 @@ TEST_CASE_TEMPLATE("temperature is its equation: padding, one position, an empty
                     CHECK(is == doctest::Approx(t < real[b] ? 1 / below : 0).epsilon(sizeof(T) == 4 ? 1e-5 : 1e-12));
                     sum += is;
                 }
-                CHECK(sum == doctest::Approx(real[b] > 0 ? 1 : 0).epsilon(1e-5));
+                CHECK(sum == support::approx(real[b] > 0 ? 1 : 0, support::tolerance<T>));
             }
         }
     };

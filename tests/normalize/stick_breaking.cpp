@@ -4,6 +4,7 @@
 #include <heed/ad/ad.hpp>
 #include <heed/heed.hpp>
 #include <heed/verify.hpp>
+#include <support/approx.hpp>
 #include <support/gradients.hpp>
 
 #include <cmath>
@@ -18,13 +19,13 @@ TEST_CASE("each position takes its part of what is left, the last one first")
     const auto s = [](double x) { return 1 / (1 + std::exp(-x)); };
     const array<double, 2> e{{0.5, -1, 2, 7}};
     const auto w = ops::break_stick(e, lengths{3});
-    CHECK(w(0, 2) == doctest::Approx(s(2)));
-    CHECK(w(0, 1) == doctest::Approx(s(-1) * (1 - s(2))));
-    CHECK(w(0, 0) == doctest::Approx(s(0.5) * (1 - s(-1)) * (1 - s(2))));
+    CHECK(w(0, 2) == support::approx(s(2)));
+    CHECK(w(0, 1) == support::approx(s(-1) * (1 - s(2))));
+    CHECK(w(0, 0) == support::approx(s(0.5) * (1 - s(-1)) * (1 - s(2))));
     CHECK(w(0, 3) == 0);
     constexpr double none = -std::numeric_limits<double>::infinity();
     const auto hidden = ops::break_stick(array<double, 2>{{0.5, none, none}, {none, none, none}}, lengths{3, 3});
-    CHECK(hidden(0, 0) == doctest::Approx(s(0.5)));  // as if alone
+    CHECK(hidden(0, 0) == support::approx(s(0.5)));  // as if alone
     CHECK(hidden(0, 2) == 0);
     CHECK(hidden(1, 1) == 0);
 }
@@ -38,7 +39,7 @@ TEST_CASE("great scores and long rows lose nothing")
     const auto w = ops::break_stick(e, lengths{20000});
     double sum = 0;
     for (const double x : w) sum += x;
-    CHECK(sum == doctest::Approx(1 - std::pow(1 / (1 + std::exp(-9.0)), 20000)));
+    CHECK(sum == support::approx(1 - std::pow(1 / (1 + std::exp(-9.0)), 20000)));
 }
 
 TEST_CASE("gradients")

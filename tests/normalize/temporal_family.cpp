@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <heed/heed.hpp>
+#include <support/approx.hpp>
 #include <support/gradients.hpp>
 #include <support/mechanism_tests.hpp>
 #include <support/scalar_weights.hpp>
@@ -387,7 +388,7 @@ TEST_CASE("float")
     for (std::size_t t = 0; t < 5; ++t) now = attend.step(memory, random<float>({2, 4}, 3 + t), now.state);
     float sum = 0;
     for (const float w : now.weights) sum += w;
-    CHECK(sum == doctest::Approx(2));
+    CHECK(sum == support::approx(2));
 }
 
 TEST_CASE("what does not fit is refused")

@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include <support/approx.hpp>
 #include <support/gradients.hpp>
 
 using namespace heed;
@@ -46,9 +47,9 @@ TEST_CASE("all pairs at once are the pairs of each query")
         REQUIRE(contexts.shape() == shape_of_rank<3>{B, S, D});
         for (std::size_t s = 0; s < S; ++s) {
             const array<double, 2> must = ops::dot_each(query_of(q, s), k), is = rows_of(scores, S, s);
-            for (std::size_t i = 0; i < must.size(); ++i) CHECK(is.data()[i] == doctest::Approx(must.data()[i]));
+            for (std::size_t i = 0; i < must.size(); ++i) CHECK(is.data()[i] == support::approx(must.data()[i]));
             const array<double, 2> context = ops::weighted_sum(rows_of(weights, S, s), k), at = query_of(contexts, s);
-            for (std::size_t i = 0; i < at.size(); ++i) CHECK(at.data()[i] == doctest::Approx(context.data()[i]));
+            for (std::size_t i = 0; i < at.size(); ++i) CHECK(at.data()[i] == support::approx(context.data()[i]));
         }
     }
 }
@@ -83,7 +84,7 @@ TEST_CASE("what has no weight and no gradient may be anything")
     auto weights = random({4, 3}, 2);
     weights(2, 2) = weights(3, 2) = 0;
     const array<double, 3> contexts = ops::weighted_sums(weights, values), must = ops::weighted_sums(weights, clean);
-    for (std::size_t i = 0; i < must.size(); ++i) CHECK(contexts.data()[i] == doctest::Approx(must.data()[i]));
+    for (std::size_t i = 0; i < must.size(); ++i) CHECK(contexts.data()[i] == support::approx(must.data()[i]));
 
     // A key that is no number, behind a mask: the query's gradient comes from the other keys alone.
     boolean_mask<2> mask(shape_of_rank<2>{4, 3});
@@ -97,7 +98,7 @@ TEST_CASE("what has no weight and no gradient may be anything")
         return array<double, 3>(copy_of(on.gradient(q)));
     };
     const auto is = gradient(values), without = gradient(clean);
-    for (std::size_t i = 0; i < is.size(); ++i) CHECK(is.data()[i] == doctest::Approx(without.data()[i]));
+    for (std::size_t i = 0; i < is.size(); ++i) CHECK(is.data()[i] == support::approx(without.data()[i]));
 }
 
 TEST_CASE("shapes that do not fit are refused, with their names")

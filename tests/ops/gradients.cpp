@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <support/approx.hpp>
 #include <support/gradients.hpp>
 
 using namespace heed;
@@ -110,11 +111,11 @@ TEST_CASE("logaddexp and discount with no history")
     // ∂ log(e^L + e^e)/∂e = e^(e - y), which is 1 where L = -inf; a history of -inf gets no gradient, nor NaN.
     on.backward(ops::inner(ops::add(joined, modulated), array<double, 1>{2.0, 3.0, 5.0}));
     const double share = 1 / (1 + std::exp(3.0));
-    CHECK(on.gradient(scores).data[0] == doctest::Approx(4.0));
-    CHECK(on.gradient(scores).data[1] == doctest::Approx(3 * share + 3));
-    CHECK(on.gradient(scores).data[2] == doctest::Approx(10.0));
+    CHECK(on.gradient(scores).data[0] == support::approx(4.0));
+    CHECK(on.gradient(scores).data[1] == support::approx(3 * share + 3));
+    CHECK(on.gradient(scores).data[2] == support::approx(10.0));
     CHECK(on.gradient(history).data[0] == 0);
-    CHECK(on.gradient(history).data[1] == doctest::Approx(3 * (1 - share) - 3));
+    CHECK(on.gradient(history).data[1] == support::approx(3 * (1 - share) - 3));
     CHECK(on.gradient(history).data[2] == 0);
 
     // Nothing and nothing is nothing, and has no gradient either: not that of -inf less -inf.
@@ -241,7 +242,7 @@ TEST_CASE("softmax")
     const auto scores = on.parameter(e);
     const auto weights = ops::softmax(scores, lengths{3, 3});
     CHECK(weights.data()[0] == 0);
-    CHECK(weights.data()[2] == doctest::Approx(1 / (1 + std::exp(-1.0))));
+    CHECK(weights.data()[2] == support::approx(1 / (1 + std::exp(-1.0))));
     for (std::size_t i = 3; i < 6; ++i) CHECK(weights.data()[i] == 0);
     on.backward(ops::inner(weights, support::uneven(e.shape())));
     CHECK(on.gradient(scores).data[0] == 0);

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <support/approx.hpp>
 #include <support/gradients.hpp>
 
 #include <cmath>
@@ -57,7 +58,7 @@ TEST_CASE("discount_by and fade are discount and logaddexp with a number each")
     for (const auto& x : {a, p}) {
         for (std::size_t i = 0; i < 2; ++i) CHECK(on.gradient(x).data[i] == 0);
     }
-    CHECK(on.gradient(s).data[0] == doctest::Approx(4 * std::exp(1.0)));
+    CHECK(on.gradient(s).data[0] == support::approx(4 * std::exp(1.0)));
     CHECK(on.gradient(s).data[1] == 0);
 
     CHECK(message_of<shape_error>([&] {
@@ -100,7 +101,7 @@ TEST_CASE("add_share")
     const auto f = on.parameter(none), a = on.parameter(half);
     on.backward(ops::inner(share(none, a, f), array<double, 2>{{1.0}}));
     CHECK(on.gradient(f).data[0] == 0);
-    CHECK(on.gradient(a).data[0] == doctest::Approx(1e6));
+    CHECK(on.gradient(a).data[0] == support::approx(1e6));
 
     const auto message = [](auto&& act) { return support::message_of<shape_error>(act); };
     CHECK(support::contains(message([&] {
@@ -152,6 +153,6 @@ TEST_CASE("recent_sums: over the last 1, 2, ..., n steps, and all of it has a gr
     CHECK(support::same_bits(y, scores));
     on.backward(ops::inner(ops::exp(y), array<double, 2>{{2.0, 3.0}}));
     for (std::size_t i = 0; i < 2; ++i) CHECK(on.gradient(a).data[i] == 0);
-    CHECK(on.gradient(s).data[0] == doctest::Approx(2 * std::exp(0.5)));
+    CHECK(on.gradient(s).data[0] == support::approx(2 * std::exp(0.5)));
     CHECK(on.gradient(s).data[1] == 0);
 }

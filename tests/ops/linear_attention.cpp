@@ -3,6 +3,7 @@
 
 #include <heed/ad/ad.hpp>
 #include <heed/ops/linear_attention.hpp>
+#include <support/approx.hpp>
 #include <support/gradients.hpp>
 
 #include <algorithm>
@@ -149,9 +150,9 @@ TEST_CASE("weights by sums")
         CHECK_GRADIENT(f, positive(random({4, 7, 2}, 1)));
         const auto y = ops::weights_by_sum(array<double, 2>{{1, 3, 4, 1e9}}, lengths{3}, rule);
         const double g = rule.decay, sum = rule.divides ? g * g + 3 * g + 4 : 1;
-        CHECK(y(0, 0) == doctest::Approx(g * g / sum));
-        CHECK(y(0, 1) == doctest::Approx(3 * g / sum));
-        CHECK(y(0, 2) == doctest::Approx(4 / sum));
+        CHECK(y(0, 0) == support::approx(g * g / sum));
+        CHECK(y(0, 1) == support::approx(3 * g / sum));
+        CHECK(y(0, 2) == support::approx(4 / sum));
         CHECK(y(0, 3) == 0);
     }
     constexpr double none = -std::numeric_limits<double>::infinity();

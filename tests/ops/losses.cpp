@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <support/approx.hpp>
 #include <support/gradients.hpp>
 
 #include <array>
@@ -213,7 +214,7 @@ TEST_CASE("dropout: about the rate is dropped, the rest is lifted, and the gradi
     std::size_t dropped = 0;
     for (std::size_t i = 0; i < y.size(); ++i) {
         dropped += y.data()[i] == 0;
-        CHECK_MESSAGE((y.data()[i] == 0 || y.data()[i] == doctest::Approx(1 / 0.7)), y.data()[i]);
+        CHECK_MESSAGE((y.data()[i] == 0 || y.data()[i] == support::approx(1 / 0.7)), y.data()[i]);
     }
     CHECK(std::abs(static_cast<double>(dropped) / 10300 - 0.3) < 0.02);
     on.backward(ops::inner(y, filled<double, 2>({100, 103}, 1.0)));
@@ -263,7 +264,7 @@ TEST_CASE("dropout of some sentences of a batch is that of the whole batch")
             on.backward(ops::inner(dropped, filled<double, 3>({of_part[0], of_part[1], width}, 1.0)));
             const auto g = on.gradient(p);
             for (std::size_t i = 0; i < g.size(); ++i)
-                CHECK(g.data[i] == doctest::Approx(q.data[i] == 0 ? 0.0 : 1 / 0.7));
+                CHECK(g.data[i] == support::approx(q.data[i] == 0 ? 0.0 : 1 / 0.7));
         }
     }
     ad::tape<double> on;

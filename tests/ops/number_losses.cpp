@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <support/approx.hpp>
 #include <support/gradients.hpp>
 
 #include <cmath>
@@ -148,9 +149,9 @@ TEST_CASE("binary cross-entropy is exact for large logits, and its slope at 0 is
     const array<double, 1> zero{0.0}, one{1.0};
     const auto [value, gradient, product] =
         ad::hessian_vector([&](auto&, const auto& z) { return ops::binary_cross_entropy(z, one); }, zero, one);
-    CHECK(gradient(0) == doctest::Approx(-0.5));
-    CHECK(product(0) == doctest::Approx(0.25));
-    CHECK(value == doctest::Approx(std::log(2.0)));
+    CHECK(gradient(0) == support::approx(-0.5));
+    CHECK(product(0) == support::approx(0.25));
+    CHECK(value == support::approx(std::log(2.0)));
 }
 
 TEST_CASE("losses of numbers in float are summed in double")

@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include <heed/heed.hpp>
+#include <support/approx.hpp>
 #include <support/gradients.hpp>
 
 // The operation that docs/guide.md shows: a user's own, in every family, with its derivative. tests/quotes.cmake
@@ -71,7 +72,7 @@ TEST_CASE("a user's operation has the same bits on owning tensors, in the worksp
     const auto x = random({2, 3, 4}, 1), g = random({2, 3, 4}, 2);
     const auto must = mine::gate(x, g);
     static_assert(std::is_same_v<decltype(must), const array<double, 3>>);
-    CHECK(must(1, 2, 3) == doctest::Approx(x(1, 2, 3) / (1 + std::exp(-g(1, 2, 3)))));
+    CHECK(must(1, 2, 3) == support::approx(x(1, 2, 3) / (1 + std::exp(-g(1, 2, 3)))));
     const scratch here;
     const auto in_workspace = mine::gate(transient(view_of(x)), transient(view_of(g)));
     static_assert(std::is_same_v<family_of<decltype(in_workspace)>, transient_family>);

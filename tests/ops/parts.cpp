@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <support/approx.hpp>
 #include <support/gradients.hpp>
 
 #include <cstdint>
@@ -173,7 +174,7 @@ TEST_CASE("append: behind the positions that are there; transpose of a matrix; p
     const auto places = random({3, 4}, 5);
     const auto placed = ops::add_positions(x, places);
     for (std::size_t i = 0; i < x.size(); ++i)
-        CHECK(placed.data()[i] == doctest::Approx(x.data()[i] + places.data()[i % 12]));
+        CHECK(placed.data()[i] == support::approx(x.data()[i] + places.data()[i % 12]));
     CHECK_GRADIENT([](const auto& a, const auto& p) { return ops::add_positions(a, p); }, x, places);
     CHECK(support::message_of<shape_error>([&] {
               ops::add_positions(x, random({2, 4}, 3));

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <support/approx.hpp>
 #include <support/gradients.hpp>
 
 #include <cmath>
@@ -57,10 +58,10 @@ TEST_CASE("unit: zero, tiny and huge vectors")
         const auto y = ops::unit(v);
         CHECK(y.data()[0] == 0);
         CHECK(y.data()[1] == 0);
-        CHECK(y.data()[2] == doctest::Approx(0.6));
-        CHECK(y.data()[3] == doctest::Approx(0.8));
-        CHECK(y.data()[4] == doctest::Approx(-0.6));
-        CHECK(y.data()[5] == doctest::Approx(0.8));
+        CHECK(y.data()[2] == support::approx(T(0.6)));
+        CHECK(y.data()[3] == support::approx(T(0.8)));
+        CHECK(y.data()[4] == support::approx(T(-0.6)));
+        CHECK(y.data()[5] == support::approx(T(0.8)));
         CHECK(y.data()[6] == 0);  // 1/|x| is no number: no direction
         on.backward(ops::inner(y, array<T, 2>{{1, 2}, {0, 0}, {1, 2}, {3, 4}}));
         const auto gradient = on.gradient(v);

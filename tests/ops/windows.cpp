@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <support/approx.hpp>
 #include <support/gradients.hpp>
 
 #include <cmath>
@@ -46,7 +47,7 @@ TEST_CASE("hide selects: what is hidden is -inf, whatever it was, and gets no gr
     const auto g = on.gradient(taped).data;
     for (const std::size_t i : {1u, 3u, 4u, 5u}) CHECK(g[i] == 0);  // the only one shown has weight 1
     CHECK(g[0] != 0);
-    CHECK(g[0] == doctest::Approx(-g[2]));
+    CHECK(g[0] == support::approx(-g[2]));
 
     const auto each = random({2, 3, 4}, 1);
     const auto of_each = ops::hide(each, mask);
@@ -89,9 +90,9 @@ TEST_CASE("add_mask adds, and hides where the mask is -inf")
     const auto scores = on.parameter(e), mask = on.parameter(m);
     on.backward(ops::inner(ops::exp(ops::add_mask(scores, mask)), array<double, 2>{{2.0, 3.0, 5.0}}));
     for (const auto& x : {scores, mask}) {
-        CHECK(on.gradient(x).data[0] == doctest::Approx(2 * std::exp(1.5)));
+        CHECK(on.gradient(x).data[0] == support::approx(2 * std::exp(1.5)));
         CHECK(on.gradient(x).data[1] == 0);
-        CHECK(on.gradient(x).data[2] == doctest::Approx(5 * std::exp(1.0)));
+        CHECK(on.gradient(x).data[2] == support::approx(5 * std::exp(1.0)));
     }
     CHECK(message_of<shape_error>([&] {
               (void)ops::add_mask(random({2, 4}, 1), m);

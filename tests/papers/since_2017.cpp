@@ -116,7 +116,7 @@ TEST_CASE("Qiu et al. 2025")
                 for (std::size_t j = 0; j < D; ++j) x += q(0, s, j) * gated.joined.W(j, i);
                 must += Y(0, s, i) / (1 + std::exp(-x)) * W_O(i, o);
             }
-            CHECK(is(0, s, o) == doctest::Approx(must));
+            CHECK(is(0, s, o) == support::approx(must));
         }
     }
 }
@@ -143,7 +143,7 @@ TEST_CASE("Shazeer et al. 2020")
             for (std::size_t v = 0; v < 2; ++v)
                 for (std::size_t i = 0; i < D; ++i)
                     must[i] += (P_w(0, v) * W[0][j] + P_w(1, v) * W[1][j]) * static_cast<double>(v + 1) * k(0, j, i);
-        for (std::size_t i = 0; i < D; ++i) CHECK(is(0, s, i) == doctest::Approx(must[i]));
+        for (std::size_t i = 0; i < D; ++i) CHECK(is(0, s, i) == support::approx(must[i]));
     }
 }
 
@@ -168,7 +168,7 @@ TEST_CASE("Ye et al. 2024")
         for (std::size_t i = 0; i < D; ++i) squares += std::pow(one(0, s, i) - lambda * two(0, s, i), 2) / double{D};
         for (std::size_t i = 0; i < D; ++i) {
             const double difference = one(0, s, i) - lambda * two(0, s, i);
-            CHECK(is(0, s, i) == doctest::Approx(0.8 * gain(i) * difference / std::sqrt(squares + 1e-5)));
+            CHECK(is(0, s, i) == support::approx(0.8 * gain(i) * difference / std::sqrt(squares + 1e-5)));
         }
     }
 }

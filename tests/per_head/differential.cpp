@@ -3,6 +3,7 @@
 
 #include <heed/ad/ad.hpp>
 #include <heed/heed.hpp>
+#include <support/approx.hpp>
 #include <support/gradients.hpp>
 #include <support/many_queries.hpp>
 
@@ -87,7 +88,7 @@ TEST_CASE("the difference of two maps, normalised for each head: number by numbe
         const auto is = attend(attend.on(x), x, causal{});
         for (std::size_t s = 0; s < T; s += 11) {
             const auto must = by_hand(x, s);
-            for (std::size_t o = 0; o < O; ++o) CHECK(is(0, s, o) == doctest::Approx(must[o]));
+            for (std::size_t o = 0; o < O; ++o) CHECK(is(0, s, o) == support::approx(must[o]));
         }
     }
 }
@@ -103,7 +104,7 @@ TEST_CASE("weights of a step, and their differences")
     CHECK(shape_of(of_heads) == shape_of_rank<3>{1, n, 5});
     for (std::size_t h = 0; h < n; ++h) {
         const auto one = map_of(x, h, 0, 4), two = map_of(x, h, 1, 4);
-        for (std::size_t j = 0; j < 5; ++j) CHECK(of_heads(0, h, j) == doctest::Approx(one[j] - lambda() * two[j]));
+        for (std::size_t j = 0; j < 5; ++j) CHECK(of_heads(0, h, j) == support::approx(one[j] - lambda() * two[j]));
     }
 }
 
@@ -169,8 +170,8 @@ TEST_CASE("an empty row gives 0, the layers' first lambdas, and what does not fi
     const auto attend = with(head());
     const auto none = attend(attend.on(x, lengths{4, 0}), x);
     for (std::size_t o = 0; o < O; ++o) CHECK(none(1, 2, o) == 0);
-    CHECK(decltype(attend.joined)::init_of_layer(1) == doctest::Approx(0.2));
-    CHECK(decltype(attend.joined)::init_of_layer(3) == doctest::Approx(0.8 - 0.6 * std::exp(-0.6)));
+    CHECK(decltype(attend.joined)::init_of_layer(1) == support::approx(0.2));
+    CHECK(decltype(attend.joined)::init_of_layer(3) == support::approx(0.8 - 0.6 * std::exp(-0.6)));
     CHECK_THROWS_WITH_AS(ops::differences(x, random({1}, 1), 3), doctest::Contains("a multiple of twice that"),
                          shape_error);
     CHECK_THROWS_WITH_AS(ops::rms_norm(x, random({3}, 1), 1e-5), doctest::Contains("a gain of 3 numbers"), shape_error);

@@ -3,6 +3,7 @@
 
 #include <heed/ad/ad.hpp>
 #include <heed/heed.hpp>
+#include <support/approx.hpp>
 #include <support/gradients.hpp>
 #include <support/many_queries.hpp>
 
@@ -71,7 +72,7 @@ TEST_CASE("each head has its own part of the gate, elementwise or headwise")
                         const double open = 1 / (1 + std::exp(-times(x, s, gate, G == n ? c / V : c)));
                         must += open * of_heads(x, s, c) * W.O_(c, o);
                     }
-                    CHECK(is(0, s, o) == doctest::Approx(must));
+                    CHECK(is(0, s, o) == support::approx(must));
                 }
             }
         }

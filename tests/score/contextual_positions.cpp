@@ -4,6 +4,7 @@
 #include <heed/ad/ad.hpp>
 #include <heed/heed.hpp>
 #include <heed/verify.hpp>
+#include <support/approx.hpp>
 #include <support/gradients.hpp>
 #include <support/many_queries.hpp>
 
@@ -71,8 +72,8 @@ TEST_CASE("each query counts positions by its own gates: the paper's sums")
             for (const double x : e) sum += std::exp(x);
             for (std::size_t j = 0; j < T; ++j) {
                 const double must = j < real[b] ? std::exp(e[j]) / sum : 0;
-                CHECK(all(b, s, j) == doctest::Approx(must));
-                CHECK(next.weights(b, j) == doctest::Approx(must));
+                CHECK(all(b, s, j) == support::approx(must));
+                CHECK(next.weights(b, j) == support::approx(must));
             }
         }
         state = std::move(next.state);
@@ -105,7 +106,7 @@ TEST_CASE("all at once, one by one, and with a memory that grows")
     auto of_three = attend.start(alone);
     of_three.step = 2;
     const auto must = attend.step(alone, one, of_three);
-    for (std::size_t j = 0; j < 3; ++j) CHECK(both.weights(1, j) == doctest::Approx(must.weights(1, j)));
+    for (std::size_t j = 0; j < 3; ++j) CHECK(both.weights(1, j) == support::approx(must.weights(1, j)));
 }
 
 TEST_CASE("a window counts what lies in it")
@@ -120,7 +121,7 @@ TEST_CASE("a window counts what lies in it")
         double sum = 0;
         for (std::size_t j = 0; j < 7; ++j) sum += j + 2 >= s && j <= s + 2 ? std::exp(e[j]) : 0;
         for (std::size_t j = 0; j < 7; ++j)
-            CHECK(next.weights(0, j) == doctest::Approx(j + 2 >= s && j <= s + 2 ? std::exp(e[j]) / sum : 0));
+            CHECK(next.weights(0, j) == support::approx(j + 2 >= s && j <= s + 2 ? std::exp(e[j]) / sum : 0));
         state = std::move(next.state);
     }
 }
@@ -165,6 +166,6 @@ TEST_CASE("the operation: far scores, float, and positions that are cut off")
     CHECK(y(0, 1) == -1e4f + 1);
     CHECK(y(0, 2) == 1e4f + 1);
     CHECK(y(0, 3) == 0);                     // behind the query
-    CHECK(y(1, 0) == doctest::Approx(0.5));  // one key from 1 on, its gate half open
+    CHECK(y(1, 0) == support::approx(0.5));  // one key from 1 on, its gate half open
     CHECK(y(1, 1) == 0);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <heed/nn/contextualization.hpp>
+#include <support/approx.hpp>
 #include <support/gradients.hpp>
 #include <support/scalar_memory.hpp>
 #include <support/scalar_translation.hpp>
@@ -653,9 +654,9 @@ TEST_CASE("temporal memory across the sentences of a document")
     const auto L = documents.recall(next, real_next).history;
     const auto& before = state.normalize.history;
     CHECK(L(0, 0) == before(0, 1));  // 8, once then and now
-    CHECK(std::exp(L(0, 1)) == doctest::Approx(std::exp(before(0, 0)) + std::exp(before(0, 2))));  // 7, twice then
+    CHECK(std::exp(L(0, 1)) == support::approx(std::exp(before(0, 0)) + std::exp(before(0, 2))));  // 7, twice then
     CHECK(L(0, 2) == nothing);                                                                     // padding
-    CHECK(2 * std::exp(L(1, 0)) == doctest::Approx(std::exp(before(1, 0))));                       // 7, twice now
+    CHECK(2 * std::exp(L(1, 0)) == support::approx(std::exp(before(1, 0))));                       // 7, twice now
     CHECK(L(1, 1) == L(1, 0));
     // Each row is a document of its own; 0 stood in the padding.
     word_ids other(1, 2);

@@ -4,6 +4,7 @@
 #include <heed/ad/ad.hpp>
 #include <heed/heed.hpp>
 #include <heed/verify.hpp>
+#include <support/approx.hpp>
 #include <support/gradients.hpp>
 #include <support/many_queries.hpp>
 
@@ -65,9 +66,9 @@ TEST_CASE("the sum of the paper, for odd and even widths, both sides and the pas
                     for (std::size_t k = 0; k < K; ++k)
                         for (std::size_t n = 0; n < N; ++n) of_query[k] += q(b, i, n) * attend.score.W(n, k);
                     for (std::size_t n = 0; n < N; ++n) {
-                        CHECK(c(b, i, n) == doctest::Approx(by_hand(h, b, i, real[b], own, n, shares(of_query))));
+                        CHECK(c(b, i, n) == support::approx(by_hand(h, b, i, real[b], own, n, shares(of_query))));
                         CHECK(d(b, i, n) ==
-                              doctest::Approx(by_hand(h, b, i, real[b], own, n, shares({w.begin(), w.end()}))));
+                              support::approx(by_hand(h, b, i, real[b], own, n, shares({w.begin(), w.end()}))));
                     }
                 }
             }
@@ -100,8 +101,8 @@ TEST_CASE("all at once, one by one, with a memory that grows, and in windows")
     auto state = before.start(before.on(h));
     state.step = T - 1;
     const auto seen = before.step(growing(before.on(h, lengths{T, 5})), ops::step_of(q, 0), state).weights;
-    CHECK(seen(0, T - 2) == doctest::Approx(1));
-    CHECK(seen(1, 3) == doctest::Approx(1));
+    CHECK(seen(0, T - 2) == support::approx(1));
+    CHECK(seen(1, 3) == support::approx(1));
 }
 
 TEST_CASE("gradients by annotations, queries and kernels; heads; the contracts; errors")

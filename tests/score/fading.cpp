@@ -5,6 +5,7 @@
 #include <heed/attention/streaming.hpp>
 #include <heed/heed.hpp>
 #include <heed/verify.hpp>
+#include <support/approx.hpp>
 #include <support/gradients.hpp>
 #include <support/many_queries.hpp>
 
@@ -75,8 +76,8 @@ TEST_CASE("each score is multiplied by the gates of the later positions")
                 left /= 1 + std::exp(-gate);
             }
             for (std::size_t i = 0; i < N; ++i) {
-                CHECK(a(0, s, i) == doctest::Approx(by_ratio[i] / total));
-                CHECK(c(0, s, i) == doctest::Approx(by_sum[i]));
+                CHECK(a(0, s, i) == support::approx(by_ratio[i] / total));
+                CHECK(c(0, s, i) == support::approx(by_sum[i]));
             }
         }
     }
@@ -192,7 +193,7 @@ TEST_CASE("operations")
 {
     const auto e = random({3, 5}, 1), d = random({3, 5}, 2);
     CHECK_GRADIENT([](const auto& x, const auto& y) { return ops::faded(x, y); }, e, d);
-    CHECK(ops::faded(e, d)(0, 0) == doctest::Approx(e(0, 0) * std::exp(std::min(0.0, d(0, 0)))));
+    CHECK(ops::faded(e, d)(0, 0) == support::approx(e(0, 0) * std::exp(std::min(0.0, d(0, 0)))));
     CHECK(ops::faded(array<float, 1>{2}, array<float, 1>{1e4f})(0) == 2);
     CHECK(ops::faded(array<float, 1>{2}, array<float, 1>{-1e4f})(0) == 0);
 

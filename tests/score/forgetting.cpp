@@ -5,6 +5,7 @@
 #include <heed/heed.hpp>
 #include <heed/score/modified.hpp>
 #include <heed/verify.hpp>
+#include <support/approx.hpp>
 #include <support/gradients.hpp>
 #include <support/many_queries.hpp>
 
@@ -95,10 +96,10 @@ TEST_CASE("each score falls by the gates of the later positions")
         for (std::size_t batch = 0; batch < 2; ++batch) {
             const auto x = must(batch, s, true), y = must(batch, s, false);
             for (std::size_t i = 0; i < N; ++i) {
-                CHECK(a(batch, s, i) == doctest::Approx(x[i]));
-                CHECK(c(batch, s, i) == doctest::Approx(y[i]));
-                CHECK(next.context(batch, i) == doctest::Approx(y[i]));
-                if (s < 5) CHECK(few(batch, s, i) == doctest::Approx(y[i]));
+                CHECK(a(batch, s, i) == support::approx(x[i]));
+                CHECK(c(batch, s, i) == support::approx(y[i]));
+                CHECK(next.context(batch, i) == support::approx(y[i]));
+                if (s < 5) CHECK(few(batch, s, i) == support::approx(y[i]));
             }
         }
         state = std::move(next.state);
@@ -121,7 +122,7 @@ TEST_CASE("any base: its own scores, and the difference of the sums")
         for (std::size_t batch = 0; batch < 2; ++batch)
             for (std::size_t j = 0; j < T; ++j) {
                 const double e = std::log(before(batch, j) / (1 - before(batch, j))) + between(h, batch, 3, j);
-                CHECK(after(batch, j) == doctest::Approx(1 / (1 + std::exp(-e))));
+                CHECK(after(batch, j) == support::approx(1 / (1 + std::exp(-e))));
             }
     };
     check_base(score::scaled_dot{});
@@ -173,9 +174,9 @@ TEST_CASE("temporal normalizers see the query's own sum, and windows are those o
             sum += now.back();
             past[j] += std::exp(e);
             const bool inside = j + 2 >= s && j <= s + 2;
-            CHECK(near.weights(1, j) == doctest::Approx(inside ? 1 / (1 + std::exp(-e)) : 0));
+            CHECK(near.weights(1, j) == support::approx(inside ? 1 / (1 + std::exp(-e)) : 0));
         }
-        for (std::size_t j = 0; j < 9; ++j) CHECK(next.weights(1, j) == doctest::Approx(now[j] / sum));
+        for (std::size_t j = 0; j < 9; ++j) CHECK(next.weights(1, j) == support::approx(now[j] / sum));
         state = std::move(next.state);
         at = std::move(near.state);
     }
@@ -245,7 +246,7 @@ TEST_CASE("operations")
     const auto x = random({2, 5, 1}, 1);
     const auto y = ops::carried_sums(x);
     CHECK(y(1, 2, 0) == 1);
-    CHECK(y(1, 2, 1) == doctest::Approx(-x(1, 0, 0) - x(1, 1, 0) - x(1, 2, 0)));
+    CHECK(y(1, 2, 1) == support::approx(-x(1, 0, 0) - x(1, 1, 0) - x(1, 2, 0)));
     CHECK_GRADIENT([](const auto& v) { return ops::carried_sums(v); }, x);
     CHECK_GRADIENT([](const auto& v) { return ops::log_sigmoid(v); }, random({3, 4}, 2, 3.0));
     CHECK(ops::log_sigmoid(array<float, 1>{-1e4f, 1e4f, 0})(0) == -1e4f);

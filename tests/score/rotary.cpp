@@ -3,6 +3,7 @@
 
 #include <heed/ad/ad.hpp>
 #include <heed/heed.hpp>
+#include <support/approx.hpp>
 #include <support/gradients.hpp>
 #include <support/many_queries.hpp>
 
@@ -61,7 +62,7 @@ TEST_CASE("pairs of numbers are turned with the position")
             std::vector<double> of;
             for (std::size_t i = 0; i < N; ++i) of.push_back(x(1, t, i));
             const auto must = turned(of, 3 + t, how);
-            for (std::size_t i = 0; i < N; ++i) CHECK(y(1, t, i) == doctest::Approx(must[i]));
+            for (std::size_t i = 0; i < N; ++i) CHECK(y(1, t, i) == support::approx(must[i]));
         }
         const auto f = [&](const auto& v) { return ops::rotate(v, 3, how); };
         CHECK_GRADIENT(f, x);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <support/approx.hpp>
 #include <support/gradients.hpp>
 #include <support/scalar_memory.hpp>
 
@@ -237,7 +238,7 @@ TEST_CASE("a unit made at random runs; what does not fit is refused")
                                 state_and_word{array<float, 2>(shape_of_rank<2>{2, sizes.query}, 0.5f),
                                                array<float, 2>(shape_of_rank<2>{2, sizes.word}, 0.5f)},
                                 small.start(floats));
-    CHECK(now.weights(0, 0) == doctest::Approx(0.25));
+    CHECK(now.weights(0, 0) == support::approx(0.25));
     CHECK(now.state.score.state(0, 0) != 0);
 
     const attention attend{recurrence_over(parameters.score()), normalize::softmax{}, combine::weighted_sum{}};

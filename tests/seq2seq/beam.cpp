@@ -20,6 +20,7 @@
 #include <heed/seq2seq/greedy.hpp>
 #include <heed/seq2seq/own_model.hpp>
 #include <heed/seq2seq/translator.hpp>
+#include <support/approx.hpp>
 #include <support/sentences.hpp>
 
 using namespace heed;
@@ -107,11 +108,11 @@ void exhaustive(const Make& make, const beam_options& chosen)
         for (std::size_t k = 0; k < found.size(); ++k) {
             different.insert(found[k].words);
             const double expected = all[k].second / how.divisor(all[k].first.size() + 1);
-            CHECK(found[k].score == doctest::Approx(expected).epsilon(1e-9));
+            CHECK(found[k].score == support::approx(expected));
         }
         CHECK(different.size() == all.size());
         CHECK(found[0].words == all[0].first);
-        CHECK(found[0].log_probability == doctest::Approx(all[0].second).epsilon(1e-9));
+        CHECK(found[0].log_probability == support::approx(all[0].second));
     }
 }
 
@@ -146,12 +147,12 @@ void batch_is_one_by_one(const Model& model, const beam_options& how)
         REQUIRE(!alone.empty());
         for (std::size_t k = 0; k < alone.size(); ++k) {
             CHECK(alone[k].words == together[b][k].words);
-            CHECK(alone[k].score == doctest::Approx(together[b][k].score).epsilon(1e-9));
+            CHECK(alone[k].score == support::approx(together[b][k].score));
             REQUIRE(alone[k].weights.size() == together[b][k].weights.size());
             for (std::size_t j = 0; j < alone[k].weights.size(); ++j) {
                 REQUIRE(alone[k].weights[j].size() == sources[b].size() + 1);
                 for (std::size_t t = 0; t <= sources[b].size(); ++t)
-                    CHECK(alone[k].weights[j][t] == doctest::Approx(together[b][k].weights[j][t]).epsilon(1e-9));
+                    CHECK(alone[k].weights[j][t] == support::approx(together[b][k].weights[j][t]));
             }
         }
     }
@@ -169,11 +170,11 @@ void hypotheses_are_what_they_say(const Model& model, const beam_options& how)
         for (const auto& of_sentence : found) targets.push_back(&of_sentence.at(k).words);
         const auto forced = force<double>(model, batch, targets);
         for (std::size_t b = 0; b < sources.size(); ++b) {
-            CHECK(found[b][k].log_probability == doctest::Approx(forced[b].log_probability()).epsilon(1e-9));
+            CHECK(found[b][k].log_probability == support::approx(forced[b].log_probability()));
             REQUIRE(found[b][k].weights.size() == forced[b].weights.size());
             for (std::size_t j = 0; j < forced[b].weights.size(); ++j) {
                 for (std::size_t t = 0; t <= sources[b].size(); ++t)
-                    CHECK(found[b][k].weights[j][t] == doctest::Approx(forced[b].weights[j][t]).epsilon(1e-9));
+                    CHECK(found[b][k].weights[j][t] == support::approx(forced[b].weights[j][t]));
             }
         }
     }
@@ -256,7 +257,7 @@ TEST_CASE("the search waits for a long translation with a better mean, in a mode
     how.normalization = length_normalization::none;
     for (const auto& found : search(how)) {
         CHECK(found[0].words.empty());
-        CHECK(found[0].score == doctest::Approx(std::log(0.6)));
+        CHECK(found[0].score == support::approx(std::log(0.6)));
     }
     // After n words the mean is (log 0.4 + (n − 1) log 0.9 + log 0.1) / (n + 1): from n = 5 on above log 0.6, and best
     // at the maximum length, where the beam still has room.
@@ -272,7 +273,7 @@ TEST_CASE("the search waits for a long translation with a better mean, in a mode
                 const auto n = static_cast<double>(most - k);
                 CHECK(found[b][k].words.size() == most - k);
                 CHECK(found[b][k].score ==
-                      doctest::Approx((std::log(0.4) + (n - 1) * std::log(0.9) + std::log(0.1)) / (n + 1)));
+                      support::approx((std::log(0.4) + (n - 1) * std::log(0.9) + std::log(0.1)) / (n + 1)));
             }
         }
     }
@@ -358,7 +359,7 @@ TEST_CASE("stopping early changes nothing")
             for (std::size_t b = 0; b < sources.size(); ++b) {
                 REQUIRE(one[b].size() == 1);
                 CHECK(one[b][0].words == all[b][0].words);
-                CHECK(one[b][0].score == doctest::Approx(all[b][0].score).epsilon(1e-9));
+                CHECK(one[b][0].score == support::approx(all[b][0].score));
                 for (const auto& each : all[b]) longer += each.words.size() < all[b][0].words.size() ? 1 : 0;
             }
         }
@@ -439,7 +440,7 @@ TEST_CASE("the coverage penalty is eq. 14 of Wu et al. 2016")
                 penalty += std::log(std::min(seen, 1.0));
             }
             const double n = static_cast<double>(each.words.size() + 1);
-            CHECK(each.score == doctest::Approx(each.log_probability / std::pow((5 + n) / 6, 0.6) + 0.4 * penalty));
+            CHECK(each.score == support::approx(each.log_probability / std::pow((5 + n) / 6, 0.6) + 0.4 * penalty));
         }
     }
 }

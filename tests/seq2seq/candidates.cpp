@@ -14,6 +14,7 @@
 #include <heed/text/lexicon.hpp>
 #include <heed/text/phrases.hpp>
 #include <heed/text/unknown_words.hpp>
+#include <support/approx.hpp>
 #include <support/sentences.hpp>
 
 using namespace heed;
@@ -35,12 +36,12 @@ TEST_CASE("IBM Model 1 by hand: one round from a uniform start, then to certaint
     const std::uint32_t das = 4, haus = 5, buch = 6, ein = 7, the = 4, house = 5, book = 6, a = 7;
     const std::vector<ids> source{{das, haus}, {das, buch}, {ein, buch}}, target{{the, house}, {the, book}, {a, book}};
     const auto once = text::lexicon::learn(source, target, {.rounds = 1, .unlinked_share = 0});
-    CHECK(once.probability(das, the) == doctest::Approx(0.5));
+    CHECK(once.probability(das, the) == support::approx(0.5));
     // t starts at 1/3 for `das` and `buch`, 1/2 for `haus` and `ein`: of `house`, das gets (1/3)/(1/3 + 1/2) = 2/5; of
     // `the`, 2/5 with haus and 1/2 with buch; of `book`, 1/2.
     const double total = 0.4 + 0.4 + 0.5 + 0.5;
-    CHECK(once.probability(das, house) == doctest::Approx(0.4 / total));
-    CHECK(once.probability(das, the) == doctest::Approx(0.9 / total));
+    CHECK(once.probability(das, house) == support::approx(0.4 / total));
+    CHECK(once.probability(das, the) == support::approx(0.9 / total));
     CHECK(once.probability(das, a) == 0);
     const auto often = text::lexicon::learn(source, target, {.rounds = 50, .unlinked_share = 0});
     CHECK(often.of(das).front().target == the);
@@ -71,8 +72,8 @@ TEST_CASE("a dictionary of links: relative frequencies")
     const std::vector<ids> source{{4, 5}, {4}}, target{{7, 8}, {9}};
     using links = std::vector<std::vector<std::pair<int, int>>>;
     const auto learned = text::lexicon::of_links(source, target, links{{{0, 0}, {0, 1}, {1, 1}}, {{0, 0}}});
-    CHECK(learned.probability(4, 7) == doctest::Approx(1.0 / 3));
-    CHECK(learned.probability(4, 9) == doctest::Approx(1.0 / 3));
+    CHECK(learned.probability(4, 7) == support::approx(1.0 / 3));
+    CHECK(learned.probability(4, 9) == support::approx(1.0 / 3));
     CHECK(learned.probability(5, 8) == 1);
     CHECK(learned.of(4).front().target == 7);  // equal ones by id
     CHECK_THROWS_WITH_AS(text::lexicon::of_links(source, target, links{{{2, 0}}, {}}),
@@ -150,13 +151,13 @@ TEST_CASE("training with candidates: the loss of the restricted softmax, and its
     double expected = 0;
     for (const auto& each : force<double>(*decoding, batch.source.real, pointers(targets), {.with_weights = false}))
         expected -= each.log_probability();
-    CHECK(model.loss(batch, 0.0, none, &some).data()[0] == doctest::Approx(expected).epsilon(1e-10));
+    CHECK(model.loss(batch, 0.0, none, &some).data()[0] == support::approx(expected));
     CHECK(expected < model.loss(batch).data()[0]);
 
     ad::tape<double> on;
     const auto lifted = ad::lift(on, model);
     const auto loss = lifted.loss(batch, 0.0, none, &some);
-    CHECK(loss.data()[0] == doctest::Approx(expected).epsilon(1e-10));
+    CHECK(loss.data()[0] == support::approx(expected));
     on.backward(loss);
     const auto dW = on.gradient(lifted.decoder.readout.W_o);
     const auto db = on.gradient(lifted.decoder.readout.b);
@@ -171,15 +172,16 @@ TEST_CASE("training with candidates: the loss of the restricted softmax, and its
     };
     const std::size_t V = small.target_vocabulary;
     for (std::size_t w = 0; w < V; ++w) {
-        CHECK(db.data[w] == doctest::Approx(slope(model.decoder.readout.b(w))).epsilon(1e-6));
-        CHECK(dW.data[2 * V + w] == doctest::Approx(slope(model.decoder.readout.W_o(2, w))).epsilon(1e-6));
+        CHECK(db.data[w] == support::approx(slope(model.decoder.readout.b(w)), support::gradient_tolerance<double>));
+        CHECK(dW.data[2 * V + w] ==
+              support::approx(slope(model.decoder.readout.W_o(2, w)), support::gradient_tolerance<double>));
     }
     CHECK(db.data[1] == 0);  // not among them
     CHECK(db.data[3] != 0);
 
     ids all;
     for (std::uint32_t w = 0; w < V; ++w) all.push_back(w);
-    CHECK(model.loss(batch, 0.1, none, &all).data()[0] == doctest::Approx(model.loss(batch, 0.1).data()[0]));
+    CHECK(model.loss(batch, 0.1, none, &all).data()[0] == support::approx(model.loss(batch, 0.1).data()[0]));
     // Words of weight 0 need not be among them.
     auto padded = batch;
     std::size_t ignored = 0;

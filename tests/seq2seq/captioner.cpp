@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <support/approx.hpp>
 #include <support/gradients.hpp>
 #include <support/sentences.hpp>
 
@@ -154,7 +155,7 @@ TEST_CASE("an annotation is a region's feature maps with the embeddings of its r
         for (std::size_t t = 0; t < 4; ++t) {
             for (std::size_t d = 0; d < 4; ++d) {
                 CHECK(is(b, t, d) ==
-                      doctest::Approx(maps(b, t, d) + encoder.rows(t / 2, d) + encoder.columns(t % 2, d)));
+                      support::approx(maps(b, t, d) + encoder.rows(t / 2, d) + encoder.columns(t % 2, d)));
             }
         }
     }
@@ -232,14 +233,14 @@ TEST_CASE("word by word equals all at once, and a search goes on with the rows t
                second = loops(model.decoder, annotations, 1, said[1]);
     std::vector<double> scores(14), weights;
     steps.step(std::vector<std::uint32_t>{2, 2}, scores);
-    CHECK(log_p(scores, 0, 4) == doctest::Approx(-first.costs[0]));
-    CHECK(log_p(scores, 1, 6) == doctest::Approx(-second.costs[0]));
+    CHECK(log_p(scores, 0, 4) == support::approx(-first.costs[0]));
+    CHECK(log_p(scores, 1, 6) == support::approx(-second.costs[0]));
     steps.select(std::vector<std::size_t>{1, 0});
     steps.step(std::vector<std::uint32_t>{6, 4}, scores);
-    CHECK(log_p(scores, 0, 3) == doctest::Approx(-second.costs[1]));
-    CHECK(log_p(scores, 1, 5) == doctest::Approx(-first.costs[1]));
+    CHECK(log_p(scores, 0, 3) == support::approx(-second.costs[1]));
+    CHECK(log_p(scores, 1, 5) == support::approx(-first.costs[1]));
     steps.weights(1, weights);
-    for (std::size_t t = 0; t < 4; ++t) CHECK(weights[t] == doctest::Approx(first.weights[1][t]));
+    for (std::size_t t = 0; t < 4; ++t) CHECK(weights[t] == support::approx(first.weights[1][t]));
 
     // a beam finds nothing less probable than greedy search does, and its score is that of following its words
     captioning<double, std::remove_cvref_t<decltype(model.decoder)>> again(model.decoder, annotations),
@@ -255,7 +256,7 @@ TEST_CASE("word by word equals all at once, and a search goes on with the rows t
         CHECK(wide[b][0].log_probability >= narrow[b].log_probability - 1e-12);
         double cost = 0;
         for (const double each : loops(model.decoder, annotations, b, wide[b][0].words).costs) cost += each;
-        CHECK(wide[b][0].log_probability == doctest::Approx(-cost));
+        CHECK(wide[b][0].log_probability == support::approx(-cost));
     }
 }
 

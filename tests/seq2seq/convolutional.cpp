@@ -18,6 +18,7 @@
 #include <heed/seq2seq/forced.hpp>
 #include <heed/seq2seq/greedy.hpp>
 #include <heed/seq2seq/systems/gehring2017.hpp>
+#include <support/approx.hpp>
 #include <support/scalar_attention.hpp>
 #include <support/sentences.hpp>
 #include <support/tensors.hpp>
@@ -206,7 +207,7 @@ void check_searches(const Model& model)
         sum -= led[b].log_probability();
         for (const auto& weights : led[b].weights) {
             CHECK(weights.size() == sources[b].size() + 1);
-            CHECK(std::accumulate(weights.begin(), weights.end(), 0.0) == doctest::Approx(1));
+            CHECK(std::accumulate(weights.begin(), weights.end(), 0.0) == support::approx(1));
         }
     }
     CHECK(sum == doctest::Approx(model.loss(examples).data()[0]).epsilon(1e-12));
@@ -223,7 +224,7 @@ void check_searches(const Model& model)
     // A hypothesis that lost its past on the way would have another probability than the one it is led through.
     const auto again = force<double>(model, examples.source, pointers(best));
     for (std::size_t b = 0; b < sources.size(); ++b) {
-        CHECK(again[b].log_probability() == doctest::Approx(several[b].front().log_probability).epsilon(1e-9));
+        CHECK(again[b].log_probability() == support::approx(several[b].front().log_probability));
     }
     const packed<double, Model> fast(model);
     CHECK(beam<double>(fast, examples.source, {.width = 5})[2].front().words == best[2]);

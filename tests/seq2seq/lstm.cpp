@@ -14,6 +14,7 @@
 #include <heed/seq2seq/forced.hpp>
 #include <heed/seq2seq/greedy.hpp>
 #include <heed/seq2seq/translator.hpp>
+#include <support/approx.hpp>
 #include <support/sentences.hpp>
 #include <support/tensors.hpp>
 
@@ -137,7 +138,7 @@ TEST_CASE("step by step is all at once; a beam of one is greedy; hypotheses carr
     // A hypothesis that lost its cell on the way would have another probability than the one it is led through.
     const auto again = force<double>(model, examples.source, pointers(best));
     for (std::size_t b = 0; b < 4; ++b) {
-        CHECK(again[b].log_probability() == doctest::Approx(several[b].front().log_probability).epsilon(1e-9));
+        CHECK(again[b].log_probability() == support::approx(several[b].front().log_probability));
     }
 }
 
@@ -180,7 +181,7 @@ TEST_CASE("a packed model finds what the model finds, with its own products: LST
             REQUIRE(is[b].size() == must[b].size());
             for (std::size_t k = 0; k < is[b].size(); ++k) {
                 CHECK(is[b][k].words == must[b][k].words);
-                CHECK(is[b][k].log_probability == doctest::Approx(must[b][k].log_probability).epsilon(1e-10));
+                CHECK(is[b][k].log_probability == support::approx(must[b][k].log_probability));
             }
         }
     };

@@ -12,6 +12,7 @@
 #include <heed/seq2seq/forced.hpp>
 #include <heed/seq2seq/systems/luong2015.hpp>
 #include <heed/seq2seq/translator.hpp>
+#include <support/approx.hpp>
 #include <support/sentences.hpp>
 #include <support/tensors.hpp>
 
@@ -44,8 +45,7 @@ const auto model = sharpened(make_translator<double>(3, small, attentions::addit
 void check(const auto& objective, double penalty_of_forced)
 {
     const double alone = model.loss(examples, 0.1).data()[0];
-    CHECK(loss_with(model, examples, objective, 0.1).data()[0] ==
-          doctest::Approx(alone + penalty_of_forced).epsilon(1e-10));
+    CHECK(loss_with(model, examples, objective, 0.1).data()[0] == support::approx(alone + penalty_of_forced));
     CHECK(std::abs(penalty_of_forced) > 1e-2);
     auto changed = model;
     const auto result =
@@ -189,7 +189,7 @@ TEST_CASE("the score function's term teaches hard attention: its gradient is the
         ad::tape<double> on;
         const auto lifted = ad::lift(on, drawing);
         on.backward(loss_with(lifted, batch, objective::score_function{baseline}));
-        CHECK(baseline.value() == doctest::Approx(0.9 * 1.5 + 0.1 * costs[j]));
+        CHECK(baseline.value() == support::approx(0.9 * 1.5 + 0.1 * costs[j]));
         const auto g = on.gradient(lifted.decoder.attention.score.v);
         for (std::size_t k = 0; k < mean.size(); ++k) mean[k] += p(0, j) * g.data[k];
     }
@@ -201,7 +201,7 @@ TEST_CASE("the score function's term teaches hard attention: its gradient is the
         for (std::size_t j = 0; j < 3; ++j) {
             must += costs[j] * (probabilities(up)(0, j) - probabilities(down)(0, j)) / 2e-5;
         }
-        CHECK(mean[k] == doctest::Approx(must).epsilon(1e-6));
+        CHECK(mean[k] == support::approx(must, support::gradient_tolerance<double>));
         CHECK(std::abs(must) > 1e-4);
     }
 }

@@ -13,6 +13,7 @@
 #include <heed/seq2seq/greedy.hpp>
 #include <heed/seq2seq/own_model.hpp>
 #include <heed/seq2seq/translator.hpp>
+#include <support/approx.hpp>
 #include <support/sentences.hpp>
 #include <support/tensors.hpp>
 
@@ -89,7 +90,7 @@ TEST_CASE("a user's own model is searched, forced and put into ensembles like he
             REQUIRE(found[b].size() == expected[b].size());
             for (std::size_t k = 0; k < found[b].size(); ++k) {
                 CHECK(found[b][k].words == expected[b][k].words);
-                CHECK(found[b][k].score == doctest::Approx(expected[b][k].score).epsilon(1e-9));
+                CHECK(found[b][k].score == support::approx(expected[b][k].score));
                 CHECK(found[b][k].weights == expected[b][k].weights);
             }
         }
@@ -106,7 +107,7 @@ TEST_CASE("a user's own model is searched, forced and put into ensembles like he
         const auto wanted = pointers(targets);
         const auto found = force<double>(at_work, batch.real, wanted), expected = force<double>(model, batch, wanted);
         for (std::size_t b = 0; b < 4; ++b)
-            CHECK(found[b].log_probability() == doctest::Approx(expected[b].log_probability()).epsilon(1e-9));
+            CHECK(found[b].log_probability() == support::approx(expected[b].log_probability()));
     }
     {
         foreign mine = alone();
@@ -117,7 +118,7 @@ TEST_CASE("a user's own model is searched, forced and put into ensembles like he
         const auto found = beam<double>(both, batch.real), expected = beam<double>(model, batch);
         for (std::size_t b = 0; b < 4; ++b) {
             CHECK(found[b][0].words == expected[b][0].words);
-            CHECK(found[b][0].score == doctest::Approx(expected[b][0].score).epsilon(1e-9));
+            CHECK(found[b][0].score == support::approx(expected[b][0].score));
         }
     }
     {
@@ -131,7 +132,7 @@ TEST_CASE("a user's own model is searched, forced and put into ensembles like he
         const auto found = beam<double>(at_work, batch.real), expected = beam<double>(*expected_at_work, batch.real);
         for (std::size_t b = 0; b < 4; ++b) {
             CHECK(found[b][0].words == expected[b][0].words);
-            CHECK(found[b][0].score == doctest::Approx(expected[b][0].score).epsilon(1e-9));
+            CHECK(found[b][0].score == support::approx(expected[b][0].score));
         }
     }
 }
@@ -149,10 +150,10 @@ TEST_CASE("a table of words is a model")
     const auto found = beam<float>(at_work, lengths{1}, how);
     REQUIRE(found[0].size() == 2);
     CHECK(found[0][0].words.empty());
-    CHECK(found[0][0].log_probability == doctest::Approx(std::log(0.25)));
+    CHECK(found[0][0].log_probability == support::approx(std::log(0.25)));
     // The other hypothesis continues until it is cut off: its end also has 1/4.
     CHECK(found[0][1].words == std::vector<std::uint32_t>{4, 5});
-    CHECK(found[0][1].log_probability == doctest::Approx(std::log(0.75 * 0.75 * 0.25)));
+    CHECK(found[0][1].log_probability == support::approx(std::log(0.75 * 0.75 * 0.25)));
 }
 
 TEST_CASE("a model without words and wrong rows are refused")

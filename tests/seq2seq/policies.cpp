@@ -12,6 +12,7 @@
 #include <heed/ad/ad.hpp>
 #include <heed/nn/stacked.hpp>
 #include <heed/seq2seq/translator.hpp>
+#include <support/approx.hpp>
 #include <support/scalar_translation.hpp>
 #include <support/sentences.hpp>
 #include <support/tensors.hpp>
@@ -283,11 +284,11 @@ TEST_CASE("the current state asks, the attentional vector is read and fed: Luong
         };
         for (std::size_t b = 0; b < 4; ++b) {
             const state last = last_of(b, [&](std::size_t t, const scalar::numbers& z) {
-                for (std::size_t j = 0; j < H; ++j) CHECK(source.annotations(b, t, j) == doctest::Approx(z[j]));
+                for (std::size_t j = 0; j < H; ++j) CHECK(source.annotations(b, t, j) == support::approx(z[j]));
             });
             for (std::size_t j = 0; j < H; ++j) {
-                CHECK(source.start(b, j) == doctest::Approx(last[0][j]));
-                CHECK(source.whole(b, j) == doctest::Approx(last[0][j]));
+                CHECK(source.start(b, j) == support::approx(last[0][j]));
+                CHECK(source.whole(b, j) == support::approx(last[0][j]));
             }
         }
         const decoder d{attention_over(H),

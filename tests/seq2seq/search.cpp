@@ -26,6 +26,7 @@
 #include <heed/seq2seq/greedy.hpp>
 #include <heed/seq2seq/packed.hpp>
 #include <heed/seq2seq/translator.hpp>
+#include <support/approx.hpp>
 #include <support/sentences.hpp>
 
 namespace mine {
@@ -210,12 +211,12 @@ TEST_CASE_TEMPLATE("the fused log-softmax finds what sorting finds, at every siz
                         if (std::isinf(expected)) {
                             CHECK(std::isinf(log_p[r * most + k]));
                         } else {
-                            CHECK(log_p[r * most + k] == doctest::Approx(expected).epsilon(1e-5));
+                            CHECK(log_p[r * most + k] == support::approx(expected, support::tolerance<T>));
                         }
                     }
                     if (also[r] < V) {
                         CHECK(log_p_also[r] ==
-                              doctest::Approx(static_cast<double>(x[also[r]]) - std::log(sum)).epsilon(1e-5));
+                              support::approx(static_cast<double>(x[also[r]]) - std::log(sum), support::tolerance<T>));
                     } else {
                         CHECK(log_p_also[r] == -std::numeric_limits<T>::infinity());
                     }
@@ -251,17 +252,19 @@ TEST_CASE_TEMPLATE("the output layer tile by tile returns the same as the whole"
             kernels::log_softmax_top<T>(R, V, logits.data(), b.data(),
                                         {most, also.data(), as_whole.data(), whole.data(), whole_also.data()});
             CHECK(words == as_whole);
-            for (std::size_t i = 0; i < R * most; ++i) CHECK(log_p[i] == doctest::Approx(whole[i]).epsilon(1e-4));
+            for (std::size_t i = 0; i < R * most; ++i)
+                CHECK(log_p[i] == support::approx(whole[i], support::tolerance<T>));
             for (std::size_t r = 0; r < R; ++r) {
                 if (std::isinf(whole_also[r])) {
                     CHECK(log_p_also[r] == whole_also[r]);
                 } else {
-                    CHECK(log_p_also[r] == doctest::Approx(whole_also[r]).epsilon(1e-4));
+                    CHECK(log_p_also[r] == support::approx(whole_also[r], support::tolerance<T>));
                 }
             }
             std::vector<T> product(R * V, T(1));
             packed_W.weights.multiply(R, t.data(), K, product.data(), V, true);
-            for (std::size_t i = 0; i < R * V; ++i) CHECK(product[i] == doctest::Approx(logits[i] + 1).epsilon(1e-4));
+            for (std::size_t i = 0; i < R * V; ++i)
+                CHECK(product[i] == support::approx(logits[i] + 1, support::tolerance<T>));
         }
     }
     // Only NaN, and ties.
@@ -274,7 +277,7 @@ TEST_CASE_TEMPLATE("the output layer tile by tile returns the same as the whole"
     kernels::output_words<T>(1, t.data(), packed_W.weights, packed_W.bias.data(),
                              {3, nullptr, words.data(), log_p.data(), none.data()});
     CHECK(words == std::vector<std::uint32_t>{0, 1, 2});
-    CHECK(log_p[0] == doctest::Approx(-std::log(70.0)).epsilon(1e-5));
+    CHECK(log_p[0] == support::approx(-std::log(70.0), support::tolerance<T>));
     t[0] = std::numeric_limits<T>::quiet_NaN();
     kernels::output_words<T>(1, t.data(), packed_W.weights, packed_W.bias.data(),
                              {3, nullptr, words.data(), log_p.data(), none.data()});
@@ -354,7 +357,7 @@ void packed_is_the_same(const Model& model)
         REQUIRE(a.size() == b.size());
         for (std::size_t j = 0; j < a.size(); ++j) {
             REQUIRE(a[j].size() == b[j].size());
-            for (std::size_t t = 0; t < a[j].size(); ++t) CHECK(a[j][t] == doctest::Approx(b[j][t]).epsilon(1e-9));
+            for (std::size_t t = 0; t < a[j].size(); ++t) CHECK(a[j][t] == support::approx(b[j][t]));
         }
     };
     for (std::size_t s = 0; s < sources.size(); ++s) {
@@ -362,12 +365,12 @@ void packed_is_the_same(const Model& model)
         REQUIRE(quickly[s].size() == 3);
         for (std::size_t k = 0; k < 3; ++k) {
             CHECK(slowly[s][k].words == quickly[s][k].words);
-            CHECK(slowly[s][k].score == doctest::Approx(quickly[s][k].score).epsilon(1e-9));
+            CHECK(slowly[s][k].score == support::approx(quickly[s][k].score));
             same_weights(slowly[s][k].weights, quickly[s][k].weights);
         }
         CHECK(simple[s].words == simply[s].words);
         same_weights(simple[s].weights, simply[s].weights);
-        CHECK(forced[s].log_probability() == doctest::Approx(led[s].log_probability()).epsilon(1e-9));
+        CHECK(forced[s].log_probability() == support::approx(led[s].log_probability()));
     }
     auto few = decode<double>(model, batch), fewer = decode<double>(fast, batch);
     for (decoding<double>* each : {few.get(), fewer.get()}) each->restrict_to({3, 5, 6, 9});
@@ -454,17 +457,17 @@ TEST_CASE("forced decoding: the loss of training, word by word, and its weights"
             REQUIRE(row.size() == sources[b].size() + 1);
             double whole = 0;
             for (const double each : row) whole += each;
-            CHECK(whole == doctest::Approx(1));
+            CHECK(whole == support::approx(1));
         }
         sum += forced[b].log_probability();
         const auto alone = force<double>(first, make_source(std::vector{&sources[b]}), std::vector{&targets[b]})[0];
         for (std::size_t i = 0; i <= targets[b].size(); ++i) {
-            CHECK(alone.log_probabilities[i] == doctest::Approx(forced[b].log_probabilities[i]));
+            CHECK(alone.log_probabilities[i] == support::approx(forced[b].log_probabilities[i]));
             for (std::size_t t = 0; t <= sources[b].size(); ++t)
-                CHECK(alone.weights[i][t] == doctest::Approx(forced[b].weights[i][t]));
+                CHECK(alone.weights[i][t] == support::approx(forced[b].weights[i][t]));
         }
     }
-    CHECK(-sum == doctest::Approx(first.loss(batch).data()[0]).epsilon(1e-10));
+    CHECK(-sum == support::approx(first.loss(batch).data()[0]));
     CHECK(force<double>(blind, batch.source, pointers(targets))[0].weights.empty());
     CHECK_THROWS_WITH_AS(force<double>(first, batch.source, pointers({{4}})),
                          "force: 1 translation of 4 sentences; give one of each", error);
@@ -512,20 +515,20 @@ TEST_CASE("an ensemble's probabilities are the mean of its models', arithmetic o
             double sum = 0, whole = 0;
             for (const double p : expected) sum += p;
             for (std::size_t k = 0; k < V; ++k) {
-                CHECK(std::exp(next.log_p[r * V + k]) == doctest::Approx(expected[next.words[r * V + k]] / sum));
+                CHECK(std::exp(next.log_p[r * V + k]) == support::approx(expected[next.words[r * V + k]] / sum));
                 if (k > 0) CHECK(next.log_p[r * V + k] <= next.log_p[r * V + k - 1]);
                 whole += std::exp(next.log_p[r * V + k]);
             }
-            CHECK(whole == doctest::Approx(1));
-            CHECK(std::exp(next.log_p_also[r]) == doctest::Approx(expected[7] / sum));
+            CHECK(whole == support::approx(1));
+            CHECK(std::exp(next.log_p_also[r]) == support::approx(expected[7] / sum));
             const auto joint = probabilities(all.logits()[r].data, V);
-            for (std::size_t w = 0; w < V; ++w) CHECK(joint[w] == doctest::Approx(expected[w] / sum));
+            for (std::size_t w = 0; w < V; ++w) CHECK(joint[w] == support::approx(expected[w] / sum));
             std::vector<double> a, b, both;
             one->weights(r, a);
             two->weights(r, b);
             all.weights(r, both);
             REQUIRE(both.size() == sources[r].size() + 1);
-            for (std::size_t t = 0; t < both.size(); ++t) CHECK(both[t] == doctest::Approx((a[t] + b[t]) / 2));
+            for (std::size_t t = 0; t < both.size(); ++t) CHECK(both[t] == support::approx((a[t] + b[t]) / 2));
         }
     }
 }
@@ -551,13 +554,13 @@ TEST_CASE("an ensemble searches like one model")
     for (std::size_t b = 0; b < sources.size(); ++b) {
         for (std::size_t k = 0; k < 2; ++k) {
             CHECK(of_twins[b][k].words == of_one[b][k].words);
-            CHECK(of_twins[b][k].score == doctest::Approx(of_one[b][k].score));
+            CHECK(of_twins[b][k].score == support::approx(of_one[b][k].score));
         }
-        CHECK(found[b][0].log_probability == doctest::Approx(forced[b].log_probability()));
+        CHECK(found[b][0].log_probability == support::approx(forced[b].log_probability()));
         REQUIRE(found[b][0].weights.size() == forced[b].weights.size());
         for (std::size_t j = 0; j < forced[b].weights.size(); ++j) {
             for (std::size_t t = 0; t <= sources[b].size(); ++t)
-                CHECK(found[b][0].weights[j][t] == doctest::Approx(forced[b].weights[j][t]));
+                CHECK(found[b][0].weights[j][t] == support::approx(forced[b].weights[j][t]));
         }
         differs = differs || found[b][0].words != of_one[b][0].words;
     }
@@ -601,7 +604,7 @@ TEST_CASE("an output layer restricted to some words: probabilities among these, 
         for (std::size_t k = 0; k < 4; ++k) {
             const auto place = std::find(some.begin(), some.end(), next.words[4 * r + k]) - some.begin();
             REQUIRE(place < 4);
-            CHECK(std::exp(next.log_p[4 * r + k]) == doctest::Approx(p[static_cast<std::size_t>(place)]));
+            CHECK(std::exp(next.log_p[4 * r + k]) == support::approx(p[static_cast<std::size_t>(place)]));
         }
     }
     CHECK(std::isinf(next.log_p_also[2]));

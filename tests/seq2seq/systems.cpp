@@ -14,6 +14,7 @@
 #include <heed/seq2seq/systems/choi2018.hpp>
 #include <heed/seq2seq/systems/luong2015.hpp>
 #include <heed/seq2seq/systems/sankaran2016.hpp>
+#include <support/approx.hpp>
 #include <support/sentences.hpp>
 #include <support/tensors.hpp>
 
@@ -84,7 +85,7 @@ void check(auto model)
         for (const auto& of_sentence : found) words.push_back(of_sentence.at(k).words);
         const auto again = force<double>(model, examples.source, pointers(words));
         for (std::size_t b = 0; b < 4; ++b) {
-            CHECK(again[b].log_probability() == doctest::Approx(found[b][k].log_probability).epsilon(1e-9));
+            CHECK(again[b].log_probability() == support::approx(found[b][k].log_probability));
         }
     }
 }

@@ -17,6 +17,7 @@
 #include <heed/seq2seq/forced.hpp>
 #include <heed/seq2seq/greedy.hpp>
 #include <heed/seq2seq/systems/vaswani2017.hpp>
+#include <support/approx.hpp>
 #include <support/scalar_attention.hpp>
 #include <support/sentences.hpp>
 #include <support/tensors.hpp>
@@ -238,7 +239,7 @@ TEST_CASE("every word's probability is that of the paper's equations")
             const numbers must = log_probabilities(model, sources[b], targets[b]);
             REQUIRE(led[b].log_probabilities.size() == must.size());
             for (std::size_t i = 0; i < must.size(); ++i)
-                CHECK(led[b].log_probabilities[i] == doctest::Approx(must[i]).epsilon(1e-11));
+                CHECK(led[b].log_probabilities[i] == support::approx(must[i]));
         }
     };
     check(translator());
@@ -324,7 +325,7 @@ TEST_CASE("step by step is all at once")
         // A hypothesis that lost a key on the way would have another probability than the one it is led through.
         const auto again = force<double>(model, examples.source, pointers(best));
         for (std::size_t b = 0; b < 4; ++b) {
-            CHECK(again[b].log_probability() == doctest::Approx(several[b].front().log_probability).epsilon(1e-9));
+            CHECK(again[b].log_probability() == support::approx(several[b].front().log_probability));
         }
         const packed<double, std::remove_cvref_t<decltype(model)>> fast(model);
         CHECK(beam<double>(fast, examples.source, {.width = 5})[2].front().words == best[2]);

@@ -161,6 +161,7 @@ TEST_CASE("local_p: the gradient goes through the Gaussian alone, and at the win
     const auto weights = [&](double q) { return attend.step(memory, number(q), attend.start(memory)).weights; };
     CHECK(weights(0)(0, 1) == doctest::Approx(std::exp(-2.0) / 3).epsilon(1e-14));
     CHECK(weights(0)(0, 3) == doctest::Approx(std::exp(-2.0) / 3).epsilon(1e-14));
+    // p has moved by 2e-6, and the weights by twice that in proportion.
     CHECK(weights(1e-6)(0, 1) == 0);
     CHECK(weights(1e-6)(0, 3) == doctest::Approx(std::exp(-2.0) / 2).epsilon(1e-5));
     CHECK(weights(-1e-6)(0, 1) == doctest::Approx(std::exp(-2.0) / 2).epsilon(1e-5));

@@ -7,6 +7,7 @@
 
 #include <heed/heed.hpp>
 #include <heed/train/sgd.hpp>
+#include <support/approx.hpp>
 #include <support/tensors.hpp>
 
 // The mistakes of docs/what_goes_wrong.md that a compiler cannot see, and what to write instead. The page quotes the
@@ -126,7 +127,7 @@ TEST_CASE("a logarithm of weights in the padding")
     const auto loss = penalty::guided_alignment(std::vector{weights}, reference, source, lengths{1, 1});
     // end
     const float must = -std::log(view_of(weights).data[1]) - std::log(view_of(weights).data[5 + 1]);
-    CHECK(*view_of(loss).data == doctest::Approx(must));
+    CHECK(*view_of(loss).data == support::approx(must));
     tape.backward(loss);
     for (std::size_t i = 0; i < q.size(); ++i) CHECK(std::isfinite(tape.gradient(asked).data[i]));
 }

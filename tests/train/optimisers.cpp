@@ -14,6 +14,7 @@
 #include <heed/train/adamw.hpp>
 #include <heed/train/rates.hpp>
 #include <heed/train/sgd.hpp>
+#include <support/approx.hpp>
 #include <support/one_table.hpp>
 #include <support/tensors.hpp>
 
@@ -166,7 +167,7 @@ TEST_CASE("learning rates")
         const double must = std::min(1 / std::sqrt(step), step * std::pow(4000.0, -1.5)) / std::sqrt(512.0);
         CHECK(theirs(t) == doctest::Approx(must).epsilon(1e-12));
     }
-    CHECK(train::inverse_square_root{1, 0}(4) == doctest::Approx(0.5));
+    CHECK(train::inverse_square_root{1, 0}(4) == support::approx(0.5));
     const train::halving half{1, 5};
     CHECK(half(1) == 1);
     CHECK(half(5) == 1);

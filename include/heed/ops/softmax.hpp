@@ -41,6 +41,7 @@ shape_of_rank<3> around_axis(const char* name, const shape_of_rank<R>& x, int ax
 /// -> [...]. Where all elements are -inf, y is 0. Throws shape_error for an axis that x does not have.
 struct softmax_op : row_operation<softmax_op> {
     static constexpr const char* name = "softmax";
+    static constexpr ranks takes{1};  // over an axis any of these; with lengths 2 or 3
 
     using row_operation<softmax_op>::shape;
     static auto shape(const auto& x, int axis)
