@@ -271,10 +271,9 @@ private:
     static X cut(const auto& in, const X& x, std::size_t positions)
     {
         if constexpr (cuts<std::remove_cvref_t<decltype(in)>>()) {
-            return ops::positions_between(x, 0, positions);
-        } else {
-            return x;
+            if (shape_of(x)[0] == 1) return ops::positions_between(x, 0, positions);
         }
+        return x;  // of several sentences all positions
     }
 };
 
