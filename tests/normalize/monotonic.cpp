@@ -11,6 +11,7 @@
 #include <cmath>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 // Alignments that only move forward: monotonic, monotonic_hard, chunkwise, and noise on their scores.
@@ -343,8 +344,9 @@ TEST_CASE("chunkwise weights are the printed sums, for any width and any weights
 namespace {
 
 /// A scan that counts how often it is asked for its weights.
+template <class Scan>
 struct counted_scan {
-    normalize::monotonic<array<double, 1>> scan;
+    Scan scan;
     int* count;
 
     auto start(auto&& blank) const { return scan.start(blank); }
@@ -357,7 +359,11 @@ struct counted_scan {
     {
         return scan.advance(scores, weights, before, at);
     }
-    static auto parameters(auto& self, auto&&) { return counted_scan{self.scan, self.count}; }
+    static auto parameters(auto& self, auto&& visit)
+    {
+        auto scan = visit("scan", self.scan);
+        return counted_scan<decltype(scan)>{std::move(scan), self.count};
+    }
 };
 
 }  // namespace
@@ -365,7 +371,7 @@ struct counted_scan {
 TEST_CASE("chunkwise: a step scans once, and its weights and state are those of the two calls")
 {
     int count = 0;
-    const normalize::chunkwise policy{3, s, counted_scan{{r}, &count}};
+    const normalize::chunkwise policy{3, s, counted_scan<normalize::monotonic<array<double, 1>>>{{r}, &count}};
     const attention attend{score::dot{}, policy, combine::weighted_sum{}};
     const auto h = random({1, 6, 4}, 1);
     const auto q = random({1, 4}, 2);

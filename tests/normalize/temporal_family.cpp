@@ -388,7 +388,7 @@ TEST_CASE("float")
     for (std::size_t t = 0; t < 5; ++t) now = attend.step(memory, random<float>({2, 4}, 3 + t), now.state);
     float sum = 0;
     for (const float w : now.weights) sum += w;
-    CHECK(sum == support::approx(2));
+    CHECK(sum == support::approx(2.0F));
 }
 
 TEST_CASE("what does not fit is refused")
@@ -416,9 +416,10 @@ TEST_CASE("what does not fit is refused")
 
     const attention fading{score::dot{}, normalize::fading_temporal{}, combine::weighted_sum{}};
     const auto alien = fading.start(fading.on(random({2, 5, 3}, 1)));
-    CHECK(message_of<shape_error>([&] { (void)fading.step(memory, query, alien); }) ==
-          "normalize::fading_temporal: the scores [2,4] do not fit "
-          "(discount_by: the history is [2,5] but must be [2,4] (the shape of the scores))");
+    CHECK(
+        message_of<shape_error>([&] { (void)fading.step(memory, query, alien); }) ==
+        "attention: the state is [2,5] but must be [2,4]: it remembers position 4 of row 0, but the memory has 4; give "
+        "the state that start() or step() of this memory made");
 
     const attention recent{score::dot{}, normalize::recent_temporal{3}, combine::weighted_sum{}};
     const attention longer{score::dot{}, normalize::recent_temporal{4}, combine::weighted_sum{}};
