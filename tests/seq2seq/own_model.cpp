@@ -150,10 +150,10 @@ TEST_CASE("a table of words is a model")
     const auto found = beam<float>(at_work, lengths{1}, how);
     REQUIRE(found[0].size() == 2);
     CHECK(found[0][0].words.empty());
-    CHECK(found[0][0].log_probability == support::approx(std::log(0.25)));
+    CHECK(found[0][0].log_probability == support::approx(std::log(0.25F)));
     // The other hypothesis continues until it is cut off: its end also has 1/4.
     CHECK(found[0][1].words == std::vector<std::uint32_t>{4, 5});
-    CHECK(found[0][1].log_probability == support::approx(std::log(0.75 * 0.75 * 0.25)));
+    CHECK(found[0][1].log_probability == support::approx(std::log(0.75F * 0.75F * 0.25F)));
 }
 
 TEST_CASE("a model without words and wrong rows are refused")
