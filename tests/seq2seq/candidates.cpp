@@ -55,7 +55,7 @@ TEST_CASE("IBM Model 1 by hand: one round from a uniform start, then to certaint
     CHECK(often.align(ids{}, ids{the}).empty());
     double sum = 0;
     for (const auto& each : often.of(haus)) sum += each.probability;
-    CHECK(sum == doctest::Approx(1).epsilon(0.01));
+    CHECK(sum == doctest::Approx(1).epsilon(0.01));  // the least probable ones are dropped
     CHECK(often.of(99).empty());
     // With the empty word, a word in all sentences translates no other.
     std::vector<ids> with_dot = target;
