@@ -13,15 +13,16 @@ parenthesis. Limits: Σ_{k=1..n}, Σ_{k=1}^n, Σ_k.
 
 import html
 import re
+import unicodedata
 from dataclasses import dataclass, field
 
 GREEK = dict(zip("αβγδεζηθικλμνξπρστυφχψωΓΔΘΛΞΦΨΩϕϵ", """alpha beta gamma delta varepsilon zeta eta theta iota kappa lambda mu nu
 xi pi rho sigma tau upsilon varphi chi psi omega Gamma Delta Theta Lambda Xi Phi Psi Omega phi epsilon""".split()))
-SIGNS = {"∂": r"\partial", "∇": r"\nabla", "ℓ": r"\ell", "∞": r"\infty", "…": r"\ldots", "½": r"\tfrac12", "¼": r"\tfrac14", "∅": r"\emptyset"}
+SIGNS = {"∂": r"\partial", "∇": r"\nabla", "ℓ": r"\ell", "∞": r"\infty", "…": r"\ldots", "⋯": r"\cdots", "½": r"\tfrac12", "¼": r"\tfrac14", "∅": r"\emptyset"}
 RELATIONS = {"=": "=", "≈": r"\approx", "∝": r"\propto", "←": r"\leftarrow", "→": r"\to", "~": r"\sim", "≤": r"\le", "≥": r"\ge", "≠": r"\ne",
-             "<": "<", ">": ">", "∈": r"\in", "+=": r"\mathrel{+}=", "-=": r"\mathrel{-}=", "->": r"\to", "≡": r"\equiv", "<=": r"\le", ">=": r"\ge"}
+             "<": "<", ">": ">", "∈": r"\in", "+=": r"\mathrel{+}=", "-=": r"\mathrel{-}=", "−=": r"\mathrel{-}=", "->": r"\to", "≡": r"\equiv", "<=": r"\le", ">=": r"\ge"}
 SUMS = {"+": "+", "-": "-", "−": "-", "±": r"\pm", "⊕": r"\oplus"}
-PRODUCTS = {"·": r"\cdot", "×": r"\times", "⊙": r"\odot", "∗": "*", "*": "*", "∘": r"\circ", "⊗": r"\otimes"}
+PRODUCTS = {"·": r"\cdot", "×": r"\times", "⊙": r"\odot", "∗": "*", "*": "*", "∘": r"\circ", "⊗": r"\otimes", "∩": r"\cap", "∪": r"\cup"}
 LARGE = {"Σ": r"\sum", "∑": r"\sum", "Π": r"\prod", "∏": r"\prod", "∫": r"\int"}
 FUNCTIONS = {"exp", "log", "tanh", "max", "min", "sin", "cos", "ln"}
 OTHER_FUNCTIONS = {"softmax", "argmax", "argmin", "logaddexp", "sigmoid", "relu"}
@@ -32,10 +33,10 @@ PAIRS = {"(": ")", "[": "]", "⌈": "⌉", "⌊": "⌋", "|": "|", "‖": "‖"}
 DELIMITERS = {"⌈": r"\lceil", "⌉": r"\rceil", "⌊": r"\lfloor", "⌋": r"\rfloor", "‖": r"\Vert", "|": r"\vert"}
 
 TOKEN = re.compile(r"""
-    (?P<space>\ +) | (?P<quote>"[^"]*") | (?P<code>[a-z]\w*(?:::\w+)+) | (?P<range>\d+[-–]\d+(?![\w^])|[A-Z](?:\.\d+)+)
-  | (?P<number>\d+(?:\.\d+)?) | (?P<word>[A-Za-zÀ-ž]{2,}(?:[-'’][A-Za-zÀ-ž][A-Za-z0-9]+|['’]s\b|-[A-Z]{1,2}\d?\b)*)
-  | (?P<indexed>[A-Z]\d+(?![A-Za-z0-9_.])) | (?P<letter>[A-Za-zα-ωΑ-ΟΡΤ-Ωϕϵ∂∇ℓ∞½¼∅…][\u0302-\u0305]?)
-  | (?P<op>\+=|-=|->|<=|>=|[=≈∝←→~≤≥≠<>∈≡+\-−±⊕·×⊙∗*∘⊗/]) | (?P<large>[Σ∑Π∏∫]) | (?P<root>√) | (?P<script>[_^]) | (?P<prime>['′]+)
+    (?P<space>\ +) | (?P<quote>"[^"]*"|§[\d.]*\d|(?<=\ )&(?=\ )|`[^`]*`) | (?P<code>[a-z]\w*(?:::\w+)+|\w+(?:/\w+)*\.hpp) | (?P<name>[A-Za-z]{2,}(?:_[A-Za-z]{2,})+(?!\w)) | (?P<range>\d+[-–]\d+(?![\w^])|[A-Z](?:\.\d+)+)
+  | (?P<number>\d+(?:\.\d+)?) | (?P<word>(?:[α-ω]-|[a-z]-(?=[a-z]{4}))?[A-Za-zÀ-ž]{2,}(?:\d[A-Z](?!\w))?(?:[-'’][A-Za-zÀ-ž][A-Za-z0-9]+|['’]s\b|-[A-Z]{1,2}\d?\b|-\d+\b|['’](?=\ [a-z]{3}))*)
+  | (?P<indexed>[A-Z]\d+(?![A-Za-z0-9_.])) | (?P<letter>(?:(?<=[ (\[])[←→](?=[A-Za-z]))?[A-Za-zα-ωΑ-ΟΡΤ-Ωϕϵ∂∇ℓ∞½¼∅…⋯][\u0302-\u0305]?)
+  | (?P<op>\+=|[-−]=|->|<=|>=|[=≈∝←→~≤≥≠<>∈≡+\-−±⊕·×⊙∗*∘⊗∩∪/]) | (?P<large>[Σ∑Π∏∫]) | (?P<root>√) | (?P<script>[_^]) | (?P<prime>['′]+)
   | (?P<above>[ᵀ⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿⁱᵈ]+) | (?P<below>[₀₁₂₃₄₅₆₇₈₉₊₋ᵢⱼₖₜₙ]+) | (?P<open>[(\[⌈⌊]) | (?P<close>[)\]⌉⌋]) | (?P<bar>[|‖])
   | (?P<point>[,;:.?!{}])
 """, re.X)
@@ -74,7 +75,10 @@ def tokens(text: str) -> list:
 
 class Parser:
     def __init__(self, text: str):
-        self.text, self.tokens, self.at = text, tokens(text), 0
+        self.text, self.at = re.sub(r"-inf\b", "-∞", text.replace("...", "…")), 0
+        # A letter with its mark in one character, as two.
+        self.text = re.sub(r"(?<![^\W\d_])[^\W\d_](?![^\W\d_])", lambda m: unicodedata.normalize("NFD", m.group(0)), self.text)
+        self.tokens = tokens(self.text)
 
     def nodes(self, close: str = "") -> list[Node]:
         found: list[Node] = []
@@ -142,7 +146,7 @@ class Parser:
                 node.above += latex(Parser(limits.group(2)).nodes(), True)
                 inner = limits.group(1)
             return latex(Parser(inner.replace("..", "…")).nodes(), True)
-        match = re.compile(r"[A-Za-z0-9α-ωΑ-Ω¼½]+|∗").match(self.text, begin)
+        match = re.compile(r"[A-Za-z0-9α-ωΑ-Ω¼½]+" + ("['′]*" if node.kind == "large" else "") + "|∗").match(self.text, begin)
         if not match:
             raise NotUnderstood(self.text[begin:begin + 5])
         while self.at < len(self.tokens) and self.tokens[self.at][2] < match.end():
@@ -150,8 +154,9 @@ class Parser:
         if self.place() > match.end():  # the last token goes on, as in W_a's
             raise NotUnderstood(self.text[begin:begin + 10])
         index = match.group(0)
-        if re.fullmatch(r"[A-Za-z]{3,}|[A-Z]{2,}", index):
+        if re.fullmatch(r"(?![ijkstdbn]{3}$)[A-Za-z]{3,}|[A-Z]{2,}|in|up|to", index):
             return rf"\mathrm{{{index}}}"
+        index = index.replace("½", "1/2").replace("¼", "1/4")
         return "".join(rf"\{GREEK[c]} " if c in GREEK else SIGNS.get(c, "*" if c == "∗" else c) for c in index)
 
 
@@ -160,8 +165,9 @@ class Parser:
 
 def scripted(node: Node, base: str) -> str:
     below = f"_{{{node.below}}}" if node.below else ""
-    above = f"^{{{node.above}}}" if node.above else ""
-    return base + node.primes + below + above
+    if node.above:
+        return base + below + "^{" + r"\prime " * len(node.primes) + node.above + "}"
+    return base + node.primes + below
 
 
 def one(node: Node, small: bool, called: bool = False) -> str:
@@ -173,16 +179,26 @@ def one(node: Node, small: bool, called: bool = False) -> str:
         if re.search(r"\\frac|\\sum|\\prod", inner) and not small:
             return scripted(node, rf"\left{first} {inner} \right{last}")
         if text in "|‖":
-            return scripted(node, f"\\l{first[1:]} {inner}\\r{first[1:]} ")
+            return scripted(node, f"\\l{first[1:]} {inner}\\r{first[1:]} ") + (r"\," if called else "")
         return scripted(node, f"{first} {inner}{last} " if first[0] == "\\" else f"{first}{inner}{last}")
+    if kind == "name":
+        return scripted(node, rf"\mathrm{{{text}}}".replace("_", r"\_"))
     if kind == "word":
+        if small and text in ("in", "of", "or", "to"):
+            return rf"\ \text{{{text}}}\ "
+        if small and not called and re.fullmatch("[a-z]{2}", text) and not (node.below or node.above):
+            return text  # two indices
         if text in FUNCTIONS:
             return scripted(node, "\\" + text) + " "
-        name = rf"\text{{{text}}}" if re.search(r"\W", text) else text
+        name = text if re.fullmatch(r"\w+", text) else rf"\text{{{text}}}"
+        if text[0] in GREEK and text[1] == "-":
+            name = rf"\{GREEK[text[0]]}\text{{{text[1:]}}}"
         return scripted(node, rf"\operatorname{{{name}}}" if called or text in OTHER_FUNCTIONS else rf"\mathrm{{{name}}}")
     if kind == "indexed":
         return scripted(Node(kind, text, below=text[1:] + (r"\," + node.below if node.below else ""), above=node.above, primes=node.primes), text[0])
     if kind == "letter":
+        if text[0] in "←→":
+            return scripted(node, rf"\over{'left' if text[0] == '←' else 'right'}arrow{{{text[1:]}}}")
         letter = rf"\{GREEK[text[0]]} " if text[0] in GREEK else SIGNS[text[0]] + " " if text[0] in SIGNS else text[0]
         return scripted(node, f"{MARKS[text[1]]}{{{letter.strip()}}}" if text[1:] else letter)
     if kind == "number":
@@ -238,8 +254,10 @@ def latex(nodes: list[Node], small: bool = False) -> str:
             if above and above[0].kind == "large":  # Σ_k a / b is the sum of a / b
                 above.pop(0)
             end = factor_at(nodes, at + 1)
-            below = nodes[at + 1:end]
-            if not above or not without_parentheses(below) or any(n.kind == "done" for n in above[:-1]):
+            below, behind = nodes[at + 1:end], [n for n in nodes[end:] if n.kind != "space"]
+            if below and below[-1].kind == "word" and behind and behind[0].kind == "word" and behind[0].text not in FUNCTIONS:
+                raise NotUnderstood("several words below a fraction")
+            if not above or not without_parentheses(below):
                 raise NotUnderstood("a fraction of nothing")
             del out[len(out) - len(above):]
             fraction = rf"\frac{{{latex(without_parentheses(above))}}}{{{latex(without_parentheses(below))}}}"
@@ -250,7 +268,7 @@ def latex(nodes: list[Node], small: bool = False) -> str:
             out.append(("", node))
         elif node.kind == "done":
             out.append((node.text, node))
-        elif node.kind == "root":
+        elif node.kind == "root" or node.text == "sqrt" and at + 1 < len(nodes) and nodes[at + 1].kind == "group" and not nodes[at + 1].above:
             end = factor_at(nodes, at + 1)
             group = nodes[at + 1:at + 2] if at + 1 < end and nodes[at + 1].kind == "group" else nodes[at + 1:end]
             if not group:
@@ -260,8 +278,12 @@ def latex(nodes: list[Node], small: bool = False) -> str:
             at += 1 + len(group)
             continue
         else:
-            called = at + 1 < len(nodes) and nodes[at + 1].kind == "group"
-            out.append((one(node, small, called), node))
+            called = at + 1 < len(nodes) and nodes[at + 1].kind == "group" and nodes[at + 1].text in "(|"
+            last = next((n for _, n in reversed(out) if n.kind != "space"), None)
+            gap = ""
+            if last and last.kind in ("word", "name") and nodes[at - 1].kind == "space" and last.text not in FUNCTIONS:
+                gap = r"\ " if node.kind in ("word", "name") else r"\," if node.kind in ("letter", "indexed", "large") else ""
+            out.append((gap + one(node, small, called), node))
             if is_op(node, RELATIONS, SUMS) or node.kind == "point":
                 start = len(out)
         at += 1
@@ -290,11 +312,18 @@ def marked(nodes: list[Node]) -> list[str]:
         before, after = near(i, -1), near(i, 1)
         called = i + 1 < len(nodes) and nodes[i + 1].kind == "group" and nodes[i + 1].text in "(["
         sign = after >= 0 and is_op(nodes[after], "-−") and nodes[after - 1].kind == "space" and nodes[after + 1:after + 2] != [] and (
-            nodes[after + 1].kind == "number")  # from -1 to 1
-        beside_op = before >= 0 and nodes[before].kind == "op" or after >= 0 and nodes[after].kind == "op" and not sign
+            nodes[after + 1].kind != "space")  # from -1 to 1
+        op_before, op_after = before >= 0 and nodes[before].kind == "op", after >= 0 and nodes[after].kind == "op" and not sign
+        beside_op = op_before or op_after
+        if node.kind == "word" and op_before != op_after:  # not in `= the pixels`
+            other = nodes[after if op_before else before] if (after if op_before else before) >= 0 else None
+            beside_op = not (other and other.kind == "word" and other.text not in FUNCTIONS | OTHER_FUNCTIONS and not (other.below or other.above)
+                             and not (op_before and after + 1 < len(nodes) and nodes[after + 1].kind == "group"))
         if node.kind in ("quote", "code", "range"):
             kinds[i] = PROSE
-        elif node.kind == "word":
+        elif i > 0 and nodes[i - 1].text in ("∂", "∇"):
+            kinds[i] = MATHS
+        elif node.kind in ("word", "name"):
             applied = node.text in FUNCTIONS | OTHER_FUNCTIONS and after >= 0 and (
                 nodes[after].kind in ("letter", "large", "group", "root", "indexed"))
             kinds[i] = MATHS if has_script or called or beside_op or applied else PROSE
@@ -303,14 +332,15 @@ def marked(nodes: list[Node]) -> list[str]:
                 after + 1 < len(nodes) and nodes[after + 1].kind == "group") and not nodes[after].below
             kinds[i] = PROSE if article and not beside_op or node.text == "…" and not beside_op and not is_maths(before) else MATHS
         elif node.kind == "group":
-            words = any(n.kind in ("word", "range") and n.text not in FUNCTIONS for n in node.inside) and not any(n.kind == "op" for n in node.inside)
+            words = any(n.kind in ("word", "range", "quote") and n.text not in FUNCTIONS for n in node.inside) and not any(n.kind == "op" for n in node.inside)
             attached = i > 0 and kinds[i - 1] == MATHS
             alone = [n.kind for n in node.inside] in (["indexed"], ["letter"]) and before >= 0 and kinds[before] == PROSE
             kinds[i] = PROSE if (words and not attached or alone) and not has_script else MATHS
         elif node.kind in ("op", "large", "root"):
             kinds[i] = MATHS
         elif node.kind == "indexed":
-            kinds[i] = MATHS
+            alone = not (beside_op or has_script or is_maths(before)) and (before < 0 or kinds[before] == PROSE or nodes[before].kind == "point")
+            kinds[i] = PROSE if alone and (after < 0 or nodes[after].kind in ("point", "word")) else MATHS
         elif node.kind == "number":
             maths = beside_op or has_script or is_maths(before) or after >= 0 and nodes[after].kind in ("letter", "root", "large", "indexed")
             kinds[i] = MATHS if maths else PROSE
@@ -330,21 +360,30 @@ def span(tex: str, text: str) -> str:
     return f'<span class="katex-source" data-tex="{html.escape(tex)}">{html.escape(text.strip(), quote=False)}</span>'
 
 
+def prose(node: Node, text: str) -> str:
+    if node.kind == "space":
+        return "\u2002 " if len(node.text) > 1 else " "  # wider, and a place to break
+    if node.kind == "group":
+        inner = text[node.begin + 1:node.end].rstrip()
+        return html.escape(text[node.begin]) + mixed(inner[:-1]) + html.escape(inner[-1])
+    written = html.escape(text[node.begin:node.end], quote=False)
+    return f"<code>{written.strip('`')}</code>" if node.kind in ("code", "name") or written[:1] == "`" else written
+
+
 def mixed(text: str, before: str = "") -> str:
     """A line as HTML: words as they are, mathematics in spans. `before`: LaTeX that begins the first piece."""
-    nodes = Parser(text).nodes()
+    parser = Parser(text)
+    nodes, text = parser.nodes(), parser.text
     kinds = marked(nodes)
     out, i = [], 0
     while i < len(nodes):
         j = i
         while j < len(nodes) and kinds[j] == kinds[i]:
             j += 1
-        written = text[nodes[i].begin:nodes[j - 1].end]
         if kinds[i] == MATHS:
-            out.append(span(before + r"\displaystyle " + latex(nodes[i:j]), written))
+            out.append(span(before + r"\displaystyle " + latex(nodes[i:j]), text[nodes[i].begin:nodes[j - 1].end]))
         else:
-            plain = html.escape(re.sub(" +", " ", written) if len(written.strip()) or len(written) < 2 else " \u2003", quote=False)
-            out.append(re.sub(r"\b[a-z]\w*(?:::\w+)+|\b[a-z]+_[a-z_]+\b", lambda m: f"<code>{m.group(0)}</code>", plain))
+            out += [prose(node, text) for node in nodes[i:j]]
         before = ""
         i = j
     return "".join(out)
@@ -357,7 +396,8 @@ def whole(text: str) -> str:
 
 def sides(text: str) -> tuple[str, str] | None:
     """An equation at its first relation: `b = c` is ("b", "= c")."""
-    nodes = Parser(text).nodes()
+    parser = Parser(text)
+    nodes, text = parser.nodes(), parser.text
     kinds = marked(nodes)
     for i, node in enumerate(nodes):
         if is_op(node, RELATIONS):
@@ -370,32 +410,40 @@ def sides(text: str) -> tuple[str, str] | None:
 # ---- blocks -------------------------------------------------------------------------------------------------------------------
 
 RELATION = re.compile(r"(?<=[^\s=]) (?:=|≈|∝|←|~|\+=|≤|≥|∈|≡) (?=\S)")
-REFUSED = re.compile(r"[`\\$&#@%{]\s*$|^(?!.*\S {3,}\S).*;\s*$|[─-╿█▓▒░◆]|--|\b(?:auto|const|template|return|using|struct)\b|//|=\"|</|\{\}|\w/\w+/|https?:|->\s*\{|\b0x")
+REFUSED = re.compile(r"[\\$&#@%{]\s*$|^(?!.*\S {3,}\S).*;\s*$|[─-╿█▓▒░◆]|--|\b(?:auto|const|template|return|using|struct)\b|//|=\"|</|\{\}|\w/\w+/|https?:|->\s*\{|\b0x|(?<![/\w])[\w:]*[A-Za-z]\.(?!hpp\b)[a-z]{2,}")
 
 
 def segments(line: str) -> list[tuple[int, str]]:
-    """The parts of a line that three spaces separate, with their columns; spaces that align a relation do not count."""
+    """The parts of a line that three spaces separate, with their columns; spaces that align a relation do not count, and those
+    behind a comma or a colon do not where more mathematics follows."""
     line = re.sub(r" {2,}(?=(?:=|≈|∝|←|~|\+=) )", lambda m: " " + "\0" * (len(m.group(0)) - 1), line)
-    return [(m.start(), m.group(0).replace("\0", "")) for m in re.finditer(r"\S+(?: {1,2}\S+)*", line)]
+    found: list[tuple[int, str]] = []
+    for match in re.finditer(r"\S+(?: {1,2}\S+)*", line):
+        text = match.group(0).replace("\0", "")
+        if found and re.search(r"[,:]$", found[-1][1]) and (RELATION.search(text) or re.search(r"[\^_]\S*", text)):
+            found[-1] = (found[-1][0], f"{found[-1][1]}  {text}")
+        else:
+            found.append((match.start(), text))
+    return found
 
 
 def rows_of(lines: list[str]) -> list[list]:
     """[label, equation, note] of each row."""
     parts = [segments(line) for line in lines if line.strip()]
-    columns = set()
-    for row in parts:
-        columns |= {next((column for column, text in row if RELATION.search(text)), -1)}
+    columns = {next((column for column, text in row if RELATION.search(text)), -1) for row in parts}
     rows, note_at = [], -1
     for row in parts:
         at = next((i for i, (_, text) in enumerate(row) if RELATION.search(text)), None)
+        if len(row) == 1 and rows:  # does the note of the row before go on?
+            column, text = row[0]
+            if note_at > 0 and abs(column - note_at) <= (2 if at is None else 0) or at is None and not rows[-1][2] and column >= 24:
+                rows[-1][2] = f"{rows[-1][2]}\n{text}".strip()
+                continue
+            if at is None and re.search(r"(?:,|\beq\.|\band|\bof)$", rows[-1][2]):
+                rows[-1][2] += f" {text}"
+                continue
         if at is None:
             at = next((i for i, (column, _) in enumerate(row) if column in columns and column > 0), 0)
-            if len(row) == 1 and rows and note_at > 0 and abs(row[0][0] - note_at) <= 2:
-                rows[-1][2] = (rows[-1][2] + "\n" + row[0][1]).strip()
-                continue
-        elif rows and len(row) == 1 and note_at > 0 and row[0][0] == note_at:
-            rows[-1][2] = (rows[-1][2] + "\n" + row[0][1]).strip()
-            continue
         label, note = [t for _, t in row[:at]], [t for _, t in row[at + 1:]]
         note_at = row[at + 1][0] if note else -1
         rows.append([label[0] if label else "", row[at][1], "\n".join([*label[1:], *note])])

@@ -113,6 +113,11 @@ def of_docstring(doc: str, link=lambda code: code, plain=escaped) -> str:
             indent = min(len(l) - len(l.lstrip()) for l in block if l.strip())
             for part in "\n".join(l[indent:] for l in block).split("\n\n"):
                 language = "cpp" if looks_like_code(part.split("\n")) else "text"
+                set_ = equations.of_block(part.split("\n")) if language == "text" else None
+                if set_:
+                    result.extend(["```{raw} html", set_, "```", ""])
+                    languages.append("html")
+                    continue
                 if result and result[-2:] == ["```", ""] and languages[-1:] == [language]:
                     result[-2:] = ["", *part.split("\n"), "```", ""]  # an empty line within the same text
                 else:
