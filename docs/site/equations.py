@@ -179,7 +179,7 @@ def one(node: Node, small: bool, called: bool = False) -> str:
         if re.search(r"\\frac|\\sum|\\prod", inner) and not small:
             return scripted(node, rf"\left{first} {inner} \right{last}")
         if text in "|‖":
-            return scripted(node, f"\\l{first[1:]} {inner}\\r{first[1:]} ") + (r"\," if called else "")
+            return scripted(node, f"\\l{first[1:]} {inner}\\r{first[1:]} ")
         return scripted(node, f"{first} {inner}{last} " if first[0] == "\\" else f"{first}{inner}{last}")
     if kind == "name":
         return scripted(node, rf"\mathrm{{{text}}}".replace("_", r"\_"))
@@ -281,8 +281,10 @@ def latex(nodes: list[Node], small: bool = False) -> str:
             called = at + 1 < len(nodes) and nodes[at + 1].kind == "group" and nodes[at + 1].text in "(|"
             last = next((n for _, n in reversed(out) if n.kind != "space"), None)
             gap = ""
-            if last and last.kind in ("word", "name") and nodes[at - 1].kind == "space" and last.text not in FUNCTIONS:
+            if last and last.kind in ("word", "name") and nodes[at - 1].kind == "space" and last.text not in FUNCTIONS | OTHER_FUNCTIONS:
                 gap = r"\ " if node.kind in ("word", "name") else r"\," if node.kind in ("letter", "indexed", "large") else ""
+            if last and last.kind == node.kind == "group" and last.text in "|‖" and node.text in "|‖":
+                gap = r"\,"
             out.append((gap + one(node, small, called), node))
             if is_op(node, RELATIONS, SUMS) or node.kind == "point":
                 start = len(out)
@@ -409,14 +411,14 @@ def sides(text: str) -> tuple[str, str] | None:
 
 # ---- blocks -------------------------------------------------------------------------------------------------------------------
 
-RELATION = re.compile(r"(?<=[^\s=]) (?:=|≈|∝|←|~|\+=|≤|≥|∈|≡) (?=\S)")
+RELATION = re.compile(r"(?<=[^\s=]) (?:=|≈|∝|←|~|[-−+]=|≤|≥|∈|≡) (?=\S)")
 REFUSED = re.compile(r"[\\$&#@%{]\s*$|^(?!.*\S {3,}\S).*;\s*$|[─-╿█▓▒░◆]|--|\b(?:auto|const|template|return|using|struct)\b|//|=\"|</|\{\}|\w/\w+/|https?:|->\s*\{|\b0x|(?<![/\w])[\w:]*[A-Za-z]\.(?!hpp\b)[a-z]{2,}")
 
 
 def segments(line: str) -> list[tuple[int, str]]:
     """The parts of a line that three spaces separate, with their columns; spaces that align a relation do not count, and those
     behind a comma or a colon do not where more mathematics follows."""
-    line = re.sub(r" {2,}(?=(?:=|≈|∝|←|~|\+=) )", lambda m: " " + "\0" * (len(m.group(0)) - 1), line)
+    line = re.sub(r" {2,}(?=(?:=|≈|∝|←|~|[-−+]=) )", lambda m: " " + "\0" * (len(m.group(0)) - 1), line)
     found: list[tuple[int, str]] = []
     for match in re.finditer(r"\S+(?: {1,2}\S+)*", line):
         text = match.group(0).replace("\0", "")
