@@ -29,5 +29,6 @@ def stacked(svg: str) -> str | None:
     svg = PANEL.sub(place, svg)
     y += LEGEND - BETWEEN
     svg = re.sub(r'(<g class="legend" transform="translate\([\d.]+ )[\d.]+', lambda m: f"{m.group(1)}{y - 12:g}", svg)
-    size = (f"{width + 2 * MARGIN:g}", f"{y + MARGIN:g}")
-    return re.sub(r'width="[\d.]+" height="[\d.]+" viewBox="[^"]*"', f'width="{size[0]}" height="{size[1]}" viewBox="0 0 {size[0]} {size[1]}"', svg, count=1)
+    wide, high = f"{width + 2 * MARGIN:g}", f"{y + MARGIN:g}"
+    size = f'width="{wide}" height="{high}" viewBox="0 0 {wide} {high}"'
+    return re.sub(r'width="[\d.]+" height="[\d.]+" viewBox="[^"]*"', size, svg, count=1)
