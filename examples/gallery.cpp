@@ -127,6 +127,8 @@ struct picture {
     std::vector<std::string> columns = spelled(source), rows = fluent.target;
 };
 
+constexpr double across = 800;  // pixels: about the width of a page's text; what is compared stands side by side
+
 struct gallery {
     std::filesystem::path directory;
     std::size_t largest = 0;
@@ -135,7 +137,7 @@ struct gallery {
     {
         std::vector<view::alignment> all;
         for (const picture& p : pictures) all.push_back({p.weights, p.columns, p.rows, {}, p.title});
-        const std::string svg = view::svg(all);
+        const std::string svg = view::svg(all, across);
         io::write_file(directory / (name + ".svg"), svg);
         largest = std::max(largest, svg.size());
         fmt::print("{:<20} {:>6} bytes\n", name, svg.size());

@@ -35,6 +35,7 @@ html_copy_source = False
 html_show_sourcelink = False
 html_show_sphinx = False
 html_show_copyright = False
+html_search_scorer = str(here / "search.js")
 html_use_index = False
 html_domain_indices = False
 html_theme_options = {

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Sphinx extension: $…$ and $$…$$ are set by KaTeX, from the files of Debian's libjs-katex and fonts-katex, which are
-copied into the site. Pages without such equations load nothing.
+"""Sphinx extension: $…$, $$…$$ and what equations.py writes are set by KaTeX, from the files of Debian's libjs-katex and
+fonts-katex, which are copied into the site. Pages without equations load nothing.
 """
 
 import shutil
@@ -9,7 +9,7 @@ from pathlib import Path
 from docutils import nodes
 
 KATEX = Path("/usr/share/javascript/katex")
-START = ("for (const e of document.querySelectorAll('.katex-source')) katex.render(e.textContent, e, "
+START = ("for (const e of document.querySelectorAll('.katex-source')) katex.render(e.dataset.tex ?? e.textContent, e, "
          "{displayMode: e.tagName === 'DIV', throwOnError: false});")
 
 
@@ -24,7 +24,8 @@ def display(self, node):
 
 
 def add_files(app, pagename, templatename, context, doctree):
-    if doctree is not None and (doctree.next_node(nodes.math) or doctree.next_node(nodes.math_block)):
+    if doctree is not None and (doctree.next_node(nodes.math) or doctree.next_node(nodes.math_block)
+                                or any("katex-source" in raw.astext() for raw in doctree.findall(nodes.raw))):
         app.add_css_file("katex/katex.min.css")
         app.add_js_file("katex/katex.min.js", defer="defer")
         app.add_js_file(None, body=f"document.addEventListener('DOMContentLoaded', () => {{ {START} }});")

@@ -23,7 +23,7 @@ class Page(HTMLParser):
                 continue
             if key == "id" or (key == "name" and tag == "a"):
                 self.places.add(value)
-            elif key in ("href", "src") or (key == "data" and tag == "object"):
+            elif key in ("href", "src", "srcset") or (key == "data" and tag == "object"):
                 self.links.append(value)
 
 

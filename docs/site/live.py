@@ -24,7 +24,8 @@ def of_mechanism(page: str, text: str) -> str:
     """The text of docs/mechanisms/<name>, with the figure of its product around its first picture."""
     name = posixpath.basename(page)
     data = f'data-page="{html.escape(name)}"'
-    found, count = re.subn(r"^<img [^>]*>$", lambda m: figure(m.group(0), data) + f"\n{script(page)}", text, count=1, flags=re.M)
+    found, count = re.subn(r"^(?:<picture>.*</picture>|<img [^>]*>)$", lambda m: figure(m.group(0), data) + f"\n{script(page)}",
+                           text, count=1, flags=re.M)
     if count != 1:
         raise SystemExit(f"{page}.md has no picture on a line of its own, around which its live figure would stand")
     return found

@@ -3,6 +3,8 @@
 
 import re
 
+import equations
+
 FENCE = re.compile(r"^\s{0,3}(```+|~~~+)")
 COMMANDS = re.compile(r"^\s*(\$ |scripts/|bench/|build|cmake |ctest |apt |apt-get |git |export |step |echo |translate |evaluate |"
                       r"[A-Z_]+=\S* *(scripts|bench|translate|\\)|g\+\+|clang|composition_products|OPENBLAS|HEED_|head |cat |for |"
@@ -55,8 +57,8 @@ def on_spans(text: str, change_code, change_rest) -> str:
 
 
 def fence_commands(text: str) -> str:
-    """Indented blocks become fences: shell commands of bash, with colours and a button that copies them; equations and
-    tables of words of text, which the style sheet sets as part of the page."""
+    """Indented blocks become fences: shell commands of bash, with colors and a button that copies them; equations of HTML that
+    KaTeX sets; what is neither, of text."""
     result, block = [], []
 
     def flush():
@@ -65,7 +67,9 @@ def fence_commands(text: str) -> str:
         if block and COMMANDS.match(block[0]):
             result.extend(["```bash", *[line[4:] for line in block], "```"])
         elif block:
-            result.extend(["```text", *[line[4:] for line in block], "```"])
+            lines = [line[4:] for line in block]
+            set_ = equations.of_block(lines)
+            result.extend(["```{raw} html", set_, "```"] if set_ else ["```text", *lines, "```"])
         result.extend(trailing)
         block.clear()
         trailing.clear()
@@ -109,6 +113,11 @@ def of_docstring(doc: str, link=lambda code: code, plain=escaped) -> str:
             indent = min(len(l) - len(l.lstrip()) for l in block if l.strip())
             for part in "\n".join(l[indent:] for l in block).split("\n\n"):
                 language = "cpp" if looks_like_code(part.split("\n")) else "text"
+                set_ = equations.of_block(part.split("\n")) if language == "text" else None
+                if set_:
+                    result.extend(["```{raw} html", set_, "```", ""])
+                    languages.append("html")
+                    continue
                 if result and result[-2:] == ["```", ""] and languages[-1:] == [language]:
                     result[-2:] = ["", *part.split("\n"), "```", ""]  # an empty line within the same text
                 else:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import live
 import markdown
+import pictures
+import search_names
 from site_map import SiteMap
 
 
@@ -22,6 +24,8 @@ def names_of_pages(root: Path) -> list[str]:
 def write(site: SiteMap, path: str, after: str = "") -> None:
     text, page = (site.root / path).read_text(encoding="utf-8"), path.removesuffix(".md")
     text = converted(site, path, text)
+    if page.startswith("docs/mechanisms/") and not page.endswith("README"):
+        text = search_names.with_entries(text, search_names.of_mechanisms((site.root / path).parent)[page.rpartition("/")[2]])
     if site.live and re.fullmatch(r"docs/mechanisms/(?!README$)[^/]+", page):
         text = live.of_mechanism(page, text)
     if path == "docs/browser.md":
@@ -29,11 +33,14 @@ def write(site: SiteMap, path: str, after: str = "") -> None:
     put(site, page, text + after)
 
 
-def put(site: SiteMap, page: str, text: str) -> None:
-    to = site.out / f"{page}.md"
+def write_file(to: Path, text: str) -> None:
     to.parent.mkdir(parents=True, exist_ok=True)
     if not to.exists() or to.read_text(encoding="utf-8") != text:  # Sphinx reads only what changed
         to.write_text(text, encoding="utf-8")
+
+
+def put(site: SiteMap, page: str, text: str) -> None:
+    write_file(site.out / f"{page}.md", text)
     site.write_again.add(f"{page}.md")
 
 
@@ -111,9 +118,17 @@ REFERENCE = "reference:"  # begins a link that is known already
 
 
 def image(site: SiteMap, path: str, page: str, match) -> str:
-    """Stays as it is, so that it keeps its width; Sphinx does not know of it, so the picture goes beside the page."""
-    beside(site, path, match.group(1))
-    return match.group(0)
+    """Stays as it is, so that it keeps its width; Sphinx does not know of it, so the picture goes beside the page. Where it shows
+    several things side by side, narrow screens get one in which they are one below the other."""
+    picture = beside(site, path, match.group(1))
+    file = posixpath.normpath(posixpath.join(posixpath.dirname(path), picture))
+    svg = (site.root / file).read_text(encoding="utf-8") if file.endswith(".svg") else ""
+    narrow = pictures.stacked(svg)
+    if narrow is None:
+        return match.group(0)
+    other = picture.removesuffix(".svg") + "-narrow.svg"
+    write_file(site.extra / (file.removesuffix(".svg") + "-narrow.svg"), narrow)
+    return (f'<picture><source media="(max-width: {pictures.width_of(svg) + 40}px)" srcset="{other}">{match.group(0)}</picture>')
 
 
 def beside(site: SiteMap, path: str, picture: str) -> str:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // site.js CHROMIUM SITE PROGRAM PROFILE: pages of the built site as a reader would use them, by keyboard and mouse, in light and dark,
-// 400 and 1,400 pixels wide, and without WebAssembly.
+// 400 and 1,400 pixels wide, and without WebAssembly; their equations, and what the search finds.
 
 'use strict';
 
@@ -87,6 +87,31 @@ async function allMechanisms(page) {
     quiet(page, 'all mechanisms');
 }
 
+/// Equations are set, on narrow and wide screens, and stay within the page; pictures stand side by side where there is room.
+async function equations(page) {
+    for (const [width, columns] of [[400, 1], [1400, 2]])
+        for (const name of ['sparse', 'temporal', 'differential', 'local']) {
+            const where = `equations of ${name}, ${width} pixels`;
+            await page.open(address(`docs/mechanisms/${name}.html`), {width, height: 900});
+            check(await page.run(`document.querySelectorAll('.equations .katex-html').length > 1`), `${where}: none are set`);
+            equal(await page.run(`document.querySelectorAll('.katex-source:not(:has(.katex)), .katex-error').length`), 0, `${where}: not set`);
+            equal(await page.run(overhang), 0, `${where}: wider than the page`);
+            equal(await page.run(`[...document.querySelectorAll('.equations')].filter(each => each.scrollWidth > each.clientWidth && getComputedStyle(each).overflowX !== 'auto').length`), 0, `${where}: cut off`);
+            if (name === 'sparse') check(await page.run(`[1, 2].map(n => n * 300).findIndex(edge => document.querySelector('article img[src*="sparse"]').naturalWidth < edge) + 1`) === columns, `${where}: panels beside each other`);
+            quiet(page, where);
+        }
+}
+
+/// The search finds a mechanism by its name, its page first.
+async function search(page) {
+    for (const [words, first] of [['temporal', 'temporal'], ['local_p', 'local'], ['additive', 'additive'], ['score::additive', 'additive'], ['top_k', 'sparse'],
+        ['temporal attention', 'temporal']]) {
+        await page.open(`${address('search.html')}?q=${encodeURIComponent(words)}`, {});
+        await page.until(`document.querySelector('ul.search li a')`, 60);
+        check((await page.run(`document.querySelector('ul.search li a').getAttribute('href')`)).startsWith(`docs/mechanisms/${first}.html`), `search for ${words}: ${await page.run(`document.querySelector('ul.search li a').href`)}`);
+    }
+}
+
 /// Start page and navigation lead to the three pages, which start in their place.
 async function tries(page) {
     await page.open(address('index.html'), {width: 400, height: 800, phone: true});
@@ -126,6 +151,8 @@ async function withoutWebAssembly(page) {
         await plays(page, {width: 1400, height: 900, scheme: 'light'}, 'a mechanism, wide');
         await plays(page, {width: 400, height: 800, scheme: 'dark', phone: true}, 'a mechanism on a telephone');
         await allMechanisms(page);
+        await equations(page);
+        await search(await browser.page());
         await tries(page);
         await withoutWebAssembly(await browser.page());
     } finally {

@@ -143,9 +143,94 @@ assert [kind for kind, _ in blocks] == ["prose", "code", "prose"], blocks
 assert blocks[0][1] == "# Title\n\n    e = q · k", blocks[0]
 assert "docstring" in blocks[1][1] and "above code" in blocks[1][1] and "and this" in blocks[1][1], blocks[1]
 assert course.arguments(text) == ["--seed", "1"]
-assert markdown.fence_commands(blocks[0][1]) == "# Title\n\n```text\ne = q · k\n```"
+fenced = markdown.fence_commands(blocks[0][1])
+assert fenced.startswith('# Title\n\n```{raw} html\n<div class="equations plain">') and fenced.endswith("</div>\n```"), fenced
+assert markdown.fence_commands("    a list\n    of words") == "```text\na list\nof words\n```"
 assert markdown.fence_commands("    scripts/demo.sh") == "```bash\nscripts/demo.sh\n```"
-assert markdown.of_docstring("a_b <T>:\n\n    x = `y`\n") == "a\\_b \\<T\\>:\n\n```text\nx = `y`\n```\n"
+assert markdown.of_docstring("a_b <T>:\n\n    x in `y`\n") == "a\\_b \\<T\\>:\n\n```text\nx in `y`\n```\n"
+assert markdown.of_docstring("One:\n\n    x = y\n\n    words\n").count("```") == 4, "an equation, and a text of its own"
+END
+# ---- equations in Unicode as LaTeX ----------------------------------------------------------------------------------------
+
+python3 - "$site" <<'END' || fail "an equation is set wrongly"
+import html, re, sys
+sys.path.insert(0, sys.argv[1])
+import equations
+
+def cells(*lines):
+    """(class, text with its mathematics as ⟦LaTeX⟧) of each cell that is not empty."""
+    block = equations.of_block(list(lines))
+    if block is None:
+        return None
+    found = []
+    for kind, inner in re.findall(r'<span class="(label|left|right|both|note)">(.*?)</span>(?=<span class="(?:label|left|right|both|note)"|</div>$)', block):
+        tex = re.sub(r'<span class="katex-source" data-tex="(.*?)">.*?</span>', lambda m: "⟦" + html.unescape(m.group(1)).replace("\\displaystyle ", "") + "⟧", inner)
+        found += [(kind, tex)] if tex else []
+    return found
+
+def tex(line):
+    """The LaTeX of one equation."""
+    return "".join(re.findall("⟦(?:{})?(.*?)⟧", "".join(text for _, text in cells(line))))
+
+for line, expected in (
+    ("e_j = vᵀ tanh(W s + U h_j)", r"e_{j}= v^{\top}\tanh (Ws + Uh_{j})"),
+    ("α_{t,j} = b_{t,j} / Σ_i b_{t,i}", r"\alpha _{t,j}= \frac{b_{t,j}}{\sum_{i} b_{t,i}}"),
+    ("z = a / b c + d", r"z= \frac{a}{b}c + d"),  # as it is written: of the next factor alone
+    ("z = Σ_k a_k b / (c + d)", r"z= \sum_{k} \frac{a_{k}b}{c + d}"),
+    ("z = D/2", "z= D/2"),
+    ("p = Σ_{l=j+1..i} log f_l", r"p= \sum_{l = j + 1}^{i} \log f_{l}"),
+    ("p = Σ_{k=1}^n x_k²", r"p= \sum_{k = 1}^{n} x_{k}^{2}"),
+    ("x' = x / D^¼", r"x'= \frac{x}{D^{1/4}}"),
+    ("∂S'_bᵀ = y", r"\partial S_{b}^{\prime \top}= y"),
+    ("h̃ = ẑ ⊙ →h_1", r"\tilde{h}= \hat{z} \odot \overrightarrow{h}_{1}"),
+    ("α = σ(Q1 K1ᵀ / √(K + R))", r"\alpha= \sigma \left( \frac{Q_{1}K_{1}^{\top}}{\sqrt{K + R}} \right)"),
+    ("d = |x_i - y_j| ‖v‖", r"d= \lvert x_{i} - y_{j}\rvert \,\lVert v\rVert"),
+    ("λ_init ∝ head_h W_DKV", r"\lambda _{\mathrm{init}}\propto \mathrm{head}_{h}\,W_{\mathrm{DKV}}"),
+    ("∂x[b,:] −= ∂loss", r"\partial x[b,{:}]\mathrel{-}= \partial \mathrm{loss}"),
+    ("s_t ~ one-hot(argmax_j e_j)", r"s_{t}\sim \operatorname{\text{one-hot}}(\operatorname{argmax}_{j}e_{j})"),
+):
+    assert tex(line) == expected, (line, tex(line))
+# Words stay words, and several equations of a line may break between them.
+assert cells("k_j = 0 with probability p,  c = Σ_j α_j h_j") == [
+    ("left", "⟦k_{j}⟧"), ("right", "⟦{}= 0⟧ with probability ⟦p⟧,\u2002 ⟦c = \\sum_{j} \\alpha _{j}h_{j}⟧")]
+# Names before, sources behind, lines that go on.
+assert cells("sparsemax   α = max(e - τ, 0)       Martins 2016, eq. 2 and 3",
+             "top k       softmax over the k greatest    Zhao et al.",
+             "                                           2019, `top_k`") == [
+    ("label", "sparsemax"), ("left", "⟦\\alpha⟧"), ("right", "⟦{}= \\max (e - \\tau ,0)⟧"), ("note", "Martins 2016, eq. 2 and 3"),
+    ("label", "top k"), ("both", "softmax over the ⟦k⟧ greatest"), ("note", "Zhao et al.<br>2019, <code>top_k</code>")]
+assert cells("u_t = w   ", "eq. 1,   ")[-1] == ("both", "eq. 1,")
+assert "α_j= e_j" in re.sub("<.*?>", "", equations.of_block(["α_j = e_j"])), "the text as it was written, for searches and without scripts"
+# What is none, or is not understood, stays as it is.
+for line in ("auto x = f(y);", "const auto found = g(h);", "words without any relation", "x = {1, 2}", "╭ e = q · h", "translate --beam = 3", 'view(a{.x = "b"})',
+             "Description=Translations", "past = recall(state.score, at)", "e = (a", "e = a_", "#include = 1"):
+    assert cells(line) is None, (line, cells(line))
+END
+# ---- pictures and names of the mechanisms -----------------------------------------------------------------------------------
+
+python3 - "$site" <<'END' || fail "a picture is not rearranged, or a page has other entries than its names"
+import sys, pathlib, re
+sys.path.insert(0, sys.argv[1])
+import pictures, search_names
+panel = '<g data-size="{} 210" transform="translate({} 24)">\n{}</g>\n'
+wide = ('<svg xmlns="x" class="heed" width="558" height="292" viewBox="0 0 558 292">\n' + panel.format(235, 24, "one") + panel.format(240, 304, "two")
+        + '<g class="legend" transform="translate(24 256)">\n</g>\n</svg>\n')
+narrow = pictures.stacked(wide)
+assert 'width="288" height="542" viewBox="0 0 288 542"' in narrow, narrow
+assert re.findall(r"translate\(.*?\)", narrow) == ["translate(24 24)", "translate(24 274)", "translate(24 506)"], narrow
+assert pictures.stacked(narrow) is None and pictures.width_of(wide) == 558
+folder = pathlib.Path("mechanisms")
+folder.mkdir()
+(folder / "README.md").write_text("[b](local.md) [a](local-temporal.md) [c](temporal.md)")
+link = "[x](../../include/heed/{}.hpp)"
+(folder / "local-temporal.md").write_text("# A\n\nHeaders: " + ", ".join(map(link.format, ("normalize/temporal", "normalize/local_m"))) + "\n")
+(folder / "local.md").write_text("# B\n\nHeaders: " + ", ".join(map(link.format, ("normalize/local_m", "normalize/local_p", "normalize/hooks"))) + "\n")
+(folder / "temporal.md").write_text("# C\n\nHeader: " + link.format("normalize/temporal") + ". See " + link.format("score/dot") + "\n")
+names = search_names.of_mechanisms(folder)
+assert names == {"local": ["local", "local_m", "normalize::local_m", "local_p", "normalize::local_p"],
+                 "local-temporal": ["local_temporal", "local temporal", "local-temporal"],
+                 "temporal": ["temporal", "normalize::temporal", "dot", "score::dot"]}, names
+assert search_names.with_entries("# A\n\ntext", ["a", "b::a"]) == "# A\n\n```{index} a, b::a\n```\n\ntext"
 END
 # ---- a mechanism's page with its product around its picture ---------------------------------------------------------------
 
@@ -157,6 +242,8 @@ page = live.of_mechanism("docs/mechanisms/temporal", '# Title\n\n<img src="a.svg
 figure, rest = page.split("</figure>")
 assert 'data-page="temporal"' in figure and '<img src="a.svg" alt="a">' in figure, page
 assert 'src="../../live/embed.js"' in rest and "b.svg" in rest and "heed-play" not in rest, page
+two = '<picture><source media="(max-width: 9px)" srcset="b.svg"><img src="a.svg" alt="a"></picture>'
+assert two in live.of_mechanism("docs/mechanisms/temporal", f"# Title\n\n{two}\n").split("</figure>")[0], "with one for narrow screens"
 try:
     live.of_mechanism("docs/mechanisms/none", "# Title\n")
 except SystemExit:

@@ -8,9 +8,11 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -152,6 +154,65 @@ TEST_CASE("svg: a cell for each visible weight, with its tooltip, and a square f
     CHECK(count(plain, "class=\"title\"") == 0);
 }
 
+TEST_CASE("svg: a weight of exactly 0 is a hollow cell, a small one is not")
+{
+    const words source{"a", "b", "c"}, target{"x", "y"};
+    const auto hollow = [&](const std::vector<float>& weights) {
+        const std::string picture = svg(alignment{weights, source, target});
+        CHECK(fault(picture) == "");
+        const std::size_t at = picture.find("<path stroke=\"url(#zeros)\"");
+        return at == std::string::npos ? "" : picture.substr(at, picture.find("/>", at) - at);
+    };
+    // Runs of cells of 26 pixels: two in the first row, one in the second.
+    CHECK(hollow({0, -0.f, 1, 0.02f, 0, 0.98f}) ==
+          "<path stroke=\"url(#zeros)\" stroke-width=\"26\" d=\"M0 13h52M26 39h26\"");
+    CHECK(hollow({1e-30f, 0.001f, 1, 0.02f, -1, std::numeric_limits<float>::quiet_NaN()}) == "");
+    const std::vector<float> weights{0, 0.02f, 1, 1, 0, 0};
+    const std::string picture = svg(alignment{weights, source, target});
+    CHECK(count(picture, "<path stroke=\"url(#cells)\" stroke-width=\"26\" d=\"M26 13h52M0 39h26\"/>") == 1);
+    CHECK(count(picture, "class=\"zero\"") == 2);  // the look of such cells, and in the legend
+    CHECK(count(picture, "id=\"zeros\"") == 1);
+    CHECK(count(picture, "class=\"cell\"") == 3);
+}
+
+TEST_CASE("svg: alignments side by side as far as there is room")
+{
+    const example e;
+    const std::vector<alignment> all(4, alignment{e.weights, e.source, e.target, {}, "one"});
+    const auto width = [](const std::string& picture) {
+        const std::string_view head = "class=\"heed\" width=\"";
+        return std::stod(picture.substr(picture.find(head) + head.size()));
+    };
+    const auto places = [](const std::string& picture) {  // columns, rows
+        std::set<std::string> x, y;
+        const std::string_view mark = "data-size=";
+        for (std::size_t at = picture.find(mark); at != std::string::npos; at = picture.find(mark, at + 1)) {
+            const std::size_t begin = picture.find("translate(", at) + 10, middle = picture.find(' ', begin);
+            x.insert(picture.substr(begin, middle - begin));
+            y.insert(picture.substr(middle, picture.find(')', middle) - middle));
+        }
+        return std::pair(x.size(), y.size());
+    };
+    const std::string below = svg(all);
+    CHECK(places(below) == std::pair<std::size_t, std::size_t>(1, 4));
+    const double panel = std::stod(below.substr(below.find("data-size=\"") + 11)), between = 40, margins = 48;
+    for (const auto& [across, columns, rows] : {std::tuple<double, std::size_t, std::size_t>{0, 1, 4},
+                                                {2 * panel + between - 1, 1, 4},
+                                                {2 * panel + between, 2, 2},
+                                                {3 * panel + 2 * between, 2, 2},  // rather than three and one
+                                                {4 * panel + 3 * between, 4, 1},
+                                                {1e9, 4, 1}}) {
+        const std::string picture = svg(all, across);
+        CHECK(fault(picture) == "");
+        CHECK(places(picture) == std::pair(columns, rows));
+        CHECK(count(picture, "attention weight") == 1);
+        if (columns > 1)
+            CHECK(width(picture) == margins + double(columns) * (panel + between) - between);  // whole pixels
+    }
+    CHECK(count(svg(all[0]), "data-size") == 0);
+    CHECK(svg(std::vector<alignment>{}, 1000) == svg(std::vector<alignment>{}));
+}
+
 TEST_CASE("svg: the more ink, the greater the weight")
 {
     const words one{"a"};
@@ -182,7 +243,7 @@ TEST_CASE("svg: everything with a colour also has one in the dark")
     const std::size_t media = picture.find("@media (prefers-color-scheme: dark) {");
     REQUIRE(media != std::string::npos);
     const std::string dark = picture.substr(media, picture.find("</style>") - media);
-    for (const char* name : {"paper", "empty", "ink", "bad", "gold", "from", "to"}) {
+    for (const char* name : {"paper", "empty", "zero", "ink", "bad", "gold", "from", "to"}) {
         CHECK_MESSAGE(count(dark, ".heed ." + std::string(name) + " { ") == 1, name);
         CHECK_MESSAGE(picture.find(name, picture.find("</style>")) != std::string::npos, name);
     }

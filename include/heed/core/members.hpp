@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdlib>
 #include <type_traits>
 #include <utility>
 
@@ -28,40 +29,48 @@ template <class X>
 struct base_of {
     template <class B>
         requires(std::is_base_of_v<B, X> && !std::is_same_v<B, X>)
-    operator B() const;
+    operator B() const { std::abort(); }
 };
 
-/// How many members has an aggregate? 0 for one that is not looked into: where a member has no default, where there are
-/// base classes, which a structured binding does not take, and where there are more than 16.
+/// Converts to anything.
+struct anything {
+    template <class T>
+    operator T() const
+    {
+        std::abort();  // it is never called; clang++ wants a body for types without linkage
+    }
+};
+template <std::size_t>
+using anything_at = anything;
+
+/// The largest number of members up to sizeof...(at) that initialize an X; 0: none.
+///
+/// From many to few: with as many as X has, no member's default is looked at, which need not compile for every type of
+/// a template (`Bias bias{0};` where Bias is a variable).
+template <class X, std::size_t... at>
+consteval std::size_t members_up_to(std::index_sequence<at...>)
+{
+    if constexpr (sizeof...(at) == 0) {
+        return 0;
+    } else if constexpr (requires { X{anything_at<at>{}...}; }) {
+        return sizeof...(at);
+    } else {
+        return detail::members_up_to<X>(std::make_index_sequence<sizeof...(at) - 1>{});
+    }
+}
+
+/// How many members has an aggregate? 0 for one that is not looked into: where a member does not take `anything`, where
+/// there are base classes, which a structured binding does not take, and where there are more than 16.
 template <class X>
 consteval std::size_t members_counted()
 {
-    std::size_t count = 0;
     if constexpr (std::is_aggregate_v<X> && !std::is_empty_v<X> && !std::is_array_v<X>) {
         if constexpr (!requires { X{base_of<X>{}}; }) {
-#define HEED_COUNT(n, ...)                                                                                             \
-    if constexpr (requires { X{__VA_ARGS__}; }) count = n;
-            HEED_COUNT(1, {})
-            HEED_COUNT(2, {}, {})
-            HEED_COUNT(3, {}, {}, {})
-            HEED_COUNT(4, {}, {}, {}, {})
-            HEED_COUNT(5, {}, {}, {}, {}, {})
-            HEED_COUNT(6, {}, {}, {}, {}, {}, {})
-            HEED_COUNT(7, {}, {}, {}, {}, {}, {}, {})
-            HEED_COUNT(8, {}, {}, {}, {}, {}, {}, {}, {})
-            HEED_COUNT(9, {}, {}, {}, {}, {}, {}, {}, {}, {})
-            HEED_COUNT(10, {}, {}, {}, {}, {}, {}, {}, {}, {}, {})
-            HEED_COUNT(11, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {})
-            HEED_COUNT(12, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {})
-            HEED_COUNT(13, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {})
-            HEED_COUNT(14, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {})
-            HEED_COUNT(15, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {})
-            HEED_COUNT(16, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {})
-            HEED_COUNT(17, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {})
-#undef HEED_COUNT
+            constexpr std::size_t count = detail::members_up_to<X>(std::make_index_sequence<17>{});
+            return count > 16 ? 0 : count;
         }
     }
-    return count > 16 ? 0 : count;
+    return 0;
 }
 
 /// The types of the first members of an aggregate that has so many.

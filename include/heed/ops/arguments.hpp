@@ -29,7 +29,7 @@ struct ranks {
     std::size_t least = 0;
     std::size_t most = static_cast<std::size_t>(-1);
 
-    /// Is this rank one of them?
+    /// Whether `rank` is one that the operation takes.
     constexpr bool have(std::size_t rank) const { return least <= rank && rank <= most; }
 };
 

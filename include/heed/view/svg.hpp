@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace heed::view {
 
@@ -40,14 +41,16 @@ struct layout {
     }
 };
 
-/// A word that ends (or, with `rising`, begins) at x, y. A word read from right to left starts on the right.
+/// A word that ends (or, with `rising`, begins) at x, y, in a group of words that do. A word read from right to left
+/// starts on the right.
 inline std::string word(std::string_view text, double x, double y, bool rising)
 {
     const bool from_right = text::is_right_to_left(text);
+    const char* other = !from_right ? "" : rising ? " text-anchor=\"end\"" : " text-anchor=\"start\"";
     return "<text " +
            (rising ? "transform=\"translate(" + number(x) + " " + number(y) + ") rotate(-45)\""
                    : "x=\"" + number(x) + "\" y=\"" + number(y) + "\"") +
-           (rising == from_right ? " text-anchor=\"end\"" : "") + direction(text) + ">" + escaped(text) + "</text>\n";
+           other + direction(text) + ">" + escaped(text) + "</text>\n";
 }
 
 /// "drei ← three: 0.93". Words of mixed direction are isolated from each other; otherwise the arrow could point either
@@ -71,7 +74,7 @@ inline std::string square(std::size_t row, std::size_t column)
            "\" rx=\"" + number(corner) + "\"";
 }
 
-/// From the paper of an empty cell to ink, light or dark according to the reader's browser; light by default.
+/// From the paper of a cell that is almost 0 to ink, light or dark according to the reader's browser; light by default.
 inline constexpr std::string_view style = R"(<style>
 .heed text { font: 13px 'DejaVu Sans', 'Noto Sans', system-ui, sans-serif; fill: #343a40; }
 .heed text.title { font-weight: 600; fill: #14181f; }
@@ -84,6 +87,7 @@ inline constexpr std::string_view style = R"(<style>
 .heed text.title { fill: #f1f3f5; }
 .heed .legend text { fill: #a0a7af; }
 .heed .empty { fill: #2a2d32; }
+.heed .zero { stroke: #3d4249; }
 .heed .ink { fill: #f1f3f5; }
 .heed .bad { fill: #b33a3a; }
 .heed .gold { stroke: #ff922b; }
@@ -94,15 +98,27 @@ inline constexpr std::string_view style = R"(<style>
 )";
 
 /// Colours as attributes, for renderers without style sheets.
-inline constexpr std::string_view paper = "#f1f3f5", ink = "#14181f", bad = "#ffa8a8";
+inline constexpr std::string_view paper = "#f1f3f5", ink = "#14181f", bad = "#ffa8a8", rim = "#ced4da";
 
-/// The look of an empty cell, and the legend's scale.
+/// A hollow square of this side at x, y.
+inline std::string hollow_square(double x, double y, double side, double round)
+{
+    return "<rect class=\"zero\" x=\"" + number(x) + "\" y=\"" + number(y) + "\" width=\"" + number(side) +
+           "\" height=\"" + number(side) + "\" rx=\"" + number(round) + "\" fill=\"none\" stroke=\"" +
+           std::string(rim) + "\"/>";
+}
+
+/// The look of a cell without ink, that of one whose weight is exactly 0, and the legend's scale.
 inline std::string definitions()
 {
-    const std::string light(paper), dark(ink);
-    return "<defs>\n<pattern id=\"cells\" width=\"" + number(cell) + "\" height=\"" + number(cell) +
-           "\" patternUnits=\"userSpaceOnUse\"><rect class=\"empty\" " + square(0, 0) + " fill=\"" + light +
-           "\"/></pattern>\n<linearGradient id=\"scale\"><stop class=\"from\" offset=\"0\" stop-color=\"" + light +
+    const std::string light(paper), dark(ink), side = number(cell);
+    const auto pattern = [&side](const std::string& name, const std::string& what) {
+        return "<pattern id=\"" + name + "\" width=\"" + side + "\" height=\"" + side +
+               "\" patternUnits=\"userSpaceOnUse\">" + what + "</pattern>\n";
+    };
+    return "<defs>\n" + pattern("cells", "<rect class=\"empty\" " + square(0, 0) + " fill=\"" + light + "\"/>") +
+           pattern("zeros", hollow_square(gap / 2 + 0.5, gap / 2 + 0.5, cell - gap - 1, corner)) +
+           "<linearGradient id=\"scale\"><stop class=\"from\" offset=\"0\" stop-color=\"" + light +
            "\"/><stop class=\"to\" offset=\"1\" stop-color=\"" + dark + "\"/></linearGradient>\n</defs>\n";
 }
 
@@ -115,6 +131,25 @@ inline std::string filled(float weight)
     return amount == "1." ? "class=\"cell\" " : "class=\"cell\" fill-opacity=\"" + amount.substr(1) + "\" ";
 }
 
+/// The look of those cells whose weight is exactly 0, or of the others, in one element, a line for each run of cells;
+/// nothing if there are none.
+inline std::string look_of_cells(const alignment& picture, bool zero)
+{
+    std::string path;
+    for (std::size_t row = 0; row < picture.target.size(); ++row)
+        for (std::size_t column = 0, end = 0; column < picture.source.size(); column = end + 1) {
+            end = column;
+            while (end < picture.source.size() && (picture.weight(row, end) == 0) == zero) ++end;
+            if (end == column) continue;
+            path += "M" + number(cell * static_cast<double>(column)) + " " +
+                    number(cell * (static_cast<double>(row) + 0.5)) + "h" +
+                    number(cell * static_cast<double>(end - column));
+        }
+    if (path.empty()) return path;
+    return std::string("<path stroke=\"url(#") + (zero ? "zeros" : "cells") + ")\" stroke-width=\"" + number(cell) +
+           "\" d=\"" + path + "\"/>\n";
+}
+
 inline std::string draw(const alignment& picture, const layout& place)
 {
     std::string result;
@@ -123,17 +158,17 @@ inline std::string draw(const alignment& picture, const layout& place)
                   std::string(text::is_right_to_left(picture.title) ? " text-anchor=\"end\"" : "") +
                   direction(picture.title) + ">" + escaped(picture.title) + "</text>\n";
 
-    const auto rows = static_cast<double>(picture.target.size());
-    const auto columns = static_cast<double>(picture.source.size());
     result += "<g transform=\"translate(" + number(place.left) + " " + number(place.top) + ")\">\n";
     for (std::size_t column = 0; column < picture.source.size(); ++column)
         result += word(picture.source[column], cell * (static_cast<double>(column) + 0.5) + 2, -7, true);
+    result += "<g text-anchor=\"end\">\n";
     for (std::size_t row = 0; row < picture.target.size(); ++row)
         result += word(picture.target[row], -9, cell * (static_cast<double>(row) + 0.5) + 3.5, false);
+    result += "</g>\n";
 
-    // All cells as paper, in one element; ink only where it is visible.
-    result += "<rect width=\"" + number(columns * cell) + "\" height=\"" + number(rows * cell) +
-              "\" fill=\"url(#cells)\"/>\n<g class=\"ink\" fill=\"" + std::string(ink) + "\">\n";
+    // What lies under the ink, in two elements; ink only where it is visible.
+    result += look_of_cells(picture, false) + look_of_cells(picture, true) + "<g class=\"ink\" fill=\"" +
+              std::string(ink) + "\">\n";
     for (std::size_t row = 0; row < picture.target.size(); ++row)
         for (std::size_t column = 0; column < picture.source.size(); ++column) {
             const float weight = picture.weight(row, column);
@@ -150,8 +185,8 @@ inline std::string draw(const alignment& picture, const layout& place)
 
 inline std::string legend(bool gold)
 {
-    std::string result = "<text x=\"0\" y=\"10\">0</text>\n"
-                         "<rect x=\"12\" width=\"96\" height=\"12\" rx=\"3\" fill=\"url(#scale)\"/>\n"
+    std::string result = "<text x=\"0\" y=\"10\">0</text>\n" + hollow_square(12.5, 0.5, 11, 2) +
+                         "\n<rect x=\"28\" width=\"80\" height=\"12\" rx=\"3\" fill=\"url(#scale)\"/>\n"
                          "<text x=\"113\" y=\"10\">1</text>\n"
                          "<text x=\"132\" y=\"10\">attention weight</text>\n";
     if (gold)
@@ -162,24 +197,38 @@ inline std::string legend(bool gold)
 
 }  // namespace detail
 
-/// Alignments as one self-contained SVG file, one below the other: source words along the top, target words at the
-/// left, the darker the greater the weight; gold links as outlined squares. A cell's tooltip says what it shows ("drei
-/// ← three: 0.93"). It has its own background, light or dark according to the reader's browser; light by default. On a
-/// dark background, the lighter the greater the weight. Throws shape_error if the parts of an alignment do not fit,
-/// before anything is drawn.
-inline std::string svg(std::span<const alignment> pictures)
+/// Alignments as one self-contained SVG file: source words along the top, target words at the left, the darker the
+/// greater the weight; a hollow cell where the weight is exactly 0; gold links as outlined squares. A cell's tooltip
+/// says what it shows ("drei ← three: 0.93"). The file has its own background, light or dark according to the reader's
+/// browser; light by default. On a dark background, the lighter the greater the weight.
+///
+/// By default the alignments stand one below the other. With `across`, as many stand side by side as fit into this
+/// number of pixels, in rows of about equal length.
+///
+/// Throws shape_error if the parts of an alignment do not fit, before anything is drawn.
+inline std::string svg(std::span<const alignment> pictures, double across = 0)
 {
     using detail::number;
     constexpr double between = 40, legend_height = 34;
-    double width = 0, height = 0;
+    std::vector<detail::layout> places;
+    double widest = 0;
     bool gold = false;
     for (const alignment& picture : pictures) {
         require_fit("view::svg", picture);
-        const detail::layout place(picture);
-        width = std::max(width, place.width);
-        height += place.height + between;
+        places.emplace_back(picture);
+        widest = std::max(widest, places.back().width);
         gold = gold || !picture.gold.empty();
     }
+    const std::size_t count = places.size();
+    const double fit = std::floor((across + between) / (widest + between));
+    std::size_t columns = fit < 2 ? 1 : fit < static_cast<double>(count) ? static_cast<std::size_t>(fit) : count;
+    const std::size_t rows = count == 0 ? 0 : (count - 1) / columns + 1;
+    if (rows > 0) columns = (count - 1) / rows + 1;
+    std::vector<double> heights(rows, 0.0);
+    for (std::size_t i = 0; i < count; ++i) heights[i / columns] = std::max(heights[i / columns], places[i].height);
+
+    double width = static_cast<double>(columns) * (widest + between) - between, height = 0;
+    for (const double high : heights) height += high + between;
     width = std::max(width, gold ? 325.0 : 235.0);
     height = std::max(0.0, height - between) + legend_height;
 
@@ -189,18 +238,18 @@ inline std::string svg(std::span<const alignment> pictures)
                          "\" role=\"img\" aria-label=\"Attention weights\">\n" + std::string(detail::style) +
                          detail::definitions() +
                          "<rect class=\"paper\" width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n";
-    double y = detail::margin;
-    const auto place_at = [&result, &y](const std::string& what, const char* more = "") {
-        result += std::string("<g") + more + " transform=\"translate(" + number(detail::margin) + " " + number(y) +
-                  ")\">\n" + what + "</g>\n";
+    const auto place_at = [&result](double x, double y, const std::string& what, const std::string& more = "") {
+        result += "<g" + more + " transform=\"translate(" + number(x) + " " + number(y) + ")\">\n" + what + "</g>\n";
     };
-    for (const alignment& picture : pictures) {
-        const detail::layout place(picture);
-        place_at(detail::draw(picture, place));
-        y += place.height + between;
+    double y = detail::margin;
+    for (std::size_t i = 0; i < count; ++i) {
+        const double x = detail::margin + static_cast<double>(i % columns) * (widest + between);
+        // The sizes are for programs that rearrange the panels, as the site's generator does for narrow screens.
+        const std::string size = " data-size=\"" + number(places[i].width) + " " + number(places[i].height) + "\"";
+        place_at(x, y, detail::draw(pictures[i], places[i]), count > 1 ? size : "");
+        if ((i + 1) % columns == 0) y += heights[i / columns] + between;
     }
-    y = height + detail::margin - 12;
-    place_at(detail::legend(gold), " class=\"legend\"");
+    place_at(detail::margin, height + detail::margin - 12, detail::legend(gold), " class=\"legend\"");
     return result + "</svg>\n";
 }
 
