@@ -48,18 +48,6 @@ namespace detail {
 template <class X>
 using double_or_tensor = std::conditional_t<std::is_arithmetic_v<X>, double, X>;
 
-/// The default of such a member: the double, or a tensor [1] of this number. What a visitor or the tape made of it has
-/// a default of its own; it must compile, since members are counted by what initializes them.
-template <int number, class X>
-constexpr X default_number()
-{
-    if constexpr (requires { X{number}; }) {
-        return X{number};
-    } else {
-        return X{};
-    }
-}
-
 /// The tensor as `visit` returns it, or the double.
 template <class X>
 auto visit_if_tensor(auto& visit, const char* name, X& x)

@@ -25,8 +25,8 @@ namespace heed::normalize {
 /// Deviation: the bias is one number for the whole model, even where the sentences of a batch differ in length.
 template <class Bias = double>
 struct sigmoid {
-    static constexpr bool row_by_row = true;              // see attention/at_once.hpp
-    Bias bias = heed::detail::default_number<0, Bias>();  // a double, or a tensor [1]
+    static constexpr bool row_by_row = true;  // see attention/at_once.hpp
+    Bias bias{0};                             // a double, or a tensor [1]
 
     auto operator()(const tensor auto& scores, const auto&, const auto& at) const  // [B,T] or [B,T,D], the same
     {

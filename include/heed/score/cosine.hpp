@@ -25,7 +25,7 @@ namespace heed::score {
 /// Q = D. Annotations are scaled to length 1 once per batch. A vector of length 0 matches nothing: score 0, gradient 0.
 template <class Scale = double>
 struct cosine {
-    Scale scale = heed::detail::default_number<1, Scale>();  // a double, or a tensor [1] or [D]
+    Scale scale{1};  // a double, or a tensor [1] or [D]
 
     using in_kernels = kernels::inner_product_score;
     static constexpr weight_kind weights = weight_kind::per_position;
