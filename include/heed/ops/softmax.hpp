@@ -104,6 +104,7 @@ inline constexpr softmax_op softmax{};
 /// there is `ops::cross_entropy`. Throws shape_error for an axis that x does not have.
 struct log_softmax_op : operation<log_softmax_op> {
     static constexpr const char* name = "log_softmax";
+    static constexpr ranks takes{1};
 
     static auto shape(const auto& x, int axis)
     {
