@@ -155,7 +155,7 @@ TEST_CASE("padding is not read, and nothing overflows")
         CHECK(contexts.data()[i] == doctest::Approx(must.data()[i]).epsilon(1e-4));
 }
 
-TEST_CASE("values may be wider than keys, and a history of another size is refused")
+TEST_CASE("values may be wider than keys, and a history of more positions is refused")
 {
     const auto h = random({2, 150, 4}, 1), v = random({2, 150, 19}, 5), q = random({2, 60, 4}, 2);
     const attention attend{score::dot{}, normalize::temporal{}, combine::weighted_sum{}};
@@ -171,6 +171,7 @@ TEST_CASE("values may be wider than keys, and a history of another size is refus
     CHECK(after.step == 60);
     for (std::size_t j = 0; j < 300; ++j)
         CHECK(after.normalize.history.data()[j] == doctest::Approx(state.normalize.history.data()[j]).epsilon(1e-12));
-    const auto shorter = attend.start(attend.on(random({2, 149, 4}, 1)));
-    CHECK_THROWS_WITH_AS(attend.read_all(memory, q, shorter), doctest::Contains("the history"), shape_error);
+    const auto longer = attend.start(attend.on(random({2, 151, 4}, 1)));
+    CHECK_THROWS_WITH_AS(attend.read_all(memory, q, longer),
+                         doctest::Contains("the state is [2,151] but must be [2,150]"), shape_error);
 }
