@@ -214,7 +214,7 @@ TEST_CASE("a first look can be given; what does not fit is refused")
     CHECK(
         support::contains(message([&] { pairs.start(memory); }), "with_neighbours: M is [4,4], but must have an odd"));
     const auto alien = attend.start(attend.on(random({2, 5, sizes.width}, 1)));
-    CHECK(support::contains(message([&] { attend.step(memory, q, alien); }), "linear_onto: the base is [2,4,4]"));
+    CHECK(support::contains(message([&] { attend.step(memory, q, alien); }), "the state is [2,5"));
 }
 
 TEST_CASE("a window sees what was looked at beyond its edges, and positions by their place in the sentence")
