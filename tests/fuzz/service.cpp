@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "fuzz.hpp"
 
+#include <functional>
+
 #include <examples/translate/serve/service.hpp>
 
 #include <heed/text/sentence.hpp>
@@ -16,7 +18,8 @@ translation::service& served()
     with.name = "backwards";
     with.looks = true;
     with.tokens = [](const std::string& line) { return heed::text::split(line).size(); };
-    with.translate = [](const std::vector<std::string>& lines, const translation::wishes& how) {
+    with.translate = [](const std::vector<std::string>& lines, const translation::wishes& how,
+                        const std::function<bool(std::size_t)>&) {
         std::vector<translation::served_sentence> all;
         for (const std::string& line : lines) {
             translation::served_sentence& one = all.emplace_back();
@@ -38,8 +41,12 @@ translation::service& served()
 void run(std::string_view bytes)
 {
     using nlohmann::json;
-    translation::http::request asked{"POST", "/translate", std::string(bytes), std::chrono::steady_clock::now(),
-                                     nullptr};
+    translation::http::request asked{};
+    asked.method = "POST";
+    asked.path = "/translate";
+    asked.body = bytes;
+    asked.content_type = "application/json";
+    asked.arrived = std::chrono::steady_clock::now();
     translation::service& all = served();
     translation::http::answer said;
     {

@@ -86,7 +86,10 @@ protected:
         const auto loss =
             model.loss(one.examples, static_cast<float>(how.label_smoothing), drop, one.only ? &*one.only : nullptr);
         if (others != nullptr) others->before_backward(on, lifted);
-        if (one.part && !one.part->learns) return 0;
+        if (one.part && !one.part->learns) {  // no sentence of this batch is this process's: its gradients are 0
+            on.gradients_given();
+            return 0;
+        }
         on.backward(loss);
         return loss.data()[0];
     }
