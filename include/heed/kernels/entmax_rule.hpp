@@ -197,7 +197,11 @@ public:
     /// u of the scores in each lane of a column, by Newton's or Halley's method for the norm of b. A sample of the
     /// scores says where to begin and whether most have no weight; powers that are 2e-4 off serve until u is nearly
     /// right.
-    simd::vec<T> settle(std::size_t count, const T* scores, std::size_t stride, simd::vec<T> top, simd::vec<T> u) const
+#if defined(__GNUC__) && !defined(__clang__)
+    [[gnu::optimize("no-tree-slp-vectorize")]]  // g++ 12 crashes in this pass at -O3 where T is a dual number
+#endif
+    simd::vec<T>
+    settle(std::size_t count, const T* scores, std::size_t stride, simd::vec<T> top, simd::vec<T> u) const
     {
         using namespace simd;
         if (count == 0) return u;
