@@ -171,6 +171,7 @@ namespace detail {
 #define HEED_SLIPS_OF_groups(X) HEED_SLIPS_6(X, g, r, o, u, p, s)
 #define HEED_SLIPS_OF_project_words(X) X(project_word) X(projects_words) X(projectwords) X(project_wrods)
 #define HEED_SLIPS_OF_check_past(X) X(check_pasts) X(checks_past) X(checkpast) X(chek_past)
+#define HEED_SLIPS_OF_grow(X) X(grwo) X(gorw) X(rgow) X(groww)
 #define HEED_SLIPS_OF_map(X) X(mapp) X(maap) X(mmap) X(mpa) X(amp) X(maps)
 #define HEED_SLIPS_OF_reads_word(X) X(read_word) X(reads_words) X(readsword) X(reads_wrod) X(raeds_word) X(needs_word)
 #define HEED_SLIPS_OF_reads_context(X) X(read_context) X(reads_contexts) X(readscontext) X(reads_contex)
@@ -198,7 +199,7 @@ namespace detail {
     X(map) X(by_tiles) X(by_sums) X(prepares_alike) X(never_negative) X(asks_never_negative)                           \
     X(reads_word) X(reads_context) X(reads_length) X(row_by_row) X(differentiable) X(random) X(ages)                   \
     X(ignores_offset) X(cuts) X(commutes_with_matrices) X(wraps) X(in_kernels) X(follow) X(asked_all) X(widens_keys)  \
-    X(finish_all) X(weigh_and_advance) X(counts_queries)
+    X(finish_all) X(weigh_and_advance) X(counts_queries) X(grow)
 
 #define HEED_DECLARE(name) void name() const;
 #define HEED_DECLARE_ALL(hook) HEED_DECLARE(hook) HEED_SLIPS_OF_##hook(HEED_DECLARE)
@@ -760,6 +761,15 @@ concept owning_tensor = plain_tensor<X> &&(family_of<X>::rank == family_rank::ow
 
 namespace detail {
 
+/// Whoever refers to an argument of type X&& refers to what is gone at the end of the line: a temporary that owns its
+/// numbers. One of a view or of a transient tensor owns none.
+template <class X>
+inline constexpr bool dies_with_its_numbers = !std::is_lvalue_reference_v<X> && !std::is_trivially_destructible_v<X>;
+
+#define HEED_SAYS_TEMPORARY                                                                                            \
+    "heed: this refers to its argument, and the argument is a temporary that owns its numbers, which are gone at the " \
+    "end of the line: give it a name that lives as long, `const auto x = make();`, and pass x"
+
 /// The family of greater rank; arguments that are not tensors do not count.
 template <class Family, class X>
 struct greater_family {
@@ -805,6 +815,12 @@ template <class T, std::size_t N>
 tensor_view<T, N> view_of(array<T, N>& x)
 {
     return {x.data(), x.shape()};
+}
+template <class T, std::size_t N>
+tensor_view<const T, N> view_of(const array<T, N>&&)
+{
+    static_assert(sizeof(T) == 0, HEED_SAYS_TEMPORARY);
+    return {};
 }
 template <class T, std::size_t N>
 tensor_view<T, N> view_of(const tensor_view<T, N>& x)
@@ -883,6 +899,9 @@ inline constexpr bool vector_of_numbers<std::vector<T>> = true;
 #define HEED_SAYS_VECTOR                                                                                               \
     "heed: a std::vector is no tensor: store its numbers in a `heed::array<float, 1>`, or show them where they are "   \
     "by `heed::view_of(x)`, with its sizes if it is a matrix, `heed::view_of(x, rows, columns)`"
+#define HEED_SAYS_TAPE_OF_OTHERS                                                                                       \
+    "heed: this tape records numbers of another type than these tensors hold, such as double and float: record a "     \
+    "model of float on an `ad::tape<float>`, one of double on an `ad::tape<double>`"
 #define HEED_SAYS_NUMBERS                                                                                              \
     "heed: these tensors hold numbers of different types, such as float and double: give all of them one type; "       \
     "`heed::array<float, 2> x = y;` converts"
@@ -1065,6 +1084,12 @@ tensor_view<const T, N> view_of(const shared_tensor<T, N>& x)
 {
     return x.view();
 }
+template <class T, std::size_t N>
+tensor_view<const T, N> view_of(const shared_tensor<T, N>&&)
+{
+    static_assert(sizeof(T) == 0, HEED_SAYS_TEMPORARY);
+    return {};
+}
 
 namespace detail {
 
@@ -1078,8 +1103,8 @@ inline constexpr bool is_view = false;
 template <class T, std::size_t N>
 inline constexpr bool is_view<tensor_view<T, N>> = true;
 
-/// The type that several tensors of one rank and one kind of numbers have together. None, if they differ in that or are
-/// on a tape.
+/// The type that several tensors of one rank and one kind of numbers have together. None, if they differ in rank or are
+/// on a tape; numbers of different types are refused in one sentence.
 template <class First, class... Rest>
 struct joint_of {};
 template <class First, class... Rest>
@@ -1096,6 +1121,13 @@ struct joint_of<First, Rest...> {
                                     shared_tensor<element_of<First>, rank_of<First>>>;
 };
 
+template <tensor First, tensor... Rest>
+    requires(owning_tensor<First> && (owning_tensor<Rest> && ...) && !one_number_type<First, Rest...>)
+struct joint_of<First, Rest...> {
+    static_assert(one_number_type<First, Rest...>, HEED_SAYS_NUMBERS);
+    using type = First;
+};
+
 }  // namespace detail
 
 /// The type of the matrices of a policy, for its deduction guide: that of all of them; of views of constant numbers and
@@ -1107,6 +1139,171 @@ template <class... X>
 using joint_tensor = typename detail::joint_of<X...>::type;
 
 }  // namespace heed
+
+// ---- heed/core/constant.hpp -----------------------------------------------------------------------------------------
+
+/// Parts of a module that are neither trained nor saved.
+namespace heed {
+
+/// A tensor, or a module, that belongs to another module and is none of its parameters: a table that is computed, or
+/// weights that stay as they are. It is a member of this type, and `parameters` passes it on:
+///
+///     template <class Matrix, class Table>
+///     struct banded {
+///         Matrix W;
+///         Table near;
+///         static auto parameters(auto& self, auto&& visit) { return mine::banded{visit("W", self.W), self.near}; }
+///     };
+///     mine::banded score{W, heed::constant{near}};
+///
+/// It is used like what it was made of. Of an array it is a shared_tensor: copies of it, those of a lifted module among
+/// them, share the numbers.
+template <class X>
+struct constant : X {
+    constant() = default;
+    constant(X of) : X(std::move(of)) {}
+    template <class Y>
+        requires(!std::is_same_v<std::remove_cvref_t<Y>, X> && std::is_convertible_v<Y, X>)
+    constant(Y&& of) : X(std::forward<Y>(of)) {}
+};
+template <class T, std::size_t N>
+constant(array<T, N>) -> constant<shared_tensor<T, N>>;
+
+template <tensor X>
+struct tensor_traits<constant<X>> : tensor_traits<X> {};
+
+namespace detail {
+
+template <class X>
+inline constexpr bool is_constant = false;
+template <class X>
+inline constexpr bool is_constant<constant<X>> = true;
+
+}  // namespace detail
+
+}  // namespace heed
+
+// ---- heed/core/members.hpp ------------------------------------------------------------------------------------------
+
+/// The types of an object's members, of what is known of them when it is compiled: those of an aggregate by a
+/// structured binding, those of any other class template by its template arguments. What is neither, such as a class
+/// with a constructor that is no template, is not looked into.
+namespace heed::detail {
+
+template <class... Member>
+struct list_of_types {};
+
+/// The types of these.
+template <class... X>
+constexpr list_of_types<std::remove_cvref_t<X>...> types_of(X&...)
+{
+    return {};
+}
+
+/// Converts to the base classes of X alone.
+template <class X>
+struct base_of {
+    template <class B>
+        requires(std::is_base_of_v<B, X> && !std::is_same_v<B, X>)
+    operator B() const { std::abort(); }
+};
+
+/// Converts to anything.
+struct anything {
+    template <class T>
+    operator T() const
+    {
+        std::abort();  // it is never called; clang++ wants a body for types without linkage
+    }
+};
+template <std::size_t>
+using anything_at = anything;
+
+/// The largest number of members up to sizeof...(at) that initialize an X; 0: none.
+///
+/// From many to few: with as many as X has, no member's default is looked at, which need not compile for every type of
+/// a template (`Bias bias{0};` where Bias is a variable).
+template <class X, std::size_t... at>
+consteval std::size_t members_up_to(std::index_sequence<at...>)
+{
+    if constexpr (sizeof...(at) == 0) {
+        return 0;
+    } else if constexpr (requires { X{anything_at<at>{}...}; }) {
+        return sizeof...(at);
+    } else {
+        return detail::members_up_to<X>(std::make_index_sequence<sizeof...(at) - 1>{});
+    }
+}
+
+/// How many members has an aggregate? 0 for one that is not looked into: where a member does not take `anything`, where
+/// there are base classes, which a structured binding does not take, and where there are more than 16.
+template <class X>
+consteval std::size_t members_counted()
+{
+    if constexpr (std::is_aggregate_v<X> && !std::is_empty_v<X> && !std::is_array_v<X>) {
+        if constexpr (!requires { X{base_of<X>{}}; }) {
+            constexpr std::size_t count = detail::members_up_to<X>(std::make_index_sequence<17>{});
+            return count > 16 ? 0 : count;
+        }
+    }
+    return 0;
+}
+
+/// The types of the first members of an aggregate that has so many.
+template <std::size_t count, class X>
+auto members_bound(X& x)
+{
+    if constexpr (count == 0) { return list_of_types<>{}; }
+#define HEED_BIND(n, ...)                                                                                              \
+    else if constexpr (count == n)                                                                                     \
+    {                                                                                                                  \
+        auto& [__VA_ARGS__] = x;                                                                                       \
+        return detail::types_of(__VA_ARGS__);                                                                          \
+    }
+    HEED_BIND(1, a)
+    HEED_BIND(2, a, b)
+    HEED_BIND(3, a, b, c)
+    HEED_BIND(4, a, b, c, d)
+    HEED_BIND(5, a, b, c, d, e)
+    HEED_BIND(6, a, b, c, d, e, f)
+    HEED_BIND(7, a, b, c, d, e, f, g)
+    HEED_BIND(8, a, b, c, d, e, f, g, h)
+    HEED_BIND(9, a, b, c, d, e, f, g, h, i)
+    HEED_BIND(10, a, b, c, d, e, f, g, h, i, j)
+    HEED_BIND(11, a, b, c, d, e, f, g, h, i, j, k)
+    HEED_BIND(12, a, b, c, d, e, f, g, h, i, j, k, l)
+    HEED_BIND(13, a, b, c, d, e, f, g, h, i, j, k, l, m)
+    HEED_BIND(14, a, b, c, d, e, f, g, h, i, j, k, l, m, n)
+    HEED_BIND(15, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o)
+    HEED_BIND(16, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p)
+#undef HEED_BIND
+}
+
+template <class X>
+struct template_arguments {
+    using type = list_of_types<>;
+};
+template <template <class...> class X, class... A>
+struct template_arguments<X<A...>> {
+    using type = list_of_types<A...>;
+};
+
+template <template <class, std::size_t> class X, class A, std::size_t N>
+struct template_arguments<X<A, N>> {
+    using type = list_of_types<A>;
+};
+
+template <class X>
+consteval auto members_known()
+{
+    if constexpr (constexpr std::size_t count = detail::members_counted<X>(); count > 0) {
+        return decltype(detail::members_bound<count>(std::declval<X&>())){};
+    } else {
+        return typename template_arguments<X>::type{};
+    }
+}
+
+}  // namespace heed::detail
 
 // ---- heed/core/parameters.hpp ---------------------------------------------------------------------------------------
 
@@ -1126,6 +1323,9 @@ using joint_tensor = typename detail::joint_of<X...>::type;
 /// them, whose names are "layers.0", "layers.1" and so on, or a std::optional or std::unique_ptr, whose content has the
 /// name of the member; of an empty one there is nothing. What comes back is of the same kind: a std::vector of layers
 /// becomes a std::vector of what the visitor made of them.
+///
+/// A tensor, or a module with parameters, that is not shown would be neither trained nor saved. The compiler refuses
+/// it, unless it is a heed::constant (core/constant.hpp).
 namespace heed {
 
 /// The result of a visitor that returns nothing.
@@ -1235,6 +1435,14 @@ auto visit_members(std::string_view name, Several& several, const auto& visitor)
     return members_of<std::remove_const_t<Several>>::visit(name, several, visitor);
 }
 
+#define HEED_SAYS_NOT_SHOWN                                                                                            \
+    "heed: `parameters` passes on a tensor, or a module with parameters, that it does not show its visitor, so that "  \
+    "it would be neither trained nor saved: show it, `visit(\"b\", self.b)`, or make the member a constant, "          \
+    "`mine::policy{W, heed::constant{b}}`"
+#define HEED_SAYS_NOT_A_MEMBER                                                                                         \
+    "heed: `parameters` makes a member a constant that is none in the module itself: make it one where the module is " \
+    "built, `mine::policy{W, heed::constant{b}}`, and let `parameters` pass it on"
+
 /// Says what a member that `parameters` shows should be instead.
 template <class X>
 consteval bool check_parameter()
@@ -1268,6 +1476,17 @@ struct looking_visitor {
         if constexpr (!holds_members<std::remove_cvref_t<decltype(member)>>) return visited{};
     }
 };
+
+}  // namespace detail
+
+/// A type whose parameters can be visited.
+template <class M>
+concept parameterised = requires(std::remove_cvref_t<M>& module)
+{
+    std::remove_cvref_t<M>::parameters(module, detail::looking_visitor{});
+};
+
+namespace detail {
 
 /// Depends on the leaf alone, not on the module, so that modules share what is compiled for their parts. A leaf is
 /// therefore a named type, not a lambda in a template of the module.
@@ -1316,25 +1535,6 @@ struct counting_look {
     void operator()(const std::string&, const tensor auto& x) { count += view_of(x).size(); }
 };
 
-}  // namespace detail
-
-/// A type whose parameters can be visited.
-template <class M>
-concept parameterised = requires(std::remove_cvref_t<M>& module)
-{
-    std::remove_cvref_t<M>::parameters(module, detail::looking_visitor{});
-};
-
-/// A module of the same kind whose parameters are leaf(name, tensor); names are dotted paths, "decoder.gru.W".
-template <parameterised M, class Leaf>
-auto transform_parameters(M& module, Leaf&& leaf, std::string prefix = {})
-{
-    return std::remove_cvref_t<M>::parameters(
-        module, detail::walking_visitor<std::remove_reference_t<Leaf>>{leaf, std::move(prefix)});
-}
-
-namespace detail {
-
 /// Walks without making names.
 template <class Leaf>
 struct nameless_visitor {
@@ -1355,12 +1555,105 @@ struct nameless_visitor {
     }
 };
 
+struct visited_leaf {
+    visited operator()(const tensor auto&) const { return {}; }
+};
+
+/// What is left of a module when all tensors that it shows are `visited`, those of its modules too.
+template <class M>
+using looked_at = decltype(M::parameters(std::declval<M&>(), nameless_visitor<visited_leaf>{{}}));
+
+/// Is a part of this type `visited`? Then it was shown.
+template <class X>
+consteval bool any_shown();
+
+template <class... X>
+consteval bool any_shown_of(list_of_types<X...>)
+{
+    return (detail::any_shown<std::remove_cvref_t<X>>() || ...);
+}
+
+template <class X>
+consteval bool any_shown()
+{
+    if constexpr (std::is_same_v<X, visited> || tensor<X>) {
+        return std::is_same_v<X, visited>;
+    } else if constexpr (std::is_same_v<typename template_arguments<X>::type, list_of_types<>>) {
+        return std::is_class_v<X> && detail::any_shown_of(detail::members_known<X>());
+    } else {
+        return detail::any_shown_of(typename template_arguments<X>::type{});
+    }
+}
+
+/// Is this member of such a rest a tensor that was not shown, or does it hold one?
+template <class X>
+consteval bool not_shown();
+
+template <class... X>
+consteval bool any_not_shown(list_of_types<X...>)
+{
+    return (detail::not_shown<std::remove_cvref_t<X>>() || ...);
+}
+
+template <class X>
+consteval bool not_shown()
+{
+    if constexpr (is_constant<X>) {
+        return false;
+    } else if constexpr (tensor<X>) {
+        return owning_tensor<X>;
+    } else if constexpr (holds_members<X>) {
+        return detail::any_not_shown(typename template_arguments<X>::type{});
+    } else if constexpr (!std::is_class_v<X>) {
+        return false;
+    } else if constexpr (any_shown<X>()) {
+        return detail::any_not_shown(detail::members_known<X>());
+    } else if constexpr (requires { typename looked_at<X>; }) {  // a module: has it parameters?
+        return any_shown<looked_at<X>>() || detail::any_not_shown(detail::members_known<X>());
+    } else {
+        return false;
+    }
+}
+
+template <class... X>
+consteval std::size_t constants_among(list_of_types<X...>)
+{
+    return (std::size_t{is_constant<X>} + ... + 0);
+}
+
+/// Does a module show all of its tensors, but for those that are constants?
+template <class M>
+consteval bool shows_all()
+{
+    using rest = looked_at<M>;
+    if constexpr (std::is_class_v<rest>) {
+        constexpr bool all = !detail::any_not_shown(detail::members_known<rest>());
+        constexpr bool marked = detail::constants_among(detail::members_known<rest>()) <=
+                                detail::constants_among(detail::members_known<M>());
+        static_assert(all, HEED_SAYS_NOT_SHOWN);
+        static_assert(marked, HEED_SAYS_NOT_A_MEMBER);
+        return all && marked;
+    } else {
+        return true;
+    }
+}
+
 }  // namespace detail
+
+/// A module of the same kind whose parameters are leaf(name, tensor); names are dotted paths, "decoder.gru.W".
+template <parameterised M, class Leaf>
+auto transform_parameters(M& module, Leaf&& leaf, std::string prefix = {})
+{
+    (void)detail::shows_all<std::remove_cvref_t<M>>();
+    return std::remove_cvref_t<M>::parameters(
+        module, detail::walking_visitor<std::remove_reference_t<Leaf>>{leaf, std::move(prefix)});
+}
 
 /// A module of the same kind whose parameters are leaf(tensor).
 template <parameterised M, class Leaf>
 auto map_parameters(M& module, const Leaf& leaf)
 {
+    (void)detail::shows_all<std::remove_cvref_t<M>>();
     return std::remove_cvref_t<M>::parameters(module, detail::nameless_visitor<Leaf>{leaf});
 }
 
@@ -1438,6 +1731,7 @@ std::vector<named_numbers<T>> numbers_of(M& module)
 ///     recall(past, at, memory)               of keys and lengths
 ///   advance(past, weights, at) -> past     past                       detail::step
 ///     or (past, weights, context, at)
+///   grow(past, begun, join, at) -> past    past.map(join, begun)      detail::step of a memory that has grown
 ///   groups()                               required for per_group     attention::start
 ///   match_all(queries, keys)               one query after another    attention::read_all
 ///     match_all(queries, keys, from)         from a query on
@@ -1487,6 +1781,7 @@ std::vector<named_numbers<T>> numbers_of(M& module)
 ///     or (weights, values, at),
 ///     parameters(self, visit)
 ///   combine_all(weights, values)           one query after another    attention::read_all
+///     combine_all(weights, values, from)     from a query on
 ///   commutes_with_matrices                 false                      seq2seq::packed
 ///   in_kernels                             no kernel                  step_kernel
 ///   finishes,                              -                          detail::laid_over_combiner
@@ -1495,7 +1790,6 @@ std::vector<named_numbers<T>> numbers_of(M& module)
 /// State, and a query of several parts
 ///   map(f, others...)                      line by line, whole batch  steps by rows, beams, windows
 ///   step(s)                                required for many queries  attention::read_all
-///   new_position                           the memory may not grow    detail::step
 ///
 /// A member whose name is almost that of a hook is refused, and so is a hook that cannot be called as above; a policy
 /// may also list its hooks, see heed::hooks. The concepts are short; the sentences that explain what is missing are in
@@ -1532,6 +1826,7 @@ HEED_CALLABLE(follow);
 HEED_CALLABLE(asked_all);
 HEED_CALLABLE(keys);
 HEED_CALLABLE(arrive);
+HEED_CALLABLE(grow);
 HEED_CALLABLE(thin);
 HEED_CALLABLE(focus);
 HEED_CALLABLE(inside);
@@ -1809,10 +2104,68 @@ namespace heed {
 
 namespace detail {
 
+/// This thread's T, made at the first use and destroyed at the thread's end. Null afterwards: destructors of static
+/// objects, and those of some thread_local ones, run later. `Purpose` tells several apart.
+template <class T, class Purpose = T>
+T* kept_of_this_thread()
+{
+    static constinit thread_local T* here = nullptr;
+    static constinit thread_local bool over = false;
+    if (here != nullptr) return here;
+    if (over) return nullptr;
+    struct holder {
+        holder() { here = &kept; }
+        ~holder()
+        {
+            here = nullptr;
+            over = true;
+        }
+        holder(const holder&) = delete;
+        holder& operator=(const holder&) = delete;
+
+        T kept;
+    };
+    static thread_local holder only;
+    return here;
+}
+
+/// A T that this thread keeps between calls, for the time of one use; after the thread's end one for this use alone.
+template <class T, class Purpose = T>
+class kept_between_calls {
+public:
+    kept_between_calls() : kept_(kept_of_this_thread<T, Purpose>())
+    {
+        if (kept_ == nullptr) kept_ = &own_.emplace();
+    }
+    kept_between_calls(const kept_between_calls&) = delete;
+    kept_between_calls& operator=(const kept_between_calls&) = delete;
+
+    T& operator*() const { return *kept_; }
+
+private:
+    std::optional<T> own_;
+    T* kept_;
+};
+
+/// The workspace in destructors that run after the thread's own has been destroyed. The last scratch frees it.
+struct late_workspace {
+    arena memory;
+    std::size_t users = 0;
+};
+inline constinit thread_local late_workspace* late = nullptr;
+
+/// Null if there is none: after the thread's end, while no scratch lives.
+inline arena* workspace_if_there()
+{
+    if (arena* const kept = kept_of_this_thread<arena>(); kept != nullptr) return kept;
+    return late == nullptr ? nullptr : &late->memory;
+}
+
 inline arena& workspace_of_this_thread()
 {
-    static thread_local arena memory;
-    return memory;
+    if (arena* const there = workspace_if_there(); there != nullptr) return *there;
+    late = new late_workspace;
+    return late->memory;
 }
 
 /// Something else that a thread keeps between calls. It is listed from its construction to the end of the thread.
@@ -1834,7 +2187,12 @@ public:
     }
 
 protected:
-    ~kept_by_thread() = default;
+    ~kept_by_thread()
+    {
+        kept_by_thread** at = &first();
+        while (*at != this) at = &(*at)->next_;
+        *at = next_;
+    }
 
 private:
     virtual std::size_t size() const = 0;  // in bytes
@@ -1842,7 +2200,7 @@ private:
 
     static kept_by_thread*& first()
     {
-        static thread_local kept_by_thread* list = nullptr;
+        static constinit thread_local kept_by_thread* list = nullptr;
         return list;
     }
 
@@ -1854,8 +2212,15 @@ private:
 /// Temporaries of one call: taken from this thread's workspace, returned at the end of the scope.
 class scratch {
 public:
-    scratch() : memory_(detail::workspace_of_this_thread()), before_(memory_.mark()) {}
-    ~scratch() { memory_.release(before_); }
+    scratch() : memory_(detail::workspace_of_this_thread()), before_(memory_.mark())
+    {
+        if (detail::late != nullptr) ++detail::late->users;
+    }
+    ~scratch()
+    {
+        memory_.release(before_);
+        if (detail::late != nullptr && --detail::late->users == 0) delete std::exchange(detail::late, nullptr);
+    }
     scratch(const scratch&) = delete;
     scratch& operator=(const scratch&) = delete;
 
@@ -1874,13 +2239,14 @@ private:
 /// Bytes that this thread keeps between calls.
 inline std::size_t workspace_size()
 {
-    return detail::workspace_of_this_thread().capacity() + detail::kept_by_thread::total();
+    const arena* const there = detail::workspace_if_there();
+    return (there == nullptr ? 0 : there->capacity()) + detail::kept_by_thread::total();
 }
 
 /// Frees what this thread keeps between calls; the next call allocates anew. Not while this thread computes a step.
 inline void release_workspace()
 {
-    detail::workspace_of_this_thread() = arena();
+    if (arena* const there = detail::workspace_if_there(); there != nullptr) *there = arena();
     detail::kept_by_thread::release_all();
 }
 
@@ -2045,6 +2411,57 @@ private:
 
 }  // namespace heed
 
+// ---- heed/core/forks.hpp --------------------------------------------------------------------------------------------
+
+#if defined(__unix__) || defined(__APPLE__)
+#include <pthread.h>
+#endif
+
+/// What a child of fork() does about the threads that it does not have.
+///
+/// The child has only the thread that called fork(). A mutex that another thread held stays locked there, joining a
+/// thread or destroying a condition variable that one waits for never returns. So the child leaves such objects as they
+/// are, and does without them.
+namespace heed::detail {
+
+/// From now on, the child of each fork() calls this before fork() returns there. False if there is no memory for it.
+/// Where there is no fork(), nothing happens.
+inline bool in_each_child([[maybe_unused]] void (*call)())
+{
+#if defined(__unix__) || defined(__APPLE__)
+    return ::pthread_atfork(nullptr, nullptr, call) == 0;
+#else
+    return true;
+#endif
+}
+
+inline std::atomic<unsigned> forks{0};
+
+/// How many calls of fork() lie between the program's first process and this one, since the first call of this
+/// function, which throws std::bad_alloc if there is no memory to count: an object that has another number than when it
+/// was made belongs to another process.
+inline unsigned forks_so_far()
+{
+    static const bool counted = in_each_child([] { forks.fetch_add(1); });
+    if (!counted) throw std::bad_alloc();
+    return forks.load(std::memory_order_relaxed);
+}
+
+/// An object of the parent process that its child must not destroy. It can still be reached, so it is no leak.
+struct left_object {
+    std::shared_ptr<void> object;
+    left_object* before;
+};
+inline std::atomic<left_object*> left_objects{nullptr};
+
+inline void leave_undestroyed(std::shared_ptr<void> object)
+{
+    auto* const one = new left_object{std::move(object), left_objects.load()};
+    while (!left_objects.compare_exchange_weak(one->before, one)) {}
+}
+
+}  // namespace heed::detail
+
 // ---- heed/core/parallel.hpp -----------------------------------------------------------------------------------------
 
 /// One small pool of threads, heed's own, for work that is worth sharing.
@@ -2052,6 +2469,10 @@ private:
 /// Work is cut into one contiguous shard per thread, always the same way for a given thread count, so that two runs
 /// agree bit for bit. With one thread no pool exists. A call inside a shard, or from a second user thread while the
 /// pool is busy, runs on the calling thread.
+///
+/// The pool ends with the program's static objects. Destructors that run later compute on their own thread, with the
+/// same results. A child of fork() has one thread until it calls set_threads itself; fork() must not be called inside a
+/// shard.
 namespace heed {
 
 namespace detail {
@@ -2084,11 +2505,11 @@ public:
 
     std::size_t size() const { return workers_.size() + 1; }
 
-    /// Runs call(context, shard) for every shard; shard 0 on the calling thread. False if the pool is busy.
+    /// Runs call(context, shard) for every shard; shard 0 on the calling thread. False if the pool is busy or closed.
     bool run(void (*call)(void*, std::size_t), void* context)
     {
         std::unique_lock<std::mutex> lock(one_user_, std::try_to_lock);
-        if (!lock) return false;
+        if (!lock || closed_) return false;
         call_ = call;
         context_ = context;
         pending_.store(workers_.size(), std::memory_order_relaxed);
@@ -2109,6 +2530,18 @@ public:
         if (first) std::rethrow_exception(first);
         return true;
     }
+
+    /// Ends the threads: from now on run() returns false. If the pool is busy, nothing happens: then another thread
+    /// computes while the program ends, or a shard has called std::exit.
+    void close()
+    {
+        const std::unique_lock<std::mutex> lock(one_user_, std::try_to_lock);
+        if (!lock) return;
+        closed_ = true;
+        end();
+    }
+
+    thread_pool* left_before = nullptr;  // see parallel_settings
 
 private:
     static constexpr int spins = 2000;
@@ -2133,7 +2566,9 @@ private:
     {
         stopping_.store(true);
         announce();
-        for (std::thread& worker : workers_) worker.join();
+        for (std::thread& worker : workers_) {
+            if (worker.joinable()) worker.join();
+        }
     }
 
     void invoke(std::size_t shard)
@@ -2167,36 +2602,60 @@ private:
     std::condition_variable wake_;
     std::atomic<std::size_t> generation_{0}, pending_{0};
     std::atomic<bool> stopping_{false};
+    bool closed_ = false;  // changed and read by the only user
     void (*call_)(void*, std::size_t) = nullptr;
     void* context_ = nullptr;
 };
 
+/// Without a destructor: static objects that end after the pool may still use it.
 struct parallel_settings {
     std::size_t threads = 1;
     thread_pool* pool = nullptr;
-    ~parallel_settings() { delete pool; }
+    thread_pool* left = nullptr;  // of the processes that this one was forked from, so that they can be reached
+    bool over = false;            // the program's static objects are being destroyed
 };
+inline constinit parallel_settings parallel;
 
-inline parallel_settings& parallel()
+/// In a child of fork(): its parent's pool has no threads here, and is never destroyed (see forks.hpp).
+inline void leave_pool_of_parent()
 {
-    static parallel_settings settings;
-    return settings;
+    if (parallel.pool != nullptr) parallel.pool->left_before = std::exchange(parallel.left, parallel.pool);
+    parallel.pool = nullptr;
+    parallel.threads = 1;
 }
+
+/// Ends the pool's threads with the program, or with the library that is unloaded; the pool itself stays. Made before
+/// the first pool.
+struct end_of_pool {
+    end_of_pool()
+    {
+        if (!in_each_child(leave_pool_of_parent)) throw std::bad_alloc();
+    }
+    end_of_pool(const end_of_pool&) = delete;
+    end_of_pool& operator=(const end_of_pool&) = delete;
+    ~end_of_pool()
+    {
+        parallel.over = true;
+        if (parallel.pool != nullptr) parallel.pool->close();
+    }
+};
 
 inline thread_local bool inside_shard = false;
 
 }  // namespace detail
 
 /// How many threads heed uses: 1 unless set_threads said otherwise.
-inline std::size_t threads() { return detail::parallel().threads; }
+inline std::size_t threads() { return detail::parallel.threads; }
 
 /// Use this many threads from now on (0: as many as the machine has). Not while another thread is inside heed. Throws
-/// heed::error if the system has no more threads, or std::bad_alloc; then there are as many as before.
+/// heed::error if the system has no more threads, or std::bad_alloc; then there are as many as before. While the
+/// program's static objects are destroyed, it has no effect once the pool has ended.
 inline void set_threads(std::size_t count)
 {
-    detail::parallel_settings& settings = detail::parallel();
+    detail::parallel_settings& settings = detail::parallel;
     if (count == 0) count = std::thread::hardware_concurrency() == 0 ? 1 : std::thread::hardware_concurrency();
-    if (count == settings.threads) return;
+    if (count == settings.threads || settings.over) return;
+    static const detail::end_of_pool end;
     detail::thread_pool* const pool = count > 1 ? new detail::thread_pool(count) : nullptr;
     delete std::exchange(settings.pool, pool);
     settings.threads = count;
@@ -2234,7 +2693,7 @@ void parallel_for(std::size_t count, std::size_t grain, Body&& body, std::size_t
             (*that.body)(begin, end, shard);
         }
     } work{&body, count, shards, align, detail::batch_invariant_here};
-    if (!detail::parallel().pool->run(&job::run, &work)) {
+    if (!detail::parallel.pool->run(&job::run, &work)) {
         for (std::size_t shard = 0; shard < shards; ++shard) job::run(&work, shard);
     }
 }
@@ -2703,6 +3162,42 @@ HEED_SIMD_INLINE vec<float> sigmoid(vec<float> x) { return 1.0f / (1.0f + exp(-x
 HEED_SIMD_INLINE vec<double> sigmoid(vec<double> x) { return 1.0 / (1.0 + exp(-x)); }
 
 namespace detail {
+
+/// Φ(−a) = e^(−a²/2) R(a) for a >= 0, and R(a) = 1/2 − a/(1 + a) S. S is smooth up to infinity as a function of
+/// (a − k) / (a + k), which lies between -1 and 1; interpolated at the Chebyshev nodes: off by 2e-8 and 4e-17.
+template <class T>
+HEED_SIMD_INLINE vec<T> normal_cdf(vec<T> x)
+{
+    const vec<T> far = splats<T>(40);  // where Φ(−a) is 0; NaN stays NaN
+    vec<T> a = select(x < T(0), -x, x);
+    a = select(a > far, far, a);
+    const vec<T> k = splats<T>(sizeof(T) == 4 ? 3.5 : 4.5), t = (a - k) / (a + k);
+    vec<T> s;
+    if constexpr (sizeof(T) == 4) {
+        s = polynomial<T>(t, {0.5061276728855729, 0.015662497940177798, -0.04380592337775949, 0.03316052316672745,
+                              -0.013638348403087688, 0.0020266133056642947, 0.0008403274083677951,
+                              -0.000358239272699393, -5.260030369454847e-05, 3.7469681859021546e-05});
+    } else {
+        s = polynomial<T>(
+            t, {0.5074625207571329,      0.006065349349776281,    -0.03235417682917224,   0.033447578630549736,
+                -0.02249212360223042,    0.01071585662268792,     -0.0033364353332114333, 0.0003803616676928452,
+                0.0001956361631594819,   -9.068997688707199e-05,  -3.521796681133201e-06, 1.1769715298516225e-05,
+                -9.412773187657336e-07,  -1.5712906239005301e-06, 2.0918681299478444e-07, 2.393797339424883e-07,
+                -2.986709368778109e-08,  -3.972273623301016e-08,  2.9397207497432304e-09, 5.969948382373341e-09,
+                -1.4040207474691258e-10, -5.461567796942147e-10});
+    }
+    const vec<T> rest = splats<T>(0.5) - a / (T(1) + a) * s;
+    const vec<T> tail = exp<T>(a * a * splats<T>(-0.5)) * rest;
+    return select(x < T(0), tail, T(1) - tail);
+}
+
+}  // namespace detail
+
+/// Φ(x) = (1 + erf(x / √2)) / 2, at most 1 ulp of 1 off; within [0, 1], NaN for NaN.
+HEED_SIMD_INLINE vec<float> normal_cdf(vec<float> x) { return detail::normal_cdf<float>(x); }
+HEED_SIMD_INLINE vec<double> normal_cdf(vec<double> x) { return detail::normal_cdf<double>(x); }
+
+namespace detail {
 struct add {
     template <class V>
     HEED_SIMD_INLINE V operator()(V a, V b) const
@@ -3130,6 +3625,12 @@ HEED_SIMD_INLINE dual_vec<T> sigmoid(const dual_vec<T>& x)
     const vec<T> y = sigmoid(x.value), of_y = y * (T(1) - y);
     return {y, select(of_y == T(0), vec<T>{}, of_y * x.slope)};
 }
+template <class T>
+HEED_SIMD_INLINE dual_vec<T> normal_cdf(const dual_vec<T>& x)
+{
+    const vec<T> density = exp(x.value * x.value * T(-0.5)) * T(0.39894228040143267794);  // 1 / √(2π)
+    return {normal_cdf(x.value), select(density == T(0), vec<T>{}, density * x.slope)};
+}
 
 template <class T>
 HEED_SIMD_INLINE dual_vec<T> sin(const dual_vec<T>& x)
@@ -3322,15 +3823,149 @@ inline void parallel_transform(std::size_t n, T* y, F&& f, const X*... x)
 
 }  // namespace heed::simd
 
+// ---- heed/kernels/block_sums.hpp ------------------------------------------------------------------------------------
+
+/// Sums of very many numbers that stay as accurate as sums of a hundred.
+///
+/// One float that a million numbers are added to loses three digits or more: each addition rounds to the size of the
+/// whole. So numbers are added up in blocks, and the sums of blocks are added with what rounding loses (Knuth 1969,
+/// section 4.2.2; Neumaier 1974). A sum of one block or less is computed as if there were no blocks, with the same
+/// bits. Blocks are counted from the first number, so that a result depends neither on threads nor on the rest of a
+/// batch.
+namespace heed::kernels {
+
+/// Numbers of a block: so few that equal numbers, whose rounding errors all have one sign, keep six digits.
+inline constexpr std::size_t numbers_of_block = 128;
+
+namespace detail {
+
+/// What is lost where a + b is rounded to `sum`. NaN where one of them is not finite.
+template <class V>
+HEED_SIMD_INLINE V lost_in_sum(V a, V b, V sum)
+{
+    const V of_b = sum - a;
+    return (a - (sum - of_b)) + (b - of_b);
+}
+
+/// y += x, and what rounding loses is added to `lost`.
+template <class T>
+inline void add_and_keep(std::size_t n, T* y, T* lost, const T* x)
+{
+    using namespace simd;
+    each_register<T>(n, [&](std::size_t i, std::size_t count) {
+        const vec<T> a = load_first(static_cast<const T*>(y + i), count), b = load_first(x + i, count), sum = a + b;
+        store_first(lost + i, load_first(static_cast<const T*>(lost + i), count) + lost_in_sum(a, b, sum), count);
+        store_first(y + i, sum, count);
+    });
+}
+
+/// y += lost, where that is a number: beside an infinite sum it is NaN.
+template <class T>
+inline void add_lost(std::size_t n, T* y, const T* lost)
+{
+    using namespace simd;
+    transform(
+        n, y, [](vec<T> sum, vec<T> rest) { return select(rest == rest, sum + rest, sum); }, static_cast<const T*>(y),
+        lost);
+}
+
+template <class T>
+[[gnu::noinline]] void add_all_blocks(std::size_t rows, std::size_t n, T* y, const auto& f)
+{
+    scratch here;
+    T *const part = here.take<T>(n), *const lost = here.take<T>(n);
+    std::fill_n(lost, n, T(0));
+    for (std::size_t first = 0; first < rows; first += numbers_of_block) {
+        std::fill_n(part, n, T(0));
+        f(first, std::min(rows, first + numbers_of_block), part);
+        add_and_keep(n, y, lost, static_cast<const T*>(part));
+    }
+    add_lost(n, y, static_cast<const T*>(lost));
+}
+
+}  // namespace detail
+
+/// y[j] += Σ_i x[i,j] for j < n and i < rows, block by block: f(first, last, to) adds the rows [first, last) to `to`
+/// [n].
+template <class T>
+HEED_SIMD_INLINE void add_in_blocks(std::size_t rows, std::size_t n, T* y, const auto& f)
+{
+    if (rows <= numbers_of_block) {
+        f(std::size_t{0}, rows, y);
+    } else {
+        detail::add_all_blocks(rows, n, y, f);
+    }
+}
+
+/// A sum of registers, lane by lane.
+template <class T>
+class block_sum {
+public:
+    HEED_SIMD_INLINE void add(simd::vec<T> x)
+    {
+        block_ += x;
+        added();
+    }
+    /// += a b, rounded once
+    HEED_SIMD_INLINE void add_product(simd::vec<T> a, simd::vec<T> b)
+    {
+        block_ = simd::fma(a, b, block_);
+        added();
+    }
+    HEED_SIMD_INLINE simd::vec<T> get() const
+    {
+        const simd::vec<T> sum = total_ + block_;
+        const simd::vec<T> rest = lost_ + detail::lost_in_sum(total_, block_, sum);
+        return simd::select(rest == rest, sum + rest, sum);
+    }
+
+private:
+    HEED_SIMD_INLINE void added()
+    {
+        if (++count_ < numbers_of_block) return;
+        const simd::vec<T> sum = total_ + block_;
+        lost_ += detail::lost_in_sum(total_, block_, sum);
+        total_ = sum;
+        block_ = simd::vec<T>{};
+        count_ = 0;
+    }
+
+    simd::vec<T> block_{}, total_{}, lost_{};
+    std::size_t count_ = 0;
+};
+
+}  // namespace heed::kernels
+
 // ---- heed/kernels/rows.hpp ------------------------------------------------------------------------------------------
 
 /// Sums over one row of memory.
 namespace heed::kernels {
 
+namespace detail {
+
+/// A row that is longer than this is summed in parts, and these in double.
+inline constexpr std::size_t numbers_of_part = 4096;
+
+/// Σ part(first, count) over n numbers.
+template <class T>
+[[gnu::noinline]] T sum_of_parts(std::size_t n, const auto& part)
+{
+    in_double<T> sum = 0;
+    for (std::size_t first = 0; first < n; first += numbers_of_part)
+        sum += static_cast<in_double<T>>(part(first, std::min(n - first, numbers_of_part)));
+    return static_cast<T>(sum);
+}
+
+}  // namespace detail
+
 /// Σ_i a_i b_i, in four partial sums of registers.
 template <class T>
 HEED_SIMD_INLINE T dot(std::size_t n, const T* a, const T* b)
 {
+    if (n > detail::numbers_of_part) [[unlikely]] {
+        return detail::sum_of_parts<T>(
+            n, [a, b](std::size_t first, std::size_t count) { return kernels::dot(count, a + first, b + first); });
+    }
     constexpr std::size_t L = simd::lanes<T>;
     simd::vec<T> s0{}, s1{}, s2{}, s3{};
     std::size_t i = 0;
@@ -3349,6 +3984,10 @@ HEED_SIMD_INLINE T dot(std::size_t n, const T* a, const T* b)
 template <class T>
 HEED_SIMD_INLINE T sum_of(std::size_t n, const T* x)
 {
+    if (n > detail::numbers_of_part) [[unlikely]] {
+        return detail::sum_of_parts<T>(
+            n, [x](std::size_t first, std::size_t count) { return kernels::sum_of(count, x + first); });
+    }
     constexpr std::size_t L = simd::lanes<T>;
     simd::vec<T> s0{}, s1{}, s2{}, s3{};
     std::size_t i = 0;
@@ -3392,7 +4031,367 @@ void add(std::size_t n, T* y, const T* x)
 template <class T>
 void add_columns(std::size_t rows, std::size_t n, T* y, const T* x)
 {
-    for (std::size_t i = 0; i < rows; ++i) add(n, y, x + i * n);
+    add_in_blocks(rows, n, y, [n, x](std::size_t first, std::size_t last, T* to) {
+        for (std::size_t i = first; i < last; ++i) add(n, to, x + i * n);
+    });
+}
+
+}  // namespace heed::kernels
+
+// ---- heed/kernels/softmax.hpp ---------------------------------------------------------------------------------------
+
+/// Softmax over the positions of each sentence of a batch, one weight per position [B,T] or per dimension [B,T,D].
+///
+/// `lengths` [B] counts the real positions of each row (nullptr: all T). The padding is never read and gets weight 0. A
+/// row with no position, or with nothing but scores of -inf, gets weights 0 everywhere.
+///
+/// A score of -inf is hidden: its weight is 0 whatever the row holds, and where a weight is 0, so is the gradient,
+/// whatever comes back to it. Beside a score that is NaN or +inf, all other weights are NaN.
+namespace heed::kernels {
+
+/// Names of the ways in which kernels turn a row of scores into weights. A normalizer that does the same declares it:
+/// `using in_kernels = kernels::softmax_of_row;`.
+struct softmax_of_row {};           // α = softmax(e)
+struct temporal_softmax_of_row {};  // α = softmax(e − L), L' = log(exp L + exp e)
+
+namespace detail {
+
+/// How many rows of this many elements are worth a thread.
+inline std::size_t rows_a_shard(std::size_t elements, std::size_t worth = std::size_t{1} << 15)
+{
+    return elements == 0 ? worth : (worth + elements - 1) / elements;
+}
+
+inline std::size_t length_of(const std::size_t* lengths, std::size_t row, std::size_t positions)
+{
+    return lengths == nullptr ? positions : lengths[row];
+}
+
+template <class T>
+inline void zero(T* y, std::size_t n)
+{
+    for (std::size_t i = 0; i < n; ++i) y[i] = T(0);
+}
+
+/// The greatest element that is not NaN; -inf if there is none. NaN is skipped, since a maximum would keep it only in
+/// some places of a register; the caller's sum is NaN anyway.
+template <class T>
+inline T max_of(std::size_t n, const T* x)
+{
+    using namespace simd;
+    constexpr T lowest = -std::numeric_limits<T>::infinity();
+    constexpr std::size_t chains = 4;
+    vec<T> tops[chains];
+    for (vec<T>& top : tops) top = splat(lowest);
+    std::size_t i = 0;
+    for (; i + chains * lanes<T> <= n; i += chains * lanes<T>)
+        unrolled<chains>([&](auto c) { tops[c] = max(load(x + i + c * lanes<T>), tops[c]); });
+    vec<T> top = max(max(tops[0], tops[1]), max(tops[2], tops[3]));
+    for (; i + lanes<T> <= n; i += lanes<T>) top = max(load(x + i), top);
+    if (i < n) top = max(fill_behind<T>(load(x + i, n - i), n - i, lowest), top);
+    return max(top);
+}
+
+/// Sums registers in blocks, and the blocks in double, so that a sum of very many small numbers stays accurate.
+template <class T>
+class long_sum {
+public:
+    HEED_SIMD_INLINE void add(simd::vec<T> x)
+    {
+        block_ += x;
+        if (++count_ == 32) {
+            total_ += static_cast<in_double<T>>(simd::sum(block_));
+            block_ = simd::vec<T>{};
+            count_ = 0;
+        }
+    }
+    HEED_SIMD_INLINE T get() const { return static_cast<T>(total_ + static_cast<in_double<T>>(simd::sum(block_))); }
+
+private:
+    simd::vec<T> block_{};
+    in_double<T> total_ = 0;
+    std::size_t count_ = 0;
+};
+
+/// A row without a score above -inf: weights 0, or NaN where the score is NaN. y may be x.
+template <class T>
+inline void no_weights(std::size_t n, const T* x, T* y)
+{
+    for (std::size_t i = 0; i < n; ++i) y[i] = x[i] != x[i] ? x[i] : T(0);
+}
+
+/// A row with a score that is NaN or +inf: weights NaN, but 0 where the score is -inf. y may be x.
+template <class T>
+inline void unknown_weights(std::size_t n, const T* x, T* y)
+{
+    constexpr T hidden = -std::numeric_limits<T>::infinity(), unknown = std::numeric_limits<T>::quiet_NaN();
+    for (std::size_t i = 0; i < n; ++i) y[i] = x[i] == hidden ? T(0) : unknown;
+}
+
+/// Is x neither infinite nor NaN?
+template <class T>
+inline bool is_finite(T x)
+{
+    return x - x == T(0);
+}
+
+/// y_j = exp(x_j - top); returns the factor that makes weights of them. y may be x.
+template <class T>
+inline T exponentials(std::size_t n, const T* x, T top, T* y)
+{
+    using namespace simd;
+    if (top == -std::numeric_limits<T>::infinity()) {
+        no_weights(n, x, y);
+        return T(1);
+    }
+    const vec<T> shift = splat(top);
+    long_sum<T> sum;
+    std::size_t i = 0;
+    for (; i + lanes<T> <= n; i += lanes<T>) {
+        const vec<T> e = exp(load(x + i) - shift);
+        store(y + i, e);
+        sum.add(e);
+    }
+    if (i < n) {
+        const vec<T> e = fill_behind<T>(exp(load(x + i, n - i) - shift), n - i, T(0));
+        store(y + i, e, n - i);
+        sum.add(e);
+    }
+    return T(1) / sum.get();
+}
+
+/// One row: y_j = exp(x_j - max x) / Σ_k exp(x_k - max x). y may be x.
+template <class T>
+inline void softmax_row(std::size_t n, const T* x, T* y)
+{
+    using namespace simd;
+    const T top = max_of(n, x);
+    if (top == -std::numeric_limits<T>::infinity()) return no_weights(n, x, y);
+    if (top == std::numeric_limits<T>::infinity()) return unknown_weights(n, x, y);
+    const T factor = exponentials(n, x, top, y);
+    if (factor != factor) {  // in place, what has underflown counts as hidden
+        for (std::size_t i = 0; i < n; ++i)
+            y[i] = (x == y ? y[i] == T(0) : x[i] == -std::numeric_limits<T>::infinity()) ? T(0) : factor;
+        return;
+    }
+    const vec<T> scale = splat(factor);
+    transform(
+        n, y, [scale](vec<T> e) { return e * scale; }, y);
+}
+
+/// One row: dx_j += y_j (dy_j - Σ_k y_k dy_k), and nothing where y_j is 0, whatever dy_j is.
+template <class T>
+inline void softmax_row_backward(std::size_t n, const T* y, const T* dy, T* dx)
+{
+    using namespace simd;
+    long_sum<T> sum;
+    std::size_t i = 0;
+    for (; i + lanes<T> <= n; i += lanes<T>) sum.add(load(y + i) * load(dy + i));
+    if (i < n) sum.add(load(y + i, n - i) * load(dy + i, n - i));
+    if (!is_finite(sum.get())) {  // 0 · NaN is NaN
+        T pulled = 0;
+        for (i = 0; i < n; ++i) pulled += y[i] == T(0) ? T(0) : y[i] * dy[i];
+        for (i = 0; i < n; ++i) dx[i] += y[i] == T(0) ? T(0) : y[i] * (dy[i] - pulled);
+        return;
+    }
+    const vec<T> mean = splat(sum.get());
+    transform(
+        n, dx, [mean](vec<T> d, vec<T> w, vec<T> g) { return fma(w, g - mean, d); }, dx, y, dy);
+}
+
+/// One row: y_j = x_j - log Σ_k exp(x_k), and -inf where x_j is. y may be x.
+template <class T>
+inline void log_softmax_row(std::size_t n, const T* x, T* y)
+{
+    using namespace simd;
+    const T lowest = -std::numeric_limits<T>::infinity(), top = max_of(n, x);
+    const vec<T> hidden = splat(lowest), shift = splat(top == lowest ? T(0) : top);
+    long_sum<T> sum;
+    std::size_t i = 0;
+    for (; i + lanes<T> <= n; i += lanes<T>) sum.add(exp(load(x + i) - shift));
+    if (i < n) sum.add(fill_behind<T>(exp(load(x + i, n - i) - shift), n - i, T(0)));
+    const vec<T> rest = log(splat(sum.get()));
+    transform(
+        n, y, [=](vec<T> e) { return select(e == hidden, hidden, (e - shift) - rest); }, x);
+}
+
+/// One row: dx_j += dy_j - exp(y_j) Σ_k dy_k, of those that are not hidden.
+template <class T>
+inline void log_softmax_row_backward(std::size_t n, const T* y, const T* dy, T* dx)
+{
+    using namespace simd;
+    const vec<T> hidden = splat(-std::numeric_limits<T>::infinity());
+    const auto seen = [hidden](vec<T> log_weight, vec<T> d) { return select(log_weight == hidden, vec<T>{}, d); };
+    long_sum<T> sum;
+    std::size_t i = 0;
+    for (; i + lanes<T> <= n; i += lanes<T>) sum.add(seen(load(y + i), load(dy + i)));
+    if (i < n) sum.add(fill_behind<T>(seen(load(y + i, n - i), load(dy + i, n - i)), n - i, T(0)));
+    const vec<T> all = splat(sum.get());
+    transform(
+        n, dx, [=](vec<T> d, vec<T> w, vec<T> g) { return d + seen(w, g - exp(w) * all); }, dx, y, dy);
+}
+
+}  // namespace detail
+
+/// α_bj = exp(e_bj) / Σ_k exp(e_bk) over the positions of row b.
+///
+/// scores, weights [B,T]; weights may be scores.
+template <class T>
+void softmax(std::size_t batch, std::size_t positions, const std::size_t* lengths, const T* scores, T* weights)
+{
+    parallel_for(batch, detail::rows_a_shard(positions), [=](std::size_t begin, std::size_t end, std::size_t) {
+        for (std::size_t b = begin; b < end; ++b) {
+            const std::size_t n = detail::length_of(lengths, b, positions);
+            detail::softmax_row(n, scores + b * positions, weights + b * positions);
+            detail::zero(weights + b * positions + n, positions - n);
+        }
+    });
+}
+
+/// Backward of α = softmax(e), α_j = exp(e_j) / Σ_k exp(e_k):   de_j += α_j (dα_j - Σ_k α_k dα_k).
+template <class T>
+void softmax_backward(std::size_t batch, std::size_t positions, const std::size_t* lengths, const T* weights,
+                      const T* d_weights, T* d_scores)
+{
+    if (d_weights == nullptr || d_scores == nullptr) return;
+    parallel_for(batch, detail::rows_a_shard(positions), [=](std::size_t begin, std::size_t end, std::size_t) {
+        for (std::size_t b = begin; b < end; ++b) {
+            const std::size_t at = b * positions;
+            detail::softmax_row_backward(detail::length_of(lengths, b, positions), weights + at, d_weights + at,
+                                         d_scores + at);
+        }
+    });
+}
+
+namespace detail {
+
+/// Walks the columns [begin, end) of a row-major block register by register: f(column, count).
+template <class T, class F>
+HEED_SIMD_INLINE void each_column(std::size_t begin, std::size_t end, F&& f)
+{
+    std::size_t d = begin;
+    for (; d + simd::lanes<T> <= end; d += simd::lanes<T>) {
+        f(
+            d, [](const T* x) { return simd::load(x); }, [](T* y, simd::vec<T> v) { simd::store(y, v); });
+    }
+    if (d < end) {
+        const std::size_t count = end - d;
+        f(
+            d, [count](const T* x) { return simd::load(x, count); },
+            [count](T* y, simd::vec<T> v) { simd::store(y, v, count); });
+    }
+}
+
+/// max_t x_t and Σ_t exp(x_t - max) down one register of columns, in one pass: eight rows share one correction of the
+/// earlier sum.
+template <class T>
+struct column_sums {
+    simd::vec<T> top = simd::splat(-std::numeric_limits<T>::infinity()), sum{};
+    simd::vec<T> blocks{}, lost{};  // Σ of the blocks before, and what rounding has lost there
+
+    template <class Load>
+    HEED_SIMD_INLINE void add(std::size_t n, const T* x, std::size_t stride, Load&& load)
+    {
+        using namespace simd;
+        constexpr std::size_t rows = 8;
+        const vec<T> lowest = splat(-std::numeric_limits<T>::infinity());
+        for (std::size_t t = 0; t < n; t += rows) {
+            const std::size_t count = n - t < rows ? n - t : rows;
+            vec<T> next = top;
+            for (std::size_t r = 0; r < count; ++r) next = max(next, load(x + (t + r) * stride));
+            const vec<T> shift = select(next == lowest, vec<T>{}, next);
+            const vec<T> factor = exp(top - shift);
+            vec<T> part = sum * factor;
+            for (std::size_t r = 0; r < count; ++r) part += exp(load(x + (t + r) * stride) - shift);
+            sum = part;
+            top = next;
+            if (n <= numbers_of_block) continue;
+            blocks *= factor;
+            lost *= factor;
+            if ((t + rows) % numbers_of_block == 0 || t + rows >= n) next_block();
+        }
+        if (n > numbers_of_block) sum = select(lost == lost, blocks + lost, blocks);
+    }
+    HEED_SIMD_INLINE void next_block()
+    {
+        const simd::vec<T> all = blocks + sum;
+        lost += lost_in_sum(blocks, sum, all);
+        blocks = all;
+        sum = simd::vec<T>{};
+    }
+    HEED_SIMD_INLINE simd::vec<T> shift() const
+    {
+        return simd::select(top == simd::splat(-std::numeric_limits<T>::infinity()), simd::vec<T>{}, top);
+    }
+    /// 1 / Σ, and 0 for an empty column.
+    HEED_SIMD_INLINE simd::vec<T> scale() const
+    {
+        return simd::select(sum == T(0), simd::vec<T>{}, simd::splat(T(1)) / sum);
+    }
+};
+
+}  // namespace detail
+
+/// α_btd = exp(e_btd) / Σ_k exp(e_bkd): one softmax over the positions per dimension.
+///
+/// scores, weights [B,T,D]; weights may be scores.
+template <class T>
+void softmax_per_dimension(std::size_t batch, std::size_t positions, std::size_t width, const std::size_t* lengths,
+                           const T* scores, T* weights)
+{
+    using namespace simd;
+    if (positions == 0) return;  // there is no memory to point into either
+    parallel_for(batch, detail::rows_a_shard(positions * width), [=](std::size_t begin, std::size_t end, std::size_t) {
+        for (std::size_t b = begin; b < end; ++b) {
+            const std::size_t n = detail::length_of(lengths, b, positions);
+            const T* x = scores + b * positions * width;
+            T* y = weights + b * positions * width;
+            detail::each_column<T>(0, width, [&](std::size_t d, auto load, auto store) {
+                detail::column_sums<T> sums;
+                sums.add(n, x + d, width, load);
+                const vec<T> shift = sums.shift(), scale = sums.scale();
+                const bool unknown = any(scale != scale);
+                for (std::size_t t = 0; t < n; ++t) {
+                    const vec<T> e = load(x + t * width + d), w = exp(e - shift) * scale;
+                    const auto hidden = e == splat(-std::numeric_limits<T>::infinity());
+                    store(y + t * width + d, unknown ? select(hidden, vec<T>{}, w) : w);
+                }
+            });
+            detail::zero(y + n * width, (positions - n) * width);
+        }
+    });
+}
+
+/// Backward of α_td = exp(e_td) / Σ_k exp(e_kd):   de_td += α_td (dα_td - Σ_k α_kd dα_kd).
+template <class T>
+void softmax_per_dimension_backward(std::size_t batch, std::size_t positions, std::size_t width,
+                                    const std::size_t* lengths, const T* weights, const T* d_weights, T* d_scores)
+{
+    using namespace simd;
+    if (positions == 0 || d_weights == nullptr || d_scores == nullptr) return;
+    parallel_for(batch, detail::rows_a_shard(positions * width), [=](std::size_t begin, std::size_t end, std::size_t) {
+        for (std::size_t b = begin; b < end; ++b) {
+            const std::size_t n = detail::length_of(lengths, b, positions), at = b * positions * width;
+            const T *y = weights + at, *dy = d_weights + at;
+            T* dx = d_scores + at;
+            detail::each_column<T>(0, width, [&](std::size_t d, auto load, auto store) {
+                block_sum<T> products;
+                for (std::size_t i = d; i < n * width; i += width) products.add_product(load(y + i), load(dy + i));
+                vec<T> mean = products.get();
+                if (any(mean - mean != T(0))) {  // where a weight is 0, dy may be NaN
+                    const auto times = [](vec<T> w, vec<T> g) { return select(w == T(0), vec<T>{}, w * g); };
+                    mean = vec<T>{};
+                    for (std::size_t i = d; i < n * width; i += width) mean += times(load(y + i), load(dy + i));
+                    for (std::size_t i = d; i < n * width; i += width)
+                        store(dx + i, load(dx + i) + times(load(y + i), load(dy + i) - mean));
+                    return;
+                }
+                for (std::size_t i = d; i < n * width; i += width) {
+                    store(dx + i, fma(load(y + i), load(dy + i) - mean, load(dx + i)));
+                }
+            });
+        }
+    });
 }
 
 }  // namespace heed::kernels
@@ -3589,317 +4588,6 @@ struct causal {};
 
 }  // namespace heed
 
-// ---- heed/kernels/softmax.hpp ---------------------------------------------------------------------------------------
-
-/// Softmax over the positions of each sentence of a batch, one weight per position [B,T] or per dimension [B,T,D].
-///
-/// `lengths` [B] counts the real positions of each row (nullptr: all T). The padding is never read and gets weight 0. A
-/// row with no position, or with nothing but scores of -inf, gets weights 0 everywhere.
-///
-/// A score of -inf is hidden: its weight is 0 whatever the row holds, and where a weight is 0, so is the gradient,
-/// whatever comes back to it. Beside a score that is NaN or +inf, all other weights are NaN.
-namespace heed::kernels {
-
-/// Names of the ways in which kernels turn a row of scores into weights. A normalizer that does the same declares it:
-/// `using in_kernels = kernels::softmax_of_row;`.
-struct softmax_of_row {};           // α = softmax(e)
-struct temporal_softmax_of_row {};  // α = softmax(e − L), L' = log(exp L + exp e)
-
-namespace detail {
-
-/// How many rows of this many elements are worth a thread.
-inline std::size_t rows_a_shard(std::size_t elements, std::size_t worth = std::size_t{1} << 15)
-{
-    return elements == 0 ? worth : (worth + elements - 1) / elements;
-}
-
-inline std::size_t length_of(const std::size_t* lengths, std::size_t row, std::size_t positions)
-{
-    return lengths == nullptr ? positions : lengths[row];
-}
-
-template <class T>
-inline void zero(T* y, std::size_t n)
-{
-    for (std::size_t i = 0; i < n; ++i) y[i] = T(0);
-}
-
-/// The greatest element that is not NaN; -inf if there is none. NaN is skipped, since a maximum would keep it only in
-/// some places of a register; the caller's sum is NaN anyway.
-template <class T>
-inline T max_of(std::size_t n, const T* x)
-{
-    using namespace simd;
-    constexpr T lowest = -std::numeric_limits<T>::infinity();
-    constexpr std::size_t chains = 4;
-    vec<T> tops[chains];
-    for (vec<T>& top : tops) top = splat(lowest);
-    std::size_t i = 0;
-    for (; i + chains * lanes<T> <= n; i += chains * lanes<T>)
-        unrolled<chains>([&](auto c) { tops[c] = max(load(x + i + c * lanes<T>), tops[c]); });
-    vec<T> top = max(max(tops[0], tops[1]), max(tops[2], tops[3]));
-    for (; i + lanes<T> <= n; i += lanes<T>) top = max(load(x + i), top);
-    if (i < n) top = max(fill_behind<T>(load(x + i, n - i), n - i, lowest), top);
-    return max(top);
-}
-
-/// Sums registers in blocks, and the blocks in double, so that a sum of very many small numbers stays accurate.
-template <class T>
-class long_sum {
-public:
-    HEED_SIMD_INLINE void add(simd::vec<T> x)
-    {
-        block_ += x;
-        if (++count_ == 32) {
-            total_ += static_cast<in_double<T>>(simd::sum(block_));
-            block_ = simd::vec<T>{};
-            count_ = 0;
-        }
-    }
-    HEED_SIMD_INLINE T get() const { return static_cast<T>(total_ + static_cast<in_double<T>>(simd::sum(block_))); }
-
-private:
-    simd::vec<T> block_{};
-    in_double<T> total_ = 0;
-    std::size_t count_ = 0;
-};
-
-/// A row without a score above -inf: weights 0, or NaN where the score is NaN. y may be x.
-template <class T>
-inline void no_weights(std::size_t n, const T* x, T* y)
-{
-    for (std::size_t i = 0; i < n; ++i) y[i] = x[i] != x[i] ? x[i] : T(0);
-}
-
-/// A row with a score that is NaN or +inf: weights NaN, but 0 where the score is -inf. y may be x.
-template <class T>
-inline void unknown_weights(std::size_t n, const T* x, T* y)
-{
-    constexpr T hidden = -std::numeric_limits<T>::infinity(), unknown = std::numeric_limits<T>::quiet_NaN();
-    for (std::size_t i = 0; i < n; ++i) y[i] = x[i] == hidden ? T(0) : unknown;
-}
-
-/// Is x neither infinite nor NaN?
-template <class T>
-inline bool is_finite(T x)
-{
-    return x - x == T(0);
-}
-
-/// y_j = exp(x_j - top); returns the factor that makes weights of them. y may be x.
-template <class T>
-inline T exponentials(std::size_t n, const T* x, T top, T* y)
-{
-    using namespace simd;
-    if (top == -std::numeric_limits<T>::infinity()) {
-        no_weights(n, x, y);
-        return T(1);
-    }
-    const vec<T> shift = splat(top);
-    long_sum<T> sum;
-    std::size_t i = 0;
-    for (; i + lanes<T> <= n; i += lanes<T>) {
-        const vec<T> e = exp(load(x + i) - shift);
-        store(y + i, e);
-        sum.add(e);
-    }
-    if (i < n) {
-        const vec<T> e = fill_behind<T>(exp(load(x + i, n - i) - shift), n - i, T(0));
-        store(y + i, e, n - i);
-        sum.add(e);
-    }
-    return T(1) / sum.get();
-}
-
-/// One row: y_j = exp(x_j - max x) / Σ_k exp(x_k - max x). y may be x.
-template <class T>
-inline void softmax_row(std::size_t n, const T* x, T* y)
-{
-    using namespace simd;
-    const T top = max_of(n, x);
-    if (top == -std::numeric_limits<T>::infinity()) return no_weights(n, x, y);
-    if (top == std::numeric_limits<T>::infinity()) return unknown_weights(n, x, y);
-    const T factor = exponentials(n, x, top, y);
-    if (factor != factor) {  // in place, what has underflown counts as hidden
-        for (std::size_t i = 0; i < n; ++i)
-            y[i] = (x == y ? y[i] == T(0) : x[i] == -std::numeric_limits<T>::infinity()) ? T(0) : factor;
-        return;
-    }
-    const vec<T> scale = splat(factor);
-    transform(
-        n, y, [scale](vec<T> e) { return e * scale; }, y);
-}
-
-/// One row: dx_j += y_j (dy_j - Σ_k y_k dy_k), and nothing where y_j is 0, whatever dy_j is.
-template <class T>
-inline void softmax_row_backward(std::size_t n, const T* y, const T* dy, T* dx)
-{
-    using namespace simd;
-    long_sum<T> sum;
-    std::size_t i = 0;
-    for (; i + lanes<T> <= n; i += lanes<T>) sum.add(load(y + i) * load(dy + i));
-    if (i < n) sum.add(load(y + i, n - i) * load(dy + i, n - i));
-    if (!is_finite(sum.get())) {  // 0 · NaN is NaN
-        T pulled = 0;
-        for (i = 0; i < n; ++i) pulled += y[i] == T(0) ? T(0) : y[i] * dy[i];
-        for (i = 0; i < n; ++i) dx[i] += y[i] == T(0) ? T(0) : y[i] * (dy[i] - pulled);
-        return;
-    }
-    const vec<T> mean = splat(sum.get());
-    transform(
-        n, dx, [mean](vec<T> d, vec<T> w, vec<T> g) { return fma(w, g - mean, d); }, dx, y, dy);
-}
-
-}  // namespace detail
-
-/// α_bj = exp(e_bj) / Σ_k exp(e_bk) over the positions of row b.
-///
-/// scores, weights [B,T]; weights may be scores.
-template <class T>
-void softmax(std::size_t batch, std::size_t positions, const std::size_t* lengths, const T* scores, T* weights)
-{
-    parallel_for(batch, detail::rows_a_shard(positions), [=](std::size_t begin, std::size_t end, std::size_t) {
-        for (std::size_t b = begin; b < end; ++b) {
-            const std::size_t n = detail::length_of(lengths, b, positions);
-            detail::softmax_row(n, scores + b * positions, weights + b * positions);
-            detail::zero(weights + b * positions + n, positions - n);
-        }
-    });
-}
-
-/// Backward of α = softmax(e), α_j = exp(e_j) / Σ_k exp(e_k):   de_j += α_j (dα_j - Σ_k α_k dα_k).
-template <class T>
-void softmax_backward(std::size_t batch, std::size_t positions, const std::size_t* lengths, const T* weights,
-                      const T* d_weights, T* d_scores)
-{
-    if (d_weights == nullptr || d_scores == nullptr) return;
-    parallel_for(batch, detail::rows_a_shard(positions), [=](std::size_t begin, std::size_t end, std::size_t) {
-        for (std::size_t b = begin; b < end; ++b) {
-            const std::size_t at = b * positions;
-            detail::softmax_row_backward(detail::length_of(lengths, b, positions), weights + at, d_weights + at,
-                                         d_scores + at);
-        }
-    });
-}
-
-namespace detail {
-
-/// Walks the columns [begin, end) of a row-major block register by register: f(column, count).
-template <class T, class F>
-HEED_SIMD_INLINE void each_column(std::size_t begin, std::size_t end, F&& f)
-{
-    std::size_t d = begin;
-    for (; d + simd::lanes<T> <= end; d += simd::lanes<T>) {
-        f(
-            d, [](const T* x) { return simd::load(x); }, [](T* y, simd::vec<T> v) { simd::store(y, v); });
-    }
-    if (d < end) {
-        const std::size_t count = end - d;
-        f(
-            d, [count](const T* x) { return simd::load(x, count); },
-            [count](T* y, simd::vec<T> v) { simd::store(y, v, count); });
-    }
-}
-
-/// max_t x_t and Σ_t exp(x_t - max) down one register of columns, in one pass: eight rows share one correction of the
-/// earlier sum.
-template <class T>
-struct column_sums {
-    simd::vec<T> top = simd::splat(-std::numeric_limits<T>::infinity()), sum{};
-
-    template <class Load>
-    HEED_SIMD_INLINE void add(std::size_t n, const T* x, std::size_t stride, Load&& load)
-    {
-        using namespace simd;
-        constexpr std::size_t rows = 8;
-        const vec<T> lowest = splat(-std::numeric_limits<T>::infinity());
-        for (std::size_t t = 0; t < n; t += rows) {
-            const std::size_t count = n - t < rows ? n - t : rows;
-            vec<T> next = top;
-            for (std::size_t r = 0; r < count; ++r) next = max(next, load(x + (t + r) * stride));
-            const vec<T> shift = select(next == lowest, vec<T>{}, next);
-            vec<T> part = sum * exp(top - shift);
-            for (std::size_t r = 0; r < count; ++r) part += exp(load(x + (t + r) * stride) - shift);
-            sum = part;
-            top = next;
-        }
-    }
-    HEED_SIMD_INLINE simd::vec<T> shift() const
-    {
-        return simd::select(top == simd::splat(-std::numeric_limits<T>::infinity()), simd::vec<T>{}, top);
-    }
-    /// 1 / Σ, and 0 for an empty column.
-    HEED_SIMD_INLINE simd::vec<T> scale() const
-    {
-        return simd::select(sum == T(0), simd::vec<T>{}, simd::splat(T(1)) / sum);
-    }
-};
-
-}  // namespace detail
-
-/// α_btd = exp(e_btd) / Σ_k exp(e_bkd): one softmax over the positions per dimension.
-///
-/// scores, weights [B,T,D]; weights may be scores.
-template <class T>
-void softmax_per_dimension(std::size_t batch, std::size_t positions, std::size_t width, const std::size_t* lengths,
-                           const T* scores, T* weights)
-{
-    using namespace simd;
-    if (positions == 0) return;  // there is no memory to point into either
-    parallel_for(batch, detail::rows_a_shard(positions * width), [=](std::size_t begin, std::size_t end, std::size_t) {
-        for (std::size_t b = begin; b < end; ++b) {
-            const std::size_t n = detail::length_of(lengths, b, positions);
-            const T* x = scores + b * positions * width;
-            T* y = weights + b * positions * width;
-            detail::each_column<T>(0, width, [&](std::size_t d, auto load, auto store) {
-                detail::column_sums<T> sums;
-                sums.add(n, x + d, width, load);
-                const vec<T> shift = sums.shift(), scale = sums.scale();
-                const bool unknown = any(scale != scale);
-                for (std::size_t t = 0; t < n; ++t) {
-                    const vec<T> e = load(x + t * width + d), w = exp(e - shift) * scale;
-                    const auto hidden = e == splat(-std::numeric_limits<T>::infinity());
-                    store(y + t * width + d, unknown ? select(hidden, vec<T>{}, w) : w);
-                }
-            });
-            detail::zero(y + n * width, (positions - n) * width);
-        }
-    });
-}
-
-/// Backward of α_td = exp(e_td) / Σ_k exp(e_kd):   de_td += α_td (dα_td - Σ_k α_kd dα_kd).
-template <class T>
-void softmax_per_dimension_backward(std::size_t batch, std::size_t positions, std::size_t width,
-                                    const std::size_t* lengths, const T* weights, const T* d_weights, T* d_scores)
-{
-    using namespace simd;
-    if (positions == 0 || d_weights == nullptr || d_scores == nullptr) return;
-    parallel_for(batch, detail::rows_a_shard(positions * width), [=](std::size_t begin, std::size_t end, std::size_t) {
-        for (std::size_t b = begin; b < end; ++b) {
-            const std::size_t n = detail::length_of(lengths, b, positions), at = b * positions * width;
-            const T *y = weights + at, *dy = d_weights + at;
-            T* dx = d_scores + at;
-            detail::each_column<T>(0, width, [&](std::size_t d, auto load, auto store) {
-                vec<T> mean{};
-                for (std::size_t i = d; i < n * width; i += width) mean = fma(load(y + i), load(dy + i), mean);
-                if (any(mean - mean != T(0))) {  // where a weight is 0, dy may be NaN
-                    const auto times = [](vec<T> w, vec<T> g) { return select(w == T(0), vec<T>{}, w * g); };
-                    mean = vec<T>{};
-                    for (std::size_t i = d; i < n * width; i += width) mean += times(load(y + i), load(dy + i));
-                    for (std::size_t i = d; i < n * width; i += width)
-                        store(dx + i, load(dx + i) + times(load(y + i), load(dy + i) - mean));
-                    return;
-                }
-                for (std::size_t i = d; i < n * width; i += width) {
-                    store(dx + i, fma(load(y + i), load(dy + i) - mean, load(dx + i)));
-                }
-            });
-        }
-    });
-}
-
-}  // namespace heed::kernels
-
 // ---- heed/core/window.hpp -------------------------------------------------------------------------------------------
 
 namespace heed {
@@ -3934,7 +4622,13 @@ struct window {
     lengths count;                   // [B]
     std::size_t width = 0;
 
-    operator window_view() const { return {begin.data(), count, width}; }
+    /// Throws shape_error unless each row has both a begin and a count.
+    operator window_view() const
+    {
+        require_shape<1>("window", "the list of first positions", {begin.size()}, {count.batch()},
+                         "one for each row, as of the counts");
+        return {begin.data(), count, width};
+    }
 
     /// The real positions of row b within `reach` of centre(b).
     template <class Centre>
@@ -3952,6 +4646,360 @@ struct window {
         return w;
     }
 };
+
+}  // namespace heed
+
+// ---- heed/ops/arguments.hpp -----------------------------------------------------------------------------------------
+
+/// Whether an operation takes its arguments, and what the compiler says if not: one sentence with the argument's place,
+/// the rank that it has and the rank that it must have. The compiler names the operation beside it.
+///
+/// The declaration of `forward` says what an operation takes: `in<T, 3> x, in<T, 1> v` are a tensor of rank 3 and one
+/// of rank 1. Where the declaration leaves the rank of the first tensor open, but not every rank has a meaning, the
+/// operation says `static constexpr ranks takes{2, 3};`.
+namespace heed {
+
+struct word_ids;
+
+namespace ops {
+
+/// The ranks of an operation's first tensor, from `least` to `most`.
+struct ranks {
+    std::size_t least = 0;
+    std::size_t most = static_cast<std::size_t>(-1);
+
+    /// Whether `rank` is one that the operation takes.
+    constexpr bool have(std::size_t rank) const { return least <= rank && rank <= most; }
+};
+
+namespace detail {
+
+/// A result of any rank, for declarations of `forward` alone.
+template <class T>
+struct any_result : tensor_view<T, 0>,
+                    tensor_view<T, 1>,
+                    tensor_view<T, 2>,
+                    tensor_view<T, 3>,
+                    tensor_view<T, 4>,
+                    tensor_view<T, 5>,
+                    tensor_view<T, 6> {};
+
+template <class A>
+inline constexpr bool is_view = false;
+template <class T, std::size_t N>
+inline constexpr bool is_view<tensor_view<const T, N>> = true;
+
+/// Can `forward` be called with these, of which the last ones are results (and the numbers that it saves)?
+template <class Operation, class... A>
+concept forwards = requires(const Operation& operation, const A&... a)
+{
+    operation.forward(a...);
+};
+/// The same where the rank of a tensor does not follow from results of any rank.
+template <class Operation, class T, std::size_t rank, class... A>
+concept forwards_at_rank = requires(const Operation& operation, const A&... a)
+{
+    operation.template forward<T, rank>(a...);
+}
+|| requires(const Operation& operation, const A&... a) { operation.template forward<T, rank, rank>(a...); };
+
+template <class... A>
+struct argument_list {};
+
+/// The rank of a tensor; 0 of anything else.
+template <class A>
+inline constexpr std::size_t rank_or_0 = 0;
+template <class T, std::size_t N>
+inline constexpr std::size_t rank_or_0<tensor_view<const T, N>> = N;
+
+/// That of the first tensor.
+template <class... A>
+constexpr std::size_t first_rank()
+{
+    constexpr bool tensors[] = {is_view<A>..., true};
+    constexpr std::size_t all[] = {rank_or_0<A>..., 0};
+    std::size_t first = 0;
+    while (!tensors[first]) ++first;
+    return all[first];
+}
+
+/// Does `forward` take the arguments A with the results (and saved numbers) Y?
+template <class Operation, class T, class... A, class... Y>
+constexpr bool forwards_to(argument_list<A...>, argument_list<Y...>)
+{
+    if constexpr (forwards<Operation, A..., Y...>) {
+        return true;
+    } else {
+        return ((is_view<A> && forwards_at_rank<Operation, T, rank_or_0<A>, A..., Y...>) || ...);
+    }
+}
+
+/// The same with one result or several, and `saved` numbers if it saves any.
+template <class Operation, class T, class... A, class... Saved>
+constexpr bool forwards_somehow(argument_list<A...> a, argument_list<Saved...>)
+{
+    using y = any_result<T>;
+    if constexpr (forwards_to<Operation, T>(a, argument_list<y, Saved...>{})) {
+        return true;
+    } else if constexpr (forwards_to<Operation, T>(a, argument_list<y, y, Saved...>{})) {
+        return true;
+    } else if constexpr (forwards_to<Operation, T>(a, argument_list<y, y, y, Saved...>{})) {
+        return true;
+    } else if constexpr (forwards_to<Operation, T>(a, argument_list<y, y, y, y, Saved...>{})) {
+        return true;
+    } else {  // one that names its template's parameters in another order, or a result of a higher rank
+        return forwards<Operation, A..., tensor_view<T, 0>, Saved...> ||
+               forwards<Operation, A..., tensor_view<T, 1>, Saved...> ||
+               forwards<Operation, A..., tensor_view<T, 2>, Saved...> ||
+               forwards<Operation, A..., tensor_view<T, 3>, Saved...> ||
+               forwards<Operation, A..., tensor_view<T, 4>, Saved...> ||
+               (forwards<Operation, A..., tensor_view<T, rank_or_0<A>>, Saved...> || ...);
+    }
+}
+
+/// The ranks that an operation's first tensor may have, as far as it says.
+template <class Operation>
+inline constexpr ranks ranks_of = {};
+template <class Operation>
+    requires requires { Operation::takes; }
+inline constexpr ranks ranks_of<Operation> = Operation::takes;
+
+/// Does the operation take arguments of these types (tensors as views)?
+template <class Operation, class T, class... A>
+constexpr bool takes()
+{
+    if constexpr (!ranks_of<Operation>.have(first_rank<A...>())) {
+        return false;
+    } else if constexpr (requires(const Operation& operation, const A&... a) { operation.piece(a...); }) {
+        return true;
+    } else if constexpr (requires(const Operation& operation, const A&... a) { operation.saved(a...); }) {
+        return forwards_somehow<Operation, T>(argument_list<A...>{}, argument_list<T*>{});
+    } else {
+        return forwards_somehow<Operation, T>(argument_list<A...>{}, argument_list<>{});
+    }
+}
+
+/// The ranks of tensors that arguments have or should have; of no meaning for the others.
+template <std::size_t count>
+struct ranks_of_arguments {
+    std::array<std::size_t, count> rank{};
+    std::array<bool, 6> also{};  // the other ranks that the argument `at` may have
+    std::size_t at = count;      // the first argument that is wrong; `count`: none was found
+};
+
+template <class A, std::size_t N>
+struct with_rank {
+    using type = A;
+};
+template <class T, std::size_t R, std::size_t N>
+struct with_rank<tensor_view<const T, R>, N> {
+    using type = tensor_view<const T, N>;
+};
+/// Would the operation take the arguments if the i-th had rank n, and the k-th rank m?
+template <class Operation, class T, std::size_t i, std::size_t n, std::size_t k, std::size_t m, class... A,
+          std::size_t... at>
+constexpr bool takes_changed(argument_list<A...>, std::index_sequence<at...>)
+{
+    constexpr bool tensors[] = {is_view<A>...};
+    if constexpr (tensors[i] && tensors[k]) {
+        return takes<Operation, T, typename with_rank<A, at == i ? n : (at == k ? m : rank_or_0<A>)>::type...>();
+    } else {
+        return false;
+    }
+}
+
+/// The ranks that the arguments should have: as few of them changed as possible, and later ones rather than earlier
+/// ones.
+template <class Operation, class T, class... A>
+struct meant_ranks {
+    static constexpr std::size_t count = sizeof...(A), most = 5;
+    using all = std::index_sequence_for<A...>;
+
+    template <std::size_t i, std::size_t n>
+    static constexpr void change(ranks_of_arguments<count>& meant)
+    {
+        if (meant.at != count && meant.at != i) return;
+        if (!takes_changed<Operation, T, i, n, i, n>(argument_list<A...>{}, all{})) return;
+        meant.rank[i] = n;
+        meant.at = i;
+        meant.also[n] = true;
+    }
+    template <std::size_t i, std::size_t n, std::size_t k, std::size_t m>
+    static constexpr void change_two(ranks_of_arguments<count>& meant)
+    {
+        if constexpr (i < k) {
+            if (meant.at != count || !takes_changed<Operation, T, i, n, k, m>(argument_list<A...>{}, all{})) return;
+            meant.rank[i] = n, meant.rank[k] = m;
+            meant.at = i;
+            meant.also[n] = true;
+        }
+    }
+    template <std::size_t... c>
+    static constexpr void change_each(ranks_of_arguments<count>& meant, std::index_sequence<c...>)
+    {
+        (change<count - 1 - c / most, c % most>(meant), ...);
+    }
+    template <std::size_t i, std::size_t k, std::size_t... c>
+    static constexpr void change_pair(ranks_of_arguments<count>& meant, std::index_sequence<c...>)
+    {
+        (change_two<i, c / most, k, c % most>(meant), ...);
+    }
+    template <std::size_t... c>
+    static constexpr void change_pairs(ranks_of_arguments<count>& meant, std::index_sequence<c...>)
+    {
+        (change_pair<c / count, c % count>(meant, std::make_index_sequence<most * most>{}), ...);
+    }
+    static constexpr auto one()
+    {
+        ranks_of_arguments<count> meant{{rank_or_0<A>...}, {}, count};
+        change_each(meant, std::make_index_sequence<count * most>{});
+        return meant;
+    }
+    static constexpr auto found()
+    {
+        constexpr auto by_one = one();
+        if constexpr (by_one.at != count || count > 5) {
+            return by_one;
+        } else {
+            ranks_of_arguments<count> meant = by_one;
+            change_pairs(meant, std::make_index_sequence<count * count>{});
+            return meant;
+        }
+    }
+};
+
+/// The ranks that a sentence names: one, or one of these.
+enum : std::size_t { ranks_2_or_3 = 10, ranks_3_or_4, ranks_1_or_more, ranks_2_or_more, ranks_other };
+constexpr std::size_t named_ranks(std::size_t rank, const std::array<bool, 6>& also)
+{
+    std::size_t least = 6, most = 0, many = 0;
+    for (std::size_t n = 0; n < also.size(); ++n) {
+        if (!also[n]) continue;
+        least = least == 6 ? n : least;
+        most = n;
+        ++many;
+    }
+    if (many <= 1) return rank;
+    if (many != most - least + 1) return ranks_other;
+    if (least == 2 && most == 3) return ranks_2_or_3;
+    if (least == 3 && most == 4) return ranks_3_or_4;
+    if (least == 1 && most == 4) return ranks_1_or_more;
+    if (least == 2 && most == 4) return ranks_2_or_more;
+    return ranks_other;
+}
+
+/// Says that the argument `at` of an operation has rank `has` but must have rank `must`. A static assertion takes a
+/// literal, so all sentences are written out.
+template <class Operation, std::size_t at, std::size_t has, std::size_t must>
+struct argument_of_wrong_rank {
+    static constexpr bool is(std::size_t i, std::size_t n, std::size_t m) { return at == i && has == n && must == m; }
+
+#define HEED_SAYS_RANK(i, nth, n, m, ranks)                                                                            \
+    static_assert(!is(i, n, m), "heed: the " nth " argument of this operation has rank " #n                            \
+                                " but must have rank " ranks ": its axes are counted in the comment above the "        \
+                                "operation");
+#define HEED_SAYS_RANKS(i, nth, n)                                                                                     \
+    HEED_SAYS_RANK(i, nth, n, 0, "0")                                                                                  \
+    HEED_SAYS_RANK(i, nth, n, 1, "1")                                                                                  \
+    HEED_SAYS_RANK(i, nth, n, 2, "2")                                                                                  \
+    HEED_SAYS_RANK(i, nth, n, 3, "3")                                                                                  \
+    HEED_SAYS_RANK(i, nth, n, 4, "4")                                                                                  \
+    HEED_SAYS_RANK(i, nth, n, ranks_2_or_3, "2 or 3")                                                                  \
+    HEED_SAYS_RANK(i, nth, n, ranks_3_or_4, "3 or 4")                                                                  \
+    HEED_SAYS_RANK(i, nth, n, ranks_1_or_more, "1 or more")                                                            \
+    HEED_SAYS_RANK(i, nth, n, ranks_2_or_more, "2 or more")                                                            \
+    HEED_SAYS_RANK(i, nth, n, ranks_other, "another one")
+#define HEED_SAYS_ARGUMENT(i, nth)                                                                                     \
+    HEED_SAYS_RANKS(i, nth, 0)                                                                                         \
+    HEED_SAYS_RANKS(i, nth, 1)                                                                                         \
+    HEED_SAYS_RANKS(i, nth, 2)                                                                                         \
+    HEED_SAYS_RANKS(i, nth, 3)                                                                                         \
+    HEED_SAYS_RANKS(i, nth, 4)                                                                                         \
+    HEED_SAYS_RANKS(i, nth, 5)
+    HEED_SAYS_ARGUMENT(0, "first")
+    HEED_SAYS_ARGUMENT(1, "second")
+    HEED_SAYS_ARGUMENT(2, "third")
+    HEED_SAYS_ARGUMENT(3, "fourth")
+    HEED_SAYS_ARGUMENT(4, "fifth")
+    HEED_SAYS_ARGUMENT(5, "sixth")
+#undef HEED_SAYS_ARGUMENT
+#undef HEED_SAYS_RANKS
+#undef HEED_SAYS_RANK
+    static_assert(at < 6 && has < 6, "heed: a tensor that this operation is called with has another rank than the "
+                                     "operation takes: its axes are counted in the comment above the operation");
+};
+
+/// Says that the operation takes no such arguments, where it is not the rank of a tensor.
+template <class Operation>
+struct arguments_of_wrong_types {
+    static_assert(
+        sizeof(Operation) == 0,
+        "heed: this operation takes no arguments of these types and ranks in this order: the comment above the "
+        "operation says which it takes");
+};
+
+/// A list of whole numbers that was given for another one.
+template <class Operation>
+struct list_for_word_ids {
+    static_assert(sizeof(Operation) == 0,
+                  "heed: word ids are no std::vector but `heed::word_ids ids(steps, batch)`, whose `ids(step, row)` is "
+                  "the id of a word");
+};
+template <class Operation>
+struct list_of_wrong_integers {
+    static_assert(
+        sizeof(Operation) == 0,
+        "heed: a std::vector holds other whole numbers than this operation takes: lists of rows and positions "
+        "are of std::size_t, lists of words and columns of std::uint32_t");
+};
+template <class Operation>
+struct list_for_lengths {
+    static_assert(sizeof(Operation) == 0,
+                  "heed: the numbers of real positions are `heed::lengths`: write `heed::lengths(counts)`, or "
+                  "`heed::lengths{3, 2}`");
+};
+
+template <class A>
+inline constexpr bool is_list = false;
+template <class T>
+inline constexpr bool is_list<std::span<const T>> = std::is_integral_v<T>;
+
+/// Would the operation take the arguments with their lists of whole numbers as another kind of list?
+template <class Operation, class T, class Other, class... A>
+constexpr bool takes_lists()
+{
+    return takes<Operation, T, std::conditional_t<is_list<A>, Other, A>...>();
+}
+
+/// Says what is wrong with the arguments A.
+template <class Operation, class T, class... A>
+struct what_is_wrong {
+    static constexpr auto said()
+    {
+        constexpr auto meant = meant_ranks<Operation, T, A...>::found();
+        if constexpr (meant.at != sizeof...(A)) {
+            constexpr std::array<std::size_t, sizeof...(A)> has{rank_or_0<A>...};
+            (void)sizeof(argument_of_wrong_rank<Operation, meant.at, has[meant.at],
+                                                named_ranks(meant.rank[meant.at], meant.also)>);
+        } else if constexpr (!(is_list<A> || ...)) {
+            (void)sizeof(arguments_of_wrong_types<Operation>);
+        } else if constexpr (takes_lists<Operation, T, word_ids, A...>()) {
+            (void)sizeof(list_for_word_ids<Operation>);
+        } else if constexpr (takes_lists<Operation, T, lengths_view, A...>()) {
+            (void)sizeof(list_for_lengths<Operation>);
+        } else if constexpr (takes_lists<Operation, T, std::span<const std::size_t>, A...>() ||
+                             takes_lists<Operation, T, std::span<const std::uint32_t>, A...>()) {
+            (void)sizeof(list_of_wrong_integers<Operation>);
+        } else {
+            (void)sizeof(arguments_of_wrong_types<Operation>);
+        }
+        return meant;
+    }
+};
+
+}  // namespace detail
+
+}  // namespace ops
 
 }  // namespace heed
 
@@ -3985,6 +5033,10 @@ struct window {
 /// windows, lists) as values or views. `backward` then gets the result, its derivative, and an adjoint for each
 /// tensor argument: it *adds* to them, and skips those that are empty because nobody wants them. At least one of them
 /// is wanted.
+///
+/// A tensor of another rank than `forward` declares is refused at compile time, in a sentence (ops/arguments.hpp).
+/// Where `forward` takes a first tensor of any rank but only some have a meaning, the operation declares them: `static
+/// constexpr ranks takes{2, 3};`.
 ///
 /// A setting of another type that owns memory has a `view()`, which the operation gets, and the view a `kept(tape)`:
 /// the same view, of memory that the tape keeps. See ops::expected_words.
@@ -4183,6 +5235,57 @@ auto copy_piece(const Operation& operation, const First& first, const X&... x)
     }
 }
 
+/// An argument as the operation gets it in a family, as a type: see arguments.hpp.
+template <class Family, class T, class X>
+struct argument_type {
+    using type = std::remove_cvref_t<decltype(argument(std::declval<const X&>()))>;
+};
+template <class Family, class T, tensor X>
+struct argument_type<Family, T, X> {
+    using type = in<T, rank_of<X>>;
+};
+template <class Family, class T, class X>
+    requires(!tensor<X> && Family::rank == family_rank::taped &&
+             requires(const X& x, int& tape) { x.template as<T>(tape); })
+struct argument_type<Family, T, X> {
+    using type = decltype(std::declval<const X&>().template as<T>(std::declval<int&>()));
+};
+
+/// The numbers that the family computes with.
+template <class Family, class... X>
+struct element_in_family {
+    using type = void;
+};
+template <class Family, class First, class... Rest>
+struct element_in_family<Family, First, Rest...> : element_in_family<Family, Rest...> {};
+template <class Family, tensor First, class... Rest>
+    requires(std::is_same_v<family_of<First>, Family>)
+struct element_in_family<Family, First, Rest...> {
+    using type = element_of<First>;
+};
+
+/// What was meant by x where a tensor of rank N was. Declared only.
+template <class Family, class T, std::size_t N, class X>
+auto of_rank_meant(const X& x) -> std::conditional_t<tensor<X>, typename Family::template tensor_type<T, N>, const X&>;
+
+/// What was meant by x where a tensor of other numbers was. Declared only.
+template <class X>
+const X& of_floats_meant(const X& x);
+template <tensor X>
+array<float, rank_of<X>> of_floats_meant(const X& x);
+
+/// Goes on with tensors of the ranks that were meant, after a sentence about those that there are.
+template <class Family, class T, class Meant, class... X, std::size_t... i>
+auto call_as_meant(const auto& operation, std::index_sequence<i...>, const X&... x)
+{
+    constexpr auto meant = Meant::said();
+    if constexpr (meant.at == sizeof...(X)) {
+        return of_rank_meant<Family, T, 2>(array<T, 2>{});  // of whatever rank: it is not known
+    } else {
+        return operation(of_rank_meant<Family, T, meant.rank[i]>(x)...);
+    }
+}
+
 }  // namespace detail
 
 /// Contiguous elements of a tensor: where they begin, and their shape. Returned by `piece(arguments...)` of an
@@ -4200,6 +5303,7 @@ struct operation {
     auto operator()(const X&... x) const
     {
         using family = common_family_of<X...>;
+        using numbers = typename detail::element_in_family<family, X...>::type;
         const Self& self = static_cast<const Self&>(*this);
         if constexpr (!heed::detail::all_taken<X...>) {
             static_assert(!(heed::detail::lazy_expression<X> || ...), HEED_SAYS_LAZY);
@@ -4208,6 +5312,20 @@ struct operation {
                               heed::detail::one_number_type<X...>,
                           HEED_SAYS_NUMBERS);
             return (*this)(heed::detail::as_meant<typename heed::detail::first_numbers<X...>::type>(x)...);
+        } else if constexpr (std::is_void_v<numbers>) {
+            static_assert(!std::is_void_v<numbers>, "heed: an operation takes tensors, and none of these is one");
+            return 0;
+        } else if constexpr (!std::is_floating_point_v<plain_number<numbers>>) {
+            static_assert(
+                std::is_floating_point_v<plain_number<numbers>>,
+                "heed: operations compute with float and double, and these tensors hold other numbers: convert "
+                "them, as in `heed::array<float, 2> x = y;`");
+            return (*this)(detail::of_floats_meant(x)...);
+        } else if constexpr (!detail::takes<Self, numbers,
+                                            typename detail::argument_type<family, numbers, X>::type...>()) {
+            using meant =
+                detail::what_is_wrong<Self, numbers, typename detail::argument_type<family, numbers, X>::type...>;
+            return detail::call_as_meant<family, numbers, meant>(*this, std::index_sequence_for<X...>{}, x...);
         } else if constexpr (family::rank == family_rank::taped) {
             return family::call(self, x...);
         } else if constexpr (detail::pieces<Self, X...>) {
@@ -4288,6 +5406,8 @@ void each_column(const shape_of_rank<R>& shape, const lengths_view& real, std::s
 /// `Self::name` is its name in errors.
 template <class Self>
 struct row_operation : operation<Self> {
+    static constexpr ranks takes{2, 3};
+
     static auto shape(const auto& e, const lengths_view& real, const auto&...)
     {
         real.require(Self::name, e.shape[0], e.shape[1]);
@@ -4366,33 +5486,50 @@ void repeat_forward(const repetition& over, const T* a, const T* b, T* y)
 template <class F, class T>
 void repeat_backward(const repetition& over, const T* a, const T* b, const T* y, const T* d_y, T* d_a, T* d_b)
 {
-    for (std::size_t i = 0; i < over.runs; ++i) {
-        const std::size_t at = i * over.n, of_b = over.from(i);
-        const auto add_to = [&](T* d, const auto& slope) {
-            simd::transform(
-                over.n, d, [&](auto sum, auto... x) { return sum + slope(x...); }, static_cast<const T*>(d), a + at,
-                b + of_b, y + at, d_y + at);
-        };
-        if (over.each) {
+    const auto add_rows = [&](std::size_t begin, std::size_t end, std::size_t from, T* of_b) {
+        for (std::size_t i = begin; i < end; ++i) {
+            const std::size_t at = i * over.n;
+            const auto add_to = [&](T* d, const auto& slope) {
+                simd::transform(
+                    over.n, d, [&](auto sum, auto... x) { return sum + slope(x...); }, static_cast<const T*>(d), a + at,
+                    b + from, y + at, d_y + at);
+            };
             if (d_a != nullptr) add_to(d_a + at, [](auto... x) { return F::slope_a(x...); });
-            if (d_b != nullptr) add_to(d_b + of_b, [](auto... x) { return F::slope_b(x...); });
-            continue;
+            if (of_b != nullptr) add_to(of_b, [](auto... x) { return F::slope_b(x...); });
         }
-        const auto v = simd::splat<T>(b[of_b]);
+    };
+    const auto add_one = [&](std::size_t i, std::size_t from) {
+        const std::size_t at = i * over.n;
+        const auto v = simd::splat<T>(b[from]);
         if (d_a != nullptr) {
             simd::transform(
                 over.n, d_a + at, [v](auto sum, auto u, auto of_y, auto d) { return sum + F::slope_a(u, v, of_y, d); },
                 static_cast<const T*>(d_a + at), a + at, y + at, d_y + at);
         }
+        kernels::detail::long_sum<T> sum;
         if (d_b != nullptr) {
-            simd::vec<T> sum{};
             simd::each_register<T>(over.n, [&](std::size_t k, std::size_t count) {
                 const auto slope =
                     F::slope_b(simd::load_first(a + at + k, count), v, simd::load_first(y + at + k, count),
                                simd::load_first(d_y + at + k, count));
-                sum = sum + (count == simd::lanes<T> ? slope : simd::fill_behind<T>(slope, count, T(0)));
+                sum.add(count == simd::lanes<T> ? slope : simd::fill_behind<T>(slope, count, T(0)));
             });
-            d_b[of_b] += simd::sum(sum);
+        }
+        return static_cast<in_double<T>>(sum.get());
+    };
+    for (std::size_t begin = 0, end = 0; begin < over.runs; begin = end) {
+        const std::size_t from = over.from(begin);
+        for (end = begin + 1; end < over.runs && over.from(end) == from;) ++end;
+        if (over.each && d_b == nullptr) {
+            add_rows(begin, end, from, nullptr);
+        } else if (over.each) {
+            kernels::add_in_blocks(end - begin, over.n, d_b + from, [&](std::size_t first, std::size_t last, T* to) {
+                add_rows(begin + first, begin + last, from, to);
+            });
+        } else {
+            in_double<T> sum = 0;
+            for (std::size_t i = begin; i < end; ++i) sum += add_one(i, from);
+            if (d_b != nullptr) d_b[from] += static_cast<T>(sum);
         }
     }
 }
@@ -4440,6 +5577,12 @@ struct log {
     static auto value(auto x) { return simd::log(x); }
     static auto slope(auto x, auto, auto dy) { return dy / x; }
 };
+/// A number for all lanes.
+inline auto constant(auto like, double c)
+{
+    return simd::splat(static_cast<std::remove_cvref_t<decltype(like[0])>>(c));
+}
+
 /// max(x, 0); its slope at 0 is 0.
 struct relu {
     static auto value(auto x) { return simd::select(x > 0, x, decltype(x){}); }
@@ -4462,11 +5605,33 @@ struct gelu {
 private:
     static constexpr double factor = 1.5957691216057308, cubic = 0.044715;  // 2 √(2/π)
 
-    static auto constant(auto like, double c)
-    {
-        return simd::splat(static_cast<std::remove_cvref_t<decltype(like[0])>>(c));
-    }
     static auto twice_u(auto x, auto xx) { return constant(x, factor) * x * (1 + constant(x, cubic) * xx); }
+};
+/// x Φ(x), Φ the cumulative distribution of the normal distribution, by erf. Hendrycks and Gimpel 2016, section 2.
+struct gelu_erf {
+    static auto value(auto x)
+    {
+        const auto below = simd::normal_cdf(x);
+        return simd::select(below == 0, decltype(x){}, x * below);  // -inf · 0 is NaN
+    }
+    static auto slope(auto x, auto, auto dy)
+    {
+        const auto density = constant(x, 0.39894228040143267794) * simd::exp(x * x * constant(x, -0.5));  // 1 / √(2π)
+        return dy * (simd::normal_cdf(x) + simd::select(density == 0, decltype(x){}, x * density));
+    }
+};
+/// x σ(x). Elfwing, Uchibe, Doya 2018; also known as swish.
+struct silu {
+    static auto value(auto x)
+    {
+        const auto s = simd::sigmoid(x);
+        return simd::select(s == 0, decltype(x){}, x * s);  // -inf · 0 is NaN
+    }
+    static auto slope(auto x, auto, auto dy)
+    {
+        const auto s = simd::sigmoid(x), of_s = s * (1 - s);
+        return dy * (s + simd::select(of_s == 0, decltype(x){}, x * of_s));
+    }
 };
 /// elu(x) + 1: x + 1 above 0, exp(x) below; always positive.
 struct elu_plus_one {
@@ -4735,17 +5900,23 @@ struct binary_each : operation<binary_each<F>> {
     template <class T>
     static void backward(in<T, 3> a, in<T, 2> b, in<T, 3> y, in<T, 3> d_y, adjoint<T, 3> d_a, adjoint<T, 2> d_b)
     {
-        const std::size_t A = a.shape[2];
-        detail::each_position(
-            a.shape[0], a.shape[1], A,
-            [=](std::size_t row, std::size_t i) {
-                const auto add_to = [=](T* d, const auto& slope) {
-                    simd::transform(
-                        A, d, [&](auto sum, auto... x) { return sum + slope(x...); }, static_cast<const T*>(d),
-                        a.data + i * A, b.data + row * A, y.data + i * A, d_y.data + i * A);
+        const std::size_t A = a.shape[2], positions = a.shape[1];
+        detail::each_row(
+            a.shape[0], positions * A,
+            [=](std::size_t row) {
+                const auto positions_of = [=](std::size_t first, std::size_t last, T* of_b) {
+                    for (std::size_t i = row * positions + first; i < row * positions + last; ++i) {
+                        const auto add_to = [=](T* d, const auto& slope) {
+                            simd::transform(
+                                A, d, [&](auto sum, auto... x) { return sum + slope(x...); }, static_cast<const T*>(d),
+                                a.data + i * A, b.data + row * A, y.data + i * A, d_y.data + i * A);
+                        };
+                        if (d_a) add_to(d_a.data + i * A, [](auto... x) { return F::slope_a(x...); });
+                        if (of_b != nullptr) add_to(of_b, [](auto... x) { return F::slope_b(x...); });
+                    }
                 };
-                if (d_a) add_to(d_a.data + i * A, [](auto... x) { return F::slope_a(x...); });
-                if (d_b) add_to(d_b.data + row * A, [](auto... x) { return F::slope_b(x...); });
+                if (!d_b) return positions_of(0, positions, nullptr);
+                kernels::add_in_blocks(positions, A, d_b.data + row * A, positions_of);
             },
             grain);
     }
@@ -4770,6 +5941,12 @@ inline constexpr unary<functions::relu> relu{};
 ///
 ///     ∂x += (s + x s (1 − s) 2u') ∂y,  s = σ(2u)
 inline constexpr unary<functions::gelu> gelu{};
+/// y = x Φ(x), Φ(x) = (1 + erf(x / √2)) / 2: [...] -> [...]. Hendrycks and Gimpel 2016's GELU itself.
+///
+///     ∂x += (Φ(x) + x φ(x)) ∂y,  φ(x) = exp(−x²/2) / √(2π)
+inline constexpr unary<functions::gelu_erf> gelu_erf{};
+/// y = x σ(x): [...] -> [...]                           ∂x += (s + x s (1 − s)) ∂y,  s = σ(x)
+inline constexpr unary<functions::silu> silu{};
 /// y = x + 1 above 0, exp(x) below: [...] -> [...]      ∂x += ∂y above 0, y ∂y below
 inline constexpr unary<functions::elu_plus_one> elu_plus_one{};
 /// y = x²: [...] -> [...]                               ∂x += 2 x ∂y
@@ -4905,7 +6082,7 @@ struct add_positions_op : operation<add_positions_op> {
     static void backward(in<T, 3> x, in<T, 2> p, in<T, 3>, in<T, 3> d_y, adjoint<T, 3> d_x, adjoint<T, 2> d_p)
     {
         if (d_x) kernels::add(x.size(), d_x.data, d_y.data);
-        for (std::size_t b = 0; d_p && b < x.shape[0]; ++b) kernels::add(p.size(), d_p.data, d_y.data + b * p.size());
+        if (d_p) kernels::add_columns(x.shape[0], p.size(), d_p.data, d_y.data);
     }
 };
 inline constexpr add_positions_op add_positions{};
@@ -4999,6 +6176,8 @@ void each_shown(std::size_t positions, std::size_t width, const auto& shown, aut
 
 template <class Self>
 struct masked : move_operation<Self, boolean_mask_view<2>> {
+    static constexpr ranks takes{2, 3};
+
     static auto shape(const auto& x, const boolean_mask_view<2>& mask)
     {
         mask.require(Self::name, {x.shape[0], x.shape[1]});
@@ -5035,6 +6214,8 @@ inline constexpr clear_hidden_op clear_hidden{};
 ///
 ///     where m is not -inf:  ∂e[b,t,:] += ∂y[b,t,:],  ∂m[b,t] += Σ_d ∂y[b,t,d]
 struct add_mask_op : operation<add_mask_op> {
+    static constexpr ranks takes{2, 3};
+
     static auto shape(const auto& e, const auto& mask)
     {
         require_shape("attention", "the additive mask", mask.shape, {e.shape[0], e.shape[1]},
@@ -5072,6 +6253,8 @@ inline constexpr add_mask_op add_mask{};
 ///
 ///     ∂x += ∂y within the length
 struct clear_padding_op : move_operation<clear_padding_op, lengths_view> {
+    static constexpr ranks takes{2, 3};
+
     static auto shape(const auto& x, const lengths_view& real)
     {
         real.require("clear_padding", x.shape[0], x.shape[1]);
@@ -5095,6 +6278,8 @@ inline constexpr clear_padding_op clear_padding{};
 ///
 ///     ∂x += ∂y before the end of each row
 struct clear_ended_op : move_operation<clear_ended_op, lengths_view> {
+    static constexpr ranks takes{3, 3};
+
     static shape_of_rank<3> shape(const auto& x, const lengths_view& real)
     {
         real.require("clear_ended", x.shape[1], x.shape[0]);
@@ -5114,6 +6299,8 @@ inline constexpr clear_ended_op clear_ended{};
 ///
 ///     ∂x[b,:] += ∂y[b,:] of these rows
 struct keep_rows_op : move_operation<keep_rows_op, std::span<const std::uint8_t>> {
+    static constexpr ranks takes{2, 2};
+
     static shape_of_rank<2> shape(const auto& x, std::span<const std::uint8_t> rows)
     {
         if (rows.size() != x.shape[0]) {
@@ -5279,6 +6466,12 @@ tensor_view<const T, 3> view_of(const growing_tensor<T>& x)
     }
     return {x.shape()[0] == 0 ? nullptr : x.row(0), x.shape()};
 }
+template <class T>
+tensor_view<const T, 3> view_of(const growing_tensor<T>&&)
+{
+    static_assert(sizeof(T) == 0, HEED_SAYS_TEMPORARY);
+    return {};
+}
 
 /// A copy in one array [B,T,N], with zeros behind the last position of each row.
 template <class T>
@@ -5301,6 +6494,8 @@ namespace heed::ops {
 ///
 ///     ∂a += ∂y[...,:N],  ∂b += ∂y[...,N:]
 struct concat_op : operation<concat_op> {
+    static constexpr ranks takes{1};
+
     static auto shape(const auto& a, const auto& b)
     {
         constexpr std::size_t R = rank_of<decltype(a)>;
@@ -5373,6 +6568,8 @@ inline constexpr append_op append{};
 ///
 ///     ∂x[:,s,:] += ∂y
 struct step_of_op : move_operation<step_of_op, std::size_t> {
+    static constexpr ranks takes{3, 3};
+
     static shape_of_rank<2> shape(const auto& x, std::size_t s)
     {
         if (s >= x.shape[1]) {
@@ -5394,8 +6591,13 @@ inline constexpr step_of_op step_of{};
 template <class T>
 void put_step(array<T, 3>& x, std::size_t s, const plain_tensor auto& y)
 {
+    static_assert(rank_of<decltype(y)> == 2, "heed: put_step puts a step [B,N] into [B,S,N]");
     const auto [B, S, N] = shape_of(x);
     require_shape("put_step", "the step", shape_of(y), {B, N}, "a row for each row of ", shape_of(x));
+    if (s >= S) {
+        throw shape_error("put_step: step " + std::to_string(s) + " of " + shape_text(shape_of(x)) +
+                          ", which has only " + std::to_string(S) + " steps");
+    }
     for (std::size_t b = 0; b < B; ++b) std::copy_n(view_of(y).data + b * N, N, x.data() + (b * S + s) * N);
 }
 
@@ -5404,6 +6606,8 @@ void put_step(array<T, 3>& x, std::size_t s, const plain_tensor auto& y)
 ///
 ///     ∂x[i] += ∂y
 struct block_op : operation<block_op> {
+    static constexpr ranks takes{1};
+
     static auto piece(const auto& x, std::size_t i)
     {
         constexpr std::size_t R = rank_of<decltype(x)>;
@@ -5424,6 +6628,8 @@ inline constexpr block_op block{};
 ///
 ///     ∂x[b·S+s] += ∂y[b,s]
 struct by_sentence_op : operation<by_sentence_op> {
+    static constexpr ranks takes{2, 2};
+
     static piece_of<3> piece(const auto& x, std::size_t sentences, std::size_t rows)
     {
         require_shape("by_sentence", "x", x.shape, {sentences * rows, x.shape[1]},
@@ -5488,6 +6694,8 @@ inline constexpr reshaped_op reshaped{};
 ///
 ///     ∂x[...,first + i,...] += ∂y[...,i,...]
 struct slice_op : move_operation<slice_op, std::size_t, std::size_t, std::size_t> {
+    static constexpr ranks takes{1};
+
     static auto shape(const auto& x, std::size_t axis, std::size_t first, std::size_t last)
     {
         auto y = x.shape;
@@ -5581,6 +6789,8 @@ inline constexpr permuted_op permuted{};
 ///
 ///     ∂x[first + i] += ∂y[i]
 struct rows_between_op : operation<rows_between_op> {
+    static constexpr ranks takes{2, 2};
+
     static piece_of<2> piece(const auto& x, std::size_t first, std::size_t last)
     {
         if (first > last || last > x.shape[0]) {
@@ -5593,7 +6803,7 @@ struct rows_between_op : operation<rows_between_op> {
     template <tensor X>
     auto operator()(const X& x, std::size_t first, std::size_t last) const
     {
-        if constexpr (owning_tensor<X>) {
+        if constexpr (owning_tensor<X> && rank_of<X> == 2) {
             const auto part = piece(detail::argument(x), first, last);
             return in<element_of<X>, 2>{view_of(x).data + part.offset, part.shape};
         } else {
@@ -5608,9 +6818,16 @@ inline constexpr rows_between_op rows_between{};
 ///
 ///     ∂x[:, first + t] += ∂y[:, t]
 struct positions_between_op : operation<positions_between_op> {
+    static constexpr ranks takes{2, 3};
+
     static auto piece(const auto& x, std::size_t first, std::size_t count)
     {
         auto shape = x.shape;
+        if (shape[0] != 1 || first > shape[1] || count > shape[1] - first) {
+            throw shape_error("positions_between: " + counted(count, "position") + " from " + std::to_string(first) +
+                              " on of " + shape_text(shape) +
+                              "; they must be positions of one sentence, [1,T] or [1,T,N]");
+        }
         shape[1] = count;
         return piece_of<rank_of<decltype(x)>>{first * detail::width_of(shape), shape};
     }
@@ -5622,6 +6839,8 @@ inline constexpr positions_between_op positions_between{};
 ///
 ///     ∂x[b,t] += ∂y[b,t]
 struct with_positions_op : move_operation<with_positions_op, std::size_t, double> {
+    static constexpr ranks takes{2, 3};
+
     static double fill(std::size_t, double value) { return value; }
 
     static auto shape(const auto& x, std::size_t positions, double)
@@ -5642,7 +6861,63 @@ struct with_positions_op : move_operation<with_positions_op, std::size_t, double
 };
 inline constexpr with_positions_op with_positions{};
 
+/// y = x at the first known[b] positions of row b, z at the others: x [B,T',N], z [B,T,N] -> [B,T,N], or without N.
+///
+///     ∂x[b,t] += ∂y[b,t] for t < known[b],  ∂z[b,t] += ∂y[b,t] for the others
+///
+/// Throws shape_error if a row has more known positions than x or z.
+struct join_positions_op : operation<join_positions_op> {
+    static auto shape(const auto& x, const auto& z, const lengths_view& known)
+    {
+        auto must = z.shape;
+        must[1] = x.shape[1];
+        require_shape("join_positions", "the first argument", x.shape, must, "as the second but for its positions, ",
+                      z.shape);
+        known.require("join_positions", x.shape[0], std::min(x.shape[1], z.shape[1]));
+        return z.shape;
+    }
+
+    template <class T, std::size_t R>
+    static void forward(in<T, R> x, in<T, R> z, const lengths_view& known, out<T, R> y)
+    {
+        each_row_of(x.shape, z.shape, known, [&](std::size_t b_x, std::size_t b_y, std::size_t first, std::size_t row) {
+            std::copy_n(x.data + b_x, first, y.data + b_y);
+            std::copy_n(z.data + b_y + first, row - first, y.data + b_y + first);
+        });
+    }
+
+    template <class T, std::size_t R>
+    static void backward(in<T, R> x, in<T, R> z, const lengths_view& known, in<T, R>, in<T, R> d_y, adjoint<T, R> d_x,
+                         adjoint<T, R> d_z)
+    {
+        each_row_of(x.shape, z.shape, known, [&](std::size_t b_x, std::size_t b_y, std::size_t first, std::size_t row) {
+            if (d_x) kernels::add(first, d_x.data + b_x, d_y.data + b_y);
+            if (d_z) kernels::add(row - first, d_z.data + b_y + first, d_y.data + b_y + first);
+        });
+    }
+
+private:
+    /// f(begin of the row in x, in y, how many numbers of it are x's, how many there are) for each row.
+    template <std::size_t R>
+    static void each_row_of(const shape_of_rank<R>& x, const shape_of_rank<R>& y, const lengths_view& known,
+                            const auto& f)
+    {
+        const std::size_t N = detail::width_of(y);
+        for (std::size_t b = 0; b < y[0]; ++b) f(b * x[1] * N, b * y[1] * N, known[b] * N, y[1] * N);
+    }
+};
+inline constexpr join_positions_op join_positions{};
+
 namespace detail {
+
+#define HEED_SAYS_LIST                                                                                                 \
+    "heed: this operation takes one std::vector of tensors of one type, as in `ops::stack(std::vector{a, b})`: stack " \
+    "those of any rank, join those of rank 1 or more, append_all those of rank 3"
+
+template <class X>
+inline constexpr bool is_list_of_tensors = false;
+template <tensor X>
+inline constexpr bool is_list_of_tensors<std::vector<X>> = true;
 
 /// An operation on a list of tensors: `shape(parts)`, `forward(parts, y)`; how it goes back is in ad/lists.hpp.
 template <class Self>
@@ -5650,6 +6925,7 @@ struct list_operation {
     template <tensor X>
     auto operator()(const std::vector<X>& parts) const
     {
+        static_assert(Self::takes.have(rank_of<X>), HEED_SAYS_LIST);
         using family = family_of<X>;
         const Self& self = static_cast<const Self&>(*this);
         if constexpr (family::rank == family_rank::taped) {
@@ -5661,6 +6937,13 @@ struct list_operation {
             return y;
         }
     }
+    template <class First, class... X>
+        requires(!is_list_of_tensors<First> || sizeof...(X) > 0)
+    auto operator()(const First& first, const X&...) const
+    {
+        static_assert(is_list_of_tensors<First> && sizeof...(X) == 0, HEED_SAYS_LIST);
+        return first;
+    }
 };
 
 }  // namespace detail
@@ -5669,6 +6952,8 @@ struct list_operation {
 ///
 ///     ∂x_i += ∂y[i]                              on the tape: ad/lists.hpp
 struct stack_op : detail::list_operation<stack_op> {
+    static constexpr ranks takes{};
+
     template <tensor X>
     static auto shape(const std::vector<X>& parts)
     {
@@ -5694,6 +6979,8 @@ inline constexpr stack_op stack{};
 ///
 ///     ∂x_1 += ∂y[:,:n_1], and so on              on the tape: ad/lists.hpp
 struct append_all_op : detail::list_operation<append_all_op> {
+    static constexpr ranks takes{3, 3};
+
     template <tensor X>
         requires(rank_of<X> == 3)
     static auto shape(const std::vector<X>& parts)
@@ -5729,6 +7016,8 @@ inline constexpr append_all_op append_all{};
 ///
 ///     ∂a += ∂y[…, its columns], and so on        on the tape: ad/lists.hpp
 struct join_op : detail::list_operation<join_op> {
+    static constexpr ranks takes{1};
+
     template <tensor X>
     static auto shape(const std::vector<X>& parts)
     {
@@ -5791,6 +7080,7 @@ struct split_op {
     template <tensor X>
     auto operator()(const X& x, std::size_t parts) const
     {
+        static_assert(rank_of<X> > 0, "heed: split cuts the last axis of a tensor, and a number has none");
         using family = family_of<X>;
         if constexpr (family::rank == family_rank::taped) {
             return family::call(*this, x, parts);
@@ -5812,6 +7102,8 @@ inline constexpr split_op split{};
 ///
 ///     ∂x[..., columns[i]] += ∂y[..., i]
 struct columns_of_op : move_operation<columns_of_op, std::span<const std::uint32_t>> {
+    static constexpr ranks takes{1};
+
     static auto shape(const auto& x, std::span<const std::uint32_t> columns)
     {
         constexpr std::size_t R = rank_of<decltype(x)>;
@@ -5840,6 +7132,8 @@ inline constexpr columns_of_op columns_of{};
 ///
 ///     ∂x[..., first + i] += ∂y[..., i]
 struct columns_between_op : move_operation<columns_between_op, std::size_t, std::size_t> {
+    static constexpr ranks takes{1};
+
     static auto shape(const auto& x, std::size_t first, std::size_t last)
     {
         auto y = x.shape;
@@ -5864,6 +7158,8 @@ inline constexpr columns_between_op columns_between{};
 ///
 ///     ∂x[rows[i]] += ∂y[i]
 struct rows_of_op : move_operation<rows_of_op, std::span<const std::size_t>> {
+    static constexpr ranks takes{1};
+
     static auto shape(const auto& x, std::span<const std::size_t> rows)
     {
         static_assert(rank_of<decltype(x)> > 0, "heed: rows_of takes a tensor with at least one axis");
@@ -5886,9 +7182,14 @@ struct rows_of_op : move_operation<rows_of_op, std::span<const std::size_t>> {
     }
 
     /// Any contiguous list of row numbers.
-    auto operator()(const tensor auto& x, std::span<const std::size_t> rows) const
+    template <class X, class Rows>
+    auto operator()(const X& x, const Rows& rows) const
     {
-        return operation::operator()(x, rows);
+        if constexpr (std::is_convertible_v<const Rows&, std::span<const std::size_t>>) {
+            return operation::operator()(x, std::span<const std::size_t>(rows));
+        } else {
+            return operation::operator()(x, rows);
+        }
     }
     template <class T>
     auto operator()(const growing_tensor<T>& x, std::span<const std::size_t> rows) const
@@ -5902,6 +7203,8 @@ inline constexpr rows_of_op rows_of{};
 ///
 ///     ∂x += Σ_b ∂y[b,:]
 struct repeat_op : move_operation<repeat_op, std::size_t> {
+    static constexpr ranks takes{1, 1};
+
     static shape_of_rank<2> shape(const auto& x, std::size_t batch) { return {batch, x.shape[0]}; }
 
     static void each_move(const auto& x, std::size_t batch, auto move)
@@ -5915,6 +7218,8 @@ inline constexpr repeat_op repeat{};
 ///
 ///     ∂x[s,b] += ∂y[b,s]
 struct swap_axes_op : move_operation<swap_axes_op> {
+    static constexpr ranks takes{3, 4};
+
     static auto shape(const auto& x)
     {
         static_assert(rank_of<decltype(x)> >= 3, "heed: swap_axes takes [S,B,N] or [S,B,M,N]; for [S,T] see transpose");
@@ -5937,6 +7242,8 @@ inline constexpr swap_axes_op swap_axes{};
 ///
 ///     ∂x[b,s,t] += ∂y[b,t,s]
 struct transpose_op : move_operation<transpose_op> {
+    static constexpr ranks takes{2, 3};
+
     static auto shape(const auto& x)
     {
         auto y = x.shape;
@@ -5998,6 +7305,8 @@ inline constexpr pick_op pick{};
 
 /// y = x with one column set to a number: x [B,T,N] -> [B,T,N].          ∂x += ∂y in the other columns
 struct with_column_op : move_operation<with_column_op, std::size_t, double> {
+    static constexpr ranks takes{3, 3};
+
     static auto shape(const auto& x, std::size_t column, double)
     {
         if (column >= x.shape[2]) {
@@ -6372,7 +7681,14 @@ private:
 
     static std::uint64_t users(std::uint64_t now) { return now % changing; }
 
-    static bool settable() { return openblas_get_num_threads != nullptr && openblas_set_num_threads != nullptr; }
+    static bool settable()
+    {
+        static const bool yes = openblas_get_num_threads != nullptr && openblas_set_num_threads != nullptr &&
+                                heed::detail::in_each_child(forget_users);
+        return yes;
+    }
+
+    static void forget_users() { state.store(0); }
 
     static std::uint64_t wait_until_changed()
     {
@@ -7245,31 +8561,41 @@ struct elementwise_sum_of_row {};  // c = Σ_j α_j ⊙ h_j
 
 namespace detail {
 
+/// c += Σ_j α_j h_j of n rows that are `stride` apart, summed in their order.
+template <class T>
+inline void add_weighted(std::size_t n, std::size_t columns, std::size_t stride, const T* weights, const T* values,
+                         T* context)
+{
+    using namespace simd;
+    std::size_t j = 0;
+    for (; j + 4 <= n; j += 4) {
+        const T* h = values + j * stride;
+        const vec<T> a0 = splat(weights[j]), a1 = splat(weights[j + 1]), a2 = splat(weights[j + 2]),
+                     a3 = splat(weights[j + 3]);
+        transform(
+            columns, context,
+            [=](vec<T> c, vec<T> h0, vec<T> h1, vec<T> h2, vec<T> h3) {
+                return fma(a3, h3, fma(a2, h2, fma(a1, h1, fma(a0, h0, c))));
+            },
+            static_cast<const T*>(context), h, h + stride, h + 2 * stride, h + 3 * stride);
+    }
+    for (; j < n; ++j) {
+        const vec<T> a = splat(weights[j]);
+        transform(
+            columns, context, [=](vec<T> c, vec<T> h) { return fma(a, h, c); }, static_cast<const T*>(context),
+            values + j * stride);
+    }
+}
+
 /// c[d0..d1) = Σ_j α_j h_j of one sentence, summed in the order of the positions.
 template <class T>
 inline void weighted_sum_row(std::size_t n, std::size_t width, const T* weights, const T* values, T* context,
                              std::size_t d0, std::size_t d1)
 {
-    using namespace simd;
     zero(context + d0, d1 - d0);
-    std::size_t j = 0;
-    for (; j + 4 <= n; j += 4) {
-        const T* h = values + j * width + d0;
-        const vec<T> a0 = splat(weights[j]), a1 = splat(weights[j + 1]), a2 = splat(weights[j + 2]),
-                     a3 = splat(weights[j + 3]);
-        transform(
-            d1 - d0, context + d0,
-            [=](vec<T> c, vec<T> h0, vec<T> h1, vec<T> h2, vec<T> h3) {
-                return fma(a3, h3, fma(a2, h2, fma(a1, h1, fma(a0, h0, c))));
-            },
-            context + d0, h, h + width, h + 2 * width, h + 3 * width);
-    }
-    for (; j < n; ++j) {
-        const vec<T> a = splat(weights[j]);
-        transform(
-            d1 - d0, context + d0, [=](vec<T> c, vec<T> h) { return fma(a, h, c); }, context + d0,
-            values + j * width + d0);
-    }
+    add_in_blocks(n, d1 - d0, context + d0, [=](std::size_t first, std::size_t last, T* to) {
+        add_weighted(last - first, d1 - d0, width, weights + first, values + first * width + d0, to);
+    });
 }
 
 /// The same over all columns, skipping positions of weight 0, of values that are `registers` registers wide: the sums
@@ -7290,10 +8616,10 @@ template <std::size_t registers, class T>
     unrolled<registers>([&](auto r) { store(context + r * lanes<T>, sums[r]); });
 }
 
-/// The same of any width; what they skip may be NaN. `ahead`: the values are in no cache, see simd::fetch_ahead.
+/// The same of any width.
 template <class T>
-inline void selected_sum_row(std::size_t n, std::size_t width, const T* weights, const T* values, T* context,
-                             bool ahead = false)
+inline void selected_sum_block(std::size_t n, std::size_t width, const T* weights, const T* values, T* context,
+                               bool ahead)
 {
     using namespace simd;
     if (width == lanes<T>) return selected_sum_narrow<1>(n, weights, values, context, ahead);
@@ -7324,6 +8650,18 @@ inline void selected_sum_row(std::size_t n, std::size_t width, const T* weights,
             width, context, [=](vec<T> c, vec<T> h) { return fma(a, h, c); }, static_cast<const T*>(context),
             values + chosen[k] * width);
     }
+}
+
+/// The same of any number of positions; what they skip may be NaN. `ahead`: the values are in no cache, see
+/// simd::fetch_ahead.
+template <class T>
+inline void selected_sum_row(std::size_t n, std::size_t width, const T* weights, const T* values, T* context,
+                             bool ahead = false)
+{
+    if (n > numbers_of_block) zero(context, width);
+    add_in_blocks(n, width, context, [=](std::size_t first, std::size_t last, T* to) {
+        selected_sum_block(last - first, width, weights + first, values + first * width, to, ahead);
+    });
 }
 
 /// dα_j = g_j + dcᵀ h_j (written) and dh_j += α_j dc, for `rows` positions at once.
@@ -7449,9 +8787,11 @@ void add_weighted_rows(std::size_t rows, std::size_t n, const T* f, const T* x, 
     parallel_for(
         n, kernels::detail::rows_a_shard(rows),
         [=](std::size_t first, std::size_t last, std::size_t) {
-            for (std::size_t i = 0; i < rows; ++i) {
-                if (f[i] != T(0)) kernels::add_scaled(last - first, y + first, f[i], x + i * n + first);
-            }
+            kernels::add_in_blocks(rows, last - first, y + first, [=](std::size_t begin, std::size_t end, T* to) {
+                for (std::size_t i = begin; i < end; ++i) {
+                    if (f[i] != T(0)) kernels::add_scaled(last - first, to, f[i], x + i * n + first);
+                }
+            });
         },
         simd::lanes<T>);
 }
@@ -7462,6 +8802,8 @@ void add_weighted_rows(std::size_t rows, std::size_t n, const T* f, const T* x, 
 ///
 ///     ∂x += ∂y Wᵀ,  ∂W += xᵀ ∂y,  ∂b += Σ_rows ∂y         on the tape: ad/products.hpp
 struct linear_op : operation<linear_op> {
+    static constexpr ranks takes{1};
+
     static auto shape(const auto& x, const auto& W)
     {
         constexpr std::size_t R = rank_of<decltype(x)>;
@@ -7498,6 +8840,8 @@ inline constexpr linear_op linear{};
 ///
 ///     ∂base += ∂y,  ∂x += ∂y Wᵀ,  ∂W += xᵀ ∂y             on the tape: ad/products.hpp
 struct linear_onto_op : operation<linear_onto_op> {
+    static constexpr ranks takes{1};
+
     static auto shape(const auto& base, const auto& x, const auto& W)
     {
         constexpr std::size_t R = rank_of<decltype(x)>;
@@ -7617,12 +8961,18 @@ struct dot_each_op : operation<dot_each_op> {
     template <class T>
     static void backward(in<T, 2> q, in<T, 3> k, in<T, 2>, in<T, 2> d_y, adjoint<T, 2> d_q, adjoint<T, 3> d_k)
     {
-        const std::size_t D = k.shape[2];
-        detail::each_position(k.shape[0], k.shape[1], 2 * D, [=](std::size_t b, std::size_t i) {
-            const T d = d_y.data[i];
-            if (d == T(0)) return;
-            if (d_q) kernels::add_scaled(D, d_q.data + b * D, d, k.data + i * D);
-            if (d_k) kernels::add_scaled(D, d_k.data + i * D, d, q.data + b * D);
+        const std::size_t D = k.shape[2], positions = k.shape[1];
+        detail::each_row(k.shape[0], 2 * D * positions, [=](std::size_t b) {
+            const auto rows = [=](std::size_t first, std::size_t last, T* of_query) {
+                for (std::size_t i = b * positions + first; i < b * positions + last; ++i) {
+                    const T d = d_y.data[i];
+                    if (d == T(0)) continue;
+                    if (of_query != nullptr) kernels::add_scaled(D, of_query, d, k.data + i * D);
+                    if (d_k) kernels::add_scaled(D, d_k.data + i * D, d, q.data + b * D);
+                }
+            };
+            if (!d_q) return rows(0, positions, nullptr);
+            kernels::add_in_blocks(positions, D, d_q.data + b * D, rows);
         });
     }
 };
@@ -7683,11 +9033,13 @@ struct elementwise_sum_op : operation<elementwise_sum_op> {
         detail::each_row(values.shape[0], positions * D, [=](std::size_t b) {
             T* const c = context.data + b * D;
             std::fill_n(c, D, T(0));
-            for (std::size_t t = b * positions; t < (b + 1) * positions; ++t) {
-                simd::transform(
-                    D, c, [](auto sum, auto w, auto h) { return simd::select(w == T(0), sum, sum + w * h); },
-                    static_cast<const T*>(c), weights.data + t * D, values.data + t * D);
-            }
+            kernels::add_in_blocks(positions, D, c, [=](std::size_t first, std::size_t last, T* to) {
+                for (std::size_t t = b * positions + first; t < b * positions + last; ++t) {
+                    simd::transform(
+                        D, to, [](auto sum, auto w, auto h) { return simd::select(w == T(0), sum, sum + w * h); },
+                        static_cast<const T*>(to), weights.data + t * D, values.data + t * D);
+                }
+            });
         });
     }
 
@@ -7763,6 +9115,8 @@ namespace heed::ops {
 /// A vector of length 0 (or so short that 1/|x| is not finite) stays 0 and gets the gradient 0. Neither overflows nor
 /// underflows where x itself is an ordinary number.
 struct unit_op : operation<unit_op> {
+    static constexpr ranks takes{1};
+
     static auto shape(const auto& x) { return x.shape; }
 
     template <class T, std::size_t R>
@@ -7946,6 +9300,8 @@ namespace heed::ops {
 ///
 ///     ∂x[...,n] += ∂y
 struct sum_last_op : operation<sum_last_op> {
+    static constexpr ranks takes{1};
+
     static auto shape(const auto& x)
     {
         constexpr std::size_t R = rank_of<decltype(x)>;
@@ -7983,9 +9339,7 @@ struct inner_op : operation<inner_op> {
     template <class T, std::size_t R>
     static void forward(in<T, R> x, in<T, R> c, out<T, 0> y)
     {
-        T sum = 0;
-        for (std::size_t i = 0, n = x.size(); i < n; ++i) sum += x.data[i] * c.data[i];
-        *y.data = sum;
+        *y.data = kernels::dot(x.size(), x.data, c.data);
     }
 
     template <class T, std::size_t R>
@@ -8002,6 +9356,8 @@ inline constexpr inner_op inner{};
 ///
 ///     ∂x_j += (∂y_j − Σ_k y_k ∂y_k) / Σ x
 struct divide_by_sum_op : operation<divide_by_sum_op> {
+    static constexpr ranks takes{2, 3};
+
     static auto shape(const auto& x) { return x.shape; }
 
     template <class T, std::size_t R>
@@ -8028,8 +9384,9 @@ struct divide_by_sum_op : operation<divide_by_sum_op> {
                 const T sum = sums[b * N + n];
                 if (sum == T(0)) continue;
                 const std::size_t first = b * positions * N + n, end = (b + 1) * positions * N;
-                T mean = 0;
-                for (std::size_t i = first; i < end; i += N) mean += y.data[i] * d_y.data[i];
+                in_double<T> all = 0;
+                for (std::size_t i = first; i < end; i += N) all += static_cast<in_double<T>>(y.data[i] * d_y.data[i]);
+                const T mean = static_cast<T>(all);
                 for (std::size_t i = first; i < end; i += N) d_x.data[i] += (d_y.data[i] - mean) / sum;
             }
         }
@@ -8043,7 +9400,8 @@ private:
         const auto [B, positions, N] = detail::by_position(x.shape);
         T* const sums = here.take<T>(B * N);
         std::fill_n(sums, B * N, T(0));
-        for (std::size_t i = 0; i < B * positions; ++i) kernels::add(N, sums + i / positions * N, x.data + i * N);
+        for (std::size_t b = 0; b < B; ++b)
+            kernels::add_columns(positions, N, sums + b * N, x.data + b * positions * N);
         return sums;
     }
 };
@@ -8081,6 +9439,8 @@ inline constexpr multiply_rows_op multiply_rows{};
 ///
 ///     ∂x[..., p·n + i] += g[..., p] ∂y[..., p·n + i],  ∂g[..., p] += Σ_i x[..., p·n + i] ∂y[..., p·n + i]
 struct multiply_parts_op : operation<multiply_parts_op> {
+    static constexpr ranks takes{1};
+
     static auto shape(const auto& x, const auto& g)
     {
         auto must = x.shape;
@@ -8128,6 +9488,14 @@ template <std::size_t R>
 shape_of_rank<R> window_shape(const shape_of_rank<R>& x, const window_view& where)
 {
     where.count.require("window_of", x[0], x[1]);
+    for (std::size_t b = 0; b < x[0]; ++b) {
+        if (where.count[b] > where.width || where.begin[b] > x[1] - where.count[b]) {
+            throw shape_error("window_of: the window of row " + std::to_string(b) + " has " +
+                              counted(where.count[b], "position") + " from " + std::to_string(where.begin[b]) +
+                              " on; it must lie within " + counted(x[1], "position") + ", and have at most " +
+                              std::to_string(where.width));
+        }
+    }
     shape_of_rank<R> y = x;
     y[1] = where.width;
     return y;
@@ -8155,6 +9523,8 @@ inline void require_width(const char* where, std::size_t width)
 ///
 ///     ∂x += ∂y within the window
 struct window_of_op : move_operation<window_of_op, window_view> {
+    static constexpr ranks takes{2, 3};
+
     static auto shape(const auto& x, const window_view& where) { return detail::window_shape(x.shape, where); }
 
     static void each_move(const auto& x, const window_view& where, auto move)
@@ -8169,6 +9539,8 @@ inline constexpr window_of_op window_of{};
 ///
 ///     ∂x += ∂y outside of the window,  ∂w += ∂y within
 struct put_window_op : operation<put_window_op> {
+    static constexpr ranks takes{2, 3};
+
     static auto shape(const auto& x, const auto& w, const window_view& where)
     {
         require_shape("put_window", "what is put", w.shape, detail::window_shape(x.shape, where),
@@ -8207,6 +9579,8 @@ inline constexpr put_window_op put_window{};
 ///
 ///     ∂w += ∂y within the window
 struct spread_window_op : move_operation<spread_window_op, window_view, std::size_t> {
+    static constexpr ranks takes{2, 3};
+
     static auto shape(const auto& w, const window_view& where, std::size_t positions)
     {
         auto y = w.shape;
@@ -8268,6 +9642,8 @@ inline constexpr slide_op slide{};
 ///
 ///     ∂x[b,t+i-k] += ∂y[b,t,i]
 struct neighbourhood_op : move_operation<neighbourhood_op, std::size_t> {
+    static constexpr ranks takes{2, 2};
+
     static shape_of_rank<3> shape(const auto& x, std::size_t reach) { return {x.shape[0], x.shape[1], 2 * reach + 1}; }
 
     static void each_move(const auto& x, std::size_t reach, auto move)
@@ -8323,15 +9699,23 @@ struct convolve_op : operation<convolve_op> {
         scratch here;
         T* const padded = here.take<T>(positions + r - 1);
         T* const d_padded = here.take<T>(positions + r - 1);
-        const T* d = d_y.data;
         for (std::size_t b = 0; b < B; ++b) {
             pad(positions, r / 2, x.data + b * positions, padded);
             std::fill_n(d_padded, positions + r - 1, T(0));
-            for (std::size_t t = 0; t < positions; ++t) {
-                for (std::size_t n = 0; n < k; ++n, ++d) {
-                    if (d_filters) kernels::add_scaled(r, d_filters.data + n * r, *d, padded + t);
-                    if (d_x) kernels::add_scaled(r, d_padded + t, *d, filters.data + n * r);
+            const auto between = [&, k = k, r = r, length = positions](std::size_t first, std::size_t last,
+                                                                       T* of_filters) {
+                const T* d = d_y.data + (b * length + first) * k;
+                for (std::size_t t = first; t < last; ++t) {
+                    for (std::size_t n = 0; n < k; ++n, ++d) {
+                        if (of_filters != nullptr) kernels::add_scaled(r, of_filters + n * r, *d, padded + t);
+                        if (d_x) kernels::add_scaled(r, d_padded + t, *d, filters.data + n * r);
+                    }
                 }
+            };
+            if (d_filters) {
+                kernels::add_in_blocks(positions, k * r, d_filters.data, between);
+            } else {
+                between(0, positions, nullptr);
             }
             if (d_x) kernels::add(positions, d_x.data + b * positions, d_padded + r / 2);
         }
@@ -8356,6 +9740,8 @@ inline constexpr convolve_op convolve{};
 ///
 /// One matrix product with W [w·D,N] then is the convolution.
 struct unfold_op : move_operation<unfold_op, std::size_t> {
+    static constexpr ranks takes{3, 3};
+
     static shape_of_rank<3> shape(const auto& x, std::size_t width)
     {
         detail::require_width("unfold", width);
@@ -8668,6 +10054,418 @@ struct context_only {};
 
 }  // namespace heed
 
+// ---- heed/attention/query.hpp ---------------------------------------------------------------------------------------
+
+/// Queries of one part and of several.
+namespace heed {
+
+namespace detail {
+
+/// The query of step s, from queries for all steps: one tensor [B,S,.], or several parts. Zeros if there are no steps.
+template <class Queries>
+auto part_of_step(const Queries& queries, std::size_t s)
+{
+    if constexpr (tensor<Queries>) {
+        const auto shape = shape_of(queries);
+        if (shape[1] == 0) return constant_like(queries, shape_of_rank<2>{shape[0], shape[2]}, 0.0);
+        return ops::step_of(queries, s);
+    } else {
+        return queries.step(s);
+    }
+}
+
+/// f of a query that is a tensor, or of every tensor in a query of several parts.
+template <class Query, class F>
+auto map_query(const Query& query, const F& f)
+{
+    if constexpr (tensor<Query>) {
+        return f(query);
+    } else if constexpr (lazy_expression<Query>) {
+        static_assert(tensor<Query>, HEED_SAYS_LAZY);
+        return f(detail::as_meant<typename Query::value_type>(query));
+    } else {
+        return query.map([&f](const auto& part) { return map_query(part, f); });
+    }
+}
+
+struct any_map {
+    auto operator()(const auto& x) const { return x; }
+};
+
+/// Can the tensors of a query be visited one by one? A user's own query needs `map` for that, as state_and_word has.
+template <class Query>
+concept mappable_query = tensor<Query> || requires(const Query& query)
+{
+    query.map(any_map{});
+};
+
+}  // namespace detail
+
+/// A query of two parts: the decoder's state s [B,Q] and the embedding y of the previous target word [B,E].
+template <class State, class Word>
+struct state_and_word {
+    State state;
+    Word word;
+
+    /// The query of step s, from queries for all steps, [B,S,.] each.
+    auto step(std::size_t s) const
+    {
+        return heed::state_and_word{detail::part_of_step(state, s), detail::part_of_step(word, s)};
+    }
+
+    /// The same with f applied to each part.
+    auto map(auto&& f) const { return heed::state_and_word{f(state), f(word)}; }
+};
+template <class State, class Word>
+state_and_word(State, Word) -> state_and_word<State, Word>;
+
+/// The same with Y y [B,A] already computed, see score::with_word::project_words.
+template <class State, class Word>
+struct state_and_projected_word {
+    State state;
+    Word word;
+
+    /// The query of step s, from queries for all steps, [B,S,.] each.
+    auto step(std::size_t s) const
+    {
+        return heed::state_and_projected_word{detail::part_of_step(state, s), detail::part_of_step(word, s)};
+    }
+
+    /// The same with f applied to each part.
+    auto map(auto&& f) const { return heed::state_and_projected_word{f(state), f(word)}; }
+};
+template <class State, class Word>
+state_and_projected_word(State, Word) -> state_and_projected_word<State, Word>;
+
+namespace detail {
+
+/// The decoder's state [B,Q] of a query, which may have further parts.
+template <class Query>
+const auto& state_of(const Query& query)
+{
+    if constexpr (tensor<Query>) {
+        return query;
+    } else {
+        static_assert(
+            requires { query.state; },
+            "heed: this policy reads the decoder's state: ask with a tensor [B,Q], or with a "
+            "query that has it as `state`, as heed::state_and_word has");
+        return detail::state_of(query.state);
+    }
+}
+
+/// The same query of two parts, with another state.
+auto with_state(const auto& query, auto state) { return state_and_word{std::move(state), query.word}; }
+template <class State, class Word>
+auto with_state(const state_and_projected_word<State, Word>& query, auto state)
+{
+    return state_and_projected_word{std::move(state), query.word};
+}
+
+}  // namespace detail
+
+}  // namespace heed
+
+// ---- heed/attention/state.hpp ---------------------------------------------------------------------------------------
+
+/// The state of a mechanism between steps, and how it gets onto a tape.
+///
+/// State is an explicit, copyable value: `step` takes one and returns the next. Its family follows from the tensors
+/// that it was made of, and the same source serves all families:
+///
+///     auto state = attend.start(memory);
+///     for (const auto& s : decoder_states) {
+///         auto [context, weights, next] = attend.step(memory, s, state);
+///         state = next;
+///     }
+///
+/// If only queries are on a tape, `start` sees no tape: the first state is plain, and the next one is taped. A C++
+/// variable cannot change its type. So a plain state that is assigned a taped one keeps it beside its own numbers, and
+/// the next step continues from there.
+namespace heed {
+
+/// The state of a normalizer without one.
+struct no_state {
+    no_state map(auto&&, const auto&...) const { return {}; }
+};
+
+/// The state of a score without one. A type of its own, so that two empty members can share an address.
+struct no_past {
+    no_past map(auto&&, const auto&...) const { return {}; }
+};
+
+/// Does f, which is given to the `map` of a state, apply to tensors with positions only? Then the state leaves a tensor
+/// without positions, such as [B,R], as it is.
+template <class F>
+concept spares_rows = requires
+{
+    std::remove_cvref_t<F>::spares_rows;
+};
+
+/// Does f cut windows `f.where` out of tensors with positions? Then the state is told where its positions begin.
+template <class F>
+concept cuts_out_windows = requires
+{
+    requires std::is_same_v<std::remove_cvref_t<decltype(std::declval<const std::remove_cvref_t<F>&>().where)>,
+                            window_view>;
+};
+
+namespace detail {
+
+/// Is there nothing in this state that differs from row to row, so that `map` need not apply f? Such a state is empty,
+/// or declares `static constexpr bool holds_no_tensors = true;`.
+template <class State>
+inline constexpr bool holds_no_tensors = std::is_empty_v<State>;
+template <class State>
+    requires requires { State::holds_no_tensors; }
+inline constexpr bool holds_no_tensors<State> = State::holds_no_tensors;
+
+/// A plain copy of a tensor of any family.
+struct values_of {
+    auto operator()(const tensor auto& x) const { return copy_of(view_of(x)); }
+};
+
+/// The taped counterpart of a state without tensors.
+struct nothing_on_tape {};
+/// The lengths of a state without tensors.
+struct nothing_known {};
+
+/// f, which also gets the lengths of a state, as a tensor [B,1,…] like the first one that it gets: a beam that selects
+/// rows of tensors selects those of the lengths.
+template <class F>
+struct beside_lengths {
+    F& f;
+    const std::vector<std::size_t>& known;
+    std::vector<std::size_t>& selected;
+    bool& done;
+
+    template <tensor X>
+    decltype(auto) operator()(const X& x) const
+    {
+        if constexpr (owning_tensor<X> && rank_of < X >> 1) {
+            if (!done) {
+                done = true;
+                shape_of_rank<rank_of<X>> shape;
+                shape.fill(1);
+                shape[0] = known.size();
+                array<element_of<X>, rank_of<X>> counts(shape);
+                std::copy(known.begin(), known.end(), counts.data());
+                const auto some = f(counts);
+                if constexpr (plain_tensor<decltype(some)>) {
+                    for (std::size_t i = 0; i < view_of(some).size(); ++i)
+                        selected.push_back(static_cast<std::size_t>(value_of(view_of(some).data[i])));
+                }
+            }
+        }
+        return f(x);
+    }
+};
+
+/// Does `from` hold the tensors of a `To`, but taped (or is it one)?
+template <class To, class From>
+concept becomes = std::is_same_v<To, From> || requires(const From& from)
+{
+    requires std::is_same_v<decltype(from.map(values_of{})), To>;
+};
+template <class To, class From>
+To numbers_of_state(const From& from)
+{
+    if constexpr (std::is_same_v<To, From>) {
+        return from;
+    } else {
+        return from.map(values_of{});
+    }
+}
+
+}  // namespace detail
+
+/// The state of a mechanism between steps; an ordinary value.
+///
+/// `start` makes the first one. If parameters and memory are plain, it is plain; with queries on a tape, later states
+/// are taped. `state = next` then holds both: the numbers, and the taped state with which the next step continues, so
+/// that gradients flow through all steps.
+template <class History, class Past = no_past>
+struct attention_state {
+    static constexpr bool has_tensors = !std::is_empty_v<History> || !std::is_empty_v<Past>;
+
+    HEED_NO_UNIQUE_ADDRESS History normalize;  // the normalizer's state; an empty struct if it has none
+    std::size_t step = 0;                      // the number of queries answered
+    HEED_NO_UNIQUE_ADDRESS Past score{};       // the score's own state
+    std::size_t head = 0;                      // which head asks, among those of a multi_head
+    HEED_NO_UNIQUE_ADDRESS std::conditional_t<has_tensors, std::any, detail::nothing_on_tape> on_tape{};
+    HEED_NO_UNIQUE_ADDRESS std::conditional_t<has_tensors, std::vector<std::size_t>, detail::nothing_known> known{};
+
+    /// Copies the numbers of a taped state and keeps the taped state itself.
+    template <class H, class P>
+        requires(!std::is_same_v<attention_state<H, P>, attention_state> && detail::becomes<History, H> &&
+                 detail::becomes<Past, P>)
+    attention_state& operator=(const attention_state<H, P>& taped)
+    {
+        normalize = detail::numbers_of_state<History>(taped.normalize);
+        step = taped.step;
+        score = detail::numbers_of_state<Past>(taped.score);
+        head = taped.head;
+        on_tape = taped;
+        if constexpr (has_tensors) known.clear();  // a memory on a tape has no padding where it grows
+        return *this;
+    }
+
+    /// The state with f applied to every tensor; a beam selects hypotheses this way. Throws heed::error if the type is
+    /// plain and the state is on a tape: f would reach only the numbers.
+    auto map(auto&& f) const
+    {
+        if constexpr (has_tensors) {
+            if (on_tape.has_value()) {
+                throw error(
+                    "attention_state::map: this state was assigned one that is on a tape, and map would lose its "
+                    "gradient; map the state that `step` returned");
+            }
+        }
+        using mapped = attention_state<decltype(normalize.map(f)), decltype(score.map(f))>;
+        if constexpr (has_tensors && mapped::has_tensors && !spares_rows<decltype(f)>) {
+            std::vector<std::size_t> selected;
+            bool done = known.empty();
+            const detail::beside_lengths<std::remove_reference_t<decltype(f)>> g{f, known, selected, done};
+            mapped next{normalize.map(g), step, score.map(g), head};
+            next.known = std::move(selected);
+            return next;
+        } else {
+            return mapped{normalize.map(f), step, score.map(f), head};
+        }
+    }
+};
+
+namespace detail {
+
+/// The taped counterpart of a state of plain type, as a `Taped`; null if there is none.
+template <class Taped, class State>
+const Taped* on_tape_of(const State& state)
+{
+    const Taped* const taped = std::any_cast<Taped>(&state.on_tape);
+    if (taped == nullptr && state.on_tape.has_value()) {
+        throw error("attention: the state is on a tape in a form that this mechanism does not make, so its gradient "
+                    "would be lost; continue from what `start` or `step` of this mechanism returned");
+    }
+    return taped;
+}
+
+/// The state as a `To`: its own type, or the taped one on the tape of `beside`.
+template <class To, class State>
+To in_family_of(const tensor auto& beside, const State& state)
+{
+    const auto lift = [&beside](const auto& x) { return same_family(beside, x); };
+    if constexpr (std::is_same_v<To, State>) {
+        return state;
+    } else if constexpr (std::is_same_v<To, decltype(state.map(lift))>) {
+        const To* const taped = on_tape_of<To>(state);
+        return taped != nullptr ? *taped : state.map(lift);
+    } else {
+        throw shape_error("attention of many queries: there is none, and the state cannot be brought onto the tape "
+                          "without one; give at least one query");
+    }
+}
+
+}  // namespace detail
+
+}  // namespace heed
+
+// ---- heed/attention/families.hpp ------------------------------------------------------------------------------------
+
+/// Which family of tensors computes a step, and how results leave the workspace.
+namespace heed::detail {
+
+/// A tensor's plain counterpart.
+struct untaped {
+    template <tensor X>
+    auto operator()(const X& x) const
+    {
+        if constexpr (plain_tensor<X>) {
+            return x;
+        } else {
+            return array<element_of<X>, rank_of<X>>{};
+        }
+    }
+};
+
+template <class Policy>
+inline constexpr bool taped_policy =
+    !std::is_same_v<Policy, decltype(map_parameters(std::declval<const Policy&>(), untaped{}))>;
+
+struct replace_by_visited {
+    visited operator()(const auto&) const { return {}; }
+};
+
+/// Can the tensors of a state be reached one by one? Not without `map`, nor if that does not apply f: such a state
+/// cannot be selected by a beam either.
+template <class State>
+concept mappable_state = requires(const State& state)
+{
+    state.map(any_map{});
+    requires holds_no_tensors<State> || !std::is_same_v<State, decltype(state.map(replace_by_visited{}))>;
+};
+
+/// The same of both parts of an attention_state.
+template <class State>
+inline constexpr bool reachable_state =
+    mappable_state<decltype(State::normalize)>&& mappable_state<decltype(State::score)>;
+
+template <class State>
+consteval bool taped_state()
+{
+    if constexpr (reachable_state<State>) {
+        return !std::is_same_v<State, decltype(std::declval<const State&>().map(untaped{}))>;
+    } else {
+        return false;
+    }
+}
+template <class Query>
+consteval bool taped_query()
+{
+    if constexpr (mappable_query<Query>) {
+        return !std::is_same_v<Query, decltype(map_query(std::declval<const Query&>(), untaped{}))>;
+    } else {
+        return false;
+    }
+}
+template <class Mask>
+inline constexpr bool taped_mask = false;
+template <class Bias>
+inline constexpr bool taped_mask<additive_mask<Bias>> = !plain_tensor<Bias>;
+
+/// An owning copy; beside another tensor, of that one.
+struct owned {
+    auto operator()(const plain_tensor auto& x) const { return copy_of(view_of(x)); }
+    auto operator()(const plain_tensor auto&, const plain_tensor auto& x) const { return copy_of(view_of(x)); }
+};
+
+/// Writes a tensor into one that the caller keeps.
+template <class T, std::size_t N>
+void assign(array<T, N>& to, const plain_tensor auto& from)
+{
+    fit(to, shape_of(from));
+    const auto view = view_of(from);
+    if (to.data() == view.data) return;
+    parallel_for(view.size(), std::size_t{1} << 13, [&](std::size_t begin, std::size_t end, std::size_t) {
+        std::copy(view.data + begin, view.data + end, to.data() + begin);
+    });
+}
+
+/// The same for every tensor of a state. `map` shows members as constants; the state itself is not one.
+struct assign_each {
+    visited operator()(const auto& to, const plain_tensor auto& from) const
+    {
+        assign(const_cast<std::remove_cvref_t<decltype(to)>&>(to), from);
+        return {};
+    }
+};
+template <class State>
+void assign_state(State& to, const auto& from)
+{
+    (void)to.map(assign_each{}, from);
+}
+
+}  // namespace heed::detail
+
 // ---- heed/core/bit_cast.hpp -----------------------------------------------------------------------------------------
 
 namespace heed::detail {
@@ -8970,26 +10768,25 @@ concept lane_operands = lane_operand<A> && lane_operand<B> &&(is_lanes<A> || is_
 template <class X>
 concept lane_score = dual_element<typename lane_element<X>::type> ||
     (is_lanes<X>&& std::floating_point<typename lane_element<X>::type>);
-/// Lanes of whole numbers with a fraction, or numbers that were made so.
+/// Lanes of whole numbers with a fraction, whatever the fraction's type is, or numbers that were made so.
 template <class A, class B>
 concept meet_as_place_number = std::is_same_v<A, pack<place_number>> || std::is_same_v<B, pack<place_number>> ||
-                               (std::is_same_v<A, double>&& std::is_integral_v<typename lane_element<B>::type>) ||
-                               (std::is_same_v<B, double> && std::is_integral_v<typename lane_element<A>::type>);
+                               (std::floating_point<A>&& std::is_integral_v<typename lane_element<B>::type>) ||
+                               (std::floating_point<B> && std::is_integral_v<typename lane_element<A>::type>);
 
-/// What lanes of these meet in: whole numbers in scores, and in numbers of places with a fraction; of scores, the
-/// narrower, so that a constant never makes a kernel of floats compute in doubles; numbers without a slope in dual
-/// ones.
+/// What lanes of these meet in. A number takes the type of the lanes, so that a constant neither narrows a score nor
+/// makes a kernel of floats compute in doubles. Whole numbers meet fractions as numbers of places, which have no
+/// precision of their own either, and both become scores where they meet scores. Lanes of two precisions meet in the
+/// wider one; numbers without a slope in dual ones.
 template <class A, class B>
 struct meeting {
     using a = typename lane_element<A>::type;
     using b = typename lane_element<B>::type;
     using lane = std::conditional_t<is_lanes<A>, a, b>;  // of one side at least
     using fraction = std::conditional_t<std::is_integral_v<a>, b, a>;
-    static constexpr bool whole = std::is_integral_v<a> && std::is_integral_v<b>;
     static constexpr bool mixed = std::is_integral_v<a> != std::is_integral_v<b>;
-    using narrower = std::conditional_t<(sizeof(a) < sizeof(b)), a, b>;
-    using plain =
-        std::conditional_t<mixed, fraction, std::conditional_t<whole || !(is_lanes<A> && is_lanes<B>), lane, narrower>>;
+    using wider = std::conditional_t<(sizeof(a) < sizeof(b)), b, a>;
+    using plain = std::conditional_t<mixed, fraction, std::conditional_t<is_lanes<A> && is_lanes<B>, wider, lane>>;
     using type =
         std::conditional_t<dual_element<a> == dual_element<b>, plain, std::conditional_t<dual_element<a>, a, b>>;
 };
@@ -9013,7 +10810,8 @@ struct meeting<A, B> {
 /// One expression serves a whole register; it is written like one about a single number: + − * /, comparisons (their
 /// result goes into `select`, `&`, `|`, `!`), % of whole numbers, and exp, log, tanh, sigmoid, sqrt, abs, min, max,
 /// sin, cos. Numbers mix freely: whole ones, and fractions of them (place_number), become scores where they meet them.
-/// Scores may be dual numbers; their derivatives: core/dual_lanes.hpp.
+/// The precision is the score's: 0.1 and 0.1F * p.key are rounded to floats where scores are floats, and never narrow a
+/// score in double. Scores may be dual numbers; their derivatives: core/dual_lanes.hpp.
 namespace heed {
 
 namespace detail {
@@ -9272,8 +11070,15 @@ struct pack : lane_functions {
         }
     }
     template <class U>
-        requires(detail::is_place_number<U>&& std::is_same_v<T, double>)
-    HEED_SIMD_INLINE pack(const pack<U>& x) : at(x.at.exact) {}
+        requires(detail::is_place_number<U>&& std::floating_point<T>)
+    HEED_SIMD_INLINE pack(const pack<U>& x)
+    {
+        if constexpr (std::is_same_v<T, float>) {
+            at = x.at.near;
+        } else {
+            at = x.at.exact;
+        }
+    }
     template <class U>
     HEED_SIMD_INLINE explicit pack(const pack<U>& x)
     {
@@ -9342,8 +11147,8 @@ HEED_SIMD_INLINE void steps_of_product(const A& a, const B& b, pack<T>& result)
 {
     if constexpr (whole_lanes<A> && std::is_integral_v<B>) result.steps = a.steps * static_cast<std::int32_t>(b);
     if constexpr (std::is_integral_v<A> && whole_lanes<B>) result.steps = b.steps * static_cast<std::int32_t>(a);
-    if constexpr (whole_lanes<A> && std::is_same_v<B, double>) result.steps = {a.steps, b};
-    if constexpr (std::is_same_v<A, double> && whole_lanes<B>) result.steps = {b.steps, a};
+    if constexpr (whole_lanes<A> && std::floating_point<B>) result.steps = {a.steps, static_cast<double>(b)};
+    if constexpr (std::floating_point<A> && whole_lanes<B>) result.steps = {b.steps, static_cast<double>(a)};
 }
 template <class A, class B, class T>
 HEED_SIMD_INLINE void steps_of_quotient(const A& a, const B& b, pack<T>& result);
@@ -9708,10 +11513,11 @@ namespace heed {
 
 /// Places of a register of scores.
 struct place {
-    std::int32_t batch = 0, head = 0;  // the head of a multi_head if its score is a score::modified; else 0
-    pack<std::int32_t> query;          // counted from the first query, by the state
-    pack<std::int32_t> key;            // counted from the first of its sentence
-    pack<std::int32_t> here;  // for masks, the key that the query stands at: the last query stands at the last key;
+    std::int32_t batch = 0;    // the number of the sentence in the batch
+    std::int32_t head = 0;     // the number of the head, in a mechanism of several; else 0
+    pack<std::int32_t> query;  // counted from the first query, by the state
+    pack<std::int32_t> key;    // counted from the first of its sentence
+    pack<std::int32_t> here;   // for masks, the key that the query stands at: the last query stands at the last key;
 
     place() : query(0), key(0), here(0) {}
     HEED_SIMD_INLINE place(const place& from) : batch(from.batch), head(from.head) { take_lanes(from); }
@@ -9957,832 +11763,6 @@ concept mask_of_any_place = std::is_base_of_v<mask_of_places, Mask>;
 
 }  // namespace heed
 
-// ---- heed/attention/check_call.hpp ----------------------------------------------------------------------------------
-
-/// What the compiler says of a call of an attention with something else than it takes: one sentence for each mistake.
-/// See core/mistakes.hpp.
-namespace heed::detail {
-
-/// The query, where it is one. `Memory`: the memory that is asked.
-template <class Memory, class Query>
-decltype(auto) asked(const Memory&, const Query& query)
-{
-    using T = typename numbers_in<std::remove_cvref_t<decltype(Memory::keys)>>::type;
-    constexpr bool lazy = lazy_expression<Query>, vector = is_vector<Query>;
-    constexpr bool numbers_differ = tensor<Query> && !std::is_void_v<T> && !numbers_are<T, Query>;
-    static_assert(!lazy, HEED_SAYS_LAZY);
-    static_assert(!vector, HEED_SAYS_VECTOR);
-    static_assert(
-        !numbers_differ,
-        "heed: the query holds numbers of another type than the memory, such as double and float: give query, "
-        "annotations and parameters one type; `heed::array<float, 2> x = query;` converts");
-    if constexpr (lazy || numbers_differ || vector_of_numbers<Query>) {
-        return detail::as_meant<T>(query);
-    } else {
-        return (query);
-    }
-}
-
-/// Numbers or truth values that are to be made a mask first.
-template <class Mask>
-inline constexpr bool raw_mask = tensor<Mask> || lazy_expression<Mask> || is_vector<Mask>;
-
-#define HEED_SAYS_RAW_MASK                                                                                             \
-    "heed: this is no mask yet: of truth values (true = attend) make a boolean_mask{x}, of numbers that are added to " \
-    "the scores an additive_mask{x}, of the numbers of positions lengths{...}"
-
-/// The mask of one query, where it is one.
-template <class Mask>
-decltype(auto) mask_of_one(const Mask& mask)
-{
-    constexpr bool of_many = marked_mask<Mask> || bare_mask<Mask>;
-    static_assert(
-        !of_many,
-        "heed: `causal{}` and other masks of places are for many queries, `attend(memory, queries, causal{})`; "
-        "one query sees the positions that the memory has, or as many of each row as `lengths` say: "
-        "`attend.step(memory, query, state, lengths{...})`");
-    static_assert(!raw_mask<Mask>, HEED_SAYS_RAW_MASK);
-    if constexpr (of_many || raw_mask<Mask>) {
-        return no_mask{};
-    } else {
-        return (mask);
-    }
-}
-
-/// The mask of many queries, where it is one; a function of a place becomes one.
-template <class Mask>
-decltype(auto) mask_of_many(const Mask& mask)
-{
-    constexpr bool one_value = std::is_arithmetic_v<Mask>;
-    static_assert(!raw_mask<Mask>, HEED_SAYS_RAW_MASK);
-    static_assert(!one_value,
-                  "heed: one truth value is no mask; C++ makes one of `!f` where f is a lambda: write `!seen_if{f}`");
-    if constexpr (raw_mask<Mask> || one_value) {
-        return no_mask{};
-    } else if constexpr (bare_mask<Mask>) {
-        return seen_if{mask};
-    } else {
-        return (mask);
-    }
-}
-
-/// What `on` cannot take, and what is likely to be given to it.
-template <class X>
-inline constexpr bool no_source = lazy_expression<X> || is_vector<X>;
-
-/// Says so, and returns what was meant.
-template <class X>
-decltype(auto) source_meant(const X& x)
-{
-    static_assert(!lazy_expression<X>, HEED_SAYS_LAZY);
-    static_assert(!vector_of_numbers<X>, HEED_SAYS_VECTOR);
-    static_assert(!is_vector<X> || vector_of_numbers<X>,
-                  "heed: the numbers of real positions are `lengths`: `attend.on(annotations, lengths(counts))` of a "
-                  "std::vector<std::size_t>, or `lengths{7, 5}`");
-    if constexpr (lazy_expression<X>) {
-        return detail::as_meant<typename X::value_type>(x);
-    } else if constexpr (is_vector<X>) {
-        return lengths{};
-    } else {
-        return (x);
-    }
-}
-
-}  // namespace heed::detail
-
-// ---- heed/attention/check_policy.hpp --------------------------------------------------------------------------------
-
-/// What the compiler says of a policy that lacks something, or of three that make no attention: one sentence for each
-/// requirement of the table in attention/concepts.hpp.
-namespace heed {
-
-#define HEED_CHECK_SPELLING(hook)                                                                                      \
-    static_assert(detail::lists_hooks<P> || !detail::misspells_##hook<P>(),                                            \
-                  "heed: this policy has a member whose name is almost `" #hook                                        \
-                  "`, a hook, and heed would never use it: correct the name (or, if it is no hook, list those that "   \
-                  "are: `using hooks = heed::hooks<...>;`)")
-#define HEED_SAYS_PARAMETERS(kind)                                                                                     \
-    "heed: a " kind " policy must show its parameters: make it a template of their types and add `static auto "        \
-    "parameters(auto& self, auto&& visit) { return mine::policy{visit(\"W\", self.W), ...}; }`, with the namespace "   \
-    "before its name (inside the class the bare name means this very type)"
-
-namespace detail {
-
-/// Requires that a policy that lists its hooks has all of them.
-template <class P>
-consteval void check_listed_hooks()
-{
-    if constexpr (lists_hooks<P>) {
-        static_assert(P::hooks::template all<P>(hook_found::missing),
-                      "heed: `using hooks = heed::hooks<...>;` of this policy lists a name that is no hook: all hooks "
-                      "are in <heed/attention/concepts.hpp>");
-        static_assert(P::hooks::template all<P>(hook_found::present),
-                      "heed: `using hooks = heed::hooks<...>;` of this policy lists a hook that it does not have: is "
-                      "the member misspelled?");
-    }
-}
-
-}  // namespace detail
-
-/// Asserts that P is a score; one sentence per requirement.
-template <class P>
-consteval bool check_score_policy()
-{
-    if constexpr (!detail::placeholder<P>) {
-        static_assert(
-            detail::declares_weights<P>,
-            "heed: a score policy must say what it gives scores to: add `static constexpr heed::weight_kind weights "
-            "= heed::weight_kind::per_position;` (or per_dimension, per_group)");
-        static_assert(
-            detail::has_call<P>,
-            "heed: a score policy must be callable: add `auto operator()(const heed::tensor auto& query, const "
-            "heed::tensor auto& keys) const`, from [B,Q] and [B,T,A] to scores [B,T] (or [B,T,D])");
-        HEED_CHECK_SPELLING(prepare);
-        HEED_CHECK_SPELLING(project);
-        HEED_CHECK_SPELLING(match);
-        HEED_CHECK_SPELLING(match_all);
-        HEED_CHECK_SPELLING(start);
-        HEED_CHECK_SPELLING(recall);
-        HEED_CHECK_SPELLING(advance);
-        HEED_CHECK_SPELLING(project_words);
-        HEED_CHECK_SPELLING(check_past);
-        HEED_CHECK_SPELLING(reads_word);
-        HEED_CHECK_SPELLING(reads_context);
-        HEED_CHECK_SPELLING(reads_length);
-        HEED_CHECK_SPELLING(in_kernels);
-        HEED_CHECK_SPELLING(never_negative);
-        HEED_CHECK_SPELLING(prepares_alike);
-        HEED_CHECK_SPELLING(follow);
-        HEED_CHECK_SPELLING(asked_all);
-        HEED_CHECK_SPELLING(widens_keys);
-        HEED_CHECK_SPELLING(counts_queries);
-        if constexpr (hook::laid_over<P>) {
-            HEED_CHECK_SPELLING(query);
-            HEED_CHECK_SPELLING(query_all);
-            HEED_CHECK_SPELLING(keys);
-            HEED_CHECK_SPELLING(begin);
-            HEED_CHECK_SPELLING(arrive);
-            HEED_CHECK_SPELLING(after);
-            static_assert(hook::hands_past_on<P> || (detail::has_begin<P> && detail::has_after<P>),
-                          "heed: a score that is laid over another one and has a state of its own must have "
-                          "`begin(memory)` and `after(past, weights, context, at)` (is one of them misspelled?); one "
-                          "without derives from score::over::another<Self, Base, score::over::base_remembers>");
-        }
-        if constexpr (detail::declares_weights<P> && detail::shows_names<P>) {
-            static_assert(P::weights != weight_kind::per_group || detail::has_groups<P>,
-                          "heed: a score policy per group must have `std::size_t groups() const`, the number of groups "
-                          "(is it misspelled?)");
-        }
-        detail::check_listed_hooks<P>();
-        static_assert(!detail::has_project<P> || detail::has_match<P>,
-                      "heed: a score policy with `project` must have `match` as well (is it misspelled?): add `auto "
-                      "match(const heed::tensor auto& projected, const heed::tensor auto& keys) const`, which is given "
-                      "what project made of the query");
-        static_assert(!detail::has_start<P> ||
-                          (detail::has_match<P> && (detail::has_advance<P> || detail::has_recall<P>)),
-                      "heed: a score policy with `start` remembers: it must have `match(projected, keys, past)`, and "
-                      "`advance(past, weights, at)` or `recall(past, at)` (is one of them misspelled?)");
-        static_assert(
-            detail::has_start<P> || !(detail::has_advance<P> || detail::has_recall<P>),
-            "heed: a score policy with `advance` or `recall` must have `start` (is it misspelled?): add `auto "
-            "start(const auto& memory) const`, what is remembered before the first query");
-        static_assert(parameterised<P>, HEED_SAYS_PARAMETERS("score"));
-    }
-    return true;
-}
-
-/// Asserts that P is a normalizer; one sentence per requirement.
-template <class P>
-consteval bool check_normalize_policy()
-{
-    if constexpr (!detail::placeholder<P>) {
-        static_assert(
-            detail::has_call<P>,
-            "heed: a normalize policy must be callable: add `auto operator()(const heed::tensor auto& scores, const "
-            "auto& state, const auto& at) const` (or without the state), from scores to weights of the same shape");
-        HEED_CHECK_SPELLING(start);
-        HEED_CHECK_SPELLING(advance);
-        HEED_CHECK_SPELLING(weigh_and_advance);
-        HEED_CHECK_SPELLING(thin);
-        HEED_CHECK_SPELLING(focus);
-        HEED_CHECK_SPELLING(inside);
-        HEED_CHECK_SPELLING(cuts);
-        HEED_CHECK_SPELLING(row_by_row);
-        HEED_CHECK_SPELLING(by_tiles);
-        static_assert(hook::by_tiles<P> || detail::may_lack<P>("by_tiles"),
-                      HEED_SAYS_HOOK("by_tiles", "auto by_tiles() const"));
-        HEED_CHECK_SPELLING(by_sums);
-        static_assert(hook::by_sums<P> || detail::may_lack<P>("by_sums"),
-                      HEED_SAYS_HOOK("by_sums", "heed::ops::rule_of_sums by_sums() const"));
-        HEED_CHECK_SPELLING(asks_never_negative);
-        HEED_CHECK_SPELLING(differentiable);
-        HEED_CHECK_SPELLING(random);
-        HEED_CHECK_SPELLING(ages);
-        HEED_CHECK_SPELLING(reads_length);
-        HEED_CHECK_SPELLING(ignores_offset);
-        HEED_CHECK_SPELLING(wraps);
-        HEED_CHECK_SPELLING(in_kernels);
-        detail::check_listed_hooks<P>();
-        static_assert(detail::has_start<P> == detail::has_advance<P> || (detail::has_advance<P> && hook::wraps<P>),
-                      "heed: a normalize policy that remembers must have both `start(blank)` and `advance(scores, "
-                      "weights, state, at)` (is one of them misspelled?)");
-        static_assert(
-            !hook::wraps<P> || requires(const P& normalize) { normalize.inner; },
-            "heed: a normalize policy with `wraps` must have the normalizer that it wraps as its member "
-            "`inner` (is it misspelled?)");
-        static_assert(detail::has_focus<P> == detail::has_inside<P>,
-                      "heed: a normalize policy that looks at a window must have both `focus(at, positions)` and "
-                      "`inside(found)` (is one of them misspelled?)");
-        static_assert(parameterised<P>, HEED_SAYS_PARAMETERS("normalize"));
-    }
-    return true;
-}
-
-/// Asserts that P is a combiner; one sentence per requirement.
-template <class P>
-consteval bool check_combine_policy()
-{
-    if constexpr (!detail::placeholder<P>) {
-        static_assert(
-            detail::declares_weights<P>,
-            "heed: a combine policy must say which weights it takes: add `static constexpr heed::weight_kind weights "
-            "= heed::weight_kind::per_position;` (or per_dimension, per_group)");
-        static_assert(
-            detail::has_call<P>,
-            "heed: a combine policy must be callable: add `auto operator()(const heed::tensor auto& weights, const "
-            "heed::tensor auto& values) const`, from weights and values [B,T,D] to contexts [B,D]");
-        HEED_CHECK_SPELLING(combine_all);
-        HEED_CHECK_SPELLING(finish_all);
-        HEED_CHECK_SPELLING(commutes_with_matrices);
-        HEED_CHECK_SPELLING(in_kernels);
-        detail::check_listed_hooks<P>();
-        static_assert(!hook::finishes<P> || detail::has_finish<P>,
-                      "heed: a combine policy that is laid over another one must have `finish(context, positions, at)` "
-                      "(is it misspelled?)");
-        static_assert(parameterised<P>, HEED_SAYS_PARAMETERS("combine"));
-    }
-    return true;
-}
-
-namespace detail {
-
-/// Copies tensors, whatever is beside them.
-struct copy_probe {
-    auto operator()(const auto& x, const auto&...) const { return x; }
-};
-
-}  // namespace detail
-
-/// Says what `map` of a state, or of a query of several parts, lacks. None at all is allowed.
-template <class P>
-consteval bool check_map()
-{
-    if constexpr (!tensor<P>) {
-        HEED_CHECK_SPELLING(map);
-        static_assert(hook::map<P, const detail::copy_probe&> || detail::may_lack<P>("map"),
-                      HEED_SAYS_HOOK("map", "auto map(auto&& f, const auto&... others) const"));
-    }
-    return true;
-}
-#undef HEED_SAYS_PARAMETERS
-#undef HEED_CHECK_SPELLING
-
-/// Why a score, a normalizer and a combiner make no attention.
-enum class composition_fault { none, no_score, no_normalizer, no_combiner, different_weights, negative_scores };
-
-#define HEED_SAYS_DIFFERENT_WEIGHTS                                                                                    \
-    "heed: this score and this combiner do not fit: a score per position goes with combine::weighted_sum, a score "    \
-    "per dimension with combine::elementwise_sum, a score per group with combine::grouped_sum; combine::attentional "  \
-    "and combine::gated take one of these inside"
-
-#define HEED_SAYS_NEGATIVE_SCORES                                                                                      \
-    "heed: this normalizer divides by the sum of the scores, so that no score may be negative: it goes with "          \
-    "score::kernel, or with a score that declares `static constexpr bool never_negative = true;`"
-
-/// Whether attention<Score, Normalize, Combine> is legal, and if not why.
-template <class Score, class Normalize, class Combine>
-consteval composition_fault fault_of()
-{
-    if constexpr (detail::declares_weights<Score> && detail::declares_weights<Combine>) {
-        if (Score::weights != Combine::weights) return composition_fault::different_weights;
-    }
-    if (!scorer<Score>) return composition_fault::no_score;
-    if (!normalizer<Normalize>) return composition_fault::no_normalizer;
-    if (!combiner<Combine>) return composition_fault::no_combiner;
-    if constexpr (!detail::placeholder<Score>) {
-        if (detail::asks_never_negative_of<Normalize>() && !detail::never_negative<Score>)
-            return composition_fault::negative_scores;
-    }
-    return composition_fault::none;
-}
-
-}  // namespace heed
-
-// ---- heed/attention/query.hpp ---------------------------------------------------------------------------------------
-
-/// Queries of one part and of several.
-namespace heed {
-
-namespace detail {
-
-/// The query of step s, from queries for all steps: one tensor [B,S,.], or several parts. Zeros if there are no steps.
-template <class Queries>
-auto part_of_step(const Queries& queries, std::size_t s)
-{
-    if constexpr (tensor<Queries>) {
-        const auto shape = shape_of(queries);
-        if (shape[1] == 0) return constant_like(queries, shape_of_rank<2>{shape[0], shape[2]}, 0.0);
-        return ops::step_of(queries, s);
-    } else {
-        return queries.step(s);
-    }
-}
-
-/// f of a query that is a tensor, or of every tensor in a query of several parts.
-template <class Query, class F>
-auto map_query(const Query& query, const F& f)
-{
-    if constexpr (tensor<Query>) {
-        return f(query);
-    } else if constexpr (lazy_expression<Query>) {
-        static_assert(tensor<Query>, HEED_SAYS_LAZY);
-        return f(detail::as_meant<typename Query::value_type>(query));
-    } else {
-        return query.map([&f](const auto& part) { return map_query(part, f); });
-    }
-}
-
-struct any_map {
-    auto operator()(const auto& x) const { return x; }
-};
-
-/// Can the tensors of a query be visited one by one? A user's own query needs `map` for that, as state_and_word has.
-template <class Query>
-concept mappable_query = tensor<Query> || requires(const Query& query)
-{
-    query.map(any_map{});
-};
-
-}  // namespace detail
-
-/// A query of two parts: the decoder's state s [B,Q] and the embedding y of the previous target word [B,E].
-template <class State, class Word>
-struct state_and_word {
-    State state;
-    Word word;
-
-    /// The query of step s, from queries for all steps, [B,S,.] each.
-    auto step(std::size_t s) const
-    {
-        return heed::state_and_word{detail::part_of_step(state, s), detail::part_of_step(word, s)};
-    }
-
-    /// The same with f applied to each part.
-    auto map(auto&& f) const { return heed::state_and_word{f(state), f(word)}; }
-};
-template <class State, class Word>
-state_and_word(State, Word) -> state_and_word<State, Word>;
-
-/// The same with Y y [B,A] already computed, see score::with_word::project_words.
-template <class State, class Word>
-struct state_and_projected_word {
-    State state;
-    Word word;
-
-    /// The query of step s, from queries for all steps, [B,S,.] each.
-    auto step(std::size_t s) const
-    {
-        return heed::state_and_projected_word{detail::part_of_step(state, s), detail::part_of_step(word, s)};
-    }
-
-    /// The same with f applied to each part.
-    auto map(auto&& f) const { return heed::state_and_projected_word{f(state), f(word)}; }
-};
-template <class State, class Word>
-state_and_projected_word(State, Word) -> state_and_projected_word<State, Word>;
-
-namespace detail {
-
-/// The decoder's state [B,Q] of a query, which may have further parts.
-template <class Query>
-const auto& state_of(const Query& query)
-{
-    if constexpr (tensor<Query>) {
-        return query;
-    } else {
-        static_assert(
-            requires { query.state; },
-            "heed: this policy reads the decoder's state: ask with a tensor [B,Q], or with a "
-            "query that has it as `state`, as heed::state_and_word has");
-        return detail::state_of(query.state);
-    }
-}
-
-/// The same query of two parts, with another state.
-auto with_state(const auto& query, auto state) { return state_and_word{std::move(state), query.word}; }
-template <class State, class Word>
-auto with_state(const state_and_projected_word<State, Word>& query, auto state)
-{
-    return state_and_projected_word{std::move(state), query.word};
-}
-
-}  // namespace detail
-
-}  // namespace heed
-
-// ---- heed/attention/state.hpp ---------------------------------------------------------------------------------------
-
-/// The state of a mechanism between steps, and how it gets onto a tape.
-///
-/// State is an explicit, copyable value: `step` takes one and returns the next. Its family follows from the tensors
-/// that it was made of, and the same source serves all families:
-///
-///     auto state = attend.start(memory);
-///     for (const auto& s : decoder_states) {
-///         auto [context, weights, next] = attend.step(memory, s, state);
-///         state = next;
-///     }
-///
-/// If only queries are on a tape, `start` sees no tape: the first state is plain, and the next one is taped. A C++
-/// variable cannot change its type. So a plain state that is assigned a taped one keeps it beside its own numbers, and
-/// the next step continues from there.
-namespace heed {
-
-/// The state of a normalizer without one.
-struct no_state {
-    no_state map(auto&&, const auto&...) const { return {}; }
-};
-
-/// The state of a score without one. A type of its own, so that two empty members can share an address.
-struct no_past {
-    no_past map(auto&&, const auto&...) const { return {}; }
-};
-
-/// Does f, which is given to the `map` of a state, apply to tensors with positions only? Then the state leaves a tensor
-/// without positions, such as [B,R], as it is.
-template <class F>
-concept spares_rows = requires
-{
-    std::remove_cvref_t<F>::spares_rows;
-};
-
-/// Does f cut windows `f.where` out of tensors with positions? Then the state is told where its positions begin.
-template <class F>
-concept cuts_out_windows = requires
-{
-    requires std::is_same_v<std::remove_cvref_t<decltype(std::declval<const std::remove_cvref_t<F>&>().where)>,
-                            window_view>;
-};
-
-namespace detail {
-
-/// Is there nothing in this state that differs from row to row, so that `map` need not apply f? Such a state is empty,
-/// or declares `static constexpr bool holds_no_tensors = true;`.
-template <class State>
-inline constexpr bool holds_no_tensors = std::is_empty_v<State>;
-template <class State>
-    requires requires { State::holds_no_tensors; }
-inline constexpr bool holds_no_tensors<State> = State::holds_no_tensors;
-
-/// A plain copy of a tensor of any family.
-struct values_of {
-    auto operator()(const tensor auto& x) const { return copy_of(view_of(x)); }
-};
-
-/// The taped counterpart of a state without tensors.
-struct nothing_on_tape {};
-
-/// Does `from` hold the tensors of a `To`, but taped (or is it one)?
-template <class To, class From>
-concept becomes = std::is_same_v<To, From> || requires(const From& from)
-{
-    requires std::is_same_v<decltype(from.map(values_of{})), To>;
-};
-template <class To, class From>
-To numbers_of_state(const From& from)
-{
-    if constexpr (std::is_same_v<To, From>) {
-        return from;
-    } else {
-        return from.map(values_of{});
-    }
-}
-
-}  // namespace detail
-
-/// The state of a mechanism between steps; an ordinary value.
-///
-/// `start` makes the first one. If parameters and memory are plain, it is plain; with queries on a tape, later states
-/// are taped. `state = next` then holds both: the numbers, and the taped state with which the next step continues, so
-/// that gradients flow through all steps.
-template <class History, class Past = no_past>
-struct attention_state {
-    static constexpr bool has_tensors = !std::is_empty_v<History> || !std::is_empty_v<Past>;
-
-    HEED_NO_UNIQUE_ADDRESS History normalize;  // the normalizer's state; an empty struct if it has none
-    std::size_t step = 0;                      // the number of queries answered
-    HEED_NO_UNIQUE_ADDRESS Past score{};       // the score's own state
-    HEED_NO_UNIQUE_ADDRESS std::conditional_t<has_tensors, std::any, detail::nothing_on_tape> on_tape{};
-
-    /// Copies the numbers of a taped state and keeps the taped state itself.
-    template <class H, class P>
-        requires(!std::is_same_v<attention_state<H, P>, attention_state> && detail::becomes<History, H> &&
-                 detail::becomes<Past, P>)
-    attention_state& operator=(const attention_state<H, P>& taped)
-    {
-        normalize = detail::numbers_of_state<History>(taped.normalize);
-        step = taped.step;
-        score = detail::numbers_of_state<Past>(taped.score);
-        on_tape = taped;
-        return *this;
-    }
-
-    /// The state with f applied to every tensor; a beam selects hypotheses this way. Throws heed::error if the type is
-    /// plain and the state is on a tape: f would reach only the numbers.
-    auto map(auto&& f) const
-    {
-        if constexpr (has_tensors) {
-            if (on_tape.has_value()) {
-                throw error(
-                    "attention_state::map: this state was assigned one that is on a tape, and map would lose its "
-                    "gradient; map the state that `step` returned");
-            }
-        }
-        return attention_state<decltype(normalize.map(f)), decltype(score.map(f))>{normalize.map(f), step,
-                                                                                   score.map(f)};
-    }
-};
-
-namespace detail {
-
-/// The taped counterpart of a state of plain type, as a `Taped`; null if there is none.
-template <class Taped, class State>
-const Taped* on_tape_of(const State& state)
-{
-    const Taped* const taped = std::any_cast<Taped>(&state.on_tape);
-    if (taped == nullptr && state.on_tape.has_value()) {
-        throw error("attention: the state is on a tape in a form that this mechanism does not make, so its gradient "
-                    "would be lost; continue from what `start` or `step` of this mechanism returned");
-    }
-    return taped;
-}
-
-/// The state as a `To`: its own type, or the taped one on the tape of `beside`.
-template <class To, class State>
-To in_family_of(const tensor auto& beside, const State& state)
-{
-    const auto lift = [&beside](const auto& x) { return same_family(beside, x); };
-    if constexpr (std::is_same_v<To, State>) {
-        return state;
-    } else if constexpr (std::is_same_v<To, decltype(state.map(lift))>) {
-        const To* const taped = on_tape_of<To>(state);
-        return taped != nullptr ? *taped : state.map(lift);
-    } else {
-        throw shape_error("attention of many queries: there is none, and the state cannot be brought onto the tape "
-                          "without one; give at least one query");
-    }
-}
-
-}  // namespace detail
-
-}  // namespace heed
-
-// ---- heed/attention/families.hpp ------------------------------------------------------------------------------------
-
-/// Which family of tensors computes a step, and how results leave the workspace.
-namespace heed::detail {
-
-/// A tensor's plain counterpart.
-struct untaped {
-    template <tensor X>
-    auto operator()(const X& x) const
-    {
-        if constexpr (plain_tensor<X>) {
-            return x;
-        } else {
-            return array<element_of<X>, rank_of<X>>{};
-        }
-    }
-};
-
-template <class Policy>
-inline constexpr bool taped_policy =
-    !std::is_same_v<Policy, decltype(map_parameters(std::declval<const Policy&>(), untaped{}))>;
-
-struct replace_by_visited {
-    visited operator()(const auto&) const { return {}; }
-};
-
-/// Can the tensors of a state be reached one by one? Not without `map`, nor if that does not apply f: such a state
-/// cannot be selected by a beam either.
-template <class State>
-concept mappable_state = requires(const State& state)
-{
-    state.map(any_map{});
-    requires holds_no_tensors<State> || !std::is_same_v<State, decltype(state.map(replace_by_visited{}))>;
-};
-
-/// The same of both parts of an attention_state.
-template <class State>
-inline constexpr bool reachable_state =
-    mappable_state<decltype(State::normalize)>&& mappable_state<decltype(State::score)>;
-
-template <class State>
-consteval bool taped_state()
-{
-    if constexpr (reachable_state<State>) {
-        return !std::is_same_v<State, decltype(std::declval<const State&>().map(untaped{}))>;
-    } else {
-        return false;
-    }
-}
-template <class Query>
-consteval bool taped_query()
-{
-    if constexpr (mappable_query<Query>) {
-        return !std::is_same_v<Query, decltype(map_query(std::declval<const Query&>(), untaped{}))>;
-    } else {
-        return false;
-    }
-}
-template <class Mask>
-inline constexpr bool taped_mask = false;
-template <class Bias>
-inline constexpr bool taped_mask<additive_mask<Bias>> = !plain_tensor<Bias>;
-
-/// Can the memory of this state grow? It declares `static constexpr double new_position`, what it remembers of a
-/// position that is new.
-template <class State>
-concept grows_with_memory = requires
-{
-    {
-        State::new_position
-        } -> std::convertible_to<double>;
-};
-
-/// x with so many positions: new ones have `value`. The last ones are left out where the memory is one that grows, of
-/// whose sentences the longest may be gone, and if they hold nothing else.
-template <bool grows, tensor X>
-X with_positions_of_memory(const X& x, std::size_t positions, double value)
-{
-    const auto shape = shape_of(x);
-    if (shape[1] == positions || (shape[1] > positions && !grows)) return x;
-    if (shape[1] > positions) {
-        const auto view = view_of(x);
-        const std::size_t N = view.size() == 0 ? 0 : view.size() / (shape[0] * shape[1]);
-        for (std::size_t i = 0; i < view.size(); ++i) {
-            const std::size_t t = i / N % shape[1];
-            if (t < positions || view.data[i] == static_cast<element_of<X>>(value)) continue;
-            throw shape_error("attention: the state " + shape_text(shape) + " remembers position " + std::to_string(t) +
-                              " of row " + std::to_string(i / N / shape[1]) + ", but the memory has " +
-                              std::to_string(positions) +
-                              "; give the state that start() or step() of this memory made");
-        }
-    }
-    return ops::with_positions(x, positions, value);
-}
-
-/// A normalizer's state for so many positions, of a memory that `grows` or of one that was extended.
-template <bool grows, class State>
-auto at_positions(const State& state, std::size_t positions)
-{
-    if constexpr (grows_with_memory<State> && mappable_state<State>) {
-        return state.map(
-            [&](const auto& x) { return with_positions_of_memory<grows>(x, positions, State::new_position); });
-    } else {
-        return state;
-    }
-}
-
-/// An owning copy; beside another tensor, of that one.
-struct owned {
-    auto operator()(const plain_tensor auto& x) const { return copy_of(view_of(x)); }
-    auto operator()(const plain_tensor auto&, const plain_tensor auto& x) const { return copy_of(view_of(x)); }
-};
-
-/// Writes a tensor into one that the caller keeps.
-template <class T, std::size_t N>
-void assign(array<T, N>& to, const plain_tensor auto& from)
-{
-    fit(to, shape_of(from));
-    const auto view = view_of(from);
-    if (to.data() == view.data) return;
-    parallel_for(view.size(), std::size_t{1} << 13, [&](std::size_t begin, std::size_t end, std::size_t) {
-        std::copy(view.data + begin, view.data + end, to.data() + begin);
-    });
-}
-
-/// The same for every tensor of a state. `map` shows members as constants; the state itself is not one.
-struct assign_each {
-    visited operator()(const auto& to, const plain_tensor auto& from) const
-    {
-        assign(const_cast<std::remove_cvref_t<decltype(to)>&>(to), from);
-        return {};
-    }
-};
-template <class State>
-void assign_state(State& to, const auto& from)
-{
-    (void)to.map(assign_each{}, from);
-}
-
-}  // namespace heed::detail
-
-// ---- heed/attention/memory.hpp --------------------------------------------------------------------------------------
-
-/// Memories: the keys and values of a batch.
-namespace heed {
-
-/// The keys and values of one batch of source sentences.
-template <class Values, class Keys, class Mask = no_mask>
-struct memory {
-    Values values;                       // [B,T,D], zeros in the padding
-    Keys keys;                           // prepared by the score; [B,T,A] for most scores
-    lengths real;                        // the number of real positions of each row
-    HEED_NO_UNIQUE_ADDRESS Mask mask{};  // boolean_mask<2>: which positions may be attended to
-
-    std::size_t batch() const { return shape_of(values)[0]; }
-    std::size_t positions() const { return shape_of(values)[1]; }  // T
-    std::size_t width() const { return shape_of(values)[2]; }      // D of the values
-
-    /// The memory of these rows, in this order: a row may be taken several times or not at all. Copies the keys and
-    /// values, but not those of a growing memory.
-    memory rows(std::span<const std::size_t> which) const
-    {
-        memory some{ops::rows_of(values, which), ops::rows_of(keys, which), real.rows({which.begin(), which.end()}),
-                    mask};
-        if constexpr (!std::is_same_v<Mask, no_mask>) {
-            const std::size_t P = positions();
-            some.mask = Mask(shape_of_rank<2>{which.size(), P});
-            for (std::size_t i = 0; i < which.size(); ++i) {
-                for (std::size_t t = 0; t < P; ++t) some.mask[i * P + t] = mask[which[i] * P + t];
-            }
-        }
-        return some;
-    }
-};
-
-/// A memory whose sentences are shared by several rows of queries, as the hypotheses of a beam share theirs. Nothing is
-/// copied, and all hypotheses of a sentence find its keys in the cache. It refers to a memory, which must outlive it.
-template <class Values, class Keys>
-struct shared_memory {
-    const Values& values;               // [B,T,D]
-    const Keys& keys;                   // [B,T,A]
-    std::vector<std::size_t> sentence;  // [R], each below B: the sentence of each row
-    lengths real;                       // of each row
-    HEED_NO_UNIQUE_ADDRESS no_mask mask{};
-
-    shared_memory(const memory<Values, Keys>& of, std::vector<std::size_t> rows)
-        : values(of.values), keys(of.keys), sentence(std::move(rows)), real(of.real.rows(sentence))
-    {}
-
-    /// Throws shape_error if a row's sentence does not exist.
-    void require_sentences() const
-    {
-        for (const std::size_t s : sentence) {
-            if (s >= shape_of(values)[0]) {
-                throw shape_error("attention: a row asks about sentence " + std::to_string(s) + " of " +
-                                  std::to_string(shape_of(values)[0]) + "; sentences count from 0");
-            }
-        }
-    }
-
-    std::size_t batch() const { return sentence.size(); }          // rows of queries
-    std::size_t positions() const { return shape_of(values)[1]; }  // T
-    std::size_t width() const { return shape_of(values)[2]; }      // D of the values
-};
-
-/// Do several rows of queries share a sentence of this memory?
-template <class Memory>
-concept shared_by_rows = requires(const Memory& memory)
-{
-    memory.sentence;
-};
-
-namespace detail {
-
-/// Does the gradient of the keys reach the parameters that made them? Not if the plain score made the keys and the
-/// lifted one reads them.
-template <class Score, class Memory>
-consteval bool keys_train()
-{
-    using keys = std::remove_cvref_t<decltype(std::declval<const Memory&>().keys)>;
-    using values = std::remove_cvref_t<decltype(std::declval<const Memory&>().values)>;
-    if constexpr (plain_tensor<keys> && hook::prepare<Score, const values&>) {
-        return plain_tensor<decltype(std::declval<const Score&>().prepare(std::declval<const values&>()))>;
-    } else {
-        return true;
-    }
-}
-
-#define HEED_SAYS_KEYS_DO_NOT_TRAIN                                                                                    \
-    "heed: this memory was made by the plain mechanism, so the parameters that made its keys would get no gradient: "  \
-    "make the memory with the lifted one, lifted.on(annotations, lengths)"
-
-}  // namespace detail
-
-}  // namespace heed
-
 // ---- heed/core/several.hpp ------------------------------------------------------------------------------------------
 
 /// Several mechanisms side by side: of one kind in a std::vector, or of different kinds in a std::tuple.
@@ -10969,6 +11949,544 @@ several_memories(Memories) -> several_memories<Memories>;
 
 }  // namespace heed
 
+// ---- heed/attention/check_call.hpp ----------------------------------------------------------------------------------
+
+/// What the compiler says of a call of an attention with something else than it takes: one sentence for each mistake.
+/// See core/mistakes.hpp.
+namespace heed::detail {
+
+/// A tensor of numbers of type T with R axes, where one with others was given. Declared only.
+template <class T, std::size_t R>
+struct meant_with_axes {
+    array<T, R> operator()(const auto& x) const;
+};
+
+/// Has a query R axes, or each part of one of several parts? A query of another kind, a user's own, may have any.
+template <std::size_t R, class Query>
+consteval bool has_axes()
+{
+    if constexpr (tensor<Query>) {
+        return rank_of<Query> == R;
+    } else if constexpr (requires(const Query& query) { query.state, query.word, query.map(any_map{}); }) {
+        return has_axes<R, std::remove_cvref_t<decltype(Query::state)>>() &&
+               has_axes<R, std::remove_cvref_t<decltype(Query::word)>>();
+    } else {
+        return true;
+    }
+}
+
+/// The query, where it is one: a tensor [B,Q] with R = 2, or many, [B,S,Q] with R = 3; or several parts, each of them
+/// such a tensor. T: the numbers that it must have, void if any will do.
+template <std::size_t R, class T, class Query>
+decltype(auto) query_of_axes(const Query& query)
+{
+    constexpr bool lazy = lazy_expression<Query>, vector = is_vector<Query>;
+    constexpr bool numbers_differ = tensor<Query> && !std::is_void_v<T> && !numbers_are<T, Query>;
+    constexpr bool fits = has_axes<R, Query>();
+    static_assert(!lazy, HEED_SAYS_LAZY);
+    static_assert(!vector, HEED_SAYS_VECTOR);
+    static_assert(
+        !numbers_differ,
+        "heed: the query holds numbers of another type than the memory, such as double and float: give query, "
+        "annotations and parameters one type; `heed::array<float, 2> x = query;` converts");
+    static_assert(fits || R != 2,
+                  "heed: one query is [B,Q], a row for each sentence, and so is each part of a state_and_word: of one "
+                  "sentence [1,Q]; many queries, [B,S,Q], are for `attend(memory, queries)` and `read_all`");
+    static_assert(fits || R != 3,
+                  "heed: attention of many queries takes queries [B,S,Q], and each part of a state_and_word so; one "
+                  "query, [B,Q], is for `step` and `read`");
+    if constexpr (lazy || numbers_differ || vector_of_numbers<Query>) {
+        using numbers = std::conditional_t<std::is_void_v<T>, float, T>;
+        return meant_with_axes<numbers, R>{}(query);
+    } else if constexpr (!fits && tensor<Query>) {
+        return meant_with_axes<element_of<Query>, R>{}(query);
+    } else if constexpr (!fits) {
+        return query.map(meant_with_axes<element_of<std::remove_cvref_t<decltype(query.word)>>, R>{});
+    } else {
+        return (query);
+    }
+}
+
+/// The same for what asks this memory.
+template <std::size_t R, class Memory, class Query>
+decltype(auto) asked(const Memory&, const Query& query)
+{
+    return query_of_axes<R, typename numbers_in<std::remove_cvref_t<decltype(Memory::keys)>>::type>(query);
+}
+
+/// The memory of one attention, where it is one, and not that of several heads.
+template <class Memory>
+decltype(auto) memory_of_one(const Memory& memory)
+{
+    constexpr bool of_one = requires { memory.keys, memory.values; };
+    static_assert(
+        of_one || !requires { memory.of; },
+        "heed: this is the memory of several heads or hops: ask the mechanism whose `on` made it");
+    static_assert(
+        of_one || requires { memory.of; },
+        "heed: this is no memory of an attention: give what the `on` of this mechanism made");
+    if constexpr (!of_one && requires { memory.of; }) {
+        return first_of(memory.of);
+    } else {
+        return (memory);
+    }
+}
+
+/// Have two states the same tensors, of whatever family and rank? As far as they can be compared.
+template <class A, class B>
+consteval bool alike_in_state()
+{
+    if constexpr (mappable_state<A> && mappable_state<B>) {
+        return std::is_same_v<decltype(std::declval<const A&>().map(replace_by_visited{})),
+                              decltype(std::declval<const B&>().map(replace_by_visited{}))>;
+    } else {
+        return mappable_state<A> == mappable_state<B>;
+    }
+}
+
+#define HEED_SAYS_ANOTHER_STATE                                                                                        \
+    "heed: this state is that of another mechanism: go on from what `start`, `step` or `read_all` of this one "        \
+    "returned"
+
+/// The state, where it is one of this attention.
+template <class Attention, class Memory, class State>
+decltype(auto) own_state(const Attention& attend, const Memory& memory, const State& state)
+{
+    using first = std::remove_cvref_t<decltype(attend.start(memory))>;
+    constexpr bool own = [] {
+        if constexpr (requires { state.normalize, state.score, state.step; }) {
+            return alike_in_state<decltype(first::normalize), decltype(State::normalize)>() &&
+                   alike_in_state<decltype(first::score), decltype(State::score)>();
+        } else {
+            return false;
+        }
+    }();
+    static_assert(own, HEED_SAYS_ANOTHER_STATE);
+    if constexpr (own) {
+        return (state);
+    } else {
+        return attend.start(memory);
+    }
+}
+
+/// The memory of several heads, where it is one.
+template <class Memory>
+decltype(auto) memory_of_several(const Memory& memory)
+{
+    constexpr bool of_several = requires { memory.of; };
+    static_assert(of_several, "heed: this is no memory of several heads: give what the `on` of this mechanism made");
+    if constexpr (of_several) {
+        return (memory);
+    } else {
+        return several_memories<std::vector<Memory>>{};
+    }
+}
+
+/// The states of several heads, where they are states of so many.
+template <class State>
+decltype(auto) states_of_several(const auto& mechanism, const auto& memory, const State& state)
+{
+    constexpr bool of_several = requires { state.of; };
+    static_assert(of_several, HEED_SAYS_ANOTHER_STATE);
+    if constexpr (of_several) {
+        return (state);
+    } else {
+        return mechanism.start(memory);
+    }
+}
+
+/// Numbers or truth values that are to be made a mask first.
+template <class Mask>
+inline constexpr bool raw_mask = tensor<Mask> || lazy_expression<Mask> || is_vector<Mask>;
+
+#define HEED_SAYS_RAW_MASK                                                                                             \
+    "heed: this is no mask yet: of truth values (true = attend) make a boolean_mask{x}, of numbers that are added to " \
+    "the scores an additive_mask{x}, of the numbers of positions lengths{...}"
+
+/// The mask of one query, where it is one.
+template <class Mask>
+decltype(auto) mask_of_one(const Mask& mask)
+{
+    constexpr bool of_many = marked_mask<Mask> || bare_mask<Mask>;
+    static_assert(
+        !of_many,
+        "heed: `causal{}` and other masks of places are for many queries, `attend(memory, queries, causal{})`; "
+        "one query sees the positions that the memory has, or as many of each row as `lengths` say: "
+        "`attend.step(memory, query, state, lengths{...})`");
+    static_assert(!raw_mask<Mask>, HEED_SAYS_RAW_MASK);
+    if constexpr (of_many || raw_mask<Mask>) {
+        return no_mask{};
+    } else {
+        return (mask);
+    }
+}
+
+/// The mask of many queries, where it is one; a function of a place becomes one.
+template <class Mask>
+decltype(auto) mask_of_many(const Mask& mask)
+{
+    constexpr bool one_value = std::is_arithmetic_v<Mask>;
+    static_assert(!raw_mask<Mask>, HEED_SAYS_RAW_MASK);
+    static_assert(!one_value,
+                  "heed: one truth value is no mask; C++ makes one of `!f` where f is a lambda: write `!seen_if{f}`");
+    if constexpr (raw_mask<Mask> || one_value) {
+        return no_mask{};
+    } else if constexpr (bare_mask<Mask>) {
+        return seen_if{mask};
+    } else {
+        return (mask);
+    }
+}
+
+/// What `on` cannot take, and what is likely to be given to it.
+template <class X>
+inline constexpr bool no_source = lazy_expression<X> || is_vector<X>;
+
+/// Says so, and returns what was meant.
+template <class X>
+decltype(auto) source_meant(const X& x)
+{
+    static_assert(!lazy_expression<X>, HEED_SAYS_LAZY);
+    static_assert(!vector_of_numbers<X>, HEED_SAYS_VECTOR);
+    static_assert(!is_vector<X> || vector_of_numbers<X>,
+                  "heed: the numbers of real positions are `lengths`: `attend.on(annotations, lengths(counts))` of a "
+                  "std::vector<std::size_t>, or `lengths{7, 5}`");
+    if constexpr (lazy_expression<X>) {
+        return detail::as_meant<typename X::value_type>(x);
+    } else if constexpr (is_vector<X>) {
+        return lengths{};
+    } else {
+        return (x);
+    }
+}
+
+}  // namespace heed::detail
+
+// ---- heed/attention/check_policy.hpp --------------------------------------------------------------------------------
+
+/// What the compiler says of a policy that lacks something, or of three that make no attention: one sentence for each
+/// requirement of the table in attention/concepts.hpp.
+namespace heed {
+
+#define HEED_CHECK_SPELLING(hook)                                                                                      \
+    static_assert(detail::lists_hooks<P> || !detail::misspells_##hook<P>(),                                            \
+                  "heed: this policy has a member whose name is almost `" #hook                                        \
+                  "`, a hook, and heed would never use it: correct the name (or, if it is no hook, list those that "   \
+                  "are: `using hooks = heed::hooks<...>;`)")
+#define HEED_SAYS_PARAMETERS(kind)                                                                                     \
+    "heed: a " kind " policy must show its parameters: make it a template of their types and add `static auto "        \
+    "parameters(auto& self, auto&& visit) { return mine::policy{visit(\"W\", self.W), ...}; }`, with the namespace "   \
+    "before its name (inside the class the bare name means this very type)"
+
+namespace detail {
+
+/// Requires that a policy that lists its hooks has all of them.
+template <class P>
+consteval void check_listed_hooks()
+{
+    if constexpr (lists_hooks<P>) {
+        static_assert(P::hooks::template all<P>(hook_found::missing),
+                      "heed: `using hooks = heed::hooks<...>;` of this policy lists a name that is no hook: all hooks "
+                      "are in <heed/attention/concepts.hpp>");
+        static_assert(P::hooks::template all<P>(hook_found::present),
+                      "heed: `using hooks = heed::hooks<...>;` of this policy lists a hook that it does not have: is "
+                      "the member misspelled?");
+    }
+}
+
+}  // namespace detail
+
+/// Asserts that P is a score; one sentence per requirement.
+template <class P>
+consteval bool check_score_policy()
+{
+    if constexpr (!detail::placeholder<P>) {
+        static_assert(
+            detail::declares_weights<P>,
+            "heed: a score policy must say what it gives scores to: add `static constexpr heed::weight_kind weights "
+            "= heed::weight_kind::per_position;` (or per_dimension, per_group)");
+        static_assert(
+            detail::has_call<P>,
+            "heed: a score policy must be callable: add `auto operator()(const heed::tensor auto& query, const "
+            "heed::tensor auto& keys) const`, from [B,Q] and [B,T,A] to scores [B,T] (or [B,T,D])");
+        HEED_CHECK_SPELLING(prepare);
+        HEED_CHECK_SPELLING(project);
+        HEED_CHECK_SPELLING(match);
+        HEED_CHECK_SPELLING(match_all);
+        HEED_CHECK_SPELLING(start);
+        HEED_CHECK_SPELLING(recall);
+        HEED_CHECK_SPELLING(advance);
+        HEED_CHECK_SPELLING(grow);
+        HEED_CHECK_SPELLING(project_words);
+        HEED_CHECK_SPELLING(check_past);
+        HEED_CHECK_SPELLING(reads_word);
+        HEED_CHECK_SPELLING(reads_context);
+        HEED_CHECK_SPELLING(reads_length);
+        HEED_CHECK_SPELLING(in_kernels);
+        HEED_CHECK_SPELLING(never_negative);
+        HEED_CHECK_SPELLING(prepares_alike);
+        HEED_CHECK_SPELLING(follow);
+        HEED_CHECK_SPELLING(asked_all);
+        HEED_CHECK_SPELLING(widens_keys);
+        HEED_CHECK_SPELLING(counts_queries);
+        if constexpr (hook::laid_over<P>) {
+            HEED_CHECK_SPELLING(query);
+            HEED_CHECK_SPELLING(query_all);
+            HEED_CHECK_SPELLING(keys);
+            HEED_CHECK_SPELLING(begin);
+            HEED_CHECK_SPELLING(arrive);
+            HEED_CHECK_SPELLING(after);
+            static_assert(hook::hands_past_on<P> || (detail::has_begin<P> && detail::has_after<P>),
+                          "heed: a score that is laid over another one and has a state of its own must have "
+                          "`begin(memory)` and `after(past, weights, context, at)` (is one of them misspelled?); one "
+                          "without derives from score::over::another<Self, Base, score::over::base_remembers>");
+        }
+        if constexpr (detail::declares_weights<P> && detail::shows_names<P>) {
+            static_assert(P::weights != weight_kind::per_group || detail::has_groups<P>,
+                          "heed: a score policy per group must have `std::size_t groups() const`, the number of groups "
+                          "(is it misspelled?)");
+        }
+        detail::check_listed_hooks<P>();
+        static_assert(!detail::has_project<P> || detail::has_match<P>,
+                      "heed: a score policy with `project` must have `match` as well (is it misspelled?): add `auto "
+                      "match(const heed::tensor auto& projected, const heed::tensor auto& keys) const`, which is given "
+                      "what project made of the query");
+        static_assert(!detail::has_start<P> ||
+                          (detail::has_match<P> && (detail::has_advance<P> || detail::has_recall<P>)),
+                      "heed: a score policy with `start` remembers: it must have `match(projected, keys, past)`, and "
+                      "`advance(past, weights, at)` or `recall(past, at)` (is one of them misspelled?)");
+        static_assert(
+            detail::has_start<P> || !(detail::has_advance<P> || detail::has_recall<P>),
+            "heed: a score policy with `advance` or `recall` must have `start` (is it misspelled?): add `auto "
+            "start(const auto& memory) const`, what is remembered before the first query");
+        static_assert(parameterised<P>, HEED_SAYS_PARAMETERS("score"));
+    }
+    return true;
+}
+
+/// Asserts that P is a normalizer; one sentence per requirement.
+template <class P>
+consteval bool check_normalize_policy()
+{
+    if constexpr (!detail::placeholder<P>) {
+        static_assert(
+            detail::has_call<P>,
+            "heed: a normalize policy must be callable: add `auto operator()(const heed::tensor auto& scores, const "
+            "auto& state, const auto& at) const` (or without the state), from scores to weights of the same shape");
+        HEED_CHECK_SPELLING(start);
+        HEED_CHECK_SPELLING(advance);
+        HEED_CHECK_SPELLING(weigh_and_advance);
+        HEED_CHECK_SPELLING(thin);
+        HEED_CHECK_SPELLING(focus);
+        HEED_CHECK_SPELLING(inside);
+        HEED_CHECK_SPELLING(cuts);
+        HEED_CHECK_SPELLING(row_by_row);
+        HEED_CHECK_SPELLING(by_tiles);
+        static_assert(hook::by_tiles<P> || detail::may_lack<P>("by_tiles"),
+                      HEED_SAYS_HOOK("by_tiles", "auto by_tiles() const"));
+        HEED_CHECK_SPELLING(by_sums);
+        static_assert(hook::by_sums<P> || detail::may_lack<P>("by_sums"),
+                      HEED_SAYS_HOOK("by_sums", "heed::ops::rule_of_sums by_sums() const"));
+        HEED_CHECK_SPELLING(asks_never_negative);
+        HEED_CHECK_SPELLING(differentiable);
+        HEED_CHECK_SPELLING(random);
+        HEED_CHECK_SPELLING(ages);
+        HEED_CHECK_SPELLING(reads_length);
+        HEED_CHECK_SPELLING(ignores_offset);
+        HEED_CHECK_SPELLING(wraps);
+        HEED_CHECK_SPELLING(in_kernels);
+        detail::check_listed_hooks<P>();
+        static_assert(detail::has_start<P> == detail::has_advance<P> || (detail::has_advance<P> && hook::wraps<P>),
+                      "heed: a normalize policy that remembers must have both `start(blank)` and `advance(scores, "
+                      "weights, state, at)` (is one of them misspelled?)");
+        static_assert(
+            !hook::wraps<P> || requires(const P& normalize) { normalize.inner; },
+            "heed: a normalize policy with `wraps` must have the normalizer that it wraps as its member "
+            "`inner` (is it misspelled?)");
+        static_assert(detail::has_focus<P> == detail::has_inside<P>,
+                      "heed: a normalize policy that looks at a window must have both `focus(at, positions)` and "
+                      "`inside(found)` (is one of them misspelled?)");
+        static_assert(parameterised<P>, HEED_SAYS_PARAMETERS("normalize"));
+    }
+    return true;
+}
+
+/// Asserts that P is a combiner; one sentence per requirement.
+template <class P>
+consteval bool check_combine_policy()
+{
+    if constexpr (!detail::placeholder<P>) {
+        static_assert(
+            detail::declares_weights<P>,
+            "heed: a combine policy must say which weights it takes: add `static constexpr heed::weight_kind weights "
+            "= heed::weight_kind::per_position;` (or per_dimension, per_group)");
+        static_assert(
+            detail::has_call<P>,
+            "heed: a combine policy must be callable: add `auto operator()(const heed::tensor auto& weights, const "
+            "heed::tensor auto& values) const`, from weights and values [B,T,D] to contexts [B,D]");
+        HEED_CHECK_SPELLING(combine_all);
+        HEED_CHECK_SPELLING(finish_all);
+        HEED_CHECK_SPELLING(commutes_with_matrices);
+        HEED_CHECK_SPELLING(in_kernels);
+        detail::check_listed_hooks<P>();
+        static_assert(!hook::finishes<P> || detail::has_finish<P>,
+                      "heed: a combine policy that is laid over another one must have `finish(context, positions, at)` "
+                      "(is it misspelled?)");
+        static_assert(parameterised<P>, HEED_SAYS_PARAMETERS("combine"));
+    }
+    return true;
+}
+
+namespace detail {
+
+/// Copies tensors, whatever is beside them.
+struct copy_probe {
+    auto operator()(const auto& x, const auto&...) const { return x; }
+};
+
+}  // namespace detail
+
+/// Says what `map` of a state, or of a query of several parts, lacks. None at all is allowed.
+template <class P>
+consteval bool check_map()
+{
+    if constexpr (!tensor<P>) {
+        HEED_CHECK_SPELLING(map);
+        static_assert(hook::map<P, const detail::copy_probe&> || detail::may_lack<P>("map"),
+                      HEED_SAYS_HOOK("map", "auto map(auto&& f, const auto&... others) const"));
+    }
+    return true;
+}
+#undef HEED_SAYS_PARAMETERS
+#undef HEED_CHECK_SPELLING
+
+/// Why a score, a normalizer and a combiner make no attention.
+enum class composition_fault { none, no_score, no_normalizer, no_combiner, different_weights, negative_scores };
+
+#define HEED_SAYS_DIFFERENT_WEIGHTS                                                                                    \
+    "heed: this score and this combiner do not fit: a score per position goes with combine::weighted_sum, a score "    \
+    "per dimension with combine::elementwise_sum, a score per group with combine::grouped_sum; combine::attentional "  \
+    "and combine::gated take one of these inside"
+
+#define HEED_SAYS_NEGATIVE_SCORES                                                                                      \
+    "heed: this normalizer divides by the sum of the scores, so that no score may be negative: it goes with "          \
+    "score::kernel, or with a score that declares `static constexpr bool never_negative = true;`"
+
+/// Whether attention<Score, Normalize, Combine> is legal, and if not why.
+template <class Score, class Normalize, class Combine>
+consteval composition_fault fault_of()
+{
+    if constexpr (detail::declares_weights<Score> && detail::declares_weights<Combine>) {
+        if (Score::weights != Combine::weights) return composition_fault::different_weights;
+    }
+    if (!scorer<Score>) return composition_fault::no_score;
+    if (!normalizer<Normalize>) return composition_fault::no_normalizer;
+    if (!combiner<Combine>) return composition_fault::no_combiner;
+    if constexpr (!detail::placeholder<Score>) {
+        if (detail::asks_never_negative_of<Normalize>() && !detail::never_negative<Score>)
+            return composition_fault::negative_scores;
+    }
+    return composition_fault::none;
+}
+
+}  // namespace heed
+
+// ---- heed/attention/memory.hpp --------------------------------------------------------------------------------------
+
+/// Memories: the keys and values of a batch.
+namespace heed {
+
+/// The keys and values of one batch of source sentences.
+template <class Values, class Keys, class Mask = no_mask>
+struct memory {
+    Values values;                       // [B,T,D], zeros in the padding
+    Keys keys;                           // prepared by the score; [B,T,A] for most scores
+    lengths real;                        // the number of real positions of each row
+    HEED_NO_UNIQUE_ADDRESS Mask mask{};  // boolean_mask<2>: which positions may be attended to
+
+    std::size_t batch() const { return shape_of(values)[0]; }
+    std::size_t positions() const { return shape_of(values)[1]; }  // T
+    std::size_t width() const { return shape_of(values)[2]; }      // D of the values
+
+    /// The memory of these rows, in this order: a row may be taken several times or not at all. Copies the keys and
+    /// values, but not those of a growing memory.
+    memory rows(std::span<const std::size_t> which) const
+    {
+        memory some{ops::rows_of(values, which), ops::rows_of(keys, which), real.rows({which.begin(), which.end()}),
+                    mask};
+        if constexpr (!std::is_same_v<Mask, no_mask>) {
+            const std::size_t P = positions();
+            some.mask = Mask(shape_of_rank<2>{which.size(), P});
+            for (std::size_t i = 0; i < which.size(); ++i) {
+                for (std::size_t t = 0; t < P; ++t) some.mask[i * P + t] = mask[which[i] * P + t];
+            }
+        }
+        return some;
+    }
+};
+
+/// A memory whose sentences are shared by several rows of queries, as the hypotheses of a beam share theirs. Nothing is
+/// copied, and all hypotheses of a sentence find its keys in the cache. It refers to a memory, which must outlive it.
+template <class Values, class Keys>
+struct shared_memory {
+    const Values& values;               // [B,T,D]
+    const Keys& keys;                   // [B,T,A]
+    std::vector<std::size_t> sentence;  // [R], each below B: the sentence of each row
+    lengths real;                       // of each row
+    HEED_NO_UNIQUE_ADDRESS no_mask mask{};
+
+    shared_memory(const memory<Values, Keys>& of, std::vector<std::size_t> rows)
+        : values(of.values), keys(of.keys), sentence(std::move(rows)), real(of.real.rows(sentence))
+    {}
+    shared_memory(const memory<Values, Keys>&&, std::vector<std::size_t>) = delete;
+
+    /// Throws shape_error if a row's sentence does not exist.
+    void require_sentences() const
+    {
+        for (const std::size_t s : sentence) {
+            if (s >= shape_of(values)[0]) {
+                throw shape_error("attention: a row asks about sentence " + std::to_string(s) + " of " +
+                                  std::to_string(shape_of(values)[0]) + "; sentences count from 0");
+            }
+        }
+    }
+
+    std::size_t batch() const { return sentence.size(); }          // rows of queries
+    std::size_t positions() const { return shape_of(values)[1]; }  // T
+    std::size_t width() const { return shape_of(values)[2]; }      // D of the values
+};
+
+/// Do several rows of queries share a sentence of this memory?
+template <class Memory>
+concept shared_by_rows = requires(const Memory& memory)
+{
+    memory.sentence;
+};
+
+namespace detail {
+
+/// Does the gradient of the keys reach the parameters that made them? Not if the plain score made the keys and the
+/// lifted one reads them.
+template <class Score, class Memory>
+consteval bool keys_train()
+{
+    using keys = std::remove_cvref_t<decltype(std::declval<const Memory&>().keys)>;
+    using values = std::remove_cvref_t<decltype(std::declval<const Memory&>().values)>;
+    if constexpr (plain_tensor<keys> && hook::prepare<Score, const values&>) {
+        return plain_tensor<decltype(std::declval<const Score&>().prepare(std::declval<const values&>()))>;
+    } else {
+        return true;
+    }
+}
+
+#define HEED_SAYS_KEYS_DO_NOT_TRAIN                                                                                    \
+    "heed: this memory was made by the plain mechanism, so the parameters that made its keys would get no gradient: "  \
+    "make the memory with the lifted one, lifted.on(annotations, lengths)"
+
+}  // namespace detail
+
+}  // namespace heed
+
 // ---- heed/attention/growing.hpp -------------------------------------------------------------------------------------
 
 /// Memories that grow, for a decoder that attends to its own words:
@@ -11052,243 +12570,6 @@ auto in_one_piece(const memory<growing_tensor<T>, growing_tensor<T>>& from, cons
 }
 
 }  // namespace detail
-
-}  // namespace heed
-
-// ---- heed/attention/masks.hpp ---------------------------------------------------------------------------------------
-
-/// What hides positions in a step: the masks of the source and of the query, the part of a mask that applies to one
-/// query of many, and the part within a window. Results lie in this thread's workspace.
-namespace heed::detail {
-
-/// The part of a mask for S queries that applies to query s.
-inline no_mask mask_of_step(const no_mask&, std::size_t, std::size_t, const lengths_view&) { return {}; }
-inline boolean_mask_view<2> mask_of_step(const boolean_mask<2>& mask, std::size_t, std::size_t, const lengths_view&)
-{
-    return mask;
-}
-inline boolean_mask_view<2> mask_of_step(const boolean_mask<3>& mask, std::size_t s, std::size_t S, const lengths_view&)
-{
-    const auto [B, steps, T] = mask.shape();
-    mask.require("attention of many queries", {B, S, T});
-    auto* const row = transient_family::take<std::uint8_t>(B * T);
-    std::fill_n(row, B * T, std::uint8_t{0});
-    for (std::size_t b = 0; b < B && s < S; ++b) std::copy_n(mask.data() + (b * steps + s) * T, T, row + b * T);
-    return {row, {B, T}};
-}
-template <class Bias>
-auto mask_of_step(const additive_mask<Bias>& mask, std::size_t s, std::size_t S, const lengths_view&)
-{
-    if constexpr (rank_of<Bias> == 2) {
-        return mask;
-    } else {
-        auto shape = shape_of(mask.bias);
-        shape[1] = S;
-        require_shape("attention of many queries", "the additive mask", shape_of(mask.bias), shape,
-                      "one row for each query");
-        return additive_mask{part_of_step(mask.bias, s)};
-    }
-}
-inline lengths_view mask_of_step(const lengths& mask, std::size_t, std::size_t, const lengths_view&) { return mask; }
-inline lengths_view mask_of_step(const causal&, std::size_t s, std::size_t S, const lengths_view& real)
-{
-    auto* const seen = transient_family::take<std::size_t>(real.batch());
-    const std::size_t behind = S > s ? S - s - 1 : 0;  // queries; where there is none at all, one of zeros stands in
-    for (std::size_t b = 0; b < real.batch(); ++b) seen[b] = real[b] > behind ? real[b] - behind : 0;
-    return {seen, real.batch()};
-}
-
-/// x at the positions of a window: a piece of x for one sentence, a copy for several.
-auto cut_to(const tensor auto& x, const window_view& where)
-{
-    auto must = shape_of(x);
-    return must[0] == 1 ? ops::positions_between(x, where.begin[0], where.count[0]) : ops::window_of(x, where);
-}
-inline boolean_mask_view<2> cut_to(const boolean_mask_view<2>& mask, const window_view& where)
-{
-    const auto [B, T] = mask.shape();
-    if (B == 1) return {mask.data() + where.begin[0], {1, where.count[0]}};
-    auto* const part = transient_family::take<std::uint8_t>(B * where.width);
-    std::fill_n(part, B * where.width, std::uint8_t{0});
-    for (std::size_t b = 0; b < B; ++b) {
-        std::copy_n(mask.data() + b * T + where.begin[b], where.count[b], part + b * where.width);
-    }
-    return {part, {B, where.width}};
-}
-
-/// No position is hidden.
-struct no_masks {
-    const auto& visible(const tensor auto& scores) const { return scores; }
-    static bool is_visible(std::size_t) { return true; }
-
-    no_masks map(const auto&) const { return {}; }
-    void visit(const auto&) const {}
-    void require(std::size_t, std::size_t) const {}
-    no_masks within(const window_view&) const { return {}; }
-};
-
-/// What hides positions in a step: any of a mask of the source, a boolean mask of the query, and an additive one. One
-/// type for all of them, so that a step under masks is compiled once.
-template <class Bias>
-struct step_masks {
-    std::optional<boolean_mask_view<2>> source, query;  // [B,T]
-    std::optional<Bias> bias;                           // [B,T]
-
-    /// The scores, -inf at hidden positions.
-    template <tensor E>
-    auto visible(const E& scores) const
-    {
-        using result = typename common_family_of<E, Bias>::template tensor_type<element_of<E>, rank_of<E>>;
-        std::optional<result> shown;
-        const auto hide = [&](const auto& mask) { shown = shown ? ops::hide(*shown, mask) : ops::hide(scores, mask); };
-        if (source) hide(*source);
-        if (query) hide(*query);
-        if (bias) return shown ? ops::add_mask(*shown, *bias) : ops::add_mask(scores, *bias);
-        return shown ? *std::move(shown) : result(scores);
-    }
-
-    /// Is the position i of [B,T] visible?
-    bool is_visible(std::size_t i) const
-    {
-        return (!source || (*source)[i] != 0) && (!query || (*query)[i] != 0) &&
-               (!bias || view_of(*bias).data[i] != -std::numeric_limits<element_of<Bias>>::infinity());
-    }
-
-    /// The masks with `row` applied to the bias and row.part to the others.
-    template <class Row>
-    auto map(const Row& row) const
-    {
-        using bias_type = std::remove_cvref_t<decltype(row(*bias))>;
-        step_masks<bias_type> mapped;
-        if (source) mapped.source.emplace(row.part(*source));
-        if (query) mapped.query.emplace(row.part(*query));
-        if (bias) mapped.bias.emplace(row(*bias));
-        return mapped;
-    }
-    void visit(const auto& row) const
-    {
-        if (bias) (void)row(*bias);
-    }
-
-    /// Throws shape_error unless all are [B,T].
-    void require(std::size_t B, std::size_t T) const
-    {
-        if (source) source->require("attention", {B, T});
-        if (query) query->require("attention", {B, T});
-        if (bias) {
-            require_shape("attention", "the additive mask", shape_of(*bias), shape_of_rank<2>{B, T},
-                          "one number for each position");
-        }
-    }
-
-    /// The part that lies within a window: of one row a piece, of several a copy.
-    auto within(const window_view& where) const
-    {
-        using bias_type = std::remove_cvref_t<decltype(cut_to(*bias, where))>;
-        step_masks<bias_type> part;
-        if (source) part.source.emplace(cut_to(*source, where));
-        if (query) part.query.emplace(cut_to(*query, where));
-        if (bias) part.bias.emplace(cut_to(*bias, where));
-        return part;
-    }
-};
-
-/// The rows' lengths, shortened by a mask of lengths: so many of the memory's positions.
-inline lengths_view shortened(const lengths_view& mask, const lengths_view& real, std::size_t positions)
-{
-    if (mask.batch() != real.batch()) {
-        throw shape_error("attention: the mask has " + std::to_string(mask.batch()) + " lengths but the batch has " +
-                          std::to_string(real.batch()) + " rows; give one length per row");
-    }
-    auto* const both = transient_family::take<std::size_t>(real.batch());
-    for (std::size_t b = 0; b < real.batch(); ++b) {
-        if (mask[b] > positions) {
-            throw shape_error("attention: the mask shows row " + std::to_string(b) + " the first " +
-                              std::to_string(mask[b]) + " positions, but the memory has only " +
-                              std::to_string(positions) + "; a length counts positions of the memory");
-        }
-        both[b] = std::min(mask[b], real[b]);
-    }
-    return {both, real.batch(), real.first_row()};
-}
-
-template <class Mask>
-inline constexpr bool is_additive = false;
-template <class Bias>
-inline constexpr bool is_additive<additive_mask<Bias>> = rank_of<Bias> == 2;
-
-/// The masks of a step, in the family that computes it; `bring` brings a tensor there. Masks of lengths are not among
-/// them: they shorten the rows, see below. `Always`: masks that hide nothing, where there are none.
-template <class Family, class T, bool Always, class Source, class Mask>
-auto masks_of(const Source& source, const Mask& mask, const auto& bring)
-{
-    constexpr bool of_source = !std::is_same_v<Source, no_mask>,
-                   shortens = std::is_convertible_v<const Mask&, lengths_view>;
-    constexpr bool of_query = std::is_convertible_v<const Mask&, boolean_mask_view<2>>, biased = is_additive<Mask>;
-    static_assert(of_query || biased || shortens || std::is_same_v<Mask, no_mask>,
-                  "heed: the mask of one query is a boolean_mask<2>, an additive_mask of a tensor [B,T], or lengths");
-    if constexpr (of_source || of_query || biased || Always) {
-        step_masks<typename Family::template tensor_type<T, 2>> all;
-        if constexpr (of_source) all.source.emplace(source);
-        if constexpr (of_query) all.query.emplace(mask);
-        if constexpr (biased) all.bias.emplace(bring(mask.bias));
-        return all;
-    } else {
-        return no_masks{};
-    }
-}
-
-/// How many of the memory's positions the query may see in each row: all real ones, or fewer if the mask is one of
-/// lengths.
-template <class Mask>
-lengths_view visible_lengths(const Mask& mask, const lengths_view& real, [[maybe_unused]] std::size_t positions)
-{
-    if constexpr (std::is_convertible_v<const Mask&, lengths_view>) {
-        return shortened(mask, real, positions);
-    } else {
-        return real;
-    }
-}
-
-}  // namespace heed::detail
-
-// ---- heed/attention/moment.hpp --------------------------------------------------------------------------------------
-
-/// What a policy can read besides its arguments: the lengths, the step, the query and the masks.
-namespace heed {
-
-namespace detail {
-
-/// Tags: outside of a window, and within one.
-struct nowhere {};
-struct in_window {};
-
-}  // namespace detail
-
-/// The moment of a query. `real` is the number of real positions of each row; within a window, of those in the window.
-template <class Query, class Masks = detail::no_masks, class Place = detail::nowhere>
-struct moment {
-    lengths_view real;
-    std::size_t step;  // 0 for the first query
-    const Query& given;
-    const Masks& masks;  // what hides positions
-    using place = Place;
-
-    /// The query as it was given, [B,Q] or its parts.
-    const Query& query() const { return given; }
-
-    /// The scores, with -inf at the positions that a mask hides. A normalizer calls this after any modulation of its
-    /// own.
-    decltype(auto) visible(const tensor auto& scores) const { return masks.visible(scores); }
-};
-
-/// A moment without query and masks: for calling a normalizer by hand.
-struct plain_moment {
-    lengths_view real;
-    std::size_t step = 0;
-
-    const auto& visible(const tensor auto& scores) const { return scores; }  // nothing is hidden
-};
 
 }  // namespace heed
 
@@ -11548,6 +12829,85 @@ auto apply_by_rows(const F& f, std::size_t work, std::tuple<const Rows&...> rows
 
 }  // namespace heed::detail
 
+// ---- heed/attention/query_numbers.hpp -------------------------------------------------------------------------------
+
+/// The number of the query that each sentence is asked, for scores that read it.
+///
+/// It is the same for all sentences, that of the state, but for a growing memory whose sentences differ in length:
+/// there it is the number that the longest one is asked, and a sentence that is n positions shorter is asked a query
+/// with a number n smaller. So the query after the word that each of them got last stands at that word in all of them:
+///
+///     auto state = from_query(attend.start(memory), memory.positions() - 1);
+namespace heed::detail {
+
+/// Are these the keys of a growing memory, as a step reads them?
+template <class Keys>
+inline constexpr bool keys_grow = false;
+template <class T>
+inline constexpr bool keys_grow<growing_rows<growing_tensor<T>>> = true;
+template <class T>
+inline constexpr bool keys_grow<shared_rows<growing_tensor<T>>> = true;
+
+/// Which row of the keys row b of the queries asks.
+template <class T>
+std::size_t row_asked(const growing_rows<growing_tensor<T>>&, std::size_t b)
+{
+    return b;
+}
+template <class T>
+std::size_t row_asked(const shared_rows<growing_tensor<T>>& keys, std::size_t b)
+{
+    return keys.sentence[b];
+}
+
+/// The number of the query of a sentence with `real` positions where the longest one has `longest`. 0 without any
+/// position, since there nothing is compared.
+inline std::size_t number_in_sentence(std::size_t number, std::size_t real, std::size_t longest)
+{
+    if (real == 0 || real == longest) return real == 0 ? 0 : number;
+    if (number + real < longest) {
+        throw shape_error("attention: query " + std::to_string(number) + " of a growing memory, whose longest " +
+                          "sentence has " + std::to_string(longest) + " positions, would have the number -" +
+                          std::to_string(longest - real - number) + " in a sentence of " + std::to_string(real) +
+                          "; number queries by the longest one: begin with from_query(attend.start(memory), " +
+                          "memory.positions() - 1)");
+    }
+    return number + real - longest;
+}
+
+/// Do the sentences of this memory differ in length?
+inline bool differ_in_length(const lengths_view& real)
+{
+    for (std::size_t b = 1; b < real.batch(); ++b) {
+        if (real[b] != real[0]) return true;
+    }
+    return false;
+}
+
+/// The same; only if this is a score that reads the number of a query, of which there may be several then.
+template <class Score, class Memory>
+bool numbers_differ(const Memory& memory)
+{
+    if constexpr (counts_queries_of<Score>() && grows<Memory>) {
+        return differ_in_length(memory.real);
+    } else {
+        return false;
+    }
+}
+
+/// Throws heed::error if queries have different numbers in this memory, for calls that take one for all sentences.
+template <class Score>
+void require_one_number(const auto& memory)
+{
+    if (detail::numbers_differ<Score>(memory)) {
+        throw error("attention: this call asks all sentences of a memory in one piece, but those of this growing one "
+                    "differ in length, and so do the numbers of their queries, which the score reads; call step, read "
+                    "or read_all, or let sentences of one length grow side by side");
+    }
+}
+
+}  // namespace heed::detail
+
 // ---- heed/attention/whose.hpp ---------------------------------------------------------------------------------------
 
 /// Whose tensor does not fit. An operation deep inside of a policy knows that x [2,5] does not fit a matrix [6,4];
@@ -11622,7 +12982,17 @@ try {
         static_assert(!remembers<Normalize>,
                       "heed: a normalize policy that remembers must take its state: declare `auto operator()(const "
                       "heed::tensor auto& scores, const auto& state, const auto& at) const`");
-        return normalize(at.visible(scores), at);
+        using seen = decltype(at.visible(scores));
+        constexpr bool callable = hook::call<Normalize, seen, decltype(at)>;
+        static_assert(callable || remembers<Normalize>,
+                      "heed: this normalizer cannot be called: declare its `auto operator()(const heed::tensor auto& "
+                      "scores, const auto& state, const auto& at) const`, or without the state, with the `const` and "
+                      "for tensors of any kind");
+        if constexpr (callable) {
+            return normalize(at.visible(scores), at);
+        } else {
+            return std::remove_cvref_t<seen>(at.visible(scores));
+        }
     }
 } catch (const shape_error& found) {
     detail::throw_whose(found, normalize, {detail::named("the scores", scores)});
@@ -11844,7 +13214,17 @@ auto compare(const Score& score, const auto& query, const auto& keys, const auto
         static_assert(detail::may_lack<Score>("match"),
                       HEED_SAYS_HOOK("match", "auto match(const heed::tensor auto& projected, const heed::tensor auto& "
                                               "keys) const"));
-        return score(query, keys);
+        constexpr bool callable = hook::call<Score, decltype(query), decltype(keys)>;
+        static_assert(callable || !detail::may_lack<Score>("match"),
+                      "heed: this score cannot be called with this query and these keys: declare its `auto "
+                      "operator()(const heed::tensor auto& query, const heed::tensor auto& keys) const`, with the "
+                      "`const` and for tensors of any kind, and ask with what it takes");
+        if constexpr (callable) {
+            return score(query, keys);
+        } else {
+            constexpr std::size_t rank = Score::weights == weight_kind::per_position ? 2 : 3;
+            return constant_like(keys, shape_of_rank<rank>{}, 0.0);
+        }
     }
 }
 
@@ -12031,6 +13411,41 @@ try {
     detail::throw_whose(found, score, {detail::named("the weights", weights), detail::named("the context", context)});
 }
 
+/// The state of a score that is laid over another one: the members of Own, and the base's state.
+template <class Own, class Inner>
+struct past;
+
+/// The part of `grow` that is a score's own.
+template <class Score>
+auto grow_own(const Score& score, const auto& past, const auto& begun, const auto& join, const auto& at)
+{
+    if constexpr (hook::grow<Score, decltype(past), decltype(begun), decltype(join), decltype(at)>) {
+        return score.grow(past, begun, join, at);
+    } else {
+        static_assert(detail::may_lack<Score>("grow"),
+                      HEED_SAYS_HOOK("grow", "auto grow(const auto& past, const auto& begun, const auto& join, const "
+                                             "auto& at) const"));
+        return past.map(join, begun);
+    }
+}
+
+/// The state of a memory that has grown: `past` remembers some positions, `begun` is the state that `start` makes for
+/// the memory, and join(x, y) has the positions of x that are remembered, and the others of y. `past` has been told
+/// of the query at `at`. A score whose state of a position depends on its neighbours makes it anew.
+template <class Score, class Past>
+auto grow(const Score& score, const Past& past, const auto& begun, const auto& join, const auto& at)
+{
+    if constexpr (hook::laid_over<Score> && hook::hands_past_on<Score>) {
+        return over::grow(score.base, past, begun, join, at);
+    } else if constexpr (requires { score.base, past.base, past.own(); }) {
+        auto own = over::grow_own(score, past.own(), begun.own(), join, at);
+        auto inner = over::grow(score.base, past.base, begun.base, join, at);
+        return over::past<decltype(own), decltype(inner)>{std::move(own), std::move(inner)};
+    } else {
+        return over::grow_own(score, past, begun, join, at);
+    }
+}
+
 /// Does the state of this score change with the weights of a step?
 template <class Score>
 consteval bool advances()
@@ -12059,8 +13474,13 @@ auto combined(const Combine& combine, const tensor auto& weights, const tensor a
 try {
     if constexpr (hook::call<Combine, decltype(weights), decltype(values), decltype(at)>) {
         return combine(weights, values, at);
-    } else {
+    } else if constexpr (hook::call<Combine, decltype(weights), decltype(values)>) {
         return combine(weights, values);
+    } else {
+        static_assert(hook::call<Combine, decltype(weights), decltype(values)>,
+                      "heed: this combiner cannot be called: declare its `auto operator()(const heed::tensor auto& "
+                      "weights, const heed::tensor auto& values) const`, with the `const` and for tensors of any kind");
+        return constant_like(values, shape_of_rank<2>{}, 0.0);
     }
 } catch (const shape_error& found) {
     detail::throw_whose(found, combine, {detail::named("the weights", weights), detail::named("the values", values)});
@@ -12229,6 +13649,419 @@ auto three_lines(const Score& score, const Normalize& normalize, const Combine& 
 
 }  // namespace heed
 
+// ---- heed/attention/grown.hpp ---------------------------------------------------------------------------------------
+
+/// States of a memory that has grown since they were made.
+///
+/// A position that a state does not remember begins as `start` begins it, with the query that sees it first: no scores
+/// before, no coverage, the fertility of its own annotation. What a score makes of several positions, such as
+/// the convolution of score::with_location, it makes anew (its hook `grow`).
+///
+///     past = recall(state.score, at)                       the positions that are remembered
+///     past = grow(past, start(memory), at)                 and those that are new
+///
+/// Sentences that grow side by side differ in length, so a state knows how many positions of each one it remembers.
+namespace heed::detail {
+
+/// The tensors of a normalizer's state, or of a score's, that have one number for each position. A state without any
+/// is the same for any memory.
+template <class State>
+inline constexpr bool may_have_positions = !std::is_empty_v<State> && !holds_no_tensors<State> && mappable_state<State>;
+
+/// Tells whether any tensor of a state has another number of positions.
+struct differs_in_positions {
+    static constexpr bool spares_rows = true;
+
+    std::size_t positions;
+    bool& differs;
+
+    template <tensor X>
+    visited operator()(const X& x) const
+    {
+        if constexpr (rank_of < X >> 1) differs = differs || shape_of(x)[1] != positions;
+        return {};
+    }
+};
+
+/// A tensor of a state with the positions of a memory: those that are known from x, the others from what `start` makes.
+struct with_begun_positions {
+    static constexpr bool spares_rows = true;
+
+    lengths_view known;  // of each row; none: as many as x has
+    lengths_view real;   // of the memory
+    std::size_t positions;
+
+    template <tensor X, tensor Y>
+    X operator()(const X& x, const Y& begun) const
+    {
+        if constexpr (rank_of<X> < 2 || rank_of<X> != rank_of<Y>) {
+            return x;
+        } else {
+            const auto is = shape_of(x);
+            if (shape_of(begun)[1] != positions || (is[1] == positions && known.batch() == 0)) return x;
+            const std::size_t B = real.batch();
+            auto* const counts = transient_family::take<std::size_t>(B);
+            for (std::size_t b = 0; b < B; ++b) {
+                counts[b] = known.batch() == 0 ? is[1] : known[b];
+                if (counts[b] <= real[b]) continue;
+                auto must = is;
+                must[1] = positions;
+                throw shape_error("attention: the state is " + shape_text(is) + " but must be " + shape_text(must) +
+                                  ": it remembers position " + std::to_string(real[b]) + " of row " +
+                                  std::to_string(b) + ", but the memory has " + std::to_string(real[b]) +
+                                  "; give the state that start() or step() of this memory made");
+            }
+            return ops::join_positions(x, same_family(x, begun), lengths_view{counts, B});
+        }
+    }
+
+    /// All positions from what `start` makes, in the family of x.
+    template <tensor X, tensor Y>
+    X all_of_second(const X& x, const Y& begun) const
+    {
+        auto* const none = transient_family::take<std::size_t>(real.batch());
+        std::fill_n(none, real.batch(), std::size_t{0});
+        return ops::join_positions(x, same_family(x, begun), lengths_view{none, real.batch()});
+    }
+};
+
+/// Has a memory positions that a state does not remember, or the state others?
+bool has_grown(const auto& state, const lengths_view& known, const lengths_view& real, std::size_t positions)
+{
+    bool differs = false;
+    for (std::size_t b = 0; b < known.batch(); ++b) differs = differs || b >= real.batch() || known[b] != real[b];
+    if (!differs) (void)state.map(differs_in_positions{positions, differs});
+    return differs;
+}
+
+/// Throws shape_error unless the lengths that a state knows are those of as many rows.
+inline void require_known(const lengths_view& known, std::size_t batch)
+{
+    if (known.batch() != 0 && known.batch() != batch) {
+        throw shape_error("attention: the state is for " + std::to_string(known.batch()) +
+                          " sentences, but the memory " + "has " + std::to_string(batch) + "; select the rows of both");
+    }
+}
+
+/// A normalizer's state for all positions of a memory. `begin()`: what `start` makes for it.
+template <class State>
+State grown_history(const State& state, const auto& begin, const lengths_view& known, const lengths_view& real,
+                    std::size_t positions)
+{
+    if constexpr (may_have_positions<State>) {
+        if (has_grown(state, known, real, positions)) {
+            require_known(known, real.batch());
+            return state.map(with_begun_positions{known, real, positions}, begin());
+        }
+    }
+    return state;
+}
+
+/// A score's state for all positions of a memory, the same way. It has been told of the query at `at`.
+template <class Score, class State>
+State grown_past(const Score& score, State state, const auto& begin, const lengths_view& known,
+                 const lengths_view& real, std::size_t positions, const auto& at)
+{
+    if constexpr (may_have_positions<State>) {
+        if (has_grown(state, known, real, positions)) {
+            require_known(known, real.batch());
+            return heed::score::over::grow(score, state, begin(), with_begun_positions{known, real, positions}, at);
+        }
+    }
+    return state;
+}
+
+/// The lengths that a state knows.
+template <class State>
+lengths_view known_of(const State& state)
+{
+    if constexpr (State::has_tensors) {
+        return {state.known.data(), state.known.size()};
+    } else {
+        return {};
+    }
+}
+
+/// Notes how many positions of a memory a state remembers, where its sentences differ in length.
+template <class State>
+void know_lengths(State& state, const auto& memory)
+{
+    if constexpr (State::has_tensors) {
+        state.known.clear();
+        if constexpr (is_growing<std::remove_cvref_t<decltype(memory.keys)>>) {
+            const lengths_view real = memory.real;
+            if (differ_in_length(real)) state.known.assign(real.data(), real.data() + real.batch());
+        }
+    }
+}
+
+/// The same for the state in an answer.
+template <class Answer>
+Answer knowing_lengths(const auto& memory, Answer answer)
+{
+    know_lengths(answer.state, memory);
+    return answer;
+}
+
+/// What `start` of an attention makes for a memory, part by part.
+template <class Score>
+auto first_history(const Score& score, const auto& normalize, const auto& memory)
+{
+    constexpr std::size_t rank = Score::weights == weight_kind::per_position ? 2 : 3;
+    shape_of_rank<rank> shape{memory.batch(), memory.positions()};
+    if constexpr (Score::weights == weight_kind::per_dimension) shape[2] = memory.width();
+    if constexpr (Score::weights == weight_kind::per_group) shape[2] = score.groups();
+    return start_of(normalize, [&memory, &shape](double value) { return constant_like(memory.keys, shape, value); });
+}
+template <class Attention, class Memory>
+struct first_state_of {
+    const Attention& attend;
+    const Memory& memory;
+
+    auto history() const { return first_history(attend.score, attend.normalize, memory); }
+    auto past() const { return heed::score::over::start(attend.score, memory); }
+};
+
+}  // namespace heed::detail
+
+// ---- heed/attention/masks.hpp ---------------------------------------------------------------------------------------
+
+/// What hides positions in a step: the masks of the source and of the query, the part of a mask that applies to one
+/// query of many, and the part within a window. Results lie in this thread's workspace.
+namespace heed::detail {
+
+/// The part of a mask for S queries that applies to query s.
+inline no_mask mask_of_step(const no_mask&, std::size_t, std::size_t, const lengths_view&) { return {}; }
+inline boolean_mask_view<2> mask_of_step(const boolean_mask<2>& mask, std::size_t, std::size_t, const lengths_view&)
+{
+    return mask;
+}
+inline boolean_mask_view<2> mask_of_step(const boolean_mask<3>& mask, std::size_t s, std::size_t S, const lengths_view&)
+{
+    const auto [B, steps, T] = mask.shape();
+    mask.require("attention of many queries", {B, S, T});
+    auto* const row = transient_family::take<std::uint8_t>(B * T);
+    std::fill_n(row, B * T, std::uint8_t{0});
+    for (std::size_t b = 0; b < B && s < S; ++b) std::copy_n(mask.data() + (b * steps + s) * T, T, row + b * T);
+    return {row, {B, T}};
+}
+template <class Bias>
+auto mask_of_step(const additive_mask<Bias>& mask, std::size_t s, std::size_t S, const lengths_view&)
+{
+    if constexpr (rank_of<Bias> == 2) {
+        return mask;
+    } else {
+        auto shape = shape_of(mask.bias);
+        shape[1] = S;
+        require_shape("attention of many queries", "the additive mask", shape_of(mask.bias), shape,
+                      "one row for each query");
+        return additive_mask{part_of_step(mask.bias, s)};
+    }
+}
+inline lengths_view mask_of_step(const lengths& mask, std::size_t, std::size_t, const lengths_view&) { return mask; }
+inline lengths_view mask_of_step(const causal&, std::size_t s, std::size_t S, const lengths_view& real)
+{
+    auto* const seen = transient_family::take<std::size_t>(real.batch());
+    const std::size_t behind = S > s ? S - s - 1 : 0;  // queries; where there is none at all, one of zeros stands in
+    for (std::size_t b = 0; b < real.batch(); ++b) seen[b] = real[b] > behind ? real[b] - behind : 0;
+    return {seen, real.batch()};
+}
+
+/// x at the positions of a window: a piece of x for one sentence, a copy for several.
+auto cut_to(const tensor auto& x, const window_view& where)
+{
+    auto must = shape_of(x);
+    return must[0] == 1 ? ops::positions_between(x, where.begin[0], where.count[0]) : ops::window_of(x, where);
+}
+inline boolean_mask_view<2> cut_to(const boolean_mask_view<2>& mask, const window_view& where)
+{
+    const auto [B, T] = mask.shape();
+    if (B == 1) return {mask.data() + where.begin[0], {1, where.count[0]}};
+    auto* const part = transient_family::take<std::uint8_t>(B * where.width);
+    std::fill_n(part, B * where.width, std::uint8_t{0});
+    for (std::size_t b = 0; b < B; ++b) {
+        std::copy_n(mask.data() + b * T + where.begin[b], where.count[b], part + b * where.width);
+    }
+    return {part, {B, where.width}};
+}
+
+/// No position is hidden.
+struct no_masks {
+    const auto& visible(const tensor auto& scores) const { return scores; }
+    static bool is_visible(std::size_t) { return true; }
+
+    no_masks map(const auto&) const { return {}; }
+    void visit(const auto&) const {}
+    void require(std::size_t, std::size_t) const {}
+    no_masks within(const window_view&) const { return {}; }
+};
+
+/// What hides positions in a step: any of a mask of the source, a boolean mask of the query, and an additive one. One
+/// type for all of them, so that a step under masks is compiled once.
+template <class Bias>
+struct step_masks {
+    std::optional<boolean_mask_view<2>> source, query;  // [B,T]
+    std::optional<Bias> bias;                           // [B,T]
+
+    /// The scores, -inf at hidden positions.
+    template <tensor E>
+    auto visible(const E& scores) const
+    {
+        using result = typename common_family_of<E, Bias>::template tensor_type<element_of<E>, rank_of<E>>;
+        std::optional<result> shown;
+        const auto hide = [&](const auto& mask) { shown = shown ? ops::hide(*shown, mask) : ops::hide(scores, mask); };
+        if (source) hide(*source);
+        if (query) hide(*query);
+        if (bias) return shown ? ops::add_mask(*shown, *bias) : ops::add_mask(scores, *bias);
+        return shown ? *std::move(shown) : result(scores);
+    }
+
+    /// Is the position i of [B,T] visible?
+    bool is_visible(std::size_t i) const
+    {
+        return (!source || (*source)[i] != 0) && (!query || (*query)[i] != 0) &&
+               (!bias || view_of(*bias).data[i] != -std::numeric_limits<element_of<Bias>>::infinity());
+    }
+
+    /// The masks with `row` applied to the bias and row.part to the others.
+    template <class Row>
+    auto map(const Row& row) const
+    {
+        using bias_type = std::remove_cvref_t<decltype(row(*bias))>;
+        step_masks<bias_type> mapped;
+        if (source) mapped.source.emplace(row.part(*source));
+        if (query) mapped.query.emplace(row.part(*query));
+        if (bias) mapped.bias.emplace(row(*bias));
+        return mapped;
+    }
+    void visit(const auto& row) const
+    {
+        if (bias) (void)row(*bias);
+    }
+
+    /// Throws shape_error unless all are [B,T].
+    void require(std::size_t B, std::size_t T) const
+    {
+        if (source) source->require("attention", {B, T});
+        if (query) query->require("attention", {B, T});
+        if (bias) {
+            require_shape("attention", "the additive mask", shape_of(*bias), shape_of_rank<2>{B, T},
+                          "one number for each position");
+        }
+    }
+
+    /// The part that lies within a window: of one row a piece, of several a copy.
+    auto within(const window_view& where) const
+    {
+        using bias_type = std::remove_cvref_t<decltype(cut_to(*bias, where))>;
+        step_masks<bias_type> part;
+        if (source) part.source.emplace(cut_to(*source, where));
+        if (query) part.query.emplace(cut_to(*query, where));
+        if (bias) part.bias.emplace(cut_to(*bias, where));
+        return part;
+    }
+};
+
+/// The rows' lengths, shortened by a mask of lengths: so many of the memory's positions.
+inline lengths_view shortened(const lengths_view& mask, const lengths_view& real, std::size_t positions)
+{
+    if (mask.batch() != real.batch()) {
+        throw shape_error("attention: the mask has " + std::to_string(mask.batch()) + " lengths but the batch has " +
+                          std::to_string(real.batch()) + " rows; give one length per row");
+    }
+    auto* const both = transient_family::take<std::size_t>(real.batch());
+    for (std::size_t b = 0; b < real.batch(); ++b) {
+        if (mask[b] > positions) {
+            throw shape_error("attention: the mask shows row " + std::to_string(b) + " the first " +
+                              std::to_string(mask[b]) + " positions, but the memory has only " +
+                              std::to_string(positions) + "; a length counts positions of the memory");
+        }
+        both[b] = std::min(mask[b], real[b]);
+    }
+    return {both, real.batch(), real.first_row()};
+}
+
+template <class Mask>
+inline constexpr bool is_additive = false;
+template <class Bias>
+inline constexpr bool is_additive<additive_mask<Bias>> = rank_of<Bias> == 2;
+
+/// The masks of a step, in the family that computes it; `bring` brings a tensor there. Masks of lengths are not among
+/// them: they shorten the rows, see below. `Always`: masks that hide nothing, where there are none.
+template <class Family, class T, bool Always, class Source, class Mask>
+auto masks_of(const Source& source, const Mask& mask, const auto& bring)
+{
+    constexpr bool of_source = !std::is_same_v<Source, no_mask>,
+                   shortens = std::is_convertible_v<const Mask&, lengths_view>;
+    constexpr bool of_query = std::is_convertible_v<const Mask&, boolean_mask_view<2>>, biased = is_additive<Mask>;
+    static_assert(of_query || biased || shortens || std::is_same_v<Mask, no_mask>,
+                  "heed: the mask of one query is a boolean_mask<2>, an additive_mask of a tensor [B,T], or lengths");
+    if constexpr (of_source || of_query || biased || Always) {
+        step_masks<typename Family::template tensor_type<T, 2>> all;
+        if constexpr (of_source) all.source.emplace(source);
+        if constexpr (of_query) all.query.emplace(mask);
+        if constexpr (biased) all.bias.emplace(bring(mask.bias));
+        return all;
+    } else {
+        return no_masks{};
+    }
+}
+
+/// How many of the memory's positions the query may see in each row: all real ones, or fewer if the mask is one of
+/// lengths.
+template <class Mask>
+lengths_view visible_lengths(const Mask& mask, const lengths_view& real, [[maybe_unused]] std::size_t positions)
+{
+    if constexpr (std::is_convertible_v<const Mask&, lengths_view>) {
+        return shortened(mask, real, positions);
+    } else {
+        return real;
+    }
+}
+
+}  // namespace heed::detail
+
+// ---- heed/attention/moment.hpp --------------------------------------------------------------------------------------
+
+/// What a policy can read besides its arguments: the lengths, the step, the query and the masks.
+namespace heed {
+
+namespace detail {
+
+/// Tags: outside of a window, and within one.
+struct nowhere {};
+struct in_window {};
+
+}  // namespace detail
+
+/// The moment of a query. `real` is the number of real positions of each row; within a window, of those in the window.
+template <class Query, class Masks = detail::no_masks, class Place = detail::nowhere>
+struct moment {
+    lengths_view real;
+    std::size_t step;  // 0 for the first query
+    const Query& given;
+    const Masks& masks;    // what hides positions
+    std::size_t head = 0;  // which one asks, among those of a multi_head
+    using place = Place;
+
+    /// The query as it was given, [B,Q] or its parts.
+    const Query& query() const { return given; }
+
+    /// The scores, with -inf at the positions that a mask hides. A normalizer calls this after any modulation of its
+    /// own.
+    decltype(auto) visible(const tensor auto& scores) const { return masks.visible(scores); }
+};
+
+/// A moment without query and masks: for calling a normalizer by hand.
+struct plain_moment {
+    lengths_view real;
+    std::size_t step = 0, head = 0;
+
+    const auto& visible(const tensor auto& scores) const { return scores; }  // nothing is hidden
+};
+
+}  // namespace heed
+
 // ---- heed/attention/at_once.hpp -------------------------------------------------------------------------------------
 
 /// Many queries at once, for mechanisms without state: all scores of a sentence are one matrix product, and all its
@@ -12237,8 +14070,8 @@ auto three_lines(const Score& score, const Normalize& normalize, const Combine& 
 ///     A = normalize(Q Kᵀ),  C = A V           Vaswani et al. 2017, eq. 1
 ///
 /// A score takes part if it has `match_all` ([B,S,A], [B,T,A] -> [B·S,T]), a combiner if it has `combine_all` ([B·S,T],
-/// [B,T,D] -> [B,S,D]), and a normalizer if it reads only the scores of a row and declares `row_by_row = true`: each
-/// query of each sentence is then a row.
+/// [B,T,D] -> [B,S,D]; it may take the first query's number, a queries_from, as well), and a normalizer if it reads
+/// only the scores of a row and declares `row_by_row = true`: each query of each sentence is then a row.
 namespace heed::detail {
 
 /// Masks that can be split into one row per query.
@@ -12246,14 +14079,33 @@ template <class Mask>
 concept mask_of_rows = std::is_same_v<Mask, no_mask> || std::is_same_v<Mask, lengths> || std::is_same_v<Mask, causal> ||
     std::is_same_v<Mask, boolean_mask<2>> || std::is_same_v<Mask, boolean_mask<3>>;
 
+/// Can this combiner sum for all queries at once, with the number of the first one or without?
+template <class Combine, class Weights, class Values>
+concept combines_all = hook::combine_all<Combine, Weights, Values, const heed::score::over::queries_from&> ||
+    hook::combine_all<Combine, Weights, Values>;
+
+/// The contexts [B,S,D] of all queries by their weights [B·S,T].
+template <class Combine>
+auto combined_all(const Combine& combine, const tensor auto& weights, const tensor auto& values,
+                  const heed::score::over::queries_from& from)
+{
+    if constexpr (hook::combine_all<Combine, decltype(weights), decltype(values), decltype(from)>) {
+        return combine.combine_all(weights, values, from);
+    } else {
+        return combine.combine_all(weights, values);
+    }
+}
+
 template <class Score, class Normalize, class Combine, class Projected, class Memory, class Mask>
 concept at_once =
     row_by_row<Normalize> && mask_of_rows<Mask> && mask_of_rows<decltype(Memory::mask)> && !shared_by_rows<Memory> &&
     heed::score::over::matches_all<Score, Projected, std::remove_cvref_t<decltype(Memory::keys)>> &&
-    requires(const Score& score, const Combine& combine, const Projected& projected, const Memory& memory)
+    requires(const Score& score, const Projected& projected, const Memory& memory)
 {
-    combine.combine_all(heed::score::over::match_all(score, projected, memory.keys, heed::score::over::queries_from{}),
-                        memory.values);
+    requires combines_all<Combine,
+                          decltype(heed::score::over::match_all(score, projected, memory.keys,
+                                                                heed::score::over::queries_from{})),
+                          decltype((memory.values))>;
 };
 
 /// Refuses a `match_all` or `combine_all` that cannot be called.
@@ -12266,7 +14118,7 @@ consteval bool check_at_once()
         using scores =
             decltype(heed::score::over::match_all(std::declval<const Score&>(), std::declval<const Projected&>(),
                                                   std::declval<keys>(), heed::score::over::queries_from{}));
-        static_assert(hook::combine_all<Combine, const scores&, values> || may_lack<Combine>("combine_all"),
+        static_assert(combines_all<Combine, const scores&, values> || may_lack<Combine>("combine_all"),
                       HEED_SAYS_HOOK("combine_all", "auto combine_all(const heed::tensor auto& weights, const "
                                                     "heed::tensor auto& values) const"));
     } else if constexpr (!requires(const Score& score) { score.base; }) {  // such a one needs its base's
@@ -12348,7 +14200,7 @@ auto weights_of_part(const auto& score, const auto& normalize, const auto& keys,
     const auto masks = masks_of<family, element_of<decltype(scores)>, false>(
         mask_of_queries(source, part, B, T), mask_of_queries(mask, part, B, T), unchanged{});
     const moment<std::remove_cvref_t<decltype(projected)>, std::remove_const_t<decltype(masks)>> at{
-        lengths_of_rows(mask, part, real, T), 0, projected, masks};
+        lengths_of_rows(mask, part, real, T), 0, projected, masks, from.head};
     return weigh(normalize, scores, no_state{}, at);
 }
 
@@ -12368,7 +14220,8 @@ auto answers_at_once(const auto& score, const auto& normalize, const auto& combi
                      const auto& projected, const heed::score::over::queries_from& from, const Mask& mask)
 {
     const scratch here;
-    return combine.combine_all(weights_at_once(score, normalize, memory, projected, from, mask), memory.values);
+    return detail::combined_all(combine, weights_at_once(score, normalize, memory, projected, from, mask),
+                                memory.values, from);
 }
 
 }  // namespace heed::detail
@@ -12544,10 +14397,11 @@ struct contexts_of_block {
             auto from = of.from;
             from.sentence = of.real.first_row();
             from.real = of.real;
-            return of.combine.combine_all(weights_of_part(of.score, of.normalize, of.keys, of.source, of.real,
-                                                          of.queries, from,
-                                                          detail::drawn_of_part(of.mask, of.real, of.part), of.part),
-                                          of.values);
+            return detail::combined_all(of.combine,
+                                        weights_of_part(of.score, of.normalize, of.keys, of.source, of.real, of.queries,
+                                                        from, detail::drawn_of_part(of.mask, of.real, of.part),
+                                                        of.part),
+                                        of.values, from);
         };
         using result = one_result<decltype(compute(in))>;
         if (in.real.batch() == 0) {
@@ -12605,11 +14459,12 @@ auto answers_in_blocks(const auto& score, const auto& normalize, const auto& com
     };
     if constexpr (!taped) {
         each([&](const window_view& where, const part_of_queries& part, const auto& now) {
-            return combine.combine_all(
+            return detail::combined_all(
+                combine,
                 weights_of_part(score, normalize, memory.keys, shown(memory.mask), memory.real,
                                 ops::window_of(projected, where), now,
                                 detail::drawn_of_part(mask_of_part(shown(mask), part), memory.real, part), part),
-                memory.values);
+                memory.values, now);
         });
     } else {
         const auto bring = variables_beside<element_of<contexts>>(family{}, [&](const auto& look) {
@@ -13327,24 +15182,60 @@ void require_numbers(const shape_of_rank<N>& shape, std::size_t size)
 
 }  // namespace detail
 
+/// Fractions that do not learn, as scores of either precision meet them: numbers of places, like 0.1 * p.key.
+template <class T, std::size_t N>
+struct lane_constants {
+    lane_table<T, N> table;
+
+    template <class... Index>
+    HEED_SIMD_INLINE pack<place_number> operator()(const Index&... index) const
+    {
+        return pack<place_number>(table(index...));
+    }
+};
+
+namespace detail {
+
+template <class T, std::size_t N>
+auto constants_of(const lane_table<T, N>& table)
+{
+    if constexpr (std::floating_point<T>) {
+        return lane_constants<T, N>{table};
+    } else {
+        return table;
+    }
+}
+
+}  // namespace detail
+
 /// Numbers that a mask or a function of scores looks up, and that do not learn: the document of each position, for one.
 ///
 ///     const auto document = looked_up(ids);         // a tensor or a std::vector, which has to live as long
 ///     attend(memory, queries, causal{} & [=](place p) { return document(p.query) == document(p.key); });
 ///
-/// Throws shape_error if it is empty: there is no end that indices beyond it could mean.
-template <plain_tensor X>
-auto looked_up(const X& x)
+/// Their type is not the scores': a table of floats narrows no score in double, and one of doubles does not make a
+/// kernel of floats slow. Throws shape_error if it is empty: there is no end that indices beyond it could mean. A
+/// temporary that owns its numbers is refused.
+template <class X>
+    requires(plain_tensor<X>)
+auto looked_up(X&& x)
 {
+    static_assert(!detail::dies_with_its_numbers<X>, HEED_SAYS_TEMPORARY);
     const auto view = view_of(x);
     detail::require_numbers(view.shape, view.size());
-    return lane_table<element_of<X>, rank_of<X>>{view.data, view.shape};
+    return detail::constants_of(lane_table<element_of<X>, rank_of<X>>{view.data, view.shape});
 }
 template <class T>
-lane_table<T, 1> looked_up(const std::vector<T>& x)
+auto looked_up(const std::vector<T>& x)
 {
     detail::require_numbers(shape_of_rank<1>{x.size()}, x.size());
-    return {x.data(), {x.size()}};
+    return detail::constants_of(lane_table<T, 1>{x.data(), {x.size()}});
+}
+template <class T>
+lane_table<T, 1> looked_up(const std::vector<T>&&)
+{
+    static_assert(sizeof(T) == 0, HEED_SAYS_TEMPORARY);
+    return {};
 }
 
 /// No table.
@@ -13404,6 +15295,9 @@ struct rows {
 
     T* operator[](std::size_t row) const { return data + row * stride; }
 };
+
+/// Keys whose products are added up before their sum joins that of the keys before them: see kernels/block_sums.hpp.
+inline constexpr std::size_t keys_of_sum = 3 * keys;
 
 /// One row of lanes in registers.
 template <class T, std::size_t registers>
@@ -13507,7 +15401,7 @@ void products(std::size_t count, std::size_t depth, const T* x, std::size_t acro
 }
 
 /// y_j += Σ_q tile_jq x_q over `columns` registers of columns and, if `some`, the first of one more: for `count` rows j
-/// of a tile.
+/// of a tile. The sum is added as one number: y may be what very many tiles come to.
 template <std::size_t count, std::size_t columns, std::size_t registers, class T>
 HEED_SIMD_INLINE void product_of_lanes(std::size_t queries, const T* tile, rows<const T> x, rows<T> y, std::size_t some)
 {
@@ -13516,8 +15410,7 @@ HEED_SIMD_INLINE void product_of_lanes(std::size_t queries, const T* tile, rows<
         return c + 1 < columns || some == simd::lanes<T> ? load(from + c * simd::lanes<T>)
                                                          : load(from + c * simd::lanes<T>, some);
     };
-    vec<T> sum[count][columns];
-    unrolled<count>([&](auto j) { unrolled<columns>([&](auto c) { sum[j][c] = get(y[j], c); }); });
+    vec<T> sum[count][columns] = {};
     for (std::size_t q = 0; q < queries; ++q) {
         vec<T> column[columns];
         unrolled<columns>([&](auto c) { column[c] = get(x[q], c); });
@@ -13529,7 +15422,8 @@ HEED_SIMD_INLINE void product_of_lanes(std::size_t queries, const T* tile, rows<
     unrolled<count>([&](auto j) {
         unrolled<columns>([&](auto c) {
             T* const to = y[j] + c * simd::lanes<T>;
-            c + 1 < columns || some == simd::lanes<T> ? store(to, sum[j][c]) : store(to, sum[j][c], some);
+            const vec<T> all = get(y[j], c) + sum[j][c];
+            c + 1 < columns || some == simd::lanes<T> ? store(to, all) : store(to, all, some);
         });
     });
 }
@@ -14802,6 +16696,55 @@ row<T, registers> past_of(const T* history, std::size_t n)
     return row<T, registers>::of(all);
 }
 
+/// Contexts to which very many blocks of keys are added: see kernels/block_sums.hpp. Few keys go into the result at
+/// once; of more, keys_of_part are summed up by themselves.
+template <class T>
+class contexts_in_blocks {
+public:
+    contexts_in_blocks(const head<T>& of, rows<T> contexts, scratch& here)
+        : queries_(of.queries_count), width_(of.value_width), positions_(of.positions), contexts_(contexts)
+    {
+        if (positions_ <= keys_of_part) return;
+        part_ = here.take<T>(2 * queries_ * width_ + queries_);
+        std::fill_n(part_, 2 * queries_ * width_, T(0));
+        std::fill_n(tops(), queries_, -std::numeric_limits<T>::infinity());
+    }
+
+    /// Where the keys at work are added, beside the greatest score so far.
+    rows<T> now() const { return part_ == nullptr ? contexts_ : rows<T>{part_, width_}; }
+
+    /// The keys before `end` have been added.
+    void next(std::size_t end, const T* greatest)
+    {
+        if (part_ == nullptr || (end % keys_of_part != 0 && end < positions_)) return;
+        for (std::size_t s = 0; s < queries_; ++s) {
+            using std::exp;
+            T *const part = part_ + s * width_, *const lost = part + queries_ * width_;
+            const T top = greatest[s], base = top == -std::numeric_limits<T>::infinity() ? T(0) : top;
+            const T factor = exp(tops()[s] - base);
+            tops()[s] = top;
+            const auto fade = [width = width_, by = simd::splat(factor)](T* x) {
+                simd::transform(
+                    width, x, [by](simd::vec<T> v) { return v * by; }, static_cast<const T*>(x));
+            };
+            fade(contexts_[s]);
+            fade(lost);
+            kernels::detail::add_and_keep(width_, contexts_[s], lost, static_cast<const T*>(part));
+            std::fill_n(part, width_, T(0));
+            if (end >= positions_) kernels::detail::add_lost(width_, contexts_[s], static_cast<const T*>(lost));
+        }
+    }
+
+private:
+    static constexpr std::size_t keys_of_part = 4096;
+
+    T* tops() const { return part_ + 2 * queries_ * width_; }
+
+    std::size_t queries_, width_, positions_;
+    rows<T> contexts_;
+    T* part_ = nullptr;  // [S,D] of the keys at work, [S,D] what rounding has lost, [S] the greatest scores before them
+};
+
 }  // namespace detail
 
 /// Contexts of all queries of a sentence. `history` [positions] is L before them, and becomes L after them. `numbers`
@@ -14817,10 +16760,13 @@ void forward_in_order(const head<T>& of, const Pair& pair, const Mask& mask, con
     constexpr std::size_t width = lanes<T, registers>;
     scratch here;
     T* const tile = here.take<T>(tiles::queries * width);
-    T *const tops = numbers, *const sums = numbers + of.queries_count;
+    T* const tops = numbers;
+    auto* const sums = here.take<in_double<T>>(of.queries_count);
     std::fill_n(tops, of.queries_count, lowest);
-    std::fill_n(sums, of.queries_count, T(0));
+    std::fill_n(sums, of.queries_count, in_double<T>(0));
     for (std::size_t s = 0; s < of.queries_count; ++s) std::fill_n(contexts[s], of.value_width, T(0));
+    detail::contexts_in_blocks<T> blocks(of, contexts, here);
+    const rows<T> now = blocks.now();
     const bool finite = detail::finite_rows(of.positions, of.value_width, of.values);
     detail::block_of_keys<registers, T, Pair, Mask, Past> block(of, pair, mask, past);
     for (std::size_t first = 0; first < of.positions; first += width) {
@@ -14851,16 +16797,16 @@ void forward_in_order(const head<T>& of, const Pair& pair, const Mask& mask, con
                 if (top != before) {  // what has been summed so far, for a greater divisor
                     using std::exp;
                     const T factor = exp(before - base);
-                    sums[s + q] *= factor;
+                    sums[s + q] *= static_cast<in_double<T>>(factor);
                     each_register<T>(of.value_width, [&](std::size_t i, std::size_t some) {
-                        T* const c = contexts[s + q] + i;
+                        T* const c = now[s + q] + i;
                         store_first(c, load_first(c, some) * splat(factor), some);
                     });
                 }
-                sums[s + q] += simd::sum(sum);
+                sums[s + q] += static_cast<in_double<T>>(simd::sum(sum));
             }
             const rows<const T> values{of.values[first], of.values.stride};
-            const rows<T> to{contexts[s], contexts.stride};
+            const rows<T> to{now[s], now.stride};
             if (finite) {
                 detail::products_of_lanes<registers>(count, block.keys(), tile, values, to, of.value_width);
             } else {  // the value of a hidden key, which has a weight of 0, may be NaN
@@ -14870,13 +16816,14 @@ void forward_in_order(const head<T>& of, const Pair& pair, const Mask& mask, con
         T after[width];
         L.put(after);
         std::copy_n(after, block.keys(), history + first);
+        blocks.next(first + width, tops);
     }
     for (std::size_t s = 0; s < of.queries_count; ++s) {
-        const T by = sums[s] == 0 ? T(0) : T(1) / sums[s];
+        const T sum = static_cast<T>(sums[s]), by = sum == 0 ? T(0) : T(1) / sum;
         for (std::size_t i = 0; i < of.value_width; ++i) contexts[s][i] *= by;
         using std::log;
-        tops[s] = sums[s] == 0 ? T(0) : tops[s];
-        sums[s] = sums[s] == 0 ? T(0) : log(sums[s]);
+        tops[s] = sum == 0 ? T(0) : tops[s];
+        numbers[of.queries_count + s] = sum == 0 ? T(0) : log(sum);
     }
 }
 
@@ -15169,8 +17116,12 @@ struct inner_product {
 
         void begin_back()
         {
-            d_queries_ = here_.template take<T>(of_.width * lanes<T, registers>);
-            std::fill_n(d_queries_, of_.width * lanes<T, registers>, T(0));
+            const std::size_t size = of_.width * width;
+            d_queries_ = here_.template take<T>(size);
+            std::fill_n(d_queries_, size, T(0));
+            if (of_.positions <= keys_of_sum) return;
+            before_ = here_.template take<T>(2 * size);
+            std::fill_n(before_, 2 * size, T(0));
         }
         bool finite() const { return detail::finite_lanes<registers>(of_.width, n_, panel_); }
         void back(std::size_t first, const tile_reach& seen, const T* d, const head_gradients<T>& to, bool selects)
@@ -15180,13 +17131,24 @@ struct inner_product {
                 detail::products_of_lanes<registers>(seen.count, n_, d, queries(),
                                                      rows<T>{to.keys[first], to.keys.stride}, of_.width, &seen);
             if (to.queries.data == nullptr) return;
+            if (before_ != nullptr && first / keys_of_sum != block_) end_block(first / keys_of_sum);
             detail::each_part<registers, T>(seen, [&](auto some, std::size_t lane, const range& rows) {
                 detail::products<some, true>(of_.width, rows.size(), of_.keys[first + rows.begin], 1, of_.keys.stride,
                                              d + rows.begin * width + lane, d_queries_ + lane, width);
             });
         }
         /// A key may be infinite or NaN that no query sees.
-        bool sums_finite() const { return detail::finite_lanes<registers>(of_.width, n_, d_queries_); }
+        bool sums_finite()
+        {
+            if (before_ != nullptr) {
+                end_block(block_);
+                std::copy_n(before_, of_.width * width, d_queries_);
+                kernels::detail::add_lost(of_.width * width, d_queries_,
+                                          static_cast<const T*>(before_ + of_.width * width));
+                before_ = nullptr;
+            }
+            return detail::finite_lanes<registers>(of_.width, n_, d_queries_);
+        }
         void add_to(const head_gradients<T>& to) const
         {
             detail::add_transposed<registers>(of_.width, s_, n_, d_queries_, to.queries);
@@ -15202,6 +17164,15 @@ struct inner_product {
     private:
         static constexpr std::size_t width = lanes<T, registers>;
 
+        /// Goes to another block of keys_of_sum keys.
+        [[gnu::noinline]] void end_block(std::size_t next)
+        {
+            const std::size_t size = of_.width * width;
+            kernels::detail::add_and_keep(size, before_, before_ + size, static_cast<const T*>(d_queries_));
+            std::fill_n(d_queries_, size, T(0));
+            block_ = next;
+        }
+
         void back_selected(std::size_t first, const tile_reach& seen, const T* d, const head_gradients<T>& to)
         {
             if (to.keys.data != nullptr)
@@ -15213,6 +17184,8 @@ struct inner_product {
         }
 
         scratch here_;
+        T* before_ = nullptr;  // Σ of the blocks of keys before, and what rounding has lost there; null: one block
+        std::size_t block_ = 0;
     };
 };
 
@@ -15850,6 +17823,43 @@ void forward(const head<T>& of, std::size_t s, std::size_t n, const changes<T>& 
     std::fill_n(sums, of.value_width * width, T(0));
     std::fill_n(z, most * width, T(0));
     row sum = row::all(0);
+    const bool blocks = of.positions > keys_of_sum;
+    const std::size_t size = of.value_width * width;
+    T* const before = blocks ? here.take<T>(2 * (size + width)) : nullptr;
+    T* const lost = before + (blocks ? size + width : 0);
+    if (blocks) std::fill_n(before, 2 * (size + width), T(0));
+    row tops_before = row::all(lowest);
+    std::size_t block_now = 0;
+    const auto end_block = [ =, &tops_before ]([[maybe_unused]] row top, row all) __attribute__((noinline))
+    {
+        (void)tops_before;
+        row factor = row::all(1);
+        if constexpr (Rule::online) {
+            unrolled<registers>([&](auto c) {
+                const vec<T> base = select(top.at[c] == splat(lowest), vec<T>{}, top.at[c]);
+                factor.at[c] = simd::exp(tops_before.at[c] - base);
+            });
+            tops_before = top;
+        }
+        const auto join = [&](std::size_t at, auto c, vec<T> more) {
+            const vec<T> faded = load(before + at) * factor.at[c], together = faded + more;
+            store(lost + at, load(lost + at) * factor.at[c] + kernels::detail::lost_in_sum(faded, more, together));
+            store(before + at, together);
+        };
+        for (std::size_t i = 0; i < of.value_width; ++i) {
+            unrolled<registers>([&](auto c) {
+                const std::size_t at = i * width + c * simd::lanes<T>;
+                join(at, c, load(sums + at));
+                store(sums + at, vec<T>{});
+            });
+        }
+        unrolled<registers>([&](auto c) { join(size + c * simd::lanes<T>, c, all.at[c]); });
+    };
+    const auto is_next = [&](std::size_t first) {
+        if (!blocks || first / keys_of_sum == block_now) return false;
+        block_now = first / keys_of_sum;
+        return true;
+    };
     const auto every = [](std::size_t) { return true; };
     const auto add = [&](std::size_t first, const tile_reach& seen, const T* weights) {
         detail::each_part<registers, T>(seen, [&](auto some, std::size_t lane, const range& rows) {
@@ -15865,6 +17875,10 @@ void forward(const head<T>& of, std::size_t s, std::size_t n, const changes<T>& 
         auto next_queries = next.queries();
         rows_ahead<T> results(contexts, {s, s + n}, of.value_width);
         detail::each_tile<registers>(of, s, n, what, every, [&](std::size_t first, const tile_reach& seen) {
+            if (is_next(first)) {
+                end_block(top, sum);
+                sum = row::all(0);
+            }
             detail::scores_of<registers>(compare, of, s, first, seen, what, tile);
             row now = top;
             for (std::size_t j = 0; j < seen.count; ++j) {
@@ -15902,14 +17916,17 @@ void forward(const head<T>& of, std::size_t s, std::size_t n, const changes<T>& 
             begun = true;
             add(first, seen, tile);
         });
+        if (blocks) end_block(top, sum);
         unrolled<registers>([&](auto c) { store(z + c * simd::lanes<T>, top.at[c]); });
     } else if constexpr (Rule::runs) {
         detail::running<registers, Rule, T> rest;
         detail::each_tile<registers, true>(of, s, n, what, every, [&](std::size_t first, const tile_reach& seen) {
+            if (is_next(first)) end_block(sum, sum);
             detail::scores_of<registers>(compare, of, s, first, seen, what, tile);
             detail::weights_in_turn<registers>(seen.count, rule, tile, static_cast<T*>(nullptr), rest);
             add(first, seen, tile);
         });
+        if (blocks) end_block(sum, sum);
     } else {
         T* const all =
             Rule::selects && keeps_scores<T, registers>(of.positions) ? here.take<T>(of.positions * width) : nullptr;
@@ -15925,6 +17942,10 @@ void forward(const head<T>& of, std::size_t s, std::size_t n, const changes<T>& 
         for (std::size_t i = 0; i < Rule::numbers; ++i) now[i] = row::of(z + i * width);
         T* at = all;
         detail::each_tile<registers>(of, s, n, what, every, [&](std::size_t first, const tile_reach& seen) {
+            if (is_next(first)) {
+                end_block(sum, sum);
+                sum = row::all(0);
+            }
             T* const scores = all != nullptr ? std::exchange(at, at + seen.count * width) : tile;
             if (all == nullptr) detail::scores_of<registers>(compare, of, s, first, seen, what, scores);
             if (detail::weights_of<registers>(seen.count, rule, now, scores, [&](std::size_t, auto c, vec<T> w) {
@@ -15932,6 +17953,15 @@ void forward(const head<T>& of, std::size_t s, std::size_t n, const changes<T>& 
                 }))
                 add(first, seen, scores);
         });
+        if (blocks) end_block(sum, sum);
+    }
+    if (blocks) {  // `lost` is NaN beside what is not finite
+        const auto both = [&](std::size_t at) {
+            const vec<T> all = load(before + at), rest = load(lost + at);
+            return select(rest == rest, all + rest, all);
+        };
+        for (std::size_t at = 0; at < size; at += simd::lanes<T>) store(sums + at, both(at));
+        unrolled<registers>([&](auto c) { sum.at[c] = both(size + c * simd::lanes<T>); });
     }
     T factors[width];
     constexpr bool divides = Rule::online || Rule::divides;
@@ -16318,7 +18348,11 @@ public:
     /// u of the scores in each lane of a column, by Newton's or Halley's method for the norm of b. A sample of the
     /// scores says where to begin and whether most have no weight; powers that are 2e-4 off serve until u is nearly
     /// right.
-    simd::vec<T> settle(std::size_t count, const T* scores, std::size_t stride, simd::vec<T> top, simd::vec<T> u) const
+#if defined(__GNUC__) && !defined(__clang__)
+    [[gnu::optimize("no-tree-slp-vectorize")]]  // g++ 12 crashes in this pass at -O3 where T is a dual number
+#endif
+    simd::vec<T>
+    settle(std::size_t count, const T* scores, std::size_t stride, simd::vec<T> top, simd::vec<T> u) const
     {
         using namespace simd;
         if (count == 0) return u;
@@ -17177,7 +19211,7 @@ inline void additive_scores_row(std::size_t j0, std::size_t j1, std::size_t widt
 }
 
 /// The columns [a0, a1) of the gradients of e_j = vᵀ tanh(q + k_j), of all positions of one sentence:
-/// dk_j += de_j v (1 - tanh²), dq += Σ_j dk_j, dv += Σ_j de_j tanh.
+/// dk_j += de_j v (1 - tanh²), dq += Σ_j dk_j, dv += Σ_j de_j tanh. dq and dv begin with the column a0.
 template <std::size_t rows, class T>
 inline void additive_scores_rows_backward(std::size_t a0, std::size_t a1, const T* query, const T* keys,
                                           std::size_t stride, const T* v, const T* d_scores, T* d_query, T* d_keys,
@@ -17188,7 +19222,7 @@ inline void additive_scores_rows_backward(std::size_t a0, std::size_t a1, const 
     for (std::size_t r = 0; r < rows; ++r) de[r] = splat(d_scores[r]);
     each_column<T>(a0, a1, [&](std::size_t a, auto get, auto put) {
         const vec<T> q = get(query + a), w = get(v + a);
-        vec<T> dq = get(d_query + a), dv = get(d_v + a);
+        vec<T> dq = get(d_query + (a - a0)), dv = get(d_v + (a - a0));
         unrolled<rows>([&](auto r) {
             const vec<T> t = tanh(q + get(keys + r * stride + a));
             const vec<T> g = de[r] * w;
@@ -17197,8 +19231,8 @@ inline void additive_scores_rows_backward(std::size_t a0, std::size_t a1, const 
             dq = dq + d;
             put(d_keys + r * d_stride + a, get(d_keys + r * d_stride + a) + d);
         });
-        put(d_query + a, dq);
-        put(d_v + a, dv);
+        put(d_query + (a - a0), dq);
+        put(d_v + (a - a0), dv);
     });
 }
 
@@ -17237,19 +19271,31 @@ void additive_scores_backward(std::size_t batch, std::size_t positions, std::siz
     parallel_for(
         alignment, detail::rows_a_shard(batch * positions),
         [=](std::size_t a0, std::size_t a1, std::size_t) {
+            const std::size_t columns = a1 - a0;
+            scratch here;
+            T *const part_of_v = here.take<T>(columns), *const lost_of_v = here.take<T>(columns);
+            detail::zero(lost_of_v, columns);
+            const bool blocks = batch * positions > numbers_of_block;  // of the sum over all sentences
+            T* const into_v = d_v == nullptr ? no_v : d_v;
             for (std::size_t b = 0; b < batch; ++b) {
                 const std::size_t n = detail::length_of(lengths, b, positions), at = b * positions;
-                const auto rows = [&](auto count, std::size_t j) {
-                    detail::additive_scores_rows_backward<decltype(count)::value>(
-                        a0, a1, query + b * alignment, keys + (at + j) * alignment, alignment, v, d_scores + at + j,
-                        d_query == nullptr ? no_query : d_query + b * alignment,
-                        d_keys == nullptr ? no_keys : d_keys + (at + j) * alignment,
-                        d_keys == nullptr ? std::size_t{0} : alignment, d_v == nullptr ? no_v : d_v);
+                const auto block = [&](std::size_t first, std::size_t last, T* dq) {
+                    T* const dv = blocks ? part_of_v : into_v + a0;
+                    if (blocks) detail::zero(part_of_v, columns);
+                    const auto rows = [&](auto count, std::size_t j) {
+                        detail::additive_scores_rows_backward<decltype(count)::value>(
+                            a0, a1, query + b * alignment, keys + (at + j) * alignment, alignment, v, d_scores + at + j,
+                            dq, d_keys == nullptr ? no_keys : d_keys + (at + j) * alignment,
+                            d_keys == nullptr ? std::size_t{0} : alignment, dv);
+                    };
+                    std::size_t j = first;
+                    for (; j + 4 <= last; j += 4) rows(std::integral_constant<std::size_t, 4>{}, j);
+                    for (; j < last; ++j) rows(std::integral_constant<std::size_t, 1>{}, j);
+                    if (blocks) detail::add_and_keep(columns, into_v + a0, lost_of_v, static_cast<const T*>(part_of_v));
                 };
-                std::size_t j = 0;
-                for (; j + 4 <= n; j += 4) rows(std::integral_constant<std::size_t, 4>{}, j);
-                for (; j < n; ++j) rows(std::integral_constant<std::size_t, 1>{}, j);
+                add_in_blocks(n, columns, (d_query == nullptr ? no_query : d_query + b * alignment) + a0, block);
             }
+            if (blocks) detail::add_lost(columns, into_v + a0, static_cast<const T*>(lost_of_v));
         },
         simd::lanes<T>);
 }
@@ -17612,10 +19658,12 @@ template <class T>
             factors[p] = exp(found[p].top - top);
             sum += static_cast<in_double<T>>(factors[p]) * static_cast<in_double<T>>(found[p].sum);
         }
-        for (std::size_t p = 0; p < parts; ++p) {
+        for (std::size_t p = 0; p < parts; ++p)
             factors[p] = static_cast<T>(static_cast<in_double<T>>(factors[p]) / sum);
-            add_scaled(width, context, factors[p], static_cast<const T*>(contexts + p * width));
-        }
+        add_in_blocks(parts, width, context, [&](std::size_t begin, std::size_t end, T* to) {
+            for (std::size_t p = begin; p < end; ++p)
+                add_scaled(width, to, factors[p], static_cast<const T*>(contexts + p * width));
+        });
         each_part([&](std::size_t begin, std::size_t end) {
             for (std::size_t p = begin; p < end; ++p)
                 simd::transform(
@@ -17626,12 +19674,14 @@ template <class T>
     }
     if (top != lowest && std::all_of(context, context + width, [](const T& c) { return isfinite(c); })) return;
     detail::zero(context, width);
-    for (std::size_t p = 0; p < parts; ++p) {
-        const std::size_t j = p * part;
-        detail::selected_sum_row(std::min(n - j, part), width, static_cast<const T*>(weights + j), values + j * width,
-                                 contexts, ahead);
-        add(width, context, static_cast<const T*>(contexts));
-    }
+    add_in_blocks(parts, width, context, [&](std::size_t begin, std::size_t end, T* to) {
+        for (std::size_t p = begin; p < end; ++p) {
+            const std::size_t j = p * part;
+            detail::selected_sum_row(std::min(n - j, part), width, static_cast<const T*>(weights + j),
+                                     values + j * width, contexts, ahead);
+            add(width, to, static_cast<const T*>(contexts));
+        }
+    });
 }
 
 /// Writes weights α [B,T], 0 beyond the length, and context c [B,D].
@@ -17675,16 +19725,20 @@ inline void inner_products_row_backward(std::size_t n, std::size_t width, const 
                                         const T* d_scores, T* d_query, T* d_keys)
 {
     using namespace simd;
-    for (std::size_t j = 0; j < n; ++j) {
-        if (d_scores[j] == T(0)) continue;
-        const T* const k = keys + j * width;
-        T* const dk = d_keys == nullptr ? nullptr : d_keys + j * width;
-        const vec<T> de = splat(d_scores[j]);
-        each_column<T>(0, width, [&](std::size_t a, auto get, auto put) {
-            if (d_query != nullptr) put(d_query + a, fma(de, get(k + a), get(d_query + a)));
-            if (dk != nullptr) put(dk + a, fma(de, get(query + a), get(dk + a)));
-        });
-    }
+    const auto rows = [=](std::size_t first, std::size_t last, T* dq) {
+        for (std::size_t j = first; j < last; ++j) {
+            if (d_scores[j] == T(0)) continue;
+            const T* const k = keys + j * width;
+            T* const dk = d_keys == nullptr ? nullptr : d_keys + j * width;
+            const vec<T> de = splat(d_scores[j]);
+            each_column<T>(0, width, [&](std::size_t a, auto get, auto put) {
+                if (dq != nullptr) put(dq + a, fma(de, get(k + a), get(dq + a)));
+                if (dk != nullptr) put(dk + a, fma(de, get(query + a), get(dk + a)));
+            });
+        }
+    };
+    if (d_query == nullptr) return rows(0, n, nullptr);
+    add_in_blocks(n, width, d_query, rows);
 }
 
 }  // namespace detail
@@ -17843,11 +19897,11 @@ inline void per_dimension_piece(std::size_t n, std::size_t width, const T* score
 {
     using namespace simd;
     constexpr T lowest = -std::numeric_limits<T>::infinity();
-    each_column<T>(d0, d1, [&](std::size_t d, auto, auto put) {
-        put(top + d, splat(lowest));
-        put(scale + d, vec<T>{});
-        put(context + d, vec<T>{});
-    });
+    const std::size_t columns = d1 - d0;
+    scratch here;
+    T *const sums = here.take<T>(2 * columns), *const contexts = sums + columns;  // Σ exp and Σ exp ⊙ h, from d0 on
+    zero(sums, 2 * columns);
+    each_column<T>(d0, d1, [&](std::size_t d, auto, auto put) { put(top + d, splat(lowest)); });
     const auto highest = [&](auto count, std::size_t t) {
         constexpr std::size_t rows = decltype(count)::value;
         each_column<T>(d0, d1, [&](std::size_t d, auto get, auto put) {
@@ -17856,40 +19910,43 @@ inline void per_dimension_piece(std::size_t n, std::size_t width, const T* score
             put(top + d, m);
         });
     };
-    const auto summed = [&](auto count, std::size_t t) {
+    const auto summed = [&](auto count, std::size_t t, T* to) {
         constexpr std::size_t rows = decltype(count)::value;
         const bool more = t + 2 * rows <= n;  // these values come from main memory: prefetch the next ones
         each_column<T>(d0, d1, [&](std::size_t d, auto get, auto put) {
             const vec<T> m = get(top + d);
-            vec<T> c = get(context + d), part[rows];
+            T *const into_sum = to + (d - d0), *const into_context = into_sum + columns;
+            vec<T> c = get(into_context), part[rows];
             unrolled<rows>([&](auto r) {
                 if (more) __builtin_prefetch(values + (t + rows + r) * width + d);
                 part[r] = exp(get(scores + (t + r) * width + d) - m);
                 c = fma(part[r], get(values + (t + r) * width + d), c);
             });
             if constexpr (rows == 4) part[0] = (part[0] + part[1]) + (part[2] + part[3]);
-            put(scale + d, get(scale + d) + part[0]);
-            put(context + d, c);
+            put(into_sum, get(into_sum) + part[0]);
+            put(into_context, c);
         });
     };
     using four = std::integral_constant<std::size_t, 4>;
     using single = std::integral_constant<std::size_t, 1>;
-    const auto all = [n](auto&& pass) {
-        std::size_t t = 0;
-        for (; t + 4 <= n; t += 4) pass(four{}, t);
-        for (; t < n; ++t) pass(single{}, t);
+    const auto all = [](std::size_t first, std::size_t last, auto&& pass) {
+        std::size_t t = first;
+        for (; t + 4 <= last; t += 4) pass(four{}, t);
+        for (; t < last; ++t) pass(single{}, t);
     };
-    all(highest);
+    all(0, n, highest);
     each_column<T>(d0, d1, [&](std::size_t d, auto get, auto put) {
         const vec<T> m = get(top + d);
         put(top + d, select(m == splat(lowest), vec<T>{}, m));
     });
-    all(summed);
+    add_in_blocks(n, 2 * columns, sums, [&](std::size_t first, std::size_t last, T* to) {
+        all(first, last, [&](auto count, std::size_t t) { summed(count, t, to); });
+    });
     each_column<T>(d0, d1, [&](std::size_t d, auto get, auto put) {
-        const vec<T> sum = get(scale + d);
+        const vec<T> sum = get(sums + (d - d0));
         const vec<T> factor = select(sum == splat(T(0)), vec<T>{}, splat(T(1)) / sum);
         put(scale + d, factor);
-        put(context + d, get(context + d) * factor);
+        put(context + d, get(contexts + (d - d0)) * factor);
     });
     if (weights == nullptr) return;
     for (std::size_t t = 0; t < n; ++t) {
@@ -17913,14 +19970,16 @@ inline void per_dimension_piece_backward(std::size_t n, std::size_t width, T* sc
         return g;
     };
     each_column<T>(d0, d1, [&](std::size_t d, auto, auto put) { put(mean + d, vec<T>{}); });
-    for (std::size_t t = 0; t < n; ++t) {
-        each_column<T>(d0, d1, [&](std::size_t d, auto get, auto put) {
-            const std::size_t at = t * width + d;
-            const vec<T> weight = exp(get(scores + at) - get(top + d)) * get(scale + d);
-            put(scores + at, weight);
-            put(mean + d, fma(weight, of_weight(at, d, get), get(mean + d)));
-        });
-    }
+    add_in_blocks(n, d1 - d0, mean + d0, [&](std::size_t first, std::size_t last, T* to) {
+        for (std::size_t t = first; t < last; ++t) {
+            each_column<T>(d0, d1, [&](std::size_t d, auto get, auto put) {
+                const std::size_t at = t * width + d;
+                const vec<T> weight = exp(get(scores + at) - get(top + d)) * get(scale + d);
+                put(scores + at, weight);
+                put(to + (d - d0), fma(weight, of_weight(at, d, get), get(to + (d - d0))));
+            });
+        }
+    });
     for (std::size_t t = 0; t < n; ++t) {
         each_column<T>(d0, d1, [&](std::size_t d, auto get, auto put) {
             const std::size_t at = t * width + d;
@@ -18013,17 +20072,21 @@ void per_dimension_backward(const per_dimension_step<T>& step, const T* normaliz
         detail::each_row_or_column<T>(b1 - b0, A, P, [&](std::size_t i, std::size_t a0, std::size_t a1) {
             const std::size_t b = b0 + i, n = detail::length_of(step.lengths, b, P);
             const std::size_t first = detail::packed_row(step, b0, b) * A;
-            for (std::size_t j = 0; j < n; ++j) {
-                detail::each_column<T>(a0, a1, [&](std::size_t a, auto get, auto put) {
-                    const vec<T> y = get(t + first + j * A + a), g = get(d_t + first + j * A + a);
-                    const vec<T> d = fma(-(g * y), y, g);
-                    if (d_keys != nullptr) {
-                        T* const dk = d_keys + (b * P + j) * A + a;
-                        put(dk, get(dk) + d);
-                    }
-                    if (d_query != nullptr) put(d_query + b * A + a, get(d_query + b * A + a) + d);
-                });
-            }
+            const auto positions = [&](std::size_t j0, std::size_t j1, T* d_q) {
+                for (std::size_t j = j0; j < j1; ++j) {
+                    detail::each_column<T>(a0, a1, [&](std::size_t a, auto get, auto put) {
+                        const vec<T> y = get(t + first + j * A + a), g = get(d_t + first + j * A + a);
+                        const vec<T> d = fma(-(g * y), y, g);
+                        if (d_keys != nullptr) {
+                            T* const dk = d_keys + (b * P + j) * A + a;
+                            put(dk, get(dk) + d);
+                        }
+                        if (d_q != nullptr) put(d_q + (a - a0), get(d_q + (a - a0)) + d);
+                    });
+                }
+            };
+            if (d_query == nullptr) return positions(0, n, nullptr);
+            add_in_blocks(n, a1 - a0, d_query + b * A + a0, positions);
         });
     });
 }
@@ -18514,25 +20577,12 @@ auto rule_alone(const Rule& rule)
     }
 }
 
-/// The number of the head that asks, among those of a multi_head.
-template <class Past>
-std::size_t head_of(const Past& past)
-{
-    if constexpr (requires { past.head; }) {
-        return past.head;
-    } else if constexpr (requires { past.base; }) {
-        return head_of(past.base);
-    } else {
-        return 0;
-    }
-}
-
 /// Contexts [B,S,D] of projected queries [B,S,A], by a rule.
 template <class Score, class Rule, class Memory, class Mask>
 auto answers_by_rule(const Score& score, const Rule& rule, const auto& change, const Memory& memory,
                      const auto& projected, const auto& state, const Mask& mask, double scale = 1)
 {
-    const ops::heads_of how{.scale = scale, .first_query = state.step, .first_head = head_of(state.score)};
+    const ops::heads_of how{.scale = scale, .first_query = state.step, .first_head = state.head};
     constexpr typename comparison_in_tiles<Score>::type compare{};
     constexpr bool looks_up = with_table<Score> && !changed_by_comparing<Score>;
     const auto asked = asking_all(score, projected, memory, state.step);
@@ -18624,11 +20674,14 @@ template <class Score, class Memory, class Mask>
 auto answers_in_order(const Score& score, const auto& normalize, const Memory& memory, const auto& projected,
                       const auto& state, const Mask& mask)
 {
-    const ops::heads_of how{.first_query = state.step, .first_head = head_of(state.score)};
+    const ops::heads_of how{.first_query = state.step, .first_head = state.head};
     const auto asked = asking_all(score, projected, memory, state.step);
+    const auto before = grown_history(
+        state.normalize, [&] { return first_history(score, normalize, memory); }, known_of(state), memory.real,
+        memory.positions());
     const auto answer = [&](const auto& sees) {
         return ops::attend_in_order_op{change_of(score, state.step), sees, normalize.by_tiles()}(
-            asked, memory.keys, memory.values, state.normalize.history, table_of(score, asked), memory.real, how);
+            asked, memory.keys, memory.values, before.history, table_of(score, asked), memory.real, how);
     };
     auto made = [&] {
         if constexpr (std::is_same_v<Mask, no_mask>) {
@@ -18642,8 +20695,9 @@ auto answers_in_order(const Score& score, const auto& normalize, const Memory& m
         }
     }();
     auto after = state.normalize.map([&](const auto&) { return std::move(made.second); });
-    return all_read{std::move(made.first), attention_state<decltype(after), std::remove_cvref_t<decltype(state.score)>>{
-                                               std::move(after), state.step + shape_of(projected)[1], state.score}};
+    return all_read{std::move(made.first),
+                    attention_state<decltype(after), std::remove_cvref_t<decltype(state.score)>>{
+                        std::move(after), state.step + shape_of(projected)[1], state.score, state.head}};
 }
 
 }  // namespace heed::detail
@@ -18677,6 +20731,10 @@ namespace heed::kernels {
 
 /// Rows of a chunk.
 inline constexpr std::size_t rows_of_chunk = 64;
+
+/// A chunk is added to as many rows as these without a thought to what rounding loses; to more, very many chunks would
+/// cost digits.
+inline constexpr std::size_t rows_added_plainly = 4096;
 
 /// f(j, p) = γ^{p−j}
 template <class T>
@@ -18725,6 +20783,24 @@ struct fading_by_gates {
     }
 };
 
+namespace detail {
+
+/// A = left · A + more, where `lost` keeps what rounding loses and gives it to the next sum (Kahan 1965).
+template <class T>
+void add_faded(std::size_t n, T left, const T* more, T* lost, T* A)
+{
+    using namespace simd;
+    each_register<T>(n, [&](std::size_t i, std::size_t count) {
+        const vec<T> f = splat(left), before = f * load_first(static_cast<const T*>(A + i), count),
+                     x = load_first(more + i, count) + f * load_first(static_cast<const T*>(lost + i), count),
+                     sum = before + x, rest = lost_in_sum(before, x, sum);
+        store_first(lost + i, select(rest == rest, rest, vec<T>{}), count);
+        store_first(A + i, sum, count);
+    });
+}
+
+}  // namespace detail
+
 /// `outputs` rows y, from `inputs` rows k and v. x, k and v are functions (first, count, to) that write rows; y is one
 /// that takes them, (first, count, from). Rows are `width` (x, k) and `depth` (v, y) wide.
 template <class T>
@@ -18736,6 +20812,7 @@ void sums_over_past(std::size_t outputs, std::size_t inputs, std::ptrdiff_t shif
     scratch here;
     T *const xs = here.take<T>(C * width), *const ks = here.take<T>(C * width), *const vs = here.take<T>(C * depth);
     T *const pairs = here.take<T>(C * C), *const ys = here.take<T>(C * depth), *const A = here.take<T>(width * depth);
+    T *more = nullptr, *lost = nullptr;  // of a chunk, and what rounding loses where it is added to A
     const auto fade_rows = [&](std::size_t n, T* rows, const auto& left) {
         for (std::size_t r = 0; r < n && !fading.none(); ++r) {
             T* const row = rows + r * width;
@@ -18748,8 +20825,17 @@ void sums_over_past(std::size_t outputs, std::size_t inputs, std::ptrdiff_t shif
         if (n == 0) return;
         const std::size_t last = behind + n - 1;
         fade_rows(n, ks, [&](std::size_t r) { return fading(behind + r, last); });
-        blas::gemm(op::transposed, op::plain, width, depth, n, ks, width, vs, depth,
-                   behind > 0 ? fading(behind - 1, last) : T(0), A, depth);
+        const T left = behind > 0 ? fading(behind - 1, last) : T(0);
+        if (behind <= rows_added_plainly) {
+            blas::gemm(op::transposed, op::plain, width, depth, n, ks, width, vs, depth, left, A, depth);
+        } else {
+            if (lost == nullptr) {
+                more = here.take<T>(width * depth), lost = here.take<T>(width * depth);
+                std::fill_n(lost, width * depth, T(0));
+            }
+            blas::gemm(op::transposed, op::plain, width, depth, n, ks, width, vs, depth, T(0), more, depth);
+            detail::add_faded(width * depth, left, static_cast<const T*>(more), lost, A);
+        }
         behind += n;
     };
     const auto ahead = [&](std::size_t i) {
@@ -18892,6 +20978,15 @@ struct carried_to_op : operation<carried_to_op> {
         carry_sums_op::require_columns(keys.shape);
         const std::size_t rows = real.batch() == 0 || !sentence.empty() ? real.batch() : keys.shape[0];
         real.require("a score with gates", rows, keys.shape[1]);
+        if (!sentence.empty()) {
+            require_shape<1>("carried_to", "the list of sentences", {sentence.size()}, {rows}, "one for each row");
+        }
+        for (const std::size_t b : sentence) {
+            if (b >= keys.shape[0]) {
+                throw shape_error("carried_to: sentence " + std::to_string(b) + " of keys " + shape_text(keys.shape) +
+                                  "; sentences count from 0");
+            }
+        }
         return {rows, queries, 2};
     }
 
@@ -18953,8 +21048,10 @@ struct weights_by_sum_op : row_operation<weights_by_sum_op> {
         scratch here;
         const T* const aged = kernels::powers<T>(rule.decay, e.shape[1], here);
         detail::each_column(e.shape, real, 2, [&](std::size_t at, std::size_t step, std::size_t n, std::size_t all) {
-            T sum = 0;
-            for (std::size_t j = 0; j < n; ++j) sum += seen(e.data[at + j * step]) * aged[n - 1 - j];
+            in_double<T> whole = 0;
+            for (std::size_t j = 0; j < n; ++j)
+                whole += static_cast<in_double<T>>(seen(e.data[at + j * step]) * aged[n - 1 - j]);
+            const T sum = static_cast<T>(whole);
             const T by = !rule.divides ? T(1) : sum == 0 ? T(0) : 1 / sum;
             for (std::size_t j = 0; j < n; ++j)
                 weights.data[at + j * step] = seen(e.data[at + j * step]) * aged[n - 1 - j] * by;
@@ -18969,11 +21066,12 @@ struct weights_by_sum_op : row_operation<weights_by_sum_op> {
         scratch here;
         const T* const aged = kernels::powers<T>(rule.decay, e.shape[1], here);
         detail::each_column(e.shape, real, 2, [&](std::size_t at, std::size_t step, std::size_t n, std::size_t) {
-            T sum = rule.divides ? 0 : 1, mean = 0;
+            in_double<T> all = rule.divides ? 0 : 1, pulled = 0;
             for (std::size_t j = 0; j < n && rule.divides; ++j) {
-                sum += seen(e.data[at + j * step]) * aged[n - 1 - j];
-                mean += weights.data[at + j * step] * d_weights.data[at + j * step];
+                all += static_cast<in_double<T>>(seen(e.data[at + j * step]) * aged[n - 1 - j]);
+                pulled += static_cast<in_double<T>>(weights.data[at + j * step] * d_weights.data[at + j * step]);
             }
+            const T sum = static_cast<T>(all), mean = static_cast<T>(pulled);
             if (sum == 0) return;
             for (std::size_t j = 0; j < n; ++j) {
                 if (e.data[at + j * step] == hidden<T>) continue;
@@ -19447,85 +21545,6 @@ auto answers_by_sums(const Score& score, const auto& normalize, const auto& memo
 
 }  // namespace heed::detail
 
-// ---- heed/attention/query_numbers.hpp -------------------------------------------------------------------------------
-
-/// The number of the query that each sentence is asked, for scores that read it.
-///
-/// It is the same for all sentences, that of the state, but for a growing memory whose sentences differ in length:
-/// there it is the number that the longest one is asked, and a sentence that is n positions shorter is asked a query
-/// with a number n smaller. So the query after the word that each of them got last stands at that word in all of them:
-///
-///     auto state = from_query(attend.start(memory), memory.positions() - 1);
-namespace heed::detail {
-
-/// Are these the keys of a growing memory, as a step reads them?
-template <class Keys>
-inline constexpr bool keys_grow = false;
-template <class T>
-inline constexpr bool keys_grow<growing_rows<growing_tensor<T>>> = true;
-template <class T>
-inline constexpr bool keys_grow<shared_rows<growing_tensor<T>>> = true;
-
-/// Which row of the keys row b of the queries asks.
-template <class T>
-std::size_t row_asked(const growing_rows<growing_tensor<T>>&, std::size_t b)
-{
-    return b;
-}
-template <class T>
-std::size_t row_asked(const shared_rows<growing_tensor<T>>& keys, std::size_t b)
-{
-    return keys.sentence[b];
-}
-
-/// The number of the query of a sentence with `real` positions where the longest one has `longest`. 0 without any
-/// position, since there nothing is compared.
-inline std::size_t number_in_sentence(std::size_t number, std::size_t real, std::size_t longest)
-{
-    if (real == 0 || real == longest) return real == 0 ? 0 : number;
-    if (number + real < longest) {
-        throw shape_error("attention: query " + std::to_string(number) + " of a growing memory, whose longest " +
-                          "sentence has " + std::to_string(longest) + " positions, would have the number -" +
-                          std::to_string(longest - real - number) + " in a sentence of " + std::to_string(real) +
-                          "; number queries by the longest one: begin with from_query(attend.start(memory), " +
-                          "memory.positions() - 1)");
-    }
-    return number + real - longest;
-}
-
-/// Do the sentences of this memory differ in length?
-inline bool differ_in_length(const lengths_view& real)
-{
-    for (std::size_t b = 1; b < real.batch(); ++b) {
-        if (real[b] != real[0]) return true;
-    }
-    return false;
-}
-
-/// The same; only if this is a score that reads the number of a query, of which there may be several then.
-template <class Score, class Memory>
-bool numbers_differ(const Memory& memory)
-{
-    if constexpr (counts_queries_of<Score>() && grows<Memory>) {
-        return differ_in_length(memory.real);
-    } else {
-        return false;
-    }
-}
-
-/// Throws heed::error if queries have different numbers in this memory, for calls that take one for all sentences.
-template <class Score>
-void require_one_number(const auto& memory)
-{
-    if (detail::numbers_differ<Score>(memory)) {
-        throw error("attention: this call asks all sentences of a memory in one piece, but those of this growing one "
-                    "differ in length, and so do the numbers of their queries, which the score reads; call step, read "
-                    "or read_all, or let sentences of one length grow side by side");
-    }
-}
-
-}  // namespace heed::detail
-
 // ---- heed/attention/step.hpp ----------------------------------------------------------------------------------------
 
 /// One step of attention, written once for all families of tensors.
@@ -19562,7 +21581,7 @@ struct step_input {
     Masks masks;
     Focus focus;
     lengths_view real;
-    std::size_t step;
+    std::size_t step, head;
 
     /// The input with `row` applied to every tensor that has a row for each sentence, and `whole` to the parameters.
     auto map(const auto& row, const auto& whole) const
@@ -19570,8 +21589,8 @@ struct step_input {
         auto s = map_parameters(score, whole);  // one after the other: parameters are told apart by their order
         auto n = map_parameters(normalize, whole);
         auto c = map_parameters(combine, whole);
-        return made(row.part(real), step, std::move(s), std::move(n), std::move(c), map_query(query, row), row(keys),
-                    row(values), past.map(row), history.map(row), map_query(given, row), masks.map(row),
+        return made(row.part(real), step, head, std::move(s), std::move(n), std::move(c), map_query(query, row),
+                    row(keys), row(values), past.map(row), history.map(row), map_query(given, row), masks.map(row),
                     focus.map(row));
     }
 
@@ -19593,17 +21612,17 @@ struct step_input {
 
 private:
     template <class... X>
-    static step_input<X...> made(lengths_view real, std::size_t step, X... x)
+    static step_input<X...> made(lengths_view real, std::size_t step, std::size_t head, X... x)
     {
-        return {std::move(x)..., real, step};
+        return {std::move(x)..., real, step, head};
     }
 };
 
 /// The input that refers to the caller's tensors.
 template <class... X>
-step_input<const X&...> input_of_step(lengths_view real, std::size_t step, const X&... x)
+step_input<const X&...> input_of_step(lengths_view real, std::size_t step, std::size_t head, const X&... x)
 {
-    return {x..., real, step};
+    return {x..., real, step, head};
 }
 
 /// The part of each tensor with positions that lies in its row's window.
@@ -19623,7 +21642,8 @@ struct middle_of_step {
     {
         using given = std::remove_cvref_t<decltype(in.given)>;
         if constexpr (std::is_same_v<std::remove_cvref_t<decltype(in.focus)>, no_focus>) {
-            const moment<given, std::remove_cvref_t<decltype(in.masks)>> at{in.real, in.step, in.given, in.masks};
+            const moment<given, std::remove_cvref_t<decltype(in.masks)>> at{in.real, in.step, in.given, in.masks,
+                                                                            in.head};
             return wanted(weighed(in, in.normalize, in.keys, in.values, in.past, in.history, at));
         } else {
             window_view where = in.focus.where;
@@ -19631,7 +21651,7 @@ struct middle_of_step {
             const out_of_windows cut{where};
             const auto masks = in.masks.within(where);
             const moment<given, std::remove_const_t<decltype(masks)>, in_window> there{where.count, in.step, in.given,
-                                                                                       masks};
+                                                                                       masks, in.head};
             auto part = weighed(in, inside_of(in.normalize, in.focus), cut(in.keys), cut(in.values), in.past.map(cut),
                                 in.history.map(cut), there);
             const auto put = [&where](const auto& whole, const auto& x) { return ops::put_window(whole, x, where); };
@@ -19722,7 +21742,7 @@ auto state_in(const State& state, const auto& bring)
     if constexpr (State::has_tensors && !std::is_same_v<brought, State> && taped_state<brought>()) {
         if (const brought* const taped = on_tape_of<brought>(state)) return *taped;
     }
-    return brought{state.normalize.map(bring), state.step, state.score.map(bring)};
+    return brought{state.normalize.map(bring), state.step, state.score.map(bring), state.head};
 }
 
 /// The results of a step.
@@ -19797,20 +21817,24 @@ auto run_middle(const In& in, std::size_t batch, std::size_t work)
     }
 }
 
-/// One step in a family of tensors. `real`: how many positions of each row the query may see.
+/// One step in a family of tensors. `real`: how many positions of each row the query may see; `known`: how many of each
+/// the state remembers, all of its tensors if there are none; `first`: the state before the first query.
 template <class Family, class How, class With>
 auto step(const auto& score, const auto& normalize, const auto& combine, const auto& memory, const auto& projected,
-          const auto& given, const auto& state, const auto& masks, const lengths_view& real)
+          const auto& given, const auto& state, const auto& masks, const lengths_view& real, const lengths_view& known,
+          const auto& first)
 {
     namespace over = heed::score::over;
     using given_type = std::remove_cvref_t<decltype(given)>;
     masks.require(memory.batch, memory.positions);
     require_state_of(memory.batch, state);
-    const moment<given_type, std::remove_cvref_t<decltype(masks)>> at{real, state.step, given, masks};
-    auto past = over::recall(score, state.score, at, memory);
+    const moment<given_type, std::remove_cvref_t<decltype(masks)>> at{real, state.step, given, masks, state.head};
+    auto past = detail::grown_past(
+        score, over::recall(score, state.score, at, memory), [&] { return first.past(); }, known, memory.real,
+        memory.positions, at);
     const auto query = over::query(score, projected, past);
-    const auto history =
-        detail::at_positions<keys_grow<std::remove_cvref_t<decltype(memory.keys)>>>(state.normalize, memory.positions);
+    const auto history = detail::grown_history(
+        state.normalize, [&] { return first.history(); }, known, memory.real, memory.positions);
     const auto focus = [&] {
         if constexpr (cuts_windows<std::remove_cvref_t<decltype(normalize)>>) {
             (void)history.map([&](const auto& x) {
@@ -19825,10 +21849,10 @@ auto step(const auto& score, const auto& normalize, const auto& combine, const a
             return no_focus{};
         }
     }();
-    auto seen =
-        run_middle<Family, How, With>(input_of_step(real, state.step, score, normalize, summing(combine), query,
-                                                    memory.keys, memory.values, past, history, given, masks, focus),
-                                      memory.batch, 8 * memory.positions * memory.width);
+    auto seen = run_middle<Family, How, With>(input_of_step(real, state.step, state.head, score, normalize,
+                                                            summing(combine), query, memory.keys, memory.values, past,
+                                                            history, given, masks, focus),
+                                              memory.batch, 8 * memory.positions * memory.width);
     auto context = [&] {
         if constexpr (!hook::finishes<std::remove_cvref_t<decltype(combine)>>) {
             return std::move(seen.context);
@@ -19836,8 +21860,8 @@ auto step(const auto& score, const auto& normalize, const auto& combine, const a
             return finished(combine, seen.context, memory.positions, at);
         } else {
             const auto within = masks.within(focus.where);
-            const moment<given_type, std::remove_const_t<decltype(within)>, in_window> there{focus.where.count,
-                                                                                             state.step, given, within};
+            const moment<given_type, std::remove_const_t<decltype(within)>, in_window> there{
+                focus.where.count, state.step, given, within, state.head};
             return finished(combine, seen.context, focus.where.width, there);
         }
     }();
@@ -19846,12 +21870,12 @@ auto step(const auto& score, const auto& normalize, const auto& combine, const a
         std::move(context), std::move(seen.weights), std::move(seen.history), std::move(next)};
 }
 
-/// The result as the caller gets it.
+/// The result as the caller gets it, of the query that was asked in the state `before`.
 template <class With, class Context, class Weights, class History, class Past>
-auto answer_of(stepped<Context, Weights, History, Past> seen, std::size_t step)
+auto answer_of(stepped<Context, Weights, History, Past> seen, const auto& before)
 {
     using state_type = attention_state<History, Past>;
-    state_type state{std::move(seen.history), step + 1, std::move(seen.past)};
+    state_type state{std::move(seen.history), before.step + 1, std::move(seen.past), before.head};
     if constexpr (std::is_same_v<With, weights_too>) {
         return attended<Context, Weights, state_type>{std::move(seen.context), std::move(seen.weights),
                                                       std::move(state)};
@@ -19863,25 +21887,29 @@ auto answer_of(stepped<Context, Weights, History, Past> seen, std::size_t step)
 /// The same in owning tensors, copied out of the workspace. The state keeps the types of the caller's, so that one
 /// variable can hold each in turn.
 template <class With>
-auto owned_answer(const auto& seen, const auto& state)
+auto owned_answer(const auto& seen, const auto& state, const auto& memory)
 {
     const owned copy;
     auto history = state.normalize.map(copy, seen.history);
     auto past = state.score.map(copy, seen.past);
-    return answer_of<With>(
-        stepped<decltype(copy(seen.context)), decltype(copy(seen.weights)), decltype(history), decltype(past)>{
-            copy(seen.context), copy(seen.weights), std::move(history), std::move(past)},
-        state.step);
+    return knowing_lengths(
+        memory,
+        answer_of<With>(
+            stepped<decltype(copy(seen.context)), decltype(copy(seen.weights)), decltype(history), decltype(past)>{
+                copy(seen.context), copy(seen.weights), std::move(history), std::move(past)},
+            state));
 }
 
 /// The same written into results that the caller keeps.
-void assign_answer(auto& result, const auto& seen, std::size_t step)
+void assign_answer(auto& result, const auto& seen, const auto& before, const auto& memory)
 {
     assign(result.context, seen.context);
     if constexpr (requires { result.weights; }) assign(result.weights, seen.weights);
     assign_state(result.state.normalize, seen.history);
     assign_state(result.state.score, seen.past);
-    result.state.step = step + 1;
+    result.state.step = before.step + 1;
+    result.state.head = before.head;
+    know_lengths(result.state, memory);
 }
 
 }  // namespace heed::detail
@@ -19955,10 +21983,11 @@ void each_input(const auto& attend, const auto& look, const auto& memory, const 
     if constexpr (requires { mask.bias; }) (void)look(mask.bias);
 }
 
-/// A step in a family of tensors, to which `bring` brings the memory and the masks.
+/// A step in a family of tensors, to which `bring` brings the memory and the masks. `known`: how many positions of each
+/// row the state remembers.
 template <class Family, class How, class With, class Attention, class Mask>
 auto run_step(const Attention& attend, const auto& memory, const auto& projected, const auto& given, const auto& state,
-              const Mask& mask, const auto& bring)
+              const Mask& mask, const auto& bring, const lengths_view& known)
 {
     using score = decltype(Attention::score);
     using with = std::conditional_t<score::weights == weight_kind::per_position || heed::score::over::advances<score>(),
@@ -19968,7 +21997,8 @@ auto run_step(const Attention& attend, const auto& memory, const auto& projected
         std::is_convertible_v<const Mask&, lengths_view> && remembers<decltype(Attention::normalize)>;
     const auto masks = masks_of<Family, T, counts>(memory.mask, mask, bring);
     return step<Family, How, with>(attend.score, attend.normalize, attend.combine, source_in(memory, bring), projected,
-                                   given, state, masks, visible_lengths(mask, memory.real, memory.positions()));
+                                   given, state, masks, visible_lengths(mask, memory.real, memory.positions()), known,
+                                   first_state_of<Attention, std::remove_cvref_t<decltype(memory)>>{attend, memory});
 }
 
 /// A step on plain tensors, in this thread's workspace. `shown`: the attention with its parameters as transients.
@@ -19978,7 +22008,8 @@ auto in_workspace(const auto& shown, const auto& memory, const auto& projected, 
 {
     const as_transient bring;
     return run_step<transient_family, by_kernel, With>(shown, memory, transient_query(projected),
-                                                       transient_query(given), state_in(state, bring), mask, bring);
+                                                       transient_query(given), state_in(state, bring), mask, bring,
+                                                       known_of(state));
 }
 
 /// The part of `step` after the projection of the query; `given` is the query itself.
@@ -20013,20 +22044,26 @@ auto answer(const Attention& attend, const auto& memory, const auto& projected, 
         }();
         return answer_of<With>(run_step<family, How, With>(map_parameters(attend, lift), memory,
                                                            query_in(projected, lift), query_in(given, lift), now, mask,
-                                                           lift),
-                               now.step);
+                                                           lift, lengths_view{}),
+                               now);
     } else if constexpr (composed && grows<memory_type>) {
+        static_assert(reachable,
+                      "heed: a state in which `map` does not reach every tensor cannot grow with its memory: give it "
+                      "`auto map(auto&& f, const auto&... others) const` that does, or ask gathered(memory), a copy "
+                      "that no longer grows (a state without tensors declares `static constexpr bool holds_no_tensors "
+                      "= true;`)");
         require_one_number<decltype(Attention::score)>(memory);
-        return in_one_piece(memory, [&](const auto& all) {
-            return detail::answer<How, With>(attend, all, projected, given, state, mask);
-        });
+        return knowing_lengths(memory, in_one_piece(memory, [&](const auto& all) {
+                                   return detail::answer<How, With>(attend, all, projected, given, state, mask);
+                               }));
     } else if constexpr (composed) {
-        return answer_of<With>(
-            run_step<plain_family, line_by_line, With>(attend, memory, projected, given, state, mask, unchanged{}),
-            state.step);
+        return answer_of<With>(run_step<plain_family, line_by_line, With>(attend, memory, projected, given, state, mask,
+                                                                          unchanged{}, known_of(state)),
+                               state);
     } else {
         return owned_answer<With>(
-            in_workspace<With>(map_parameters(attend, as_transient{}), memory, projected, given, state, mask), state);
+            in_workspace<With>(map_parameters(attend, as_transient{}), memory, projected, given, state, mask), state,
+            memory);
     }
 }
 
@@ -20042,7 +22079,8 @@ auto answer_query(const Attention& attend, const auto& memory, const auto& query
         const scratch here;
         const auto shown = map_parameters(attend, as_transient{});
         const auto& asked = transient_query(query);
-        return owned_answer<With>(in_workspace<With>(shown, memory, shown.project(asked), asked, state, mask), state);
+        return owned_answer<With>(in_workspace<With>(shown, memory, shown.project(asked), asked, state, mask), state,
+                                  memory);
     }
 }
 
@@ -20053,7 +22091,7 @@ void answer_into(const auto& shown, Result& result, const auto& memory, const au
 {
     constexpr bool weights = requires { result.weights; };
     using wanted = std::conditional_t<weights, weights_too, context_only>;
-    assign_answer(result, in_workspace<wanted>(shown, memory, projected, given, state, mask), state.step);
+    assign_answer(result, in_workspace<wanted>(shown, memory, projected, given, state, mask), state, memory);
 }
 
 }  // namespace heed::detail
@@ -20080,8 +22118,7 @@ template <class Mask>
 decltype(auto) asked_of_queries(const Mask& mask, const auto& memory, const auto& projected, const auto& state)
 {
     if constexpr (mask_of_any_place<Mask>) {
-        return places_of_queries<Mask>{mask, state.step, shape_of(projected)[1], memory.positions(),
-                                       head_of(state.score)};
+        return places_of_queries<Mask>{mask, state.step, shape_of(projected)[1], memory.positions(), state.head};
     } else {
         return (mask);
     }
@@ -20195,7 +22232,7 @@ auto read_many(const attention<Score, Normalize, Combine>& attend, const auto& m
     using of_rows = std::conditional_t<mask_of_any_place<Mask>, boolean_mask<3>, Mask>;
     if constexpr (at_once<Score, Normalize, summing, asked, source, of_rows>) {
         return finished(answers_in_blocks(attend.score, attend.normalize, sums, memory, projected,
-                                          {state.step, head_of(state.score), memory.real}, of_queries));
+                                          {state.step, state.head, memory.real}, of_queries));
     } else {
         static_assert(check_at_once<Score, Combine, asked, source>());
         return one_by_one(attend, memory, queries, projected, state, of_queries);
@@ -20212,12 +22249,12 @@ auto weights_of_many(const attention<Score, Normalize, Combine>& attend, const a
     require_state_of(B, state);
     if constexpr (mask_of_any_place<Mask>) {
         return attend.weights_of(memory, queries, state,
-                                 drawn_out(mask, memory.real, state.step, S, memory.positions(), head_of(state.score)));
+                                 drawn_out(mask, memory.real, state.step, S, memory.positions(), state.head));
     } else if constexpr (at_once<Score, Normalize, summing, std::remove_cvref_t<decltype(projected)>,
                                  std::remove_cvref_t<decltype(memory)>, Mask>) {
         const scratch here;
         return ops::by_sentence(weights_at_once(attend.score, attend.normalize, memory, projected,
-                                                {state.step, head_of(state.score), memory.real}, mask),
+                                                {state.step, state.head, memory.real}, mask),
                                 B, S);
     } else {
         auto now = state;
@@ -20284,15 +22321,27 @@ void clear(tensor_view<T, 3> x, const boolean_mask<2>& mask)
         if (mask[i] == 0) std::fill_n(x.data + i * x.shape[2], x.shape[2], T(0));
 }
 
+/// Annotations or values, where they are [B,T,D].
+template <tensor X>
+decltype(auto) annotations_meant(X&& x)
+{
+    constexpr bool fits = rank_of<X> == 3;
+    static_assert(fits,
+                  "heed: attention::on takes annotations [B,T,D], and values [B,T,D] if keys are made of other "
+                  "annotations: of one sentence [1,T,D]; `extend` takes annotations [B,t,D], of one position [B,1,D]");
+    if constexpr (fits) {
+        return std::forward<X>(x);
+    } else {
+        return array<plain_number<element_of<X>>, 3>{};
+    }
+}
+
 /// x [B,T,D] with zeros at the positions that may not be attended to. An array that is given away is cleared where it
 /// is; one that is not is copied, since a memory owns what it holds. Everything else, views above all, is copied only
 /// if there is something to clear.
 template <tensor X, source_limit Limit>
 auto cleared(const char* where, X&& x, const Limit& limit)
 {
-    static_assert(rank_of<X> == 3,
-                  "heed: attention::on takes annotations [B,T,D], and values [B,T,D] if keys are made of other "
-                  "annotations");
     using type = std::remove_cvref_t<X>;
     const auto shape = shape_of(x);
     if constexpr (std::is_same_v<Limit, lengths>) {
@@ -20340,23 +22389,27 @@ auto from_cleared(const auto& make, const auto& annotations, auto&& values, cons
 template <tensor X, source_limit Limit>
 auto from_source(const char* where, const auto& make, X&& annotations, const Limit& limit)
 {
-    auto both = detail::cleared(where, std::forward<X>(annotations), limit);
+    auto both = detail::cleared(where, detail::annotations_meant(std::forward<X>(annotations)), limit);
     return detail::from_cleared(make, both, std::move(both), limit);
 }
 template <tensor X, tensor V, source_limit Limit>
 auto from_source(const char* where, const auto& make, X&& annotations, V&& values, const Limit& limit)
 {
-    const auto shape = shape_of(annotations);
-    require_shape(where, "the values", shape_of(values), {shape[0], shape[1], shape_of(values)[2]},
+    decltype(auto) of_keys = detail::annotations_meant(std::forward<X>(annotations));
+    decltype(auto) of_values = detail::annotations_meant(std::forward<V>(values));
+    const auto shape = shape_of(of_keys);
+    require_shape(where, "the values", shape_of(of_values), {shape[0], shape[1], shape_of(of_values)[2]},
                   "one for each annotation");
-    const auto keys_from = detail::cleared(where, std::forward<X>(annotations), limit);
-    return detail::from_cleared(make, keys_from, detail::cleared(where, std::forward<V>(values), limit), limit);
+    const auto keys_from = detail::cleared(where, std::forward<decltype(of_keys)>(of_keys), limit);
+    return detail::from_cleared(make, keys_from,
+                                detail::cleared(where, std::forward<decltype(of_values)>(of_values), limit), limit);
 }
 template <tensor First, tensor... Rest>
 auto from_source(const char* where, const auto& make, First&& annotations, Rest&&... values)
 {
-    const auto shape = shape_of(annotations);
-    return detail::from_source(where, make, std::forward<First>(annotations), std::forward<Rest>(values)...,
+    decltype(auto) first = detail::annotations_meant(std::forward<First>(annotations));
+    const auto shape = shape_of(first);
+    return detail::from_source(where, make, std::forward<decltype(first)>(first), std::forward<Rest>(values)...,
                                lengths::full(shape[0], shape[1]));
 }
 
@@ -20573,14 +22626,11 @@ struct attention {
     template <class Past>
     auto start(const auto& memory, Past past) const
     {
-        constexpr std::size_t rank = Score::weights == weight_kind::per_position ? 2 : 3;
-        shape_of_rank<rank> shape{memory.batch(), memory.positions()};
-        if constexpr (Score::weights == weight_kind::per_dimension) shape[2] = memory.width();
-        if constexpr (Score::weights == weight_kind::per_group) shape[2] = score.groups();
-        const auto blank = [&memory, &shape](double value) { return constant_like(memory.keys, shape, value); };
-        auto history = start_of(normalize, blank);
+        auto history = detail::first_history(score, normalize, memory);
         static_assert(check_map<decltype(history)>() && check_map<Past>());
-        return attention_state<decltype(history), Past>{std::move(history), 0, std::move(past)};
+        attention_state<decltype(history), Past> state{std::move(history), 0, std::move(past)};
+        detail::know_lengths(state, memory);
+        return state;
     }
 
     /// One query [B,Q] (or whatever the score takes): its context, its weights, and the state for the next query.
@@ -20589,9 +22639,10 @@ struct attention {
     template <class Mask = no_mask>
     auto step(const auto& memory, const auto& query, const auto& state, const Mask& mask = {}) const
     {
-        detail::require_fits<attention, decltype(memory)>();
-        return detail::answer_query<weights_too>(*this, memory, detail::asked(memory, query), state,
-                                                 detail::mask_of_one(mask));
+        const auto& source = detail::memory_of_one(memory);
+        detail::require_fits<attention, decltype(source)>();
+        return detail::answer_query<weights_too>(*this, source, detail::asked<2>(source, query),
+                                                 detail::own_state(*this, source, state), detail::mask_of_one(mask));
     }
 
     /// The same context and state; the weights are not kept, so that training per-dimension attention stores no [B,T,D]
@@ -20599,27 +22650,34 @@ struct attention {
     template <class Mask = no_mask>
     auto read(const auto& memory, const auto& query, const auto& state, const Mask& mask = {}) const
     {
-        detail::require_fits<attention, decltype(memory)>();
-        return detail::answer_query<context_only>(*this, memory, detail::asked(memory, query), state,
-                                                  detail::mask_of_one(mask));
+        const auto& source = detail::memory_of_one(memory);
+        detail::require_fits<attention, decltype(source)>();
+        return detail::answer_query<context_only>(*this, source, detail::asked<2>(source, query),
+                                                  detail::own_state(*this, source, state), detail::mask_of_one(mask));
     }
 
     /// The specification of `step`: score, normalize and combine one after the other, for the whole batch.
     template <class Mask = no_mask>
     auto compose(const auto& memory, const auto& query, const auto& state, const Mask& mask = {}) const
     {
-        detail::require_fits<attention, decltype(memory)>();
+        const auto& source = detail::memory_of_one(memory);
+        using source_type = std::remove_cvref_t<decltype(source)>;
+        detail::require_fits<attention, source_type>();
         static_assert(
-            !shared_by_rows<std::remove_cvref_t<decltype(memory)>>,
+            !shared_by_rows<source_type>,
             "heed: a shared_memory is asked by step, read, step_into or many queries at once; compose needs a "
             "memory with a row for each query");
-        if constexpr (detail::grows<std::remove_cvref_t<decltype(memory)>>) {
+        if constexpr (detail::grows<source_type>) {
             detail::require_no_tape<attention, decltype(query), decltype(state), Mask>();
-            detail::require_one_number<Score>(memory);
-            return detail::in_one_piece(memory, [&](const auto& all) { return compose(all, query, state, mask); });
+            detail::require_one_number<Score>(source);
+            return detail::knowing_lengths(source, detail::in_one_piece(source, [&](const auto& all) {
+                                               return compose(all, query, state, mask);
+                                           }));
         } else {
-            const auto& projected = project(detail::asked(memory, query));
-            return detail::answer<detail::line_by_line, weights_too>(*this, memory, projected, query, state, mask);
+            const auto& asked = detail::asked<2>(source, query);
+            const auto& projected = project(asked);
+            return detail::answer<detail::line_by_line, weights_too>(*this, source, projected, asked,
+                                                                     detail::own_state(*this, source, state), mask);
         }
     }
 
@@ -20630,7 +22688,8 @@ struct attention {
     template <class Mask = no_mask>
     auto operator()(const auto& memory, const auto& queries, const Mask& mask = {}) const
     {
-        return read_all(memory, detail::asked(memory, queries), start(memory), mask).contexts;
+        const auto& source = detail::memory_of_one(memory);
+        return read_all(source, detail::asked<3>(source, queries), start(source), mask).contexts;
     }
 
     /// The same from a state of the caller's (a first coverage, or the state after other queries). Also returns the
@@ -20640,19 +22699,7 @@ struct attention {
     template <class Mask = no_mask>
     auto read_all(const auto& memory, const auto& queries, const auto& state, const Mask& mask = {}) const
     {
-        detail::require_fits<attention, decltype(memory)>();
-        const auto& projected = project(detail::asked(memory, queries));
-        static_assert(rank_of<decltype(projected)> == 3, "heed: attention of many queries takes queries [B,S,Q]");
-        const auto& sees = detail::mask_of_many(mask);
-        if constexpr (detail::grows<std::remove_cvref_t<decltype(memory)>>) {
-            detail::require_no_tape<attention, decltype(projected), decltype(state), Mask>();
-            if (shape_of(projected)[1] == 1) return detail::read_one(*this, memory, queries, projected, state, sees);
-            if (detail::numbers_differ<Score>(memory))
-                return detail::read_each(*this, memory, queries, projected, state, sees);
-            return detail::in_one_piece(memory, [&](const auto& all) { return read_all(all, queries, state, sees); });
-        } else {
-            return detail::read_many(*this, memory, queries, projected, state, sees);
-        }
+        return answer_all(detail::memory_of_one(memory), queries, state, mask);
     }
 
     /// The weights of many queries, [B,S,T], which `read_all` makes contexts of and does not return: for pictures and
@@ -20660,7 +22707,8 @@ struct attention {
     template <class Mask = no_mask>
     auto weights_of(const auto& memory, const auto& queries, const Mask& mask = {}) const
     {
-        return weights_of(memory, queries, start(memory), mask);
+        const auto& source = detail::memory_of_one(memory);
+        return weights_of(source, queries, start(source), mask);
     }
 
     /// The same from a state of the caller's.
@@ -20669,23 +22717,17 @@ struct attention {
     {
         static_assert(Score::weights == weight_kind::per_position,
                       "heed: weights_of returns [B,S,T], one weight for each query and position");
-        const auto& projected = project(detail::asked(memory, queries));
-        const auto& sees = detail::mask_of_many(mask);
-        if constexpr (detail::grows<std::remove_cvref_t<decltype(memory)>>) {
-            detail::require_no_tape<attention, decltype(projected), decltype(state), Mask>();
-            detail::require_one_number<Score>(memory);
-            return detail::in_one_piece(memory, [&](const auto& all) { return weights_of(all, queries, state, sees); });
-        } else {
-            return detail::weights_of_many(*this, memory, queries, projected, state, sees);
-        }
+        return all_weights(detail::memory_of_one(memory), queries, state, mask);
     }
 
     /// `step` on plain tensors into results that the caller keeps: from the second call of one shape on, nothing is
     /// allocated. `state` may be `result.state`. A result without `weights` gets none.
     template <class Result, class Mask = no_mask>
-    void step_into(Result& result, const auto& memory, const auto& query, const auto& state,
+    void step_into(Result& result, const auto& given_memory, const auto& query, const auto& given_state,
                    const Mask& mask = {}) const
     {
+        const auto& memory = detail::memory_of_one(given_memory);
+        const auto& state = detail::own_state(*this, memory, given_state);
         detail::require_fits<attention, decltype(memory)>();
         static_assert(!detail::on_a_tape<attention, decltype(memory), decltype(query), decltype(state), Mask>(),
                       "heed: step_into is for plain tensors; on a tape call step or read");
@@ -20697,7 +22739,7 @@ struct attention {
         } else {
             const scratch here;
             const auto shown = map_parameters(*this, detail::as_transient{});
-            const auto& asked = detail::transient_query(detail::asked(memory, query));
+            const auto& asked = detail::transient_query(detail::asked<2>(memory, query));
             detail::answer_into(shown, result, memory, shown.project(asked), asked, state, mask);
         }
     }
@@ -20716,6 +22758,45 @@ struct attention {
     }
 
 private:
+    /// `read_all` of a memory of one attention.
+    template <class Mask>
+    auto answer_all(const auto& memory, const auto& given, const auto& given_state, const Mask& mask) const
+    {
+        detail::require_fits<attention, decltype(memory)>();
+        const auto& queries = detail::asked<3>(memory, given);
+        const auto& state = detail::own_state(*this, memory, given_state);
+        const auto& projected = project(queries);
+        const auto& sees = detail::mask_of_many(mask);
+        if constexpr (detail::grows<std::remove_cvref_t<decltype(memory)>>) {
+            detail::require_no_tape<attention, decltype(projected), decltype(state), Mask>();
+            if (shape_of(projected)[1] == 1) return detail::read_one(*this, memory, queries, projected, state, sees);
+            if (detail::numbers_differ<Score>(memory))
+                return detail::read_each(*this, memory, queries, projected, state, sees);
+            return detail::knowing_lengths(memory, detail::in_one_piece(memory, [&](const auto& all) {
+                                               return read_all(all, queries, state, sees);
+                                           }));
+        } else {
+            return detail::read_many(*this, memory, queries, projected, state, sees);
+        }
+    }
+
+    /// `weights_of` of a memory of one attention.
+    template <class Mask>
+    auto all_weights(const auto& memory, const auto& given, const auto& given_state, const Mask& mask) const
+    {
+        const auto& queries = detail::asked<3>(memory, given);
+        const auto& state = detail::own_state(*this, memory, given_state);
+        const auto& projected = project(queries);
+        const auto& sees = detail::mask_of_many(mask);
+        if constexpr (detail::grows<std::remove_cvref_t<decltype(memory)>>) {
+            detail::require_no_tape<attention, decltype(projected), decltype(state), Mask>();
+            detail::require_one_number<Score>(memory);
+            return detail::in_one_piece(memory, [&](const auto& all) { return weights_of(all, queries, state, sees); });
+        } else {
+            return detail::weights_of_many(*this, memory, queries, projected, state, sees);
+        }
+    }
+
     template <class... Source>
     auto memory_of(Source&&... source) const
     {
@@ -20762,15 +22843,15 @@ struct add_to_sums_op : operation<add_to_sums_op> {
     {
         const std::size_t F = keys.shape[2], D = values.shape[2];
         each_key<T>(
-            sums.shape, keys.shape, real, decay,
+            sums.shape, keys.shape, real, decay, y.data,
             [&](std::size_t b, T before) {
                 const std::size_t size = F * (D + 1);
                 simd::transform(
                     size, y.data + b * size, [before](auto s) { return before * s; }, sums.data + b * size);
             },
-            [&](std::size_t b, std::size_t at, T by) {
+            [&](T* into, std::size_t, std::size_t at, T by) {
                 for (std::size_t f = 0; f < F; ++f) {
-                    T* const row = y.data + (b * F + f) * (D + 1);
+                    T* const row = into + f * (D + 1);
                     const T factor = by * keys.data[at * F + f];
                     kernels::add_scaled(D, row, factor, values.data + at * D);
                     row[D] += factor;
@@ -20784,12 +22865,12 @@ struct add_to_sums_op : operation<add_to_sums_op> {
     {
         const std::size_t F = keys.shape[2], D = values.shape[2];
         each_key<T>(
-            sums.shape, keys.shape, real, decay,
+            sums.shape, keys.shape, real, decay, static_cast<T*>(nullptr),
             [&](std::size_t b, T before) {
                 const std::size_t size = F * (D + 1);
                 if (d_sums) kernels::add_scaled(size, d_sums.data + b * size, before, d_y.data + b * size);
             },
-            [&](std::size_t b, std::size_t at, T by) {
+            [&](T*, std::size_t b, std::size_t at, T by) {
                 for (std::size_t f = 0; f < F; ++f) {
                     const T* const row = d_y.data + (b * F + f) * (D + 1);
                     if (d_keys) d_keys.data[at * F + f] += by * (kernels::dot(D, row, values.data + at * D) + row[D]);
@@ -20799,16 +22880,26 @@ struct add_to_sums_op : operation<add_to_sums_op> {
     }
 
 private:
-    /// first(b, γ^n) for each row, and then each(b, number of the position, γ^age) for its real positions.
+    /// first(b, γ^n) for each row, and then each(into, b, number of the position, γ^age) for its real positions, which
+    /// is added to the sums `into` of the row: those of y, or null where there are none.
     template <class T>
     static void each_key(const shape_of_rank<3>& sums, const shape_of_rank<3>& keys, const lengths_view& real,
-                         double decay, const auto& first, const auto& each)
+                         double decay, T* y, const auto& first, const auto& each)
     {
         const auto aged = [decay](std::size_t by) { return decay == 1 ? 1 : std::pow(decay, static_cast<double>(by)); };
         for (std::size_t b = 0; b < sums[0]; ++b) {
             const std::size_t n = real[b];
             first(b, static_cast<T>(aged(n)));
-            for (std::size_t j = 0; j < n; ++j) each(b, b * keys[1] + j, static_cast<T>(aged(n - 1 - j)));
+            const auto keys_between = [&](std::size_t begin, std::size_t end, T* into) {
+                for (std::size_t j = begin; j < end; ++j)
+                    each(into, b, b * keys[1] + j, static_cast<T>(aged(n - 1 - j)));
+            };
+            const std::size_t size = sums[1] * sums[2];
+            if (y == nullptr) {
+                keys_between(0, n, nullptr);
+            } else {
+                kernels::add_in_blocks(n, size, y + b * size, keys_between);
+            }
         }
     }
 };
@@ -21041,9 +23132,7 @@ template <class X>
 consteval bool may_be_viewed()
 {
     constexpr bool gone = !std::is_lvalue_reference_v<X> && owns_numbers<std::remove_cvref_t<X>>();
-    static_assert(!gone,
-                  "heed: view_of a temporary that owns its numbers would refer to what is gone at the end of the "
-                  "line: give the container a name first");
+    static_assert(!gone, HEED_SAYS_TEMPORARY);
     return !gone;
 }
 
@@ -21229,13 +23318,65 @@ struct weighted_sum {
 
 namespace heed::ops {
 
+namespace detail {
+
+/// A tensor of any rank as [batch, positions, width] around one of its axes. Negative axes count from the end.
+template <std::size_t R>
+shape_of_rank<3> around_axis(const char* name, const shape_of_rank<R>& x, int axis)
+{
+    static_assert(R > 0, "heed: a softmax of a single number is 1: give the tensor an axis");
+    const int rank = static_cast<int>(R), at = axis < 0 ? axis + rank : axis;
+    if (at < 0 || at >= rank) {
+        throw shape_error(std::string(name) + ": axis " + std::to_string(axis) + " of a tensor " + shape_text(x) +
+                          "; it has axes 0 to " + std::to_string(rank - 1) + ", or -1 for the last");
+    }
+    shape_of_rank<3> all{1, x[static_cast<std::size_t>(at)], 1};
+    for (int i = 0; i < at; ++i) all[0] *= x[static_cast<std::size_t>(i)];
+    for (int i = at + 1; i < rank; ++i) all[2] *= x[static_cast<std::size_t>(i)];
+    return all;
+}
+
+}  // namespace detail
+
 /// α = softmax(e) over the positions of each row: e [B,T], or [B,T,D] with one softmax per dimension.
 ///
 ///     ∂e_j += α_j (∂α_j − Σ_k α_k ∂α_k)
 ///
 /// Beyond a row's length, and in a row of length 0, weights and gradients are 0.
+///
+/// y = softmax(x) over one axis, of all its elements: `ops::softmax(x, -1)`, the last one; x [...] of any rank but 0,
+/// -> [...]. Where all elements are -inf, y is 0. Throws shape_error for an axis that x does not have.
 struct softmax_op : row_operation<softmax_op> {
     static constexpr const char* name = "softmax";
+    static constexpr ranks takes{1};  // over an axis any of these; with lengths 2 or 3
+
+    using row_operation<softmax_op>::shape;
+    static auto shape(const auto& x, int axis)
+    {
+        (void)detail::around_axis(name, x.shape, axis);
+        return x.shape;
+    }
+
+    template <class T, std::size_t R>
+    static void forward(in<T, R> x, int axis, out<T, R> y)
+    {
+        const auto [batch, positions, width] = detail::around_axis(name, x.shape, axis);
+        if (width == 1) {
+            kernels::softmax(batch, positions, nullptr, x.data, y.data);
+        } else {
+            kernels::softmax_per_dimension(batch, positions, width, nullptr, x.data, y.data);
+        }
+    }
+    template <class T, std::size_t R>
+    static void backward(in<T, R> x, int axis, in<T, R> y, in<T, R> d_y, adjoint<T, R> d_x)
+    {
+        const auto [batch, positions, width] = detail::around_axis(name, x.shape, axis);
+        if (width == 1) {
+            kernels::softmax_backward(batch, positions, nullptr, y.data, d_y.data, d_x.data);
+        } else {
+            kernels::softmax_per_dimension_backward(batch, positions, width, nullptr, y.data, d_y.data, d_x.data);
+        }
+    }
 
     template <class T>
     static void forward(in<T, 2> e, const lengths_view& real, out<T, 2> weights)
@@ -21261,6 +23402,65 @@ struct softmax_op : row_operation<softmax_op> {
     }
 };
 inline constexpr softmax_op softmax{};
+
+/// y = log softmax(x) over one axis: x [...] of any rank but 0 -> [...]; `ops::log_softmax(x, -1)`, the last one.
+///
+///     y_j = x_j − log Σ_k exp(x_k)              ∂x_j += ∂y_j − exp(y_j) Σ_k ∂y_k
+///
+/// Exact where the softmax itself underflows. Where x is -inf, y is, too, and nothing goes back. For the loss of words
+/// there is `ops::cross_entropy`. Throws shape_error for an axis that x does not have.
+struct log_softmax_op : operation<log_softmax_op> {
+    static constexpr const char* name = "log_softmax";
+    static constexpr ranks takes{1};
+
+    static auto shape(const auto& x, int axis)
+    {
+        (void)detail::around_axis(name, x.shape, axis);
+        return x.shape;
+    }
+
+    template <class T, std::size_t R>
+    static void forward(in<T, R> x, int axis, out<T, R> y)
+    {
+        each_line(detail::around_axis(name, x.shape, axis), [=](std::size_t n, std::size_t at, std::size_t stride) {
+            if (stride == 1) return kernels::detail::log_softmax_row(n, x.data + at, y.data + at);
+            scratch here;
+            T* const line = here.take<T>(n);
+            for (std::size_t j = 0; j < n; ++j) line[j] = x.data[at + j * stride];
+            kernels::detail::log_softmax_row(n, line, line);
+            for (std::size_t j = 0; j < n; ++j) y.data[at + j * stride] = line[j];
+        });
+    }
+
+    template <class T, std::size_t R>
+    static void backward(in<T, R> x, int axis, in<T, R> y, in<T, R> d_y, adjoint<T, R> d_x)
+    {
+        each_line(detail::around_axis(name, x.shape, axis), [=](std::size_t n, std::size_t at, std::size_t stride) {
+            if (stride == 1)
+                return kernels::detail::log_softmax_row_backward(n, y.data + at, d_y.data + at, d_x.data + at);
+            scratch here;
+            T *const line = here.take<T>(3 * n), *const d_line = line + n, *const sum = d_line + n;
+            for (std::size_t j = 0; j < n; ++j) {
+                line[j] = y.data[at + j * stride];
+                d_line[j] = d_y.data[at + j * stride];
+                sum[j] = d_x.data[at + j * stride];
+            }
+            kernels::detail::log_softmax_row_backward(n, line, d_line, sum);
+            for (std::size_t j = 0; j < n; ++j) d_x.data[at + j * stride] = sum[j];
+        });
+    }
+
+private:
+    /// f(elements, where the first one is, from one to the next) for each line along the middle axis.
+    static void each_line(const shape_of_rank<3>& shape, const auto& f)
+    {
+        const std::size_t n = shape[1], width = shape[2];
+        if (n == 0) return;
+        detail::each_row(shape[0] * width, n,
+                         [=](std::size_t line) { f(n, line / width * n * width + line % width, width); });
+    }
+};
+inline constexpr log_softmax_op log_softmax{};
 
 }  // namespace heed::ops
 
@@ -21303,6 +23503,8 @@ namespace heed::ops {
 ///
 ///     r = 1 / sqrt(mean(x²) + ε):   ∂x_i += r g_i ∂y_i − x_i r³ / n Σ_k g_k ∂y_k x_k,  ∂g_i += r x_i ∂y_i
 struct rms_norm_op : operation<rms_norm_op> {
+    static constexpr ranks takes{1};
+
     static auto shape(const auto& x, const auto& gain, double epsilon)
     {
         const std::size_t N = x.shape.back(), n = gain.shape[0];
@@ -21333,17 +23535,21 @@ struct rms_norm_op : operation<rms_norm_op> {
                          adjoint<T, 1> d_gain)
     {
         const std::size_t n = gain.shape[0];
-        for (std::size_t at = 0; at < x.size(); at += n) {
-            const T *const from = x.data + at, *const d = d_y.data + at;
-            const T r = factor(n, from, epsilon);
-            T along = 0;
-            for (std::size_t i = 0; i < n; ++i) along += gain.data[i] * d[i] * from[i];
-            const T back = along * r * r * r / static_cast<T>(n);
-            for (std::size_t i = 0; i < n; ++i) {
-                if (d_x) d_x.data[at + i] += r * gain.data[i] * d[i] - from[i] * back;
-                if (d_gain) d_gain.data[i] += r * from[i] * d[i];
+        const auto rows = [=](std::size_t first, std::size_t last, T* of_gain) {
+            for (std::size_t at = first * n; at < last * n; at += n) {
+                const T *const from = x.data + at, *const d = d_y.data + at;
+                const T r = factor(n, from, epsilon);
+                T along = 0;
+                for (std::size_t i = 0; i < n; ++i) along += gain.data[i] * d[i] * from[i];
+                const T back = along * r * r * r / static_cast<T>(n);
+                for (std::size_t i = 0; i < n; ++i) {
+                    if (d_x) d_x.data[at + i] += r * gain.data[i] * d[i] - from[i] * back;
+                    if (of_gain != nullptr) of_gain[i] += r * from[i] * d[i];
+                }
             }
-        }
+        };
+        if (!d_gain) return rows(0, x.size() / n, nullptr);
+        kernels::add_in_blocks(x.size() / n, n, d_gain.data, rows);
     }
 
 private:
@@ -21382,6 +23588,8 @@ struct rotation {
 ///
 ///     ∂x: ∂y turned back
 struct rotate_op : operation<rotate_op> {
+    static constexpr ranks takes{2, 3};
+
     static auto shape(const auto& x, std::size_t, const rotation&)
     {
         constexpr std::size_t R = rank_of<decltype(x)>;
@@ -21629,29 +23837,29 @@ struct latent_heads {
 
     /// One query [B,Q]: its context [B,O], the weights of every head [B,n,T], and the state for the next.
     template <class Mask = no_mask>
-    auto step(const auto& memory, const tensor auto& query, const attention_state<no_state>& state,
-              const Mask& mask = {}) const
+    auto step(const auto& memory, const auto& given, const auto& given_state, const Mask& mask = {}) const
     {
+        const auto& query = one_query(given);
+        const auto& state = counting(given_state);
         check(memory);
         const std::size_t C = shape_of(W_DKV)[1];
         const auto asked = ops::swap_axes(ops::stack(absorbed(query, state.step)));  // [B,n,C+R]
-        auto [weights, sums] = summed(memory, asked, state, mask);
+        auto [weights, sums] = summed(memory, asked, state, detail::mask_of_one(mask));
         std::vector<decltype(value(ops::step_of(sums, 0), 0, C))> contexts;
         for (std::size_t h = 0; h < heads; ++h) contexts.push_back(value(ops::step_of(sums, h), h, C));
         auto context = ops::linear(ops::join(contexts), W_O);
         return attended{std::move(context), std::move(weights), attention_state<no_state>{{}, state.step + 1}};
     }
     template <class T, class Mask = no_mask>
-    auto compose(const latent_memory<growing_tensor<T>>& memory, const tensor auto& query,
-                 const attention_state<no_state>& state, const Mask& mask = {}) const
+    auto compose(const latent_memory<growing_tensor<T>>& memory, const auto& query, const auto& state,
+                 const Mask& mask = {}) const
     {
         return in_one_piece(memory, [&](const auto& all) { return compose(all, query, state, mask); });
     }
 
     /// The same; the weights are not kept.
     template <class Mask = no_mask>
-    auto read(const auto& memory, const tensor auto& query, const attention_state<no_state>& state,
-              const Mask& mask = {}) const
+    auto read(const auto& memory, const auto& query, const auto& state, const Mask& mask = {}) const
     {
         auto seen = step(memory, query, state, mask);
         return read_out{std::move(seen.context), std::move(seen.state)};
@@ -21659,14 +23867,15 @@ struct latent_heads {
 
     /// The specification: keys and values of each head, as a multi_head would have them.
     template <class Mask = no_mask>
-    auto compose(const auto& memory, const tensor auto& query, const attention_state<no_state>& state,
-                 const Mask& mask = {}) const
+    auto compose(const auto& memory, const auto& given, const auto& given_state, const Mask& mask = {}) const
     {
+        const auto& query = one_query(given);
+        const auto& state = counting(given_state);
         check(memory);
         const auto asked = parts(query, state.step);
         const auto answer = [&](std::size_t h) {
             return asking().compose(expanded(memory, h), ops::concat(asked.content[h], asked.turned[h]),
-                                    attention_state<no_state>{{}, state.step}, mask);
+                                    state_of_head(state, h), mask);
         };
         std::vector<decltype(answer(0))> answers;
         for (std::size_t h = 0; h < heads; ++h) answers.push_back(answer(h));
@@ -21677,32 +23886,33 @@ struct latent_heads {
 
     /// Many queries: queries [B,S,Q] -> contexts [B,S,O]. `mask`: as for attention.
     template <class Mask = no_mask>
-    auto operator()(const auto& memory, const tensor auto& queries, const Mask& mask = {}) const
+    auto operator()(const auto& memory, const auto& queries, const Mask& mask = {}) const
     {
         return read_all(memory, queries, start(memory), mask).contexts;
     }
 
     /// The same from a given state; also returns the state after the last query.
     template <class Mask = no_mask>
-    auto read_all(const auto& memory, const tensor auto& queries, const attention_state<no_state>& state,
-                  const Mask& mask = {}) const
+    auto read_all(const auto& memory, const auto& given, const auto& given_state, const Mask& mask = {}) const
     {
+        const auto& queries = many_queries(given);
+        const auto& state = counting(given_state);
         check(memory);
         const std::size_t S = shape_of(queries)[1], C = shape_of(W_DKV)[1];
         const auto contexts = [&] {
-            const auto of_head = [&](const auto& known, const auto& asked) {
-                return asking().read_all(known, asked, attention_state<no_state>{{}, state.step}, mask).contexts;
+            const auto of_head = [&](const auto& known, const auto& asked, std::size_t h) {
+                return asking().read_all(known, asked, state_of_head(state, h), mask).contexts;
             };
             if (absorbs(S, memory.positions())) {
                 const auto asked = absorbed(queries, state.step);
                 const auto known = shown(memory);
-                std::vector<decltype(value(of_head(known, asked[0]), 0, C))> all;
-                for (std::size_t h = 0; h < heads; ++h) all.push_back(value(of_head(known, asked[h]), h, C));
+                std::vector<decltype(value(of_head(known, asked[0], 0), 0, C))> all;
+                for (std::size_t h = 0; h < heads; ++h) all.push_back(value(of_head(known, asked[h], h), h, C));
                 return ops::join(all);
             }
             const auto asked = parts(queries, state.step);
             const auto answer = [&](std::size_t h) {
-                return of_head(expanded(memory, h), ops::concat(asked.content[h], asked.turned[h]));
+                return of_head(expanded(memory, h), ops::concat(asked.content[h], asked.turned[h]), h);
             };
             std::vector<decltype(answer(0))> all;
             for (std::size_t h = 0; h < heads; ++h) all.push_back(answer(h));
@@ -21712,15 +23922,43 @@ struct latent_heads {
     }
 
     template <class T, class Mask = no_mask>
-    auto read_all(const latent_memory<growing_tensor<T>>& memory, const tensor auto& queries,
-                  const attention_state<no_state>& state, const Mask& mask = {}) const
+    auto read_all(const latent_memory<growing_tensor<T>>& memory, const auto& queries, const auto& state,
+                  const Mask& mask = {}) const
     {
         return in_one_piece(memory, [&](const auto& all) { return read_all(all, queries, state, mask); });
     }
 
+    /// The weights of many queries, of every head: [B,n,S,T]. `read_all` makes contexts of them and does not return
+    /// them; for pictures and penalties. Memory for all of them is needed here.
+    template <class Mask = no_mask>
+    auto weights_of(const auto& memory, const auto& queries, const Mask& mask = {}) const
+    {
+        return weights_of(memory, queries, start(memory), mask);
+    }
+
+    /// The same from a state of the caller's.
+    template <class Mask = no_mask>
+    auto weights_of(const auto& memory, const auto& given, const auto& given_state, const Mask& mask) const
+    {
+        const auto& queries = many_queries(given);
+        const auto& state = counting(given_state);
+        check(memory);
+        const auto asked = absorbed(queries, state.step);
+        const auto known = shown(memory);
+        const auto weights = detail::each_of(
+            asked, [&](std::size_t h) { return asking().weights_of(known, asked[h], state_of_head(state, h), mask); });
+        return ops::swap_axes(ops::stack(weights));
+    }
+    template <class T, class Mask = no_mask>
+    auto weights_of(const latent_memory<growing_tensor<T>>& memory, const auto& queries, const auto& state,
+                    const Mask& mask) const
+    {
+        return in_one_piece(memory, [&](const auto& all) { return weights_of(all, queries, state, mask); });
+    }
+
     /// `step` into results that the caller keeps. `state` may be `result.state`.
     template <class Result, class Mask = no_mask>
-    void step_into(Result& result, const auto& memory, const tensor auto& query, const attention_state<no_state>& state,
+    void step_into(Result& result, const auto& memory, const auto& query, const auto& state,
                    const Mask& mask = {}) const
     {
         auto next = step(memory, query, state, mask);
@@ -21746,6 +23984,34 @@ struct latent_heads {
     }
 
 private:
+    /// The same state as head h's own.
+    static attention_state<no_state> state_of_head(const attention_state<no_state>& state, std::size_t h)
+    {
+        return {{}, state.step, {}, h};
+    }
+
+    static decltype(auto) one_query(const auto& query)
+    {
+        return detail::query_of_axes<2, typename detail::numbers_in<Matrix>::type>(query);
+    }
+    static decltype(auto) many_queries(const auto& queries)
+    {
+        return detail::query_of_axes<3, typename detail::numbers_in<Matrix>::type>(queries);
+    }
+
+    /// The state, where it is one of latent heads: it only counts queries.
+    template <class State>
+    static decltype(auto) counting(const State& state)
+    {
+        constexpr bool counts = std::is_same_v<State, attention_state<no_state>>;
+        static_assert(counts, HEED_SAYS_ANOTHER_STATE);
+        if constexpr (counts) {
+            return (state);
+        } else {
+            return attention_state<no_state>{};
+        }
+    }
+
     /// The attention of one head, over keys of either form.
     auto asking() const
     {
@@ -22007,14 +24273,6 @@ struct past : Own {
     }
 };
 
-/// Tells what remembers it which head of several asks.
-template <class Past>
-void stand_at_head(Past& past, std::size_t head)
-{
-    if constexpr (requires { past.head = head; }) past.head = head;
-    if constexpr (requires { past.base; }) over::stand_at_head(past.base, head);
-}
-
 /// The query as a score takes it: if the query has several parts and the score takes one tensor, the decoder's state.
 template <class Score, class Query>
 auto project(const Score& score, const Query& query)
@@ -22181,6 +24439,16 @@ auto cleared(const tensor auto& x, const auto& memory)
     }
 }
 
+/// The values [B,T,D] of a memory; a copy of those of a growing one, whose rows lie apart.
+decltype(auto) values_in_one_piece(const auto& memory)
+{
+    if constexpr (is_growing<std::remove_cvref_t<decltype(memory.values)>>) {
+        return gathered(memory.values);
+    } else {
+        return (memory.values);
+    }
+}
+
 using heed::detail::state_of;
 using heed::detail::taped_among;
 
@@ -22274,7 +24542,8 @@ biases(Vector, Vector2, Vector3, Vector4) -> biases<joint_tensor<Vector, Vector2
 ///
 /// The calls are those of `attention`. `step` returns the weights of every head, [B,n,T], never their mean;
 /// `ops::step_of(weights, i)` returns head i's [B,T], for example for a penalty on one head. `weights_of` returns those
-/// of many queries, [B,n,S,T]. In a state_and_word the state is projected, and every head gets the word.
+/// of many queries, [B,n,S,T]. In a state_and_word the state is projected, and every head gets the word. Masks and
+/// functions of scores read the number of their head, `place::head`.
 ///
 /// A sixth policy changes the joined contexts before W_O: per_head::gated, per_head::differential; by default nothing
 /// does. The seventh is `biases` for the four projections; by default there are none, as in the paper.
@@ -22312,12 +24581,13 @@ struct multi_head {
     }
 
     /// The state before the first step of a batch: one per head.
-    auto start(const auto& memory) const
+    auto start(const auto& given) const
     {
+        const auto& memory = detail::memory_of_several(given);
         check(memory);
         return several_states{each([&](const auto& head, auto i) {
                                   auto state = head.start(memory_of_head(memory, i));
-                                  heed::score::over::stand_at_head(state.score, i);
+                                  state.head = i;
                                   return state;
                               }),
                               0};
@@ -22343,7 +24613,7 @@ struct multi_head {
     template <class Mask = no_mask>
     auto read(const auto& memory, const auto& query, const auto& state, const Mask& mask = {}) const
     {
-        const auto answers = ask_each(memory, state, queries_of_heads(query),
+        const auto answers = ask_each(memory, state, queries_of_heads<2>(query),
                                       [&](const auto& head, const auto&... in) { return head.read(in..., mask); });
         return read_out{join_heads(answers, query), detail::states_of(answers, state.step + 1)};
     }
@@ -22358,10 +24628,12 @@ struct multi_head {
 
     /// The same from a given state; also returns the state after the last query.
     template <class Mask = no_mask>
-    auto read_all(const auto& memory, const auto& queries, const auto& state, const Mask& mask = {}) const
+    auto read_all(const auto& given, const auto& queries, const auto& given_state, const Mask& mask = {}) const
     {
+        const auto& memory = detail::memory_of_several(given);
+        const auto& state = detail::states_of_several(*this, memory, given_state);
         check(memory, state);
-        const auto of_heads = queries_of_heads(queries);
+        const auto of_heads = queries_of_heads<3>(queries);
         const auto answers = each([&](const auto& head, auto i) {
             return head.read_all(memory_of_head(memory, i), of_heads[i], detail::nth(state.of, i), mask);
         });
@@ -22380,10 +24652,12 @@ struct multi_head {
 
     /// The same from a state of the caller's.
     template <class Mask = no_mask>
-    auto weights_of(const auto& memory, const auto& queries, const auto& state, const Mask& mask) const
+    auto weights_of(const auto& given, const auto& queries, const auto& given_state, const Mask& mask) const
     {
+        const auto& memory = detail::memory_of_several(given);
+        const auto& state = detail::states_of_several(*this, memory, given_state);
         check(memory, state);
-        const auto of_heads = queries_of_heads(queries);
+        const auto of_heads = queries_of_heads<3>(queries);
         const auto weights = each([&](const auto& head, auto i) {
             return head.weights_of(memory_of_head(memory, i), of_heads[i], detail::nth(state.of, i), mask);
         });
@@ -22477,15 +24751,13 @@ private:
         return G;
     }
 
-    /// The query of each head.
-    template <class Query>
-    auto queries_of_heads(const Query& query) const
+    /// The query of each head, [B,Q] if R is 2, or the queries, [B,S,Q] if it is 3.
+    template <std::size_t R>
+    auto queries_of_heads(const auto& given) const
     {
-        if constexpr (tensor<Query>) {
+        const auto& query = detail::query_of_axes<R, typename detail::numbers_in<Matrix>::type>(given);
+        if constexpr (tensor<std::remove_cvref_t<decltype(query)>>) {
             return projected("the query", query, W_Q, bias.query(), detail::count_of(heads));
-        } else if constexpr (detail::lazy_expression<Query>) {
-            static_assert(tensor<Query>, HEED_SAYS_LAZY);
-            return queries_of_heads(detail::as_meant<typename Query::value_type>(query));
         } else {
             auto states = projected("the query", query.state, W_Q, bias.query(), detail::count_of(heads));
             std::vector<decltype(detail::with_state(query, states[0]))> queries;
@@ -22540,8 +24812,10 @@ private:
     }
 
     template <class Ask>
-    auto ask_each(const auto& memory, const auto& state, const auto& queries, Ask&& ask) const
+    auto ask_each(const auto& given, const auto& given_state, const auto& queries, Ask&& ask) const
     {
+        const auto& memory = detail::memory_of_several(given);
+        const auto& state = detail::states_of_several(*this, memory, given_state);
         check(memory, state);
         return each([&](const auto& head, auto i) {
             return ask(head, memory_of_head(memory, i), queries[i], detail::nth(state.of, i));
@@ -22551,7 +24825,7 @@ private:
     template <class Ask>
     auto answer_with_weights(const auto& memory, const auto& state, const auto& query, Ask&& ask) const
     {
-        const auto answers = ask_each(memory, state, queries_of_heads(query), ask);
+        const auto answers = ask_each(memory, state, queries_of_heads<2>(query), ask);
         return attended{join_heads(answers, query),
                         ops::swap_axes(ops::stack(detail::collect(answers, detail::weights_of))),
                         detail::states_of(answers, state.step + 1)};
@@ -22884,6 +25158,8 @@ inline constexpr mix_heads_op mix_heads{};
 ///
 ///     ∂x[:, first + s, :] += ∂y[:, s, :]
 struct steps_between_op : move_operation<steps_between_op, std::size_t, std::size_t> {
+    static constexpr ranks takes{3, 3};
+
     static shape_of_rank<3> shape(const auto& x, std::size_t first, std::size_t last)
     {
         if (first > last || last > x.shape[1]) {
@@ -22988,9 +25264,10 @@ auto if_lengths(const Mask& mask)
     }
 }
 
-/// Masks of a block: `sees(b, s, t)`, and whether there is anything but lengths.
+/// Masks of a block. `hide(in, head, positions, seen)` writes 0 where a query of the block [B·s,positions] does not see
+/// a key; `only_lengths`: there is nothing to hide but padding; `by_head`: each head has a mask of its own.
 struct block_sees_all {
-    static constexpr bool only_lengths = true, is_causal = false;
+    static constexpr bool only_lengths = true, is_causal = false, by_head = false;
     block_sees_all map(const auto&) const { return {}; }
 };
 struct block_is_causal : block_sees_all {
@@ -23000,37 +25277,39 @@ struct block_is_causal : block_sees_all {
 /// Truth values [B,T] for all queries, or [B,s,T] with a row for each of the block's.
 template <std::size_t N>
 struct block_is_drawn {
-    static constexpr bool only_lengths = false, is_causal = false;
+    static constexpr bool only_lengths = false, is_causal = false, by_head = false;
     boolean_mask_view<N> drawn;
 
     block_is_drawn map(const auto& row) const { return {row.part(drawn)}; }
-    bool sees(std::size_t b, std::size_t s, std::size_t t, const auto&) const
+    void hide(const auto& in, std::size_t, std::size_t positions, std::uint8_t* seen) const
     {
-        const auto& shape = drawn.shape();
-        return drawn[(N == 3 ? b * shape[1] + s : b) * shape[N - 1] + t] != 0;
+        const auto [B, S, width] = shape_of(in.queries);
+        for (std::size_t i = 0; i < B * S; ++i)
+            for (std::size_t t = 0; t < positions; ++t)
+                seen[i * positions + t] &= drawn[(N == 3 ? i : i / S) * drawn.shape()[N - 1] + t];
     }
 };
 /// A predicate over places.
 template <class Mask>
 struct block_of_places {
-    static constexpr bool only_lengths = false, is_causal = false;
+    static constexpr bool only_lengths = false, is_causal = false, by_head = true;
     Mask mask;
 
     block_of_places map(const auto&) const { return *this; }
-    bool sees(std::size_t b, std::size_t s, std::size_t t, const auto& in) const
+    void hide(const auto& in, std::size_t head, std::size_t positions, std::uint8_t* seen) const
     {
-        place p;
-        p.batch = static_cast<std::int32_t>(in.real.first_row() + b);
-        p.query = static_cast<std::int32_t>(in.first + s);
-        p.here = static_cast<std::int32_t>(in.real[b] + in.first_here + s) - static_cast<std::int32_t>(in.steps);
-        p.key = static_cast<std::int32_t>(t);
-        return lane_mask(mask(p)).at[0] != 0;
+        const scratch here;
+        const auto [B, S, width] = shape_of(in.queries);
+        const places_of_queries<const Mask&> all{mask, in.first - in.first_here, in.steps, positions, head};
+        const auto rows = detail::drawn(all, in.real, in.first_here, S);
+        for (std::size_t i = 0; i < B * S * positions; ++i) seen[i] &= rows[i];
     }
 };
 /// Both.
 template <class A, class B>
 struct block_sees_both {
-    static constexpr bool only_lengths = A::only_lengths && B::only_lengths, is_causal = A::is_causal || B::is_causal;
+    static constexpr bool only_lengths = A::only_lengths && B::only_lengths, is_causal = A::is_causal || B::is_causal,
+                          by_head = A::by_head || B::by_head;
     A a;
     B b;
 
@@ -23040,18 +25319,16 @@ struct block_sees_both {
         auto y = b.map(row);
         return block_sees_both<decltype(x), decltype(y)>{std::move(x), std::move(y)};
     }
-    bool sees(std::size_t row, std::size_t s, std::size_t t, const auto& in) const
+    void hide(const auto& in, std::size_t head, std::size_t positions, std::uint8_t* seen) const
     {
-        bool seen = true;
-        if constexpr (!A::only_lengths) seen = seen && a.sees(row, s, t, in);
-        if constexpr (!B::only_lengths) seen = seen && b.sees(row, s, t, in);
-        return seen;
+        if constexpr (!A::only_lengths) a.hide(in, head, positions, seen);
+        if constexpr (!B::only_lengths) b.hide(in, head, positions, seen);
     }
 };
 template <class A, class B>
 block_sees_both(A, B) -> block_sees_both<A, B>;
 
-/// The contexts [B,s,n·V] of a block, and the mixed weights [B,n,T] if it is one query whose weights are wanted.
+/// The contexts [B,s,n·V] of a block, and the mixed weights [B,n,s·T] if they are wanted.
 template <class Context, class Weights>
 struct talking_result {
     Context context;
@@ -23087,24 +25364,32 @@ struct talk {
         }
         const lengths_view real{rows, B * S};
         using family = family_of<decltype(mixed)>;
-        const auto weighed = [&](const auto& masks) {
+        const auto weighed_by = [&](std::size_t g, const auto& masks) {
             const moment<std::remove_cvref_t<decltype(in.queries)>, std::remove_cvref_t<decltype(masks)>> at{
-                real, 0, in.queries, masks};
-            std::vector<decltype(weigh(in.of.normalize[0], ops::block(mixed, 0), no_state{}, at))> all;
-            for (std::size_t g = 0; g < n; ++g)
-                all.push_back(weigh(in.of.normalize[g], ops::block(mixed, g), no_state{}, at));
+                real, 0, in.queries, masks, g};
+            return weigh(in.of.normalize[g], ops::block(mixed, g), no_state{}, at);
+        };
+        const auto weighed = [&](const auto& masks_of_head) {
+            std::vector<decltype(weighed_by(0, masks_of_head(0)))> all;
+            for (std::size_t g = 0; g < n; ++g) all.push_back(weighed_by(g, masks_of_head(g)));
             return ops::mix_heads(ops::stack(all), in.of.of_weights);
         };
         const auto weights = [&] {
             if constexpr (mask_type::only_lengths) {
-                return weighed(no_masks{});
+                return weighed([](std::size_t) { return no_masks{}; });
             } else {
-                auto* const seen = transient_family::take<std::uint8_t>(B * S * positions);
-                for (std::size_t i = 0; i < B * S; ++i)
-                    for (std::size_t t = 0; t < positions; ++t)
-                        seen[i * positions + t] = in.mask.sees(i / S, i % S, t, in) ? 1 : 0;
-                return weighed(
-                    masks_of<family, T, false>(no_mask{}, boolean_mask_view<2>{seen, {B * S, positions}}, unchanged{}));
+                const auto drawn = [&](std::size_t g) {
+                    auto* const seen = transient_family::take<std::uint8_t>(B * S * positions);
+                    std::fill_n(seen, B * S * positions, std::uint8_t{1});
+                    in.mask.hide(in, g, positions, seen);
+                    return masks_of<family, T, false>(no_mask{}, boolean_mask_view<2>{seen, {B * S, positions}},
+                                                      unchanged{});
+                };
+                if constexpr (mask_type::by_head) {
+                    return weighed(drawn);
+                } else {
+                    return weighed([all = drawn(0)](std::size_t) { return all; });
+                }
             }
         }();
         std::vector<decltype(ops::weighted_sums(ops::block(weights, 0), cut(in, in.of.values[0], 0)))> contexts;
@@ -23113,7 +25398,7 @@ struct talk {
         auto all = ops::join(contexts);
         if (B == 0) all = constant_like(all, shape_of_rank<3>{0, S, shape_of(all)[2]}, 0.0);
         if constexpr (with_weights) {
-            auto by_row = ops::swap_axes(weights);  // [B,n,T]
+            auto by_row = ops::swap_axes(ops::reshaped(weights, shape_of_rank<3>{n, B, S * positions}));  // [B,n,S·T]
             return talking_result{std::move(all), std::move(by_row)};
         } else {
             auto none = constant_like(all, shape_of_rank<3>{B, 0, 0}, 0.0);
@@ -23125,7 +25410,7 @@ private:
     static auto score_of(const auto& in, const auto& queries, std::size_t h, std::size_t positions)
     {
         return heed::score::over::match_all(in.of.scores[h], queries[h], cut(in, in.of.keys[h], positions),
-                                            {in.first, h, in.real});
+                                            {in.first, h, in.real, in.real.first_row()});
     }
 
     /// Are keys left out that no query of a block sees? A score that carries sums reads the query's own position.
@@ -23149,10 +25434,9 @@ private:
     static X cut(const auto& in, const X& x, std::size_t positions)
     {
         if constexpr (cuts<std::remove_cvref_t<decltype(in)>>()) {
-            return ops::positions_between(x, 0, positions);
-        } else {
-            return x;
+            if (shape_of(x)[0] == 1) return ops::positions_between(x, 0, positions);
         }
+        return x;  // of several sentences all positions
     }
 };
 
@@ -23168,7 +25452,8 @@ private:
 /// P_l and P_w are [n,n]; as unit matrices they leave the multi_head as it is. Deviation: as many heads of scores, of
 /// weights and of values; in the paper the numbers may differ. The heads are a std::vector of one kind, with a score
 /// that compares all queries at once and does not remember, a normalizer that reads one row (`row_by_row`), and a
-/// weighted sum. Masks hide positions after the scores are mixed. Additive masks are not taken.
+/// weighted sum. Masks hide positions after the scores are mixed: a mask's `place::head` is a head of softmax, and that
+/// of score::modified a head of scores. Additive masks are not taken.
 ///
 /// No kernel of one head can do this: many queries are answered in blocks of rows, of which the scores of all heads,
 /// about 2^18 numbers, are stored for one sentence at a time; going back they are computed again. `step` returns the
@@ -23195,8 +25480,10 @@ struct talking_heads {
 
     /// One query [B,Q]: its context [B,O], the mixed weights of every head [B,n,T], and the state for the next.
     template <class Mask = no_mask>
-    auto step(const auto& memory, const tensor auto& query, const auto& state, const Mask& mask = {}) const
+    auto step(const auto& memory, const auto& given, const auto& given_state, const Mask& mask = {}) const
     {
+        const auto& state = detail::states_of_several(*this, memory, given_state);
+        const auto& query = detail::query_of_axes<2, typename detail::numbers_in<Matrix>::type>(given);
         const scratch here;
         const std::size_t B = shape_of(query)[0];
         const auto projected = ops::by_sentence(
@@ -23209,7 +25496,7 @@ struct talking_heads {
     }
     /// As `step`, without the weights.
     template <class Mask = no_mask>
-    auto read(const auto& memory, const tensor auto& query, const auto& state, const Mask& mask = {}) const
+    auto read(const auto& memory, const auto& query, const auto& state, const Mask& mask = {}) const
     {
         auto answer = step(memory, query, state, mask);
         return read_out{std::move(answer.context), std::move(answer.state)};
@@ -23217,16 +25504,17 @@ struct talking_heads {
 
     /// Many queries: queries [B,S,Q] -> contexts [B,S,O]. `mask`: as for attention, but no additive one.
     template <class Mask = no_mask>
-    auto operator()(const auto& memory, const tensor auto& queries, const Mask& mask = {}) const
+    auto operator()(const auto& memory, const auto& queries, const Mask& mask = {}) const
     {
         return read_all(memory, queries, start(memory), mask).contexts;
     }
 
     /// The same from a given state; also returns the state after the last query.
     template <class Mask = no_mask>
-    auto read_all(const auto& memory, const tensor auto& queries, const auto& state, const Mask& mask = {}) const
+    auto read_all(const auto& memory, const auto& given, const auto& given_state, const Mask& mask = {}) const
     {
-        static_assert(rank_of<decltype(queries)> == 3, "heed: talking_heads of many queries takes queries [B,S,Q]");
+        const auto& state = detail::states_of_several(*this, memory, given_state);
+        const auto& queries = detail::query_of_axes<3, typename detail::numbers_in<Matrix>::type>(given);
         const auto projected =
             detail::projection(base, "the queries", queries, base.W_Q, base.bias.query());  // [B,S,n·K]
         const std::size_t S = shape_of(queries)[1], n = detail::count_of(base.heads);
@@ -23249,9 +25537,32 @@ struct talking_heads {
         });
     }
 
+    /// The mixed weights U of many queries, of every head: [B,n,S,T]. `read_all` makes contexts of them and does not
+    /// return them; for pictures and penalties. Memory for all of them is needed here.
+    template <class Mask = no_mask>
+    auto weights_of(const auto& memory, const auto& queries, const Mask& mask = {}) const
+    {
+        return weights_of(memory, queries, start(memory), mask);
+    }
+
+    /// The same from a state of the caller's.
+    template <class Mask = no_mask>
+    auto weights_of(const auto& memory, const auto& given, const auto& given_state, const Mask& mask) const
+    {
+        const auto& state = detail::states_of_several(*this, memory, given_state);
+        const auto& queries = detail::query_of_axes<3, typename detail::numbers_in<Matrix>::type>(given);
+        const auto projected =
+            detail::projection(base, "the queries", queries, base.W_Q, base.bias.query());  // [B,S,n·K]
+        const std::size_t B = memory.batch(), S = shape_of(queries)[1];
+        return with_source(memory, projected, [&](const auto& source) {
+            const auto seen = block<true>(source, projected, memory, state, mask, 0, S, S);
+            return ops::reshaped(seen.weights, shape_of_rank<4>{B, source.keys.size(), S, memory.positions()});
+        });
+    }
+
     /// `step` into results that the caller keeps. `state` may be `result.state`.
     template <class Result, class Mask = no_mask>
-    void step_into(Result& result, const auto& memory, const tensor auto& query, const auto& state,
+    void step_into(Result& result, const auto& memory, const auto& query, const auto& state,
                    const Mask& mask = {}) const
     {
         auto next = step(memory, query, state, mask);
@@ -23620,12 +25931,14 @@ struct grouped_sum_op : operation<grouped_sum_op> {
         detail::each_row(values.shape[0], positions * D, [=](std::size_t b) {
             T* const c = context.data + b * D;
             std::fill_n(c, D, T(0));
-            for (std::size_t r = b * positions; r < (b + 1) * positions; ++r) {
-                for (std::size_t g = 0; g < G; ++g) {
-                    const T weight = weights.data[r * G + g];
-                    if (weight != T(0)) kernels::add_scaled(n, c + g * n, weight, values.data + r * D + g * n);
+            kernels::add_in_blocks(positions, D, c, [=](std::size_t first, std::size_t last, T* to) {
+                for (std::size_t r = b * positions + first; r < b * positions + last; ++r) {
+                    for (std::size_t g = 0; g < G; ++g) {
+                        const T weight = weights.data[r * G + g];
+                        if (weight != T(0)) kernels::add_scaled(n, to + g * n, weight, values.data + r * D + g * n);
+                    }
                 }
-            }
+            });
         });
     }
 
@@ -23669,6 +25982,425 @@ struct grouped_sum {
 
     static auto parameters(auto&, auto&&) { return combine::grouped_sum{}; }
 };
+
+}  // namespace heed::combine
+
+// ---- heed/normalize/within.hpp --------------------------------------------------------------------------------------
+
+/// Common parts of local_m and local_p: another normalizer, seen through a window.
+///
+/// Where it can, a window cuts: nothing outside it is computed. `focus(at, positions)` returns the window, and
+/// `inside(focus)` the normalizer inside it. Cutting needs an inner normalizer without state, or history::in_window.
+/// Otherwise, and if the window is itself inside another normalizer, it hides positions instead.
+namespace heed {
+
+/// The history that a normalizer inside a window keeps. Sankaran et al. 2016, §7, name windows with temporal modulation
+/// as future work and leave this open (docs/decisions.md).
+namespace normalize::history {
+
+/// Of all positions: the window hides positions only when weights are computed. It costs the whole row; a window that
+/// covers the sentence changes nothing.
+struct everywhere {};
+
+/// Of the positions in the window: scores outside count as -inf, and a position that was never in it has no history.
+struct in_window {};
+
+}  // namespace normalize::history
+
+namespace detail {
+
+/// The window that a policy found, and its centre, if that is a tensor.
+template <class Centre = no_state>
+struct found_window {
+    window_view where;
+    HEED_NO_UNIQUE_ADDRESS Centre centre;
+
+    /// The same for a selection of rows.
+    auto map(const auto& row) const
+    {
+        if constexpr (tensor<Centre>) {
+            return detail::found_window<decltype(row(centre))>{row.part(where), row(centre)};
+        } else {
+            return detail::found_window<>{row.part(where), {}};
+        }
+    }
+};
+
+/// May a window cut? State outside a cut stays as it is, which is wrong for one that fades there, too.
+template <class Inner, class History>
+inline constexpr bool may_cut =
+    !remembers<Inner> || (std::is_same_v<History, normalize::history::in_window> && !ages_of<Inner>());
+
+/// A window in this thread's workspace: `place(b)` returns the stretch of row b.
+template <class Place>
+window_view window_of_rows(const lengths_view& real, std::size_t width, Place&& place)
+{
+    const std::size_t B = real.batch();
+    auto* const begin = transient_family::take<std::size_t>(2 * B);
+    for (std::size_t b = 0; b < B; ++b) {
+        const stretch here = place(b);
+        begin[b] = here.first;
+        begin[B + b] = here.count;
+    }
+    return {begin, {begin + B, B, real.first_row()}, width};
+}
+
+/// The positions in a window, as a mask in this thread's workspace.
+inline boolean_mask_view<2> mask_of(const window_view& where, std::size_t positions)
+{
+    const std::size_t B = where.count.batch();
+    auto* const attend = transient_family::take<std::uint8_t>(B * positions);
+    std::fill_n(attend, B * positions, std::uint8_t{0});
+    for (std::size_t b = 0; b < B; ++b) {
+        std::fill_n(attend + b * positions + where.begin[b], where.count[b], std::uint8_t{1});
+    }
+    return {attend, {B, positions}};
+}
+
+/// A moment that shows only the positions in a window.
+template <class At>
+struct narrowed_moment {
+    const At& whole;
+    const boolean_mask_view<2>& attend;
+    lengths_view real = whole.real;
+    std::size_t step = whole.step, head = whole.head;
+
+    decltype(auto) query() const { return whole.query(); }
+
+    template <tensor E>
+    auto visible(const E& scores) const
+    {
+        return whole.visible(ops::hide(scores, attend));
+    }
+};
+
+/// The inner normalizer's weights of a whole row of scores, 0 outside the window.
+template <class History, class Inner>
+auto weigh_within(const window_view& where, const Inner& inner, const tensor auto& scores, const auto& state,
+                  const auto& at)
+{
+    const auto attend = mask_of(where, shape_of(scores)[1]);
+    if constexpr (remembers<Inner> && std::is_same_v<History, normalize::history::everywhere>) {
+        return weigh(inner, scores, state, narrowed_moment<std::remove_cvref_t<decltype(at)>>{at, attend});
+    } else {
+        return weigh(inner, ops::hide(scores, attend), state, at);
+    }
+}
+
+/// The inner normalizer's state after a whole row of scores, of which the window showed a part.
+template <class History, class Inner>
+auto advance_within(const window_view& where, const Inner& inner, const tensor auto& scores, const tensor auto& weights,
+                    const auto& state, const auto& at)
+{
+    const auto attend = mask_of(where, shape_of(scores)[1]);
+    if constexpr (std::is_same_v<History, normalize::history::everywhere>) {
+        return next_of(inner, scores, weights, state, narrowed_moment<std::remove_cvref_t<decltype(at)>>{at, attend});
+    } else {
+        return next_of(inner, ops::hide(scores, attend), weights, state, at);
+    }
+}
+
+/// Is this moment inside a window?
+template <class At>
+concept within_window = requires
+{
+    requires std::is_same_v<typename std::remove_cvref_t<At>::place, in_window>;
+};
+
+}  // namespace detail
+
+}  // namespace heed
+
+// ---- heed/ops/distances.hpp -----------------------------------------------------------------------------------------
+
+/// Numbers that each query has for distances, looked up for its keys. `count` says how many keys there are up to the
+/// query's own, for each row, and `first` the number of the first key of each row, if that is not 0 (score/
+/// keys_up_to_query.hpp).
+namespace heed::ops {
+
+namespace detail {
+
+/// Throws shape_error unless there is a count for each row, and a first key or none at all.
+inline void require_places(const char* where, const lengths_view& count, const lengths_view& first, std::size_t rows)
+{
+    if (count.batch() != rows || (first.batch() != rows && first.batch() != 0)) {
+        throw shape_error(std::string(where) + ": " + std::to_string(count.batch()) + " counts of keys and " +
+                          std::to_string(first.batch()) + " first keys for " + std::to_string(rows) +
+                          " rows; each row has a count, and a first key or none of them");
+    }
+}
+
+/// How many of the `positions` keys of row r are no later than the query.
+inline std::size_t keys_of_row(const lengths_view& count, const lengths_view& first, std::size_t r,
+                               std::size_t positions)
+{
+    const std::size_t begin = first.batch() == 0 ? 0 : first[r];
+    return count[r] > begin ? std::min(count[r] - begin, positions) : 0;
+}
+
+}  // namespace detail
+
+/// y[r,j] = w[r, j − i + c] where that is a column of w, and else 0; i is where the query stands: w [R,K] -> [R,T].
+///
+///     ∂w[r, j − i + c] += ∂y[r,j]
+struct at_distances_op : operation<at_distances_op> {
+    static shape_of_rank<2> shape(const auto& w, std::size_t, std::size_t positions, const lengths_view& count,
+                                  const lengths_view& first)
+    {
+        detail::require_places("at_distances", count, first, w.shape[0]);
+        return {w.shape[0], positions};
+    }
+
+    template <class T>
+    static void forward(in<T, 2> w, std::size_t center, std::size_t, const lengths_view& count,
+                        const lengths_view& first, out<T, 2> y)
+    {
+        std::fill_n(y.data, y.size(), T(0));
+        each(w.shape, y.shape, center, count, first,
+             [&](std::size_t to, std::size_t from) { y.data[to] = w.data[from]; });
+    }
+
+    template <class T>
+    static void backward(in<T, 2> w, std::size_t center, std::size_t, const lengths_view& count,
+                         const lengths_view& first, in<T, 2> y, in<T, 2> d_y, adjoint<T, 2> d_w)
+    {
+        each(w.shape, y.shape, center, count, first,
+             [&](std::size_t to, std::size_t from) { d_w.data[from] += d_y.data[to]; });
+    }
+
+private:
+    /// f(a number of y, its number of w)
+    static void each(const shape_of_rank<2>& w, const shape_of_rank<2>& y, std::size_t center,
+                     const lengths_view& count, const lengths_view& first, const auto& f)
+    {
+        for (std::size_t r = 0; r < y[0]; ++r) {
+            if (count[r] == 0) continue;
+            const auto shift = static_cast<std::ptrdiff_t>(count[r] - 1) - static_cast<std::ptrdiff_t>(center) -
+                               static_cast<std::ptrdiff_t>(first.batch() == 0 ? 0 : first[r]);
+            for (std::size_t k = 0; k < w[1]; ++k) {
+                const std::ptrdiff_t j = static_cast<std::ptrdiff_t>(k) + shift;
+                if (j >= 0 && j < static_cast<std::ptrdiff_t>(y[1]))
+                    f(r * y[1] + static_cast<std::size_t>(j), r * w[1] + k);
+            }
+        }
+    }
+};
+inline constexpr at_distances_op at_distances{};
+
+/// y[r,j] = e[r,j] + z[r,p], p = min(P − 1, Σ_{l=j..i} σ(e[r,l])): e [R,T], z [R,P] -> [R,T]. i is where the query
+/// stands; between whole p, z is a line; p of a key behind the query is 0.
+///
+///     with f = ⌊p⌋ and ∂p = (z[r,f+1] − z[r,f]) ∂y, or 0 where p = P − 1:
+///     ∂z[r,f] += (1 + f − p) ∂y,  ∂z[r,f+1] += (p − f) ∂y
+///     ∂e[r,l] += ∂y[r,l] + σ(e[r,l]) (1 − σ(e[r,l])) Σ_{j≤l} ∂p_j
+struct add_contextual_positions_op : operation<add_contextual_positions_op> {
+    static shape_of_rank<2> shape(const auto& e, const auto& z, const lengths_view& count, const lengths_view& first)
+    {
+        require_shape("add_contextual_positions", "the scores of positions", z.shape, {e.shape[0], z.shape[1]},
+                      "one row for each row of scores ", e.shape);
+        if (z.shape[1] == 0) {
+            throw shape_error("add_contextual_positions: no positions, " + shape_text(z.shape) +
+                              "; there must be a column for position 0 at least");
+        }
+        detail::require_places("add_contextual_positions", count, first, e.shape[0]);
+        return e.shape;
+    }
+
+    template <class T>
+    static void forward(in<T, 2> e, in<T, 2> z, const lengths_view& count, const lengths_view& first, out<T, 2> y)
+    {
+        const std::size_t positions = e.shape[1], P = z.shape[1];
+        detail::each_row(e.shape[0], 64 * positions, [=, &count, &first](std::size_t r) {
+            scratch here;
+            T* const p = here.take<T>(positions);
+            const T *const scores = e.data + r * positions, *const table = z.data + r * P;
+            sum_gates(scores, positions, detail::keys_of_row(count, first, r, positions), p);
+            for (std::size_t j = 0; j < positions; ++j) {
+                const auto [f, part] = between(p[j], P);
+                const T added = f + 1 < P ? table[f] + part * (table[f + 1] - table[f]) : table[f];
+                y.data[r * positions + j] = scores[j] + added;
+            }
+        });
+    }
+
+    template <class T>
+    static void backward(in<T, 2> e, in<T, 2> z, const lengths_view& count, const lengths_view& first, in<T, 2>,
+                         in<T, 2> d_y, adjoint<T, 2> d_e, adjoint<T, 2> d_z)
+    {
+        const std::size_t positions = e.shape[1], P = z.shape[1];
+        detail::each_row(e.shape[0], 64 * positions, [=, &count, &first](std::size_t r) {
+            scratch here;
+            T* const p = here.take<T>(positions);
+            const T *const scores = e.data + r * positions, *const table = z.data + r * P;
+            const T* const d = d_y.data + r * positions;
+            const std::size_t n = detail::keys_of_row(count, first, r, positions);
+            sum_gates(scores, positions, n, p);
+            in_double<T> before = 0;  // Σ_{j≤l} ∂p_j
+            for (std::size_t j = 0; j < positions; ++j) {
+                const auto [f, part] = between(p[j], P);
+                const bool inside = f + 1 < P;
+                if (d_z) d_z.data[r * P + f] += inside ? (1 - part) * d[j] : d[j];
+                if (d_z && inside) d_z.data[r * P + f + 1] += part * d[j];
+                if (!d_e) continue;
+                if (j < n && inside && d[j] != T(0))
+                    before += static_cast<in_double<T>>((table[f + 1] - table[f]) * d[j]);
+                d_e.data[r * positions + j] += d[j];
+                if (j < n) {
+                    const T gate = sigmoid(scores[j]);
+                    d_e.data[r * positions + j] += gate * (1 - gate) * static_cast<T>(before);
+                }
+            }
+        });
+    }
+
+private:
+    template <class T>
+    static T sigmoid(T x)
+    {
+        using std::exp;
+        const T power = exp(x < 0 ? x : -x);
+        return x < 0 ? power / (1 + power) : 1 / (1 + power);
+    }
+    /// p of each key, not yet cut off at the last position; 0 behind the n keys up to the query. Summed in double.
+    template <class T>
+    static void sum_gates(const T* e, std::size_t positions, std::size_t n, T* p)
+    {
+        std::fill(p + n, p + positions, T(0));
+        in_double<T> sum = 0;
+        for (std::size_t j = n; j-- > 0;) p[j] = static_cast<T>(sum += static_cast<in_double<T>>(sigmoid(e[j])));
+    }
+    /// The whole position below p, and how far p is above it; the last one, P − 1, from there on.
+    template <class T>
+    static std::pair<std::size_t, T> between(T p, std::size_t P)
+    {
+        const double value = static_cast<double>(value_of(p));
+        if (!(value < static_cast<double>(P - 1))) return {P - 1, T(0)};
+        const auto f = static_cast<std::size_t>(value);
+        return {f, p - static_cast<T>(static_cast<plain_number<T>>(f))};
+    }
+};
+inline constexpr add_contextual_positions_op add_contextual_positions{};
+
+/// y[r,d] = Σ of the weights w[r,j] whose distance j − s, cut off at −R and R, is d − R; s is the number of the query
+/// of row r, `first` + r mod S, and S the queries of a sentence: w [B·S,T] -> [B·S,2R+1].
+///
+///     ∂w[r,j] += ∂y[r, clip(j − s, −R, R) + R]
+struct sum_by_distance_op : operation<sum_by_distance_op> {
+    static shape_of_rank<2> shape(const auto& w, std::size_t, std::size_t, std::size_t reach)
+    {
+        return {w.shape[0], 2 * reach + 1};
+    }
+
+    template <class T>
+    static void forward(in<T, 2> w, std::size_t queries, std::size_t first, std::size_t reach, out<T, 2> y)
+    {
+        const std::size_t positions = w.shape[1], width = 2 * reach + 1;
+        detail::each_row(w.shape[0], positions, [=](std::size_t r) {
+            const parts of(first + r % queries, reach, positions);
+            const T* const x = w.data + r * positions;
+            T* const sums = y.data + r * width;
+            std::fill_n(sums, width, T(0));
+            sums[0] = kernels::sum_of(of.near, x);
+            for (std::size_t j = of.near; j < of.far; ++j) sums[of.column(j)] += x[j];
+            sums[width - 1] += kernels::sum_of(positions - of.far, x + of.far);
+        });
+    }
+
+    template <class T>
+    static void backward(in<T, 2> w, std::size_t queries, std::size_t first, std::size_t reach, in<T, 2>, in<T, 2> d_y,
+                         adjoint<T, 2> d_w)
+    {
+        const std::size_t positions = w.shape[1], width = 2 * reach + 1;
+        detail::each_row(w.shape[0], positions, [=](std::size_t r) {
+            const parts of(first + r % queries, reach, positions);
+            const T* const d = d_y.data + r * width;
+            T* const to = d_w.data + r * positions;
+            kernels::add_constant(of.near, to, d[0]);
+            for (std::size_t j = of.near; j < of.far; ++j) to[j] += d[of.column(j)];
+            kernels::add_constant(positions - of.far, to + of.far, d[width - 1]);
+        });
+    }
+
+private:
+    /// The positions of a row: those before `near` share the first column, those from `far` on the last one.
+    struct parts {
+        std::size_t query, reach, near, far;
+
+        parts(std::size_t s, std::size_t R, std::size_t positions)
+            : query(s), reach(R), near(std::min(s > R ? s - R : 0, positions)), far(std::min(s + R + 1, positions))
+        {}
+        std::size_t column(std::size_t j) const { return j + reach - query; }
+    };
+};
+inline constexpr sum_by_distance_op sum_by_distance{};
+
+}  // namespace heed::ops
+
+// ---- heed/combine/relative.hpp --------------------------------------------------------------------------------------
+
+namespace heed::combine {
+
+/// A weighted sum of values that know how far away they are.
+///
+///     c_s = Σ_j α_{s,j} (h_j + a_r),  r = clip(j − s, −R, R)       Shaw, Uszkoreit, Vaswani 2018, eq. 3
+///
+///     attention near{score::relative{score::scaled_dot{}, distances}, normalize::softmax{},
+///                    combine::relative{vectors}};                  // [2R + 1, D]
+///
+/// A row of `distances` for each distance from −R to R; positions farther away share the last ones. (score::relative,
+/// eq. 4, has columns.) No vector is added to a value: the weights of each distance are summed first, [B,2R+1], and
+/// meet the vectors in one product. In the heads of a multi_head h_j is the value after W_V, as in the paper. Queries
+/// and positions count from 0.
+///
+/// Many queries are answered at once, but not in tiles: their weights [B,S,T] are stored. Not within a window that a
+/// normalizer cuts out. Throws shape_error if the number of rows is even, or if they are not as wide as the values.
+template <class Matrix>
+struct relative {
+    Matrix distances;  // [2R+1,D]
+
+    static constexpr weight_kind weights = weight_kind::per_position;
+
+    auto operator()(const tensor auto& weights_of_positions, const tensor auto& values,
+                    const auto& at) const  // [B,T], [B,T,D] -> [B,D]
+    {
+        static_assert(!heed::detail::within_window<decltype(at)>,
+                      "heed: combine::relative needs the distance of each position from the query, which a window does "
+                      "not tell: take a normalizer that cuts no window, such as normalize::softmax with the mask "
+                      "sliding_window{n}");
+        const auto by_distance = ops::sum_by_distance(weights_of_positions, std::size_t{1}, at.step, reach(values));
+        return ops::add_alike(ops::weighted_sum(weights_of_positions, values), ops::linear(by_distance, distances));
+    }
+
+    /// The same for many queries at once: [B·S,T], [B,T,D] -> [B,S,D].
+    auto combine_all(const tensor auto& weights_of_queries, const tensor auto& values,
+                     const score::over::queries_from& from) const
+    {
+        const auto sums = ops::weighted_sums(weights_of_queries, values);
+        const std::size_t B = shape_of(sums)[0], S = shape_of(sums)[1];
+        const auto by_distance =
+            ops::sum_by_distance(weights_of_queries, std::max(S, std::size_t{1}), from.first, reach(values));
+        return ops::add_alike(sums, ops::by_sentence(ops::linear(by_distance, distances), B, S));
+    }
+
+    static auto parameters(auto& self, auto&& visit) { return combine::relative{visit("distances", self.distances)}; }
+
+private:
+    /// R
+    std::size_t reach(const tensor auto& values) const
+    {
+        const auto is = shape_of(distances);
+        if (is[0] % 2 == 0 || is[1] != shape_of(values)[2]) {
+            throw shape_error("combine::relative: the matrix of distances is " + shape_text(is) +
+                              "; it must have 2 R + 1 "
+                              "rows, for the distances from -R to R, and " +
+                              std::to_string(shape_of(values)[2]) + " columns, as the values have");
+        }
+        return is[0] / 2;
+    }
+};
+
+template <class Matrix>
+relative(Matrix) -> relative<Matrix>;
 
 }  // namespace heed::combine
 
@@ -23894,6 +26626,8 @@ inline constexpr sample_op sample{};
 ///
 ///     ∂e_k += [k drawn] ∂y_k − p_k Σ_{j drawn} ∂y_j              nothing for `drawn`
 struct log_probability_op : operation<log_probability_op> {
+    static constexpr ranks takes{2, 3};
+
     static auto shape(const auto& e, const auto& drawn, const lengths_view& real)
     {
         require_shape("log_probability", "what was drawn", drawn.shape, e.shape, "the shape of the scores");
@@ -23933,11 +26667,13 @@ struct log_probability_op : operation<log_probability_op> {
         T* const p = here.take<T>(e.size());
         plan.softmax(e.data, p);
         plan.each_row([&](std::size_t, std::size_t n, std::size_t at, scratch& memory) {
-            T* const sum = plan.zeros<T>(memory);
+            auto* const sum = plan.zeros<in_double<T>>(memory);
             const auto at_drawn = [&](std::size_t i) { return drawn.data[i] != T(0) ? d_y.data[i] : T(0); };
-            plan.each_element(n, [&](std::size_t i, std::size_t d) { sum[d] += at_drawn(at + i); });
             plan.each_element(
-                n, [&](std::size_t i, std::size_t d) { d_e.data[at + i] += at_drawn(at + i) - p[at + i] * sum[d]; });
+                n, [&](std::size_t i, std::size_t d) { sum[d] += static_cast<in_double<T>>(at_drawn(at + i)); });
+            plan.each_element(n, [&](std::size_t i, std::size_t d) {
+                d_e.data[at + i] += at_drawn(at + i) - p[at + i] * static_cast<T>(sum[d]);
+            });
         });
     }
 };
@@ -23976,15 +26712,15 @@ struct perturb_op : row_operation<perturb_op> {
     {
         const detail::row_plan plan(e.shape, real);
         plan.each_row([&](std::size_t, std::size_t n, std::size_t at, scratch& memory) {
-            T* const sum = plan.zeros<T>(memory);
+            auto* const sum = plan.zeros<in_double<T>>(memory);
             const detail::greatest_of<T> most(n, plan.width, e.data + at, memory);
             plan.each_element(n, [&](std::size_t i, std::size_t d) {
                 if (e.data[at + i] == -std::numeric_limits<T>::infinity()) return;
                 d_e.data[at + i] += d_y.data[at + i];
-                sum[d] += d_y.data[at + i];
+                sum[d] += static_cast<in_double<T>>(d_y.data[at + i]);
             });
             for (std::size_t d = 0; d < plan.width; ++d) {
-                if (most.where[d] < n) d_e.data[at + most.where[d] * plan.width + d] -= sum[d];
+                if (most.where[d] < n) d_e.data[at + most.where[d] * plan.width + d] -= static_cast<T>(sum[d]);
             }
         });
     }
@@ -24095,13 +26831,13 @@ struct thin_op : row_operation<thin_op> {
                     n, [&](std::size_t i, std::size_t k) { d_a[i] += row.keep[i] != 0 ? row.r[k] * d[i] : T(0); });
                 return;
             }
-            T* const pulled = plan.zeros<T>(memory);
+            auto* const pulled = plan.zeros<in_double<T>>(memory);
             plan.each_element(n, [&](std::size_t i, std::size_t k) {
-                if (row.keep[i] != 0) pulled[k] += a[i] * d[i];
+                if (row.keep[i] != 0) pulled[k] += static_cast<in_double<T>>(a[i] * d[i]);
             });
             plan.each_element(n, [&](std::size_t i, std::size_t k) {
                 if (!(row.kept[k] > T(0))) return;  // all dropped: 0 whatever the weights are
-                const T mean = pulled[k] / row.kept[k];
+                const T mean = static_cast<T>(pulled[k]) / row.kept[k];
                 d_a[i] += row.keep[i] != 0 ? mean + row.r[k] * (d[i] - mean) : mean;
             });
         });
@@ -24126,10 +26862,12 @@ private:
                 std::fill_n(r, width, static_cast<T>(1 / (1 - p)));
                 return;
             }
+            auto *const all = plan.zeros<in_double<T>>(memory), *const some = plan.zeros<in_double<T>>(memory);
             plan.each_element(n, [&](std::size_t i, std::size_t d) {
-                r[d] += weights[i];
-                kept[d] += keep[i] != 0 ? weights[i] : T(0);
+                all[d] += static_cast<in_double<T>>(weights[i]);
+                some[d] += static_cast<in_double<T>>(keep[i] != 0 ? weights[i] : T(0));
             });
+            for (std::size_t d = 0; d < width; ++d) r[d] = static_cast<T>(all[d]), kept[d] = static_cast<T>(some[d]);
             for (std::size_t d = 0; d < width; ++d) r[d] = kept[d] > T(0) ? r[d] / kept[d] : T(0);
         }
     };
@@ -24238,6 +26976,8 @@ void moving_sums(std::size_t n, std::size_t w, const auto& at, const auto& tell)
 /// is 0. Linear time for any w, by sums that move along; each sum is relative to the greatest u of its window, so that
 /// no window underflows beside another one.
 struct chunks_op : operation<chunks_op> {
+    static constexpr ranks takes{2, 3};
+
     static auto shape(const auto& alpha, const auto& e, const auto& factor, std::size_t w, const lengths_view& real)
     {
         if (w == 0) throw error("chunkwise: a chunk of 0 positions; give at least 1");
@@ -24289,7 +27029,7 @@ struct chunks_op : operation<chunks_op> {
         const std::size_t N = detail::width_of(e.shape), row = e.shape[1] * N;
         detail::each_row(e.shape[0], 64 * row, [=, s = factor.data[0], &real](std::size_t b) {
             const std::size_t n = real[b];
-            T sum = 0;
+            in_double<T> sum = 0;
             for (std::size_t d = 0; d < N; ++d) {
                 scratch here;
                 two* const shares = here.take<two>(n);  // α_k / Σ exp(u), and that times h_k
@@ -24313,10 +27053,10 @@ struct chunks_op : operation<chunks_op> {
                     if (hidden(x) || y.empty()) return;
                     const T d_u = exp(scaled(s, x) + y.top) * (y.sum[0] * d_beta.data[j] - y.sum[1]);
                     if (d_e) d_e.data[j] += s * d_u;
-                    sum += finite(x) * d_u;
+                    sum += static_cast<in_double<T>>(finite(x) * d_u);
                 });
             }
-            of_row[b] = sum;
+            of_row[b] = static_cast<T>(sum);
         });
         if (!d_factor) return;
         for (std::size_t b = 0; b < e.shape[0]; ++b) d_factor.data[0] += of_row[b];
@@ -24985,12 +27725,13 @@ void sparse_weights_backward(std::size_t batch, std::size_t positions, std::size
                     static_cast<const T*>(dx), y, dy);
             } else {
                 detail::each_column<T>(0, width, [&](std::size_t d, auto read, auto write) {
-                    vec<T> all{}, pulled{};
+                    block_sum<T> slopes, products;
                     for (std::size_t i = d; i < n * width; i += width) {
                         const vec<T> w = read(y + i), s = slope(w);
-                        all += s;
-                        pulled = select(w == T(0), pulled, fma(s, read(dy + i), pulled));
+                        slopes.add(s);
+                        products.add_product(s, select(w == T(0), vec<T>{}, read(dy + i)));
                     }
+                    const vec<T> all = slopes.get(), pulled = products.get();
                     const vec<T> mean = select(all == T(0), vec<T>{}, pulled / all);
                     for (std::size_t i = d; i < n * width; i += width) {
                         const vec<T> w = read(y + i), sum = read(dx + i);
@@ -25022,6 +27763,8 @@ namespace heed::ops {
 ///
 /// Beyond a row's length weights and gradients are 0.
 struct entmax_op : operation<entmax_op> {
+    static constexpr ranks takes{2, 3};
+
     static auto shape(const auto& e, const auto& a, const lengths_view& real)
     {
         require_shape("entmax", "what shapes it", a.shape, {1}, "one number");
@@ -25050,23 +27793,23 @@ struct entmax_op : operation<entmax_op> {
         T* const of_rows = here.take<T>(e.shape[0]);
         std::fill_n(of_rows, e.shape[0], T(0));
         detail::each_column(e.shape, real, 30, [&](std::size_t at, std::size_t step, std::size_t n, std::size_t) {
-            T slopes = 0, pulled = 0;
+            in_double<T> slopes = 0, pulled = 0;
             for (std::size_t j = 0; j < n; ++j) {
                 const T s = slope(weights.data[at + j * step], delta);
                 if (s == T(0)) continue;  // what comes back to it may be NaN
-                slopes += s;
-                pulled += s * d_weights.data[at + j * step];
+                slopes += static_cast<in_double<T>>(s);
+                pulled += static_cast<in_double<T>>(s * d_weights.data[at + j * step]);
             }
-            const T mean = slopes == 0 ? T(0) : pulled / slopes;
-            T sum = 0;
+            const T mean = slopes == 0 ? T(0) : static_cast<T>(pulled / slopes);
+            in_double<T> sum = 0;
             for (std::size_t j = 0; j < n; ++j) {
                 const std::size_t i = at + j * step;
                 const T w = weights.data[i], by = d_weights.data[i] - mean;
                 if (w == T(0)) continue;
                 if (d_e) d_e.data[i] += slope(w, delta) * by;
-                if (d_a) sum += bend(w, delta) * by;
+                if (d_a) sum += static_cast<in_double<T>>(bend(w, delta) * by);
             }
-            of_rows[at / (positions * width)] += sum;  // a row is one thread's
+            of_rows[at / (positions * width)] += static_cast<T>(sum);  // a row is one thread's
         });
         for (std::size_t b = 0; d_a && b < e.shape[0]; ++b) *d_a.data += delta * (1 - delta) * of_rows[b];
     }
@@ -25077,7 +27820,7 @@ private:
     static void sums(std::size_t n, T delta, const T* x, T u, T* y, T& weights, T& slopes)
     {
         using namespace simd;
-        vec<T> all{}, steep{};
+        kernels::detail::long_sum<T> all, steep;
         each_register<T>(n, [&](std::size_t i, std::size_t count) {
             const vec<T> over = (load_first(x + i, count) - splat(u)) * splat(delta);  // 1 + it is the base
             const auto none = over <= splat(T(-1));
@@ -25088,11 +27831,11 @@ private:
                 s = fill_behind<T>(s, count, T(0));
             }
             store_first(y + i, w, count);
-            all += w;
-            steep += s;
+            all.add(w);
+            steep.add(s);
         });
-        weights = simd::sum(all);
-        slopes = simd::sum(steep);
+        weights = all.get();
+        slopes = steep.get();
     }
 
     template <class T>
@@ -25258,6 +28001,8 @@ inline constexpr top_k_op top_k{};
 ///
 /// Beyond a row's length weights and gradients are 0.
 struct softmax_with_sink_op : operation<softmax_with_sink_op> {
+    static constexpr ranks takes{2, 3};
+
     static auto shape(const auto& e, const auto& sink, const lengths_view& real)
     {
         require_shape("softmax_with_sink", "the sink", sink.shape, {1}, "one score");
@@ -25351,6 +28096,8 @@ inline constexpr sigmoid_weights_op sigmoid_weights{};
 ///
 /// The gradient treats c as a constant: for such normalizers Σ_j ∂y_j is 0.
 struct scale_from_greatest_op : operation<scale_from_greatest_op> {
+    static constexpr ranks takes{2, 3};
+
     static auto shape(const auto& e, const auto& seen, const lengths_view& real, double)
     {
         require_shape("scale_from_greatest", "what may be seen", seen.shape, e.shape, "the shape of the scores");
@@ -25724,6 +28471,15 @@ struct word_ids {
     word_ids(std::size_t s, std::size_t b, std::uint32_t fill = 0) : steps(s), batch(b), ids(s * b, fill) {}
     std::uint32_t& operator()(std::size_t step, std::size_t row) { return ids[step * batch + row]; }
     std::uint32_t operator()(std::size_t step, std::size_t row) const { return ids[step * batch + row]; }
+
+    /// Throws shape_error unless there is an id for each step of each sentence.
+    void require(std::string_view where) const
+    {
+        if (ids.size() == steps * batch) return;
+        throw shape_error(std::string(where) + ": " + counted(ids.size(), "word id") + " for " +
+                          counted(steps, "step") + " of " + counted(batch, "sentence") +
+                          "; give one for each step of each sentence, " + std::to_string(steps * batch));
+    }
 };
 
 namespace ops {
@@ -25734,6 +28490,7 @@ namespace ops {
 struct lookup_op : operation<lookup_op> {
     static shape_of_rank<3> shape(const auto& table, const word_ids& words)
     {
+        words.require("lookup");
         for (const std::uint32_t id : words.ids) {
             if (id >= table.shape[0]) {
                 throw error("lookup: word " + std::to_string(id) + " of a table of " + std::to_string(table.shape[0]) +
@@ -25829,6 +28586,7 @@ private:
                               " sentences but there are " + std::to_string(of_.size()) +
                               " documents; give one sentence of each");
         }
+        words.require(where);
         real.require(where, words.batch, words.steps);
     }
 
@@ -25836,132 +28594,6 @@ private:
 };
 
 }  // namespace heed::normalize
-
-// ---- heed/normalize/within.hpp --------------------------------------------------------------------------------------
-
-/// Common parts of local_m and local_p: another normalizer, seen through a window.
-///
-/// Where it can, a window cuts: nothing outside it is computed. `focus(at, positions)` returns the window, and
-/// `inside(focus)` the normalizer inside it. Cutting needs an inner normalizer without state, or history::in_window.
-/// Otherwise, and if the window is itself inside another normalizer, it hides positions instead.
-namespace heed {
-
-/// The history that a normalizer inside a window keeps. Sankaran et al. 2016, §7, name windows with temporal modulation
-/// as future work and leave this open (docs/decisions.md).
-namespace normalize::history {
-
-/// Of all positions: the window hides positions only when weights are computed. It costs the whole row; a window that
-/// covers the sentence changes nothing.
-struct everywhere {};
-
-/// Of the positions in the window: scores outside count as -inf, and a position that was never in it has no history.
-struct in_window {};
-
-}  // namespace normalize::history
-
-namespace detail {
-
-/// The window that a policy found, and its centre, if that is a tensor.
-template <class Centre = no_state>
-struct found_window {
-    window_view where;
-    HEED_NO_UNIQUE_ADDRESS Centre centre;
-
-    /// The same for a selection of rows.
-    auto map(const auto& row) const
-    {
-        if constexpr (tensor<Centre>) {
-            return detail::found_window<decltype(row(centre))>{row.part(where), row(centre)};
-        } else {
-            return detail::found_window<>{row.part(where), {}};
-        }
-    }
-};
-
-/// May a window cut? State outside a cut stays as it is, which is wrong for one that fades there, too.
-template <class Inner, class History>
-inline constexpr bool may_cut =
-    !remembers<Inner> || (std::is_same_v<History, normalize::history::in_window> && !ages_of<Inner>());
-
-/// A window in this thread's workspace: `place(b)` returns the stretch of row b.
-template <class Place>
-window_view window_of_rows(const lengths_view& real, std::size_t width, Place&& place)
-{
-    const std::size_t B = real.batch();
-    auto* const begin = transient_family::take<std::size_t>(2 * B);
-    for (std::size_t b = 0; b < B; ++b) {
-        const stretch here = place(b);
-        begin[b] = here.first;
-        begin[B + b] = here.count;
-    }
-    return {begin, {begin + B, B, real.first_row()}, width};
-}
-
-/// The positions in a window, as a mask in this thread's workspace.
-inline boolean_mask_view<2> mask_of(const window_view& where, std::size_t positions)
-{
-    const std::size_t B = where.count.batch();
-    auto* const attend = transient_family::take<std::uint8_t>(B * positions);
-    std::fill_n(attend, B * positions, std::uint8_t{0});
-    for (std::size_t b = 0; b < B; ++b) {
-        std::fill_n(attend + b * positions + where.begin[b], where.count[b], std::uint8_t{1});
-    }
-    return {attend, {B, positions}};
-}
-
-/// A moment that shows only the positions in a window.
-template <class At>
-struct narrowed_moment {
-    const At& whole;
-    const boolean_mask_view<2>& attend;
-    lengths_view real = whole.real;
-    std::size_t step = whole.step;
-
-    decltype(auto) query() const { return whole.query(); }
-
-    template <tensor E>
-    auto visible(const E& scores) const
-    {
-        return whole.visible(ops::hide(scores, attend));
-    }
-};
-
-/// The inner normalizer's weights of a whole row of scores, 0 outside the window.
-template <class History, class Inner>
-auto weigh_within(const window_view& where, const Inner& inner, const tensor auto& scores, const auto& state,
-                  const auto& at)
-{
-    const auto attend = mask_of(where, shape_of(scores)[1]);
-    if constexpr (remembers<Inner> && std::is_same_v<History, normalize::history::everywhere>) {
-        return weigh(inner, scores, state, narrowed_moment<std::remove_cvref_t<decltype(at)>>{at, attend});
-    } else {
-        return weigh(inner, ops::hide(scores, attend), state, at);
-    }
-}
-
-/// The inner normalizer's state after a whole row of scores, of which the window showed a part.
-template <class History, class Inner>
-auto advance_within(const window_view& where, const Inner& inner, const tensor auto& scores, const tensor auto& weights,
-                    const auto& state, const auto& at)
-{
-    const auto attend = mask_of(where, shape_of(scores)[1]);
-    if constexpr (std::is_same_v<History, normalize::history::everywhere>) {
-        return next_of(inner, scores, weights, state, narrowed_moment<std::remove_cvref_t<decltype(at)>>{at, attend});
-    } else {
-        return next_of(inner, ops::hide(scores, attend), weights, state, at);
-    }
-}
-
-/// Is this moment inside a window?
-template <class At>
-concept within_window = requires
-{
-    requires std::is_same_v<typename std::remove_cvref_t<At>::place, in_window>;
-};
-
-}  // namespace detail
-
-}  // namespace heed
 
 // ---- heed/normalize/local_m.hpp -------------------------------------------------------------------------------------
 
@@ -26095,6 +28727,8 @@ inline constexpr place_in_row_op place_in_row{};
 ///
 ///     ∂x[b,j] += f[b,j] ∂y[b,j],  ∂p_b += Σ_j y[b,j] ∂y[b,j] (s − p_b) / σ²
 struct gaussian_op : operation<gaussian_op> {
+    static constexpr ranks takes{2, 3};
+
     static auto shape(const auto& x, const auto& p, std::span<const std::size_t> begin, double)
     {
         require_shape("gaussian", "the centre", p.shape, {x.shape[0]}, "one for each row of the weights ", x.shape);
@@ -26121,14 +28755,17 @@ struct gaussian_op : operation<gaussian_op> {
         const T sigma = static_cast<T>(by);
         const T* const f = d_x ? factors(x.shape, p, begin, sigma, here) : nullptr;
         const std::size_t positions = x.shape[1], width = detail::width_of(x.shape);
-        for (std::size_t i = 0; i < x.shape[0] * positions; ++i) {
-            if (d_x) kernels::add_scaled(width, d_x.data + i * width, f[i], d_y.data + i * width);
-            if (!d_p) continue;
-            const std::size_t b = i / positions;
-            const T off = static_cast<T>(begin[b] + i % positions) - p.data[b];
-            T sum = 0;
-            for (std::size_t k = i * width; k < (i + 1) * width; ++k) sum += y.data[k] * d_y.data[k];
-            d_p.data[b] += sum * off / (sigma * sigma);
+        for (std::size_t b = 0; b < x.shape[0]; ++b) {
+            in_double<T> of_p = 0;
+            for (std::size_t i = b * positions; i < (b + 1) * positions; ++i) {
+                if (d_x) kernels::add_scaled(width, d_x.data + i * width, f[i], d_y.data + i * width);
+                if (!d_p) continue;
+                const T off = static_cast<T>(begin[b] + i % positions) - p.data[b];
+                T sum = 0;
+                for (std::size_t k = i * width; k < (i + 1) * width; ++k) sum += y.data[k] * d_y.data[k];
+                of_p += static_cast<in_double<T>>(sum * off / (sigma * sigma));
+            }
+            if (d_p) d_p.data[b] += static_cast<T>(of_p);
         }
     }
 
@@ -26229,15 +28866,15 @@ struct gaussian_mixture_op : operation<gaussian_mixture_op> {
         detail::each_row(y.shape[0], 16 * positions * K, [=](std::size_t b) {
             for (std::size_t k = 0; k < K; ++k) {
                 const bell<T> one(shapes, centres, b, k);
-                vec<T> heights{}, slopes{}, spreads{};  // Σ g, Σ g δ, Σ g δ²
+                kernels::block_sum<T> heights, slopes, spreads;  // Σ g, Σ g δ, Σ g δ²
                 simd::each_register<T>(positions, [&, one](std::size_t t, std::size_t count) {
                     const std::size_t i = b * positions + t;
                     const vec<T> off = one.centre - simd::load_first(places.data + i, count), f = one.at(off);
                     const vec<T> d = simd::fill_behind<T>(simd::load_first(d_y.data + i, count), count, T(0));
                     const vec<T> g = simd::select(f == 0, vec<T>{}, f * d), away = simd::select(f == 0, vec<T>{}, off);
-                    heights += g;
-                    slopes += g * away;
-                    spreads += g * away * away;
+                    heights.add(g);
+                    slopes.add(g * away);
+                    spreads.add(g * away * away);
                     if (d_places) {
                         T* const to = d_places.data + i;
                         const vec<T> moved = simd::select(g * away == 0, vec<T>{}, 2 * one.narrow * g * away);
@@ -26245,10 +28882,11 @@ struct gaussian_mixture_op : operation<gaussian_mixture_op> {
                     }
                 });
                 if (d_shapes) {
-                    if (!(shapes.data[b * 2 * K + k] > highest<T>)) d_shapes.data[b * 2 * K + k] += simd::sum(heights);
-                    d_shapes.data[b * 2 * K + K + k] -= times(one.narrow, simd::sum(spreads));
+                    if (!(shapes.data[b * 2 * K + k] > highest<T>))
+                        d_shapes.data[b * 2 * K + k] += simd::sum(heights.get());
+                    d_shapes.data[b * 2 * K + K + k] -= times(one.narrow, simd::sum(spreads.get()));
                 }
-                if (d_centres) d_centres.data[b * K + k] -= 2 * times(one.narrow, simd::sum(slopes));
+                if (d_centres) d_centres.data[b * K + k] -= 2 * times(one.narrow, simd::sum(slopes.get()));
             }
         });
     }
@@ -26483,6 +29121,8 @@ inline void require_alignment(const char* name, const auto& e, const auto& bias,
 /// e, before [B,T] or [B,T,D], each dimension alone; r [1]. Behind the real positions of a row weights are 0, and where
 /// e_j is -inf nothing stops. Nothing is divided, so nothing is lost in long rows.
 struct monotonic_op : operation<monotonic_op> {
+    static constexpr ranks takes{2, 3};
+
     static auto shape(const auto& e, const auto& bias, const auto& before, const lengths_view& real)
     {
         detail::require_alignment("monotonic", e, bias, before, real);
@@ -26523,7 +29163,7 @@ struct monotonic_op : operation<monotonic_op> {
             const detail::stops<T> p(n, e.data + at, r, here);
             T* const behind = here.take<T>(N);  // ∂q_{j+1}
             std::fill_n(behind, N, T(0));
-            T sum = 0;
+            in_double<T> sum = 0;
             for (std::size_t j = n; j > 0;) {
                 j -= N;
                 for (std::size_t d = 0; d < N; ++d) {
@@ -26534,12 +29174,12 @@ struct monotonic_op : operation<monotonic_op> {
                     }
                     const T d_w = d_weights.data[i], d_x = p.go_on[j + d] * weights.data[i] * (d_w - behind[d]);
                     if (d_e) d_e.data[i] += d_x;
-                    sum += d_x;
+                    sum += static_cast<in_double<T>>(d_x);
                     behind[d] = p.stop[j + d] * d_w + p.go_on[j + d] * behind[d];
                     if (d_before) d_before.data[i] += behind[d];
                 }
             }
-            of_row[b] = sum;
+            of_row[b] = static_cast<T>(sum);
         });
         if (!d_bias) return;
         for (std::size_t b = 0; b < e.shape[0]; ++b) d_bias.data[0] += of_row[b];
@@ -26551,6 +29191,7 @@ inline constexpr monotonic_op monotonic{};
 /// [B,T] or [B,T,D], r [1] -> the shape of e. All 0 if there is none, or if `before` is 0. A choice, without
 /// derivative.
 struct first_stop_op : operation<first_stop_op> {
+    static constexpr ranks takes{2, 3};
     static constexpr bool differentiable = false;
 
     static auto shape(const auto& e, const auto& bias, const auto& before, const lengths_view& real)
@@ -26583,8 +29224,6 @@ namespace heed::normalize {
 /// The alignment after the last step, of `monotonic` and `monotonic_hard`.
 template <class Alignment>
 struct last_alignment {
-    static constexpr double new_position = 0;  // a memory may grow
-
     Alignment alignment;  // α_{i−1}, the shape of the scores
 
     /// The same with f applied to the tensor (and to the matching ones of `others`).
@@ -27058,11 +29697,11 @@ struct break_stick_op : row_operation<break_stick_op> {
     {
         detail::each_column(e.shape, real, 16, [&](std::size_t at, std::size_t step, std::size_t n, std::size_t all) {
             using std::exp;
-            T rest = 0;  // its logarithm
+            in_double<T> rest = 0;  // its logarithm
             for (std::size_t j = n; j-- > 0;) {
                 const T x = e.data[at + j * step];
-                weights.data[at + j * step] = hidden(x) ? T(0) : exp(rest + log_sigmoid(x));
-                rest += log_sigmoid(-x);
+                weights.data[at + j * step] = hidden(x) ? T(0) : exp(static_cast<T>(rest) + log_sigmoid(x));
+                rest += static_cast<in_double<T>>(log_sigmoid(-x));
             }
             for (std::size_t j = n; j < all; ++j) weights.data[at + j * step] = 0;
         });
@@ -27073,14 +29712,14 @@ struct break_stick_op : row_operation<break_stick_op> {
     {
         detail::each_column(e.shape, real, 16, [&](std::size_t at, std::size_t step, std::size_t n, std::size_t) {
             using std::exp;
-            T before = 0;
+            in_double<T> before = 0;
             for (std::size_t j = 0; j < n; ++j) {
                 const std::size_t i = at + j * step;
                 const T part = exp(log_sigmoid(e.data[i])), w = weights.data[i];
                 if (part == T(0)) continue;  // as of a hidden one, even if `before` is NaN
                 const T pulled = w == T(0) ? T(0) : w * d_weights.data[i];  // of a weight of 0, ∂w may be NaN
-                d_e.data[i] += (1 - part) * pulled - part * before;
-                before += pulled;
+                d_e.data[i] += (1 - part) * pulled - part * static_cast<T>(before);
+                before += static_cast<in_double<T>>(pulled);
             }
         });
     }
@@ -27284,15 +29923,17 @@ struct doubly_stochastic {
     static void prepare(const weight_path<T>& a, T* sums)
     {
         std::fill_n(sums, a.positions, T(0));
-        for (std::size_t t = 0; t < a.steps; ++t) kernels::add(a.positions, sums, a[t]);
+        kernels::add_in_blocks(a.steps, a.positions, sums, [&](std::size_t first, std::size_t last, T* to) {
+            for (std::size_t t = first; t < last; ++t) kernels::add(a.positions, to, a[t]);
+        });
     }
 
     template <class T>
     static T value(const weight_path<T>& a, const T* sums)
     {
-        T loss = 0;
-        for (std::size_t i = 0; i < a.positions; ++i) loss += (1 - sums[i]) * (1 - sums[i]);
-        return loss;
+        in_double<T> loss = 0;
+        for (std::size_t i = 0; i < a.positions; ++i) loss += static_cast<in_double<T>>((1 - sums[i]) * (1 - sums[i]));
+        return static_cast<T>(loss);
     }
 
     template <class T>
@@ -27321,9 +29962,11 @@ struct coverage {
     template <class T>
     static T value(const weight_path<T>& a, const T* covered)
     {
-        T loss = 0;
-        a.each([&](std::size_t t, std::size_t i) { loss += std::min(a[t][i], covered[t * a.positions + i]); });
-        return loss;
+        in_double<T> loss = 0;
+        a.each([&](std::size_t t, std::size_t i) {
+            loss += static_cast<in_double<T>>(std::min(a[t][i], covered[t * a.positions + i]));
+        });
+        return static_cast<T>(loss);
     }
 
     template <class T>
@@ -27348,16 +29991,21 @@ struct monotone {
     template <class T>
     static void prepare(const weight_path<T>& a, T* mean)
     {
-        std::fill_n(mean, a.steps, T(0));
-        a.each([=](std::size_t t, std::size_t i) { mean[t] += static_cast<T>(i) * a[t][i]; });
+        for (std::size_t t = 0; t < a.steps; ++t) {
+            in_double<T> sum = 0;
+            for (std::size_t i = 0; i < a.positions; ++i)
+                sum += static_cast<in_double<T>>(static_cast<T>(i)) * static_cast<in_double<T>>(a[t][i]);
+            mean[t] = static_cast<T>(sum);
+        }
     }
 
     template <class T>
     static T value(const weight_path<T>& a, const T* mean)
     {
-        T loss = 0;
-        for (std::size_t t = 1; t < a.steps; ++t) loss += std::max(T(0), mean[t - 1] - mean[t]);
-        return loss;
+        in_double<T> loss = 0;
+        for (std::size_t t = 1; t < a.steps; ++t)
+            loss += static_cast<in_double<T>>(std::max(T(0), mean[t - 1] - mean[t]));
+        return static_cast<T>(loss);
     }
 
     template <class T>
@@ -27734,6 +30382,8 @@ inline constexpr difference_factor_op difference_factor{};
 ///
 ///     ∂x_{2h} += ∂y_h,  ∂x_{2h+1} −= λ ∂y_h,  ∂λ −= Σ x_{2h+1} · ∂y_h
 struct differences_op : operation<differences_op> {
+    static constexpr ranks takes{1};
+
     static auto shape(const auto& x, const auto& factor, std::size_t width)
     {
         require_shape("differences", "the factor", factor.shape, shape_of_rank<1>{1}, "one number");
@@ -27842,6 +30492,32 @@ differential(Vector, Vector2, Vector3, Vector4, Vector5, double = 0.8, double = 
 
 }  // namespace heed::per_head
 
+// ---- heed/attention/bias.hpp ----------------------------------------------------------------------------------------
+
+namespace heed {
+
+/// A policy without the bias that it may have: x W. It has no parameter.
+struct no_bias {
+    static auto parameters(auto&, auto&&) { return no_bias{}; }
+};
+
+namespace detail {
+
+/// x W + b, or x W with no_bias: x [...,K], W [K,N], b [N] -> [...,N].
+template <class Bias>
+auto linear_with(const tensor auto& x, const auto& W, const Bias& b)
+{
+    if constexpr (std::is_same_v<Bias, no_bias>) {
+        return ops::linear(x, W);
+    } else {
+        return ops::linear(x, W, b);
+    }
+}
+
+}  // namespace detail
+
+}  // namespace heed
+
 // ---- heed/per_head/gated.hpp ----------------------------------------------------------------------------------------
 
 namespace heed::per_head {
@@ -27851,26 +30527,30 @@ namespace heed::per_head {
 ///     Y' = Y ⊙ σ(X W),  O = Y' W_O            Qiu et al. 2025 ("Gated Attention for Large Language Models")
 ///
 /// With W [Q,n·V] there is a gate for each dimension of each head (elementwise), with W [Q,n] one for each head
-/// (headwise). X is the query as the multi_head gets it, before W_Q. No bias, as in the paper.
+/// (headwise). X is the query as the multi_head gets it, before W_Q. No bias, as in the paper;
+/// with one, `gated{W, b}`, the gate is σ(X W + b).
 ///
 ///     multi_head attend{heads, W_Q, W_K, W_V, W_O, per_head::gated{W}};
-template <class Matrix>
+template <class Matrix, class Bias = no_bias>
 struct gated {
-    Matrix W;  // [Q,n·V] or [Q,n]
+    Matrix W;                         // [Q,n·V] or [Q,n]
+    HEED_NO_UNIQUE_ADDRESS Bias b{};  // [n·V] or [n], if there is one
 
     static constexpr std::size_t heads_a_value = 1;
 
     auto operator()(const tensor auto& contexts, const auto& query) const
     {
-        const auto gates = ops::sigmoid(ops::linear(detail::state_of(query), W));
+        const auto gates = ops::sigmoid(heed::detail::linear_with(detail::state_of(query), W, b));
         return ops::multiply_parts(contexts, gates);
     }
 
-    static auto parameters(auto& self, auto&& visit) { return per_head::gated{visit("W", self.W)}; }
+    static auto parameters(auto& self, auto&& visit) { return per_head::gated{visit("W", self.W), visit("b", self.b)}; }
 };
 
 template <class Matrix>
 gated(Matrix) -> gated<Matrix>;
+template <class Matrix, class Bias>
+gated(Matrix, Bias) -> gated<Matrix, Bias>;
 
 }  // namespace heed::per_head
 
@@ -27922,12 +30602,14 @@ namespace heed::score {
 ///
 /// U h_j does not depend on the query, so `prepare` computes it once per batch.
 /// Luong's concat score is this one with W and U cut from a single matrix.
-/// No deviation from the paper; like it, no bias.
-template <class Matrix, class Vector>
+/// No deviation from the paper; like it, no bias. With one, `additive{W, U, v, b}`, e_j = vᵀ tanh(W s + U h_j + b): it
+/// is added to W s, once per step.
+template <class Matrix, class Vector, class Bias = no_bias>
 struct additive {
-    Matrix W;  // [Q,A]
-    Matrix U;  // [D,A]
-    Vector v;  // [A]
+    Matrix W;                         // [Q,A]
+    Matrix U;                         // [D,A]
+    Vector v;                         // [A]
+    HEED_NO_UNIQUE_ADDRESS Bias b{};  // [A], if there is one
 
     using in_kernels = kernels::additive_score;
     static constexpr weight_kind weights = weight_kind::per_position;
@@ -27939,7 +30621,7 @@ struct additive {
 
     auto project(const tensor auto& query) const  // [B,Q] -> [B,A]
     {
-        return ops::linear(query, W);
+        return heed::detail::linear_with(query, W, b);
     }
 
     auto match(const tensor auto& projected, const tensor auto& keys) const  // [B,A], [B,T,A] -> [B,T]
@@ -27954,12 +30636,14 @@ struct additive {
 
     static auto parameters(auto& self, auto&& visit)
     {
-        return score::additive{visit("W", self.W), visit("U", self.U), visit("v", self.v)};
+        return score::additive{visit("W", self.W), visit("U", self.U), visit("v", self.v), visit("b", self.b)};
     }
 };
 
 template <class Matrix, class Vector, class Matrix2>
 additive(Matrix, Matrix2, Vector) -> additive<joint_tensor<Matrix, Matrix2>, Vector>;
+template <class Matrix, class Vector, class Matrix2, class Bias>
+additive(Matrix, Matrix2, Vector, Bias) -> additive<joint_tensor<Matrix, Matrix2>, Vector, Bias>;
 
 }  // namespace heed::score
 
@@ -27974,12 +30658,14 @@ namespace heed::score {
 /// The hidden layer is shared and the last one has G outputs, V = (V_1 … V_G); `combine::grouped_sum` gives the
 /// dimensions of group g the weight α^g. G = 1 is `additive`, G = D is `additive_per_dimension`; a score costs A·G
 /// multiplications, between A and A·D. `with_word{additive_grouped{W, U, V}, Y}` also reads the previous target word.
-/// Not from a paper; no bias, as in the two papers that it lies between.
-template <class Matrix>
+/// Not from a paper; no bias, as in the two papers that it lies between; `additive_grouped{W, U, V, b}` has one, inside
+/// the tanh.
+template <class Matrix, class Bias = no_bias>
 struct additive_grouped {
-    Matrix W;  // [Q,A]
-    Matrix U;  // [D,A]
-    Matrix V;  // [A,G]
+    Matrix W;                         // [Q,A]
+    Matrix U;                         // [D,A]
+    Matrix V;                         // [A,G]
+    HEED_NO_UNIQUE_ADDRESS Bias b{};  // [A], if there is one
 
     static constexpr weight_kind weights = weight_kind::per_group;
 
@@ -27992,7 +30678,7 @@ struct additive_grouped {
 
     auto project(const tensor auto& query) const  // [B,Q] -> [B,A]
     {
-        return ops::linear(query, W);
+        return heed::detail::linear_with(query, W, b);
     }
 
     auto match(const tensor auto& projected, const tensor auto& keys) const  // [B,A], [B,T,A] -> [B,T,G]
@@ -28007,12 +30693,14 @@ struct additive_grouped {
 
     static auto parameters(auto& self, auto&& visit)
     {
-        return score::additive_grouped{visit("W", self.W), visit("U", self.U), visit("V", self.V)};
+        return score::additive_grouped{visit("W", self.W), visit("U", self.U), visit("V", self.V), visit("b", self.b)};
     }
 };
 
 template <class Matrix, class Matrix2, class Matrix3>
 additive_grouped(Matrix, Matrix2, Matrix3) -> additive_grouped<joint_tensor<Matrix, Matrix2, Matrix3>>;
+template <class Matrix, class Matrix2, class Matrix3, class Bias>
+additive_grouped(Matrix, Matrix2, Matrix3, Bias) -> additive_grouped<joint_tensor<Matrix, Matrix2, Matrix3>, Bias>;
 
 }  // namespace heed::score
 
@@ -28026,12 +30714,14 @@ namespace heed::score {
 ///
 /// The hidden layer is shared and the last one has dim(h_j) outputs, V = (V_1 … V_D). With V of one column this is
 /// `additive`. The paper's score also reads the previous target word: `with_word{additive_per_dimension{W, U, V}, Y}`.
-/// No deviation; no bias. A score costs A·D multiplications where `additive` costs A.
-template <class Matrix>
+/// No deviation; no bias, unless there is a fourth part, `additive_per_dimension{W, U, V, b}`: tanh(W s + U h_j + b).
+/// A score costs A·D multiplications where `additive` costs A.
+template <class Matrix, class Bias = no_bias>
 struct additive_per_dimension {
-    Matrix W;  // [Q,A]
-    Matrix U;  // [D,A]
-    Matrix V;  // [A,D]
+    Matrix W;                         // [Q,A]
+    Matrix U;                         // [D,A]
+    Matrix V;                         // [A,D]
+    HEED_NO_UNIQUE_ADDRESS Bias b{};  // [A], if there is one
 
     static constexpr weight_kind weights = weight_kind::per_dimension;
 
@@ -28042,7 +30732,7 @@ struct additive_per_dimension {
 
     auto project(const tensor auto& query) const  // [B,Q] -> [B,A]
     {
-        return ops::linear(query, W);
+        return heed::detail::linear_with(query, W, b);
     }
 
     auto match(const tensor auto& projected, const tensor auto& keys) const  // [B,A], [B,T,A] -> [B,T,D]
@@ -28057,20 +30747,24 @@ struct additive_per_dimension {
 
     static auto parameters(auto& self, auto&& visit)
     {
-        return score::additive_per_dimension{visit("W", self.W), visit("U", self.U), visit("V", self.V)};
+        return score::additive_per_dimension{visit("W", self.W), visit("U", self.U), visit("V", self.V),
+                                             visit("b", self.b)};
     }
 };
 
 template <class Matrix, class Matrix2, class Matrix3>
 additive_per_dimension(Matrix, Matrix2, Matrix3) -> additive_per_dimension<joint_tensor<Matrix, Matrix2, Matrix3>>;
+template <class Matrix, class Matrix2, class Matrix3, class Bias>
+additive_per_dimension(Matrix, Matrix2, Matrix3, Bias)
+    -> additive_per_dimension<joint_tensor<Matrix, Matrix2, Matrix3>, Bias>;
 
 }  // namespace heed::score
 
 /// Its kernel: kernels/per_dimension.hpp.
-template <class Matrix, class Normalize, class Combine>
+template <class Matrix, class Bias, class Normalize, class Combine>
     requires(heed::known_to_kernels_as<Normalize, heed::kernels::softmax_of_row>&&
                  heed::known_to_kernels_as<Combine, heed::kernels::elementwise_sum_of_row>)
-struct heed::step_kernel<heed::score::additive_per_dimension<Matrix>, Normalize, Combine> {
+struct heed::step_kernel<heed::score::additive_per_dimension<Matrix, Bias>, Normalize, Combine> {
     using operation = ops::per_dimension_step_op;
 
     template <class With>
@@ -28095,11 +30789,13 @@ namespace heed::score {
 /// The joined vector is never formed: W [h; h_j] = W_q h + W_k h_j, where W_q is the first Q rows of W and W_k the last
 /// D, and W_k h_j is computed once per batch. So this is `additive` with its W stacked on its U. In the paper h and h_j
 /// have the same size, and W is cut in half; otherwise `query` says where: `concat{W, v, Q}`. No deviation; no bias.
-template <class Matrix, class Vector>
+/// With one, `concat{W, v, Q, b}`, it is inside the tanh: W [h; h_j] + b.
+template <class Matrix, class Vector, class Bias = no_bias>
 struct concat {
-    Matrix W;               // [Q+D,A]
-    Vector v;               // [A]
-    std::size_t query = 0;  // Q; 0: half of W's rows
+    Matrix W;                         // [Q+D,A]
+    Vector v;                         // [A]
+    std::size_t query = 0;            // Q; 0: half of W's rows
+    HEED_NO_UNIQUE_ADDRESS Bias b{};  // [A], if there is one
 
     using in_kernels = kernels::additive_score;
     static constexpr weight_kind weights = weight_kind::per_position;
@@ -28111,7 +30807,7 @@ struct concat {
 
     auto project(const tensor auto& state) const  // [B,Q] -> [B,A]
     {
-        return ops::linear(state, ops::rows_between(W, std::size_t{0}, cut()));
+        return heed::detail::linear_with(state, ops::rows_between(W, std::size_t{0}, cut()), b);
     }
 
     auto match(const tensor auto& projected, const tensor auto& keys) const  // [B,A], [B,T,A] -> [B,T]
@@ -28126,7 +30822,7 @@ struct concat {
 
     static auto parameters(auto& self, auto&& visit)
     {
-        return score::concat{visit("W", self.W), visit("v", self.v), self.query};
+        return score::concat{visit("W", self.W), visit("v", self.v), self.query, visit("b", self.b)};
     }
 
 private:
@@ -28146,179 +30842,10 @@ template <class Matrix, class Vector>
 concat(Matrix, Vector) -> concat<Matrix, Vector>;
 template <class Matrix, class Vector>
 concat(Matrix, Vector, std::size_t) -> concat<Matrix, Vector>;
+template <class Matrix, class Vector, class Bias>
+concat(Matrix, Vector, std::size_t, Bias) -> concat<Matrix, Vector, Bias>;
 
 }  // namespace heed::score
-
-// ---- heed/ops/distances.hpp -----------------------------------------------------------------------------------------
-
-/// Numbers that each query has for distances, looked up for its keys. `count` says how many keys there are up to the
-/// query's own, for each row, and `first` the number of the first key of each row, if that is not 0 (score/
-/// keys_up_to_query.hpp).
-namespace heed::ops {
-
-namespace detail {
-
-/// Throws shape_error unless there is a count for each row, and a first key or none at all.
-inline void require_places(const char* where, const lengths_view& count, const lengths_view& first, std::size_t rows)
-{
-    if (count.batch() != rows || (first.batch() != rows && first.batch() != 0)) {
-        throw shape_error(std::string(where) + ": " + std::to_string(count.batch()) + " counts of keys and " +
-                          std::to_string(first.batch()) + " first keys for " + std::to_string(rows) +
-                          " rows; each row has a count, and a first key or none of them");
-    }
-}
-
-/// How many of the `positions` keys of row r are no later than the query.
-inline std::size_t keys_of_row(const lengths_view& count, const lengths_view& first, std::size_t r,
-                               std::size_t positions)
-{
-    const std::size_t begin = first.batch() == 0 ? 0 : first[r];
-    return count[r] > begin ? std::min(count[r] - begin, positions) : 0;
-}
-
-}  // namespace detail
-
-/// y[r,j] = w[r, j − i + c] where that is a column of w, and else 0; i is where the query stands: w [R,K] -> [R,T].
-///
-///     ∂w[r, j − i + c] += ∂y[r,j]
-struct at_distances_op : operation<at_distances_op> {
-    static shape_of_rank<2> shape(const auto& w, std::size_t, std::size_t positions, const lengths_view& count,
-                                  const lengths_view& first)
-    {
-        detail::require_places("at_distances", count, first, w.shape[0]);
-        return {w.shape[0], positions};
-    }
-
-    template <class T>
-    static void forward(in<T, 2> w, std::size_t center, std::size_t, const lengths_view& count,
-                        const lengths_view& first, out<T, 2> y)
-    {
-        std::fill_n(y.data, y.size(), T(0));
-        each(w.shape, y.shape, center, count, first,
-             [&](std::size_t to, std::size_t from) { y.data[to] = w.data[from]; });
-    }
-
-    template <class T>
-    static void backward(in<T, 2> w, std::size_t center, std::size_t, const lengths_view& count,
-                         const lengths_view& first, in<T, 2> y, in<T, 2> d_y, adjoint<T, 2> d_w)
-    {
-        each(w.shape, y.shape, center, count, first,
-             [&](std::size_t to, std::size_t from) { d_w.data[from] += d_y.data[to]; });
-    }
-
-private:
-    /// f(a number of y, its number of w)
-    static void each(const shape_of_rank<2>& w, const shape_of_rank<2>& y, std::size_t center,
-                     const lengths_view& count, const lengths_view& first, const auto& f)
-    {
-        for (std::size_t r = 0; r < y[0]; ++r) {
-            if (count[r] == 0) continue;
-            const auto shift = static_cast<std::ptrdiff_t>(count[r] - 1) - static_cast<std::ptrdiff_t>(center) -
-                               static_cast<std::ptrdiff_t>(first.batch() == 0 ? 0 : first[r]);
-            for (std::size_t k = 0; k < w[1]; ++k) {
-                const std::ptrdiff_t j = static_cast<std::ptrdiff_t>(k) + shift;
-                if (j >= 0 && j < static_cast<std::ptrdiff_t>(y[1]))
-                    f(r * y[1] + static_cast<std::size_t>(j), r * w[1] + k);
-            }
-        }
-    }
-};
-inline constexpr at_distances_op at_distances{};
-
-/// y[r,j] = e[r,j] + z[r,p], p = min(P − 1, Σ_{l=j..i} σ(e[r,l])): e [R,T], z [R,P] -> [R,T]. i is where the query
-/// stands; between whole p, z is a line; p of a key behind the query is 0.
-///
-///     with f = ⌊p⌋ and ∂p = (z[r,f+1] − z[r,f]) ∂y, or 0 where p = P − 1:
-///     ∂z[r,f] += (1 + f − p) ∂y,  ∂z[r,f+1] += (p − f) ∂y
-///     ∂e[r,l] += ∂y[r,l] + σ(e[r,l]) (1 − σ(e[r,l])) Σ_{j≤l} ∂p_j
-struct add_contextual_positions_op : operation<add_contextual_positions_op> {
-    static shape_of_rank<2> shape(const auto& e, const auto& z, const lengths_view& count, const lengths_view& first)
-    {
-        require_shape("add_contextual_positions", "the scores of positions", z.shape, {e.shape[0], z.shape[1]},
-                      "one row for each row of scores ", e.shape);
-        if (z.shape[1] == 0) {
-            throw shape_error("add_contextual_positions: no positions, " + shape_text(z.shape) +
-                              "; there must be a column for position 0 at least");
-        }
-        detail::require_places("add_contextual_positions", count, first, e.shape[0]);
-        return e.shape;
-    }
-
-    template <class T>
-    static void forward(in<T, 2> e, in<T, 2> z, const lengths_view& count, const lengths_view& first, out<T, 2> y)
-    {
-        const std::size_t positions = e.shape[1], P = z.shape[1];
-        detail::each_row(e.shape[0], 64 * positions, [=, &count, &first](std::size_t r) {
-            scratch here;
-            T* const p = here.take<T>(positions);
-            const T *const scores = e.data + r * positions, *const table = z.data + r * P;
-            sum_gates(scores, positions, detail::keys_of_row(count, first, r, positions), p);
-            for (std::size_t j = 0; j < positions; ++j) {
-                const auto [f, part] = between(p[j], P);
-                const T added = f + 1 < P ? table[f] + part * (table[f + 1] - table[f]) : table[f];
-                y.data[r * positions + j] = scores[j] + added;
-            }
-        });
-    }
-
-    template <class T>
-    static void backward(in<T, 2> e, in<T, 2> z, const lengths_view& count, const lengths_view& first, in<T, 2>,
-                         in<T, 2> d_y, adjoint<T, 2> d_e, adjoint<T, 2> d_z)
-    {
-        const std::size_t positions = e.shape[1], P = z.shape[1];
-        detail::each_row(e.shape[0], 64 * positions, [=, &count, &first](std::size_t r) {
-            scratch here;
-            T* const p = here.take<T>(positions);
-            const T *const scores = e.data + r * positions, *const table = z.data + r * P;
-            const T* const d = d_y.data + r * positions;
-            const std::size_t n = detail::keys_of_row(count, first, r, positions);
-            sum_gates(scores, positions, n, p);
-            T before = 0;  // Σ_{j≤l} ∂p_j
-            for (std::size_t j = 0; j < positions; ++j) {
-                const auto [f, part] = between(p[j], P);
-                const bool inside = f + 1 < P;
-                if (d_z) d_z.data[r * P + f] += inside ? (1 - part) * d[j] : d[j];
-                if (d_z && inside) d_z.data[r * P + f + 1] += part * d[j];
-                if (!d_e) continue;
-                if (j < n && inside && d[j] != T(0)) before += (table[f + 1] - table[f]) * d[j];
-                d_e.data[r * positions + j] += d[j];
-                if (j < n) {
-                    const T gate = sigmoid(scores[j]);
-                    d_e.data[r * positions + j] += gate * (1 - gate) * before;
-                }
-            }
-        });
-    }
-
-private:
-    template <class T>
-    static T sigmoid(T x)
-    {
-        using std::exp;
-        const T power = exp(x < 0 ? x : -x);
-        return x < 0 ? power / (1 + power) : 1 / (1 + power);
-    }
-    /// p of each key, not yet cut off at the last position; 0 behind the n keys up to the query. Summed in double.
-    template <class T>
-    static void sum_gates(const T* e, std::size_t positions, std::size_t n, T* p)
-    {
-        std::fill(p + n, p + positions, T(0));
-        in_double<T> sum = 0;
-        for (std::size_t j = n; j-- > 0;) p[j] = static_cast<T>(sum += static_cast<in_double<T>>(sigmoid(e[j])));
-    }
-    /// The whole position below p, and how far p is above it; the last one, P − 1, from there on.
-    template <class T>
-    static std::pair<std::size_t, T> between(T p, std::size_t P)
-    {
-        const double value = static_cast<double>(value_of(p));
-        if (!(value < static_cast<double>(P - 1))) return {P - 1, T(0)};
-        const auto f = static_cast<std::size_t>(value);
-        return {f, p - static_cast<T>(static_cast<plain_number<T>>(f))};
-    }
-};
-inline constexpr add_contextual_positions_op add_contextual_positions{};
-
-}  // namespace heed::ops
 
 // ---- heed/score/keys_up_to_query.hpp --------------------------------------------------------------------------------
 
@@ -29176,6 +31703,8 @@ namespace heed::ops {
 ///
 /// With vectors ω ~ N(0, 1), y(a) · y(b) is exp(a · b) on average: Choromanski et al. 2021, lemma 1.
 struct positive_features_op : operation<positive_features_op> {
+    static constexpr ranks takes{1};
+
     static auto shape(const auto& products, const auto& x)
     {
         constexpr std::size_t R = rank_of<decltype(products)>;
@@ -29421,6 +31950,16 @@ struct rows_of_places {
 
 namespace detail {
 
+/// Throws shape_error unless each row of the scores has a query and, if there are first keys, a first key.
+inline void require_rows_of_places(const shape_of_rank<2>& scores, const rows_of_places& where)
+{
+    const std::size_t rows = scores[0], queries = where.queries, first = where.first_keys.size();
+    if (rows == 0 || (queries > 0 && (first == 0 || first > (rows - 1) / queries))) return;
+    throw shape_error("score::modified: " + counted(first, "first key") + " for scores " + shape_text(scores) + " of " +
+                      counted(queries, "query", "queries") +
+                      " a sentence; there must be a query, and a first key for each sentence or none at all");
+}
+
 template <class T>
 pack<T> lanes_at(std::size_t count, const T* x)
 {
@@ -29473,7 +32012,11 @@ struct modify_op : operation<modify_op<Function>> {
 
     explicit modify_op(Function function) : f(std::move(function)) {}
 
-    static shape_of_rank<2> shape(const auto& x, const rows_of_places&) { return x.shape; }
+    static shape_of_rank<2> shape(const auto& x, const rows_of_places& where)
+    {
+        detail::require_rows_of_places(x.shape, where);
+        return x.shape;
+    }
 
     template <class T>
     void forward(in<T, 2> x, const rows_of_places& where, out<T, 2> y) const
@@ -29502,8 +32045,9 @@ struct modify_with_table_op : operation<modify_with_table_op<Function>> {
 
     explicit modify_with_table_op(Function function) : f(std::move(function)) {}
 
-    static shape_of_rank<2> shape(const auto& x, const auto& table, const rows_of_places&)
+    static shape_of_rank<2> shape(const auto& x, const auto& table, const rows_of_places& where)
     {
+        detail::require_rows_of_places(x.shape, where);
         if (table.size() == 0 && x.size() > 0)
             throw shape_error("score::modified: the table is empty, " + shape_text(table.shape));
         return x.shape;
@@ -29591,7 +32135,7 @@ struct by_place {
     auto start(const auto& memory) const { return beside(score::stands{}, over::start(self().base, memory)); }
     auto recall(const auto& now, const auto& at, const auto&... memory) const
     {
-        return beside({at.step, {at.real.first_row()}, now.head}, over::recall(self().base, now.base, at, memory...));
+        return beside({at.step, {at.real.first_row()}, at.head}, over::recall(self().base, now.base, at, memory...));
     }
     template <class Past>
     auto advance(Past&& now, const tensor auto& seen, const tensor auto& context, const auto& at) const
@@ -29874,8 +32418,8 @@ struct add_by_distance {
 /// a(q) is the base's: q / √A of scaled_dot. A column of `distances` for each distance from −R to R, those farther away
 /// share the last ones. Products with all columns come first, Q Dᵀ, so that no vector is added to a key: step by step
 /// and with a temporal normalizer [B,S,2R+1], in tiles for a block of queries. The paper also adds such vectors to the
-/// values (eq. 3), and finds that it does not need to; heed does not. Queries and keys count from 0. Throws shape_error
-/// if the number of columns is even.
+/// values (eq. 3), combine::relative, and finds that it does not need to. Queries and keys count from 0. Throws
+/// shape_error if the number of columns is even.
 template <class Base, class Matrix>
 struct relative : by_place<relative<Base, Matrix>, Base> {
     Base base;
@@ -30247,8 +32791,10 @@ void coverage_update_backward(const coverage_step<T>& step, const T* d_next, con
             for (std::size_t b = begin; b < end; ++b) {
                 T *const z = scratch + b * 9 * N, *const r = z + N, *const fresh = z + 2 * N;
                 T *const da = z + 3 * N, *const d_by_weight = z + 6 * N;
-                std::fill_n(d_by_weight, 3 * N, T(0));
-                for (std::size_t i = b * step.positions; i < (b + 1) * step.positions; ++i) {
+                heed::scratch here;
+                T* const of_row = here.take<T>(6 * N);  // Σ_j da, Σ_j α_j da
+                std::fill_n(of_row, 6 * N, T(0));
+                const auto each = [&](std::size_t i, T* to) {
                     const T *u = step.products + i * 3 * N, *old = step.coverage + i * N, *dy = d_next + i * N;
                     detail::coverage_gates(N, step.word + b * 3 * N, step.weights[i], step.by_weight, u, z);
                     transform(
@@ -30281,16 +32827,23 @@ void coverage_update_backward(const coverage_step<T>& step, const T* d_next, con
                             static_cast<const T*>(du + 2 * N), static_cast<const T*>(da + 2 * N),
                             static_cast<const T*>(r));
                     }
-                    if (into.word != nullptr) add(3 * N, into.word + b * 3 * N, static_cast<const T*>(da));
+                    add(3 * N, to, static_cast<const T*>(da));
                     if (into.weights != nullptr) {
                         into.weights[i] += dot(3 * N, step.by_weight, static_cast<const T*>(da));
                     }
-                    add_scaled(3 * N, d_by_weight, step.weights[i], static_cast<const T*>(da));
-                }
+                    add_scaled(3 * N, to + 3 * N, step.weights[i], static_cast<const T*>(da));
+                };
+                add_in_blocks(step.positions, 6 * N, of_row, [&](std::size_t first, std::size_t last, T* to) {
+                    for (std::size_t j = first; j < last; ++j) each(b * step.positions + j, to);
+                });
+                if (into.word != nullptr) add(3 * N, into.word + b * 3 * N, static_cast<const T*>(of_row));
+                std::copy_n(of_row + 3 * N, 3 * N, d_by_weight);
             }
         });
     if (into.by_weight == nullptr) return;
-    for (std::size_t b = 0; b < step.batch; ++b) add(3 * N, into.by_weight, scratch + b * 9 * N + 6 * N);
+    add_in_blocks(step.batch, 3 * N, into.by_weight, [&](std::size_t first, std::size_t last, T* to) {
+        for (std::size_t b = first; b < last; ++b) add(3 * N, to, static_cast<const T*>(scratch + b * 9 * N + 6 * N));
+    });
 }
 
 }  // namespace heed::kernels
@@ -30721,6 +33274,8 @@ void each_wide_row(const auto& y, const auto& f)
 ///
 ///     ∂x of the greater one += ∂y_i; of the first one if they are equal
 struct maxout_op : operation<maxout_op> {
+    static constexpr ranks takes{1};
+
     static auto shape(const auto& x) { return detail::half_of("maxout", x.shape, "pairs of neighbours"); }
 
     template <class T, std::size_t R>
@@ -30746,6 +33301,8 @@ inline constexpr maxout_op maxout{};
 ///
 ///     ∂a += ∂y ⊙ σ(b),  ∂b += ∂y ⊙ a ⊙ σ(b) (1 - σ(b))
 struct glu_op : operation<glu_op> {
+    static constexpr ranks takes{1};
+
     static auto shape(const auto& x) { return detail::half_of("glu", x.shape, "values, then as many gates"); }
 
     template <class T, std::size_t R>
@@ -30848,6 +33405,8 @@ struct sentence_ends {
 ///
 /// See kernels/gru.hpp; on the tape: ad/recurrent.hpp.
 struct gru_op : operation<gru_op> {
+    static constexpr ranks takes{1};
+
     static auto shape(const auto& inputs, const auto& hidden, const auto& U, const auto& U_h, const sentence_ends& ends)
     {
         const std::size_t B = detail::rows_of(hidden.shape), H = hidden.shape.back();
@@ -30893,6 +33452,8 @@ inline constexpr gru_op gru{};
 ///
 /// See kernels/gru_reset_after.hpp; on the tape: ad/recurrent.hpp.
 struct gru_reset_after_op : operation<gru_reset_after_op> {
+    static constexpr ranks takes{1};
+
     static auto shape(const auto& inputs, const auto& hidden, const auto& U, const auto& c, const sentence_ends& ends)
     {
         const std::size_t B = detail::rows_of(hidden.shape), H = hidden.shape.back();
@@ -30952,6 +33513,8 @@ lstm_state(Hidden, Cell) -> lstm_state<Hidden, Cell>;
 ///
 /// See kernels/lstm.hpp; on the tape: ad/recurrent.hpp.
 struct lstm_op : operation<lstm_op> {
+    static constexpr ranks takes{1};
+
     static auto shape(const auto& inputs, const auto& hidden, const auto& cell, const auto& U,
                       const sentence_ends& ends)
     {
@@ -31240,7 +33803,7 @@ struct with_fertility : over::another<with_fertility<Base, Vector>, Base> {
     auto begin(const auto& memory) const
     {
         const auto& beside = over::taped_among(memory.keys, v_c, U_f);
-        auto expected = same_family(beside, fertility(memory.values));
+        auto expected = same_family(beside, fertility(over::values_in_one_piece(memory)));
         auto none = constant_like(beside, shape_of(expected), 0.0);
         return score::fertility_past{std::move(none), std::move(expected)};
     }
@@ -31429,7 +33992,7 @@ private:
     {
         const auto& beside = over::taped_among(memory.keys, memory.values, V, coverage);
         return score::gated_coverage_past{same_family(beside, coverage),
-                                          same_family(beside, cell.project(memory.values))};
+                                          same_family(beside, cell.project(over::values_in_one_piece(memory)))};
     }
 };
 
@@ -31441,6 +34004,20 @@ with_gated_coverage(Base, Matrix, Cell) -> with_gated_coverage<Base, Matrix, Cel
 // ---- heed/score/with_location.hpp -----------------------------------------------------------------------------------
 
 namespace heed::score {
+
+/// The state of location-aware attention.
+template <class Features, class Weights>
+struct location_past {
+    Features features;  // [B,T,k] F ∗ α
+    Weights weights;    // [B,T] α of the last step: F ∗ α of positions that are new needs it
+
+    auto map(auto&& f, const auto&... others) const
+    {
+        return score::location_past{f(features, others.features...), f(weights, others.weights...)};
+    }
+};
+template <class Features, class Weights>
+location_past(Features, Weights) -> location_past<Features, Weights>;
 
 /// A score that also reads where the last step looked, through k filters of width r (location-aware attention).
 ///
@@ -31478,7 +34055,13 @@ struct with_location : over::another<with_location<Base, Matrix>, Base> {
 
     auto after(const auto&, const tensor auto& seen, const tensor auto&, const auto&) const  // F ∗ α_t
     {
-        return score::position_features{ops::convolve(over::per_position(seen), F)};
+        return convolved(over::per_position(seen));
+    }
+
+    /// Of a memory that has grown: a new position has had no weight, but its neighbours have.
+    auto grow(const auto& past, const auto& begun, const auto& join, const auto&) const
+    {
+        return convolved(join(past.weights, begun.weights));
     }
 
     static auto parameters(auto& self, auto&& visit)
@@ -31487,10 +34070,17 @@ struct with_location : over::another<with_location<Base, Matrix>, Base> {
     }
 
 private:
+    auto convolved(auto alpha) const
+    {
+        auto features = ops::convolve(alpha, F);
+        auto beside = same_family(features, std::move(alpha));
+        return score::location_past{std::move(features), std::move(beside)};
+    }
+
     auto looked_at(const auto& memory, const tensor auto& seen) const
     {
         const auto& beside = over::taped_among(memory.keys, F, U_f, seen);
-        return score::position_features{ops::convolve(same_family(beside, seen), F)};
+        return convolved(same_family(beside, seen));
     }
 };
 
@@ -31552,6 +34142,15 @@ struct with_neighbours : over::another<with_neighbours<Base, Matrix, Which>, Bas
         }
     }
 
+    /// Of a memory that has grown: a new position has had no weight, but its neighbours have.
+    auto grow(const auto& past, const auto& begun, const auto& join, const auto&) const
+    {
+        const auto features = join(past.features, begun.features);
+        const auto [B, T, width] = shape_of(features);
+        const auto own = ops::columns_between(features, width / 2, width / 2 + 1);  // of the position itself
+        return score::position_features{ops::neighbourhood(ops::reshaped(own, B, T), width / 2)};
+    }
+
     static auto parameters(auto& self, auto&& visit)
     {
         return score::with_neighbours{visit("base", self.base), visit("M", self.M), self.which};
@@ -31573,7 +34172,8 @@ namespace heed::score {
 ///     ψ_{t,j} = [log(1+t), log(1+j), log(1+I)]                 Cohn et al. 2016
 ///
 /// P ψ is added to the keys of any base score: inside the tanh, as in Cohn's paper (see `with_neighbours`, whose two
-/// biases belong to the same model). t and j count from 1; I is the length given to `attend.on`, whatever a mask hides.
+/// biases belong to the same model). t and j count from 1; I is the length given to `attend.on`, whatever a mask
+/// hides; of a memory that grows it is how many positions there are so far.
 template <class Base, class Matrix>
 struct with_positions : over::another<with_positions<Base, Matrix>, Base> {
     using over::another<with_positions<Base, Matrix>, Base>::base;
@@ -31598,6 +34198,12 @@ struct with_positions : over::another<with_positions<Base, Matrix>, Base> {
     {
         return score::position_features{
             ops::with_column(past.features, 0, std::log(2.0 + static_cast<double>(at.step)))};
+    }
+
+    /// Of a memory that has grown: I is another one for all positions.
+    auto grow(const auto& past, const auto& begun, const auto& join, const auto& at) const
+    {
+        return arrive(score::position_features{join.all_of_second(past.features, begun.features)}, at);
     }
 
     auto keys(const tensor auto& plain_keys, const auto& past) const  // k + P ψ
@@ -32020,6 +34626,104 @@ private:
 
 }  // namespace heed::ad
 
+// ---- heed/ad/recording.hpp ------------------------------------------------------------------------------------------
+
+/// Which recording a variable belongs to.
+///
+/// A variable is a handle into the memory of a tape, valid until the tape is cleared. So that a variable kept longer is
+/// an error and not a crash, each recording has a number, and a variable remembers the number of its own: every use of
+/// the variable compares the two. The number lies beside the tape, in a place that is never freed: when a tape dies,
+/// its place goes to the next tape that is made, and the numbers go on. A program has as many places as it has had
+/// tapes at one time.
+namespace heed::ad {
+
+namespace detail {
+
+/// The place of a tape's number.
+struct recording {
+    std::uint64_t number = 1;  // of the present recording; no number comes twice
+    std::uint64_t first = 1;   // the first number of the tape that has this place
+    void* tape = nullptr;
+    recording* next = nullptr;  // of the places without a tape
+};
+
+/// The place of variables that belong to no tape, whose number is 0.
+inline recording no_recording;
+
+/// All places without a tape.
+struct free_recordings {
+    std::mutex guard;
+    recording* first = nullptr;
+
+    /// Never destroyed: a tape may be destroyed after everything else.
+    static free_recordings& all()
+    {
+        static auto& them = *new free_recordings;
+        return them;
+    }
+};
+
+inline recording& take_recording(void* tape)
+{
+    free_recordings& all = free_recordings::all();
+    const std::lock_guard lock(all.guard);
+    recording* const at = all.first != nullptr ? all.first : new recording;
+    all.first = at->next;
+    at->tape = tape;
+    at->first = at->number;
+    return *at;
+}
+
+/// The recording is over: its variables are those of none any more.
+inline void end_recording(recording& at) { ++at.number; }
+
+inline void give_back(recording& at) noexcept
+{
+    free_recordings& all = free_recordings::all();
+    const std::lock_guard lock(all.guard);
+    at.tape = nullptr;
+    at.first = at.number;
+    at.next = all.first;
+    all.first = &at;
+}
+
+/// A variable is used that belongs to none, to a recording that is over, or to a tape that is gone.
+[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_variable(const recording& at, std::uint64_t number)
+{
+    if (number == 0)
+        throw error("This variable is empty: it belongs to no tape; assign one of tape.parameter, "
+                    "tape.constant or an operation first");
+    if (number < at.first)
+        throw error("This variable belongs to a tape that was destroyed: a tape must outlive its variables, and so "
+                    "the model that was lifted onto it");
+    throw error("This variable belongs to a recording that was cleared: lift the model again after tape.clear()");
+}
+
+/// A variable of one tape is used on another.
+[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_other_tape()
+{
+    throw error("This variable belongs to another tape: all variables of an operation, its loss and its gradients are "
+                "on one tape; lift the model onto that tape, or make the tensor a constant there by "
+                "tape.constant(view_of(x))");
+}
+
+}  // namespace detail
+
+/// Identifies a recording: equal only to that of the same recording, of all that a program makes.
+class recording_id {
+public:
+    recording_id() = default;  // of none
+    explicit recording_id(const detail::recording& at) : of_(&at), number_(at.number) {}
+
+    bool operator==(const recording_id&) const = default;
+
+private:
+    const detail::recording* of_ = nullptr;
+    std::uint64_t number_ = 0;
+};
+
+}  // namespace heed::ad
+
 // ---- heed/ad/tape.hpp -----------------------------------------------------------------------------------------------
 
 /// Reverse-mode differentiation, from the beginning.
@@ -32098,30 +34802,51 @@ struct slot {
     deferred<T>* waiting = nullptr;
 };
 
-/// A tensor on a tape: a cheap handle, copied freely, valid until the tape is cleared.
+/// A tensor on a tape: a cheap handle, copied freely, valid until the tape is cleared or destroyed. Each use of it
+/// after that throws heed::error (ad/recording.hpp); its shape alone may still be read.
 template <class T, std::size_t N>
 class var : public heed::detail::not_of_xtensor::words {
 public:
     var() = default;
-    var(ad::tape<T>& on, ad::slot<T>& at, const shape_of_rank<N>& shape) : tape_(&on), slot_(&at), shape_(shape) {}
+    var(ad::tape<T>& on, ad::slot<T>& at, const shape_of_rank<N>& shape)
+        : of_(on.place_), slot_(&at), number_(on.place_->number), shape_(shape)
+    {}
 
-    ad::tape<T>& tape() const { return *tape_; }
-    ad::slot<T>& slot() const { return *slot_; }  // where the value and its adjoint are
+    ad::tape<T>& tape() const
+    {
+        check();
+        return *static_cast<ad::tape<T>*>(of_->tape);
+    }
+    ad::slot<T>& slot() const  // where the value and its adjoint are
+    {
+        check();
+        return *slot_;
+    }
     const shape_of_rank<N>& shape() const { return shape_; }
-    tensor_view<const T, N> value() const { return {slot_->value, shape_}; }
-    const T* data() const { return slot_->value; }
-    std::size_t size() const { return slot_->size; }
+    tensor_view<const T, N> value() const { return {slot().value, shape_}; }
+    const T* data() const { return slot().value; }
+    std::size_t size() const { return slot().size; }
     /// Is the loss's derivative by this wanted? An operation asks this of each of its variables before it is recorded:
     /// by that the tape knows where a parameter is used first.
     bool wanted() const
     {
-        if (slot_->leaf && !slot_->used) tape_->first_use(*slot_);
+        check();
+        if (slot_->leaf && !slot_->used) static_cast<ad::tape<T>*>(of_->tape)->first_use(*slot_);
         return slot_->wanted;
     }
 
 private:
-    ad::tape<T>* tape_ = nullptr;
+    friend class ad::tape<T>;
+
+    void check() const
+    {
+        if (of_->number != number_) [[unlikely]]
+            detail::refuse_variable(*of_, number_);
+    }
+
+    detail::recording* of_ = &detail::no_recording;
     ad::slot<T>* slot_ = nullptr;
+    std::uint64_t number_ = 0;  // of the recording
     shape_of_rank<N> shape_{};
 };
 
@@ -32129,14 +34854,19 @@ private:
 ///
 /// `parameter` and `constant` make variables, operations on them record entries, `backward(loss)` goes through the
 /// entries from the last to the first. `clear` forgets the entries and keeps the memory. A tape serves one thread at a
-/// time, stays where it is, and must outlive its variables.
+/// time, stays where it is, and must outlive its variables. A variable of another tape, or of a recording that was
+/// cleared, is refused by heed::error wherever it is used.
 template <class T>
 class tape {
 public:
     tape() = default;
     tape(const tape&) = delete;
     tape& operator=(const tape&) = delete;
-    ~tape() { forget(); }
+    ~tape()
+    {
+        forget();
+        detail::give_back(*place_);
+    }
 
     /// A parameter: refers to the caller's memory, which must outlive the tape's use of it. No copy.
     template <std::size_t N>
@@ -32164,6 +34894,20 @@ public:
     }
     template <std::size_t N>
     var<T, N> parameter(const array<T, N>&& values) = delete;
+    template <std::size_t N>
+    var<T, N> parameter(const shared_tensor<T, N>&& values) = delete;
+
+    /// Refused, in one sentence: numbers of another type, such as those of a model of float on an ad::tape<double>.
+    template <plain_tensor X>
+        requires(!heed::detail::numbers_are<plain_number<T>, X>)
+    var<T, rank_of<X>> parameter(const X&)
+    {
+        static_assert(heed::detail::numbers_are<plain_number<T>, X>, HEED_SAYS_TAPE_OF_OTHERS);
+        return make(shape_of_rank<rank_of<X>>{}, false).result;
+    }
+    template <plain_tensor X>
+        requires(!heed::detail::numbers_are<plain_number<T>, X>)
+    var<T, rank_of<X>> constant(const X& x) { return parameter(x); }
 
     /// A value that needs no gradient; copied, so that it cannot dangle.
     template <std::size_t N>
@@ -32227,9 +34971,10 @@ public:
     var<T, N> piece(const var<T, M>& whole, std::size_t offset, const shape_of_rank<N>& shape)
     {
         const std::size_t size = tensor_view<const T, N>{nullptr, shape}.size();
-        slot<T>& s = new_slot(whole.data() + offset, size);
+        slot<T>& of = mine(whole);
+        slot<T>& s = new_slot(of.value + offset, size);
         s.wanted = whole.wanted();
-        s.whole = &whole.slot();
+        s.whole = &of;
         s.offset = offset;
         return {*this, s, shape};
     }
@@ -32239,9 +34984,10 @@ public:
     template <std::size_t N, class Back>
     void record(const var<T, N>& y, const Back& back)
     {
+        slot<T>& s = mine(y);
         if (!y.wanted()) return;
         push(
-            &y.slot(),
+            &s,
             [](tape& on, slot<T>* made, void* closure) {
                 if (const T* d_y = on.reached(*made)) (*static_cast<Back*>(closure))(d_y);
             },
@@ -32277,15 +35023,18 @@ public:
     template <std::size_t N>
     T* adjoint(const var<T, N>& x)
     {
-        return adjoint(x.slot());
+        slot<T>& s = mine(x);
+        has_gradients_ = true;  // the caller writes them
+        return adjoint(s);
     }
 
     /// The adjoint if x's gradient is wanted, else nullptr.
     template <std::size_t N>
     T* wanted_adjoint(const var<T, N>& x)
     {
-        check_open(x.slot());
-        return x.wanted() ? adjoint(x.slot()) : nullptr;
+        slot<T>& s = mine(x);
+        check_open(s);
+        return x.wanted() ? adjoint(s) : nullptr;
     }
 
     /// The adjoint if anything has reached it, else nullptr: the operation behind it has nothing to do.
@@ -32297,7 +35046,7 @@ public:
     template <std::size_t N>
     const T* reached(const var<T, N>& x)
     {
-        return reached(x.slot());
+        return reached(mine(x));
     }
 
     /// Where an operation may write a whole adjoint: with beta 0 it sets fresh memory, which spares the zeros, with
@@ -32341,20 +35090,30 @@ public:
     /// ∂loss/∂(every wanted value). Once per recording: throws heed::error the second time.
     void backward(const var<T, 0>& loss)
     {
+        slot<T>& s = mine(loss);
         if (gone_back_) {
             throw error(
                 "ad::tape::backward: this recording has gone back already, and a second time would add the same "
                 "gradients again; call tape.clear() before each step, or add losses and go back once");
         }
         gone_back_ = true;
-        adjoint(loss.slot())[0] = T(1);
+        adjoint(s)[0] = T(1);
         go_back();
+    }
+    /// Of anything else there is no such derivative.
+    template <class X>
+    void backward(const X&)
+    {
+        static_assert(sizeof(X) == 0,
+                      "heed: backward takes a loss that is one number, a variable of rank 0 of this tape: sum a tensor "
+                      "first, by `ops::inner(y, c)` with a weight c for each number (1/n for the mean), by a loss such "
+                      "as `ops::mean_squared_error`, or by `ops::sum_last` once for each axis");
     }
 
     /// The same from adjoints that the caller has set.
     void go_back()
     {
-        going_back_ = true;
+        going_back_ = has_gradients_ = true;
         for (std::size_t i = entries_.size(); i-- > 0;) {
             const entry e = entries_[i];
             e.back(*this, e.of, e.closure);
@@ -32365,6 +35124,23 @@ public:
         }
         going_back_ = false;
     }
+
+    /// Are there gradients to read: has backward or go_back run, or has somebody written or given gradients?
+    bool has_gradients() const { return has_gradients_; }
+    /// Says that the gradients are there although nothing has gone back here: those of other recordings, or of other
+    /// processes.
+    void gradients_given() { has_gradients_ = true; }
+    /// Throws heed::error, which `reader` begins, if there are no gradients to read.
+    void require_gradients(const char* reader) const
+    {
+        if (!has_gradients_) {
+            throw error(std::string(reader) +
+                        ": there are no gradients on this tape yet; call tape.backward(loss) first, after all that the "
+                        "loss is computed from was recorded and before tape.clear()");
+        }
+    }
+    /// Identifies this recording; another one begins with clear().
+    recording_id recording() const { return recording_id(*place_); }
 
     /// A parameter is about to be read for the first time. var::wanted() says so.
     void first_use(slot<T>& s)
@@ -32390,11 +35166,12 @@ public:
         of_between_ = of;
     }
 
-    /// ∂loss/∂x after backward. Zeros where the loss does not depend on x.
+    /// ∂loss/∂x after backward. Zeros where the loss does not depend on x. Throws heed::error before backward.
     template <std::size_t N>
     tensor_view<const T, N> gradient(const var<T, N>& x)
     {
-        slot<T>& s = x.slot();
+        slot<T>& s = mine(x);
+        require_gradients("ad::tape::gradient");
         if (s.adjoint == nullptr) {
             for (deferred<T>* d = s.waiting; d != nullptr; d = d->next) {
                 if (d->in_full != nullptr) d->in_full(*this, s, *d);
@@ -32403,7 +35180,7 @@ public:
         return {adjoint(s), x.shape()};
     }
 
-    /// Forgets the recording and keeps the memory for the next step. Every variable becomes invalid.
+    /// Forgets the recording and keeps the memory for the next step. Every variable becomes invalid: its use throws.
     void clear()
     {
         forget();
@@ -32425,7 +35202,20 @@ public:
         return copy(data, count);
     }
 
+    /// Where x is on this tape. Throws heed::error if x is on another one, or belongs to a recording that is over.
+    template <std::size_t N>
+    slot<T>& mine(const var<T, N>& x) const
+    {
+        x.check();
+        if (x.of_ != place_) [[unlikely]]
+            detail::refuse_other_tape();
+        return *x.slot_;
+    }
+
 private:
+    template <class, std::size_t>
+    friend class var;
+
     struct entry {
         void (*back)(tape&, slot<T>*, void*);
         slot<T>* of;
@@ -32452,7 +35242,8 @@ private:
         endings_.clear();
         entries_.clear();
         leaves_.clear();
-        gone_back_ = going_back_ = false;
+        gone_back_ = going_back_ = has_gradients_ = false;
+        detail::end_recording(*place_);
     }
 
     slot<T>& new_slot(const T* value, std::size_t size)
@@ -32492,6 +35283,7 @@ private:
         if (self.final_ != nullptr) self.final_(self.of_final_, *s);
     }
 
+    detail::recording* place_ = &detail::take_recording(this);
     kept_results<T>* keeps_ = nullptr;
     void (*final_)(void*, slot<T>&) = nullptr;
     void* of_final_ = nullptr;
@@ -32503,6 +35295,7 @@ private:
     std::vector<slot<T>*> leaves_;
     bool gone_back_ = false;
     bool going_back_ = false;
+    bool has_gradients_ = false;
 };
 
 struct taped_family;
@@ -32565,8 +35358,9 @@ auto& tape_of(const First& first, const Rest&... rest)
 
 /// A plain argument among taped ones is a constant.
 template <class T, std::size_t N>
-const var<T, N>& on_tape(tape<T>&, const var<T, N>& x)
+const var<T, N>& on_tape(tape<T>& to, const var<T, N>& x)
 {
+    (void)to.mine(x);
     return x;
 }
 template <class T, plain_tensor X>
@@ -32905,23 +35699,23 @@ namespace heed::ad::detail {
 template <class T>
 class small_tape {
 public:
-    small_tape() : own_(kept().taken ? new tape<T> : nullptr)
+    small_tape() : kept_(heed::detail::kept_of_this_thread<of_thread>())
     {
-        if (own_ == nullptr) kept().taken = true;
+        if (kept_ != nullptr && kept_->taken) kept_ = nullptr;
+        if (kept_ == nullptr) own_ = std::make_unique<tape<T>>();
+        if (kept_ != nullptr) kept_->taken = true;
     }
     ~small_tape()
     {
-        if (own_ == nullptr) {
-            kept().on.clear();
-            kept().on.keep_in(nullptr);
-            kept().taken = false;
-        }
-        delete own_;
+        if (kept_ == nullptr) return;
+        kept_->on.clear();
+        kept_->on.keep_in(nullptr);
+        kept_->taken = false;
     }
     small_tape(const small_tape&) = delete;
     small_tape& operator=(const small_tape&) = delete;
 
-    tape<T>& operator*() { return own_ == nullptr ? kept().on : *own_; }
+    tape<T>& operator*() { return kept_ != nullptr ? kept_->on : *own_; }
 
 private:
     struct of_thread : heed::detail::kept_by_thread {
@@ -32932,13 +35726,9 @@ private:
         std::size_t size() const override { return on.memory().capacity(); }
         void release() override { on.memory() = arena(); }
     };
-    static of_thread& kept()
-    {
-        static thread_local of_thread tape_of_this_thread;
-        return tape_of_this_thread;
-    }
 
-    tape<T>* own_;
+    of_thread* kept_;  // null: it is taken, or this thread keeps nothing any more
+    std::unique_ptr<tape<T>> own_;
 };
 
 /// Everything as variables of the tape; plain tensors become constants.
@@ -32949,6 +35739,16 @@ struct as_variables {
     auto operator()(const auto& x) const { return var<T, rank_of<decltype(x)>>(on_tape(on, x)); }
     auto part(const auto& x) const { return detail::kept(on, x); }
 };
+
+/// Notes the tape that x is on, which all inputs share.
+template <class T, std::size_t N>
+void note_tape(tape<T>*& on, const var<T, N>& x)
+{
+    tape<T>& its = x.tape();
+    if (on != nullptr && on != &its) [[unlikely]]
+        refuse_other_tape();
+    on = &its;
+}
 
 /// The purpose of a visit of all inputs. One visitor serves all purposes, so that it is compiled once.
 template <class T>
@@ -32971,7 +35771,7 @@ struct look_at_rows {
     visited operator()(const auto& x) const
     {
         if constexpr (is_var<std::remove_cvref_t<decltype(x)>>) {
-            at.on = &x.tape();
+            note_tape(at.on, x);
             at.wanted |= x.wanted();
             if (at.what == look<T>::purpose::open_adjoints) at.on->wanted_adjoint(x);
         }
@@ -32987,7 +35787,7 @@ struct look_at_parameters {
     visited operator()(const auto& x) const
     {
         if constexpr (is_var<std::remove_cvref_t<decltype(x)>>) {
-            at.on = &x.tape();
+            note_tape(at.on, x);
             at.wanted |= x.wanted();
             if (at.what == look<T>::purpose::find_tape || !x.wanted()) return {};
             T* const adjoint = at.on->wanted_adjoint(x);
@@ -33247,13 +36047,15 @@ struct from_other_tape {
     auto operator()(const plain_tensor auto& x) const { return x; }
 };
 
-/// Is the derivative by any of these wanted?
+/// Is the derivative by any of these wanted? All are on one tape.
+template <class T>
 struct wanted_among {
+    tape<T>& on;
     bool& any;
 
     visited operator()(const tensor auto& x) const
     {
-        if constexpr (is_var<std::remove_cvref_t<decltype(x)>>) any |= x.wanted();
+        if constexpr (is_var<std::remove_cvref_t<decltype(x)>>) any |= on_tape(on, x).wanted();
         return {};
     }
 };
@@ -33280,7 +36082,7 @@ auto checkpoint(const F& f, const Module& module, const var<T, N>& first, const 
         return f(map_parameters(from, bring), bring(x), bring(others)...);
     };
     bool wanted = false;
-    const detail::wanted_among look{wanted};
+    const detail::wanted_among<T> look{on, wanted};
     (void)map_parameters(module, look);
     (void)look(first);
     ((void)look(rest), ...);
@@ -33541,7 +36343,8 @@ struct expected_words_view {
     }
 };
 
-/// The words that a model should have predicted, and the weight of each; 0 for padding.
+/// The words that a model should have predicted, and the weight of each; 0 for padding. A word of weight 0 is not read:
+/// it may be any number, such as PyTorch's ignore_index -100 (as std::uint32_t).
 template <class T>
 struct expected_words {
     word_ids words;          // [S,B]
@@ -33564,15 +36367,19 @@ struct expected_words {
 
 namespace detail {
 
-/// Throws unless there is a target and a weight for each row of `rows`, [S,B], and each target is in the vocabulary.
+/// Throws unless there is a target and a weight for each row of `rows`, [S,B], and each target whose weight is not 0 is
+/// in the vocabulary.
 template <class T>
 void require_targets(const shape_of_rank<2>& rows, std::size_t vocabulary, const expected_words_view<T>& targets,
                      const char* where, const char* of)
 {
     require_shape<2>(where, "the targets", {targets.steps, targets.batch}, rows, "one word for each row of ", of);
+    require_shape<1>(where, "the list of targets", {targets.ids.size()}, {rows[0] * rows[1]},
+                     "one word for each row of ", of);
     require_shape<1>(where, "the weights", {targets.weights.size()}, {rows[0] * rows[1]}, "one for each target");
-    for (const std::uint32_t id : targets.ids) {
-        if (id >= vocabulary) {
+    for (std::size_t r = 0; r < targets.ids.size(); ++r) {
+        const std::uint32_t id = targets.ids[r];
+        if (id >= vocabulary && targets.weights[r] != T(0)) {
             throw error(std::string(where) + ": target word " + std::to_string(id) + " of a vocabulary of " +
                         std::to_string(vocabulary) + " words; ids count from 0");
         }
@@ -33619,6 +36426,8 @@ void cross_entropy_back(in<T, R> logits, const expected_words_view<T>& targets, 
 ///
 ///     ∂logits_r += ∂ℓ_r weight_r (p_r − q_r), q_r the expected distribution: see kernels/cross_entropy.hpp
 struct cross_entropy_each_op : detail::smoothed_operation<cross_entropy_each_op> {
+    static constexpr ranks takes{2, 3};
+
     template <class T>
     static auto shape(const auto& logits, const expected_words_view<T>& targets, double)
     {
@@ -33659,6 +36468,8 @@ inline constexpr cross_entropy_each_op cross_entropy_each{};
 /// their gradient.
 /// Label smoothing ε (Szegedy et al. 2016): the target has 1 − ε, and ε is spread over the vocabulary.
 struct cross_entropy_op : detail::smoothed_operation<cross_entropy_op> {
+    static constexpr ranks takes{2, 3};
+
     template <class T>
     static shape_of_rank<0> shape(const auto& logits, const expected_words_view<T>& targets, double)
     {
@@ -33720,6 +36531,8 @@ var<T, 0> twin(const ops::cross_entropy_op& operation, const var<T, 3>& x, const
                const ops::expected_words<T>& targets, double smoothing)
 {
     tape<T>& on = x.tape();
+    (void)on.mine(W);
+    (void)on.mine(b);
     operation.shape(x.value(), W.value(), b.value(), targets.view(), smoothing);
     auto [loss, out] = on.template make<0>({}, detail::any_wanted(x, W, b));
     const std::size_t rows = targets.words.ids.size(), N = W.shape()[0], V = W.shape()[1];
@@ -33745,8 +36558,11 @@ var<T, 0> twin(const ops::cross_entropy_op& operation, const var<T, 3>& x, const
             parallel_for(
                 V, std::size_t{1} << 10,
                 [&](std::size_t first, std::size_t last, std::size_t) {
-                    for (std::size_t r = 0; r < rows; ++r)
-                        kernels::add(last - first, d_b + first, logits + r * V + first);
+                    kernels::add_in_blocks(rows, last - first, d_b + first,
+                                           [=](std::size_t begin, std::size_t end, T* to) {
+                                               for (std::size_t r = begin; r < end; ++r)
+                                                   kernels::add(last - first, to, logits + r * V + first);
+                                           });
                 },
                 16);
         }
@@ -33806,6 +36622,17 @@ template <class T, parameterised M>
 auto lift(tape<T>& on, const M& module, std::vector<named_variable<T>>& all)
 {
     return transform_parameters(module, detail::lifting_leaf<T>{on, &all});
+}
+
+/// Refused, in one sentence: a tensor is no module.
+template <class T, tensor X>
+    requires(!parameterised<X>)
+auto lift(tape<T>& on, const X& x)
+{
+    static_assert(!tensor<X>,
+                  "heed: ad::lift takes a module, whose `parameters` show its tensors; one tensor becomes a "
+                  "variable by `on.parameter(x)`");
+    return on.parameter(x);
 }
 
 /// Not of a temporary: the variables would refer to weights that are gone.
@@ -33946,14 +36773,14 @@ struct waiting_lookups : deferred<T> {
         }
         std::stable_sort(all, all + count, [](const lookup& a, const lookup& b) { return a.id < b.id; });
         std::size_t distinct = 0;
-        for (std::size_t i = 0; i < count; ++i) {
-            if (i == 0 || all[i].id != all[i - 1].id) {
-                ids[distinct] = all[i].id;
-                std::copy_n(all[i].d_y, width, rows + distinct * width);
-                ++distinct;
-            } else {
-                kernels::add(width, rows + (distinct - 1) * width, all[i].d_y);
-            }
+        for (std::size_t i = 0, end = 0; i < count; i = end) {
+            for (end = i + 1; end < count && all[end].id == all[i].id;) ++end;
+            ids[distinct] = all[i].id;
+            T* const row = rows + distinct++ * width;
+            std::copy_n(all[i].d_y, width, row);
+            kernels::add_in_blocks(end - i - 1, width, row, [=](std::size_t first, std::size_t last, T* to) {
+                for (std::size_t k = i + 1 + first; k < i + 1 + last; ++k) kernels::add(width, to, all[k].d_y);
+            });
         }
         on.memory().release(before);
         waiting.gradient = {{ids, distinct}, rows, width};
@@ -33984,10 +36811,11 @@ template <class T, std::size_t N>
 void scale_gradient(const var<T, N>& x, T factor)
 {
     tape<T>& on = x.tape();
+    on.require_gradients("ad::scale_gradient");
     const sparse_gradient<T> rows = gradient_rows(x);
     const std::size_t size = rows.rows != nullptr ? rows.ids.size() * rows.width : x.size();
-    const T* const from = rows.rows != nullptr ? rows.rows : on.adjoint(x);
-    T* const to = rows.rows != nullptr ? on.memory().template array_of<T>(size) : on.adjoint(x);
+    T* const to = rows.rows != nullptr ? on.memory().template array_of<T>(size) : on.adjoint(x.slot());
+    const T* const from = rows.rows != nullptr ? rows.rows : to;
     for (std::size_t i = 0; i < size; ++i) to[i] = factor * from[i];
     if (rows.rows != nullptr) tape<T>::template find_deferred<waiting_lookups<T>>(x.slot())->gradient.rows = to;
 }
@@ -34010,11 +36838,36 @@ std::size_t merge_rows(const sparse_gradient<T>& left, const sparse_gradient<T>&
     return count;
 }
 
+namespace detail {
+
+/// Throws shape_error unless these are rows of a table, ascending, each once.
+template <class T, std::size_t N>
+void require_rows_of_table(const char* where, const shape_of_rank<N>& table, const sparse_gradient<T>& rows)
+{
+    bool fits = rows.ids.empty();
+    if constexpr (N == 2) {
+        fits = fits || (rows.width == table[1] && rows.ids.back() < table[0]);
+    } else {  // a table's numbers in one row
+        std::size_t numbers = 1;
+        for (const std::size_t n : table) numbers *= n;
+        fits = fits || (rows.width > 0 && rows.ids.back() < numbers / rows.width);
+    }
+    for (std::size_t i = 1; i < rows.ids.size(); ++i) fits = fits && rows.ids[i - 1] < rows.ids[i];
+    if (fits) return;
+    throw shape_error(std::string(where) + ": " + counted(rows.ids.size(), "row") + " of " +
+                      std::to_string(rows.width) + " numbers for a table " + shape_text(table) +
+                      "; they must be as wide as the table, their ids below its rows, ascending, and each once");
+}
+
+}  // namespace detail
+
 /// After backward: adds rows to the gradient of a table, which stays one of rows if it was, or if nothing reached it.
 template <class T, std::size_t N>
 void add_gradient_rows(const var<T, N>& x, const sparse_gradient<T>& more)
 {
+    detail::require_rows_of_table("add_gradient_rows", x.shape(), more);
     tape<T>& on = x.tape();
+    on.gradients_given();
     if (x.slot().adjoint != nullptr) {
         T* const dense = on.adjoint(x);
         for (std::size_t i = 0; i < more.ids.size(); ++i)
@@ -34034,6 +36887,8 @@ void add_gradient_rows(const var<T, N>& x, const sparse_gradient<T>& more)
 template <class T, std::size_t N>
 void set_gradient_rows(const var<T, N>& x, const sparse_gradient<T>& rows)
 {
+    detail::require_rows_of_table("set_gradient_rows", x.shape(), rows);
+    x.tape().gradients_given();
     x.tape().template defer<waiting_lookups<T>>(x.slot(), rows.width).gradient = rows;
 }
 
@@ -34362,7 +37217,7 @@ auto twin(const Operation& operation, const std::vector<var<T, R>>& parts)
     const auto shape = operation.shape(parts);
     tape<T>& on = parts.front().tape();
     bool wanted = false;
-    for (const auto& x : parts) wanted |= x.wanted();  // of each: see var::wanted
+    for (const auto& x : parts) wanted |= on_tape(on, x).wanted();  // of each: see var::wanted
     auto [y, out] = on.make(shape, wanted);
     operation.forward(parts, ops::out<T, rank_of<decltype(y)>>{out, shape});
     if (wanted) {
@@ -34816,14 +37671,14 @@ void layer_norm_backward(const layer_norm_rows<T>& of, const T* moments, const T
     const auto by_columns = [&](std::size_t begin, std::size_t end, std::size_t) {
         for (std::size_t block = begin; block < end; ++block) {
             const std::size_t at = block * lanes<T>, n = std::min(lanes<T>, N - at);
-            vec<T> gain{}, bias{};
+            block_sum<T> gain, bias;
             for (std::size_t row = 0; row < of.rows; ++row) {
                 const vec<T> d = load_first(d_y + row * N + at, n);
-                gain = fma(d, normalised(row, at, n), gain);
-                bias += d;
+                gain.add_product(d, normalised(row, at, n));
+                bias.add(d);
             }
-            if (d_gain != nullptr) store_first(d_gain + at, load_first(d_gain + at, n) + gain, n);
-            if (d_bias != nullptr) store_first(d_bias + at, load_first(d_bias + at, n) + bias, n);
+            if (d_gain != nullptr) store_first(d_gain + at, load_first(d_gain + at, n) + gain.get(), n);
+            if (d_bias != nullptr) store_first(d_bias + at, load_first(d_bias + at, n) + bias.get(), n);
         }
     };
     if (d_gain != nullptr || d_bias != nullptr) {
@@ -34844,6 +37699,8 @@ namespace heed::ops {
 ///     with d = gain ⊙ ∂y, x̂ = (x − μ) / sqrt(σ² + ε) and means over the last axis:
 ///     ∂x += (d − mean(d) − x̂ mean(d ⊙ x̂)) / sqrt(σ² + ε),  ∂gain += Σ_rows ∂y ⊙ x̂,  ∂bias += Σ_rows ∂y
 struct layer_norm_op : operation<layer_norm_op> {
+    static constexpr ranks takes{1};
+
     static auto shape(const auto& x, const auto& gain, const auto& bias, double epsilon)
     {
         const std::size_t N = x.shape.back();
@@ -35468,7 +38325,7 @@ auto layer(Matrix W, Vector b)  // [Q,D], [D]
 ///     h ← h + c                               after each layer
 ///
 /// Deviation: the paper has a convolution between the layers; here the caller may pass it as `update`. The whole system
-/// has them: papers/gehring2017_translator.hpp.
+/// has them: seq2seq/systems/gehring2017.hpp.
 template <class Matrix, class Vector, class Update = add_context>
 auto multi_step(std::vector<score::conv_s2s<Matrix, Vector>> layers, Update update = {})
 {
@@ -35487,7 +38344,7 @@ namespace heed::papers::gemma2024 {
 
 /// Scores that stay between −cap and cap: cap · tanh(e / cap).
 struct soft_cap {
-    float cap = 50;
+    double cap = 50;
 
     auto operator()(const auto& e, const place&) const { return cap * tanh(e / cap); }
 };
@@ -35495,7 +38352,7 @@ struct soft_cap {
 /// Attention whose scores are capped softly; 50 in the paper's models.
 ///
 ///     softmax(c · tanh(Q Kᵀ / √d / c)) V           "Logit soft-capping"
-inline auto capped(float cap = 50)
+inline auto capped(double cap = 50)
 {
     return attention{score::modified{score::scaled_dot{}, soft_cap{cap}}, normalize::softmax{},
                      combine::weighted_sum{}};
@@ -35787,8 +38644,28 @@ struct linear_bias {
 
     auto operator()(const auto& e, const place& p) const
     {
-        const auto slope = static_cast<float>(std::exp2(-8.0 * (p.head + 1) / static_cast<double>(heads)));
+        const double slope = std::exp2(-8.0 * (p.head + 1) / static_cast<double>(heads));
         return e - slope * (p.query - p.key);
+    }
+};
+
+/// The slopes of the paper's program, which differ where H is no power of 2. With P the largest power of 2 up to H, the
+/// first P heads have the slopes of P heads; the others have every second slope of 2P heads, from the first one on:
+///
+///     m_h = 2^(−8 (h+1) / P)  for h < P,    2^(−8 (2 (h − P) + 1) / 2P)  for the others
+///
+/// So 12 heads have the 8 slopes 1/2 … 1/256 of 8 heads, and 2^−0.5, 2^−1.5, 2^−2.5 and 2^−3.5.
+struct linear_bias_of_program {
+    std::size_t heads = 1;  // H
+
+    auto operator()(const auto& e, const place& p) const
+    {
+        const std::size_t power = std::bit_floor(heads);
+        const auto first = static_cast<std::int32_t>(power);
+        if (p.head < first) return linear_bias{power}(e, p);
+        place as_of_twice = p;
+        as_of_twice.head = 2 * (p.head - first);
+        return linear_bias{2 * power}(e, as_of_twice);
     }
 };
 
@@ -35797,10 +38674,20 @@ struct linear_bias {
 ///
 ///     softmax(q_i Kᵀ + m · [−(i − 1), …, −2, −1, 0])            section 3
 ///
+/// The slopes are those of section 3 for any number of heads. The authors' program has the same for powers of 2 alone;
+/// for a model that it trained with, say, 12 heads, take alibi_of_program().
+///
 /// Deviation: scaled dot products, as in the Transformer, where the paper leaves the scale out of its equation.
 inline auto alibi(std::size_t heads)
 {
     return attention{score::modified{score::scaled_dot{}, linear_bias{heads}}, normalize::softmax{},
+                     combine::weighted_sum{}};
+}
+
+/// The same with the slopes of the authors' program.
+inline auto alibi_of_program(std::size_t heads)
+{
+    return attention{score::modified{score::scaled_dot{}, linear_bias_of_program{heads}}, normalize::softmax{},
                      combine::weighted_sum{}};
 }
 
@@ -36012,6 +38899,18 @@ auto relative(Matrix distances)
 {
     return attention{score::relative{score::scaled_dot{}, std::move(distances)}, normalize::softmax{},
                      combine::weighted_sum{}};
+}
+
+/// The same with vectors for the values, the whole of the paper's equations.
+///
+///     z_i = Σ_j α_ij (v_j + a_{clip(j − i, −R, R)})                   eq. 3
+///
+/// `of_values` [2R + 1, D] has a row for each distance.
+template <class Matrix, class Rows>
+auto relative(Matrix distances, Rows of_values)
+{
+    return attention{score::relative{score::scaled_dot{}, std::move(distances)}, normalize::softmax{},
+                     combine::relative{std::move(of_values)}};
 }
 
 }  // namespace heed::papers::shaw2018
@@ -36300,13 +39199,55 @@ auto map_state(const State& state, const F& f, const auto&... others)
     }
 }
 
+/// A cell's share of the input, for all steps at once: [...,X] -> [...,G].
+auto project_of(const auto& cell, const tensor auto& x)
+{
+    constexpr bool has = requires { cell.project(x); };
+    static_assert(has, "heed: this recurrent cell has no `project` that heed can call: its share of the input for all "
+                       "steps at once, `auto project(const heed::tensor auto& x) const`, from [...,X] to [...,G]");
+    if constexpr (has) {
+        return cell.project(x);
+    } else {
+        return x;
+    }
+}
+
+/// A state of a cell whose output is h [B,H].
+auto begin_of(const auto& cell, const tensor auto& h)
+{
+    constexpr bool has = requires { cell.begin(h); };
+    static_assert(has,
+                  "heed: this recurrent cell has no `begin` that heed can call: the state whose output is h, `auto "
+                  "begin(const heed::tensor auto& h) const`; where the state is the output, it returns h");
+    if constexpr (has) {
+        return cell.begin(h);
+    } else {
+        return h;
+    }
+}
+
+/// The next state of a cell. `more`: where sentences end, if some do, and dropout between layers.
+template <class Cell, class State, class... More>
+auto next_of(const Cell& cell, const tensor auto& projected, const State& state, const More&... more)
+{
+    constexpr bool has = requires { cell.step(projected, state, more...); };
+    static_assert(has, "heed: this recurrent cell has no `step` that heed can call: the next state, `auto step(const "
+                       "heed::tensor auto& projected, const auto& state, const heed::ops::sentence_ends& ends = {}) "
+                       "const`; a sentence that has ended keeps its state");
+    if constexpr (has) {
+        return cell.step(projected, state, more...);
+    } else {
+        return state;
+    }
+}
+
 /// One step of a cell, with dropout between its layers if it has several.
 auto step_of(const auto& cell, const tensor auto& projected, const auto& state, const dropout& drop)
 {
     if constexpr (requires { cell.layers; }) {
-        return cell.step(projected, state, {}, drop);
+        return nn::next_of(cell, projected, state, ops::sentence_ends{}, drop);
     } else {
-        return cell.step(projected, state);
+        return nn::next_of(cell, projected, state);
     }
 }
 
@@ -36314,8 +39255,11 @@ auto step_of(const auto& cell, const tensor auto& projected, const auto& state, 
 const auto& biases_of(const auto& cell)
 {
     if constexpr (requires { cell.layers; }) {
-        return cell.layers.front().b;
+        return nn::biases_of(cell.layers.front());
     } else {
+        static_assert(
+            requires { cell.b; }, "heed: this recurrent cell has no `b`, the biases [G] of all its gates; of stacked "
+                                  "cells the lowest has it");
         return cell.b;
     }
 }
@@ -36364,6 +39308,8 @@ namespace ops {
 ///
 /// One product with W [k·k·C,N] then is a convolution with stride s.
 struct patches_op : move_operation<patches_op, grid, std::size_t, std::size_t> {
+    static constexpr ranks takes{3, 3};
+
     static shape_of_rank<3> shape(const auto& x, const grid& picture, std::size_t k, std::size_t stride)
     {
         if (k % 2 == 0 || stride == 0) {
@@ -36504,6 +39450,8 @@ template <class T>
 training_batch<T> make_training_batch(std::span<const id_sentence* const> sources,
                                       std::span<const id_sentence* const> targets, const special_ids& special = {})
 {
+    require_shape<1>("make_training_batch", "the list of targets", {targets.size()}, {sources.size()},
+                     "one translation for each source");
     std::size_t longest = 0;
     for (const id_sentence* sentence : targets) longest = std::max(longest, sentence->size() + 1);
     const std::size_t B = targets.size();
@@ -36602,6 +39550,29 @@ inline std::vector<std::vector<std::size_t>> shuffled_batches(const std::vector<
 }
 
 }  // namespace heed::seq2seq
+
+// ---- heed/seq2seq/require_rows.hpp ----------------------------------------------------------------------------------
+
+namespace heed::seq2seq::detail {
+
+/// Throws unless there is one row per sentence, as at the start of a search. `where` begins the message.
+inline void require_rows(std::string_view where, std::size_t sentences, std::size_t rows)
+{
+    if (sentences == rows) return;
+    throw error(std::string(where) + ": " + counted(sentences, "sentence") + ", but the model is at work on " +
+                counted(rows, "row") +
+                "; give the lengths of the batch that it was made for, and make it anew for each search");
+}
+
+/// Throws unless there is this row. `where` begins the message.
+inline void require_row(std::string_view where, std::size_t row, std::size_t rows)
+{
+    if (row < rows) return;
+    throw error(std::string(where) + ": row " + std::to_string(row) + " of " + std::to_string(rows) +
+                "; rows count from 0");
+}
+
+}  // namespace heed::seq2seq::detail
 
 // ---- heed/seq2seq/rows_of_memory.hpp --------------------------------------------------------------------------------
 
@@ -36769,7 +39740,7 @@ struct captioner {
     {
         const auto memory = attention.on(annotations);
         const auto y = ops::lookup(embedding, words.previous);  // [S,B,E]
-        const auto inputs = cell.project(y);                    // [S,B,4H]
+        const auto inputs = nn::project_of(cell, y);            // [S,B,4H]
         auto s = begin(annotations);
         auto state = attention.start(memory);
         std::vector<std::remove_cvref_t<decltype(s.hidden)>> states, contexts;
@@ -36777,7 +39748,7 @@ struct captioner {
         std::vector<weights_type> weights;
         for (std::size_t i = 0; i < words.previous.steps; ++i) {
             auto seen = attention.step(memory, s.hidden, state);
-            s = cell.step(ops::linear_onto(ops::block(inputs, i), seen.context, C), s);
+            s = nn::next_of(cell, ops::linear_onto(ops::block(inputs, i), seen.context, C), s);
             state = std::move(seen.state);
             states.push_back(s.hidden);
             contexts.push_back(std::move(seen.context));
@@ -36854,18 +39825,24 @@ public:
           rows_(shape_of(annotations)[0]),
           regions_(shape_of(annotations)[1])
     {}
-    captioning(Captioner&&, const array<T, 3>&) = delete;
+    captioning(const Captioner&&, const array<T, 3>&) = delete;
 
     std::size_t vocabulary() const { return shape_of(model_->b)[0]; }  // words of the output
 
     void step(std::span<const std::uint32_t> previous, std::span<T> scores)
     {
+        require_shape<1>("captioning::step", "the list of previous words", {previous.size()}, {rows_},
+                         "one for each row");
+        require_shape<1>("captioning::step", "the room for scores", {scores.size()}, {rows_ * vocabulary()},
+                         "one for each word of the output and row");
         word_ids words(1, rows_);
         std::copy(previous.begin(), previous.end(), words.ids.begin());
         const auto y = ops::lookup(model_->embedding, words);  // [1,R,E]
         auto seen = model_->attention.step(memory_, state_.hidden, attention_state_);
-        state_ = model_->cell.step(
-            ops::linear_onto(ops::block(model_->cell.project(y), std::size_t{0}), seen.context, model_->C), state_);
+        state_ = nn::next_of(
+            model_->cell,
+            ops::linear_onto(ops::block(nn::project_of(model_->cell, y), std::size_t{0}), seen.context, model_->C),
+            state_);
         attention_state_ = std::move(seen.state);
         weights_ = std::move(seen.weights);
         const auto z = model_->logits(y, ops::stack(std::vector{state_.hidden}), ops::stack(std::vector{seen.context}));
@@ -36884,6 +39861,7 @@ public:
 
     void weights(std::size_t row, std::vector<T>& to) const
     {
+        detail::require_row("captioning::weights", row, shape_of(weights_)[0]);
         const T* const from = view_of(weights_).data + row * regions_;
         to.assign(from, from + regions_);
     }
@@ -37518,10 +40496,11 @@ each_variable(F) -> each_variable<F>;
 }  // namespace detail
 
 /// ‖g‖ over all parameters together, after `on.backward(loss)`; `lifted` is the model as it was lifted for this
-/// recording. A table that was only looked up counts by its touched rows.
+/// recording. A table that was only looked up counts by its touched rows. Throws heed::error before backward.
 template <class T, parameterised L>
 double gradient_norm(const L& lifted, ad::tape<T>& on)
 {
+    on.require_gradients("train::gradient_norm");
     double squares = 0;
     for_each_parameter(lifted, detail::each_variable{[&](const auto& x) {
                            const ad::sparse_gradient<T> rows = ad::gradient_rows(x);
@@ -37546,8 +40525,8 @@ inline double clip_factor(double norm, double greatest)
 /// Clips the gradient on the tape: if its norm is greater than `greatest`, it is scaled down to that norm. Returns the
 /// norm before clipping.
 ///
-/// A gradient whose norm is not finite is left unchanged: check the returned norm before you use the gradient.
-/// train::adam clips by itself, in the pass that updates the parameters.
+/// A gradient whose norm is not finite is left unchanged: check the returned norm before you use the gradient. Throws
+/// heed::error before backward. train::adam clips by itself, in the pass that updates the parameters.
 template <class T, parameterised L>
 double clip_gradient(const L& lifted, ad::tape<T>& on, double greatest)
 {
@@ -37598,13 +40577,17 @@ public:
 
     /// One step with the gradients on the tape; `lifted` is the model as it was lifted for this recording.
     /// Returns the norm of the gradient before clipping; if that is not finite, nothing is changed.
+    ///
+    /// Throws heed::error, and changes nothing, before tape.backward, and after a step with the same recording.
     template <parameterised M, parameterised L>
     double step(M& model, const L& lifted, ad::tape<T>& on, double clip = INFINITY)
     {
+        check_recording(on);
         collect(model, lifted, on);
         const double norm = gradient_norm(lifted, on);
         const T scale = static_cast<T>(clip_factor(norm, clip));
         if (!std::isfinite(norm)) return norm;
+        stepped_ = on.recording();
         ++steps_;
         for (std::size_t i = 0; i < uses_.size(); ++i) {
             const use& u = uses_[i];
@@ -37632,6 +40615,7 @@ public:
     {
         steps_ = steps;
         moments_ = std::move(state);
+        stepped_ = {};
     }
 
 private:
@@ -37648,14 +40632,30 @@ private:
         std::vector<use>& uses;
         std::size_t parameter = 0;
 
-        void operator()(const std::string&, const auto& x)
+        void operator()(const std::string& name, const auto& x)
         {
+            if (parameter == uses.size() || uses[parameter].size != x.size()) {
+                throw error(std::string(Rule::name) + ": the lifted parameter " + name + " with " +
+                            std::to_string(x.size()) +
+                            " numbers is none of the model's; give the model that was lifted for this recording");
+            }
             use& u = uses[parameter++];
             u.rank = rank_of<decltype(x)>;
             u.rows = ad::gradient_rows(x);
             if (u.rows.rows == nullptr) u.gradient = on.gradient(x).data;
         }
     };
+
+    /// Without new gradients a step would train nothing, or train with the same ones twice.
+    void check_recording(const ad::tape<T>& on) const
+    {
+        on.require_gradients(Rule::name);
+        if (on.recording() == stepped_) {
+            throw error(std::string(Rule::name) +
+                        ": a second step with the gradients of one recording; call tape.clear(), lift the model again "
+                        "and call tape.backward(loss) before each step");
+        }
+    }
 
     auto update_of(const std::string& name, std::size_t rank, T scale) const
     {
@@ -37685,7 +40685,8 @@ private:
                                     std::vector<T>(Rule::moments > 1 ? values.size() : 0)});
             }
             const moments& m = moments_[known];
-            const bool fits = Rule::moments == 0 || m.first.size() == values.size();
+            const bool fits = (Rule::moments == 0 || m.first.size() == values.size()) &&
+                              (Rule::moments < 2 || m.second.size() == values.size());
             if (m.name != name || !fits) {
                 throw error(std::string(Rule::name) + ": parameter " + name + " with " + std::to_string(values.size()) +
                             " numbers does not fit the optimiser's state, which has " + m.name + " with " +
@@ -37697,6 +40698,7 @@ private:
     std::vector<moments> moments_;
     std::vector<use> uses_;
     std::size_t steps_ = 0;
+    ad::recording_id stepped_;  // the recording of the last step
 };
 
 }  // namespace heed::train
@@ -37835,7 +40837,7 @@ namespace heed::nn {
 ///
 ///     FFN(x) = f(x W_1 + b_1) W_2 + b_2           Vaswani et al. 2017, eq. 2
 ///
-/// f is ops::relu, as in the paper, or another elementwise operation such as ops::gelu.
+/// f is ops::relu, as in the paper, or another elementwise operation: ops::gelu, ops::gelu_erf, ops::silu.
 template <class Matrix, class Vector, class Activation>
 struct feed_forward {
     Matrix W_1;  // [D,F]
@@ -37860,13 +40862,69 @@ template <class Matrix, class Vector, class Activation, class Matrix2, class Vec
 feed_forward(Matrix, Vector, Matrix2, Vector2, Activation)
     -> feed_forward<joint_tensor<Matrix, Matrix2>, joint_tensor<Vector, Vector2>, Activation>;
 
-/// New layers from `width` to `hidden` and back.
+/// Two layers at each position, the first one gated.
+///
+///     FFN(x) = (f(x W_1) ⊙ x W_3) W_2              Shazeer 2020 ("GLU Variants Improve Transformer"), eq. 6
+///
+/// SwiGLU with ops::silu, GEGLU with ops::gelu_erf, ReGLU with ops::relu. No bias, as in the paper. Its W is W_1 here
+/// and its V is W_3, as in LLaMA. Three matrices: the paper makes F two thirds as large as without a gate.
+template <class Matrix, class Activation>
+struct gated_feed_forward {
+    Matrix W_1;  // [D,F], of the gate
+    Matrix W_2;  // [F,D]
+    Matrix W_3;  // [D,F]
+    HEED_NO_UNIQUE_ADDRESS Activation activation;
+
+    auto operator()(const tensor auto& x, const nn::dropout& drop = {}) const  // [...,D]
+    {
+        const auto gate = activation(ops::linear(x, W_1));
+        return ops::linear(drop(ops::multiply_alike(gate, ops::linear(x, W_3))), W_2);
+    }
+
+    static auto parameters(auto& self, auto&& visit)
+    {
+        return nn::gated_feed_forward{visit("W_1", self.W_1), visit("W_2", self.W_2), visit("W_3", self.W_3),
+                                      self.activation};
+    }
+};
+
+template <class Matrix, class Matrix2, class Matrix3, class Activation>
+gated_feed_forward(Matrix, Matrix2, Matrix3, Activation)
+    -> gated_feed_forward<joint_tensor<Matrix, Matrix2, Matrix3>, Activation>;
+
+/// New gated layers from `width` to `hidden` and back: SwiGLU, or with another activation.
+template <class T, class Activation = std::remove_const_t<decltype(ops::silu)>>
+auto make_gated_feed_forward(random_source& random, std::size_t width, std::size_t hidden,
+                             Activation activation = ops::silu)
+{
+    auto W_1 = glorot<T>(random, width, hidden);
+    auto W_3 = glorot<T>(random, width, hidden);
+    return gated_feed_forward{std::move(W_1), glorot<T>(random, hidden, width), std::move(W_3), std::move(activation)};
+}
+
+/// Makes SwiGLU, where a Transformer takes an activation:
+///
+///     papers::vaswani2017::translator<float>(seed, n, tables, positions, nn::new_pre_norm{}, nn::new_swiglu{});
+struct new_swiglu {
+    template <class T>
+    auto make(random_source& random, std::size_t width, std::size_t hidden) const
+    {
+        return make_gated_feed_forward<T>(random, width, hidden);
+    }
+};
+
+/// New layers from `width` to `hidden` and back, with this activation; or what a maker such as new_swiglu, or one of
+/// your own with the same `make`, makes.
 template <class T, class Activation>
 auto make_feed_forward(random_source& random, std::size_t width, std::size_t hidden, Activation activation)
 {
-    auto W_1 = glorot<T>(random, width, hidden);
-    return feed_forward{std::move(W_1), zeros<T>(hidden), glorot<T>(random, hidden, width), zeros<T>(width),
-                        std::move(activation)};
+    if constexpr (requires { activation.template make<T>(random, width, hidden); }) {
+        return activation.template make<T>(random, width, hidden);
+    } else {
+        auto W_1 = glorot<T>(random, width, hidden);
+        return feed_forward{std::move(W_1), zeros<T>(hidden), glorot<T>(random, hidden, width), zeros<T>(width),
+                            std::move(activation)};
+    }
 }
 
 }  // namespace heed::nn
@@ -38037,28 +41095,62 @@ auto make_layer_norm(std::size_t width)
 /// for each position.
 namespace heed::nn {
 
+/// The places of the sines and cosines of sinusoidal_positions in a vector.
+enum class wave_layout {
+    interleaved,    // sin, cos, sin, cos, …: Vaswani et al. 2017
+    halves,         // all sines, then all cosines; the same frequencies
+    tensor2tensor,  // halves, with the frequencies of the paper's own code: 10000^{-i/(D/2 − 1)}
+};
+
 /// Waves of D/2 frequencies.
 ///
 ///     PE(p, 2i) = sin(p / 10000^{2i/D}),  PE(p, 2i+1) = cos(p / 10000^{2i/D})     Vaswani et al. 2017, section 3.5
 ///
-/// No parameters, and no longest sentence.
+/// No parameters, and no longest sentence. A model that was trained elsewhere may have another layout:
+///
+///     halves          PE(p, i) = sin(p / 10000^{2i/D}),        PE(p, D/2 + i) = cos of the same
+///     tensor2tensor   PE(p, i) = sin(p / 10000^{i/(D/2−1)}),   PE(p, D/2 + i) = cos of the same
+///
+/// tensor2tensor is also that of fairseq and Marian. Where D is odd, there is one sine more than cosines, but
+/// tensor2tensor's last number is 0.
 struct sinusoidal_positions {
+    wave_layout layout = wave_layout::interleaved;
+
     auto operator()(const tensor auto& x, std::size_t first = 0) const
     {
         using T = element_of<decltype(x)>;
         const std::size_t S = shape_of(x)[1], D = shape_of(x)[2];
         array<T, 2> waves(shape_of_rank<2>{S, D});
         for (std::size_t k = 0; k < D; ++k) {
-            const double frequency = std::pow(10000.0, -static_cast<double>(k / 2 * 2) / static_cast<double>(D));
+            const wave of = wave_of(k, D);
             for (std::size_t s = 0; s < S; ++s) {
-                const double angle = static_cast<double>(first + s) * frequency;
-                waves.data()[s * D + k] = static_cast<T>(k % 2 == 0 ? std::sin(angle) : std::cos(angle));
+                const double angle = static_cast<double>(first + s) * of.frequency;
+                waves.data()[s * D + k] = static_cast<T>(of.sine ? std::sin(angle) : std::cos(angle));
             }
         }
         return ops::add_positions(x, same_family(x, std::move(waves)));
     }
 
-    static auto parameters(auto&, auto&&) { return sinusoidal_positions{}; }
+    static auto parameters(auto& self, auto&&) { return sinusoidal_positions{self.layout}; }
+
+private:
+    struct wave {
+        bool sine;
+        double frequency;
+    };
+
+    /// Of column k of D.
+    wave wave_of(std::size_t k, std::size_t D) const
+    {
+        const auto frequency = [](std::size_t i, std::size_t of) {
+            return std::pow(10000.0, -static_cast<double>(i) / static_cast<double>(of));
+        };
+        if (layout == wave_layout::interleaved) return {k % 2 == 0, frequency(k / 2 * 2, D)};
+        const std::size_t half = layout == wave_layout::halves ? (D + 1) / 2 : D / 2, i = k < half ? k : k - half;
+        if (layout == wave_layout::halves) return {k < half, frequency(2 * i, D)};
+        if (k == 2 * half) return {true, 0};  // sin 0
+        return {k < half, frequency(i, half > 2 ? half - 1 : 1)};
+    }
 };
 
 /// A vector for each position, learned.
@@ -38088,10 +41180,12 @@ learned_positions(Matrix) -> learned_positions<Matrix>;
 
 /// Makers, for models that are made new. `longest`: the number of positions.
 struct new_sinusoidal_positions {
+    wave_layout layout = wave_layout::interleaved;
+
     template <class T>
-    static sinusoidal_positions make(random_source&, std::size_t, std::size_t)
+    sinusoidal_positions make(random_source&, std::size_t, std::size_t) const
     {
-        return {};
+        return {layout};
     }
 };
 /// Makes learned_positions for sentences of at most `longest` words.
@@ -38228,7 +41322,7 @@ struct stacked {
     shortcut between = shortcut::none;
 
     /// The lowest layer's share of the input. The other layers compute theirs step by step.
-    auto project(const tensor auto& x) const { return first().project(x); }
+    auto project(const tensor auto& x) const { return nn::project_of(first(), x); }
 
     /// projected [B,G] of the lowest layer -> the next state. A sentence that has ended keeps its state.
     template <class State>
@@ -38236,13 +41330,13 @@ struct stacked {
               const nn::dropout& drop = {}) const
     {
         require_layers(state);
-        auto lowest = first().step(projected, state.layers[0], ends);
+        auto lowest = nn::next_of(first(), projected, state.layers[0], ends);
         auto z = nn::output_of(lowest);
         std::vector<decltype(lowest)> next;
         next.reserve(layers.size());
         next.push_back(std::move(lowest));
         for (std::size_t k = 1; k < layers.size(); ++k) {
-            next.push_back(layers[k].step(layers[k].project(drop(z)), state.layers[k], ends));
+            next.push_back(nn::next_of(layers[k], nn::project_of(layers[k], drop(z)), state.layers[k], ends));
             z = joined(nn::output_of(next.back()), z);
         }
         return stacked_state{std::move(next), std::move(z)};
@@ -38252,7 +41346,7 @@ struct stacked {
     template <tensor Hidden>
     auto begin(const Hidden& h) const
     {
-        auto states = heed::detail::each_of(layers, [&](std::size_t k) { return layers[k].begin(h); });
+        auto states = heed::detail::each_of(layers, [&](std::size_t k) { return nn::begin_of(layers[k], h); });
         return stacked_state{std::move(states), h};
     }
 
@@ -38315,6 +41409,88 @@ new_stacked(std::size_t, Cells, shortcut) -> new_stacked<Cells>;
 
 }  // namespace heed::nn
 
+// ---- heed/nn/run.hpp ------------------------------------------------------------------------------------------------
+
+/// A recurrent cell over all words of a batch whose sentences differ in length.
+namespace heed::nn {
+
+/// The order in which a recurrent cell reads a sentence.
+enum class direction { forward, backward };
+
+/// What a cell returns that has read its sentences. `ops::stack(read.outputs)` is [T,B,H].
+template <class Output, class State>
+struct read_words {
+    std::vector<Output> outputs;  // T times [B,H], after each word, in the order of words
+    State last;                   // after each sentence's own last word; backward: after its first
+};
+
+namespace detail {
+
+/// One layer. The backward direction starts at each sentence's own last word.
+auto run_layer(const auto& cell, const auto& first, const tensor auto& x, const lengths& real, direction reads)
+{
+    const bool reversed = reads == direction::backward;
+    const auto inputs = nn::project_of(cell, x);  // [T,B,G]
+    const std::size_t T = shape_of(x)[0];
+    const auto step = [&](std::size_t i, const auto& before) {
+        const std::size_t t = reversed ? T - 1 - i : i;
+        return nn::next_of(cell, ops::block(inputs, t), before, ops::sentence_ends{&real, t});
+    };
+    auto after = step(0, first);
+    std::vector<std::remove_cvref_t<decltype(nn::output_of(after))>> outputs(T);
+    for (std::size_t i = 0; i < T; ++i) {
+        if (i > 0) after = step(i, after);
+        outputs[reversed ? T - 1 - i : i] = nn::output_of(after);
+    }
+    return read_words<typename decltype(outputs)::value_type, decltype(after)>{std::move(outputs), std::move(after)};
+}
+
+}  // namespace detail
+
+/// A cell over all words x [T,B,X] of a batch, from a first state.
+///
+///     forward   s_t = f(s_{t−1}, x_t),  t = 1 … n of a sentence of n words
+///     backward  s_t = f(s_{t+1}, x_t),  t = n … 1
+///
+///     const nn::lstm cell = nn::make_lstm<float>(random, X, H);
+///     const auto read = nn::run(cell, cell.begin(nn::zero_start{H}.state(B, x)), x, lengths{7, 5});
+///     const auto annotations = ops::swap_axes(ops::stack(read.outputs));            // [B,T,H]
+///     const auto sentence = nn::output_of(read.last);                               // [B,H]
+///
+/// A step in the padding changes nothing, bit for bit, whatever x is there, NaN included: a sentence keeps the state
+/// that it has, so that `last` is its state after its own last word (backward: after its first). The outputs there
+/// repeat it; clear them, as attention::on does, before anything sums over them. A sentence of no words keeps the first
+/// state. Any cell of nn/cells.hpp fits; stacked cells run layer after layer, each over the whole sentence, with
+/// `drop` between them, and their `last` has the states of all layers. A cell's share of the input is one product for
+/// all words. Throws shape_error if there is no step at all, or if the lengths do not fit.
+auto run(const auto& cell, const auto& first, const tensor auto& x, const lengths& real,
+         direction reads = direction::forward, const dropout& drop = {})
+{
+    static_assert(rank_of<decltype(x)> == 3,
+                  "heed: nn::run takes the words of all steps, [T,B,X]; `ops::swap_axes(x)` makes it of [B,T,X]");
+    const std::size_t T = shape_of(x)[0];
+    if (T == 0) throw shape_error("nn::run: x is " + shape_text(shape_of(x)) + ", no step at all; give at least one");
+    real.require("nn::run", shape_of(x)[1], T);
+    if constexpr (requires { cell.layers; }) {
+        auto read = detail::run_layer(cell.layers.at(0), first.layers.at(0), x, real, reads);
+        std::vector<decltype(read.last)> last{read.last};
+        for (std::size_t k = 1; k < cell.layers.size(); ++k) {
+            const auto z = ops::stack(read.outputs);  // [T,B,H]
+            auto above = detail::run_layer(cell.layers[k], first.layers.at(k), drop.time_major(z), real, reads);
+            for (std::size_t t = 0; t < T; ++t) above.outputs[t] = cell.joined(above.outputs[t], read.outputs[t]);
+            last.push_back(above.last);
+            read = std::move(above);
+        }
+        nn::stacked_state state{std::move(last), read.outputs[reads == direction::forward ? T - 1 : 0]};
+        return read_words<typename decltype(read.outputs)::value_type, decltype(state)>{std::move(read.outputs),
+                                                                                        std::move(state)};
+    } else {
+        return detail::run_layer(cell, first, x, real, reads);
+    }
+}
+
+}  // namespace heed::nn
+
 // ---- heed/train/accumulation.hpp ------------------------------------------------------------------------------------
 
 namespace heed::train {
@@ -38372,10 +41548,13 @@ public:
         }
     };
 
-    /// Adds the gradients on the tape to the sum. The tape may be cleared afterwards.
+    /// Adds the gradients on the tape to the sum. The tape may be cleared afterwards. Throws heed::error before
+    /// tape.backward, and if those of this recording are in the sum already.
     template <parameterised L>
     void add(const L& lifted, ad::tape<T>& on)
     {
+        on.require_gradients("train::accumulated_gradients::add");
+        check_new(on);
         walk(lifted, [&](const auto& x, gradient& sum) {
             const ad::sparse_gradient<T> rows = ad::gradient_rows(x);
             if (rows.rows != nullptr && sum.all.empty()) {
@@ -38386,13 +41565,17 @@ public:
             sum.make_dense();
             kernels::add(x.size(), sum.all.data(), from);
         });
+        added_ = on.recording();
     }
 
-    /// Adds the sum to the gradients on the tape, and forgets it.
+    /// Adds the sum to the gradients on the tape, and forgets it. A tape on which nothing has gone back then has those
+    /// of the sum. Throws heed::error if the gradients on the tape are in the sum already.
     template <parameterised L>
     void give(const L& lifted, ad::tape<T>& on)
     {
         if (sums_.empty()) return;
+        check_new(on);
+        on.gradients_given();
         walk(lifted, [&](const auto& x, gradient& sum) {
             if (!sum.all.empty()) {
                 on.gradient(x);  // of every number from now on
@@ -38424,6 +41607,14 @@ public:
     }
 
 private:
+    void check_new(const ad::tape<T>& on) const
+    {
+        if (on.recording() == added_) {
+            throw error("train::accumulated_gradients: the gradients of this recording are in the sum already, and "
+                        "would count twice; add each batch but the last, and give the sum to the last one");
+        }
+    }
+
     template <class F>
     struct summing_look {
         std::vector<gradient>& sums;
@@ -38455,6 +41646,7 @@ private:
     }
 
     std::vector<gradient> sums_;  // in the order of the model's parameters
+    ad::recording_id added_;      // the last one whose gradients are in the sum
 };
 
 }  // namespace heed::train
@@ -38579,6 +41771,24 @@ struct copying_look {
     }
 };
 
+/// average ← average + fresh (x − average), or average ← x where there is none yet.
+struct moving_look {
+    double fresh;
+    double* average;
+
+    void operator()(const std::string&, const auto& x)
+    {
+        const auto values = view_of(x);
+        parallel_for(values.size(), std::size_t{1} << 14, [&](std::size_t begin, std::size_t end, std::size_t) {
+            for (std::size_t i = begin; i < end; ++i) {
+                const auto now = static_cast<double>(values.data[i]);
+                average[i] = fresh == 1 ? now : average[i] + fresh * (now - average[i]);
+            }
+        });
+        average += values.size();
+    }
+};
+
 }  // namespace detail
 
 /// The numbers of all parameters of a module, in the order of for_each_parameter.
@@ -38682,6 +41892,79 @@ public:
 private:
     std::size_t most_;
     std::deque<std::vector<T>> moments_;
+};
+
+/// An exponential moving average of a model's parameters, kept during training and used instead of the last ones.
+///
+///     θ̄ ← θ_1 at first,  then  θ̄ ← d θ̄ + (1 − d) θ_t             Polyak and Juditsky 1992; Tarvainen and Valpola 2017
+///
+/// d is near 1, such as 0.999 with an `add` after each step. As in PyTorch's AveragedModel, the first model is copied,
+/// so that no bias has to be corrected. Kept in double, since a float would lose what (1 − d) adds.
+///
+///     train::moving_average<float> average(0.999);
+///     for (…) { …a step… average.add(model); }
+///     average.mean(model);
+template <class T>
+class moving_average {
+public:
+    /// Throws heed::error unless 0 <= decay < 1.
+    explicit moving_average(double decay) : decay_(decay)
+    {
+        if (!(decay >= 0 && decay < 1)) {
+            throw error("a moving average with a decay of " + std::to_string(decay) +
+                        " has no value; it is at least 0 and below 1, such as 0.999");
+        }
+    }
+
+    /// Moves the average towards the model as it is now. Throws heed::error if it is another one.
+    template <parameterised M>
+    void add(const M& model)
+    {
+        const std::size_t count = parameter_count(model);
+        if (added_ != 0 && count != numbers_.size()) {
+            throw error("a model of " + std::to_string(count) + " numbers cannot be averaged with one of " +
+                        std::to_string(numbers_.size()) + "; one average serves one model");
+        }
+        numbers_.resize(count);
+        for_each_parameter(model, detail::moving_look{added_ == 0 ? 1 : 1 - decay_, numbers_.data()});
+        ++added_;
+    }
+
+    /// The number of models added so far.
+    std::size_t size() const { return added_; }
+    /// d
+    double decay() const { return decay_; }
+
+    /// Sets a model's parameters to the average. Throws heed::error if nothing was added, or another model was.
+    template <parameterised M>
+    void mean(M& into) const
+    {
+        set_parameters(mean(), into);
+    }
+
+    /// The average as numbers for set_parameters.
+    std::vector<T> mean() const
+    {
+        if (added_ == 0) throw error("the average of no models has no value; add one first");
+        std::vector<T> result(numbers_.size());
+        std::transform(numbers_.begin(), numbers_.end(), result.begin(), [](double x) { return static_cast<T>(x); });
+        return result;
+    }
+
+    /// The numbers of the average that a checkpoint must keep; empty before the first `add`.
+    const std::vector<double>& state() const { return numbers_; }
+
+    /// Continues from a checkpoint.
+    void restore(std::size_t added, std::vector<double> state)
+    {
+        added_ = added;
+        numbers_ = std::move(state);
+    }
+
+private:
+    double decay_;
+    std::size_t added_ = 0;
+    std::vector<double> numbers_;
 };
 
 }  // namespace heed::train
@@ -38825,6 +42108,10 @@ void each_number(Settings& settings, F f)
 /// Stochastic gradient descent.
 ///
 ///     θ = θ - rate · g                                      g: the given gradient times `scale`
+///
+/// With momentum μ and weight decay λ, Sutskever et al. 2013 in PyTorch's form:
+///
+///     g = g + λ θ,   m = μ m + g,   θ = θ - rate · m,  or of Nesterov  θ - rate · (g + μ m)
 namespace heed::kernels {
 
 namespace detail {
@@ -38839,6 +42126,37 @@ struct sgd_update {
             n, parameters,
             [this](simd::vec<T> theta, simd::vec<T> g) { return simd::fma(simd::splat(-factor), g, theta); },
             static_cast<const T*>(parameters), gradient);
+    }
+};
+
+/// m holds the momentum; it starts as zeros.
+template <class T>
+struct momentum_update {
+    T rate, momentum, decay, scale;
+    bool nesterov;
+
+    void operator()(std::size_t n, const T* gradient, moments_of<T> moments, T* parameters) const
+    {
+        using namespace simd;
+        T* const m = moments.first;
+        const auto at = [&](std::size_t i, auto get, auto put) {
+            const vec<T> theta = get(parameters + i);
+            const vec<T> g = fma(splat(decay), theta, get(gradient + i) * splat(scale));
+            const vec<T> moved = fma(splat(momentum), get(m + i), g);
+            put(m + i, moved);
+            const vec<T> step = nesterov ? fma(splat(momentum), moved, g) : moved;
+            put(parameters + i, fma(splat(-rate), step, theta));
+        };
+        std::size_t i = 0;
+        for (; i + lanes<T> <= n; i += lanes<T>) {
+            at(
+                i, [](const T* x) { return load(x); }, [](T* y, vec<T> x) { store(y, x); });
+        }
+        if (i < n) {
+            const std::size_t count = n - i;
+            at(
+                i, [count](const T* x) { return load(x, count); }, [count](T* y, vec<T> x) { store(y, x, count); });
+        }
     }
 };
 
@@ -38869,6 +42187,42 @@ namespace heed::train {
 /// train::halving.
 template <class T>
 using sgd = optimiser<T, kernels::sgd_settings>;
+
+/// The settings of stochastic gradient descent with momentum. With momentum 0 it is gradient descent with weight decay.
+struct momentum_settings {
+    double rate = 1e-3;
+    double momentum = 0.9;    // μ
+    double weight_decay = 0;  // λ
+    bool nesterov = false;
+    /// Does this parameter decay? Called with its name, "decoder.cell.W", and the number of its axes; without it, all
+    /// do.
+    std::function<bool(const std::string& name, std::size_t rank)> decays{};
+
+    static constexpr const char* name = "sgd_with_momentum";
+    static constexpr std::size_t moments = 1;
+
+    /// The update of one parameter.
+    template <class T>
+    kernels::detail::momentum_update<T> update_of(const std::string& parameter, std::size_t rank, std::size_t,
+                                                  T scale) const
+    {
+        const double decay = !decays || decays(parameter, rank) ? weight_decay : 0;
+        return {static_cast<T>(rate), static_cast<T>(momentum), static_cast<T>(decay), scale, nesterov};
+    }
+};
+
+/// Stochastic gradient descent with momentum, Nesterov's included, and weight decay.
+///
+///     g ← g + λ θ,  m ← μ m + g
+///     θ ← θ − rate · m,  or with `nesterov`  θ ← θ − rate · (g + μ m)      Sutskever et al. 2013
+///
+/// As in PyTorch's SGD with dampening 0, and unlike in the paper, the rate is outside of m: a schedule scales earlier
+/// gradients, too. The decay is part of the gradient, after clipping. Rows of a table that is only looked up, and that
+/// the batch does not touch, wait: they neither move on nor decay.
+///
+///     train::sgd_with_momentum<float> optimiser({.rate = 0.1, .weight_decay = 1e-4, .nesterov = true});
+template <class T>
+using sgd_with_momentum = optimiser<T, momentum_settings>;
 
 }  // namespace heed::train
 
