@@ -111,7 +111,9 @@ consteval bool to_be_judged()
     const bool plain[] = {plain_score<Score>, std::same_as<Normalize, heed::normalize::softmax>, form_of<Combine> == 0};
     return std::count(std::begin(plain), std::end(plain), false) <= 1;
 #else
-    return form_of<Combine> == (number_of<Score>() + number_of<Normalize>()) % 3;
+    // Few scores have a weight for each dimension or group: too few to meet every pair of the others in rotation.
+    return Score::weights != heed::weight_kind::per_position ||
+           form_of<Combine> == (number_of<Score>() + number_of<Normalize>()) % 3;
 #endif
 }
 
