@@ -163,7 +163,7 @@ class Parser:
             raise NotUnderstood(self.text[begin:begin + 5])
         while self.at < len(self.tokens) and self.tokens[self.at][2] < match.end():
             self.at += 1
-        if self.place() > match.end():  # the last token goes on, as in W_a's
+        if self.place() > match.end():  # the last token continues, as in W_a's
             raise NotUnderstood(self.text[begin:begin + 10])
         index = match.group(0)
         if re.fullmatch(r"(?![ijkstdbn]{3}$)[A-Za-z]{3,}|[A-Z]{2,}|in|up|to", index):

@@ -162,7 +162,7 @@ TEST_CASE("a memory that grows")
     auto memory = growing(attend.on(prompt));  // [B,T,D]
     memory = attend.extend(memory, word);      // [B,1,D]
     auto seen = attend.step(memory, query, attend.start(memory));
-    memory = memory.rows(chosen);  // in a beam: the hypotheses that go on, none of them copied
+    memory = memory.rows(chosen);  // in a beam: the surviving hypotheses, without copies
     // end
     CHECK(seen.context.shape() == shape_of_rank<2>{3, 4});
     CHECK(memory.positions() == 6);
