@@ -16,6 +16,7 @@
 #include <vector>
 
 #include <heed/seq2seq/load.hpp>
+#include <heed/text/corpus.hpp>
 
 namespace {
 
@@ -64,11 +65,11 @@ int main(int count, char** arguments)
         std::cout << "usage: use_model MODEL... < sentences\nTranslates them with a model of `translate train`.\n";
         return files.empty() ? 1 : 0;
     }
-    std::vector<std::string> lines;
-    for (std::string line; std::getline(std::cin, line);) lines.push_back(line);
-    if (lines.empty()) return 0;
     try {
-        use(files, lines);
+        std::vector<std::string> lines;
+        const auto here = [&] { return "standard input:" + std::to_string(lines.size() + 1); };
+        for (std::string line; heed::text::read_line(std::cin, line, here);) lines.push_back(line);
+        if (!lines.empty()) use(files, lines);
     } catch (const std::exception& problem) {
         std::cerr << "use_model: " << problem.what() << '\n';
         return 1;

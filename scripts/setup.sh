@@ -90,12 +90,13 @@ heed_setup()
 
 # ---- building ----------------------------------------------------------------------------------------------------------
 
-# As many compilers as there are cores and memory for: each takes up to 1.5 GB.
+# As many compilers as there are cores and memory for: each takes up to heed_kilobytes_per_job.
+heed_kilobytes_per_job=1500000
 heed_jobs()
 {
     local cores memory
     cores=$(nproc 2>/dev/null || echo 1)
-    memory=$(awk '/^MemAvailable:/ { print int($2 / 1500000) }' /proc/meminfo 2>/dev/null || true)
+    memory=$(awk -v each="$heed_kilobytes_per_job" '/^MemAvailable:/ { print int($2 / each) }' /proc/meminfo 2>/dev/null || true)
     if [[ -n $memory ]] && ((memory < cores)); then cores=$((memory > 0 ? memory : 1)); fi
     echo "$cores"
 }

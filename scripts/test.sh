@@ -65,10 +65,13 @@ heed_setup "${packages[@]}"
 
 if [[ $all == yes ]]; then "$heed_root/scripts/bare.sh" --check || true; fi  # says so if it cannot
 
+# shellcheck disable=SC2034  # used by heed_jobs
+heed_kilobytes_per_job=3200000  # units of five tests
 for preset in "${presets[@]}"; do
     # Set either way, since a build directory remembers its options.
     options=(-DHEED_TEST_ONLY_PROCESSOR=OFF -DHEED_TEST_EACH_POLICY=OFF -DHEED_TEST_WITHOUT_PRODUCTS=OFF
-        -DHEED_TEST_EXHAUSTIVE=OFF -DHEED_BUILD_EXAMPLES=ON -DHEED_BUILD_TRANSLATOR=ON -DHEED_BUILD_BENCHMARKS=OFF
+        -DHEED_TEST_EXHAUSTIVE=OFF -DHEED_TEST_FILES_PER_UNIT=5 -DHEED_BUILD_EXAMPLES=ON -DHEED_BUILD_TRANSLATOR=ON
+        -DHEED_BUILD_BENCHMARKS=OFF
         -DHEED_EXAMPLE_OPTIMIZATION= -DHEED_BENCHMARK_OPTIMIZATION= -DHEED_SANITIZE_EXCEPT= -DHEED_EXAMPLES_ONLY=
         -DHEED_EXAMPLES_EXCEPT=)
     [[ $preset == release ]] && options+=("-DHEED_TEST_WIDTHS=x86-64;x86-64-v3;x86-64-v4;portable")
@@ -88,15 +91,17 @@ for preset in "${presets[@]}"; do
             -DHEED_BUILD_TRANSLATOR=OFF "-DHEED_EXAMPLES_EXCEPT=translate;evaluate;use_model;browser"
             "-DHEED_TEST_WIDTHS=x86-64-v3;x86-64-v4;portable") ;;  # asan is compiled for plain x86-64
         clang) target=composition_products options+=(-DHEED_BUILD_EXAMPLES=OFF -DHEED_BUILD_TRANSLATOR=OFF) ;;
-        # These two checks stand before every access: a third of the time to build and to run. A null pointer that is
-        # followed ends the program without them; --sanitize alone has them.
-        asan) lines=-g0 options+=(-DHEED_SANITIZE_EXCEPT=null,alignment "-DHEED_EXAMPLES_ONLY=translate;evaluate;use_model") ;;
+        # These checks stand before every access, every sum of pointers and every call: half of the time to build and to
+        # run. A null pointer that is followed ends the program without them; --sanitize alone has them.
+        asan) lines=-g0 options+=(-DHEED_SANITIZE_EXCEPT=null,alignment,pointer-overflow,vptr,function
+            "-DHEED_EXAMPLES_ONLY=translate;evaluate;use_model") ;;
         esac
     fi
     [[ $preset == asan ]] && options+=("-DCMAKE_CXX_FLAGS_DEBUG=-O0 $lines")
     [[ $preset != clang ]] && options+=(-DHEED_WARNINGS_AS_ERRORS="$([[ $all == yes ]] && echo ON || echo OFF)")
     if [[ $preset == tsan ]]; then
         target=tests_of_threads
+        options+=(-DHEED_TEST_FILES_PER_UNIT=1)
         set -- -R '\.(core\.(parallel|workspace|growing)|kernels\..*|threads\..*|translator\.(batcher|load)|tool\.serve)$' "$@"
     fi
     heed_build "$preset" "$target" "${options[@]}"

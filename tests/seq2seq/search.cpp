@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <heed/combine/attentional.hpp>
+#include <heed/core/batch_invariant.hpp>
 #include <heed/core/random.hpp>
 #include <heed/kernels/top_words.hpp>
 #include <heed/score/conv_s2s.hpp>
@@ -338,6 +339,31 @@ TEST_CASE_TEMPLATE("the output layer split among threads: few rows by columns, m
 
 namespace {
 
+/// A row's numbers do not depend on how many hypotheses the other sentences have at the moment.
+template <class Model>
+void same_bits_beside_others(const Model& model)
+{
+    const batch_invariant guard;
+    const std::vector<id_sentence> two{sources[0], sources[1]}, one{sources[0]};
+    const auto after = [&](const std::vector<id_sentence>& read, const std::vector<std::size_t>& rows, bool wide) {
+        const auto at_work = decode<double>(model, make_source(pointers(read)));
+        if (wide) at_work->expect(4);
+        at_work->step(word_ids(1, read.size(), special_ids{}.end));
+        at_work->select(rows);
+        at_work->step(word_ids(1, rows.size(), 5));
+        const double* const scores = at_work->logits().data;
+        return std::vector<double>(scores, scores + at_work->vocabulary());
+    };
+    for (const bool wide : {false, true}) {
+        CAPTURE(wide);
+        const auto alone = after(one, {0, 0, 0, 0}, wide);
+        CHECK(alone == after(one, {0}, wide));
+        CHECK(alone == after(two, {0, 1}, wide));
+        CHECK(alone == after(two, {0, 0, 0, 0, 1}, wide));
+        CHECK(alone == after(two, {0, 0, 0, 0, 1, 1, 1, 1}, wide));
+    }
+}
+
 template <class Model>
 void packed_is_the_same(const Model& model)
 {
@@ -372,6 +398,7 @@ void packed_is_the_same(const Model& model)
         same_weights(simple[s].weights, simply[s].weights);
         CHECK(forced[s].log_probability() == support::approx(led[s].log_probability()));
     }
+    same_bits_beside_others(fast);
     auto few = decode<double>(model, batch), fewer = decode<double>(fast, batch);
     for (decoding<double>* each : {few.get(), fewer.get()}) each->restrict_to({3, 5, 6, 9});
     const auto a = beam<double>(*few, batch.real, how), b = beam<double>(*fewer, batch.real, how);

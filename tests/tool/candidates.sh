@@ -55,7 +55,7 @@ rm model.safetensors*
 # A word "|||" of a text is a word of its dictionary and of its phrases.
 printf 'a ||| b\n||| c\n' >bars.a
 printf 'x ||| y\n||| z\n' >bars.b
-"$translate" dictionary --source bars.a --target bars.b --out bars.words --phrases bars.phrases 2>log || fail "a dictionary with |||"
+"$translate" dictionary --source bars.a --target bars.b --output bars.words --phrases bars.phrases 2>log || fail "a dictionary with |||"
 grep -q '^||| ||| ' bars.words || fail "||| is no word of $(cat bars.words)"
 grep -q '^&#124;&#124;&#124; ||| .*&#124;&#124;&#124;' bars.phrases || fail "||| is no phrase of $(cat bars.phrases)"
 ! grep -q '^||| ' bars.phrases || fail "a line that begins with |||: $(cat bars.phrases)"

@@ -32,6 +32,13 @@ grep -q 'translate: line 3: byte 1 is not valid UTF-8' log || fail "no message f
 grep -q 'translate: line 4: text has 30 tokens; at most 20' log || fail "no message for what is too long: $(cat log)"
 [[ $(sed -n 1p lines) == "$(echo one two | "$translate" run --model model.safetensors 2>>log)" ]] || fail "the first line"
 
+# A line without an end is refused once it is too long; those before it are answered.
+status=0
+{ head -n 2 valid.a && head -c 20000000 /dev/zero; } | serve --model model.safetensors --stdin >lines 2>log || status=$?
+((status == 1)) || fail "a line without an end ends with $status"
+head -n 2 offline | cmp - lines || fail "the lines before one without an end: $(cat lines)"
+grep -q 'standard input:3: a line of more than 16777216 bytes' log || fail "no message for a line without an end: $(cat log)"
+
 # No line is lost, however few may wait.
 for ((i = 0; i < 250; ++i)); do cat valid.a; done >many
 "$translate" run --model model.safetensors --input many --beam 1 --threads 1 >offline.many 2>log || fail "translating many lines"

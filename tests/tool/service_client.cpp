@@ -250,9 +250,9 @@ int bombard(std::size_t count, const std::string& line, std::size_t clients)
     std::fprintf(
         stderr,
         "%zu hostile requests in %.1f s: %zu accepted, %zu without a connection; beside them %zu good ones answered, "
-        "the slowest in %.2f s, and %zu not%s\n",
+        "the slowest in %.2f s, and %zu not, where %s was expected%s\n",
         count, std::chrono::duration<double>(clock_type::now() - start).count(), accepted.load(), lost.load(),
-        answered.load(), slowest, wrong.load(), others.c_str());
+        answered.load(), slowest, wrong.load(), expected.body.c_str(), others.c_str());
     return accepted == 0 && wrong == 0 && answered > 0 && lost == 0 ? 0 : 1;
 }
 

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include <heed/core/errors.hpp>
+#include <heed/text/corpus.hpp>
 #include <heed/text/utf8.hpp>
 
 namespace translation {
@@ -137,7 +138,9 @@ std::size_t serve_lines(service& with, std::istream& in, std::ostream& out, cons
     };
     std::string text;
     try {
-        for (std::size_t number = 1; !stopped() && !waiting.broken() && std::getline(in, text); ++number) {
+        std::size_t number = 1;
+        const auto here = [&] { return "standard input:" + std::to_string(number); };
+        for (; !stopped() && !waiting.broken() && heed::text::read_line(in, text, here); ++number) {
             if (text.ends_with('\r')) text.pop_back();
             pending_lines::line next{number, nullptr, {}};
             waiting.wait_for_room();

@@ -103,6 +103,7 @@ public:
             s.live.push_back({none, 0, b});
             sentences_.push_back(std::move(s));
         }
+        model.expect(how.width);
     }
 
     /// The translations of each sentence, the best first.

@@ -85,6 +85,10 @@ public:
 
     /// Restricts the output layer to these words, ascending, each once. They keep their ids.
     virtual void restrict_to(std::vector<std::uint32_t> words) = 0;
+
+    /// Before the first step: about so many rows will translate each sentence, as in a beam of this width. It decides
+    /// in which order a model multiplies. The rows of the moment must not: they depend on the other sentences.
+    virtual void expect(std::size_t) {}
 };
 
 namespace detail {
@@ -199,7 +203,7 @@ public:
         if (of_rows_) {
             step_with(*of_rows_, previous);
         } else {
-            step_with(start_.memory, previous);
+            step_with(memory(), previous);
         }
     }
 
@@ -256,11 +260,16 @@ public:
         for (std::size_t i = 0; i < rows.size(); ++i) sentence[i] = sentence_[rows[i]];
         if (sentence != sentence_) {
             sentence_ = std::move(sentence);
-            if constexpr (packs && multiplies) {
-                if (fast_ != nullptr && multiplied_ == nullptr && sentence_.size() >= 4 * real_.batch()) multiply();
-            }
             of_rows_.reset();  // frees its memory before the successor is allocated
-            of_rows_.emplace(memory_for_rows::make(multiplied_ ? *multiplied_ : start_.memory, sentence_));
+            of_rows_.emplace(memory_for_rows::make(memory(), sentence_));
+        }
+    }
+
+    void expect(std::size_t rows_of_sentence) override
+    {
+        if constexpr (packs && multiplies) {
+            // It pays where hypotheses branch and each source word is read by several.
+            if (fast_ != nullptr && multiplied_ == nullptr && rows_of_sentence >= 4) multiply();
         }
     }
 
@@ -345,8 +354,9 @@ private:
         }
     }
 
-    /// Replaces the values by their products with the decoder's matrices: see packed.hpp. It pays once hypotheses
-    /// branch and each source word is read by several.
+    const memory_type& memory() const { return multiplied_ ? *multiplied_ : start_.memory; }
+
+    /// Replaces the values by their products with the decoder's matrices: see packed.hpp.
     void multiply()
     {
         if constexpr (packs && multiplies) {

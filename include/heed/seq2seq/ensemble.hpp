@@ -95,6 +95,11 @@ public:
         for (T& weight : to) weight /= looking;
     }
 
+    void expect(std::size_t rows_of_sentence) override
+    {
+        for (const auto& member : members_) member->expect(rows_of_sentence);
+    }
+
     void select(std::span<const std::size_t> rows) override
     {
         for (const auto& member : members_) member->select(rows);
