@@ -74,7 +74,7 @@ for preset in "${presets[@]}"; do
         -DHEED_BUILD_BENCHMARKS=OFF
         -DHEED_EXAMPLE_OPTIMIZATION= -DHEED_BENCHMARK_OPTIMIZATION= -DHEED_SANITIZE_EXCEPT= -DHEED_EXAMPLES_ONLY=
         -DHEED_EXAMPLES_EXCEPT=)
-    [[ $preset == release ]] && options+=("-DHEED_TEST_WIDTHS=x86-64;x86-64-v3;x86-64-v4;portable")
+    [[ $preset == release ]] && options+=(-DHEED_EXAMPLE_OPTIMIZATION=-O1 "-DHEED_TEST_WIDTHS=x86-64;x86-64-v3;x86-64-v4;portable")
     target=all lines=-g1
     if [[ $exhaustive == yes ]]; then
         options+=(-DHEED_TEST_EXHAUSTIVE=ON)
@@ -87,7 +87,7 @@ for preset in "${presets[@]}"; do
         # release (g++): kernels for every kind of processor, MPI, the other examples, optimised, and all that one
         # compiler is enough for. clang: products of policies.
         case $preset in
-        release) options+=(-DHEED_TEST_ONLY_PROCESSOR=ON -DHEED_TEST_WITHOUT_PRODUCTS=ON -DHEED_EXAMPLE_OPTIMIZATION=-O1
+        release) options+=(-DHEED_TEST_ONLY_PROCESSOR=ON -DHEED_TEST_WITHOUT_PRODUCTS=ON
             -DHEED_BUILD_TRANSLATOR=OFF "-DHEED_EXAMPLES_EXCEPT=translate;evaluate;use_model;browser"
             "-DHEED_TEST_WIDTHS=x86-64-v3;x86-64-v4;portable") ;;  # asan is compiled for plain x86-64
         clang) target=composition_products options+=(-DHEED_BUILD_EXAMPLES=OFF -DHEED_BUILD_TRANSLATOR=OFF) ;;
