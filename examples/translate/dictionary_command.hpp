@@ -46,8 +46,8 @@ struct dictionary_command {
         app.add_option("--model", model, "a dictionary of this model's pieces of words")->type_name("FILE");
         app.add_option("--phrases", phrases,
                        "also write the target words of each phrase of up to four words, for\n"
-                       "`translate run --phrases`: source words ||| target words (a word ||| is\n"
-                       "written &#124;&#124;&#124;)")
+                       "`translate run --phrases`: source words ||| target words\n"
+                       "(a word ||| is written &#124;&#124;&#124;)")
             ->type_name("FILE");
         add_count(app, "--rounds", rounds, "of expectation and maximisation");
         add_count(app, "--most", most, "maximum number of translations per word, and per phrase");
