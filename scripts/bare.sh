@@ -85,6 +85,7 @@ case ${1:-} in
 -h | --help) usage && exit ;;
 esac
 ((EUID == 0)) || cannot "this needs root"
+git -C "$here" ls-files --error-unmatch scripts/bare.sh >/dev/null 2>&1 || cannot "git is missing, or this is no checkout"
 if ! command -v debootstrap >/dev/null; then
     { apt-get -q update && apt-get -q install -y debootstrap; } >/dev/null 2>&1 || cannot "there is no debootstrap"
 fi

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# cmake -DSOURCE_DIR=... -DSCRATCH=... -P getting_started.cmake: docs/getting_started.md does what it says. Its commands
+# cmake -DSOURCE_DIR=... -DSCRATCH=... -DGENERATOR=... -P getting_started.cmake: docs/getting_started.md does what it says. Its commands
 # are run as they stand there, but for `git clone`, in an empty folder; its program is examples/start/main.cpp, and its
 # output is what that prints. Headers are installed where no library that only tests and examples need is found.
 
@@ -37,6 +37,7 @@ file(MAKE_DIRECTORY "${SCRATCH}")
 file(CREATE_LINK "${SOURCE_DIR}" "${SCRATCH}/heed" SYMBOLIC)
 set(ENV{HOME} "${SCRATCH}/home")
 set(ENV{OPENBLAS_NUM_THREADS} 1)
+set(ENV{CMAKE_GENERATOR} "${GENERATOR}")  # the page has make installed; this machine may have Ninja alone
 run("${commands}")
 string(FIND "${output}" "${printed}" at)
 if(printed STREQUAL "" OR at EQUAL -1)

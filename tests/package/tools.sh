@@ -43,7 +43,7 @@ check_page()
     elif command -v mandoc >/dev/null; then
         text=$(mandoc -Tascii "$page" | sed 's/.\x08//g')
     else
-        text=$(sed 's/\\-/-/g' "$page")
+        text=$(sed 's/\\-/-/g; s/^\.SH "\?//' "$page")  # no formatter: the source
     fi
     if command -v mandoc >/dev/null; then
         mandoc -Tlint -Wwarning "$page" >../lint || fail "$name.1: $(head -n 3 ../lint)"
